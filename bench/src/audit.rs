@@ -1,10 +1,9 @@
-//! The audit log alone: how fast its writer is, and how fast a large log answers.
-//!
-//! Start at [`run`]. So many writers record calls and their outcomes, each durable before the
-//! writer goes on, until the log is large; then the questions that people ask are timed on it.
+//! The audit log alone: write throughput, and query latency on a large log. Start at [`run`]: the
+//! writers record calls and outcomes, each durable before its writer continues, until the log is
+//! large; then typical queries are timed.
 
-mod questions;
-mod world;
+mod queries;
+mod workload;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -15,40 +14,40 @@ use anyhow::Context as _;
 use clap::Args;
 use cynode_domain::ids::ChainId;
 use cynode_domain::policy::Effect;
-use cynode_store::{AuditLane, Store};
+use cynode_store::{AuditWriter, Store};
 use futures_util::future::try_join_all;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 
-use self::world::World;
+use self::workload::AuditWorkload;
 
-/// How much to measure.
+/// Options of the audit benchmark.
 #[derive(Debug, Args)]
-pub struct AuditArgs {
-    /// How many calls the log holds before it is asked anything; each has an outcome, too
+pub struct AuditBenchArgs {
+    /// Number of calls in the log before it is queried; each also has an outcome
     #[arg(long, default_value_t = 1_000_000)]
     calls: u32,
-    /// How many callers record at once
+    /// Number of concurrent writers
     #[arg(long, default_value_t = 32)]
     writers: u32,
-    /// Leave `PostgreSQL` out
+    /// Skip `PostgreSQL`
     #[arg(long)]
     no_postgres: bool,
-    /// A database to use instead of a new one of the tests' server, which does not wait for its disk
+    /// Database to use instead of a new one on the tests' server, which runs without fsync
     #[arg(long, value_name = "URL")]
     postgres_url: Option<String>,
 }
 
-/// Measures, and prints what it found to `out`.
-pub async fn run(args: &AuditArgs, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
+/// Runs the benchmark and prints the results to `out`.
+pub async fn run(args: &AuditBenchArgs, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
     let directory = tempfile::Builder::new().prefix("cynode-bench-").tempdir()?;
     let url = format!("sqlite:{}", directory.path().join("cynode.db").display());
-    measure(args, &url, out).await?;
+    measure_audit_log(args, &url, out).await?;
     if let Some(url) = &args.postgres_url {
-        measure(args, url, out).await?;
+        measure_audit_log(args, url, out).await?;
     } else if !args.no_postgres {
         let database = cynode_testkit::postgres_database().await;
-        measure(args, &database.url, out).await?;
+        measure_audit_log(args, &database.url, out).await?;
         writeln!(
             out,
             "The PostgreSQL of the tests runs without fsync; its CPU time is not counted."
@@ -57,34 +56,46 @@ pub async fn run(args: &AuditArgs, out: &mut (dyn Write + Send)) -> anyhow::Resu
     Ok(())
 }
 
-async fn measure(args: &AuditArgs, url: &str, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
+async fn measure_audit_log(
+    args: &AuditBenchArgs,
+    url: &str,
+    out: &mut (dyn Write + Send),
+) -> anyhow::Result<()> {
     let store = Store::open(url).await.context("the database cannot be opened")?;
     writeln!(out, "audit log on {}, {} writers", store.engine().as_str(), args.writers)?;
-    let world = World::default();
-    let filled = fill(&store, &world, args).await?;
+    let world = AuditWorkload::default();
+    let filled = write_audit_records(&store, &world, args).await?;
     let records = f64::from(filled.records);
     writeln!(
         out,
-        "  {} records, each durable before its writer went on: {:.0} records/s, {:.1} µs of CPU each",
+        "  {} records, each durable before its writer continued: {:.0} records/s, {:.1} µs of CPU each",
         filled.records,
         records / filled.took.as_secs_f64(),
         filled.cpu.as_secs_f64() * 1e6 / records,
     )?;
     out.flush()?;
-    questions::ask(&store, &world, out).await
+    queries::measure_queries(&store, &world, out).await
 }
 
-struct Filled {
+struct AuditWriteResult {
     records: u32,
     took: Duration,
     cpu: Duration,
 }
 
-async fn fill(store: &Store, world: &World, args: &AuditArgs) -> anyhow::Result<Filled> {
-    let lane =
-        AuditLane::open(store, ChainId::generate(), ChainId::generate(), Arc::new(World::last))
-            .await?;
-    let (begun, before) = (Instant::now(), cpu()?);
+async fn write_audit_records(
+    store: &Store,
+    world: &AuditWorkload,
+    args: &AuditBenchArgs,
+) -> anyhow::Result<AuditWriteResult> {
+    let lane = AuditWriter::open(
+        store,
+        ChainId::generate(),
+        ChainId::generate(),
+        Arc::new(AuditWorkload::latest_time),
+    )
+    .await?;
+    let (begun, before) = (Instant::now(), process_cpu_time()?);
     let (next, records) = (AtomicU32::new(0), AtomicU32::new(0));
     let writers = (0..args.writers).map(|_| async {
         loop {
@@ -96,7 +107,7 @@ async fn fill(store: &Store, world: &World, args: &AuditArgs) -> anyhow::Result<
             let (id, decision) = (call.id, call.decision);
             lane.call(call).await?;
             if decision == Effect::Allow {
-                lane.outcome(World::outcome(id, number)).await?;
+                lane.record_outcome(AuditWorkload::outcome(id, number)).await?;
                 records.fetch_add(1, Ordering::Relaxed);
             }
             records.fetch_add(1, Ordering::Relaxed);
@@ -104,11 +115,15 @@ async fn fill(store: &Store, world: &World, args: &AuditArgs) -> anyhow::Result<
     });
     try_join_all(writers).await?;
     let took = begun.elapsed();
-    Ok(Filled { records: records.into_inner(), took, cpu: cpu()?.saturating_sub(before) })
+    Ok(AuditWriteResult {
+        records: records.into_inner(),
+        took,
+        cpu: process_cpu_time()?.saturating_sub(before),
+    })
 }
 
-/// The CPU time of this process so far.
-fn cpu() -> anyhow::Result<Duration> {
+/// CPU time of this process so far.
+fn process_cpu_time() -> anyhow::Result<Duration> {
     let usage = getrusage(UsageWho::RUSAGE_SELF)?;
     let duration = |time: TimeVal| {
         Ok::<_, anyhow::Error>(Duration::new(

@@ -1,9 +1,8 @@
-//! Questions to a scripted model, direct and through the orchestrator, in the same run.
-//!
-//! Start at [`run`]. The model is the scripted provider of the tests, which answers at once, so that
-//! what is measured is the way to it. The orchestrator is measured as it is used: with a token,
-//! redaction, the conversation kept, access rules, the record of the call and the audit row. The
-//! direct question is the baseline.
+//! Chat requests to a scripted model, direct and through the orchestrator, in the same run. Start
+//! at [`run`]. The model is the scripted provider of the tests, which answers at once, so the path
+//! to it is measured. The orchestrator runs in its normal configuration: with a token, redaction,
+//! the stored conversation, access rules, the record of the call and the audit row. The direct
+//! request is the baseline.
 
 mod client;
 mod load;
@@ -19,32 +18,32 @@ use cynode_testkit::DurableServer;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
 use serde_json::{Value, json};
 
-use self::client::{ANSWER, Mode};
-use self::report::Measured;
-use self::subject::Subject;
-use crate::gateway::report::Style;
-use crate::gateway::subject::Storage;
+use self::client::{ANSWER, ResponseMode};
+use self::report::ChatFigures;
+use self::subject::ChatSubject;
+use crate::gateway::report::TableStyle;
+use crate::gateway::subject::DatabaseKind;
 
-/// What to measure.
+/// Options of the chat benchmark.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
-pub struct ChatArgs {
-    /// Seconds that each figure is measured for
+pub struct ChatBenchArgs {
+    /// Duration of each measurement, in seconds
     #[arg(long, default_value_t = 10)]
     seconds: u64,
-    /// Seconds of questions before that
+    /// Warm-up before each measurement, in seconds
     #[arg(long, default_value_t = 3)]
     warm_up: u64,
-    /// How many clients ask at once; several measurements for several numbers
+    /// Number of concurrent clients; one measurement for each value
     #[arg(long, value_delimiter = ',', default_values_t = [1, 64])]
     clients: Vec<usize>,
-    /// Leave the orchestrator out: only the direct question
+    /// Measure the direct request only, without the orchestrator
     #[arg(long)]
     direct_only: bool,
-    /// Leave `PostgreSQL` out
+    /// Skip `PostgreSQL`
     #[arg(long)]
     no_postgres: bool,
-    /// Measure the `LiteLLM` proxy too
+    /// Also measure the `LiteLLM` proxy
     #[arg(long)]
     peers: bool,
     /// Print the table as Markdown
@@ -52,24 +51,25 @@ pub struct ChatArgs {
     markdown: bool,
 }
 
-/// Measures, and prints a table to `out`.
-pub async fn run(args: &ChatArgs, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
-    let provider = prepared().await?;
-    let mut all = measure(args, &Subject::direct(&provider), out).await?;
+/// Runs the benchmark and prints a table to `out`.
+pub async fn run(args: &ChatBenchArgs, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
+    let provider = start_scripted_model().await?;
+    let mut all = measure_chat_subject(args, &ChatSubject::direct(&provider), out).await?;
     if !args.direct_only {
-        for storage in [Storage::Sqlite, Storage::SqliteInMemory] {
-            let ours = subject::orchestrator(&provider, &storage).await?;
-            all.extend(measure(args, &ours, out).await?);
+        for storage in [DatabaseKind::Sqlite, DatabaseKind::SqliteInMemory] {
+            let ours = subject::start_orchestrator(&provider, &storage).await?;
+            all.extend(measure_chat_subject(args, &ours, out).await?);
         }
     }
     if !args.direct_only && !args.no_postgres {
         let database = cynode_testkit::postgres_database().await;
         let durable = DurableServer::start()?;
-        for storage in
-            [Storage::Postgres(durable.url()), Storage::PostgresOfTests(database.url.clone())]
-        {
-            let ours = subject::orchestrator(&provider, &storage).await?;
-            all.extend(measure(args, &ours, out).await?);
+        for storage in [
+            DatabaseKind::Postgres(durable.url()),
+            DatabaseKind::PostgresOfTests(database.url.clone()),
+        ] {
+            let ours = subject::start_orchestrator(&provider, &storage).await?;
+            all.extend(measure_chat_subject(args, &ours, out).await?);
         }
     }
     let mut failure = None;
@@ -79,9 +79,9 @@ pub async fn run(args: &ChatArgs, out: &mut (dyn Write + Send)) -> anyhow::Resul
             Err(error) => failure = Some(format!("LiteLLM was not measured: {error:#}")),
         }
     }
-    let style = if args.markdown { Style::Markdown } else { Style::Plain };
-    write!(out, "\n{}", report::table(&all, style))?;
-    explain(args, out)?;
+    let style = if args.markdown { TableStyle::Markdown } else { TableStyle::Plain };
+    write!(out, "\n{}", report::render_chat_table(&all, style))?;
+    print_notes(args, out)?;
     let wrong = all.iter().filter(|one| one.errors > 0).count();
     if wrong > 0 {
         bail!("{wrong} rows have wrong answers");
@@ -89,8 +89,8 @@ pub async fn run(args: &ChatArgs, out: &mut (dyn Write + Send)) -> anyhow::Resul
     failure.map_or(Ok(()), |failure| bail!(failure))
 }
 
-/// A model that gives its answers from memory, so that it costs as little as can be.
-async fn prepared() -> anyhow::Result<ScriptedProvider> {
+/// A model with precomputed answers, to minimise its own cost.
+async fn start_scripted_model() -> anyhow::Result<ScriptedProvider> {
     let provider = ScriptedProvider::saying(ANSWER);
     let url = format!("{}/chat/completions", provider.openai_url());
     let said = async |body: Value| {
@@ -109,56 +109,55 @@ async fn prepared() -> anyhow::Result<ScriptedProvider> {
 }
 
 async fn measure_peer(
-    args: &ChatArgs,
+    args: &ChatBenchArgs,
     provider: &ScriptedProvider,
     out: &mut (dyn Write + Send),
-) -> anyhow::Result<Vec<Measured>> {
-    let peer = subject::litellm(provider).await?;
-    measure(args, &peer, out).await
+) -> anyhow::Result<Vec<ChatFigures>> {
+    let peer = subject::start_litellm(provider).await?;
+    measure_chat_subject(args, &peer, out).await
 }
 
-async fn measure(
-    args: &ChatArgs,
-    subject: &Subject,
+async fn measure_chat_subject(
+    args: &ChatBenchArgs,
+    subject: &ChatSubject,
     out: &mut (dyn Write + Send),
-) -> anyhow::Result<Vec<Measured>> {
+) -> anyhow::Result<Vec<ChatFigures>> {
     let mut all = Vec::new();
-    for mode in [Mode::Stream, Mode::Whole] {
+    for mode in [ResponseMode::Stream, ResponseMode::Whole] {
         for &clients in &args.clients {
             writeln!(out, "bench chat: {}, {clients} clients, {mode}", subject.name)?;
             out.flush()?;
             let load = subject.load(clients, mode);
             load.run(Duration::from_secs(args.warm_up)).await?;
             let asked = load.run(Duration::from_secs(args.seconds)).await?;
-            all.push(Measured::new(&subject.name, (clients, mode), &asked)?);
+            all.push(ChatFigures::new(&subject.name, (clients, mode), &asked)?);
         }
     }
     Ok(all)
 }
 
-fn explain(args: &ChatArgs, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
+fn print_notes(args: &ChatBenchArgs, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
     writeln!(
         out,
-        "The first token is the first word of the answer; in an answer that comes whole it comes with the \
-         rest. The model\nanswers at once, in this program: its time and that of the clients is in every \
-         row, its CPU time in none."
+        "The first token of an unstreamed answer arrives with the rest. The model answers at once, in this \
+         program:\nevery row includes its time and that of the clients, and no row its CPU time."
     )?;
     if !args.direct_only {
         writeln!(
             out,
-            "Through the orchestrator, question and answer are kept, redacted, before the answer ends. \
-             In memory nothing waits\nfor a disk: that row is what the orchestrator itself adds."
+            "The orchestrator stores question and answer, redacted, before the answer ends. The row in \
+             memory has no\ndisk latency: it shows the cost of the orchestrator itself."
         )?;
     }
     if !args.direct_only && !args.no_postgres {
         writeln!(
             out,
-            "PostgreSQL waits for its disk as SQLite does, but where it runs without fsync; its CPU time is \
-             not ours."
+            "PostgreSQL syncs to disk like SQLite, unless it runs without fsync; its CPU time is \
+             not counted."
         )?;
     }
     if args.peers {
-        writeln!(out, "LiteLLM runs with one worker and a master key, and keeps no record.")?;
+        writeln!(out, "LiteLLM runs with one worker and a master key, and writes no record.")?;
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! Tool calls, direct and through the gateway, in the same run on the same machine.
-//!
-//! Start at [`run`]. The fixture's `echo` is the tool; `load` calls it in a closed loop over raw
-//! HTTP/1.1 and checks every answer. The gateway is measured as it is used: with a token, policy,
-//! schema validation and the audit row durable before the answer. The direct call is the baseline.
+//! Tool calls, direct and through the gateway, in the same run on the same machine. Start at
+//! [`run`]. The tool is the fixture's `echo`; `load` calls it in a closed loop over raw HTTP/1.1
+//! and checks every response. The gateway runs in its normal configuration: with a token, policy,
+//! schema validation and the audit row durable before the response. The direct call is the
+//! baseline.
 
 mod client;
 mod disk;
@@ -19,69 +19,69 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::Args;
 
-use self::peers::Peer;
-use self::process::Program;
-use self::report::{Measured, Style};
-use self::subject::{Storage, Subject};
+use self::peers::PeerGateway;
+use self::process::BenchProcess;
+use self::report::{GatewayFigures, TableStyle};
+use self::subject::{DatabaseKind, GatewaySubject};
 
 const MILLION: usize = 1_000_000;
 
-/// What to measure.
+/// Options of the gateway benchmark.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
-pub struct GatewayArgs {
-    /// Seconds that each figure is measured for
+pub struct GatewayBenchArgs {
+    /// Duration of each measurement, in seconds
     #[arg(long, default_value_t = 10)]
     seconds: u64,
-    /// Seconds of calls before that
+    /// Warm-up before each measurement, in seconds
     #[arg(long, default_value_t = 3)]
     warm_up: u64,
-    /// How many clients call at once; several measurements for several numbers
+    /// Number of concurrent clients; one measurement for each value
     #[arg(long, value_delimiter = ',', default_values_t = [1, 32])]
     clients: Vec<usize>,
-    /// Leave the gateway out: only the direct call
+    /// Measure the direct call only, without the gateway
     #[arg(long)]
     direct_only: bool,
-    /// Leave `PostgreSQL` out
+    /// Skip `PostgreSQL`
     #[arg(long)]
     no_postgres: bool,
-    /// A database to use instead of a new one of the tests' server, which does not wait for its disk
+    /// Database to use instead of a new one on the tests' server, which runs without fsync
     #[arg(long, value_name = "URL")]
     postgres_url: Option<String>,
-    /// Measure gateways of others too
+    /// Also measure other gateways
     #[arg(long)]
     peers: bool,
     /// Print the table as Markdown
     #[arg(long)]
     markdown: bool,
-    /// Instead of all that, make a million calls and print the memory after every 100,000
+    /// Instead, make a million calls and print the memory after every 100,000
     #[arg(long)]
     million: bool,
 }
 
-/// Measures, and prints a table to `out`.
-pub async fn run(args: &GatewayArgs, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
-    let backend = process::fixture()?;
+/// Runs the benchmark and prints a table to `out`.
+pub async fn run(args: &GatewayBenchArgs, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
+    let backend = process::start_fixture()?;
     if args.million {
-        let gateway = subject::gateway(&backend, Storage::Sqlite).await?;
+        let gateway = subject::start_gateway(&backend, DatabaseKind::Sqlite).await?;
         let clients = args.clients.iter().copied().max().unwrap_or(1);
-        return steady::run(&gateway, (clients, MILLION), out).await;
+        return steady::measure_memory_over_calls(&gateway, (clients, MILLION), out).await;
     }
-    let mut all = measure(args, &Subject::direct(&backend), out).await?;
+    let mut all = measure_gateway_subject(args, &GatewaySubject::direct(&backend), out).await?;
     if !args.direct_only {
-        all.extend(measure_ours(args, &backend, out).await?);
+        all.extend(measure_gateway_engines(args, &backend, out).await?);
     }
     let mut failures = vec![];
     if args.peers {
         failures = measure_peers(args, &backend, (&mut all, out)).await?;
     }
-    let style = if args.markdown { Style::Markdown } else { Style::Plain };
-    write!(out, "\n{}", report::table(&all, style))?;
+    let style = if args.markdown { TableStyle::Markdown } else { TableStyle::Plain };
+    write!(out, "\n{}", report::render_gateway_table(&all, style))?;
     for failure in &failures {
         writeln!(out, "{failure}")?;
     }
     if !args.direct_only {
-        explain(args, out)?;
+        print_notes(args, out)?;
     }
     let wrong = all.iter().filter(|one| one.errors > 0).count();
     if wrong > 0 || !failures.is_empty() {
@@ -90,17 +90,17 @@ pub async fn run(args: &GatewayArgs, out: &mut (dyn Write + Send)) -> anyhow::Re
     Ok(())
 }
 
-/// Adds what peers did; for each that cannot be measured, why.
+/// Measures the peers; returns the reason for each that cannot be measured.
 async fn measure_peers(
-    args: &GatewayArgs,
-    backend: &Program,
-    (all, out): (&mut Vec<Measured>, &mut (dyn Write + Send)),
+    args: &GatewayBenchArgs,
+    backend: &BenchProcess,
+    (all, out): (&mut Vec<GatewayFigures>, &mut (dyn Write + Send)),
 ) -> anyhow::Result<Vec<String>> {
     let mut failures = vec![];
-    for peer in Peer::ALL {
+    for peer in PeerGateway::ALL {
         let measured = async {
-            let subject = peers::start(peer, backend).await?;
-            measure(args, &subject, out).await
+            let subject = peers::start_peer(peer, backend).await?;
+            measure_gateway_subject(args, &subject, out).await
         };
         match measured.await {
             Ok(rows) => all.extend(rows),
@@ -114,58 +114,61 @@ async fn measure_peers(
     Ok(failures)
 }
 
-/// The gateway on every engine, each with a database of its own.
-async fn measure_ours(
-    args: &GatewayArgs,
-    backend: &Program,
+/// Measures the gateway on every engine, each with its own database.
+async fn measure_gateway_engines(
+    args: &GatewayBenchArgs,
+    backend: &BenchProcess,
     out: &mut (dyn Write + Send),
-) -> anyhow::Result<Vec<Measured>> {
+) -> anyhow::Result<Vec<GatewayFigures>> {
     let mut all = vec![];
-    let mut storages = vec![Storage::Sqlite, Storage::SqliteInMemory];
+    let mut storages = vec![DatabaseKind::Sqlite, DatabaseKind::SqliteInMemory];
     let mut database = None;
     if let Some(url) = &args.postgres_url {
-        storages.push(Storage::Postgres(url.clone()));
+        storages.push(DatabaseKind::Postgres(url.clone()));
     } else if !args.no_postgres {
         let made = database.insert(cynode_testkit::postgres_database().await);
-        storages.push(Storage::PostgresOfTests(made.url.clone()));
+        storages.push(DatabaseKind::PostgresOfTests(made.url.clone()));
     }
     for storage in storages {
-        let gateway = subject::gateway(backend, storage).await?;
-        all.extend(measure(args, &gateway, out).await?);
+        let gateway = subject::start_gateway(backend, storage).await?;
+        all.extend(measure_gateway_subject(args, &gateway, out).await?);
     }
     Ok(all)
 }
 
-fn explain(args: &GatewayArgs, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
-    let sync = disk::sync_times(&std::env::temp_dir())?;
+fn print_notes(args: &GatewayBenchArgs, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
+    let sync = disk::measure_disk_sync(&std::env::temp_dir())?;
     writeln!(
         out,
-        "This disk keeps a page for good in {:.3} ms (p50; p99 {:.3} ms). A call waits for that \
-         twice, before it is made and before\nit is answered; calls at the same time share it. In \
-         memory nothing waits: that row is what the gateway itself adds.",
+        "This disk syncs a page in {:.3} ms (p50; p99 {:.3} ms). A call waits for two syncs, before it \
+         is made and before\nit is answered; concurrent calls share a sync. The row in memory has no \
+         disk latency: it shows the cost of the gateway itself.",
         sync.percentile(50).as_secs_f64() * 1e3,
         sync.percentile(99).as_secs_f64() * 1e3,
     )?;
     if args.postgres_url.is_none() && !args.no_postgres {
-        writeln!(out, "The PostgreSQL of the tests runs without fsync; its CPU time is not ours.")?;
+        writeln!(
+            out,
+            "The PostgreSQL of the tests runs without fsync; its CPU time is not counted."
+        )?;
     }
     Ok(())
 }
 
-async fn measure(
-    args: &GatewayArgs,
-    subject: &Subject<'_>,
+async fn measure_gateway_subject(
+    args: &GatewayBenchArgs,
+    subject: &GatewaySubject<'_>,
     out: &mut (dyn Write + Send),
-) -> anyhow::Result<Vec<Measured>> {
+) -> anyhow::Result<Vec<GatewayFigures>> {
     let mut all = Vec::new();
     for &clients in &args.clients {
         writeln!(out, "bench gateway: {}, {clients} clients", subject.name)?;
         out.flush()?;
         let load = subject.load(clients);
-        load.run(Duration::from_secs(args.warm_up)).await?;
-        let calls = load.run(Duration::from_secs(args.seconds)).await?;
+        load.run_for(Duration::from_secs(args.warm_up)).await?;
+        let calls = load.run_for(Duration::from_secs(args.seconds)).await?;
         let count = u32::try_from(calls.latencies.len().max(1))?;
-        all.push(Measured {
+        all.push(GatewayFigures {
             subject: subject.name.clone(),
             clients,
             calls_per_second: f64::from(count) / calls.took.as_secs_f64(),

@@ -1,9 +1,7 @@
-//! Measurements of the real processes, each against a baseline of the same run.
-//!
-//! Start at [`run`]; [`up`] measures `cynode up`, [`gateway`] tool calls, [`audit`] their record,
-//! [`chat`] questions to models, [`prompts`] how long the questions are.
-//! Figures are printed with their goals and never judged by the exit code: tests assert behaviour,
-//! this shows time and memory.
+//! Benchmarks of the real processes, each against a baseline of the same run. Start at [`run`];
+//! [`up`] measures `cynode up`, [`gateway`] tool calls, [`audit`] the audit log, [`chat`] model
+//! requests, [`prompts`] the size of prompts. Figures are printed with their goals and never affect
+//! the exit code: tests assert behaviour, benchmarks show time and memory.
 
 pub mod audit;
 pub mod chat;
@@ -21,41 +19,41 @@ use std::io::Write;
 
 use clap::{Parser, Subcommand};
 
-/// Measures what people wait for, and what it costs them.
+/// Benchmarks of CyNode
 #[derive(Debug, Parser)]
 #[command(name = "cynode-bench", version)]
 pub struct Cli {
-    /// What to measure.
+    /// The benchmark to run.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: BenchCommand,
 }
 
-/// What to measure.
+/// The benchmarks.
 #[derive(Debug, Subcommand)]
-pub enum Command {
-    /// Start-up time, memory and task overhead of `cynode up`.
-    Up(up::UpArgs),
-    /// The audit log alone: its writer, and questions to a million records.
-    Audit(audit::AuditArgs),
-    /// Questions to a scripted model, direct and through the orchestrator.
-    Chat(chat::ChatArgs),
-    /// The tokens that a model reads for each decision.
+pub enum BenchCommand {
+    /// Measure start-up time, memory and task overhead of `cynode up`.
+    Up(up::UpBenchArgs),
+    /// Measure the audit log: its writer, and queries on a million records.
+    Audit(audit::AuditBenchArgs),
+    /// Measure requests to a scripted model, direct and through the orchestrator.
+    Chat(chat::ChatBenchArgs),
+    /// Count the prompt tokens of each decision.
     Prompts,
-    /// Tool calls, direct and through the gateway.
-    Gateway(gateway::GatewayArgs),
-    /// Durable steps of workflows, against single-row commits and other engines.
-    Workflow(workflow::WorkflowArgs),
+    /// Measure tool calls, direct and through the gateway.
+    Gateway(gateway::GatewayBenchArgs),
+    /// Measure durable workflow steps, against single-row commits and other engines.
+    Workflow(workflow::WorkflowBenchArgs),
 }
 
-/// Measures, and prints a table to `out`.
+/// Runs a benchmark and prints a table to `out`.
 pub async fn run(cli: Cli, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
     match cli.command {
-        Command::Up(args) => Box::pin(up::run(&args, out)).await,
-        Command::Audit(args) => Box::pin(audit::run(&args, out)).await,
-        Command::Chat(args) => Box::pin(chat::run(&args, out)).await,
-        Command::Prompts => prompts::run(out),
-        Command::Gateway(args) => Box::pin(gateway::run(&args, out)).await,
-        Command::Workflow(args) => Box::pin(workflow::run(&args, out)).await,
+        BenchCommand::Up(args) => Box::pin(up::run(&args, out)).await,
+        BenchCommand::Audit(args) => Box::pin(audit::run(&args, out)).await,
+        BenchCommand::Chat(args) => Box::pin(chat::run(&args, out)).await,
+        BenchCommand::Prompts => prompts::run(out),
+        BenchCommand::Gateway(args) => Box::pin(gateway::run(&args, out)).await,
+        BenchCommand::Workflow(args) => Box::pin(workflow::run(&args, out)).await,
     }
 }
 

@@ -12,26 +12,25 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::Deserialize;
 
-/// A running `cynode up`; dropping it ends it.
-pub(crate) struct Up {
+/// A running `cynode up`, stopped on drop.
+pub(crate) struct UpProcess {
     process: Child,
-    /// From the start of the process to its word that everything is ready.
+    /// From the start of the process until it reports ready.
     pub(crate) ready_after: Duration,
-    /// Where it listens.
     pub(crate) url: String,
     admin_token_file: PathBuf,
 }
 
 #[derive(Deserialize)]
-struct Announced {
+struct UpAnnouncement {
     url: String,
     admin_token_file: PathBuf,
 }
 
-impl Up {
-    /// Starts it on a directory and waits until it is ready.
+impl UpProcess {
+    /// Starts `up` on a data directory and waits until it is ready.
     pub(crate) fn start(data_dir: &Path) -> anyhow::Result<Self> {
-        let mut command = Command::new(executable()?);
+        let mut command = Command::new(find_cynode_binary()?);
         command.args(["up", "--json", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data_dir);
         command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -42,11 +41,11 @@ impl Up {
             BufReader::new(stdout).read_line(&mut line)?;
         }
         let ready_after = begun.elapsed();
-        let Ok(announced) = serde_json::from_str::<Announced>(&line) else {
+        let Ok(announced) = serde_json::from_str::<UpAnnouncement>(&line) else {
             let ended = process.wait()?;
             bail!("`cynode up` ended with {ended} before it was ready");
         };
-        let Announced { url, admin_token_file } = announced;
+        let UpAnnouncement { url, admin_token_file } = announced;
         Ok(Self { process, ready_after, url, admin_token_file })
     }
 
@@ -55,33 +54,33 @@ impl Up {
         Ok(Client::new(&self.url, secret_file::read(&self.admin_token_file)?)?)
     }
 
-    /// Stops it; how long that took.
+    /// Stops `up`; returns how long that took.
     pub(crate) fn stop(mut self) -> anyhow::Result<Duration> {
         let begun = Instant::now();
-        self.ask_to_end();
+        self.send_sigterm();
         self.process.wait()?;
         Ok(begun.elapsed())
     }
 
-    fn ask_to_end(&self) {
+    fn send_sigterm(&self) {
         if let Ok(pid) = i32::try_from(self.process.id()) {
-            // It may have ended by itself; waiting shows that.
+            // It may have exited already; waiting shows that.
             let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
         }
     }
 }
 
-impl Drop for Up {
+impl Drop for UpProcess {
     fn drop(&mut self) {
         if matches!(self.process.try_wait(), Ok(None)) {
-            self.ask_to_end();
+            self.send_sigterm();
             let _ = self.process.wait();
         }
     }
 }
 
-/// The `cynode` of the same build as this program.
-fn executable() -> anyhow::Result<PathBuf> {
+/// Path of the `cynode` binary of the same build.
+fn find_cynode_binary() -> anyhow::Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name("cynode");
     if path.is_file() {
         Ok(path)

@@ -1,19 +1,18 @@
-//! Durations measured several times.
+//! Repeated measurements of a duration.
 
 use std::time::{Duration, Instant};
 
-/// Durations of the same thing.
+/// Durations of the same operation.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Sample(Vec<Duration>);
+pub(crate) struct DurationSample(Vec<Duration>);
 
-impl Sample {
-    /// Adds one.
+impl DurationSample {
     pub(crate) fn push(&mut self, took: Duration) {
         self.0.push(took);
     }
 
-    /// Times `work` that often.
-    pub(crate) async fn of<E>(
+    /// Times `work` this many times.
+    pub(crate) async fn measure<E>(
         times: usize,
         mut work: impl AsyncFnMut() -> Result<(), E>,
     ) -> Result<Self, E> {
@@ -26,12 +25,10 @@ impl Sample {
         Ok(sample)
     }
 
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The middle one.
     pub(crate) fn median(&self) -> Duration {
         self.percentile(50)
     }
@@ -51,11 +48,11 @@ mod tests {
 
     #[test]
     fn a_percentile_is_one_of_the_measured_durations() {
-        let sample = Sample((1..=20).rev().map(Duration::from_millis).collect());
+        let sample = DurationSample((1..=20).rev().map(Duration::from_millis).collect());
 
         assert_eq!(sample.median(), Duration::from_millis(10));
         assert_eq!(sample.percentile(95), Duration::from_millis(19));
         assert_eq!(sample.percentile(100), Duration::from_millis(20));
-        assert_eq!(Sample::default().median(), Duration::ZERO);
+        assert_eq!(DurationSample::default().median(), Duration::ZERO);
     }
 }

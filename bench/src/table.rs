@@ -1,11 +1,11 @@
-//! A plain table: what was measured, the goal, whether it is met, and how it compares.
+//! A plain table: measurement, goal, whether the goal is met, and ratio to the baseline.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// One line of the table.
+/// One row of the table.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct FigureRow {
     what: String,
     value: f64,
     unit: &'static str,
@@ -13,25 +13,25 @@ pub(crate) struct Row {
     baseline: Option<f64>,
 }
 
-impl Row {
+impl FigureRow {
     /// A duration, in milliseconds.
-    pub(crate) fn time(what: impl Into<String>, value: Duration) -> Self {
-        Self::number(what, millis(value), "ms")
+    pub(crate) fn from_duration(what: impl Into<String>, value: Duration) -> Self {
+        Self::from_value(what, millis(value), "ms")
     }
 
     /// Any other figure.
-    pub(crate) fn number(what: impl Into<String>, value: f64, unit: &'static str) -> Self {
+    pub(crate) fn from_value(what: impl Into<String>, value: f64, unit: &'static str) -> Self {
         Self { what: what.into(), value, unit, goal: None, baseline: None }
     }
 
-    /// What it has to stay under.
-    pub(crate) fn under(mut self, goal: f64) -> Self {
+    /// Sets the goal: an upper bound.
+    pub(crate) fn with_goal(mut self, goal: f64) -> Self {
         self.goal = Some(goal);
         self
     }
 
-    /// What it is compared with.
-    pub(crate) fn against(mut self, baseline: Duration) -> Self {
+    /// Sets the baseline.
+    pub(crate) fn with_baseline(mut self, baseline: Duration) -> Self {
         self.baseline = Some(millis(baseline));
         self
     }
@@ -51,11 +51,11 @@ impl Row {
     }
 }
 
-/// The rows as text, with aligned columns.
-pub(crate) fn render(rows: &[Row]) -> String {
+/// Renders the rows with aligned columns.
+pub(crate) fn render_rows(rows: &[FigureRow]) -> String {
     let head = ["measured", "value", "goal", "", "to baseline"].map(str::to_owned);
     let cells: Vec<[String; 5]> =
-        std::iter::once(head).chain(rows.iter().map(Row::cells)).collect();
+        std::iter::once(head).chain(rows.iter().map(FigureRow::cells)).collect();
     let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max();
     let widths: [usize; 5] = std::array::from_fn(|column| width(column).unwrap_or(0));
     let mut text = String::new();
@@ -80,15 +80,15 @@ mod tests {
     #[test]
     fn a_goal_is_met_only_below_it_and_columns_are_aligned() {
         let rows = [
-            Row::time("short", Duration::from_millis(10))
-                .under(20.0)
-                .against(Duration::from_millis(5)),
-            Row::number("a longer name", 200.0, "MiB").under(200.0),
-            Row::number("plain", 1.0, "/s"),
+            FigureRow::from_duration("short", Duration::from_millis(10))
+                .with_goal(20.0)
+                .with_baseline(Duration::from_millis(5)),
+            FigureRow::from_value("a longer name", 200.0, "MiB").with_goal(200.0),
+            FigureRow::from_value("plain", 1.0, "/s"),
         ];
 
         assert_eq!(
-            render(&rows),
+            render_rows(&rows),
             "measured           value  goal               to baseline\n\
              short            10.0 ms  < 20 ms    met            2.0×\n\
              a longer name  200.0 MiB  < 200 MiB  MISSED\n\

@@ -1,4 +1,4 @@
-//! Measurements of what a newcomer pays: see [`build`]; `bench up` lives in the bench crate.
+//! Benchmarks: [`build`] measures the first build; the others run the bench crate.
 
 pub mod build;
 pub mod chat;

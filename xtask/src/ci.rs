@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: everything that must hold before a change lands, each stage named and timed.
+//! `cargo xtask ci`: every check before a change is merged, each stage named and timed.
 
 use std::io::Write;
 use std::process::Command;
@@ -6,32 +6,38 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use crate::testing::{self, Lane};
+use crate::testing::{self, TestLane};
 use crate::{openapi, tidy, tool};
 
-type Work = fn(&mut dyn Write) -> Result<bool>;
+type StageFn = fn(&mut dyn Write) -> Result<bool>;
 
-/// The stages, cheap ones first. A failed one does not stop the others.
-const STAGES: &[(&str, Work)] = &[
-    ("fmt", |_| tool::succeeds(&mut tool::cargo(&["fmt", "--all", "--check"]))),
+/// The stages, cheap ones first. A failed stage does not stop the others.
+const STAGES: &[(&str, StageFn)] = &[
+    ("fmt", |_| tool::run_and_check(&mut tool::cargo_command(&["fmt", "--all", "--check"]))),
     ("tidy", tidy::run),
-    ("clippy", |_| tool::succeeds(&mut clippy())),
-    ("test", |out| testing::run(out, Lane::Fast)),
-    ("doc", |_| tool::succeeds(&mut doc())),
+    ("clippy", |_| tool::run_and_check(&mut clippy_command())),
+    ("test", |out| testing::run(out, TestLane::Fast)),
+    ("doc", |_| tool::run_and_check(&mut doc_command())),
     ("openapi", openapi::check),
     ("otlp feature", |_| {
-        tool::succeeds(&mut tool::cargo(&["check", "-p", "cynode-runtime", "--features", "otlp"]))
+        tool::run_and_check(&mut tool::cargo_command(&[
+            "check",
+            "-p",
+            "cynode-runtime",
+            "--features",
+            "otlp",
+        ]))
     }),
 ];
 
-/// How a stage ended.
-struct Ended {
+/// Result of a stage.
+struct StageResult {
     name: &'static str,
     passed: bool,
     took: Duration,
 }
 
-/// Runs every stage and prints a table; whether all passed.
+/// Runs every stage and prints a table; returns whether all passed.
 pub fn run(out: &mut dyn Write) -> Result<bool> {
     let mut ended = Vec::new();
     for (name, work) in STAGES {
@@ -42,24 +48,24 @@ pub fn run(out: &mut dyn Write) -> Result<bool> {
             writeln!(out, "{name}: {error:#}")?;
             anyhow::Ok(false)
         })?;
-        ended.push(Ended { name, passed, took: start.elapsed() });
+        ended.push(StageResult { name, passed, took: start.elapsed() });
     }
-    write!(out, "\n{}", table(&ended))?;
+    write!(out, "\n{}", render_stage_table(&ended))?;
     Ok(ended.iter().all(|stage| stage.passed))
 }
 
-fn clippy() -> Command {
-    tool::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
+fn clippy_command() -> Command {
+    tool::cargo_command(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
 }
 
-fn doc() -> Command {
-    let mut doc = tool::cargo(&["doc", "--workspace", "--no-deps"]);
+fn doc_command() -> Command {
+    let mut doc = tool::cargo_command(&["doc", "--workspace", "--no-deps"]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
     doc
 }
 
-fn table(ended: &[Ended]) -> String {
-    let mut lines: Vec<String> = ended.iter().map(line).collect();
+fn render_stage_table(ended: &[StageResult]) -> String {
+    let mut lines: Vec<String> = ended.iter().map(render_stage).collect();
     let total: Duration = ended.iter().map(|stage| stage.took).sum();
     let failed = ended.iter().filter(|stage| !stage.passed).count();
     let verdict = match failed {
@@ -71,7 +77,7 @@ fn table(ended: &[Ended]) -> String {
     lines.concat()
 }
 
-fn line(stage: &Ended) -> String {
+fn render_stage(stage: &StageResult) -> String {
     let word = if stage.passed { "pass" } else { "FAIL" };
     format!("{:<14} {word} {:>8.1} s\n", stage.name, stage.took.as_secs_f64())
 }
@@ -82,10 +88,10 @@ mod tests {
 
     #[test]
     fn the_table_names_each_stage_and_the_verdict() {
-        let stage = |name, passed| Ended { name, passed, took: Duration::from_millis(1500) };
+        let stage = |name, passed| StageResult { name, passed, took: Duration::from_millis(1500) };
 
         assert_eq!(
-            table(&[stage("fmt", true), stage("test", false)]),
+            render_stage_table(&[stage("fmt", true), stage("test", false)]),
             "fmt            pass      1.5 s\ntest           FAIL      1.5 s\nci: 1 stage failed in 3.0 s\n"
         );
     }

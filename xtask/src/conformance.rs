@@ -1,17 +1,17 @@
-//! `cargo xtask conformance`: the official MCP conformance suites and clients, and servers of others.
-//!
-//! Start at [`run`], or at [`judge_all`], which is the part of `cargo xtask test`. `suites` judges
-//! our fixture server bare, and the gateway with that fixture behind it: what passes bare must pass
-//! through. `upstream` judges the gateway as a client; `clients` and `servers` let programs of others
-//! speak through it. `report` reads what the suites found, `shim` adds the token that they cannot send.
-//!
-//! Programs of others have their own patience, which a busy machine may exhaust. What fails is run once
-//! more, alone, before it counts, and the report says so: a real fault fails twice.
+//! `cargo xtask conformance`: the official MCP conformance suites and clients, and third-party
+//! servers. Start at [`run`], or at [`run_all_checks`], which is part of `cargo xtask test`. `suites`
+//! tests our fixture server bare, and the gateway with that fixture behind it: a scenario that
+//! passes bare must pass through the gateway. `upstream` tests the gateway as a client; `clients`
+//! and `servers` run third-party programs through it. `report` parses the results of the suites,
+//! `shim` adds the token that they cannot send. Third-party programs have their own timeouts, which
+//! a busy machine may exceed. A failed check runs once more, alone, before it counts, and the
+//! report says so: a real fault fails twice.
 
 mod clients;
 mod gateway;
 pub(crate) mod http;
 mod interop;
+mod interop_check;
 mod openai;
 pub(crate) mod packages;
 pub(crate) mod process;
@@ -19,7 +19,6 @@ mod report;
 mod servers;
 mod shim;
 mod suites;
-mod tried;
 mod upstream;
 
 use std::fs;
@@ -29,82 +28,82 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use self::gateway::Gateway;
-use self::packages::{Generation, Packages, Wanted};
-use self::process::Program;
-use self::shim::Shim;
+use self::gateway::ConformanceGateway;
+use self::packages::{InstalledPackages, PackageSet, SdkGeneration};
+use self::process::ChildProgram;
+use self::shim::TokenProxy;
 use crate::guardrails::evidence::Outcome;
 use crate::tool;
 
-pub(crate) use self::interop::forget;
-pub use self::interop::{SENTENCES, judge_all, recorded};
+pub(crate) use self::interop::remove_recorded_results;
+pub use self::interop::{SENTENCES, recorded, run_all_checks};
 
-/// What to judge.
+/// What to test.
 #[derive(Debug, Clone, Copy, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct ConformanceArgs {
-    /// Judge all that `cargo xtask test` does, as it does: at once, with what is built already
+    /// Run all checks of `cargo xtask test` at once, with the existing build
     #[arg(long, exclusive = true)]
     pub all: bool,
-    /// Judge the gateway too, with the fixture behind it
+    /// Also test the gateway, with the fixture behind it
     #[arg(long)]
     pub through_gateway: bool,
-    /// Judge the gateway's way to installed servers, with the suite's client scenarios
+    /// Test the gateway's upstream client with the suite's client scenarios
     #[arg(long)]
     pub upstream: bool,
-    /// Let the official Python and TypeScript clients list and call tools too
+    /// Also run the official Python and TypeScript clients
     #[arg(long)]
     pub sdks: bool,
-    /// Install servers of others behind the gateway, and call them
+    /// Install third-party servers behind the gateway, and call them
     #[arg(long)]
     pub servers: bool,
-    /// Let the official OpenAI client talk to the project manager and to a model
+    /// Run the official OpenAI client against the project manager and a model
     #[arg(long)]
     pub openai: bool,
-    /// Leave out the suites that judge servers
+    /// Skip the suites that test servers
     #[arg(long)]
     pub no_suites: bool,
 }
 
-/// Runs what was asked; whether everything that counts passed.
+/// Runs the selected checks; returns whether every scored check passed.
 pub fn run(out: &mut dyn Write, args: ConformanceArgs) -> Result<bool> {
     if args.all {
-        let cases = judge_all(out)?;
+        let cases = run_all_checks(out)?;
         return Ok(cases.iter().all(|case| case.outcome == Outcome::Passed));
     }
     let needs_clients = args.sdks || args.servers || args.openai;
-    let wanted = if needs_clients { Wanted::ClientsAndServers } else { Wanted::Suites };
+    let wanted = if needs_clients { PackageSet::ClientsAndServers } else { PackageSet::Suites };
     let packages = packages::install(wanted)?;
-    build(args)?;
-    let fixture = Program::fixture()?;
+    build_binaries(args)?;
+    let fixture = ChildProgram::start_fixture()?;
     let gateway = needs_gateway(args)
-        .then(|| Gateway::start(fixture.url(), &exposed(&packages)))
+        .then(|| ConformanceGateway::start(fixture.url(), &exposed_directories(&packages)))
         .transpose()?;
     let mut cases = vec![];
     let mut fine = true;
     if !args.no_suites {
         let bare = suites::run_twice(&packages, "bare", fixture.url())?;
         let through = gateway.as_ref().map(|gateway| {
-            let shim = Shim::start(&gateway.of_fixture(), gateway.token())?;
+            let shim = TokenProxy::start(&gateway.fixture_endpoint(), gateway.token())?;
             suites::run_twice(&packages, "through", &shim.url())
         });
-        fine &= report::print(out, &bare, through.transpose()?.as_deref())?;
+        fine &= report::print_table(out, &bare, through.transpose()?.as_deref())?;
     }
     if args.upstream {
-        cases.extend(interop::upstream(out, &packages)?);
+        cases.extend(interop::run_upstream_scenarios(out, &packages)?);
     }
     if args.sdks {
-        cases.extend(interop::clients(out, &packages, "bare", (fixture.url(), None))?);
+        cases.extend(interop::run_sdk_clients(out, &packages, "bare", (fixture.url(), None))?);
         if let Some(gateway) = &gateway {
-            let place = (&*gateway.of_fixture().url(), Some(gateway.token()));
-            cases.extend(interop::clients(out, &packages, "through", place)?);
+            let place = (&*gateway.fixture_endpoint().url(), Some(gateway.token()));
+            cases.extend(interop::run_sdk_clients(out, &packages, "through", place)?);
         }
     }
     if let (true, Some(gateway)) = (args.servers, &gateway) {
-        cases.extend(interop::servers(out, &packages, gateway)?);
+        cases.extend(interop::run_third_party_servers(out, &packages, gateway)?);
     }
     if args.openai {
-        cases.extend(interop::chat(out, &packages)?);
+        cases.extend(interop::run_openai_client(out, &packages)?);
     }
     Ok(fine && cases.iter().all(|case| case.outcome == Outcome::Passed))
 }
@@ -113,9 +112,10 @@ fn needs_gateway(args: ConformanceArgs) -> bool {
     args.through_gateway || args.servers
 }
 
-/// Builds what is judged, all at once: cargo would build again what two commands share.
-fn build(args: ConformanceArgs) -> Result<()> {
-    let mut build = tool::cargo(&["build", "--bins", "-p", "cynode-mcp-fixture"]);
+/// Builds all binaries under test with one command: separate commands would rebuild shared
+/// dependencies.
+fn build_binaries(args: ConformanceArgs) -> Result<()> {
+    let mut build = tool::cargo_command(&["build", "--bins", "-p", "cynode-mcp-fixture"]);
     if needs_gateway(args) || args.openai {
         build.args(["-p", "cynode-orchestrator", "-p", "cynork"]);
     }
@@ -125,15 +125,15 @@ fn build(args: ConformanceArgs) -> Result<()> {
     if args.upstream {
         build.args(["-p", "cynode-gateway", "--example", "conformance_client"]);
     }
-    tool::must_succeed(&mut build)
+    tool::run_or_fail(&mut build)
 }
 
-/// What servers of others need to read when they run in the sandbox, which shows the system's own
-/// programs by itself.
-fn exposed(packages: &Packages) -> Vec<PathBuf> {
-    let python = packages.python_home(Generation::V2);
-    // A Python of its own borrows its library from the one it was made with, wherever that is.
-    let lender = fs::canonicalize(packages.python(Generation::V2)).ok();
+/// Directories that third-party servers need to read in the sandbox, which exposes the system's own
+/// programs only.
+fn exposed_directories(packages: &InstalledPackages) -> Vec<PathBuf> {
+    let python = packages.python_home(SdkGeneration::V2);
+    // A virtual environment uses the library of the Python that created it.
+    let lender = fs::canonicalize(packages.python(SdkGeneration::V2)).ok();
     let lender = lender.and_then(|program| Some(program.parent()?.parent()?.to_path_buf()));
     let node = packages.node_path().parent().map(PathBuf::from);
     [node, Some(packages.typescript()), Some(python), lender]

@@ -1,4 +1,4 @@
-//! A broken rule: where, what, and what to do about it.
+//! A broken rule: location, problem and remedy.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -6,16 +6,14 @@ use std::io::{self, Write};
 /// One broken rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fault {
-    /// The place, such as `crates/ops/src/lib.rs:12`.
+    /// The location, such as `crates/ops/src/lib.rs:12`.
     pub at: String,
-    /// What is wrong.
     pub what: String,
-    /// What to do about it.
     pub remedy: String,
 }
 
 impl Fault {
-    /// A fault at a place that is not a line of a file.
+    /// A fault at a location that is not a line of a file.
     pub fn new(at: impl Into<String>, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { at: at.into(), what: what.into(), remedy: remedy.into() }
     }
@@ -37,7 +35,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Prints every fault on a line of its own, in the order of their places.
+/// Prints every fault on its own line, ordered by location.
 pub fn print_all(out: &mut dyn Write, word: &str, faults: &[Fault]) -> io::Result<()> {
     let mut sorted: Vec<&Fault> = faults.iter().collect();
     sorted.sort();

@@ -60,8 +60,9 @@ pub fn run(out: &mut dyn Write, junit: Option<&Path>) -> Result<bool> {
             let text = fs::read_to_string(&path).with_context(|| {
                 format!("cannot read {}: run `cargo xtask test` first", path.display())
             })?;
-            let mut report = junit::parse(&text);
-            report.cases.extend(conformance::recorded());
+            let mut report =
+                junit::parse(&text).with_context(|| format!("cannot read {}", path.display()))?;
+            report.cases.extend(conformance::recorded()?);
             Evidence::of_report(&report)
         }
         None => listed()?,
@@ -98,7 +99,7 @@ pub fn check(documents: &Documents, evidence: &Evidence) -> Result<(Requirements
 }
 
 fn listed() -> Result<Evidence> {
-    let mut list = prepare::nextest()?;
+    let mut list = prepare::ensure_nextest()?;
     list.args(["list", "--workspace", "--message-format", "json"]);
     let listed = Evidence::of_list(&tool::stdout_of(&mut list)?)?;
     // What `cargo xtask test` judges with programs of others is no test of ours, but as good as one.

@@ -1,11 +1,7 @@
-//! The commands behind `cargo xtask`.
-//!
-//! Start reading at [`cli`]. [`tidy`] holds the rules a compiler cannot check, [`guardrails`] ties
-//! the documents to the tests that prove them, [`testing`] and [`ci`] run everything, and
-//! [`mod@bench`] measures what a newcomer pays for the first build.
-//!
-//! Invariant: no check stops at its first fault. Each one prints all of them, with the place and
-//! what to do.
+//! The commands behind `cargo xtask`. Start reading at [`cli`]. [`tidy`] checks the rules that a
+//! compiler cannot, [`guardrails`] ties the documents to the tests that prove them, [`testing`] and
+//! [`ci`] run everything, and [`mod@bench`] runs the benchmarks. Invariant: no check stops at its
+//! first fault. Each prints all of them, with location and remedy.
 
 pub mod bench;
 pub mod ci;

@@ -6,7 +6,7 @@ use clap::Parser as _;
 use xtask::{bench, cli};
 
 fn main() -> ExitCode {
-    if let Some(code) = bench::wrapper::enter_if_asked() {
+    if let Some(code) = bench::wrapper::run_if_wrapper() {
         return code;
     }
     match cli::run(cli::Cli::parse(), &mut std::io::stdout().lock()) {

@@ -1,4 +1,4 @@
-//! `docs/reference/openapi.json` and `tool-schemas.json` are written by the code and compared with it.
+//! Generates `docs/reference/openapi.json` and `tool-schemas.json`, and detects drift.
 
 use std::fs;
 use std::io::Write;
@@ -13,24 +13,25 @@ const FILES: [(&str, &str); 2] = [
     ("docs/reference/tool-schemas.json", "tool-schemas"),
 ];
 
-/// Writes the documents anew.
+/// Regenerates the documents.
 pub fn write(out: &mut dyn Write) -> Result<bool> {
     for (file, command) in FILES {
         let path = tool::root().join(file);
         if let Some(directory) = path.parent() {
             fs::create_dir_all(directory)?;
         }
-        fs::write(&path, generated(command)?).with_context(|| format!("cannot write {file}"))?;
+        fs::write(&path, generate_document(command)?)
+            .with_context(|| format!("cannot write {file}"))?;
         writeln!(out, "openapi: wrote {file}")?;
     }
     Ok(true)
 }
 
-/// Whether the documents are what the code would write.
+/// Whether the documents match the code.
 pub fn check(out: &mut dyn Write) -> Result<bool> {
     let mut is_current = true;
     for (file, command) in FILES {
-        let wanted = generated(command)?;
+        let wanted = generate_document(command)?;
         let found = fs::read_to_string(tool::root().join(file)).unwrap_or_default();
         match first_difference(&found, &wanted) {
             None => writeln!(out, "openapi: {file} is up to date")?,
@@ -44,8 +45,8 @@ pub fn check(out: &mut dyn Write) -> Result<bool> {
     Ok(is_current)
 }
 
-fn generated(command: &str) -> Result<String> {
-    let mut run = tool::cargo(&["run", "--quiet", "-p", "cynode-orchestrator", "--bin"]);
+fn generate_document(command: &str) -> Result<String> {
+    let mut run = tool::cargo_command(&["run", "--quiet", "-p", "cynode-orchestrator", "--bin"]);
     let text = tool::stdout_of(run.args(["cynode-orchestrator", "--", command]))?;
     Ok(format!("{}\n", text.trim_end()))
 }

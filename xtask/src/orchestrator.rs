@@ -1,4 +1,4 @@
-//! An orchestrator of its own, from the binaries that are built, for what is judged against it.
+//! A private orchestrator from the existing build, for checks that need one.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::conformance::process::Program;
+use crate::conformance::process::ChildProgram;
 use crate::tool;
 
 const START_UP: Duration = Duration::from_mins(3);
 
-/// A running orchestrator, which ends with this value.
+/// A running orchestrator, killed on drop.
 #[derive(Debug)]
-pub(crate) struct Orchestrator {
+pub(crate) struct TestOrchestrator {
     directory: PathBuf,
     address: SocketAddr,
-    _program: Program,
+    _program: ChildProgram,
 }
 
-impl Orchestrator {
+impl TestOrchestrator {
     /// Starts an orchestrator on an empty data directory with the text of a config file.
     pub(crate) fn start(directory: PathBuf, config: &str) -> Result<Self> {
         if directory.exists() {
@@ -32,7 +32,7 @@ impl Orchestrator {
         fs::write(directory.join("cynode.toml"), config)?;
         let mut command = Command::new(tool::target_dir().join("debug/cynode-orchestrator"));
         command.args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(&directory);
-        Self::started(directory, command)
+        Self::wait_until_started(directory, command)
     }
 
     /// Starts orchestrator, runner, node and project manager on an empty data directory.
@@ -43,21 +43,20 @@ impl Orchestrator {
         fs::create_dir_all(&directory)?;
         let mut command = Command::new(tool::target_dir().join("debug/cynode"));
         command.args(["up", "--json", "--listen", "127.0.0.1:0", "--data-dir"]).arg(&directory);
-        Self::started(directory, command)
+        Self::wait_until_started(directory, command)
     }
 
-    fn started(directory: PathBuf, mut command: Command) -> Result<Self> {
+    fn wait_until_started(directory: PathBuf, mut command: Command) -> Result<Self> {
         let log = fs::File::create(directory.join("orchestrator.log"))?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        let mut program = Program::start(&mut command)?;
+        let mut program = ChildProgram::start(&mut command)?;
 
-        let address = wait_for(&mut program, &directory.join("orchestrator.addr"))?;
-        wait_for(&mut program, &directory.join("admin.token"))?;
+        let address = wait_for_file(&mut program, &directory.join("orchestrator.addr"))?;
+        wait_for_file(&mut program, &directory.join("admin.token"))?;
         let address = address.trim_start_matches("http://").parse().context("no address")?;
         Ok(Self { directory, address, _program: program })
     }
 
-    /// Where it listens.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -67,12 +66,12 @@ impl Orchestrator {
         self.directory.join("admin.token")
     }
 
-    /// What the administrator's `cynork` says.
-    pub(crate) fn cynork(&self, args: &[&str]) -> Result<Value> {
+    /// Runs `cynork` as the administrator; returns its JSON output.
+    pub(crate) fn run_cynork(&self, args: &[&str]) -> Result<Value> {
         let mut command = Command::new(tool::target_dir().join("debug/cynork"));
         command.args(["--output", "json", "--gateway-url"]).arg(format!("http://{}", self.address));
         command.arg("--token-file").arg(self.token_file()).args(args);
-        // Nothing of the user's own set-up has a say here.
+        // The environment of the user must not affect the result.
         command.env_remove("CYNORK_TOKEN").env("XDG_CONFIG_HOME", &self.directory);
         let output = command.stdin(Stdio::null()).output().context("cynork does not start")?;
         if !output.status.success() {
@@ -82,8 +81,8 @@ impl Orchestrator {
     }
 }
 
-/// The content of a file that a starting orchestrator writes.
-fn wait_for(program: &mut Program, file: &Path) -> Result<String> {
+/// Waits for a file that the orchestrator writes at start, and returns its content.
+fn wait_for_file(program: &mut ChildProgram, file: &Path) -> Result<String> {
     let start = Instant::now();
     while start.elapsed() < START_UP {
         match fs::read_to_string(file) {

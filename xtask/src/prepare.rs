@@ -1,4 +1,4 @@
-//! What the tests need from the machine: nextest, the `PostgreSQL` server programs and Chromium.
+//! Tools that the tests need: nextest, the `PostgreSQL` server programs and Chromium.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,10 +8,10 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::tool;
 
-/// The server programs that the test harness starts a private `PostgreSQL` with.
+/// The server programs from which the test harness starts a private `PostgreSQL`.
 const POSTGRES_PROGRAMS: &[&str] = &["initdb", "postgres"];
 
-/// Where Debian and its kin keep them, one directory for each version.
+/// Debian's installation directory, with one directory for each version.
 const POSTGRES_VERSIONS: &str = "/usr/lib/postgresql";
 
 const POSTGRES_HELP: &str = "the tests need the PostgreSQL server programs initdb and postgres \
@@ -19,7 +19,7 @@ const POSTGRES_HELP: &str = "the tests need the PostgreSQL server programs initd
 manager, such as `sudo apt-get install postgresql` (Debian, Ubuntu), `sudo dnf install \
 postgresql-server` (Fedora) or `brew install postgresql`, then run this again";
 
-/// What drives the browser that looks at the console, and the browser.
+/// The `WebDriver` server and the browser for the console tests.
 const BROWSER_PROGRAMS: &[&str] = &["chromedriver", "chromium"];
 
 const BROWSER_HELP: &str = "the tests need Chromium and its driver, as the programs chromium and \
@@ -27,30 +27,30 @@ chromedriver in PATH. Install them with your system's package manager, such as `
 chromium chromium-driver` (Debian) or `sudo dnf install chromium chromedriver` (Fedora), then run this \
 again";
 
-/// What `apt-get` says when another process holds a lock that it needs.
+/// Messages of `apt-get` when another process holds a lock.
 const LOCKED: &[&str] = &["Could not get lock", "Unable to lock", "Unable to acquire the dpkg"];
 
-/// How often `apt-get` is run if it fails for another reason: one failure of a mirror fails nothing.
+/// Attempts of `apt-get` for other failures, so that one failure of a mirror is not fatal.
 const APT_TRIES: usize = 3;
 
 /// `cargo nextest`, installed under the target directory if the machine has none.
-pub fn nextest() -> Result<Command> {
+pub fn ensure_nextest() -> Result<Command> {
     let own = tool::target_dir().join("tools");
     let own_binary = own.join("bin/cargo-nextest");
-    if tool::in_path("cargo-nextest").is_some() {
-        return Ok(tool::cargo(&["nextest"]));
+    if tool::find_in_path("cargo-nextest").is_some() {
+        return Ok(tool::cargo_command(&["nextest"]));
     }
     if !own_binary.is_file() {
-        let mut install = tool::cargo(&["install", "cargo-nextest", "--locked", "--root"]);
-        tool::must_fetch(install.arg(&own))?;
+        let mut install = tool::cargo_command(&["install", "cargo-nextest", "--locked", "--root"]);
+        tool::download_with_retries(install.arg(&own))?;
     }
     let mut command = Command::new(own_binary);
     command.current_dir(tool::root()).arg("nextest");
     Ok(command)
 }
 
-/// Makes sure that the `PostgreSQL` server programs are there; installs them if that is possible.
-pub fn postgres() -> Result<PathBuf> {
+/// Finds the `PostgreSQL` server programs; installs them if possible.
+pub fn ensure_postgres() -> Result<PathBuf> {
     if let Some(directory) = postgres_directory() {
         return Ok(directory);
     }
@@ -61,31 +61,31 @@ pub fn postgres() -> Result<PathBuf> {
     }
 }
 
-/// Makes sure that a browser and its driver are there; installs them if that is possible.
-pub fn browser() -> Result<PathBuf> {
+/// Finds a browser and its driver; installs them if possible.
+pub fn ensure_browser() -> Result<PathBuf> {
     if !has_browser() {
         install_if_possible(&["chromium", "chromium-driver"])?;
     }
-    match tool::in_path(BROWSER_PROGRAMS[0]) {
+    match tool::find_in_path(BROWSER_PROGRAMS[0]) {
         Some(driver) if has_browser() => Ok(driver),
         _ => bail!(BROWSER_HELP),
     }
 }
 
 fn has_browser() -> bool {
-    BROWSER_PROGRAMS.iter().all(|program| tool::in_path(program).is_some())
+    BROWSER_PROGRAMS.iter().all(|program| tool::find_in_path(program).is_some())
 }
 
-/// Installs packages of Debian and its kin, where this process may.
+/// Installs Debian packages if this process has permission.
 fn install_if_possible(packages: &[&str]) -> Result<()> {
-    if !nix::unistd::geteuid().is_root() || tool::in_path("apt-get").is_none() {
+    if !nix::unistd::geteuid().is_root() || tool::find_in_path("apt-get").is_none() {
         return Ok(());
     }
-    apt_get(Path::new("apt-get"), &["update"], LockWait::default())?;
-    apt_get(Path::new("apt-get"), &[&["install", "-y"], packages].concat(), LockWait::default())
+    run_apt_get(Path::new("apt-get"), &["update"], LockWait::default())?;
+    run_apt_get(Path::new("apt-get"), &[&["install", "-y"], packages].concat(), LockWait::default())
 }
 
-/// How long another package manager is waited for.
+/// How long to wait for another package manager.
 #[derive(Debug, Clone, Copy)]
 struct LockWait {
     limit: Duration,
@@ -98,12 +98,12 @@ impl Default for LockWait {
     }
 }
 
-/// Runs `apt-get`. While another package manager holds a lock, such as the updates of a machine that
-/// has just started, it is waited for.
+/// Runs `apt-get`. While another package manager holds a lock, such as the updates of a machine
+/// that has just started, it waits.
 ///
-/// The option makes `apt-get` itself wait for the lock of `dpkg`, and only for that one: for the lock of
-/// the package lists it fails at once, and is run again.
-fn apt_get(program: &Path, args: &[&str], wait: LockWait) -> Result<()> {
+/// The option makes `apt-get` itself wait for the lock of `dpkg` only: for the lock of the package
+/// lists it fails at once, and is run again.
+fn run_apt_get(program: &Path, args: &[&str], wait: LockWait) -> Result<()> {
     let begun = Instant::now();
     let timeout = format!("DPkg::Lock::Timeout={}", wait.limit.as_secs());
     for failures in 0.. {
@@ -123,7 +123,7 @@ fn apt_get(program: &Path, args: &[&str], wait: LockWait) -> Result<()> {
         eprint!("{complaint}");
         let is_locked = LOCKED.iter().any(|words| complaint.contains(words));
         if is_locked && begun.elapsed() < wait.limit {
-            eprintln!("another package manager is at work: waiting for it");
+            eprintln!("waiting for another package manager");
             std::thread::sleep(wait.pause);
         } else if is_locked || failures + 1 >= APT_TRIES {
             bail!("apt-get {} failed", args.join(" "));
@@ -133,7 +133,7 @@ fn apt_get(program: &Path, args: &[&str], wait: LockWait) -> Result<()> {
 }
 
 fn postgres_directory() -> Option<PathBuf> {
-    let in_path = tool::in_path(POSTGRES_PROGRAMS[0])
+    let in_path = tool::find_in_path(POSTGRES_PROGRAMS[0])
         .and_then(|program| program.parent().map(Path::to_path_buf));
     in_path
         .filter(|directory| has_postgres(directory))
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(newest_version(versions.path()), Some(versions.path().join("15/bin")));
     }
 
-    /// An `apt-get` that fails `failures` times with these words, and writes down how it was called.
+    /// An `apt-get` that fails `failures` times with these words, and records its arguments.
     fn staged_apt(dir: &Path, failures: usize, words: &str) -> PathBuf {
         let program = dir.join("apt-get");
         let at = dir.display();
@@ -197,7 +197,7 @@ mod tests {
         let program = staged_apt(dir.path(), 5, words);
         let patient = LockWait { limit: Duration::from_hours(1), pause: Duration::ZERO };
 
-        apt_get(&program, &["update"], patient).unwrap();
+        run_apt_get(&program, &["update"], patient).unwrap();
 
         let calls = fs::read_to_string(dir.path().join("calls")).unwrap();
         assert_eq!(calls, "-o DPkg::Lock::Timeout=3600 update\n".repeat(6));
@@ -208,12 +208,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let program = staged_apt(dir.path(), 99, "E: Could not get lock");
         let no_patience = LockWait { limit: Duration::ZERO, pause: Duration::ZERO };
-        assert!(apt_get(&program, &["update"], no_patience).is_err());
+        assert!(run_apt_get(&program, &["update"], no_patience).is_err());
 
         let dir = tempfile::tempdir().unwrap();
         let program = staged_apt(dir.path(), 99, "E: no mirror answers");
         let patient = LockWait { limit: Duration::from_hours(1), pause: Duration::ZERO };
-        assert!(apt_get(&program, &["update"], patient).is_err());
+        assert!(run_apt_get(&program, &["update"], patient).is_err());
         let calls = fs::read_to_string(dir.path().join("calls")).unwrap();
         assert_eq!(calls.lines().count(), APT_TRIES);
     }

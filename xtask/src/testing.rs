@@ -1,5 +1,5 @@
-//! `cargo xtask test`: every test, then programs of others against the gateway, then the guardrails
-//! against what all of them showed.
+//! `cargo xtask test`: every test, then third-party programs against the gateway, then the
+//! guardrails against all results.
 
 use std::fs;
 use std::io::Write;
@@ -12,43 +12,52 @@ use crate::guardrails::junit::{self, Case};
 use crate::guardrails::{self, Documents};
 use crate::{conformance, local_model, prepare, tool};
 
-/// How much is run.
+/// The extent of a test run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lane {
-    /// What every change has to pass.
+pub enum TestLane {
+    /// Tests that every change must pass.
     Fast,
-    /// A real model on this machine too.
+    /// Also a real model on this machine.
     Slow,
 }
 
 /// Runs everything; the last line printed is `N passed, N failed, N skipped`.
-pub fn run(out: &mut dyn Write, lane: Lane) -> Result<bool> {
-    let mut nextest = prepare::nextest()?;
-    let postgres = prepare::postgres()?;
+pub fn run(out: &mut dyn Write, lane: TestLane) -> Result<bool> {
+    let mut nextest = prepare::ensure_nextest()?;
+    let postgres = prepare::ensure_postgres()?;
     writeln!(out, "test: PostgreSQL programs in {}", postgres.display())?;
-    let driver = prepare::browser()?;
+    let driver = prepare::ensure_browser()?;
     writeln!(out, "test: browser driver {}", driver.display())?;
 
     // The end-to-end tests start the real binaries, which no test depends on as a crate.
-    let mut build = tool::cargo(&["build"]);
-    tool::must_succeed(build.args(tool::binary_package_args()))?;
+    let mut build = tool::cargo_command(&["build"]);
+    tool::run_or_fail(build.args(tool::binary_package_args()))?;
 
-    // A report of an earlier run must not speak for this one.
+    // The report of an earlier run must not be used.
     let report_path = tool::root().join(guardrails::DEFAULT_JUNIT);
     if report_path.exists() {
         fs::remove_file(&report_path).context("cannot remove the last report")?;
     }
-    conformance::forget().context("cannot remove the last record of conformance")?;
-    let unit_tests = tool::succeeds(nextest.args(["run", "--workspace"]))?;
-    let doc_tests = tool::succeeds(&mut tool::cargo(&["test", "--doc", "--workspace", "--quiet"]))?;
+    conformance::remove_recorded_results()
+        .context("cannot remove the last record of conformance")?;
+    let unit_tests = tool::run_and_check(nextest.args(["run", "--workspace"]))?;
+    let doc_tests = tool::run_and_check(&mut tool::cargo_command(&[
+        "test",
+        "--doc",
+        "--workspace",
+        "--quiet",
+    ]))?;
 
-    let xml = fs::read_to_string(&report_path).unwrap_or_default();
-    let mut report = junit::parse(&xml);
+    // Without a report no test ran, and the run fails below.
+    let mut report = match fs::read_to_string(&report_path) {
+        Ok(xml) => junit::parse(&xml)?,
+        Err(_) => junit::Report::default(),
+    };
     let has_tests = !report.cases.is_empty();
-    report.cases.extend(interop(out)?);
-    if lane == Lane::Slow {
+    report.cases.extend(run_interop_checks(out)?);
+    if lane == TestLane::Slow {
         writeln!(out, "test: a real model on this machine")?;
-        report.cases.extend(local_model::judge(out)?);
+        report.cases.extend(local_model::run_model_cases(out)?);
     }
     let documents = Documents::read(&tool::root())?;
     let guarded = guardrails::judge(out, &documents, &Evidence::of_report(&report))?;
@@ -60,14 +69,14 @@ pub fn run(out: &mut dyn Write, lane: Lane) -> Result<bool> {
     Ok(unit_tests && doc_tests && guarded && has_tests && failed == 0)
 }
 
-/// Suites, clients and servers of others against the binaries that the tests built. That they cannot
-/// be had is a failure like any other.
-fn interop(out: &mut dyn Write) -> Result<Vec<Case>> {
-    writeln!(out, "test: official MCP suites and clients, and servers of others")?;
+/// Third-party suites, clients and servers against the binaries that the tests built. A failed
+/// installation is a failure like any other.
+fn run_interop_checks(out: &mut dyn Write) -> Result<Vec<Case>> {
+    writeln!(out, "test: official MCP suites and clients, and third-party servers")?;
     out.flush()?;
     let start = Instant::now();
-    let cases = conformance::judge_all(out).or_else(|error| {
-        writeln!(out, "test: the gateway cannot be judged: {error:#}")?;
+    let cases = conformance::run_all_checks(out).or_else(|error| {
+        writeln!(out, "test: the conformance checks cannot run: {error:#}")?;
         let (binary, name) = ("interop".to_owned(), "judged".to_owned());
         anyhow::Ok(vec![Case { binary, name, outcome: Outcome::Failed }])
     })?;
@@ -75,7 +84,7 @@ fn interop(out: &mut dyn Write) -> Result<Vec<Case>> {
     let took = start.elapsed().as_secs_f64();
     writeln!(
         out,
-        "test: {passed} of {} checks with programs of others in {took:.0} s",
+        "test: {passed} of {} checks with third-party programs in {took:.0} s",
         cases.len()
     )?;
     Ok(cases)
@@ -96,9 +105,10 @@ mod tests {
 
     #[test]
     fn the_closing_line_counts_what_the_report_says() {
-        let report = junit::parse(
-            "<testcase name=\"a\" classname=\"x\"/><testcase name=\"b\" classname=\"x\"><failure/></testcase>",
-        );
+        let case =
+            |name: &str, outcome| Case { binary: "x".to_owned(), name: name.to_owned(), outcome };
+        let cases = vec![case("a", Outcome::Passed), case("b", Outcome::Failed)];
+        let report = junit::Report { cases };
 
         assert_eq!(closing_line(&report), "1 passed, 1 failed, 0 skipped");
     }

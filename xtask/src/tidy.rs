@@ -1,7 +1,6 @@
-//! The rules of the house that a compiler cannot check.
-//!
-//! Start reading at [`check`]. Each rule is a pure function of text or of the package graph in a
-//! module below; this one finds the files and prints what they found.
+//! Repository rules that a compiler cannot check. Start reading at [`check`]. Each rule is a pure
+//! function of text or of the package graph in a module below; this module lists the files and
+//! prints the findings.
 
 pub mod layers;
 pub mod licences;
@@ -9,6 +8,7 @@ pub mod links;
 pub mod manifests;
 pub mod migrations;
 pub mod sources;
+pub mod vocabulary;
 pub mod words;
 
 use std::collections::BTreeMap;
@@ -22,23 +22,23 @@ use cargo_metadata::{Metadata, MetadataCommand};
 use crate::fault::{self, Fault};
 use crate::tool;
 
-/// Directories that hold nothing of ours.
+/// Directories without source files of this repository.
 const SKIPPED: &[&str] = &[".git", "target", ".cynode", "node_modules"];
 
-/// What was found.
+/// The result of all checks.
 #[derive(Debug, Default)]
-pub struct Findings {
+pub struct TidyFindings {
     /// Broken rules; any of them fails the check.
     pub faults: Vec<Fault>,
-    /// Things to look at; they fail nothing.
+    /// Hints; they fail nothing.
     pub warnings: Vec<Fault>,
-    /// How often each tag of tagged debt occurs.
+    /// Number of occurrences of each debt tag.
     pub debts: BTreeMap<&'static str, usize>,
 }
 
-/// Checks the repository and prints every finding; whether there was no fault.
+/// Checks the repository and prints every finding; returns whether there was no fault.
 pub fn run(out: &mut dyn Write) -> Result<bool> {
-    let findings = check(&tool::root(), &metadata()?)?;
+    let findings = check(&tool::root(), &load_metadata()?)?;
     fault::print_all(out, "warning", &findings.warnings)?;
     fault::print_all(out, "fault", &findings.faults)?;
     let debts: Vec<String> = findings.debts.iter().map(|(tag, n)| format!("{tag} {n}")).collect();
@@ -53,15 +53,16 @@ pub fn run(out: &mut dyn Write) -> Result<bool> {
 }
 
 /// Checks the repository at `root` with the package graph `metadata`.
-pub fn check(root: &Path, metadata: &Metadata) -> Result<Findings> {
-    let mut findings = Findings::default();
-    layers::check(&layers::edges(metadata), &mut findings);
+pub fn check(root: &Path, metadata: &Metadata) -> Result<TidyFindings> {
+    let mut findings = TidyFindings::default();
+    layers::check(&layers::list_dependencies(metadata), &mut findings);
     licences::check(metadata, &mut findings);
-    let files = files(root)?;
-    let names: Vec<String> = files.iter().map(|file| relative(root, file)).collect();
+    let files = list_files(root)?;
+    let names: Vec<String> = files.iter().map(|file| relative_path(root, file)).collect();
     migrations::check(&names, &mut findings);
+    let mut type_names = vocabulary::TypeNames::default();
     for (file, path) in files.iter().zip(&names) {
-        // What is not UTF-8 is not text, and no rule here speaks of it.
+        // Files that are not UTF-8 are not text, and no rule applies to them.
         let Ok(text) = fs::read_to_string(file) else {
             continue;
         };
@@ -69,6 +70,8 @@ pub fn check(root: &Path, metadata: &Metadata) -> Result<Findings> {
         words::check(path, &text, &mut findings);
         if has_extension(path, "rs") {
             sources::check(path, &text, &mut findings);
+            vocabulary::check(path, &text, &mut findings);
+            type_names.add(path, &text);
         }
         if has_extension(path, "md") {
             links::check(path, &text, &names, &mut findings);
@@ -78,14 +81,15 @@ pub fn check(root: &Path, metadata: &Metadata) -> Result<Findings> {
                 .with_context(|| format!("cannot read {path}"))?;
         }
     }
+    type_names.check(&mut findings);
     Ok(findings)
 }
 
-fn relative(root: &Path, file: &Path) -> String {
+fn relative_path(root: &Path, file: &Path) -> String {
     file.strip_prefix(root).unwrap_or(file).to_string_lossy().into_owned()
 }
 
-fn metadata() -> Result<Metadata> {
+fn load_metadata() -> Result<Metadata> {
     let host = tool::stdout_of(std::process::Command::new("rustc").arg("-vV"))?;
     let host = host
         .lines()
@@ -99,8 +103,8 @@ fn metadata() -> Result<Metadata> {
         .context("cargo metadata failed")
 }
 
-/// Every file under `root`, sorted, without what is built or downloaded.
-fn files(root: &Path) -> Result<Vec<PathBuf>> {
+/// Every file under `root`, sorted, without build output and downloads.
+fn list_files(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut open = vec![root.to_path_buf()];
     while let Some(directory) = open.pop() {
@@ -138,6 +142,6 @@ mod tests {
             fs::write(file, "x").unwrap();
         }
 
-        assert_eq!(files(root.path()).unwrap(), [root.path().join("src/lib.rs")]);
+        assert_eq!(list_files(root.path()).unwrap(), [root.path().join("src/lib.rs")]);
     }
 }

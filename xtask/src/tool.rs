@@ -1,4 +1,4 @@
-//! Running other programs from the root of the repository.
+//! Runs other programs from the root of the repository.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 pub const BINARY_PACKAGES: &[&str] =
     &["cynode", "cynork", "cynode-orchestrator", "cynode-runner", "cynode-node"];
 
-/// How often something is fetched before that has failed.
+/// Attempts of a download.
 const FETCHES: usize = 3;
 
 /// The root of the repository.
@@ -24,8 +24,8 @@ pub fn target_dir() -> PathBuf {
 }
 
 /// `cargo <args>`, from the root of the repository.
-pub fn cargo(args: &[&str]) -> Command {
-    // Cargo sets `CARGO` to itself for what it runs, so the same toolchain is used throughout.
+pub fn cargo_command(args: &[&str]) -> Command {
+    // Cargo sets `CARGO` to itself for its children, so the same toolchain is used throughout.
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command.current_dir(root()).args(args);
@@ -37,32 +37,32 @@ pub fn binary_package_args() -> Vec<&'static str> {
     BINARY_PACKAGES.iter().flat_map(|p| ["-p", p]).collect()
 }
 
-/// Runs a command with its output shown; whether it succeeded.
-pub fn succeeds(command: &mut Command) -> Result<bool> {
+/// Runs a command with its output shown; returns whether it succeeded.
+pub fn run_and_check(command: &mut Command) -> Result<bool> {
     let status = command.status().with_context(|| format!("cannot run {}", name(command)))?;
     Ok(status.success())
 }
 
-/// Runs a command with its output shown; an error if it failed.
-pub fn must_succeed(command: &mut Command) -> Result<()> {
-    if succeeds(command)? {
+/// Runs a command with its output shown; fails if it fails.
+pub fn run_or_fail(command: &mut Command) -> Result<()> {
+    if run_and_check(command)? {
         return Ok(());
     }
     bail!("{} failed", name(command))
 }
 
-/// Runs a command that fetches something from elsewhere, up to three times: one failure of a registry
-/// fails nothing.
-pub fn must_fetch(command: &mut Command) -> Result<()> {
+/// Runs a command that downloads something, up to three times, so that one failure of a registry is
+/// not fatal.
+pub fn download_with_retries(command: &mut Command) -> Result<()> {
     for _ in 1..FETCHES {
-        if succeeds(command)? {
+        if run_and_check(command)? {
             return Ok(());
         }
     }
-    must_succeed(command)
+    run_or_fail(command)
 }
 
-/// Runs a command and returns what it printed on its standard output.
+/// Runs a command and returns its standard output.
 pub fn stdout_of(command: &mut Command) -> Result<String> {
     let output = command
         .stderr(Stdio::inherit())
@@ -74,8 +74,8 @@ pub fn stdout_of(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).context("its output is not UTF-8")
 }
 
-/// Where `program` is found among the directories of `PATH`.
-pub fn in_path(program: &str) -> Option<PathBuf> {
+/// Path of `program` in the directories of `PATH`.
+pub fn find_in_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
         .map(|directory| directory.join(program))
@@ -98,7 +98,7 @@ mod tests {
         let fetch = |fails: usize| {
             let script = format!("echo >> tries; test $(wc -l < tries) -gt {fails}");
             let mut command = Command::new("sh");
-            must_fetch(command.current_dir(place.path()).args(["-c", &script]))
+            download_with_retries(command.current_dir(place.path()).args(["-c", &script]))
         };
         let forget = || std::fs::remove_file(place.path().join("tries")).unwrap();
 

@@ -1,4 +1,4 @@
-//! What can be typed after `cynode`.
+//! The command line of `cynode`.
 
 use std::path::PathBuf;
 
@@ -10,43 +10,42 @@ Examples:
   cynode up --data-dir ./data --listen 127.0.0.1:0
   cynode up --database-url postgres://cynode@db.example/cynode
 
-When it is ready it prints the next command to type.";
+When ready, it prints the next command to run.";
 
-/// A self-hosted control plane for AI project managers, in one program.
+/// Self-hosted control plane for AI project managers, in one program.
 #[derive(Debug, Parser)]
 #[command(name = "cynode", version, after_help = EXAMPLES, disable_help_subcommand = true)]
 pub struct Cli {
-    /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: CynodeCommand,
 }
 
-/// What to do.
+/// Subcommands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
-    /// Start everything on this machine and keep it running until Ctrl-C.
-    Up(UpArgs),
-    /// Run one of the processes that `up` starts, by itself.
+pub enum CynodeCommand {
+    /// Start all components on this machine and supervise them until Ctrl-C.
+    Up(CynodeUpArgs),
+    /// Run one component of `up` in this process.
     #[command(subcommand)]
-    Role(Role),
-    /// The version of this program.
+    Role(ComponentRole),
+    /// Print the version of this program.
     Version,
 }
 
-/// How to start everything.
+/// Arguments of `up`.
 #[derive(Debug, Clone, Default, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct UpArgs {
-    /// Where everything is kept [default: `$XDG_DATA_HOME/cynode`].
+pub struct CynodeUpArgs {
+    /// Data directory [default: `$XDG_DATA_HOME/cynode`].
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Where to listen; port 0 takes a free one [default: 127.0.0.1:12080].
+    /// Listen address; port 0 selects a free port [default: 127.0.0.1:12080].
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<String>,
-    /// A PostgreSQL server to use instead of the embedded database.
+    /// PostgreSQL URL; without it, an embedded database is used.
     #[arg(long, value_name = "URL")]
     pub database_url: Option<String>,
-    /// Print one line of JSON when ready, and nothing else on standard output.
+    /// When ready, print one line of JSON and nothing else on standard output.
     #[arg(long)]
     pub json: bool,
     /// Configuration file [default: `cynode.toml` in the data directory].
@@ -54,10 +53,10 @@ pub struct UpArgs {
     pub config: Option<PathBuf>,
 }
 
-/// The processes that `up` starts.
+/// Components that `up` starts.
 #[derive(Debug, Subcommand)]
-pub enum Role {
-    /// The gateway: state, APIs, scheduling.
+pub enum ComponentRole {
+    /// The orchestrator: state, APIs, scheduling.
     Orchestrator(Box<cynode_orchestrator::Cli>),
     /// The workflow runner.
     Runner(Box<cynode_runner::Cli>),

@@ -1,8 +1,8 @@
-//! Everything in one: `cynode up` starts the whole system on an empty machine.
+//! The all-in-one binary: `cynode up` starts the whole system on an empty machine.
 //!
-//! Start at [`start`]. One executable has many faces: called as `cynork` it is the command line,
-//! `role …` makes it one of the processes, a sandbox stage makes it a part of a job, and `up`
-//! starts the roles as real child processes and keeps them running.
+//! Start at [`run_args`]. The same executable is `cynork` when called by that name, one component with `role …`, a
+//! sandbox stage when the worker starts it as one, and with `up` the supervisor that runs the components as child
+//! processes.
 //!
 //! Invariant: `up` itself opens no database and serves nothing; it only supervises.
 
@@ -18,23 +18,23 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 pub use cli::Cli;
-use cli::Command;
+use cli::CynodeCommand;
 
-/// Does what a command line says, the program's name first.
-pub fn start(args: Vec<OsString>) -> ExitCode {
-    // Stages of a sandbox need a process that never had a second thread, so they come first.
-    if let Some(code) = cynode_worker::enter_if_asked(&args) {
+/// Runs the command line `args`, the program name first.
+pub fn run_args(args: Vec<OsString>) -> ExitCode {
+    // Sandbox stages need a single-threaded process, so they are checked first.
+    if let Some(code) = cynode_worker::run_stage_if_requested(&args) {
         return code;
     }
     if is_cynork(args.first()) {
-        return cynork::start(args);
+        return cynork::run_args(args);
     }
     match Cli::try_parse_from(args) {
-        Ok(Cli { command: Command::Up(args) }) => up::start(args),
-        Ok(Cli { command: Command::Role(role) }) => role::start(role),
-        Ok(Cli { command: Command::Version }) => version(),
+        Ok(Cli { command: CynodeCommand::Up(args) }) => up::start(args),
+        Ok(Cli { command: CynodeCommand::Role(role) }) => role::start(role),
+        Ok(Cli { command: CynodeCommand::Version }) => version(),
         Err(error) => {
-            // A closed pipe is all that can go wrong here, and nobody is left to be told.
+            // Printing fails only on a closed pipe, and then there is no reader.
             let _ = error.print();
             ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
         }

@@ -1,11 +1,11 @@
-//! The `cynode` binary: everything in one file.
+//! The `cynode` binary.
 
 use std::process::ExitCode;
 
-/// Several threads allocate at once in the roles; this allocator is made for that.
+/// The roles allocate from several threads at once; mimalloc is fast for that.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    cynode::start(std::env::args_os().collect())
+    cynode::run_args(std::env::args_os().collect())
 }

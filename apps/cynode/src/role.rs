@@ -1,9 +1,9 @@
-//! One of the processes: a role run until it is asked to stop.
+//! Runs one component until it is asked to stop.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use cynode_runtime::config::Faults;
+use cynode_runtime::config::ConfigErrors;
 use cynode_runtime::env;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::Tasks;
@@ -12,57 +12,61 @@ use nix::sys::signal::Signal;
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Pid, getppid};
 
-use crate::cli::Role;
+use crate::cli::ComponentRole;
 
-/// The process id of the `up` that started this process and with which it wants to end.
-pub(crate) const SUPERVISED: &str = "CYNODE_SUPERVISED";
+/// Environment variable with the process id of the supervising `up`; the component ends with it.
+pub(crate) const SUPERVISOR_PID_VARIABLE: &str = "CYNODE_SUPERVISED";
 
-/// How a role ends that cannot use its settings; also what `clap` ends with. Starting it again changes
-/// nothing.
-pub(crate) const BAD_SETTING: u8 = 2;
+/// Exit code for invalid settings, the same as that of `clap`. A restart does not help.
+pub(crate) const EXIT_INVALID_SETTINGS: u8 = 2;
 
-/// Runs a role; what went wrong is the last line on standard error.
-pub(crate) fn start(role: Role) -> ExitCode {
-    if matches!(role, Role::Orchestrator(_)) {
-        // A data directory that existed before may be open to others; the database never is.
+/// Runs a component; an error is the last line on standard error.
+pub(crate) fn start(role: ComponentRole) -> ExitCode {
+    if matches!(role, ComponentRole::Orchestrator(_)) {
+        // An existing data directory may be readable by others; the database must not be.
         umask(Mode::from_bits_truncate(0o077));
     }
-    let ended = end_with_supervisor(&role).map_err(anyhow::Error::from).and_then(|()| {
-        // It confines itself before its first thread starts, so it makes its own runtime.
+    let ended = set_parent_death_signal(&role).map_err(anyhow::Error::from).and_then(|()| {
+        // It confines itself before its first thread starts, so it creates its own runtime.
         let role = match role {
-            Role::Pma(cli) => return cynode_pma::start(*cli),
-            role @ (Role::Orchestrator(_) | Role::Runner(_) | Role::Node(_)) => role,
+            ComponentRole::Pma(cli) => return cynode_pma::start(*cli),
+            role @ (ComponentRole::Orchestrator(_)
+            | ComponentRole::Runner(_)
+            | ComponentRole::Node(_)) => role,
         };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(Box::pin(run(role)))
     });
     ended.unwrap_or_else(|error| {
-        // With standard error gone there is nobody left to be told.
+        // Without standard error there is no reader.
         let _ = writeln!(io::stderr(), "error: {error:#}");
-        if error.is::<Faults>() {
-            return ExitCode::from(BAD_SETTING);
+        if error.is::<ConfigErrors>() {
+            return ExitCode::from(EXIT_INVALID_SETTINGS);
         }
         ExitCode::FAILURE
     })
 }
 
-async fn run(role: Role) -> anyhow::Result<ExitCode> {
+async fn run(role: ComponentRole) -> anyhow::Result<ExitCode> {
     let shutdown = Shutdown::on_signals(&Tasks::new())?;
     match role {
-        Role::Orchestrator(cli) => Box::pin(cynode_orchestrator::run(*cli, shutdown)).await,
-        Role::Runner(cli) => Box::pin(cynode_runner::run(*cli, shutdown)).await,
-        Role::Node(cli) => Box::pin(cynode_node::run(*cli, shutdown)).await,
-        Role::Pma(_) => Ok(ExitCode::FAILURE),
+        ComponentRole::Orchestrator(cli) => {
+            Box::pin(cynode_orchestrator::run(*cli, shutdown)).await
+        }
+        ComponentRole::Runner(cli) => Box::pin(cynode_runner::run(*cli, shutdown)).await,
+        ComponentRole::Node(cli) => Box::pin(cynode_node::run(*cli, shutdown)).await,
+        ComponentRole::Pma(_) => Ok(ExitCode::FAILURE),
     }
 }
 
-/// Asks the kernel for a signal when the supervisor ends, however it ends. It may have ended before the
-/// kernel was asked, so the parent is looked at afterwards.
-fn end_with_supervisor(role: &Role) -> io::Result<()> {
-    let Some(supervisor) = env::var(SUPERVISED).and_then(|pid| pid.parse().ok()) else {
+/// Asks the kernel for a signal when the supervisor ends. The supervisor may have ended before that, so the
+/// parent is checked afterwards.
+fn set_parent_death_signal(role: &ComponentRole) -> io::Result<()> {
+    let Some(supervisor) = env::var(SUPERVISOR_PID_VARIABLE).and_then(|pid| pid.parse().ok())
+    else {
         return Ok(());
     };
-    prctl::set_pdeathsig(signal_at_supervisor_end(role))?;
+    prctl::set_pdeathsig(supervisor_death_signal(role))?;
     if getppid() == Pid::from_raw(supervisor) {
         Ok(())
     } else {
@@ -70,11 +74,13 @@ fn end_with_supervisor(role: &Role) -> io::Result<()> {
     }
 }
 
-/// The signal that a role gets when `up` has ended. SIGTERM would make a node end its jobs. A node that is
-/// killed leaves each job to its own supervisor, and the node of the next `up` adopts it.
-fn signal_at_supervisor_end(role: &Role) -> Signal {
+/// The signal for a component when `up` has ended. SIGTERM would make a node stop its jobs; a killed node leaves
+/// each job to the job's own supervisor, and the node of the next `up` adopts it.
+fn supervisor_death_signal(role: &ComponentRole) -> Signal {
     match role {
-        Role::Node(_) => Signal::SIGKILL,
-        Role::Orchestrator(_) | Role::Runner(_) | Role::Pma(_) => Signal::SIGTERM,
+        ComponentRole::Node(_) => Signal::SIGKILL,
+        ComponentRole::Orchestrator(_) | ComponentRole::Runner(_) | ComponentRole::Pma(_) => {
+            Signal::SIGTERM
+        }
     }
 }

@@ -1,21 +1,20 @@
-//! `up`: start everything, keep it running, stop it in order.
+//! `up`: starts all components, supervises them, and stops them in order.
 //!
-//! [`place`] is what lies in the data directory, [`keeper`] keeps one child running, [`ready`]
-//! knows when work can be done, [`announce`] tells people and programs, [`link`] leaves a
-//! `cynork` behind.
+//! [`data_dir`] is the data directory, [`child_supervisor`] supervises one child, [`ready`] waits for readiness, [`announce`]
+//! publishes it, [`link`] installs a `cynork` link.
 //!
-//! Invariant: children end with this process, whatever ends it.
+//! Invariant: children end with this process, even if it is killed.
 
 mod announce;
 mod child;
+mod child_supervisor;
+mod components;
+mod data_dir;
 mod environment;
-mod fleet;
-mod holder;
-mod keeper;
 mod link;
 mod log;
-mod place;
 mod ready;
+mod runner_exit;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -25,53 +24,47 @@ use cynode_runtime::config;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::Tasks;
 
-use crate::cli::UpArgs;
-use announce::Announcement;
-use fleet::Fleet;
-use place::Place;
+use crate::cli::CynodeUpArgs;
+use announce::ReadyAnnouncement;
+use components::SupervisedComponents;
+use data_dir::LockedDataDir;
 
-/// Exit code when another `up` is in the way, as in `cynork`.
+/// Exit code when another `up` holds the data directory, as in `cynork`.
 const CONFLICT: u8 = 5;
 
-/// Why `up` did not start, or ended.
+/// Why `up` failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UpError {
-    /// Another `up` has the data directory.
+    /// Another `up` holds the data directory.
     #[error("{} is already in use by another `cynode up`{}", .data_dir.display(), .holder)]
     InUse {
-        /// The data directory.
         data_dir: PathBuf,
-        /// Its process id and address in words, as far as they are known.
+        /// Process id and address of the other `up` in words, as far as known.
         holder: String,
     },
-    /// The data directory cannot be prepared.
     #[error("cannot prepare {}: {cause}", .path.display())]
     Directory {
-        /// What was touched last.
         path: PathBuf,
-        /// What the system said.
         #[source]
         cause: io::Error,
     },
-    /// A child ended again and again before everything was ready.
-    #[error("the {role} cannot start: {words}\n  its log is {}", .log.display())]
+    /// A child failed repeatedly before everything was ready.
+    #[error("the {role} failed to start: {words}\n  log: {}", .log.display())]
     CannotStart {
-        /// Which child.
         role: &'static str,
-        /// What it said last.
+        /// The last lines of its log.
         words: String,
-        /// Where it said it.
         log: PathBuf,
     },
-    /// The system refused something that is needed throughout.
+    /// A system call failed.
     #[error(transparent)]
     System(#[from] io::Error),
 }
 
-/// Runs `up` to its end.
+/// Runs `up` until it is stopped.
 ///
-/// One thread only: the kernel ends children with the *thread* that started them.
-pub(crate) fn start(args: UpArgs) -> ExitCode {
+/// Uses one thread: the kernel ends children with the *thread* that started them.
+pub(crate) fn start(args: CynodeUpArgs) -> ExitCode {
     let ended = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -80,46 +73,50 @@ pub(crate) fn start(args: UpArgs) -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say(&format!("error: {error}"));
+            print_message(&format!("error: {error}"));
             ExitCode::from(if matches!(error, UpError::InUse { .. }) { CONFLICT } else { 1 })
         }
     }
 }
 
-async fn run(args: UpArgs) -> Result<(), UpError> {
+async fn run(args: CynodeUpArgs) -> Result<(), UpError> {
     let shutdown = Shutdown::on_signals(&Tasks::new())?;
-    let place = Place::prepare(&config::data_dir(args.data_dir.clone()))?;
+    let place = LockedDataDir::prepare(&config::data_dir(args.data_dir.clone()))?;
     let executable = std::env::current_exe()?;
-    let mut fleet = Fleet::new(executable.clone(), &place, &args);
+    let mut fleet = SupervisedComponents::new(executable.clone(), &place, &args);
     let ended = tokio::select! {
-        failed = serve(&mut fleet, &place, &args) => failed,
+        failed = run_components(&mut fleet, &place, &args) => failed,
         () = shutdown.triggered() => Ok(()),
     };
-    place.forget_announcement();
+    place.remove_announcement();
     if shutdown.is_triggered() {
-        say("stopping …");
+        print_message("stopping …");
     }
     fleet.stop().await;
     ended
 }
 
-/// Starts everything, announces it, and goes on until something fails for good.
-async fn serve(fleet: &mut Fleet, place: &Place, args: &UpArgs) -> Result<(), UpError> {
+/// Starts all components, announces readiness, and supervises until a child fails permanently.
+async fn run_components(
+    fleet: &mut SupervisedComponents,
+    place: &LockedDataDir,
+    args: &CynodeUpArgs,
+) -> Result<(), UpError> {
     fleet.start_orchestrator();
-    let address = fleet.while_kept(ready::address(place.address_file())).await?;
-    let url = ready::url_of(address);
+    let address = fleet.while_supervised(ready::wait_for_address(place.address_file())).await?;
+    let url = ready::loopback_url(address);
     fleet.start_workers(address, &url);
-    fleet.while_kept(ready::work_can_be_done(&url)).await?;
+    fleet.while_supervised(ready::wait_until_ready(&url)).await?;
     let pma = fleet.pma_address();
-    fleet.while_kept(ready::is_open(&pma)).await?;
+    fleet.while_supervised(ready::wait_for_listener(&pma)).await?;
     fleet.set_ready();
-    let announcement = Announcement::make(place, &url, fleet.executable());
+    let announcement = ReadyAnnouncement::collect(place, &url, fleet.executable());
     announcement.publish(place)?;
     announcement.print(args.json)?;
-    fleet.while_kept(std::future::pending()).await
+    fleet.while_supervised(std::future::pending()).await
 }
 
-/// A line of talk. Nobody is left to be told when that fails.
-pub(crate) fn say(line: &str) {
+/// Writes a message line to standard error; errors are ignored.
+pub(crate) fn print_message(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -7,41 +7,41 @@ use cynode_wire::agents::{AgentTokenView, BindingView, IssueAgentToken};
 use cynode_wire::page::{MAX_LIMIT, PageQuery};
 use serde_json::json;
 
-use crate::app::App;
+use crate::app::CliContext;
 use crate::cli::Format;
-use crate::failure::Failure;
-use crate::out::Look;
-use crate::{age, table};
+use crate::failure::CliFailure;
+use crate::out::RenderContext;
+use crate::{relative_time, table};
 
-/// Tokens that agents present to the MCP gateway.
+/// Manage the tokens that agents present to the MCP gateway.
 #[derive(Debug, Subcommand)]
 pub enum AgentTokenCommand {
     /// Issue a token; its secret is printed once, on standard output.
     ///
     /// Example: `cynork -q agent-token issue planner --agent pm > pm.token`
-    Issue(IssueArgs),
-    /// List tokens: your own, or everybody's for administrators.
+    Issue(AgentTokenIssueArgs),
+    /// List your tokens; administrators see the tokens of all users.
     List,
-    /// End a token.
+    /// Revoke a token.
     #[command(visible_aliases = ["remove", "delete"])]
     Revoke {
-        /// The token's id.
+        /// The token id.
         token: TokenId,
     },
 }
 
-/// What kind of token to issue.
+/// Arguments of `agent-token issue`.
 #[derive(Debug, Args)]
-pub struct IssueArgs {
-    /// What the token is for.
+pub struct AgentTokenIssueArgs {
+    /// A name that tells what the token is for.
     name: String,
-    /// The kind of agent that will hold it: pm, pa or sandbox.
+    /// The type of agent that will hold it: pm, pa or sandbox.
     #[arg(long, value_name = "TYPE")]
     agent: AgentType,
-    /// The user it acts for, by id; you, without it.
+    /// The user it acts for, by id [default: you].
     #[arg(long, value_name = "ID")]
     user: Option<UserId>,
-    /// Seconds until it ends; one hour without it.
+    /// Lifetime in seconds [default: 3600].
     #[arg(long, value_name = "SECONDS")]
     expires_in: Option<u32>,
     /// Bind it to this task, by name or id.
@@ -50,13 +50,15 @@ pub struct IssueArgs {
     /// Bind it to this job of the task, by id.
     #[arg(long, value_name = "ID", requires = "task")]
     job: Option<JobId>,
-    /// Bind it to this project, by name or id.
+    /// Bind it to this project, by slug or id.
     #[arg(long, value_name = "PROJECT")]
     project: Option<String>,
 }
 
-/// Does what the command says.
-pub(crate) async fn run(command: AgentTokenCommand, app: &mut App) -> Result<(), Failure> {
+pub(crate) async fn run(
+    command: AgentTokenCommand,
+    app: &mut CliContext,
+) -> Result<(), CliFailure> {
     match command {
         AgentTokenCommand::Issue(args) => issue(args, app).await,
         AgentTokenCommand::List => list(app).await,
@@ -64,7 +66,7 @@ pub(crate) async fn run(command: AgentTokenCommand, app: &mut App) -> Result<(),
     }
 }
 
-async fn issue(args: IssueArgs, app: &mut App) -> Result<(), Failure> {
+async fn issue(args: AgentTokenIssueArgs, app: &mut CliContext) -> Result<(), CliFailure> {
     let mut binding = BindingView { job_id: args.job, ..BindingView::default() };
     if let Some(task) = args.task {
         binding.task_id = Some(app.session.call(async |c| c.task_get(&task).await).await?.id);
@@ -82,11 +84,11 @@ async fn issue(args: IssueArgs, app: &mut App) -> Result<(), Failure> {
     };
     let made = app.session.call(async |client| client.agent_token_issue(&body).await).await?;
     app.out.show(&made, |made, _| made.secret.clone())?;
-    app.out.say("keep it safe: it cannot be shown again.");
+    app.out.print_message("Store this token now; it cannot be shown again.");
     Ok(())
 }
 
-async fn list(app: &mut App) -> Result<(), Failure> {
+async fn list(app: &mut CliContext) -> Result<(), CliFailure> {
     let mut query = PageQuery { limit: Some(MAX_LIMIT), cursor: None };
     let mut items = vec![];
     loop {
@@ -100,26 +102,28 @@ async fn list(app: &mut App) -> Result<(), Failure> {
     app.out.list(items, render)
 }
 
-async fn revoke(token: TokenId, app: &mut App) -> Result<(), Failure> {
+async fn revoke(token: TokenId, app: &mut CliContext) -> Result<(), CliFailure> {
     app.session.call(async |client| client.agent_token_revoke(token).await).await?;
     if app.out.format == Format::Json {
-        app.out.json(&json!({"id": token, "revoked": true}))?;
+        app.out.print_json(&json!({"id": token, "revoked": true}))?;
     }
-    app.out.say(&format!("token {token} is revoked"));
+    app.out.print_message(&format!("token {token} revoked"));
     Ok(())
 }
 
-fn render(tokens: &[AgentTokenView], look: Look) -> String {
+fn render(tokens: &[AgentTokenView], look: RenderContext) -> String {
     let rows = tokens.iter().map(|token| {
         let state = match token.revoked_at {
-            Some(when) => format!("revoked {}", age::ago(look.now, when)),
+            Some(when) => format!("revoked {}", relative_time::format_relative(look.now, when)),
             None if token.expires_at <= look.now => {
-                format!("ended {}", age::ago(look.now, token.expires_at))
+                format!("expired {}", relative_time::format_relative(look.now, token.expires_at))
             }
-            None => format!("ends {}", age::ago(look.now, token.expires_at)),
+            None => {
+                format!("expires {}", relative_time::format_relative(look.now, token.expires_at))
+            }
         };
         let bound = token.binding.task_id.map_or("-".to_owned(), |task| format!("task {task}"));
         vec![token.name.clone(), token.agent_type.to_string(), state, bound, token.id.to_string()]
     });
-    table::rows(&["NAME", "AGENT", "STATE", "BOUND TO", "ID"], rows, look)
+    table::render_table(&["NAME", "AGENT", "STATE", "BOUND TO", "ID"], rows, look)
 }

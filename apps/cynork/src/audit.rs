@@ -1,4 +1,4 @@
-//! `audit`: the record of every tool call, of chats, and of changes of what access is decided by.
+//! `audit`: the audit log of tool calls, chats and access changes.
 
 use std::fmt::Write as _;
 
@@ -10,130 +10,134 @@ use cynode_wire::audit::{AuditQuery, CallView, ChatRecordQuery, ChatRecordView, 
 use cynode_wire::changes::ChangeQuery;
 use cynode_wire::page::{MAX_LIMIT, PageQuery};
 
-use crate::app::App;
-use crate::failure::Failure;
-use crate::history::HistoryArgs;
-use crate::out::Look;
-use crate::{age, history, table};
+use crate::app::CliContext;
+use crate::failure::CliFailure;
+use crate::history::HistoryPageArgs;
+use crate::out::RenderContext;
+use crate::{history, relative_time, table};
 
-/// The record of every tool call, every chat and every change of access: who, what, and what came of it.
+/// Read the audit log of tool calls, chats and access changes.
 #[derive(Debug, Subcommand)]
 pub enum AuditCommand {
-    /// List calls, newest first.
-    List(ListArgs),
-    /// Show one call.
+    /// List tool calls, newest first.
+    List(AuditListArgs),
+    /// Show one tool call.
     Get {
-        /// The call's id.
+        /// The call id.
         call: CallId,
     },
-    /// List how requests to chat went, newest first: never what was said.
+    /// List chat requests and their outcome, newest first; message text is not recorded.
     Chat {
-        /// Those of this user, by id.
+        /// Only requests of this user, by id.
         #[arg(long, value_name = "ID")]
         user: Option<UserId>,
-        /// How much of it.
         #[command(flatten)]
-        page: HistoryArgs,
+        page: HistoryPageArgs,
     },
-    /// List who changed what access is decided by, newest first. Administrators only.
+    /// List changes to access control, newest first. Administrators only.
     ///
-    /// Rules, credentials, providers, servers, tools and groups.
+    /// Covers rules, credentials, providers, servers, tools and groups.
     Changes {
-        /// Those of this kind of thing, such as `access_control_rule` or `api_credential`.
+        /// Only changes to this kind of resource, such as `access_control_rule` or `api_credential`.
         #[arg(long = "of", value_name = "KIND")]
         kind: Option<String>,
-        /// Those made by this user, by id.
+        /// Only changes by this user, by id.
         #[arg(long, value_name = "ID")]
         user: Option<UserId>,
-        /// How much of it.
         #[command(flatten)]
-        page: HistoryArgs,
+        page: HistoryPageArgs,
     },
-    /// Check that no record was edited, removed, moved or put in. Exits with 1 if one was.
+    /// Verify the hash chains: no record was edited, removed, moved or inserted. Exits with 1 otherwise.
     Verify,
-    /// Print every matching call as one JSON object a line, newest first.
-    Export(FilterArgs),
+    /// Print every matching call as one JSON object per line, newest first.
+    Export(AuditFilterArgs),
 }
 
-/// Which calls to list.
+/// Arguments of `audit list`.
 #[derive(Debug, Args)]
-pub struct ListArgs {
+pub struct AuditListArgs {
     #[command(flatten)]
-    filter: FilterArgs,
-    /// How many, 1 to 200.
+    filter: AuditFilterArgs,
+    /// Page size, 1 to 200.
     #[arg(long, default_value_t = 50)]
     limit: u32,
-    /// Go on where the page before ended.
+    /// Continue after the previous page.
     #[arg(long)]
     cursor: Option<String>,
 }
 
-/// Which calls are wanted.
+/// Filters on tool calls.
 #[derive(Debug, Args)]
-pub struct FilterArgs {
-    /// For this task, by id.
+pub struct AuditFilterArgs {
+    /// Only calls for this task, by id.
     #[arg(long, value_name = "ID")]
     task: Option<TaskId>,
-    /// In this project, by id.
+    /// Only calls in this project, by id.
     #[arg(long, value_name = "ID")]
     project: Option<ProjectId>,
-    /// For this user, by id.
+    /// Only calls for this user, by id.
     #[arg(long, value_name = "ID")]
     user: Option<UserId>,
-    /// Of this tool.
+    /// Only calls of this tool.
     #[arg(long)]
     tool: Option<String>,
-    /// Only those that were allowed, or denied.
+    /// Only calls with this decision: allow or deny.
     #[arg(long, value_name = "EFFECT")]
     decision: Option<Effect>,
-    /// Not before this moment, such as 2026-01-31T00:00:00Z.
+    /// Only calls at or after this time, such as 2026-01-31T00:00:00Z.
     #[arg(long, value_name = "TIME")]
     since: Option<DateTime<Utc>>,
-    /// Before this moment.
+    /// Only calls before this time.
     #[arg(long, value_name = "TIME")]
     until: Option<DateTime<Utc>>,
 }
 
-/// Does what the command says.
-pub(crate) async fn run(command: AuditCommand, app: &mut App) -> Result<(), Failure> {
+pub(crate) async fn run(command: AuditCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     match command {
         AuditCommand::List(args) => {
-            let query =
-                AuditQuery { limit: Some(args.limit), cursor: args.cursor, ..query(args.filter) };
+            let query = AuditQuery {
+                limit: Some(args.limit),
+                cursor: args.cursor,
+                ..build_query(args.filter)
+            };
             let page = app.session.call(async |client| client.call_list(&query).await).await?;
             app.out.show(&page, |page, look| render_all(&page.items, look))?;
-            history::more(page.next_cursor.as_deref(), app);
+            history::print_next_page(page.next_cursor.as_deref(), app);
             Ok(())
         }
         AuditCommand::Get { call } => {
             let view = app.session.call(async |client| client.call_get(call).await).await?;
             app.out.show(&view, render)
         }
-        AuditCommand::Chat { user, page } => chats(user, page.page(), app).await,
+        AuditCommand::Chat { user, page } => list_chats(user, page.into_query(), app).await,
         AuditCommand::Changes { kind, user, page } => {
-            let PageQuery { limit, cursor } = page.page();
+            let PageQuery { limit, cursor } = page.into_query();
             let query = ChangeQuery { resource_type: kind, user_id: user, limit, cursor };
             let page = app.session.call(async |client| client.access_changes(&query).await).await?;
             history::show(&page, app)
         }
         AuditCommand::Verify => verify(app).await,
-        AuditCommand::Export(filter) => export(query(filter), app).await,
+        AuditCommand::Export(filter) => export(build_query(filter), app).await,
     }
 }
 
-async fn chats(user_id: Option<UserId>, page: PageQuery, app: &mut App) -> Result<(), Failure> {
+async fn list_chats(
+    user_id: Option<UserId>,
+    page: PageQuery,
+    app: &mut CliContext,
+) -> Result<(), CliFailure> {
     let PageQuery { limit, cursor } = page;
     let query = ChatRecordQuery { user_id, limit, cursor };
     let page = app.session.call(async |client| client.chat_records(&query).await).await?;
     app.out.show(&page, |page, look| render_chats(&page.items, look))?;
-    history::more(page.next_cursor.as_deref(), app);
+    history::print_next_page(page.next_cursor.as_deref(), app);
     Ok(())
 }
 
-fn render_chats(records: &[ChatRecordView], look: Look) -> String {
+fn render_chats(records: &[ChatRecordView], look: RenderContext) -> String {
     let rows = records.iter().map(|record| {
         vec![
-            age::ago(look.now, record.created_at),
+            relative_time::format_relative(look.now, record.created_at),
             record.model.clone(),
             record.error_code.clone().unwrap_or_else(|| record.outcome.clone()),
             record.redaction_kinds.join(", "),
@@ -142,17 +146,21 @@ fn render_chats(records: &[ChatRecordView], look: Look) -> String {
             record.request_id.clone(),
         ]
     });
-    table::rows(&["WHEN", "MODEL", "OUTCOME", "REDACTED", "TOOK", "USER", "REQUEST"], rows, look)
+    table::render_table(
+        &["WHEN", "MODEL", "OUTCOME", "REDACTED", "TOOK", "USER", "REQUEST"],
+        rows,
+        look,
+    )
 }
 
-async fn verify(app: &mut App) -> Result<(), Failure> {
+async fn verify(app: &mut CliContext) -> Result<(), CliFailure> {
     let view = app.session.call(async |client| client.audit_verify().await).await?;
     app.out.show(&view, render_verify)?;
-    // The output has said what is wrong.
-    if view.intact { Ok(()) } else { Err(Failure::NotCompleted) }
+    // The output names the faults.
+    if view.intact { Ok(()) } else { Err(CliFailure::NotCompleted) }
 }
 
-async fn export(mut query: AuditQuery, app: &mut App) -> Result<(), Failure> {
+async fn export(mut query: AuditQuery, app: &mut CliContext) -> Result<(), CliFailure> {
     query.limit = Some(MAX_LIMIT);
     loop {
         let page = app.session.call(async |client| client.call_list(&query).await).await?;
@@ -169,7 +177,7 @@ async fn export(mut query: AuditQuery, app: &mut App) -> Result<(), Failure> {
     }
 }
 
-fn query(filter: FilterArgs) -> AuditQuery {
+fn build_query(filter: AuditFilterArgs) -> AuditQuery {
     AuditQuery {
         limit: None,
         cursor: None,
@@ -183,28 +191,28 @@ fn query(filter: FilterArgs) -> AuditQuery {
     }
 }
 
-fn render_all(calls: &[CallView], look: Look) -> String {
+fn render_all(calls: &[CallView], look: RenderContext) -> String {
     let rows = calls.iter().map(|call| {
         vec![
-            age::ago(look.now, call.created_at),
+            relative_time::format_relative(look.now, call.created_at),
             call.agent_type.clone(),
             call.tool_name.clone(),
-            decided(call),
-            came_of(call),
+            format_decision(call),
+            format_outcome(call),
             call.id.to_string(),
         ]
     });
-    table::rows(&["WHEN", "CALLER", "TOOL", "DECISION", "OUTCOME", "ID"], rows, look)
+    table::render_table(&["WHEN", "CALLER", "TOOL", "DECISION", "OUTCOME", "ID"], rows, look)
 }
 
-fn decided(call: &CallView) -> String {
+fn format_decision(call: &CallView) -> String {
     match call.decision {
         Effect::Allow => "allow".to_owned(),
         Effect::Deny => format!("deny ({})", call.stage),
     }
 }
 
-fn came_of(call: &CallView) -> String {
+fn format_outcome(call: &CallView) -> String {
     let what = call.error_type.as_deref().unwrap_or(call.status.as_str());
     match call.duration_ms {
         Some(ms) => format!("{what}, {ms} ms"),
@@ -212,14 +220,21 @@ fn came_of(call: &CallView) -> String {
     }
 }
 
-fn render(call: &CallView, look: Look) -> String {
+fn render(call: &CallView, look: RenderContext) -> String {
     let pairs = [
         ("call", Some(call.id.to_string())),
-        ("when", Some(format!("{} ({})", call.created_at, age::ago(look.now, call.created_at)))),
+        (
+            "when",
+            Some(format!(
+                "{} ({})",
+                call.created_at,
+                relative_time::format_relative(look.now, call.created_at)
+            )),
+        ),
         ("tool", Some(format!("{} on {}", call.tool_name, call.server))),
         ("caller", Some(call.agent_type.clone())),
-        ("decision", Some(decided(call))),
-        ("outcome", Some(came_of(call))),
+        ("decision", Some(format_decision(call))),
+        ("outcome", Some(format_outcome(call))),
         ("user", call.user_id.map(|id| id.to_string())),
         ("project", call.project_id.map(|id| id.to_string())),
         ("task", call.task_id.map(|id| id.to_string())),
@@ -231,10 +246,10 @@ fn render(call: &CallView, look: Look) -> String {
         ("record", Some(format!("{} of chain {}", call.seq, call.chain_id))),
         ("hash", Some(call.hash.clone())),
     ];
-    table::pairs(&pairs, look)
+    table::render_pairs(&pairs, look)
 }
 
-fn render_verify(view: &VerifyView, look: Look) -> String {
+fn render_verify(view: &VerifyView, look: RenderContext) -> String {
     let rows = view.chains.iter().map(|chain| {
         vec![
             chain.chain_id.to_string(),
@@ -243,10 +258,10 @@ fn render_verify(view: &VerifyView, look: Look) -> String {
             chain.head.clone(),
         ]
     });
-    let mut text = table::rows(&["CHAIN", "RECORDS", "STATE", "HEAD"], rows, look);
+    let mut text = table::render_table(&["CHAIN", "RECORDS", "STATE", "HEAD"], rows, look);
     for chain in &view.chains {
         for fault in &chain.faults {
-            let _ = write!(text, "\nchain {}: {}", chain.chain_id, table::harmless(fault));
+            let _ = write!(text, "\nchain {}: {}", chain.chain_id, table::sanitize(fault));
         }
     }
     let end = if view.intact { "all records are as written" } else { "the record was changed" };
@@ -274,7 +289,7 @@ mod tests {
             records: 6,
             chains: vec![chain(1, vec![]), chain(2, vec!["record 2 was edited".to_owned()])],
         };
-        let look = Look { now: DateTime::UNIX_EPOCH, width: None };
+        let look = RenderContext { now: DateTime::UNIX_EPOCH, width: None };
 
         let text = render_verify(&view, look);
 
@@ -299,7 +314,10 @@ mod tests {
             duration_ms: 12,
             request_id: "t".to_owned(),
         };
-        let look = Look { now: DateTime::UNIX_EPOCH + chrono::TimeDelta::seconds(60), width: None };
+        let look = RenderContext {
+            now: DateTime::UNIX_EPOCH + chrono::TimeDelta::seconds(60),
+            width: None,
+        };
         let records = [record(None, &["api_key"]), record(Some("model_not_found"), &[])];
 
         insta::assert_snapshot!(render_chats(&records, look));

@@ -1,39 +1,39 @@
-//! `auth`: sign in, sign out, who am I.
+//! `auth`: sign in, sign out, whoami.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
 
 use clap::{Args, Subcommand};
 use cynode_wire::auth::{Login, RefreshToken, UserView};
 
-use crate::app::App;
-use crate::failure::Failure;
-use crate::out::Look;
+use crate::app::CliContext;
+use crate::failure::CliFailure;
+use crate::out::RenderContext;
+use crate::resolved_settings::GatewayOrigin;
 use crate::session::stored_session;
-use crate::settings::GatewayOrigin;
-use crate::{age, table};
+use crate::{relative_time, table};
 
-/// No password is longer; more is not a password.
+/// Longer input is not a password.
 const MAX_PASSWORD_BYTES: u64 = 4096;
 
 /// Sign in and out.
 #[derive(Debug, Subcommand)]
 pub enum AuthCommand {
-    /// Sign in with handle and password, and remember the session; with --gateway-url, the gateway too.
+    /// Sign in with handle and password, and store the session; with --gateway-url, the gateway address too.
     ///
     /// Example: cynork auth login -u admin --password-stdin < admin.password
     Login(LoginArgs),
-    /// End the remembered session, here and on the gateway.
+    /// Sign out: delete the stored session here and revoke it on the gateway.
     Logout,
-    /// Show who you are to the gateway.
+    /// Show the user you are signed in as.
     Whoami,
-    /// Renew the remembered session now.
+    /// Renew the stored session now.
     Refresh,
 }
 
-/// How to sign in.
+/// Arguments of `auth login`.
 #[derive(Debug, Args)]
 pub struct LoginArgs {
-    /// Your handle; asked for when absent.
+    /// Your handle [default: prompt for it].
     #[arg(short, long, value_name = "HANDLE")]
     user: Option<String>,
     /// Read the password from standard input.
@@ -41,8 +41,7 @@ pub struct LoginArgs {
     password_stdin: bool,
 }
 
-/// Does what the command says.
-pub(crate) async fn run(command: AuthCommand, app: &mut App) -> Result<(), Failure> {
+pub(crate) async fn run(command: AuthCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     match command {
         AuthCommand::Login(args) => login(args, app).await,
         AuthCommand::Logout => logout(app).await,
@@ -51,63 +50,66 @@ pub(crate) async fn run(command: AuthCommand, app: &mut App) -> Result<(), Failu
     }
 }
 
-async fn login(args: LoginArgs, app: &mut App) -> Result<(), Failure> {
+async fn login(args: LoginArgs, app: &mut CliContext) -> Result<(), CliFailure> {
     let handle = match args.user {
         Some(handle) => handle,
-        None => ask_handle(app)?,
+        None => prompt_handle(app)?,
     };
-    let password = if args.password_stdin { read_password()? } else { ask_password(app)? };
+    let password = if args.password_stdin { read_password_stdin()? } else { prompt_password(app)? };
     let body = Login { handle: handle.clone(), password };
-    let view = app.session.call_anyway(async |client| client.login(&body).await).await?;
+    let view = app.session.call_anonymous(async |client| client.login(&body).await).await?;
     let mut session = stored_session(view, app.session.gateway_url(), &handle);
     // Signing in again to the remembered gateway keeps it remembered.
     session.is_default_gateway =
         matches!(app.session.origin(), GatewayOrigin::Flag | GatewayOrigin::SignIn);
     let remembered = if session.is_default_gateway {
-        "; commands go there from now on, until `cynork auth logout`"
+        "; commands use this gateway until `cynork auth logout`"
     } else {
         ""
     };
-    app.session.config().change(|stored| stored.session = Some(session))?;
-    app.out.say(&format!("signed in to {} as {handle}{remembered}", app.session.gateway_url()));
+    app.session.config().update(|stored| stored.session = Some(session))?;
+    app.out.print_message(&format!(
+        "signed in to {} as {handle}{remembered}",
+        app.session.gateway_url()
+    ));
     Ok(())
 }
 
-/// The local half happens whatever the gateway says: a person who signs out is signed out.
-async fn logout(app: &mut App) -> Result<(), Failure> {
+/// Deletes the stored session even if the gateway does not answer.
+async fn logout(app: &mut CliContext) -> Result<(), CliFailure> {
     let Some(session) = app.session.stored().cloned() else {
-        app.out.say("no session is remembered for this gateway");
+        app.out.print_message("not signed in to this gateway");
         return Ok(());
     };
-    app.session.config().change(|stored| stored.session = None)?;
+    app.session.config().update(|stored| stored.session = None)?;
     let body = RefreshToken { refresh_token: session.refresh_token };
-    match app.session.call_anyway(async |client| client.logout(&body).await).await {
-        Ok(()) => app.out.say(&format!("signed out of {}", app.session.gateway_url())),
-        Err(failure) => app.out.say(&format!(
-            "the session is forgotten here, but the gateway was not told: {failure}"
+    match app.session.call_anonymous(async |client| client.logout(&body).await).await {
+        Ok(()) => app.out.print_message(&format!("signed out of {}", app.session.gateway_url())),
+        Err(failure) => app.out.print_message(&format!(
+            "the stored session was deleted, but the gateway did not revoke it: {failure}"
         )),
     }
     Ok(())
 }
 
-async fn whoami(app: &mut App) -> Result<(), Failure> {
+async fn whoami(app: &mut CliContext) -> Result<(), CliFailure> {
     let user = app.session.call(async |client| client.whoami().await).await?;
     app.out.show(&user, render)
 }
 
-async fn refresh(app: &mut App) -> Result<(), Failure> {
+async fn refresh(app: &mut CliContext) -> Result<(), CliFailure> {
     if app.session.stored().is_none() {
         let url = app.session.gateway_url().to_owned();
-        return Err(Failure::SignedOut { url });
+        return Err(CliFailure::SignedOut { url });
     }
     app.session.renew().await?;
-    app.out.say("the session is renewed");
+    app.out.print_message("session renewed");
     Ok(())
 }
 
-fn ask_handle(app: &App) -> Result<String, Failure> {
+fn prompt_handle(app: &CliContext) -> Result<String, CliFailure> {
     if !io::stdin().is_terminal() {
-        return Err(Failure::Usage("name yourself with -u HANDLE".to_owned()));
+        return Err(CliFailure::Usage("give your handle with -u HANDLE".to_owned()));
     }
     app.out.tell("handle: ");
     let mut line = String::new();
@@ -115,49 +117,51 @@ fn ask_handle(app: &App) -> Result<String, Failure> {
     Ok(line.trim().to_owned())
 }
 
-fn ask_password(app: &App) -> Result<String, Failure> {
+fn prompt_password(app: &CliContext) -> Result<String, CliFailure> {
     if !io::stdin().is_terminal() {
         let example = "give the password with --password-stdin, for example \
                        `cynork auth login -u admin --password-stdin < admin.password`";
-        return Err(Failure::Usage(example.to_owned()));
+        return Err(CliFailure::Usage(example.to_owned()));
     }
     if let Some(up) = &app.local {
         let file = up.admin_token_file.with_file_name("admin.password");
-        app.out.say(&format!("(the admin's first password is in {})", file.display()));
+        app.out.print_message(&format!("(the admin's first password is in {})", file.display()));
     }
     Ok(rpassword::prompt_password("password: ")?)
 }
 
-/// The password of somebody new, typed twice without being shown.
-pub(crate) fn new_password() -> Result<String, Failure> {
+/// Prompts twice for a new password, without echo.
+pub(crate) fn prompt_new_password() -> Result<String, CliFailure> {
     if !io::stdin().is_terminal() {
-        return Err(Failure::Usage("give the password with --password-stdin".to_owned()));
+        return Err(CliFailure::Usage("give the password with --password-stdin".to_owned()));
     }
     let password = rpassword::prompt_password("password: ")?;
-    if rpassword::prompt_password("once more: ")? == password {
+    if rpassword::prompt_password("repeat password: ")? == password {
         return Ok(password);
     }
-    Err(Failure::Usage("the two passwords differ".to_owned()))
+    Err(CliFailure::Usage("the passwords differ".to_owned()))
 }
 
-/// The password on standard input.
-pub(crate) fn read_password() -> Result<String, Failure> {
+/// Reads a password from standard input.
+pub(crate) fn read_password_stdin() -> Result<String, CliFailure> {
     let mut text = String::new();
     io::stdin().lock().take(MAX_PASSWORD_BYTES).read_to_string(&mut text)?;
     let password = text.trim_end_matches(['\r', '\n']);
     if password.is_empty() {
-        return Err(Failure::Usage("standard input holds no password".to_owned()));
+        return Err(CliFailure::Usage(
+            "standard input is empty; it must hold the password".to_owned(),
+        ));
     }
     Ok(password.to_owned())
 }
 
-pub(crate) fn render(user: &UserView, look: Look) -> String {
+pub(crate) fn render(user: &UserView, look: RenderContext) -> String {
     let role = if user.is_admin { "admin" } else { "user" };
     let pairs = [
         ("handle", Some(user.handle.clone())),
         ("role", Some(role.to_owned())),
         ("id", Some(user.id.to_string())),
-        ("since", Some(age::ago(look.now, user.created_at))),
+        ("since", Some(relative_time::format_relative(look.now, user.created_at))),
     ];
-    table::pairs(&pairs, look)
+    table::render_pairs(&pairs, look)
 }

@@ -1,4 +1,4 @@
-//! `brain`: what models were asked, what it cost, and whether recorded answers still hold.
+//! `brain`: model calls and their cost, decisions, and replay of recorded decisions.
 
 mod call;
 mod decisions;
@@ -9,131 +9,130 @@ use cynode_domain::model::InferenceOutcome;
 use cynode_wire::inferences::{InferenceQuery, InferenceTotals, InferenceView, InferencesView};
 use cynode_wire::page::PageQuery;
 
-use self::call::CallCommand;
-use self::decisions::DecisionsArgs;
+use self::call::ModelCallCommand;
+use self::decisions::DecisionListArgs;
 use self::replay::ReplayArgs;
-use crate::app::App;
-use crate::failure::Failure;
-use crate::history::HistoryArgs;
-use crate::out::Look;
-use crate::{age, history, runs, table, task};
+use crate::app::CliContext;
+use crate::failure::CliFailure;
+use crate::history::HistoryPageArgs;
+use crate::out::RenderContext;
+use crate::{history, relative_time, runs, table, task};
 
-/// What models were asked and what it cost, and what the project manager decided.
+/// Inspect model calls and their cost, and the decisions of the project manager.
 #[derive(Debug, Subcommand)]
 pub enum BrainCommand {
-    /// List calls to models, newest first, and what all of them cost; or show one.
+    /// List model calls, newest first, with their total cost; or show one call.
     ///
     /// Example: `cynork brain calls --purpose plan`
-    Calls(CallsArgs),
-    /// List what the project manager decided, newest first: by rule, by a model, or by rule because no model answered.
+    Calls(ModelCallListArgs),
+    /// List decisions of the project manager, newest first: by rule, by model, or by fallback.
     ///
     /// Example: `cynork brain decisions --limit 10`
-    Decisions(DecisionsArgs),
-    /// Hold recorded decisions against the questions and schemas of this version, without asking anybody.
+    Decisions(DecisionListArgs),
+    /// Check recorded decisions against the prompts and schemas of this version, without calling a model.
     ///
     /// Example: `cynork brain replay ./cassettes`
     Replay(ReplayArgs),
 }
 
-/// Which calls to list.
+/// Arguments of `brain calls`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub struct CallsArgs {
+pub struct ModelCallListArgs {
     #[command(subcommand)]
-    one: Option<CallCommand>,
-    /// Those of this run, by its id or its task's newest.
+    one: Option<ModelCallCommand>,
+    /// Only calls of this run, by run id, or by task for its newest run.
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
-    /// Those for this task, by name or id.
+    /// Only calls for this task, by name or id.
     #[arg(long, value_name = "TASK")]
     task: Option<String>,
-    /// Those for this purpose, such as chat or plan.
+    /// Only calls for this purpose, such as chat or plan.
     #[arg(long)]
     purpose: Option<String>,
-    /// How much of it.
     #[command(flatten)]
-    page: HistoryArgs,
+    page: HistoryPageArgs,
 }
 
-/// Does what the command says.
-pub(crate) async fn run(command: BrainCommand, app: &mut App) -> Result<(), Failure> {
+pub(crate) async fn run(command: BrainCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     match command {
-        BrainCommand::Calls(args) => calls(args, app).await,
+        BrainCommand::Calls(args) => list_calls(args, app).await,
         BrainCommand::Decisions(args) => decisions::run(args, app).await,
         BrainCommand::Replay(args) => replay::run(args, app).await,
     }
 }
 
-async fn calls(args: CallsArgs, app: &mut App) -> Result<(), Failure> {
+async fn list_calls(args: ModelCallListArgs, app: &mut CliContext) -> Result<(), CliFailure> {
     if let Some(command) = args.one {
         return call::run(&command, app).await;
     }
     let run = match &args.run {
-        Some(run) => Some(runs::id_of(app, run).await?),
+        Some(run) => Some(runs::resolve_id(app, run).await?),
         None => None,
     };
     let task = match &args.task {
-        Some(task) => Some(task::id_of(app, task).await?),
+        Some(task) => Some(task::resolve_id(app, task).await?),
         None => None,
     };
-    let PageQuery { limit, cursor } = args.page.page();
+    let PageQuery { limit, cursor } = args.page.into_query();
     let query = InferenceQuery { run, task, purpose: args.purpose, limit, cursor };
     let view = app.session.call(async |client| client.inference_list(&query).await).await?;
     app.out.show(&view, render)?;
-    history::more(view.calls.next_cursor.as_deref(), app);
+    history::print_next_page(view.calls.next_cursor.as_deref(), app);
     Ok(())
 }
 
-fn render(view: &InferencesView, look: Look) -> String {
+fn render(view: &InferencesView, look: RenderContext) -> String {
     let rows = view.calls.items.iter().map(|call| row(call, look));
     let header =
         ["WHEN", "PURPOSE", "BY", "MODEL", "OUTCOME", "IN", "OUT", "COST", "TOOK", "ERROR", "ID"];
-    format!("{}\n{}", table::rows(&header, rows, look), sums(&view.totals))
+    format!("{}\n{}", table::render_table(&header, rows, look), format_totals(&view.totals))
 }
 
-fn row(call: &InferenceView, look: Look) -> Vec<String> {
+fn row(call: &InferenceView, look: RenderContext) -> Vec<String> {
     let count = |tokens: Option<i64>| tokens.map_or_else(|| "-".to_owned(), |n| n.to_string());
     vec![
-        age::ago(look.now, call.created_at),
-        table::short(&call.purpose, 20),
+        relative_time::format_relative(look.now, call.created_at),
+        table::truncate(&call.purpose, 20),
         call.agent.map_or("user", |agent| agent.as_str()).to_owned(),
-        model(call),
+        model_id(call),
         call.outcome.to_string(),
         count(call.input_tokens),
         count(call.output_tokens),
-        cost(call),
+        format_cost(call),
         format!("{} ms", call.latency_ms),
-        table::short(call.error.as_deref().unwrap_or_default(), 40),
+        table::truncate(call.error.as_deref().unwrap_or_default(), 40),
         call.id.to_string(),
     ]
 }
 
-/// The model as a request names it.
-fn model(call: &InferenceView) -> String {
+/// The model id as `provider/model`.
+fn model_id(call: &InferenceView) -> String {
     format!("{}/{}", call.provider, call.model)
 }
 
-/// Unknown is not nothing: what was never sent cost nothing. An estimate is marked as one.
-fn cost(call: &InferenceView) -> String {
+/// Cost in USD: `?` if unknown, `-` if the call was never sent, `~` before an estimate.
+fn format_cost(call: &InferenceView) -> String {
     let is_sent = !matches!(call.outcome, InferenceOutcome::Denied | InferenceOutcome::OverBudget);
     let unknown = if is_sent { "?" } else { "-" };
     let mark = if call.is_estimate { "~" } else { "" };
-    call.cost_micro_usd.map_or_else(|| unknown.to_owned(), |cost| format!("{mark}{}", usd(cost)))
+    call.cost_micro_usd
+        .map_or_else(|| unknown.to_owned(), |cost| format!("{mark}{}", format_usd(cost)))
 }
 
-fn sums(totals: &InferenceTotals) -> String {
+fn format_totals(totals: &InferenceTotals) -> String {
     let InferenceTotals { calls, input_tokens, output_tokens, cost_micro_usd, unpriced } = totals;
-    let cost = usd(*cost_micro_usd);
+    let cost = format_usd(*cost_micro_usd);
     let word = if *calls == 1 { "call" } else { "calls" };
     let text = format!("{calls} {word}, {input_tokens} tokens in, {output_tokens} out, {cost} USD");
     if *unpriced == 0 {
         return text;
     }
-    format!("{text}; the cost of {unpriced} is not known, see the setting models.prices")
+    format!("{text}; {unpriced} without a known price, see the setting models.prices")
 }
 
-/// Millionths of a dollar as dollars.
-fn usd(micro: i64) -> String {
+/// Formats micro-USD as USD.
+fn format_usd(micro: i64) -> String {
     format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000)
 }
 
@@ -175,7 +174,8 @@ mod tests {
 
     #[test]
     fn calls_are_listed_with_their_cost_and_all_of_them_summed() {
-        let look = Look { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let look =
+            RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
         let items = vec![
             call(InferenceOutcome::Success, Some(1_250_000)),
             call(InferenceOutcome::Success, None),
@@ -198,6 +198,6 @@ mod tests {
         let counted = call(InferenceOutcome::Success, Some(5));
         let estimated = InferenceView { is_estimate: true, ..counted.clone() };
 
-        assert_eq!((&*cost(&counted), &*cost(&estimated)), ("0.000005", "~0.000005"));
+        assert_eq!((&*format_cost(&counted), &*format_cost(&estimated)), ("0.000005", "~0.000005"));
     }
 }

@@ -1,13 +1,12 @@
-//! `chat`: talk to the project manager, or to a model.
+//! `chat`: chat with the project manager, or with a model.
 //!
-//! With a message, or with something on standard input, it asks once; otherwise it is a
-//! conversation (`talk`).
+//! Sends one message if `-m` or standard input gives it; otherwise starts an interactive conversation (`run_conversation`).
 
-mod answer;
-mod slash;
-mod talk;
-mod typing;
-mod wrap;
+mod answer_stream;
+mod interactive;
+mod line_editor;
+mod slash_command;
+mod word_wrap;
 
 use std::io::{self, IsTerminal as _, Read as _};
 
@@ -15,95 +14,96 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use cynode_wire::openai::{ChatMessage, ChatRequest};
 
-use crate::app::App;
+use crate::app::CliContext;
 use crate::cli::Format;
-use crate::failure::Failure;
+use crate::failure::CliFailure;
 
-/// The model that is the project manager.
+/// Model id of the project manager.
 const MANAGER: &str = "cynodeai.pm";
-/// More than anybody types.
 const MAX_INPUT_BYTES: u64 = 4 << 20;
 
-/// What to say, to whom.
+/// Arguments of `chat`.
 #[derive(Debug, Args)]
-pub struct ChatArgs {
-    /// Ask this and leave; without it a conversation begins, or standard input is asked.
+pub struct ChatCommandArgs {
+    /// Send this message and exit [default: standard input, or an interactive conversation on a terminal].
     #[arg(short, long, value_name = "TEXT")]
     message: Option<String>,
-    /// Whom to ask: the project manager, or a model as `cynork chat` lists with `/models`.
+    /// The project manager, or a model that `/models` lists.
     #[arg(long, value_name = "MODEL", default_value = MANAGER,
         value_parser = NonEmptyStringValueParser::new())]
     model: String,
-    /// In which project, by slug or id; in your default project when absent.
+    /// The project, by slug or id [default: your default project].
     #[arg(short, long, value_name = "PROJECT", value_parser = NonEmptyStringValueParser::new())]
     project: Option<String>,
-    /// Begin a new thread first.
+    /// Start a new thread.
     #[arg(long)]
     new: bool,
 }
 
-/// Whom we talk to, and what was said so far.
-struct Conversation {
+/// State of one conversation.
+struct CliConversation {
     model: String,
     project: Option<String>,
-    /// What models are told each time; the project manager remembers by itself.
-    said: Vec<ChatMessage>,
+    /// Messages so far. Sent with each request to a model; the project manager loads its own thread.
+    messages: Vec<ChatMessage>,
 }
 
-impl Conversation {
-    /// The request that asks `text`.
-    fn asking(&self, text: &str) -> ChatRequest {
-        let mut messages = if self.model == MANAGER { vec![] } else { self.said.clone() };
+impl CliConversation {
+    fn build_request(&self, text: &str) -> ChatRequest {
+        let mut messages = if self.model == MANAGER { vec![] } else { self.messages.clone() };
         messages.push(ChatMessage::text("user", text));
         ChatRequest { model: Some(self.model.clone()), messages, ..ChatRequest::default() }
     }
 
-    fn keep(&mut self, question: &str, answer: &str) {
-        self.said.push(ChatMessage::text("user", question));
-        self.said.push(ChatMessage::text("assistant", answer));
+    fn append_turn(&mut self, question: &str, answer: &str) {
+        self.messages.push(ChatMessage::text("user", question));
+        self.messages.push(ChatMessage::text("assistant", answer));
     }
 }
 
-/// Does what the command says.
-pub(crate) async fn run(args: ChatArgs, app: &mut App) -> Result<(), Failure> {
-    let ChatArgs { message, model, project, new } = args;
-    let mut conversation = Conversation { model, project, said: vec![] };
+pub(crate) async fn run(args: ChatCommandArgs, app: &mut CliContext) -> Result<(), CliFailure> {
+    let ChatCommandArgs { message, model, project, new } = args;
+    let mut conversation = CliConversation { model, project, messages: vec![] };
     if new {
-        talk::begin_thread(&mut conversation, None, app).await?;
+        interactive::start_thread(&mut conversation, None, app).await?;
     }
     let message = match message {
         Some(message) => Some(message),
         None if io::stdin().is_terminal() => None,
-        None => Some(standard_input()?),
+        None => Some(read_stdin()?),
     };
     match message {
-        Some(message) => once(&conversation, &message, app).await,
+        Some(message) => send_once(&conversation, &message, app).await,
         None if app.out.format == Format::Json => {
-            Err(Failure::Usage("-o json asks once: add -m TEXT".to_owned()))
+            Err(CliFailure::Usage("-o json needs a message: add -m TEXT".to_owned()))
         }
-        None => talk::talk(conversation, app).await,
+        None => interactive::run_conversation(conversation, app).await,
     }
 }
 
-async fn once(conversation: &Conversation, message: &str, app: &mut App) -> Result<(), Failure> {
+async fn send_once(
+    conversation: &CliConversation,
+    message: &str,
+    app: &mut CliContext,
+) -> Result<(), CliFailure> {
     if message.trim().is_empty() {
-        return Err(Failure::Usage("there is nothing to ask".to_owned()));
+        return Err(CliFailure::Usage("the message is empty".to_owned()));
     }
-    let (request, project) = (conversation.asking(message), conversation.project.as_deref());
+    let (request, project) = (conversation.build_request(message), conversation.project.as_deref());
     if app.out.format == Format::Json {
         let answer = app.session.call(async |client| client.chat(project, &request).await).await?;
-        return app.out.json(&answer);
+        return app.out.print_json(&answer);
     }
-    match answer::print(conversation, &request, app).await? {
-        answer::Ending::Whole(_) => Ok(()),
-        answer::Ending::Stopped(_) => Err(Failure::Stopped),
+    match answer_stream::stream_answer(conversation, &request, app).await? {
+        answer_stream::StreamedAnswer::Complete(_) => Ok(()),
+        answer_stream::StreamedAnswer::Interrupted(_) => Err(CliFailure::AnswerInterrupted),
     }
 }
 
-fn standard_input() -> Result<String, Failure> {
+fn read_stdin() -> Result<String, CliFailure> {
     let mut text = String::new();
     let read = io::stdin().lock().take(MAX_INPUT_BYTES).read_to_string(&mut text);
-    read.map_err(|error| Failure::Invalid(format!("standard input cannot be read: {error}")))?;
+    read.map_err(|error| CliFailure::Invalid(format!("cannot read standard input: {error}")))?;
     Ok(text)
 }
 
@@ -114,12 +114,12 @@ mod tests {
     #[test]
     fn models_are_told_the_whole_conversation_and_the_project_manager_what_is_new() {
         let mut conversation =
-            Conversation { model: "local/tiny".to_owned(), project: None, said: vec![] };
-        conversation.keep("hello", "hi");
+            CliConversation { model: "local/tiny".to_owned(), project: None, messages: vec![] };
+        conversation.append_turn("hello", "hi");
 
-        let model = conversation.asking("and now?");
+        let model = conversation.build_request("and now?");
         MANAGER.clone_into(&mut conversation.model);
-        let manager = conversation.asking("and now?");
+        let manager = conversation.build_request("and now?");
 
         assert_eq!(model.messages.len(), 3);
         assert_eq!(manager.messages.len(), 1);

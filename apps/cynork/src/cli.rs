@@ -1,4 +1,4 @@
-//! What can be typed: the commands and the flags that every command takes.
+//! The command line: subcommands and global flags.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::agent_token::AgentTokenCommand;
 use crate::audit::AuditCommand;
 use crate::auth::AuthCommand;
 use crate::brain::BrainCommand;
-use crate::chat::ChatArgs;
+use crate::chat::ChatCommandArgs;
 use crate::creds::CredsCommand;
 use crate::groups::GroupsCommand;
 use crate::inbox::InboxCommand;
@@ -22,7 +22,7 @@ use crate::rules::{AccessCommand, RulesCommand};
 use crate::runs::RunCommand;
 use crate::schedule::ScheduleCommand;
 use crate::servers::ServersCommand;
-use crate::setting::SettingsCommand;
+use crate::settings_command::SettingsCommand;
 use crate::skills::SkillsCommand;
 use crate::task::TaskCommand;
 use crate::token::TokenCommand;
@@ -36,33 +36,31 @@ Examples:
   cynork task watch                                  see everything that happens, live
   cynork task list -o json | jq '.items[].task_name'
 
-A local `cynode up` is found without any setting. For another gateway set CYNORK_GATEWAY_URL
+A local `cynode up` is found automatically. For another gateway, set CYNORK_GATEWAY_URL
 and CYNORK_TOKEN, or run `cynork --gateway-url URL auth login`.
 
-Exit codes: 0 done, 1 the task did not complete, 2 usage, 3 not signed in or not allowed,
-4 not found, 5 conflict, 6 invalid input, 7 no answer or server trouble, 8 internal,
+Exit codes: 0 success, 1 the task did not complete, 2 usage error, 3 not signed in or not allowed,
+4 not found, 5 conflict, 6 invalid input, 7 network or server error, 8 internal error,
 9 the task completed unverified: an acceptance criterion was not judged.";
 
-/// Hand work to CyNode and see what becomes of it.
+/// Command-line client of CyNode: create tasks and follow them.
 #[derive(Debug, Parser)]
 #[command(name = "cynork", version, after_help = EXAMPLES, disable_help_subcommand = true)]
 pub struct Cli {
-    /// Flags that every command takes.
     #[command(flatten)]
-    pub global: Global,
-    /// What to do.
+    pub global: GlobalArgs,
     #[command(subcommand)]
-    pub command: Command,
+    pub command: CynorkCommand,
 }
 
-/// Flags that every command takes.
+/// Global flags.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
-pub struct Global {
+pub struct GlobalArgs {
     /// Configuration file [default: `$XDG_CONFIG_HOME/cynork/config.toml`].
     #[arg(short, long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// How to print: `table` for people, `json` for programs [default: table].
+    /// Output format: `table` for people, `json` for programs [default: table].
     #[arg(
         short,
         long,
@@ -72,16 +70,16 @@ pub struct Global {
         hide_possible_values = true
     )]
     pub output: Option<Format>,
-    /// Print data only: no progress, no advice.
+    /// Print data only: no progress, no hints.
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// No colour; `NO_COLOR` does the same.
+    /// Disable colour, as `NO_COLOR` does.
     #[arg(long, global = true)]
     pub no_color: bool,
-    /// Where to look for a local `cynode up` [default: `$XDG_DATA_HOME/cynode`].
+    /// Data directory of a local `cynode up` [default: `$XDG_DATA_HOME/cynode`].
     #[arg(long, global = true, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Where the gateway listens [default: a local `cynode up`, else `http://localhost:12080`].
+    /// Gateway address [default: a local `cynode up`, else `http://localhost:12080`].
     #[arg(long, global = true, value_name = "URL")]
     pub gateway_url: Option<String>,
     /// Read the API token from this file.
@@ -89,97 +87,97 @@ pub struct Global {
     pub token_file: Option<PathBuf>,
 }
 
-/// How data is printed.
+/// Output format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
-    /// For people.
+    /// A table for people.
     #[default]
     Table,
-    /// One JSON value.
+    /// One JSON value for programs.
     Json,
 }
 
-/// What to do.
+/// Subcommands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
-    /// Talk to the project manager, or to a model.
-    Chat(ChatArgs),
+pub enum CynorkCommand {
+    /// Chat with the project manager, or with a model.
+    Chat(ChatCommandArgs),
     /// Create tasks, watch them, read their results.
     #[command(subcommand, visible_alias = "tasks")]
     Task(TaskCommand),
-    /// See where runs stand, how they went and why; pause, resume, answer, retry and fork them.
+    /// Inspect runs; pause, resume, answer, retry and fork them.
     #[command(subcommand, visible_alias = "runs")]
     Run(RunCommand),
-    /// See what waits for you, and answer agents.
+    /// List questions and messages that need your answer, and answer them.
     #[command(subcommand)]
     Inbox(InboxCommand),
-    /// Have work come due by the clock.
+    /// Run work on a schedule.
     #[command(subcommand, visible_alias = "schedules")]
     Schedule(ScheduleCommand),
     /// Group tasks into projects.
     #[command(subcommand, visible_alias = "projects")]
     Project(ProjectCommand),
-    /// See the worker nodes and take them in and out of service.
+    /// List worker nodes; drain and enable them.
     #[command(subcommand, visible_alias = "node")]
     Nodes(NodesCommand),
     /// Sign in and out.
     #[command(subcommand)]
     Auth(AuthCommand),
-    /// API tokens for scripts.
+    /// Manage API tokens for scripts.
     #[command(subcommand, visible_alias = "tokens")]
     Token(TokenCommand),
-    /// Tokens that agents present to the MCP gateway.
+    /// Manage the tokens that agents present to the MCP gateway.
     #[command(subcommand, visible_alias = "agent-tokens")]
     AgentToken(AgentTokenCommand),
-    /// See what agents can call, and turn it on and off.
+    /// List the tools that agents can call; enable, disable and approve them.
     #[command(subcommand, visible_alias = "tool")]
     Tools(ToolsCommand),
-    /// Install MCP servers; their tools are called `<server>.<tool>`.
+    /// Install MCP servers; their tools are named `<server>.<tool>`.
     #[command(subcommand, visible_alias = "server")]
     Servers(ServersCommand),
-    /// What the installation allows. Silence is no, and one rule that denies outweighs the rest.
+    /// Manage access rules. Default deny; any deny rule wins.
     #[command(subcommand, visible_alias = "rule")]
     Rules(RulesCommand),
-    /// Why something is allowed or not.
+    /// Explain why a call is allowed or denied.
     #[command(subcommand)]
     Access(AccessCommand),
-    /// The record of tool calls, chats and changes of access: who did what, and what came of it.
+    /// Read the audit log of tool calls, chats and access changes.
     #[command(subcommand)]
     Audit(AuditCommand),
-    /// See which models there are, and say who offers them.
+    /// List models, and manage the providers that serve them.
     #[command(subcommand, visible_alias = "model")]
     Models(ModelsCommand),
-    /// Credentials for model providers: secrets go in, sealed, and never come out.
+    /// Manage credentials for model providers. Secrets are encrypted and never shown.
     #[command(subcommand, visible_alias = "credentials")]
     Creds(CredsCommand),
-    /// What models were asked and what it cost, and what the project manager decided.
+    /// Inspect model calls and their cost, and the decisions of the project manager.
     #[command(subcommand)]
     Brain(BrainCommand),
-    /// Make users.
+    /// Create users.
     #[command(subcommand, visible_alias = "user")]
     Users(UsersCommand),
-    /// Groups of users: who is in them.
+    /// Manage groups of users and their members.
     #[command(subcommand, visible_alias = "group")]
     Groups(GroupsCommand),
-    /// Texts that tell agents how to work, and the one that goes with every prompt.
+    /// Manage skills: instructions for agents, including the default one in every prompt.
     #[command(subcommand, visible_alias = "skill")]
     Skills(SkillsCommand),
-    /// Wishes about how work is done, by group, user, project, task or for everybody.
+    /// Manage preferences, by scope: system, group, user, project or task.
     #[command(subcommand, visible_alias = "preferences")]
     Prefs(PrefsCommand),
-    /// Settings of the installation.
+    /// Manage settings of the installation.
     #[command(subcommand, visible_alias = "setting")]
     Settings(SettingsCommand),
-    /// Whether the gateway answers and work can be done.
+    /// Show whether the gateway is reachable and can run work.
     Status,
-    /// The version of this program.
+    /// Print the version of this program.
     Version,
-    /// Print a completion script for a shell; it knows the names of your tasks, projects and nodes.
+    /// Print a shell completion script; it completes the names of your tasks, projects and nodes.
     ///
     /// For bash: cynork completions bash > ~/.local/share/bash-completion/completions/cynork
     Completions {
-        /// Which shell.
+        /// The shell.
         shell: Shell,
     },
 }

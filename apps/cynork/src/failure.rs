@@ -1,34 +1,34 @@
-//! Why a command did not succeed: the exit code, the words, and what to do next.
+//! Command failures: exit code, message and advice.
 
 use std::io;
 
-use cynode_client::{Error, UnreachableReason};
+use cynode_client::{ClientError, UnreachableReason};
 use cynode_wire::problem::Problem;
 
-use crate::settings::GatewayOrigin;
+use crate::resolved_settings::GatewayOrigin;
 
 const NOT_COMPLETED: u8 = 1;
 const USAGE: u8 = 2;
-const AUTH: u8 = 3;
+const UNAUTHORIZED: u8 = 3;
 const NOT_FOUND: u8 = 4;
 const CONFLICT: u8 = 5;
 const INVALID: u8 = 6;
 const NETWORK: u8 = 7;
 pub(crate) const INTERNAL: u8 = 8;
 const UNVERIFIED: u8 = 9;
-/// What a shell reports for a program ended by Ctrl-C.
-const LEFT: u8 = 130;
+/// Exit code that shells report for a program ended by Ctrl-C.
+const INTERRUPTED: u8 = 130;
 
-/// Why a command did not succeed.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
-    /// The command line or the configuration file cannot be used as it is.
+pub(crate) enum CliFailure {
+    /// The command line or the configuration file is invalid.
     #[error("{0}")]
     Usage(String),
-    /// The input breaks a rule that is checked before anything is sent.
+    /// The input is invalid; detected before anything is sent.
     #[error("{0}")]
     Invalid(String),
-    /// Something local is in the way.
+    /// A local conflict, such as an existing file.
     #[error("{0}")]
     Conflict(String),
     /// Something named on the command line does not exist.
@@ -36,168 +36,151 @@ pub(crate) enum Failure {
     NotFound(String),
     /// There is no token to present.
     #[error("you are not signed in to {url}")]
-    SignedOut {
-        /// The gateway.
-        url: String,
-    },
-    /// The stored session has ended.
-    #[error("your session at {url} has ended")]
-    SessionEnded {
-        /// The gateway.
-        url: String,
-    },
-    /// The gateway answered, and said no.
+    SignedOut { url: String },
+    /// The stored session has expired.
+    #[error("your session at {url} has expired")]
+    SessionExpired { url: String },
+    /// The gateway rejected the request.
     #[error("{}", .0.detail)]
-    Refused(Box<Problem>),
-    /// The machine answers, and no program listens at the address.
+    Rejected(Box<Problem>),
+    /// The host is reachable, but nothing listens on the port.
     #[error("CyNode is not running at {url} (connection refused)")]
-    NotRunning {
-        /// The gateway.
-        url: String,
-        /// Which setting named it.
-        origin: GatewayOrigin,
-    },
-    /// There is no such machine, or what answers is no CyNode.
+    NotRunning { url: String, origin: GatewayOrigin },
+    /// The host does not exist, or the server is not a CyNode gateway.
     #[error("{url} is not the address of a CyNode gateway: {cause}")]
-    WrongAddress {
-        /// The address.
-        url: String,
-        /// What is wrong with it.
-        cause: String,
-        /// Which setting named it.
-        origin: GatewayOrigin,
-    },
-    /// No answer, for another reason.
+    WrongAddress { url: String, cause: String, origin: GatewayOrigin },
+    /// No response, for another reason.
     #[error("{url} does not answer ({cause})")]
     Unreachable {
-        /// The gateway.
         url: String,
-        /// The innermost reason.
+        /// The innermost error.
         cause: String,
     },
-    /// The task closed without completing; the output has already said so.
+    /// The task closed without completing; already printed.
     #[error("the task did not complete")]
     NotCompleted,
-    /// The task completed, and an acceptance criterion was not judged; the output has already said so.
+    /// The task completed, but an acceptance criterion was not judged; already printed.
     #[error("the task completed unverified")]
     Unverified,
-    /// The person stopped waiting.
-    #[error("stopped waiting; task {task} goes on")]
-    Left {
-        /// The task's name.
-        task: String,
-    },
-    /// The person stopped an answer.
+    /// Ctrl-C while waiting for a task.
+    #[error("stopped waiting; task {task} is still running")]
+    WaitInterrupted { task: String },
+    /// Ctrl-C during an answer.
     #[error("stopped")]
-    Stopped,
-    /// Standard output cannot be written to.
+    AnswerInterrupted,
+    /// Standard output cannot be written.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
-    /// Not the user's fault.
+    /// A bug or an incompatible server.
     #[error("{0}")]
     Internal(String),
 }
 
-impl Failure {
-    /// What a call to the gateway at `url` came to.
-    pub(crate) fn of_call(error: Error, url: &str, origin: GatewayOrigin) -> Self {
+impl CliFailure {
+    /// Converts a client error of the gateway at `url`.
+    pub(crate) fn from_client_error(error: ClientError, url: &str, origin: GatewayOrigin) -> Self {
         let reason = error.unreachable_reason();
         let url = url.to_owned();
         match error {
-            // A gateway explains every refusal.
-            Error::Refused(problem)
+            // A CyNode gateway sends a problem document with every error.
+            ClientError::Refused(problem)
                 if problem.kind == "about:blank"
                     && matches!(problem.status, 300..=399 | 404 | 405 | 410) =>
             {
-                let cause = format!("it answered {} without an explanation", problem.status);
+                let cause = format!("HTTP {} without a problem document", problem.status);
                 Self::WrongAddress { url, cause, origin }
             }
-            Error::Refused(problem) => Self::Refused(problem),
-            Error::Unreachable { cause, .. } => match reason {
+            ClientError::Refused(problem) => Self::Rejected(problem),
+            ClientError::Unreachable { cause, .. } => match reason {
                 Some(UnreachableReason::NotListening) => Self::NotRunning { url, origin },
                 Some(UnreachableReason::NoSuchHost) => {
-                    Self::WrongAddress { url, cause: innermost(&*cause), origin }
+                    Self::WrongAddress { url, cause: innermost_cause(&*cause), origin }
                 }
                 Some(UnreachableReason::Other) | None => {
-                    Self::Unreachable { url, cause: innermost(&*cause) }
+                    Self::Unreachable { url, cause: innermost_cause(&*cause) }
                 }
             },
-            Error::NotOurs { reason, .. } => Self::WrongAddress { url, cause: reason, origin },
-            error @ Error::Unreadable { .. } => Self::Internal(error.to_string()),
-            error @ Error::BadAddress { .. } => Self::Usage(error.to_string()),
+            ClientError::NotAnOrchestrator { reason, .. } => {
+                Self::WrongAddress { url, cause: reason, origin }
+            }
+            error @ ClientError::InvalidResponse { .. } => Self::Internal(error.to_string()),
+            error @ ClientError::InvalidAddress { .. } => Self::Usage(error.to_string()),
         }
     }
 
-    /// The exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::NotCompleted => NOT_COMPLETED,
             Self::Unverified => UNVERIFIED,
             Self::Usage(_) => USAGE,
-            Self::SignedOut { .. } | Self::SessionEnded { .. } => AUTH,
+            Self::SignedOut { .. } | Self::SessionExpired { .. } => UNAUTHORIZED,
             Self::NotFound(_) => NOT_FOUND,
             Self::Conflict(_) => CONFLICT,
             Self::Invalid(_) => INVALID,
             Self::NotRunning { .. } | Self::WrongAddress { .. } | Self::Unreachable { .. } => {
                 NETWORK
             }
-            Self::Refused(problem) => code_of_status(problem.status),
-            Self::Left { .. } | Self::Stopped => LEFT,
+            Self::Rejected(problem) => code_of_status(problem.status),
+            Self::WaitInterrupted { .. } | Self::AnswerInterrupted => INTERRUPTED,
             Self::Output(_) | Self::Internal(_) => INTERNAL,
         }
     }
 
-    /// What to do next, when that is known.
+    /// The next step, if there is one.
     pub(crate) fn advice(&self) -> Option<String> {
         match self {
             Self::SignedOut { .. } => Some(
-                "sign in with `cynork auth login`, set CYNORK_TOKEN, or start a local system with `cynode up`".to_owned(),
+                "sign in with `cynork auth login`, set CYNORK_TOKEN, or start a local `cynode up`"
+                    .to_owned(),
             ),
-            Self::SessionEnded { .. } => Some("sign in again with `cynork auth login`".to_owned()),
-            Self::NotRunning { origin, .. } => Some(match origin.setting() {
+            Self::SessionExpired { .. } => {
+                Some("sign in again with `cynork auth login`".to_owned())
+            }
+            Self::NotRunning { origin, .. } => Some(match origin.setting_name() {
                 None => "start it with `cynode up`".to_owned(),
                 Some(setting) => format!(
-                    "start it there (on this machine: `cynode up`); the address is from {setting}"
+                    "start it there (on this machine: `cynode up`); the address comes from {setting}"
                 ),
             }),
             Self::WrongAddress { origin, .. } => Some(format!(
-                "check the address: it is {}",
-                origin.setting().map_or("the default".to_owned(), |set| format!("from {set}"))
+                "check the address: it comes from {}",
+                origin.setting_name().unwrap_or("the built-in default")
             )),
             Self::Unreachable { .. } => {
                 Some("try again, or check the network and CYNORK_GATEWAY_URL".to_owned())
             }
-            Self::Left { task } => Some(format!(
-                "see it again with `cynork task watch {task}`, stop it with `cynork task cancel {task}`"
+            Self::WaitInterrupted { task } => Some(format!(
+                "follow it with `cynork task watch {task}`, stop it with `cynork task cancel {task}`"
             )),
-            Self::Refused(problem) => advice_on(problem),
+            Self::Rejected(problem) => advice_for_problem(problem),
             Self::Usage(_)
             | Self::Invalid(_)
             | Self::Conflict(_)
             | Self::NotFound(_)
             | Self::NotCompleted
             | Self::Unverified
-            | Self::Stopped
+            | Self::AnswerInterrupted
             | Self::Output(_)
             | Self::Internal(_) => None,
         }
     }
 
-    /// Every single fault, when the gateway listed several; one alone is the message itself.
+    /// All errors, if the gateway listed several; a single one is the message itself.
     pub(crate) fn details(&self) -> &[String] {
-        let Self::Refused(problem) = self else { return &[] };
+        let Self::Rejected(problem) = self else { return &[] };
         if problem.errors.len() > 1 { &problem.errors } else { &[] }
     }
 
-    /// Whether the same call may succeed a little later.
+    /// Whether a retry may succeed.
     pub(crate) fn is_transient(&self) -> bool {
-        if let Self::Refused(problem) = self {
-            return !is_spent(problem) && (problem.status == 429 || problem.status >= 500);
+        if let Self::Rejected(problem) = self {
+            return !is_quota_exhausted(problem)
+                && (problem.status == 429 || problem.status >= 500);
         }
         matches!(self, Self::Unreachable { .. } | Self::NotRunning { .. })
     }
 
-    /// Whether the reader of our output has gone away, as `head` does.
+    /// Whether the reader of standard output closed the pipe, as `head` does.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
@@ -205,7 +188,7 @@ impl Failure {
 
 fn code_of_status(status: u16) -> u8 {
     match status {
-        401 | 403 => AUTH,
+        401 | 403 => UNAUTHORIZED,
         404 | 410 => NOT_FOUND,
         409 | 412 => CONFLICT,
         408 | 429 | 500.. => NETWORK,
@@ -213,26 +196,26 @@ fn code_of_status(status: u16) -> u8 {
     }
 }
 
-fn advice_on(problem: &Problem) -> Option<String> {
+fn advice_for_problem(problem: &Problem) -> Option<String> {
     match problem.status {
         401 => Some("sign in with `cynork auth login`, or check CYNORK_TOKEN".to_owned()),
-        429 if is_spent(problem) => None,
-        429 => Some("wait a little and try again".to_owned()),
-        // Without a trace id there is nothing to look for.
+        429 if is_quota_exhausted(problem) => None,
+        429 => Some("wait a moment and try again".to_owned()),
+        // Without a trace id there is nothing to search for.
         500.. => {
             let trace = problem.instance.as_ref();
-            trace.map(|trace| format!("the server's log has more under trace id {trace}"))
+            trace.map(|trace| format!("search the server log for trace id {trace}"))
         }
         _ => None,
     }
 }
 
-/// Whether the budget is spent: waiting a little does not help.
-fn is_spent(problem: &Problem) -> bool {
+/// Whether the budget is exhausted, so that a retry does not help.
+fn is_quota_exhausted(problem: &Problem) -> bool {
     problem.kind.ends_with(":insufficient_quota")
 }
 
-fn innermost(error: &dyn std::error::Error) -> String {
+fn innermost_cause(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(next) = cause.source() {
         cause = next;
@@ -244,8 +227,8 @@ fn innermost(error: &dyn std::error::Error) -> String {
 mod tests {
     use super::*;
 
-    fn refused(status: u16) -> Failure {
-        Failure::Refused(Box::new(Problem {
+    fn refused(status: u16) -> CliFailure {
+        CliFailure::Rejected(Box::new(Problem {
             kind: "about:blank".to_owned(),
             title: String::new(),
             status,
@@ -278,7 +261,7 @@ mod tests {
     fn one_fault_is_said_once_and_several_are_listed() {
         let with = |errors: &[&str]| {
             let mut failure = refused(400);
-            if let Failure::Refused(problem) = &mut failure {
+            if let CliFailure::Rejected(problem) = &mut failure {
                 problem.errors = errors.iter().map(|error| (*error).to_owned()).collect();
             }
             failure.details().len()
@@ -290,7 +273,7 @@ mod tests {
     #[test]
     fn a_spent_budget_is_not_waited_for() {
         let mut spent = refused(429);
-        if let Failure::Refused(problem) = &mut spent {
+        if let CliFailure::Rejected(problem) = &mut spent {
             "urn:cynode:error:insufficient_quota".clone_into(&mut problem.kind);
         }
 
@@ -303,8 +286,8 @@ mod tests {
     fn a_gateway_that_does_not_run_and_a_wrong_address_are_told_apart() {
         let (url, origin) = ("http://localhost:1".to_owned(), GatewayOrigin::Environment);
         let cause = "no such host".to_owned();
-        let stopped = Failure::NotRunning { url: url.clone(), origin };
-        let wrong = Failure::WrongAddress { url, cause, origin };
+        let stopped = CliFailure::NotRunning { url: url.clone(), origin };
+        let wrong = CliFailure::WrongAddress { url, cause, origin };
 
         assert!(stopped.to_string().contains("is not running"), "{stopped}");
         assert!(stopped.advice().unwrap().contains("`cynode up`"));

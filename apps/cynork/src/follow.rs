@@ -1,94 +1,94 @@
-//! The event stream as a command sees it: it survives lost connections and restarts of the gateway.
+//! Event stream that reconnects after lost connections and gateway restarts.
 
 use std::time::Duration;
 
-use cynode_client::Events;
+use cynode_client::EventStream;
 use cynode_wire::events::{Event, EventQuery};
 use tokio::time::{Instant, timeout};
 
-use crate::failure::Failure;
-use crate::patience::Patience;
-use crate::session::Session;
+use crate::failure::CliFailure;
+use crate::gateway_retry::GatewayRetry;
+use crate::session::ApiSession;
 
-/// After so much silence the caller looks for itself: a connection can die without a word.
-const SILENCE: Duration = Duration::from_secs(10);
-/// What following brings.
-pub(crate) enum News {
-    /// Something happened.
+/// Idle time after which the caller polls: a connection can die silently.
+const IDLE_LIMIT: Duration = Duration::from_secs(10);
+/// Item of the event stream.
+pub(crate) enum FollowedEvent {
     Event(Box<Event>),
-    /// Nothing was heard for a while, or the connection was lost: what was awaited may have
-    /// happened unheard.
-    LookYourself,
+    /// The stream was idle or interrupted; events may be missed, so the caller polls.
+    PollNeeded,
 }
 
-/// An event stream that is opened again where it broke off.
-pub(crate) struct Follow {
+/// An event stream that resumes after the last event it received.
+pub(crate) struct EventFollower {
     query: EventQuery,
     last_event_id: Option<String>,
-    stream: Option<Events>,
-    patience: Patience,
-    /// When something was heard last.
-    heard_at: Instant,
+    stream: Option<EventStream>,
+    retry: GatewayRetry,
+    /// When the last event or poll happened.
+    last_activity: Instant,
 }
 
-impl Follow {
-    /// Follows what `query` asks for.
+impl EventFollower {
     pub(crate) fn new(query: EventQuery) -> Self {
-        let patience = Patience::default();
-        Self { query, last_event_id: None, stream: None, patience, heard_at: Instant::now() }
+        let retry = GatewayRetry::default();
+        Self { query, last_event_id: None, stream: None, retry, last_activity: Instant::now() }
     }
 
-    /// Waits for news. Fails when the gateway refuses, or is away for longer than a minute.
-    pub(crate) async fn next(&mut self, session: &mut Session) -> Result<News, Failure> {
+    /// Waits for the next item. Fails if the gateway rejects the request or is unreachable for over a minute.
+    pub(crate) async fn next(
+        &mut self,
+        session: &mut ApiSession,
+    ) -> Result<FollowedEvent, CliFailure> {
         loop {
-            if let Some(news) = self.next_within(SILENCE, session).await? {
+            if let Some(news) = self.next_within(IDLE_LIMIT, session).await? {
                 return Ok(news);
             }
         }
     }
 
-    /// As [`Follow::next`], but returns `None` when an open stream brought no news within `limit`.
+    /// As [`EventFollower::next`], but returns `None` if an open stream has no event within `limit`.
     pub(crate) async fn next_within(
         &mut self,
         limit: Duration,
-        session: &mut Session,
-    ) -> Result<Option<News>, Failure> {
+        session: &mut ApiSession,
+    ) -> Result<Option<FollowedEvent>, CliFailure> {
         loop {
             let Some(stream) = &mut self.stream else {
                 if self.open(session).await? {
-                    return Ok(Some(News::LookYourself));
+                    return Ok(Some(FollowedEvent::PollNeeded));
                 }
                 continue;
             };
-            let silence_left = SILENCE.saturating_sub(self.heard_at.elapsed());
+            let silence_left = IDLE_LIMIT.saturating_sub(self.last_activity.elapsed());
             match timeout(silence_left.min(limit), stream.next()).await {
                 Ok(Ok(Some(event))) => {
-                    self.heard_at = Instant::now();
+                    self.last_activity = Instant::now();
                     self.last_event_id = Some(event.id.clone());
-                    return Ok(Some(News::Event(Box::new(event))));
+                    return Ok(Some(FollowedEvent::Event(Box::new(event))));
                 }
                 Ok(Ok(None)) => self.stream = None,
                 Ok(Err(error)) if error.is_transient() => self.stream = None,
-                Ok(Err(error)) => return Err(session.fault(error)),
+                Ok(Err(error)) => return Err(session.convert_error(error)),
                 Err(_) if silence_left <= limit => {
-                    self.heard_at = Instant::now();
-                    return Ok(Some(News::LookYourself));
+                    self.last_activity = Instant::now();
+                    return Ok(Some(FollowedEvent::PollNeeded));
                 }
                 Err(_) => return Ok(None),
             }
         }
     }
 
-    /// Tries to open the stream once. True when this ended an absence.
-    async fn open(&mut self, session: &mut Session) -> Result<bool, Failure> {
+    /// Tries once to open the stream. Returns true if it was unreachable before.
+    async fn open(&mut self, session: &mut ApiSession) -> Result<bool, CliFailure> {
         let (query, last) = (&self.query, self.last_event_id.as_deref());
         match session.call(async |client| client.events(query, last).await).await {
             Ok(stream) => {
                 self.stream = Some(stream);
-                self.heard_at = Instant::now();
-                Ok(self.patience.is_over())
+                self.last_activity = Instant::now();
+                Ok(self.retry.reset())
             }
-            Err(failure) => self.patience.bear(failure).await.map(|()| false),
+            Err(failure) => self.retry.wait_or_fail(failure).await.map(|()| false),
         }
     }
 }

@@ -6,23 +6,23 @@ use cynode_wire::groups::{CreateGroup, GroupView, MemberView};
 use cynode_wire::page::{MAX_LIMIT, Page, PageQuery};
 use serde_json::json;
 
-use crate::app::App;
+use crate::app::CliContext;
 use crate::cli::Format;
-use crate::failure::Failure;
-use crate::out::Look;
-use crate::{age, table};
+use crate::failure::CliFailure;
+use crate::out::RenderContext;
+use crate::{relative_time, table};
 
-/// Groups of users. Preferences, credentials, rules and skills may be a group's; where two groups of a
-/// user disagree, the one that was made later counts.
+/// Manage groups of users. Preferences, credentials, rules and skills can belong to a group; if two groups of a
+/// user conflict, the newer group wins.
 #[derive(Debug, Subcommand)]
 pub enum GroupsCommand {
-    /// List your groups; for administrators every group.
+    /// List your groups; administrators see all groups.
     List,
-    /// Make a group. Administrators only.
+    /// Create a group. Administrators only.
     Create {
-        /// Its name: lowercase letters, digits and single dashes.
+        /// The name: lowercase letters, digits and single dashes.
         name: String,
-        /// The name people see; the same without it.
+        /// The display name [default: the name].
         #[arg(long, value_name = "TEXT")]
         display_name: Option<String>,
     },
@@ -31,12 +31,12 @@ pub enum GroupsCommand {
         /// The group, by name or id.
         group: String,
     },
-    /// List who is in a group.
+    /// List the members of a group.
     Members {
         /// The group, by name or id.
         group: String,
     },
-    /// Add users to a group. It counts at once. Administrators only.
+    /// Add users to a group, effective immediately. Administrators only.
     ///
     /// Example: `cynork groups add writers bob eve`
     Add {
@@ -46,7 +46,7 @@ pub enum GroupsCommand {
         #[arg(required = true)]
         users: Vec<String>,
     },
-    /// Take users out of a group. It counts at once. Administrators only.
+    /// Remove users from a group, effective immediately. Administrators only.
     Remove {
         /// The group, by name or id.
         group: String,
@@ -56,11 +56,10 @@ pub enum GroupsCommand {
     },
 }
 
-/// Does what the command says.
-pub(crate) async fn run(command: GroupsCommand, app: &mut App) -> Result<(), Failure> {
+pub(crate) async fn run(command: GroupsCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     match command {
         GroupsCommand::List => {
-            let page = Page { items: every(app).await?, next_cursor: None };
+            let page = Page { items: load_groups(app).await?, next_cursor: None };
             app.out.show(&page, |page, look| render(&page.items, look))
         }
         GroupsCommand::Create { name, display_name } => {
@@ -71,13 +70,13 @@ pub(crate) async fn run(command: GroupsCommand, app: &mut App) -> Result<(), Fai
         GroupsCommand::Delete { group } => {
             app.session.call(async |client| client.group_remove(&group).await).await?;
             if app.out.format == Format::Json {
-                app.out.json(&json!({"group": group, "removed": true}))?;
+                app.out.print_json(&json!({"group": group, "removed": true}))?;
             }
-            app.out.say(&format!("group {group} is removed"));
+            app.out.print_message(&format!("group {group} removed"));
             Ok(())
         }
         GroupsCommand::Members { group } => {
-            let page = Page { items: members(app, &group).await?, next_cursor: None };
+            let page = Page { items: load_members(app, &group).await?, next_cursor: None };
             app.out.show(&page, |page, look| render_members(&page.items, look))
         }
         GroupsCommand::Add { group, users } => {
@@ -91,25 +90,25 @@ pub(crate) async fn run(command: GroupsCommand, app: &mut App) -> Result<(), Fai
         GroupsCommand::Remove { group, users } => {
             for user in &users {
                 app.session.call(async |client| client.member_remove(&group, user).await).await?;
-                app.out.say(&format!("{user} is not in {group} any more"));
+                app.out.print_message(&format!("{user} removed from {group}"));
             }
             if app.out.format == Format::Json {
-                app.out.json(&json!({"group": group, "removed": users}))?;
+                app.out.print_json(&json!({"group": group, "removed": users}))?;
             }
             Ok(())
         }
     }
 }
 
-/// The group that is meant, by name or id.
-pub(crate) async fn id_of(app: &mut App, group: &str) -> Result<GroupId, Failure> {
+/// Resolves a group, by name or id.
+pub(crate) async fn resolve_id(app: &mut CliContext, group: &str) -> Result<GroupId, CliFailure> {
     if let Ok(id) = group.parse() {
         return Ok(id);
     }
     Ok(app.session.call(async |client| client.group_get(group).await).await?.id)
 }
 
-async fn every(app: &mut App) -> Result<Vec<GroupView>, Failure> {
+async fn load_groups(app: &mut CliContext) -> Result<Vec<GroupView>, CliFailure> {
     let mut query = PageQuery { limit: Some(MAX_LIMIT), cursor: None };
     let mut all = vec![];
     loop {
@@ -122,7 +121,7 @@ async fn every(app: &mut App) -> Result<Vec<GroupView>, Failure> {
     }
 }
 
-async fn members(app: &mut App, group: &str) -> Result<Vec<MemberView>, Failure> {
+async fn load_members(app: &mut CliContext, group: &str) -> Result<Vec<MemberView>, CliFailure> {
     let mut query = PageQuery { limit: Some(MAX_LIMIT), cursor: None };
     let mut all = vec![];
     loop {
@@ -135,24 +134,28 @@ async fn members(app: &mut App, group: &str) -> Result<Vec<MemberView>, Failure>
     }
 }
 
-fn render(groups: &[GroupView], look: Look) -> String {
+fn render(groups: &[GroupView], look: RenderContext) -> String {
     let rows = groups.iter().map(|group| {
         vec![
             group.name.clone(),
-            table::short(&group.display_name, 40),
+            table::truncate(&group.display_name, 40),
             if group.is_member { "yes" } else { "no" }.to_owned(),
-            age::ago(look.now, group.created_at),
+            relative_time::format_relative(look.now, group.created_at),
             group.id.to_string(),
         ]
     });
-    table::rows(&["GROUP", "NAME", "YOU ARE IN IT", "MADE", "ID"], rows, look)
+    table::render_table(&["GROUP", "NAME", "MEMBER", "CREATED", "ID"], rows, look)
 }
 
-fn render_members(members: &[MemberView], look: Look) -> String {
+fn render_members(members: &[MemberView], look: RenderContext) -> String {
     let rows = members.iter().map(|member| {
-        vec![member.handle.clone(), age::ago(look.now, member.added_at), member.user_id.to_string()]
+        vec![
+            member.handle.clone(),
+            relative_time::format_relative(look.now, member.added_at),
+            member.user_id.to_string(),
+        ]
     });
-    table::rows(&["USER", "ADDED", "ID"], rows, look)
+    table::render_table(&["USER", "ADDED", "ID"], rows, look)
 }
 
 #[cfg(test)]
@@ -164,7 +167,8 @@ mod tests {
 
     #[test]
     fn groups_are_listed_with_whether_one_is_in_them() {
-        let look = Look { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let look =
+            RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
         let group = |number: u128, name: &str, is_member| GroupView {
             id: GroupId::from(Uuid::from_u128(number)),
             name: name.to_owned(),

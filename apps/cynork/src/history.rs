@@ -1,72 +1,71 @@
-//! `history`: who changed what, in the one shape that every history has.
+//! `history`: change records, shared by all resources.
 
 use clap::Args;
 use cynode_wire::changes::ChangeView;
 use cynode_wire::page::{Page, PageQuery};
 use serde_json::Value;
 
-use crate::app::App;
-use crate::failure::Failure;
-use crate::out::Look;
-use crate::{age, table};
+use crate::app::CliContext;
+use crate::failure::CliFailure;
+use crate::out::RenderContext;
+use crate::{relative_time, table};
 
-/// How much of a record to show.
+/// Paging arguments.
 #[derive(Debug, Args)]
-pub struct HistoryArgs {
-    /// How many, 1 to 200.
+pub struct HistoryPageArgs {
+    /// Page size, 1 to 200.
     #[arg(short, long, value_name = "N", default_value_t = 50)]
     pub(crate) limit: u32,
-    /// Go on where the page before ended.
+    /// Continue after the previous page.
     #[arg(long)]
     pub(crate) cursor: Option<String>,
 }
 
-impl HistoryArgs {
-    /// The page that is wanted.
-    pub(crate) fn page(self) -> PageQuery {
+impl HistoryPageArgs {
+    pub(crate) fn into_query(self) -> PageQuery {
         PageQuery { limit: Some(self.limit), cursor: self.cursor }
     }
 }
 
-/// Shows a page of changes, and how to see those before them.
-pub(crate) fn show(page: &Page<ChangeView>, app: &App) -> Result<(), Failure> {
+/// Prints a page of changes and how to get the next one.
+pub(crate) fn show(page: &Page<ChangeView>, app: &CliContext) -> Result<(), CliFailure> {
     app.out.show(page, |page, look| render(&page.items, look))?;
-    more(page.next_cursor.as_deref(), app);
+    print_next_page(page.next_cursor.as_deref(), app);
     Ok(())
 }
 
-/// Says how to see what comes after a page.
-pub(crate) fn more(next_cursor: Option<&str>, app: &App) {
+/// Prints how to get the next page, if there is one.
+pub(crate) fn print_next_page(next_cursor: Option<&str>, app: &CliContext) {
     if let Some(cursor) = next_cursor {
-        app.out.say(&format!("more: --cursor {cursor}"));
+        app.out.print_message(&format!("more: --cursor {cursor}"));
     }
 }
 
-fn render(changes: &[ChangeView], look: Look) -> String {
+fn render(changes: &[ChangeView], look: RenderContext) -> String {
     if changes.is_empty() {
-        return "no changes are on record".to_owned();
+        return "no changes recorded".to_owned();
     }
     let rows = changes.iter().map(|change| {
         vec![
-            age::ago(look.now, change.changed_at),
-            by(change),
+            relative_time::format_relative(look.now, change.changed_at),
+            format_author(change),
             change.action.clone(),
             change.resource.clone(),
-            became(change),
-            table::short(change.reason.as_deref().unwrap_or_default(), 80),
+            format_change(change),
+            table::truncate(change.reason.as_deref().unwrap_or_default(), 80),
         ]
     });
-    table::rows(&["WHEN", "BY", "WHAT", "OF", "VALUE", "WHY"], rows, look)
+    table::render_table(&["WHEN", "BY", "ACTION", "RESOURCE", "VALUE", "REASON"], rows, look)
 }
 
-fn by(change: &ChangeView) -> String {
+fn format_author(change: &ChangeView) -> String {
     let id = || change.changed_by.map_or_else(|| "the system".to_owned(), |id| id.to_string());
     change.changed_by_handle.clone().unwrap_or_else(id)
 }
 
-/// What it was, and what it became.
-fn became(change: &ChangeView) -> String {
-    let say = |value: &Value| table::short(&value.to_string(), 40);
+/// Formats the old and the new value.
+fn format_change(change: &ChangeView) -> String {
+    let say = |value: &Value| table::truncate(&value.to_string(), 40);
     match (&change.old_value, &change.new_value) {
         (None, None) => String::new(),
         (None, Some(new)) => say(new),
@@ -100,7 +99,8 @@ mod tests {
 
     #[test]
     fn a_history_says_who_changed_what_from_what_to_what_and_why() {
-        let look = Look { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let look =
+            RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
         let (of_gone, of_system) = (
             ChangeView {
                 changed_by_handle: None,
@@ -116,6 +116,6 @@ mod tests {
         let updated = change("setting.update", Some(Value::Null), Some(json!(90)));
 
         insta::assert_snapshot!(render(&[of_gone, updated, of_system], look));
-        assert_eq!(render(&[], look), "no changes are on record");
+        assert_eq!(render(&[], look), "no changes recorded");
     }
 }

@@ -1,4 +1,4 @@
-//! `inbox`: what waits for a person, and the answers to it.
+//! `inbox`: messages and questions that need a person's answer.
 
 use clap::{Args, Subcommand};
 use cynode_domain::agent::InstructionKind;
@@ -8,49 +8,46 @@ use cynode_wire::page::MAX_LIMIT;
 use cynode_wire::runs::{RunQuery, RunView};
 use serde::Serialize;
 
-use crate::app::App;
-use crate::failure::Failure;
-use crate::out::Look;
-use crate::{age, table};
+use crate::app::CliContext;
+use crate::failure::CliFailure;
+use crate::out::RenderContext;
+use crate::{relative_time, table};
 
-/// See what waits for you: messages of agents, and questions of runs.
+/// List messages of agents and questions of runs, and answer them.
 #[derive(Debug, Subcommand)]
 pub enum InboxCommand {
-    /// List what waits, oldest first.
+    /// List open messages and questions, oldest first.
     List {
-        /// Only what is about this task, by name or id.
+        /// Only those about this task, by name or id.
         #[arg(long)]
         task: Option<String>,
     },
-    /// Answer a message of an agent, which gets the answer as an instruction.
+    /// Answer a message of an agent; the agent receives the answer as an instruction.
     ///
-    /// Questions of runs are answered with `cynork run answer`.
+    /// Answer questions of runs with `cynork run answer`.
     Answer(AnswerArgs),
 }
 
-/// What to answer.
+/// Arguments of `inbox answer`.
 #[derive(Debug, Args)]
 pub struct AnswerArgs {
-    /// The message, by id.
+    /// The message id.
     message: MessageId,
-    /// What the agent is told.
+    /// The answer.
     text: String,
-    /// What the agent does with it: continue, pause, revise, abort, `expand_scope` or `reduce_scope`.
+    /// The instruction: continue, pause, revise, abort, `expand_scope` or `reduce_scope`.
     #[arg(long = "as", value_name = "KIND", default_value = "continue")]
     kind: InstructionKind,
 }
 
-/// All that waits for the person.
+/// Everything that waits for the caller's answer.
 #[derive(Serialize)]
 struct Waiting {
-    /// Messages of agents.
     messages: Vec<InboxItem>,
-    /// Runs that ask.
     runs: Vec<RunView>,
 }
 
-/// Does what the command says.
-pub(crate) async fn run(command: InboxCommand, app: &mut App) -> Result<(), Failure> {
+pub(crate) async fn run(command: InboxCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     match command {
         InboxCommand::List { task } => {
             let messages = messages(app, task.clone()).await?;
@@ -62,13 +59,16 @@ pub(crate) async fn run(command: InboxCommand, app: &mut App) -> Result<(), Fail
             let call =
                 async |client: &cynode_client::Client| client.inbox_answer(message, &body).await;
             let item = app.session.call(call).await?;
-            let line = format!("{} of {} is told", item.message.sender, item.task_name);
+            let line = format!("answer sent to {} of {}", item.message.sender, item.task_name);
             app.out.show(&item, |_, _| line.clone())
         }
     }
 }
 
-async fn messages(app: &mut App, task: Option<String>) -> Result<Vec<InboxItem>, Failure> {
+async fn messages(
+    app: &mut CliContext,
+    task: Option<String>,
+) -> Result<Vec<InboxItem>, CliFailure> {
     let mut query = InboxQuery { limit: Some(MAX_LIMIT), cursor: None, task };
     let mut all = vec![];
     loop {
@@ -81,7 +81,10 @@ async fn messages(app: &mut App, task: Option<String>) -> Result<Vec<InboxItem>,
     }
 }
 
-async fn asking_runs(app: &mut App, task: Option<String>) -> Result<Vec<RunView>, Failure> {
+async fn asking_runs(
+    app: &mut CliContext,
+    task: Option<String>,
+) -> Result<Vec<RunView>, CliFailure> {
     let state = Some("needs_answer".to_owned());
     let mut query = RunQuery { limit: Some(MAX_LIMIT), task, state, ..RunQuery::default() };
     let mut all = vec![];
@@ -95,7 +98,7 @@ async fn asking_runs(app: &mut App, task: Option<String>) -> Result<Vec<RunView>
     }
 }
 
-fn render(waiting: &Waiting, look: Look) -> String {
+fn render(waiting: &Waiting, look: RenderContext) -> String {
     if waiting.messages.is_empty() && waiting.runs.is_empty() {
         return "nothing is waiting for you".to_owned();
     }
@@ -105,24 +108,24 @@ fn render(waiting: &Waiting, look: Look) -> String {
         vec![
             item.task_name.clone(),
             message.sender.clone(),
-            table::short(&message.content, 60),
-            table::short(reason.map_or("", String::as_str), 60),
-            age::ago(look.now, message.created_at),
+            table::truncate(&message.content, 60),
+            table::truncate(reason.map_or("", String::as_str), 60),
+            relative_time::format_relative(look.now, message.created_at),
             format!("cynork inbox answer {} TEXT", message.id),
         ]
     };
     let run = |run: &RunView| {
         vec![
             run.task_name.clone(),
-            "the run".to_owned(),
-            table::short(run.waits_for.as_deref().unwrap_or_default(), 60),
-            "it asks a person".to_owned(),
-            age::ago(look.now, run.created_at),
+            "run".to_owned(),
+            table::truncate(run.waits_for.as_deref().unwrap_or_default(), 60),
+            "the run asks a question".to_owned(),
+            relative_time::format_relative(look.now, run.created_at),
             format!("cynork run show {0}; cynork run answer {0}", run.task_name),
         ]
     };
     let rows = waiting.messages.iter().map(message).chain(waiting.runs.iter().map(run));
-    table::rows(&["TASK", "FROM", "ASKS", "WHY YOU", "SINCE", "ANSWER WITH"], rows, look)
+    table::render_table(&["TASK", "FROM", "QUESTION", "REASON", "SINCE", "ANSWER WITH"], rows, look)
 }
 
 #[cfg(test)]
@@ -134,7 +137,8 @@ mod tests {
 
     #[test]
     fn a_message_is_listed_with_the_command_that_answers_it() {
-        let look = Look { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let look =
+            RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
         let item = json!({
             "task_name": "wash", "id": "0193a4b2-0000-7000-8000-000000000001",
             "task_id": "0193a4b2-0000-7000-8000-000000000002", "sender": "developer",

@@ -1,12 +1,10 @@
-//! `cynork`, the command line: everything a person does with the orchestrator, from a terminal.
+//! `cynork`, the command-line client of the orchestrator.
 //!
-//! Start at [`start`]; [`cli`] has the commands and global flags, each command group is one module
-//! that owns its arguments and its output. Data goes to standard output, talk to standard error.
+//! Start at [`run_args`]; [`cli`] defines the commands and global flags, and each command group is one module
+//! that owns its arguments and its output. Data goes to standard output, messages to standard error.
 //!
-//! Invariant: no token is ever printed, except by `token create` and
-//! `agent-token issue`, whose purpose it is.
+//! Invariant: no token is ever printed, except by `token create` and `agent-token issue`.
 
-mod age;
 mod agent_token;
 mod app;
 mod audit;
@@ -14,31 +12,32 @@ mod auth;
 mod brain;
 mod chat;
 pub mod cli;
-mod complete;
+mod completion;
+mod config_file;
 mod creds;
 mod failure;
 mod follow;
+mod gateway_retry;
 mod groups;
 mod history;
 mod inbox;
-mod known;
+mod known_keys;
 mod nodes;
 mod out;
-mod patience;
 mod prefs;
 mod progress;
 mod project;
 mod providers;
+mod relative_time;
+mod resolved_settings;
 mod rules;
 mod runs;
 mod schedule;
 mod servers;
 mod session;
-mod setting;
-mod settings;
+mod settings_command;
 mod skills;
 mod status;
-mod stored;
 mod table;
 mod task;
 mod token;
@@ -53,16 +52,16 @@ use clap::Parser as _;
 pub use app::run;
 pub use cli::Cli;
 
-/// Parses a command line, the program's name first, and does what it says.
-pub fn start(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+/// Parses `args`, the program name first, and runs the command.
+pub fn run_args(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
-    if let Some(code) = complete::answer(&args) {
+    if let Some(code) = completion::answer(&args) {
         return code;
     }
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
-            // A closed pipe is all that can go wrong here, and nobody is left to be told.
+            // Printing fails only on a closed pipe, and then there is no reader.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cynork::start(std::env::args_os())
+    cynork::run_args(std::env::args_os())
 }

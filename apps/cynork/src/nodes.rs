@@ -3,35 +3,34 @@
 use clap::Subcommand;
 use cynode_wire::nodes::NodeView;
 
-use crate::app::App;
-use crate::failure::Failure;
-use crate::out::Look;
-use crate::{age, table};
+use crate::app::CliContext;
+use crate::failure::CliFailure;
+use crate::out::RenderContext;
+use crate::{relative_time, table};
 
-/// See the worker nodes and take them in and out of service.
+/// List worker nodes; drain and enable them.
 #[derive(Debug, Subcommand)]
 pub enum NodesCommand {
-    /// List all nodes.
+    /// List all worker nodes.
     List,
-    /// Show one node and what its sandbox enforces.
+    /// Show one worker node and what its sandbox enforces.
     Get {
         /// The node, by name or id.
         node: String,
     },
-    /// Let a node finish what it has and take nothing new.
+    /// Drain a worker node: running jobs finish, no new ones start.
     Drain {
         /// The node, by name or id.
         node: String,
     },
-    /// Let a drained node take work again.
+    /// Enable a drained worker node.
     Enable {
         /// The node, by name or id.
         node: String,
     },
 }
 
-/// Does what the command says.
-pub(crate) async fn run(command: NodesCommand, app: &mut App) -> Result<(), Failure> {
+pub(crate) async fn run(command: NodesCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     let session = &mut app.session;
     let view = match command {
         NodesCommand::List => {
@@ -45,39 +44,39 @@ pub(crate) async fn run(command: NodesCommand, app: &mut App) -> Result<(), Fail
     app.out.show(&view, render)
 }
 
-fn render_all(nodes: &[NodeView], look: Look) -> String {
+fn render_all(nodes: &[NodeView], look: RenderContext) -> String {
     let rows = nodes.iter().map(|node| {
         let can = &node.capabilities;
         vec![
             node.node_slug.clone(),
             node.status.to_string(),
             format!("{}/{}", node.running_jobs, can.max_concurrency),
-            sandbox(node),
+            format_sandbox(node),
             format!("{} cores, {} MiB", can.cpu_cores, can.memory_mib),
-            seen(node, look),
+            format_last_seen(node, look),
         ]
     });
-    table::rows(&["NODE", "STATUS", "JOBS", "SANDBOX", "SIZE", "SEEN"], rows, look)
+    table::render_table(&["NODE", "STATUS", "JOBS", "SANDBOX", "SIZE", "SEEN"], rows, look)
 }
 
-fn render(node: &NodeView, look: Look) -> String {
+fn render(node: &NodeView, look: RenderContext) -> String {
     let can = &node.capabilities;
     let pairs = [
         ("node", Some(node.node_slug.clone())),
         ("status", Some(node.status.to_string())),
         ("jobs", Some(format!("{} of {}", node.running_jobs, can.max_concurrency))),
-        ("sandbox", Some(sandbox(node))),
+        ("sandbox", Some(format_sandbox(node))),
         ("enforces", Some(can.sandbox.features.join(", "))),
         ("system", Some(format!("{} {}", can.os, can.arch))),
         ("size", Some(format!("{} cores, {} MiB", can.cpu_cores, can.memory_mib))),
-        ("seen", Some(seen(node, look))),
-        ("joined", Some(age::ago(look.now, node.created_at))),
+        ("seen", Some(format_last_seen(node, look))),
+        ("joined", Some(relative_time::format_relative(look.now, node.created_at))),
         ("id", Some(node.id.to_string())),
     ];
-    table::pairs(&pairs, look)
+    table::render_pairs(&pairs, look)
 }
 
-fn sandbox(node: &NodeView) -> String {
+fn format_sandbox(node: &NodeView) -> String {
     let sandbox = &node.capabilities.sandbox;
     match &sandbox.reason {
         Some(reason) if !sandbox.supported => format!("none: {reason}"),
@@ -85,8 +84,9 @@ fn sandbox(node: &NodeView) -> String {
     }
 }
 
-fn seen(node: &NodeView, look: Look) -> String {
-    node.last_seen_at.map_or_else(|| "never".to_owned(), |when| age::ago(look.now, when))
+fn format_last_seen(node: &NodeView, look: RenderContext) -> String {
+    node.last_seen_at
+        .map_or_else(|| "never".to_owned(), |when| relative_time::format_relative(look.now, when))
 }
 
 #[cfg(test)]
@@ -122,7 +122,8 @@ mod tests {
             last_seen_at: Some(DateTime::UNIX_EPOCH),
             created_at: DateTime::UNIX_EPOCH,
         };
-        let look = Look { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(12), width: None };
+        let look =
+            RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(12), width: None };
 
         insta::assert_snapshot!(render_all(std::slice::from_ref(&node), look));
         insta::assert_snapshot!(render(&node, look));

@@ -1,4 +1,4 @@
-//! Where output goes: data to standard output, talk to standard error.
+//! Output: data to standard output, messages to standard error.
 
 use std::io::{self, IsTerminal as _, Write};
 
@@ -9,135 +9,135 @@ use cynode_wire::page::Page;
 use serde::Serialize;
 
 use crate::cli::Format;
-use crate::failure::Failure;
+use crate::failure::CliFailure;
 use crate::table;
 
-/// What a rendering needs to know about its reader.
+/// What a renderer needs to know about the terminal.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Look {
-    /// The present, for ages.
+pub(crate) struct RenderContext {
+    /// Current time, for relative times.
     pub(crate) now: DateTime<Utc>,
-    /// Columns of the terminal; unlimited when standard output is none.
+    /// Terminal columns; `None` if standard output is not a terminal.
     pub(crate) width: Option<u16>,
 }
 
-/// Whether talk is wanted.
+/// Verbosity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Talk {
-    /// Progress, advice, confirmations.
+pub(crate) enum Verbosity {
+    /// Progress, hints and confirmations.
     Normal,
     /// Data and errors only.
     Quiet,
 }
 
-/// Whether standard error may be coloured and animated.
+/// What standard error supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
-    /// A terminal that likes colours.
+pub(crate) enum TerminalStyle {
+    /// A terminal with colours.
     Colour,
     /// A terminal without colours.
     Plain,
-    /// Not a terminal: whole lines only.
+    /// Not a terminal: whole lines, no animation.
     Lines,
 }
 
-/// Where output goes.
+/// Output settings of this process.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Out {
-    /// How data is printed.
+pub(crate) struct CommandOutput {
     pub(crate) format: Format,
-    /// Whether talk is wanted.
-    pub(crate) talk: Talk,
-    /// What standard error can show.
-    pub(crate) style: Style,
+    pub(crate) verbosity: Verbosity,
+    pub(crate) style: TerminalStyle,
 }
 
-impl Out {
-    /// The output of this process.
-    pub(crate) fn of_process(format: Format, talk: Talk, no_color: bool) -> Self {
+impl CommandOutput {
+    /// Detects what the streams of this process support.
+    pub(crate) fn detect(format: Format, verbosity: Verbosity, no_color: bool) -> Self {
         let set = |name| env::var(name).is_some_and(|value| !value.is_empty());
         let style = if !io::stderr().is_terminal() || env::var("TERM").as_deref() == Some("dumb") {
-            Style::Lines
+            TerminalStyle::Lines
         } else if no_color || set("NO_COLOR") {
-            Style::Plain
+            TerminalStyle::Plain
         } else {
-            Style::Colour
+            TerminalStyle::Colour
         };
-        Self { format, talk, style }
+        Self { format, verbosity, style }
     }
 
-    /// Shows one value: as JSON, or through `render` for people.
+    /// Prints one value: as JSON, or formatted by `render`.
     pub(crate) fn show<T: Serialize>(
         self,
         value: &T,
-        render: impl FnOnce(&T, Look) -> String,
-    ) -> Result<(), Failure> {
+        render: impl FnOnce(&T, RenderContext) -> String,
+    ) -> Result<(), CliFailure> {
         match self.format {
-            Format::Json => self.json(value),
-            Format::Table => self.data(&(render(value, self.look()) + "\n")),
+            Format::Json => self.print_json(value),
+            Format::Table => self.data(&(render(value, self.render_context()) + "\n")),
         }
     }
 
-    /// Shows a list: as JSON the way every list is, or through `render` for people.
+    /// Prints a list: as a JSON page, or formatted by `render`.
     pub(crate) fn list<T: Serialize>(
         self,
         items: Vec<T>,
-        render: impl FnOnce(&[T], Look) -> String,
-    ) -> Result<(), Failure> {
+        render: impl FnOnce(&[T], RenderContext) -> String,
+    ) -> Result<(), CliFailure> {
         let page = Page { items, next_cursor: None };
         self.show(&page, |page, look| render(&page.items, look))
     }
 
-    /// Prints the one JSON value of a command.
-    pub(crate) fn json(self, value: &impl Serialize) -> Result<(), Failure> {
+    /// Prints a value as JSON.
+    pub(crate) fn print_json(self, value: &impl Serialize) -> Result<(), CliFailure> {
         let text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
         self.data(&(text + "\n"))
     }
 
-    /// Writes to standard output as it is.
+    /// Writes to standard output unchanged.
     #[expect(clippy::unused_self, reason = "all output goes through one value")]
-    pub(crate) fn data(self, text: impl AsRef<[u8]>) -> Result<(), Failure> {
+    pub(crate) fn data(self, text: impl AsRef<[u8]>) -> Result<(), CliFailure> {
         let mut stdout = io::stdout().lock();
         stdout.write_all(text.as_ref())?;
         stdout.flush()?;
         Ok(())
     }
 
-    /// Writes what somebody else said: to a terminal without what could rewrite it, to anything else
-    /// as it is.
-    pub(crate) fn prose(self, text: &str) -> Result<(), Failure> {
-        if io::stdout().is_terminal() { self.data(table::prose(text)) } else { self.data(text) }
+    /// Writes untrusted text: sanitised on a terminal, unchanged elsewhere.
+    pub(crate) fn write_untrusted(self, text: &str) -> Result<(), CliFailure> {
+        if io::stdout().is_terminal() {
+            self.data(table::sanitize_stream(text))
+        } else {
+            self.data(text)
+        }
     }
 
-    /// Writes a line of talk, unless it is unwanted.
-    pub(crate) fn say(self, line: &str) {
-        if self.talk == Talk::Normal {
+    /// Writes a message line to standard error, unless quiet.
+    pub(crate) fn print_message(self, line: &str) {
+        if self.verbosity == Verbosity::Normal {
             self.tell(&format!("{line}\n"));
         }
     }
 
-    /// Writes to standard error as it is. Nobody is left to be told when that fails.
+    /// Writes to standard error unchanged; errors are ignored.
     #[expect(clippy::unused_self, reason = "all output goes through one value")]
     pub(crate) fn tell(self, text: &str) {
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
-    /// `text` in the colour of the ANSI `code`, where colours are wanted.
+    /// Colours `text` with the ANSI `code`, if colours are enabled.
     pub(crate) fn paint(self, code: u8, text: &str) -> String {
         match self.style {
-            Style::Colour => format!("\x1b[{code}m{text}\x1b[0m"),
-            Style::Plain | Style::Lines => text.to_owned(),
+            TerminalStyle::Colour => format!("\x1b[{code}m{text}\x1b[0m"),
+            TerminalStyle::Plain | TerminalStyle::Lines => text.to_owned(),
         }
     }
 
-    /// What a rendering needs to know about its reader.
+    /// What a renderer needs to know about the terminal.
     #[expect(clippy::unused_self, reason = "all output goes through one value")]
-    pub(crate) fn look(self) -> Look {
+    pub(crate) fn render_context(self) -> RenderContext {
         let width = if io::stdout().is_terminal() {
             terminal_size::terminal_size().map(|(width, _)| width.0)
         } else {
             None
         };
-        Look { now: SystemClock.now(), width }
+        RenderContext { now: SystemClock.now(), width }
     }
 }

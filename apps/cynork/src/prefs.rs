@@ -1,7 +1,7 @@
-//! `prefs`: preferences, wishes about how work is done.
+//! `prefs`: preferences, by scope.
 
 use clap::{Args, Subcommand};
-use cynode_domain::known::Place;
+use cynode_domain::config_keys::Place;
 use cynode_domain::preference::ScopeKind;
 use cynode_wire::page::{MAX_LIMIT, Page, PageQuery};
 use cynode_wire::preferences::{
@@ -10,29 +10,27 @@ use cynode_wire::preferences::{
 };
 use serde_json::{Value, json};
 
-use crate::app::App;
+use crate::app::CliContext;
 use crate::cli::Format;
-use crate::failure::Failure;
-use crate::history::HistoryArgs;
-use crate::out::Look;
-use crate::{age, groups, history, known, project, table, task};
+use crate::failure::CliFailure;
+use crate::history::HistoryPageArgs;
+use crate::out::RenderContext;
+use crate::{groups, history, known_keys, project, relative_time, table, task};
 
-/// The preference that says on which node work runs.
+/// Preference key that selects the worker node of a task.
 const NODE_KEY: &str = "agents.project_manager.placement.node";
 
-/// Wishes about how work is done. A task's win over its project's, those over your own, those over a
-/// group's, and those over the system's.
+/// Manage preferences, by scope. Precedence: task, project, user, group, system.
 #[derive(Debug, Subcommand)]
 pub enum PrefsCommand {
-    /// List the preferences of one scope, or with --known those that can be set.
+    /// List the preferences of one scope; with --known, the keys that can be set.
     List {
-        /// List the keys that CyNode reads, and what each can be.
+        /// List the keys that CyNode reads and their allowed values.
         #[arg(long)]
         known: bool,
-        /// Whose.
         #[command(flatten)]
-        scope: ScopeArgs,
-        /// Only keys that begin with this.
+        scope: PreferenceScopeArgs,
+        /// Only keys with this prefix.
         #[arg(long, default_value = "")]
         prefix: String,
     },
@@ -40,87 +38,82 @@ pub enum PrefsCommand {
     Get {
         /// The key.
         key: String,
-        /// Whose.
         #[command(flatten)]
-        scope: ScopeArgs,
+        scope: PreferenceScopeArgs,
     },
-    /// Write a preference, new or not.
+    /// Set a preference.
     ///
     /// Example: `cynork prefs set agents.project_manager.model_routing.prefer_local true`
     Set {
         /// The key.
         key: String,
-        /// The value: JSON, or else text. null hides what weaker scopes say.
+        /// The value: JSON, otherwise text. null hides the value of weaker scopes.
         #[arg(allow_hyphen_values = true)]
         value: String,
-        /// Whose.
         #[command(flatten)]
-        scope: ScopeArgs,
-        /// Why, for the record.
+        scope: PreferenceScopeArgs,
+        /// The reason, for the change history.
         #[arg(long)]
         reason: Option<String>,
     },
-    /// Remove a preference: what weaker scopes say shows again.
+    /// Remove a preference, so that weaker scopes apply again.
     #[command(visible_aliases = ["remove", "delete"])]
     Unset {
         /// The key.
         key: String,
-        /// Whose.
         #[command(flatten)]
-        scope: ScopeArgs,
+        scope: PreferenceScopeArgs,
     },
     /// Show who changed a preference, newest first.
     History {
         /// The key.
         key: String,
-        /// Whose.
         #[command(flatten)]
-        scope: ScopeArgs,
-        /// How much of it.
+        scope: PreferenceScopeArgs,
         #[command(flatten)]
-        page: HistoryArgs,
+        page: HistoryPageArgs,
     },
-    /// Show what holds, and where each value comes from.
+    /// Show the effective values and the scope each comes from.
     Effective {
-        /// For a task, by name or id.
+        /// For this task, by name or id.
         #[arg(long, value_name = "TASK", conflicts_with = "project")]
         task: Option<String>,
-        /// For a project, by slug or id.
+        /// For this project, by slug or id.
         #[arg(long, value_name = "PROJECT")]
         project: Option<String>,
     },
 }
 
-/// Whose preferences: your own without any of these.
+/// Scope of a preference [default: your own].
 #[derive(Debug, Clone, Default, Args)]
 #[group(multiple = false)]
-pub struct ScopeArgs {
-    /// The system's, which hold for everybody.
+pub struct PreferenceScopeArgs {
+    /// System scope: applies to all users.
     #[arg(long)]
     system: bool,
-    /// A group's, by name or id. Its members read them, administrators write them.
+    /// Group scope, by name or id. Members read it, administrators write it.
     #[arg(long = "group", value_name = "GROUP")]
     of_group: Option<String>,
-    /// A project's, by slug or id.
+    /// Project scope, by slug or id.
     #[arg(long = "project", value_name = "PROJECT")]
     of_project: Option<String>,
-    /// A task's, by name or id.
+    /// Task scope, by name or id.
     #[arg(long = "task", value_name = "TASK")]
     of_task: Option<String>,
 }
 
-impl ScopeArgs {
-    async fn scope(&self, app: &mut App) -> Result<PreferenceScope, Failure> {
+impl PreferenceScopeArgs {
+    async fn resolve_scope(&self, app: &mut CliContext) -> Result<PreferenceScope, CliFailure> {
         let (kind, id) = match self {
             Self { system: true, .. } => (ScopeKind::System, None),
             Self { of_group: Some(group), .. } => {
-                (ScopeKind::Group, Some(groups::id_of(app, group).await?.as_uuid()))
+                (ScopeKind::Group, Some(groups::resolve_id(app, group).await?.as_uuid()))
             }
             Self { of_project: Some(project), .. } => {
-                (ScopeKind::Project, Some(project::id_of(app, project).await?.as_uuid()))
+                (ScopeKind::Project, Some(project::resolve_id(app, project).await?.as_uuid()))
             }
             Self { of_task: Some(task), .. } => {
-                (ScopeKind::Task, Some(task::id_of(app, task).await?.as_uuid()))
+                (ScopeKind::Task, Some(task::resolve_id(app, task).await?.as_uuid()))
             }
             Self { .. } => (ScopeKind::User, None),
         };
@@ -128,21 +121,21 @@ impl ScopeArgs {
     }
 }
 
-/// Does what the command says.
-pub(crate) async fn run(command: PrefsCommand, app: &mut App) -> Result<(), Failure> {
+pub(crate) async fn run(command: PrefsCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     let entry = match command {
-        PrefsCommand::List { known: true, .. } => return known::show(Place::Preference, app),
+        PrefsCommand::List { known: true, .. } => return known_keys::show(Place::Preference, app),
         PrefsCommand::List { known: false, scope, prefix } => {
-            let page = Page { items: every(app, scope, prefix).await?, next_cursor: None };
+            let page =
+                Page { items: load_preferences(app, scope, prefix).await?, next_cursor: None };
             return app.out.show(&page, |page, look| render(&page.items, look));
         }
         PrefsCommand::Effective { task, project } => {
             let task = match &task {
-                Some(task) => Some(task::id_of(app, task).await?),
+                Some(task) => Some(task::resolve_id(app, task).await?),
                 None => None,
             };
             let project = match &project {
-                Some(project) => Some(project::id_of(app, project).await?),
+                Some(project) => Some(project::resolve_id(app, project).await?),
                 None => None,
             };
             let query = EffectiveQuery { task, project };
@@ -150,27 +143,27 @@ pub(crate) async fn run(command: PrefsCommand, app: &mut App) -> Result<(), Fail
             return app.out.show(&view, render_effective);
         }
         PrefsCommand::History { key, scope, page } => {
-            let PreferenceScope { scope_type, scope_id } = scope.scope(app).await?;
-            let PageQuery { limit, cursor } = page.page();
+            let PreferenceScope { scope_type, scope_id } = scope.resolve_scope(app).await?;
+            let PageQuery { limit, cursor } = page.into_query();
             let query = PreferenceChangesQuery { scope_type, scope_id, limit, cursor };
             let page = app.session.call(async |c| c.preference_changes(&key, &query).await).await?;
             return history::show(&page, app);
         }
         PrefsCommand::Unset { key, scope } => {
-            let scope = scope.scope(app).await?;
+            let scope = scope.resolve_scope(app).await?;
             app.session.call(async |client| client.preference_remove(&key, &scope).await).await?;
             if app.out.format == Format::Json {
-                app.out.json(&json!({"key": key, "removed": true}))?;
+                app.out.print_json(&json!({"key": key, "removed": true}))?;
             }
-            app.out.say(&format!("preference {key} is removed"));
+            app.out.print_message(&format!("preference {key} removed"));
             return Ok(());
         }
         PrefsCommand::Get { key, scope } => {
-            let scope = scope.scope(app).await?;
+            let scope = scope.resolve_scope(app).await?;
             app.session.call(async |client| client.preference_get(&key, &scope).await).await?
         }
         PrefsCommand::Set { key, value, scope, reason } => {
-            let PreferenceScope { scope_type, scope_id } = scope.scope(app).await?;
+            let PreferenceScope { scope_type, scope_id } = scope.resolve_scope(app).await?;
             let value = serde_json::from_str(&value).unwrap_or(Value::String(value));
             let body = PutPreference {
                 scope_type,
@@ -182,29 +175,32 @@ pub(crate) async fn run(command: PrefsCommand, app: &mut App) -> Result<(), Fail
             };
             let put = app.session.call(async |client| client.preference_put(&key, &body).await);
             let entry = put.await?;
-            mind_the_node(&entry, app).await;
+            warn_unknown_node(&entry, app).await;
             entry
         }
     };
     app.out.show(&entry, |entry, look| render(std::slice::from_ref(entry), look))
 }
 
-/// Says so if a preference names a node that is not there: it may be misspelt, or still to join.
-async fn mind_the_node(entry: &PreferenceView, app: &mut App) {
+/// Warns if a preference names a worker node that has not joined.
+async fn warn_unknown_node(entry: &PreferenceView, app: &mut CliContext) {
     let (NODE_KEY, Some(node)) = (entry.key.as_str(), entry.value.as_str()) else { return };
     let Ok(nodes) = app.session.call(async |client| client.node_list().await).await else { return };
     if !nodes.iter().any(|known| known.node_slug == node) {
         let names: Vec<_> = nodes.into_iter().map(|known| known.node_slug).collect();
-        app.out.say(&format!("there is no node \"{node}\" now; there are: {}", names.join(", ")));
+        app.out.print_message(&format!(
+            "warning: no node is named \"{node}\"; nodes: {}",
+            names.join(", ")
+        ));
     }
 }
 
-async fn every(
-    app: &mut App,
-    scope: ScopeArgs,
+async fn load_preferences(
+    app: &mut CliContext,
+    scope: PreferenceScopeArgs,
     prefix: String,
-) -> Result<Vec<PreferenceView>, Failure> {
-    let PreferenceScope { scope_type, scope_id } = scope.scope(app).await?;
+) -> Result<Vec<PreferenceView>, CliFailure> {
+    let PreferenceScope { scope_type, scope_id } = scope.resolve_scope(app).await?;
     let (prefix, limit) = (Some(prefix), Some(MAX_LIMIT));
     let mut query = PreferenceQuery { scope_type, scope_id, prefix, limit, cursor: None };
     let mut all = vec![];
@@ -218,35 +214,34 @@ async fn every(
     }
 }
 
-fn render(entries: &[PreferenceView], look: Look) -> String {
+fn render(entries: &[PreferenceView], look: RenderContext) -> String {
     let rows = entries.iter().map(|entry| {
         vec![
             entry.key.clone(),
-            table::short(&entry.value.to_string(), 60),
+            table::truncate(&entry.value.to_string(), 60),
             entry.scope_type.to_string(),
             entry.version.to_string(),
-            age::ago(look.now, entry.updated_at),
+            relative_time::format_relative(look.now, entry.updated_at),
         ]
     });
-    table::rows(&["PREFERENCE", "VALUE", "SCOPE", "VERSION", "SET"], rows, look)
+    table::render_table(&["PREFERENCE", "VALUE", "SCOPE", "VERSION", "SET"], rows, look)
 }
 
-fn render_effective(view: &EffectiveView, look: Look) -> String {
+fn render_effective(view: &EffectiveView, look: RenderContext) -> String {
     let source = |key: &str| view.sources.as_ref().and_then(|sources| sources.get(key));
     let rows = view.effective.iter().map(|(key, value)| {
         let from = source(key);
         vec![
             key.clone(),
-            table::short(&value.to_string(), 60),
+            table::truncate(&value.to_string(), 60),
             from.map(|from| from.scope_type.to_string()).unwrap_or_default(),
             from.map(|from| from.version.to_string()).unwrap_or_default(),
         ]
     });
-    let mut text = table::rows(&["PREFERENCE", "VALUE", "FROM", "VERSION"], rows, look);
+    let mut text = table::render_table(&["PREFERENCE", "VALUE", "FROM", "VERSION"], rows, look);
     for skipped in &view.skipped {
-        let line =
-            format!("\npassed over: {} {}: {}", skipped.scope_type, skipped.key, skipped.reason);
-        text += &table::harmless(&line);
+        let line = format!("\nskipped: {} {}: {}", skipped.scope_type, skipped.key, skipped.reason);
+        text += &table::sanitize(&line);
     }
     text
 }
@@ -262,7 +257,8 @@ mod tests {
 
     #[test]
     fn what_holds_is_listed_with_where_it_comes_from_and_what_was_passed_over() {
-        let look = Look { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let look =
+            RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
         let source = |scope_type, version| PreferenceSource { scope_type, scope_id: None, version };
         let skipped = SkippedPreference {
             scope_type: ScopeKind::Task,

@@ -1,55 +1,55 @@
-//! Live progress on standard error: a spinner on a terminal, plain lines anywhere else.
+//! Live progress on standard error: a spinner on a terminal, plain lines elsewhere.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::out::{Out, Style, Talk};
+use crate::out::{CommandOutput, TerminalStyle, Verbosity};
 
 /// Live progress. Dropping it clears the spinner.
-pub(crate) struct Progress {
-    out: Out,
+pub(crate) struct CommandProgress {
+    out: CommandOutput,
     spinner: Option<ProgressBar>,
 }
 
-impl Progress {
-    /// Starts to show progress, if talk is wanted.
-    pub(crate) fn start(out: Out, doing: &str) -> Self {
-        let animated = out.talk == Talk::Normal && out.style != Style::Lines;
-        let spinner = animated.then(|| spinner(out, doing));
+impl CommandProgress {
+    /// Starts to show progress, unless quiet.
+    pub(crate) fn start(out: CommandOutput, doing: &str) -> Self {
+        let animated = out.verbosity == Verbosity::Normal && out.style != TerminalStyle::Lines;
+        let spinner = animated.then(|| new_spinner(out, doing));
         Self { out, spinner }
     }
 
-    /// Something that is done and stays on the screen.
+    /// Prints a line that stays on the screen.
     pub(crate) fn line(&self, text: &str) {
         match &self.spinner {
             Some(spinner) => spinner.println(text),
-            None => self.out.say(text),
+            None => self.out.print_message(text),
         }
     }
 
-    /// Whether a spinner is shown, which anything else that writes to the terminal has to hide.
+    /// Whether a spinner is active; other output to the terminal must hide it.
     pub(crate) fn is_animated(&self) -> bool {
         self.spinner.is_some()
     }
 
     /// Runs `write` while the spinner is hidden.
-    pub(crate) fn hidden_while<T>(&self, write: impl FnOnce() -> T) -> T {
+    pub(crate) fn with_spinner_hidden<T>(&self, write: impl FnOnce() -> T) -> T {
         match &self.spinner {
             Some(spinner) => spinner.suspend(write),
             None => write(),
         }
     }
 
-    /// What is going on now; shown only where it can be replaced later.
-    pub(crate) fn doing(&self, text: &str) {
+    /// Sets the current activity; shown by the spinner only.
+    pub(crate) fn set_activity(&self, text: &str) {
         if let Some(spinner) = &self.spinner {
             spinner.set_message(text.to_owned());
         }
     }
 }
 
-impl Drop for Progress {
+impl Drop for CommandProgress {
     fn drop(&mut self) {
         if let Some(spinner) = &self.spinner {
             spinner.finish_and_clear();
@@ -57,10 +57,10 @@ impl Drop for Progress {
     }
 }
 
-fn spinner(out: Out, doing: &str) -> ProgressBar {
+fn new_spinner(out: CommandOutput, doing: &str) -> ProgressBar {
     let template = match out.style {
-        Style::Colour => "{spinner:.cyan} {msg} {elapsed:.dim}",
-        Style::Plain | Style::Lines => "{spinner} {msg} {elapsed}",
+        TerminalStyle::Colour => "{spinner:.cyan} {msg} {elapsed:.dim}",
+        TerminalStyle::Plain | TerminalStyle::Lines => "{spinner} {msg} {elapsed}",
     };
     let bar = ProgressBar::new_spinner().with_message(doing.to_owned());
     if let Ok(style) = ProgressStyle::with_template(template) {

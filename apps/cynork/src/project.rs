@@ -5,63 +5,62 @@ use cynode_domain::ids::ProjectId;
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::projects::{CreateProject, ProjectView, UpdateProject};
 
-use crate::app::App;
-use crate::failure::Failure;
-use crate::out::Look;
-use crate::{age, table};
+use crate::app::CliContext;
+use crate::failure::CliFailure;
+use crate::out::RenderContext;
+use crate::{relative_time, table};
 
 /// Group tasks into projects.
 #[derive(Debug, Subcommand)]
 pub enum ProjectCommand {
-    /// Make a project.
+    /// Create a project.
     Create {
-        /// The name people see; the name for the command line is made from it.
+        /// The display name; the slug is derived from it.
         name: String,
-        /// What the project is about.
+        /// The description.
         #[arg(long, default_value = "")]
         description: String,
     },
     /// List your projects.
-    List(PageArgs),
+    List(ProjectListArgs),
     /// Show one project.
     Get {
         /// The project, by slug or id.
         project: String,
     },
-    /// Change a project.
-    Update(UpdateArgs),
+    /// Update a project.
+    Update(ProjectUpdateArgs),
 }
 
-/// Which part of a list.
+/// Paging arguments.
 #[derive(Debug, Args)]
-pub struct PageArgs {
-    /// How many at most, 1 to 200.
+pub struct ProjectListArgs {
+    /// Page size, 1 to 200.
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
     limit: Option<u32>,
-    /// Continue where the page before ended.
+    /// Continue after the previous page.
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 }
 
-/// What to change.
+/// Arguments of `project update`.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("change").required(true).multiple(true).args(["name", "description", "active"])))]
-pub struct UpdateArgs {
+pub struct ProjectUpdateArgs {
     /// The project, by slug or id.
     project: String,
-    /// The new name people see; the slug stays.
+    /// The new display name; the slug does not change.
     #[arg(long)]
     name: Option<String>,
     /// The new description.
     #[arg(long)]
     description: Option<String>,
-    /// Whether the project takes new tasks.
+    /// Whether the project accepts new tasks.
     #[arg(long, value_name = "true|false")]
     active: Option<bool>,
 }
 
-/// Does what the command says.
-pub(crate) async fn run(command: ProjectCommand, app: &mut App) -> Result<(), Failure> {
+pub(crate) async fn run(command: ProjectCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     match command {
         ProjectCommand::Create { name, description } => {
             let body = CreateProject { display_name: name, description };
@@ -77,58 +76,61 @@ pub(crate) async fn run(command: ProjectCommand, app: &mut App) -> Result<(), Fa
     }
 }
 
-async fn list(page: PageArgs, app: &mut App) -> Result<(), Failure> {
+async fn list(page: ProjectListArgs, app: &mut CliContext) -> Result<(), CliFailure> {
     let query = PageQuery { limit: page.limit, cursor: page.cursor };
     let page = app.session.call(async |client| client.project_list(&query).await).await?;
     app.out.show(&page, render_page)?;
     if let Some(cursor) = &page.next_cursor {
-        app.out.say(&format!("there are more: add --cursor {cursor}"));
+        app.out.print_message(&format!("more results: add --cursor {cursor}"));
     }
     Ok(())
 }
 
-async fn update(args: UpdateArgs, app: &mut App) -> Result<(), Failure> {
-    let UpdateArgs { project, name, description, active } = args;
+async fn update(args: ProjectUpdateArgs, app: &mut CliContext) -> Result<(), CliFailure> {
+    let ProjectUpdateArgs { project, name, description, active } = args;
     let body = UpdateProject { display_name: name, description, is_active: active };
     let view =
         app.session.call(async |client| client.project_update(&project, &body).await).await?;
     app.out.show(&view, render)
 }
 
-/// The project that is meant, by slug or id.
-pub(crate) async fn id_of(app: &mut App, project: &str) -> Result<ProjectId, Failure> {
+/// Resolves a project, by slug or id.
+pub(crate) async fn resolve_id(
+    app: &mut CliContext,
+    project: &str,
+) -> Result<ProjectId, CliFailure> {
     if let Ok(id) = project.parse() {
         return Ok(id);
     }
     Ok(app.session.call(async |client| client.project_get(project).await).await?.id)
 }
 
-fn render(project: &ProjectView, look: Look) -> String {
+fn render(project: &ProjectView, look: RenderContext) -> String {
     let pairs = [
         ("project", Some(project.slug.clone())),
         ("name", Some(project.display_name.clone())),
         ("description", Some(project.description.clone())),
-        ("takes tasks", Some(state(project).to_owned())),
-        ("created", Some(age::ago(look.now, project.created_at))),
-        ("changed", Some(age::ago(look.now, project.updated_at))),
+        ("accepts tasks", Some(format_state(project).to_owned())),
+        ("created", Some(relative_time::format_relative(look.now, project.created_at))),
+        ("changed", Some(relative_time::format_relative(look.now, project.updated_at))),
         ("id", Some(project.id.to_string())),
     ];
-    table::pairs(&pairs, look)
+    table::render_pairs(&pairs, look)
 }
 
-fn render_page(page: &Page<ProjectView>, look: Look) -> String {
+fn render_page(page: &Page<ProjectView>, look: RenderContext) -> String {
     let rows = page.items.iter().map(|project| {
         vec![
             project.slug.clone(),
-            table::short(&project.display_name, 40),
-            state(project).to_owned(),
-            age::ago(look.now, project.created_at),
+            table::truncate(&project.display_name, 40),
+            format_state(project).to_owned(),
+            relative_time::format_relative(look.now, project.created_at),
         ]
     });
-    table::rows(&["PROJECT", "NAME", "TAKES TASKS", "CREATED"], rows, look)
+    table::render_table(&["PROJECT", "NAME", "ACCEPTS TASKS", "CREATED"], rows, look)
 }
 
-fn state(project: &ProjectView) -> &'static str {
+fn format_state(project: &ProjectView) -> &'static str {
     match (project.is_active, project.is_default) {
         (true, true) => "yes, by default",
         (true, false) => "yes",
@@ -156,7 +158,7 @@ mod tests {
             created_at: DateTime::UNIX_EPOCH,
             updated_at: DateTime::UNIX_EPOCH,
         };
-        let look = Look { now: DateTime::UNIX_EPOCH + TimeDelta::hours(3), width: None };
+        let look = RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::hours(3), width: None };
         let page = Page { items: vec![project.clone()], next_cursor: None };
 
         insta::assert_snapshot!(render_page(&page, look));

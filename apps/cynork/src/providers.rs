@@ -1,4 +1,4 @@
-//! `models`: which models there are, and who offers them.
+//! `models`: models and the providers that serve them.
 
 use clap::{Args, Subcommand};
 use cynode_domain::model::{ProviderKind, ProviderUse};
@@ -6,75 +6,74 @@ use cynode_wire::changes::ChangeQuery;
 use cynode_wire::providers::{ModelsView, ProviderTestView, ProviderView, PutProvider};
 use serde_json::json;
 
-use crate::app::App;
+use crate::app::CliContext;
 use crate::cli::Format;
-use crate::failure::Failure;
-use crate::history::HistoryArgs;
-use crate::out::Look;
-use crate::{age, history, table};
+use crate::failure::CliFailure;
+use crate::history::HistoryPageArgs;
+use crate::out::RenderContext;
+use crate::{history, relative_time, table};
 
-/// See which models there are, and say who offers them.
+/// List models, and manage the providers that serve them.
 #[derive(Debug, Subcommand)]
 pub enum ModelsCommand {
     /// List the models that you may use.
     List,
-    /// List every provider. Administrators only.
+    /// List all providers. Administrators only.
     Providers,
-    /// Add a provider, or replace the one of that name. Administrators only.
+    /// Add or replace a provider. Administrators only.
     ///
     /// Example: `cynork models add-provider local --kind openai --url http://127.0.0.1:8080/v1 --allow everyone`
-    AddProvider(ProviderArgs),
-    /// Remove a provider; credentials for it stay. Administrators only.
+    AddProvider(AddProviderArgs),
+    /// Remove a provider; its credentials are kept. Administrators only.
     #[command(visible_alias = "delete-provider")]
     RemoveProvider {
-        /// The provider.
+        /// The provider name.
         name: String,
     },
     /// Show who added, replaced and removed providers, newest first. Administrators only.
     History {
-        /// The provider; without it, the changes of all of them.
+        /// The provider name [default: all providers].
         name: Option<String>,
-        /// How much of it.
         #[command(flatten)]
-        page: HistoryArgs,
+        page: HistoryPageArgs,
     },
-    /// Ask a provider what it offers, with the credential that your calls would use. Administrators only.
+    /// Test a provider: list its models with the credential that your calls would use. Administrators only.
     Test {
-        /// The provider.
+        /// The provider name.
         name: String,
     },
 }
 
-/// A provider to add.
+/// Arguments of `models add-provider`.
 #[derive(Debug, Args)]
-pub struct ProviderArgs {
-    /// Its name: what stands before the slash in the names of its models.
+pub struct AddProviderArgs {
+    /// The name: the part before the slash in its model ids.
     name: String,
-    /// What it speaks: openai (and everything compatible with it), anthropic or ollama.
+    /// The API it speaks: openai (or compatible), anthropic or ollama.
     #[arg(long)]
     kind: ProviderKind,
-    /// Where it is [default: the usual place of its kind].
+    /// The base URL [default: the public endpoint of its kind].
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// Who may use it: everyone, admins, or whom rules allow.
+    /// Who may use it: everyone, admins, or rules (as access rules allow).
     #[arg(long, value_name = "WHO", default_value = "rules")]
     allow: ProviderUse,
-    /// A model it offers; may be given several times. Without any, the provider is asked.
+    /// A model id it serves; repeatable [default: ask the provider].
     #[arg(long = "model", value_name = "MODEL")]
     models: Vec<String>,
-    /// It is one's own: needs no credential, costs nothing, comes first [default: if it is on this machine].
+    /// Treat it as local: no credential, no cost, preferred [default: if its URL is on this machine].
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
     local: Option<bool>,
-    /// How many calls it answers at the same time [default: 16].
+    /// Maximum concurrent calls [default: 16].
     #[arg(long, value_name = "N")]
     concurrency: Option<u32>,
-    /// Keep it, but do not use it.
+    /// Add it disabled.
     #[arg(long)]
     disabled: bool,
 }
 
-impl ProviderArgs {
-    fn body(self) -> (String, PutProvider) {
+impl AddProviderArgs {
+    fn into_request(self) -> (String, PutProvider) {
         let body = PutProvider {
             kind: self.kind,
             base_url: self.url,
@@ -89,8 +88,7 @@ impl ProviderArgs {
     }
 }
 
-/// Does what the command says.
-pub(crate) async fn run(command: ModelsCommand, app: &mut App) -> Result<(), Failure> {
+pub(crate) async fn run(command: ModelsCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     match command {
         ModelsCommand::List => {
             let models = app.session.call(async |client| client.model_list().await).await?;
@@ -101,24 +99,24 @@ pub(crate) async fn run(command: ModelsCommand, app: &mut App) -> Result<(), Fai
             app.out.list(all, render_providers)
         }
         ModelsCommand::AddProvider(args) => {
-            let (name, body) = args.body();
+            let (name, body) = args.into_request();
             let put = app.session.call(async |client| client.provider_put(&name, &body).await);
             app.out.show(&put.await?, |row, look| render_providers(std::slice::from_ref(row), look))
         }
         ModelsCommand::RemoveProvider { name } => {
             app.session.call(async |client| client.provider_remove(&name).await).await?;
             if app.out.format == Format::Json {
-                app.out.json(&json!({"name": name, "removed": true}))?;
+                app.out.print_json(&json!({"name": name, "removed": true}))?;
             }
-            app.out.say(&format!("provider {name} is removed"));
+            app.out.print_message(&format!("provider {name} removed"));
             Ok(())
         }
         ModelsCommand::History { name, page } => {
-            let query = page.page();
+            let query = page.into_query();
             let page = if let Some(name) = name {
                 app.session.call(async |c| c.provider_changes(&name, &query).await).await?
             } else {
-                let query = ChangeQuery::of("model_provider", query);
+                let query = ChangeQuery::for_resource_type("model_provider", query);
                 app.session.call(async |client| client.access_changes(&query).await).await?
             };
             history::show(&page, app)
@@ -126,28 +124,28 @@ pub(crate) async fn run(command: ModelsCommand, app: &mut App) -> Result<(), Fai
         ModelsCommand::Test { name } => {
             let tried = app.session.call(async |client| client.provider_test(&name).await).await?;
             app.out.show(&tried, render_test)?;
-            if tried.is_ok { Ok(()) } else { Err(Failure::NotCompleted) }
+            if tried.is_ok { Ok(()) } else { Err(CliFailure::NotCompleted) }
         }
     }
 }
 
-fn render_models(view: &ModelsView, look: Look) -> String {
+fn render_models(view: &ModelsView, look: RenderContext) -> String {
     let place = |is_local: bool| if is_local { "local" } else { "external" };
     let rows = view.models.iter().map(|model| {
         vec![model.id.clone(), place(model.is_local).to_owned(), model.hints.join(", ")]
     });
-    let mut text = table::rows(&["MODEL", "PLACE", "HINTS"], rows, look);
+    let mut text = table::render_table(&["MODEL", "PLACE", "HINTS"], rows, look);
     for silent in &view.silent {
-        text += &table::harmless(&format!("\nprovider {}: {}", silent.provider, silent.reason));
+        text += &table::sanitize(&format!("\nprovider {}: {}", silent.provider, silent.reason));
     }
     text
 }
 
-fn render_providers(providers: &[ProviderView], look: Look) -> String {
+fn render_providers(providers: &[ProviderView], look: RenderContext) -> String {
     let rows = providers.iter().map(|provider| {
         let models = match provider.models.as_slice() {
-            [] => "asked".to_owned(),
-            models => table::short(&models.join(", "), 40),
+            [] => "from provider".to_owned(),
+            models => table::truncate(&models.join(", "), 40),
         };
         vec![
             provider.name.clone(),
@@ -156,14 +154,14 @@ fn render_providers(providers: &[ProviderView], look: Look) -> String {
             if provider.is_enabled { provider.allow.as_str() } else { "disabled" }.to_owned(),
             models,
             provider.base_url.clone(),
-            age::ago(look.now, provider.updated_at),
+            relative_time::format_relative(look.now, provider.updated_at),
         ]
     });
-    table::rows(&["PROVIDER", "KIND", "PLACE", "ALLOW", "MODELS", "URL", "SET"], rows, look)
+    table::render_table(&["PROVIDER", "KIND", "PLACE", "ALLOW", "MODELS", "URL", "SET"], rows, look)
 }
 
-fn render_test(view: &ProviderTestView, look: Look) -> String {
-    table::pairs(
+fn render_test(view: &ProviderTestView, look: RenderContext) -> String {
+    table::render_pairs(
         &[
             ("result", Some(if view.is_ok { "ok" } else { "failed" }.to_owned())),
             ("detail", Some(view.detail.clone())),
@@ -181,8 +179,8 @@ mod tests {
 
     use super::*;
 
-    fn look() -> Look {
-        Look { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None }
+    fn render_context() -> RenderContext {
+        RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None }
     }
 
     #[test]
@@ -200,7 +198,7 @@ mod tests {
             silent: vec![silent],
         };
 
-        insta::assert_snapshot!(render_models(&view, look()));
+        insta::assert_snapshot!(render_models(&view, render_context()));
     }
 
     #[test]
@@ -221,6 +219,6 @@ mod tests {
         };
         let all = [provider("local", true, &[]), provider("spare", false, &["a", "b"])];
 
-        insta::assert_snapshot!(render_providers(&all, look()));
+        insta::assert_snapshot!(render_providers(&all, render_context()));
     }
 }

@@ -1,8 +1,8 @@
-//! `rules` and `access`: what the installation allows, and why something is allowed or not.
+//! `rules` and `access`: access rules, and explanations of access decisions.
 
 use clap::{Args, Subcommand};
 use cynode_domain::ids::{GroupId, RuleId};
-use cynode_domain::model::{CALL, OPERATION};
+use cynode_domain::model::{CALL_ACTION, OPERATION_RESOURCE};
 use cynode_domain::policy::pattern::Pattern;
 use cynode_domain::policy::rules::{Conditions, Subject};
 use cynode_domain::policy::{Effect, Principal};
@@ -11,106 +11,107 @@ use cynode_wire::rules::{CreateRule, RuleView};
 use cynode_wire::tools::{ExplainAccess, ExplainView, StageVerdict};
 use serde_json::json;
 
-use crate::app::App;
+use crate::app::CliContext;
 use crate::cli::Format;
-use crate::failure::Failure;
-use crate::history::HistoryArgs;
-use crate::out::Look;
+use crate::failure::CliFailure;
+use crate::history::HistoryPageArgs;
+use crate::out::RenderContext;
 use crate::{groups, history, table};
 
-/// What the installation allows. Silence is no, and one rule that denies outweighs all that allow.
+/// Manage access rules. Default deny; any deny rule wins.
 #[derive(Debug, Subcommand)]
 pub enum RulesCommand {
-    /// List every rule.
+    /// List all rules.
     List,
     /// Add a rule.
     ///
     /// Example: `cynork rules add allow 'web.*' --for agent:pm`
-    Add(AddArgs),
-    /// Show who made and removed rules, newest first. Administrators only.
+    Add(RuleAddArgs),
+    /// Show who created and removed rules, newest first. Administrators only.
     History {
-        /// The rule's id; without it, the changes of all of them.
+        /// The rule id [default: all rules].
         rule: Option<RuleId>,
-        /// How much of it.
         #[command(flatten)]
-        page: HistoryArgs,
+        page: HistoryPageArgs,
     },
     /// Remove a rule.
     #[command(visible_alias = "delete")]
     Remove {
-        /// The rule's id.
+        /// The rule id.
         rule: RuleId,
     },
 }
 
-/// A rule to add.
+/// Arguments of `rules add`.
 #[derive(Debug, Args)]
-pub struct AddArgs {
-    /// allow or deny.
+pub struct RuleAddArgs {
+    /// The effect: allow or deny.
     effect: Effect,
-    /// Which tools, such as `db.*`; or which model providers, such as `anthropic/*`, with
-    /// `--action api.call`.
+    /// The tools, such as `db.*`; with `--action api.call`, the model providers, such as `anthropic/*`.
     tools: Pattern,
-    /// For whom: system, agent:TYPE, user:ID, group:NAME, project:ID or task:ID.
+    /// The subject: system, agent:TYPE, user:ID, group:NAME, project:ID or task:ID.
     #[arg(long = "for", value_name = "SUBJECT", default_value = "system", value_parser = named)]
-    subject: Named,
-    /// Only when called by: pm, pa, sandbox or user. May be given several times.
+    subject: SubjectArg,
+    /// Only for this caller: pm, pa, sandbox or user; repeatable.
     #[arg(long, value_name = "CALLER")]
     caller: Vec<Principal>,
-    /// What they do: mcp.tool.invoke, or api.call for calls to model providers.
+    /// The action: mcp.tool.invoke, or api.call for calls to model providers.
     #[arg(long, value_name = "ACTION")]
     action: Option<Pattern>,
-    /// Which of several matching rules is named as the reason: the highest.
+    /// Of several matching rules, the one with the highest priority is reported as the reason.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     priority: i64,
 }
 
-/// Why something is allowed or not.
+/// Explain why a call is allowed or denied.
 #[derive(Debug, Subcommand)]
 pub enum AccessCommand {
-    /// Show what each stage of the decision says about a call, without calling.
+    /// Show the verdict of each stage of the access decision, without making the call.
     ///
     /// Example: `cynork access explain --agent sandbox --tool db.task.get`
-    Explain(ExplainArgs),
+    Explain(AccessExplainArgs),
 }
 
-/// A call to explain.
+/// Arguments of `access explain`.
 #[derive(Debug, Args)]
-pub struct ExplainArgs {
-    /// Who would call: pm, pa, sandbox or user.
+pub struct AccessExplainArgs {
+    /// The caller: pm, pa, sandbox or user.
     #[arg(long, value_name = "CALLER")]
     agent: Principal,
-    /// Which tool.
+    /// The tool.
     #[arg(long)]
     tool: String,
-    /// For which user, by handle or id; you, without it.
+    /// The user, by handle or id [default: you].
     #[arg(long)]
     user: Option<String>,
-    /// For which task, by name or id.
+    /// The task, by name or id.
     #[arg(long)]
     task: Option<String>,
-    /// With which arguments, as JSON.
+    /// The call's arguments, as JSON.
     #[arg(long, value_name = "JSON")]
     arguments: Option<serde_json::Value>,
 }
 
-/// Does what the command says.
-pub(crate) async fn run(command: RulesCommand, app: &mut App) -> Result<(), Failure> {
+pub(crate) async fn run(command: RulesCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     match command {
         RulesCommand::List => {
             let rules = app.session.call(async |client| client.rule_list().await).await?;
             app.out.list(rules, render)
         }
         RulesCommand::Add(args) => {
-            let is_call = args.action.as_ref().is_some_and(|action| action.as_str() == CALL);
+            let is_call = args.action.as_ref().is_some_and(|action| action.as_str() == CALL_ACTION);
             let subject = match args.subject {
-                Named::Subject(subject) => subject,
-                Named::Group(name) => Subject::Group(groups::id_of(app, &name).await?),
+                SubjectArg::Subject(subject) => subject,
+                SubjectArg::Group(name) => Subject::Group(groups::resolve_id(app, &name).await?),
             };
             let body = CreateRule {
                 subject,
                 action: args.action,
-                resource_type: is_call.then(|| OPERATION.parse()).transpose().ok().flatten(),
+                resource_type: is_call
+                    .then(|| OPERATION_RESOURCE.parse())
+                    .transpose()
+                    .ok()
+                    .flatten(),
                 resource_pattern: args.tools,
                 effect: args.effect,
                 priority: args.priority,
@@ -120,11 +121,11 @@ pub(crate) async fn run(command: RulesCommand, app: &mut App) -> Result<(), Fail
             app.out.show(&rule, |rule, look| render(std::slice::from_ref(rule), look))
         }
         RulesCommand::History { rule, page } => {
-            let query = page.page();
+            let query = page.into_query();
             let page = if let Some(rule) = rule {
                 app.session.call(async |client| client.rule_changes(rule, &query).await).await?
             } else {
-                let query = ChangeQuery::of("access_control_rule", query);
+                let query = ChangeQuery::for_resource_type("access_control_rule", query);
                 app.session.call(async |client| client.access_changes(&query).await).await?
             };
             history::show(&page, app)
@@ -132,16 +133,18 @@ pub(crate) async fn run(command: RulesCommand, app: &mut App) -> Result<(), Fail
         RulesCommand::Remove { rule } => {
             app.session.call(async |client| client.rule_remove(rule).await).await?;
             if app.out.format == Format::Json {
-                app.out.json(&json!({"id": rule, "removed": true}))?;
+                app.out.print_json(&json!({"id": rule, "removed": true}))?;
             }
-            app.out.say(&format!("rule {rule} is removed"));
+            app.out.print_message(&format!("rule {rule} removed"));
             Ok(())
         }
     }
 }
 
-/// Does what the command says.
-pub(crate) async fn run_access(command: AccessCommand, app: &mut App) -> Result<(), Failure> {
+pub(crate) async fn run_access(
+    command: AccessCommand,
+    app: &mut CliContext,
+) -> Result<(), CliFailure> {
     let AccessCommand::Explain(args) = command;
     let body = ExplainAccess {
         caller: args.agent,
@@ -154,26 +157,25 @@ pub(crate) async fn run_access(command: AccessCommand, app: &mut App) -> Result<
     app.out.show(&view, render_stages)
 }
 
-/// A subject as it was typed.
+/// A subject as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Named {
-    /// By id.
+enum SubjectArg {
     Subject(Subject),
-    /// A group by its name.
+    /// A group by name, to be resolved.
     Group(String),
 }
 
-fn named(text: &str) -> Result<Named, String> {
+fn named(text: &str) -> Result<SubjectArg, String> {
     match text.strip_prefix("group:") {
         Some(name) if !name.is_empty() && name.parse::<GroupId>().is_err() => {
-            Ok(Named::Group(name.to_owned()))
+            Ok(SubjectArg::Group(name.to_owned()))
         }
-        Some(_) | None => subject(text).map(Named::Subject),
+        Some(_) | None => parse_subject(text).map(SubjectArg::Subject),
     }
 }
 
-/// `agent:pm`, `user:…`: the way rules are written on the command line.
-fn subject(text: &str) -> Result<Subject, String> {
+/// Parses a subject such as `agent:pm` or `user:…`.
+fn parse_subject(text: &str) -> Result<Subject, String> {
     let (kind, id) = match text.split_once(':') {
         Some((kind, id)) => (kind, Some(id)),
         None => (text, None),
@@ -184,7 +186,7 @@ fn subject(text: &str) -> Result<Subject, String> {
     })
 }
 
-fn subject_text(subject: Subject) -> String {
+fn format_subject(subject: Subject) -> String {
     match subject {
         Subject::System => "system".to_owned(),
         Subject::User(id) => format!("user:{id}"),
@@ -195,22 +197,22 @@ fn subject_text(subject: Subject) -> String {
     }
 }
 
-fn render(rules: &[RuleView], look: Look) -> String {
+fn render(rules: &[RuleView], look: RenderContext) -> String {
     let rows = rules.iter().map(|rule| {
         let callers: Vec<_> =
             rule.conditions.callers.iter().map(|caller| caller.as_str()).collect();
         vec![
             rule.effect.to_string(),
             rule.resource_pattern.to_string(),
-            subject_text(rule.subject),
+            format_subject(rule.subject),
             if callers.is_empty() { "any".to_owned() } else { callers.join(",") },
             rule.id.to_string(),
         ]
     });
-    table::rows(&["EFFECT", "TOOLS", "FOR", "CALLER", "ID"], rows, look)
+    table::render_table(&["EFFECT", "TOOLS", "FOR", "CALLER", "ID"], rows, look)
 }
 
-fn render_stages(view: &ExplainView, look: Look) -> String {
+fn render_stages(view: &ExplainView, look: RenderContext) -> String {
     let rows = view.stages.iter().map(|stage| {
         let verdict = match stage.verdict {
             StageVerdict::Pass => "pass",
@@ -219,7 +221,7 @@ fn render_stages(view: &ExplainView, look: Look) -> String {
         };
         vec![stage.stage.to_string(), verdict.to_owned(), stage.reason.clone()]
     });
-    let stages = table::rows(&["STAGE", "VERDICT", "REASON"], rows, look);
+    let stages = table::render_table(&["STAGE", "VERDICT", "REASON"], rows, look);
     let end = match view.refused_by {
         Some(stage) => format!("refused at {stage}"),
         None => "allowed".to_owned(),
@@ -237,15 +239,15 @@ mod tests {
     fn subjects_read_back_as_they_are_shown() {
         let id = "00000000-0000-0000-0000-000000000001";
         for text in ["system".to_owned(), "agent:pm".to_owned(), format!("task:{id}")] {
-            assert_eq!(subject_text(subject(&text).unwrap()), text);
+            assert_eq!(format_subject(parse_subject(&text).unwrap()), text);
         }
-        assert_eq!(subject("agent:sandbox").unwrap(), Subject::Agent(AgentType::Sandbox));
-        assert_eq!(named("group:writers"), Ok(Named::Group("writers".to_owned())));
+        assert_eq!(parse_subject("agent:sandbox").unwrap(), Subject::Agent(AgentType::Sandbox));
+        assert_eq!(named("group:writers"), Ok(SubjectArg::Group("writers".to_owned())));
         let of_group = Subject::Group(id.parse().unwrap());
-        assert_eq!(named(&format!("group:{id}")), Ok(Named::Subject(of_group)));
+        assert_eq!(named(&format!("group:{id}")), Ok(SubjectArg::Subject(of_group)));
         assert!(named("group:").is_err());
         for odd in ["agent:root", "user:ada", "everybody", "user"] {
-            assert!(subject(odd).unwrap_err().starts_with("use system"), "{odd}");
+            assert!(parse_subject(odd).unwrap_err().starts_with("use system"), "{odd}");
         }
     }
 }

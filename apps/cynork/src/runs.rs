@@ -1,6 +1,6 @@
-//! `run`: where runs stand, how they went and why, and what to do about them.
+//! `run`: inspect and steer runs.
 //!
-//! One file for each group of verbs; [`view`] has what people see of a run.
+//! One file per group of verbs; [`view`] renders runs for people.
 
 mod steer;
 mod view;
@@ -10,115 +10,113 @@ use cynode_domain::ids::RunId;
 use cynode_wire::page::{MAX_LIMIT, PageQuery};
 use cynode_wire::runs::{DiffQuery, RunQuery};
 
-use crate::app::App;
-use crate::failure::Failure;
-use steer::{AnswerArgs, ForkArgs, RetryArgs};
+use crate::app::CliContext;
+use crate::failure::CliFailure;
+use steer::{AnswerArgs, RunForkArgs, RunRetryArgs};
 
-/// See where runs stand, how they went and why, and steer them. A RUN is the id of a run, or the name or id of its
-/// task: that is the task's newest run.
+/// Inspect and steer runs. RUN is a run id, or the name or id of a task, which means its newest run.
 #[derive(Debug, Subcommand)]
 pub enum RunCommand {
     /// List runs, newest first.
-    List(ListArgs),
-    /// Show one run: its state, its step, who drives it, and what it waits for.
+    List(RunListArgs),
+    /// Show one run: its state, its step, its runner, and what it waits for.
     Show {
         /// The run, or its task.
         run: String,
     },
-    /// Show every transition of a run with what it changed, and what people did.
-    History(PartArgs),
-    /// Show what is different between two rows of a run, or of two runs.
+    /// Show the transitions of a run with their changes, and the interventions of people.
+    History(RunHistoryArgs),
+    /// Compare two history rows of a run, or of two runs.
     ///
-    /// Without rows, the newest row is compared with the one before it.
+    /// Without rows, compares the newest row with the previous one.
     Diff(DiffArgs),
-    /// Show for each decision what it was made from, what made it, and what it led to.
-    Explain(PartArgs),
-    /// Keep runners from a run: at once, or after the node that one is in.
+    /// Explain each decision: its input, its author and its consequence.
+    Explain(RunHistoryArgs),
+    /// Pause a run, after the current workflow node.
     ///
-    /// A paused run holds no runner. A job that is under way ends; its result is there when the run goes on.
+    /// A paused run holds no runner. A running job finishes; its result is used when the run resumes.
     Pause {
         /// The run, or its task.
         run: String,
     },
-    /// Let a paused run go on.
+    /// Resume a paused run.
     Resume {
         /// The run, or its task.
         run: String,
     },
-    /// Answer the question of a run, which then goes on. `run show` has the question.
+    /// Answer the question of a run, which then resumes. `run show` prints the question.
     Answer(AnswerArgs),
-    /// Go on from a node of a failed or canceled run, in a new run of the same task.
+    /// Retry a failed or canceled run from a workflow node, in a new run of the same task.
     ///
-    /// The new run begins with the state before that node: jobs before it are not done again.
-    Retry(RetryArgs),
-    /// Go on from a row of a run in a new task, with a workspace of its own.
+    /// The new run starts with the state before that node; earlier jobs are not repeated.
+    Retry(RunRetryArgs),
+    /// Fork a run at a history row into a new task with its own workspace.
     ///
-    /// Steps before that row are not done again; the files of the old task come along, and are not in
-    /// its workspace. A step that was under way at that row is run anew.
-    Fork(ForkArgs),
+    /// Steps before that row are not repeated; the files of the old task are copied, and its workspace is not
+    /// changed. A step that was running at that row is run again.
+    Fork(RunForkArgs),
 }
 
-/// Which runs to list.
+/// Arguments of `run list`.
 #[derive(Debug, Args)]
-pub struct ListArgs {
+pub struct RunListArgs {
     /// Only runs of this task, by name or id.
     #[arg(long)]
     task: Option<String>,
-    /// Only runs of tasks of this project, by slug or id.
+    /// Only runs in this project, by slug or id.
     #[arg(long)]
     project: Option<String>,
     /// Only runs in this state: queued, waiting, running, pausing, paused, `needs_answer`, completed,
     /// failed, canceled.
     #[arg(long)]
     state: Option<String>,
-    /// How many at most, 1 to 200.
+    /// Page size, 1 to 200.
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
     limit: Option<u32>,
-    /// Continue where the page before ended.
+    /// Continue after the previous page.
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    /// Every run, however many there are.
+    /// List all pages.
     #[arg(long, conflicts_with_all = ["limit", "cursor"])]
     all: bool,
 }
 
-/// Which part of a run's history.
+/// Arguments of `run history` and `run explain`.
 #[derive(Debug, Args)]
-pub struct PartArgs {
+pub struct RunHistoryArgs {
     /// The run, or its task.
     run: String,
-    /// How many rows at most, 1 to 200 [default: all].
+    /// Maximum rows, 1 to 200 [default: all].
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
     limit: Option<u32>,
-    /// Begin after this row.
+    /// Start after this row.
     #[arg(long, value_name = "ROW")]
     cursor: Option<String>,
 }
 
-/// What to compare.
+/// Arguments of `run diff`.
 #[derive(Debug, Args)]
 pub struct DiffArgs {
     /// The run, or its task.
     run: String,
-    /// The row to compare from [default: the one before TO].
+    /// The first row [default: the row before TO].
     from: Option<i64>,
-    /// The row to compare with [default: the newest].
+    /// The second row [default: the newest].
     to: Option<i64>,
-    /// The run that TO is a row of, or its task [default: the same run].
+    /// The run that TO belongs to, or its task [default: the same run].
     #[arg(long, value_name = "RUN")]
     with: Option<String>,
 }
 
-/// The run that is meant, by its id or its task's newest.
-pub(crate) async fn id_of(app: &mut App, run: &str) -> Result<RunId, Failure> {
+/// Resolves a run: by its id, or the newest run of a task.
+pub(crate) async fn resolve_id(app: &mut CliContext, run: &str) -> Result<RunId, CliFailure> {
     if let Ok(id) = run.parse() {
         return Ok(id);
     }
     Ok(app.session.call(async |client| client.run_get(run).await).await?.run.id)
 }
 
-/// Does what the command says.
-pub(crate) async fn run(command: RunCommand, app: &mut App) -> Result<(), Failure> {
+pub(crate) async fn run(command: RunCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     match command {
         RunCommand::List(args) => list(args, app).await,
         RunCommand::Show { run } => {
@@ -141,8 +139,8 @@ pub(crate) async fn run(command: RunCommand, app: &mut App) -> Result<(), Failur
     }
 }
 
-async fn list(args: ListArgs, app: &mut App) -> Result<(), Failure> {
-    let ListArgs { task, project, state, limit, cursor, all } = args;
+async fn list(args: RunListArgs, app: &mut CliContext) -> Result<(), CliFailure> {
+    let RunListArgs { task, project, state, limit, cursor, all } = args;
     let limit = if all { Some(MAX_LIMIT) } else { limit };
     let mut query = RunQuery { limit, cursor, task, project, state };
     let mut page = app.session.call(async |client| client.run_list(&query).await).await?;
@@ -154,13 +152,13 @@ async fn list(args: ListArgs, app: &mut App) -> Result<(), Failure> {
     }
     app.out.show(&page, |page, look| view::runs(&page.items, look))?;
     if let Some(cursor) = &page.next_cursor {
-        app.out.say(&format!("there are more: add --all or --cursor {cursor}"));
+        app.out.print_message(&format!("more results: add --all or --cursor {cursor}"));
     }
     Ok(())
 }
 
-async fn history(args: PartArgs, app: &mut App) -> Result<(), Failure> {
-    let PartArgs { run, limit, cursor } = args;
+async fn history(args: RunHistoryArgs, app: &mut CliContext) -> Result<(), CliFailure> {
+    let RunHistoryArgs { run, limit, cursor } = args;
     let is_all = limit.is_none();
     let mut query = PageQuery { limit: limit.or(Some(MAX_LIMIT)), cursor };
     let mut page = app.session.call(async |client| client.run_history(&run, &query).await).await?;
@@ -171,12 +169,12 @@ async fn history(args: PartArgs, app: &mut App) -> Result<(), Failure> {
         page.next_cursor = next.next_cursor;
     }
     app.out.show(&page, |page, look| view::history(&page.items, look))?;
-    say_more(page.next_cursor.as_deref(), app);
+    print_next_page(page.next_cursor.as_deref(), app);
     Ok(())
 }
 
-async fn explain(args: PartArgs, app: &mut App) -> Result<(), Failure> {
-    let PartArgs { run, limit, cursor } = args;
+async fn explain(args: RunHistoryArgs, app: &mut CliContext) -> Result<(), CliFailure> {
+    let RunHistoryArgs { run, limit, cursor } = args;
     let is_all = limit.is_none();
     let mut query = PageQuery { limit: limit.or(Some(MAX_LIMIT)), cursor };
     let mut page = app.session.call(async |client| client.run_explain(&run, &query).await).await?;
@@ -186,13 +184,13 @@ async fn explain(args: PartArgs, app: &mut App) -> Result<(), Failure> {
         page.items.extend(next.items);
         page.next_cursor = next.next_cursor;
     }
-    app.out.show(&page, |page, look| view::decisions(&page.items, look))?;
-    say_more(page.next_cursor.as_deref(), app);
+    app.out.show(&page, |page, look| view::render_decisions(&page.items, look))?;
+    print_next_page(page.next_cursor.as_deref(), app);
     Ok(())
 }
 
-fn say_more(cursor: Option<&str>, app: &App) {
+fn print_next_page(cursor: Option<&str>, app: &CliContext) {
     if let Some(cursor) = cursor {
-        app.out.say(&format!("there are more: add --cursor {cursor}"));
+        app.out.print_message(&format!("more results: add --cursor {cursor}"));
     }
 }

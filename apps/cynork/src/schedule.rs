@@ -1,6 +1,6 @@
-//! `schedule`: work that comes due by the clock.
+//! `render_schedule`: recurring and one-off work.
 
-mod ask;
+mod arguments;
 mod view;
 
 use clap::{Args, Subcommand};
@@ -10,11 +10,11 @@ use cynode_wire::schedules::{
 };
 use serde_json::json;
 
-use self::ask::{Rules, What, When};
-use crate::app::App;
+use self::arguments::{SchedulePayloadArgs, SchedulePolicyArgs, ScheduleTimingArgs};
+use crate::app::CliContext;
 use crate::cli::Format;
-use crate::failure::Failure;
-use crate::out::Talk;
+use crate::failure::CliFailure;
+use crate::out::Verbosity;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,140 +23,140 @@ Examples:
   cynork schedule create once --at '2026-11-16 03:00 Europe/Berlin' --script upgrade.sh
   cynork schedule create soon --in 90m --command 'date'";
 
-/// Have work come due by the clock, and see what came of it.
+/// Run work on a schedule, and list its runs.
 #[derive(Debug, Subcommand)]
 pub enum ScheduleCommand {
-    /// Make a schedule.
+    /// Create a schedule.
     #[command(after_help = EXAMPLES)]
-    Create(Box<CreateArgs>),
+    Create(Box<ScheduleCreateArgs>),
     /// List your schedules.
-    List(ListArgs),
-    /// Show one schedule, and what came of it last.
+    List(ScheduleListArgs),
+    /// Show one schedule and its last run.
     #[command(visible_alias = "get")]
-    Show(Which),
-    /// The times it came due, and what came of each.
-    Runs(RunsArgs),
-    /// Change a schedule; what is not named stays as it is.
-    Update(Box<UpdateArgs>),
-    /// Let it come due no more, until it is resumed.
-    Pause(Which),
-    /// Let it come due again.
-    Resume(Which),
-    /// Fire now; when it is due next stays as it is.
-    Fire(Which),
-    /// Pass over the next due time.
-    SkipNext(Which),
-    /// Delete a schedule and its runs; the tasks that were made for it stay.
+    Show(ScheduleArg),
+    /// List the runs of a schedule.
+    Runs(ScheduleRunsArgs),
+    /// Update a schedule; omitted fields do not change.
+    Update(Box<ScheduleUpdateArgs>),
+    /// Pause a schedule.
+    Pause(ScheduleArg),
+    /// Resume a paused schedule.
+    Resume(ScheduleArg),
+    /// Fire a schedule now; its next due time does not change.
+    Fire(ScheduleArg),
+    /// Skip the next due time.
+    SkipNext(ScheduleArg),
+    /// Delete a schedule and its runs; tasks it created are kept.
     #[command(visible_alias = "remove")]
-    Delete(Which),
+    Delete(ScheduleArg),
 }
 
-/// Which schedule.
+/// Names one schedule.
 #[derive(Debug, Args)]
-pub struct Which {
+pub struct ScheduleArg {
     /// The schedule, by name or id.
     schedule: String,
 }
 
-/// What a new schedule is.
+/// Arguments of `schedule create`.
 #[derive(Debug, Args)]
-pub struct CreateArgs {
-    /// What it is called.
+pub struct ScheduleCreateArgs {
+    /// The name.
     name: String,
     #[command(flatten)]
-    when: When,
+    when: ScheduleTimingArgs,
     #[command(flatten)]
-    what: What,
+    what: SchedulePayloadArgs,
     #[command(flatten)]
-    rules: Rules,
-    /// The project in which its tasks are made, by slug or id; your default one when absent.
+    rules: SchedulePolicyArgs,
+    /// The project for its tasks, by slug or id [default: your default project].
     #[arg(long, visible_alias = "project-id")]
     project: Option<String>,
-    /// Make it, and let it come due when it is resumed.
+    /// Create it paused.
     #[arg(long)]
     paused: bool,
 }
 
-/// What to change.
+/// Arguments of `schedule update`.
 #[derive(Debug, Args)]
-pub struct UpdateArgs {
+pub struct ScheduleUpdateArgs {
     /// The schedule, by name or id.
     schedule: String,
     /// The new name.
     #[arg(long)]
     name: Option<String>,
     #[command(flatten)]
-    when: When,
+    when: ScheduleTimingArgs,
     #[command(flatten)]
-    what: What,
+    what: SchedulePayloadArgs,
     #[command(flatten)]
-    rules: Rules,
+    rules: SchedulePolicyArgs,
 }
 
-/// Which schedules.
+/// Arguments of `schedule list`.
 #[derive(Debug, Args)]
-pub struct ListArgs {
-    /// How many at most, 1 to 200.
+pub struct ScheduleListArgs {
+    /// Page size, 1 to 200.
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
     limit: Option<u32>,
-    /// Continue where the page before ended.
+    /// Continue after the previous page.
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    /// Only those of this project, by slug or id.
+    /// Only schedules of this project, by slug or id.
     #[arg(long, visible_alias = "project-id")]
     project: Option<String>,
 }
 
-/// Which runs.
+/// Arguments of `schedule runs`.
 #[derive(Debug, Args)]
-pub struct RunsArgs {
+pub struct ScheduleRunsArgs {
     /// The schedule, by name or id.
     schedule: String,
-    /// How many at most, 1 to 200.
+    /// Page size, 1 to 200.
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
     limit: Option<u32>,
-    /// Continue where the page before ended.
+    /// Continue after the previous page.
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 }
 
-/// Does what the command says.
-pub(crate) async fn run(command: ScheduleCommand, app: &mut App) -> Result<(), Failure> {
+pub(crate) async fn run(command: ScheduleCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     match command {
         ScheduleCommand::Create(args) => create(*args, app).await,
         ScheduleCommand::List(args) => list(args, app).await,
-        ScheduleCommand::Show(Which { schedule }) => {
+        ScheduleCommand::Show(ScheduleArg { schedule }) => {
             let found = app.session.call(async |client| client.schedule_get(&schedule).await);
             let found = found.await?;
-            show(&found, app).await
+            print_schedule(&found, app).await
         }
-        ScheduleCommand::Runs(args) => runs(args, app).await,
+        ScheduleCommand::Runs(args) => list_runs(args, app).await,
         ScheduleCommand::Update(args) => {
             let schedule = args.schedule.clone();
-            let body = changes(*args, app)?;
-            change(&schedule, body, app).await
+            let body = build_update(*args, app)?;
+            update_schedule(&schedule, body, app).await
         }
-        ScheduleCommand::Pause(which) => enable(&which, false, app).await,
-        ScheduleCommand::Resume(which) => enable(&which, true, app).await,
-        ScheduleCommand::Fire(Which { schedule }) => {
+        ScheduleCommand::Pause(which) => set_enabled(&which, false, app).await,
+        ScheduleCommand::Resume(which) => set_enabled(&which, true, app).await,
+        ScheduleCommand::Fire(ScheduleArg { schedule }) => {
             let fired = app.session.call(async |client| client.schedule_fire(&schedule).await);
             let fired = fired.await?;
-            app.out.show(&fired, view::run)?;
-            app.out.say(&format!("see what comes of it with `cynork schedule runs {schedule}`"));
+            app.out.show(&fired, view::render_run)?;
+            app.out.print_message(&format!("follow it with `cynork schedule runs {schedule}`"));
             Ok(())
         }
-        ScheduleCommand::SkipNext(Which { schedule }) => {
+        ScheduleCommand::SkipNext(ScheduleArg { schedule }) => {
             let left = app.session.call(async |client| client.schedule_skip_next(&schedule).await);
             let left = left.await?;
-            show(&left, app).await
+            print_schedule(&left, app).await
         }
-        ScheduleCommand::Delete(Which { schedule }) => delete(&schedule, app).await,
+        ScheduleCommand::Delete(ScheduleArg { schedule }) => delete(&schedule, app).await,
     }
 }
 
-async fn create(args: CreateArgs, app: &mut App) -> Result<(), Failure> {
-    let (when, what) = (args.when.asked(app.out.look().now), args.what.asked()?);
-    ask::check(&when, &what)?;
+async fn create(args: ScheduleCreateArgs, app: &mut CliContext) -> Result<(), CliFailure> {
+    let (when, what) =
+        (args.when.resolve_timing(app.out.render_context().now), args.what.resolve_payload()?);
+    arguments::require_complete(&when, &what)?;
     let body = CreateSchedule {
         name: args.name,
         project: args.project,
@@ -171,18 +171,22 @@ async fn create(args: CreateArgs, app: &mut App) -> Result<(), Failure> {
         overlap: args.rules.overlap,
     };
     let made = app.session.call(async |client| client.schedule_create(&body).await).await?;
-    if app.out.talk == Talk::Quiet && app.out.format == Format::Table {
+    if app.out.verbosity == Verbosity::Quiet && app.out.format == Format::Table {
         return app.out.data(format!("{}\n", made.id));
     }
-    app.out.show(&made, |made, look| view::schedule(made, None, look))?;
+    app.out.show(&made, |made, look| view::render_schedule(made, None, look))?;
     if made.name != body.name {
-        app.out.say(&format!("it is called {}: a name has letters, digits and dashes", made.name));
+        app.out.print_message(&format!(
+            "named {}: names consist of letters, digits and dashes",
+            made.name
+        ));
     }
     Ok(())
 }
 
-fn changes(args: UpdateArgs, app: &App) -> Result<UpdateSchedule, Failure> {
-    let (when, what) = (args.when.asked(app.out.look().now), args.what.asked()?);
+fn build_update(args: ScheduleUpdateArgs, app: &CliContext) -> Result<UpdateSchedule, CliFailure> {
+    let (when, what) =
+        (args.when.resolve_timing(app.out.render_context().now), args.what.resolve_payload()?);
     Ok(UpdateSchedule {
         name: args.name,
         cron: when.cron,
@@ -197,28 +201,36 @@ fn changes(args: UpdateArgs, app: &App) -> Result<UpdateSchedule, Failure> {
     })
 }
 
-async fn enable(which: &Which, enabled: bool, app: &mut App) -> Result<(), Failure> {
+async fn set_enabled(
+    which: &ScheduleArg,
+    enabled: bool,
+    app: &mut CliContext,
+) -> Result<(), CliFailure> {
     let body = UpdateSchedule { enabled: Some(enabled), ..UpdateSchedule::default() };
-    change(&which.schedule, body, app).await
+    update_schedule(&which.schedule, body, app).await
 }
 
-async fn change(schedule: &str, body: UpdateSchedule, app: &mut App) -> Result<(), Failure> {
+async fn update_schedule(
+    schedule: &str,
+    body: UpdateSchedule,
+    app: &mut CliContext,
+) -> Result<(), CliFailure> {
     let changed = app.session.call(async |client| client.schedule_update(schedule, &body).await);
     let changed = changed.await?;
-    show(&changed, app).await
+    print_schedule(&changed, app).await
 }
 
-async fn show(schedule: &ScheduleView, app: &mut App) -> Result<(), Failure> {
-    let past = hidden(schedule, app).await?;
-    app.out.show(schedule, |schedule, look| view::schedule(schedule, past.as_ref(), look))
+async fn print_schedule(schedule: &ScheduleView, app: &mut CliContext) -> Result<(), CliFailure> {
+    let past = load_past_run(schedule, app).await?;
+    app.out.show(schedule, |schedule, look| view::render_schedule(schedule, past.as_ref(), look))
 }
 
-/// What came of a schedule last, where its newest run is a time to come that is skipped already.
-async fn hidden(
+/// Loads the newest past run if the schedule's newest run is a skipped future one.
+async fn load_past_run(
     schedule: &ScheduleView,
-    app: &mut App,
-) -> Result<Option<ScheduleRunView>, Failure> {
-    let now = app.out.look().now;
+    app: &mut CliContext,
+) -> Result<Option<ScheduleRunView>, CliFailure> {
+    let now = app.out.render_context().now;
     let is_hidden = schedule.last_run.as_ref().is_some_and(|run| run.due_at > now);
     if !is_hidden || app.out.format == Format::Json {
         return Ok(None);
@@ -228,39 +240,39 @@ async fn hidden(
     Ok(page.items.into_iter().find(|run| run.due_at <= now))
 }
 
-async fn list(args: ListArgs, app: &mut App) -> Result<(), Failure> {
+async fn list(args: ScheduleListArgs, app: &mut CliContext) -> Result<(), CliFailure> {
     let query = ScheduleQuery { limit: args.limit, cursor: args.cursor, project: args.project };
     let page = app.session.call(async |client| client.schedule_list(&query).await).await?;
     let mut past = vec![];
     for schedule in &page.items {
-        past.push(hidden(schedule, app).await?);
+        past.push(load_past_run(schedule, app).await?);
     }
-    app.out.show(&page, |page, look| view::schedules(page, &past, look))?;
-    say_more(page.next_cursor.as_deref(), app);
+    app.out.show(&page, |page, look| view::render_schedules(page, &past, look))?;
+    print_next_page(page.next_cursor.as_deref(), app);
     Ok(())
 }
 
-async fn runs(args: RunsArgs, app: &mut App) -> Result<(), Failure> {
-    let RunsArgs { schedule, limit, cursor } = args;
+async fn list_runs(args: ScheduleRunsArgs, app: &mut CliContext) -> Result<(), CliFailure> {
+    let ScheduleRunsArgs { schedule, limit, cursor } = args;
     let query = PageQuery { limit, cursor };
     let page = app.session.call(async |client| client.schedule_runs(&schedule, &query).await);
     let page = page.await?;
-    app.out.show(&page, view::runs)?;
-    say_more(page.next_cursor.as_deref(), app);
+    app.out.show(&page, view::render_runs)?;
+    print_next_page(page.next_cursor.as_deref(), app);
     Ok(())
 }
 
-async fn delete(schedule: &str, app: &mut App) -> Result<(), Failure> {
+async fn delete(schedule: &str, app: &mut CliContext) -> Result<(), CliFailure> {
     app.session.call(async |client| client.schedule_delete(schedule).await).await?;
     if app.out.format == Format::Json {
-        app.out.json(&json!({ "schedule": schedule, "deleted": true }))?;
+        app.out.print_json(&json!({ "schedule": schedule, "deleted": true }))?;
     }
-    app.out.say(&format!("schedule {schedule} and its runs are deleted"));
+    app.out.print_message(&format!("schedule {schedule} and its runs deleted"));
     Ok(())
 }
 
-fn say_more(cursor: Option<&str>, app: &App) {
+fn print_next_page(cursor: Option<&str>, app: &CliContext) {
     if let Some(cursor) = cursor {
-        app.out.say(&format!("there are more: add --cursor {cursor}"));
+        app.out.print_message(&format!("more results: add --cursor {cursor}"));
     }
 }

@@ -1,43 +1,41 @@
-//! Calls to the gateway under one identity; a session that has ended is renewed once.
+//! Authenticated calls to the gateway; an expired session is renewed once.
 
-use cynode_client::{Client, Error};
+use cynode_client::{Client, ClientError};
 use cynode_wire::auth::{RefreshToken, SessionView};
 use secrecy::SecretString;
 
-use crate::failure::Failure;
-use crate::patience::Patience;
-use crate::settings::{GatewayOrigin, Identity, Settings, is_same_gateway};
-use crate::stored::{ConfigFile, StoredSession};
+use crate::config_file::{ConfigFile, StoredSession};
+use crate::failure::CliFailure;
+use crate::gateway_retry::GatewayRetry;
+use crate::resolved_settings::{CallerIdentity, CliSettings, GatewayOrigin, is_same_gateway};
 
-/// A gateway and an identity to speak to it with.
-pub(crate) struct Session {
+/// A gateway and the identity for calls to it.
+pub(crate) struct ApiSession {
     client: Client,
     gateway_url: String,
     origin: GatewayOrigin,
-    identity: Identity,
+    identity: CallerIdentity,
     config: ConfigFile,
 }
 
-impl Session {
-    /// Prepares to speak; nothing is sent yet.
-    pub(crate) fn open(settings: Settings) -> Result<Self, Failure> {
-        let Settings { gateway_url, origin, identity, config, .. } = settings;
+impl ApiSession {
+    /// Creates the client; sends nothing.
+    pub(crate) fn open(settings: CliSettings) -> Result<Self, CliFailure> {
+        let CliSettings { gateway_url, origin, identity, config, .. } = settings;
         let anonymous = Client::anonymous(&gateway_url)
-            .map_err(|error| Failure::of_call(error, &gateway_url, origin))?;
+            .map_err(|error| CliFailure::from_client_error(error, &gateway_url, origin))?;
         let client = match &identity {
-            Identity::Nobody => anonymous,
-            Identity::Token(token) => anonymous.with_token(token.clone()),
-            Identity::Session(session) => with_access(anonymous, session),
+            CallerIdentity::Anonymous => anonymous,
+            CallerIdentity::Token(token) => anonymous.with_token(token.clone()),
+            CallerIdentity::Session(session) => with_access(anonymous, session),
         };
         Ok(Self { client, gateway_url, origin, identity, config })
     }
 
-    /// Where the gateway listens.
     pub(crate) fn gateway_url(&self) -> &str {
         &self.gateway_url
     }
 
-    /// Which setting named the gateway.
     pub(crate) fn origin(&self) -> GatewayOrigin {
         self.origin
     }
@@ -45,61 +43,60 @@ impl Session {
     /// The session of `auth login`, if that is the identity.
     pub(crate) fn stored(&self) -> Option<&StoredSession> {
         match &self.identity {
-            Identity::Session(session) => Some(session),
-            Identity::Nobody | Identity::Token(_) => None,
+            CallerIdentity::Session(session) => Some(session),
+            CallerIdentity::Anonymous | CallerIdentity::Token(_) => None,
         }
     }
 
-    /// Where sessions are kept.
     pub(crate) fn config(&self) -> &ConfigFile {
         &self.config
     }
 
-    /// Makes a call that needs an identity.
+    /// Makes an authenticated call.
     pub(crate) async fn call<T>(
         &mut self,
-        call: impl AsyncFn(&Client) -> Result<T, Error>,
-    ) -> Result<T, Failure> {
-        if matches!(self.identity, Identity::Nobody) {
-            return Err(Failure::SignedOut { url: self.gateway_url.clone() });
+        call: impl AsyncFn(&Client) -> Result<T, ClientError>,
+    ) -> Result<T, CliFailure> {
+        if matches!(self.identity, CallerIdentity::Anonymous) {
+            return Err(CliFailure::SignedOut { url: self.gateway_url.clone() });
         }
         match call(&self.client).await {
             Err(error) if error.status() == Some(401) && self.stored().is_some() => {
                 self.renew().await?;
-                self.call_anyway(call).await
+                self.call_anonymous(call).await
             }
-            answer => answer.map_err(|error| self.fault(error)),
+            answer => answer.map_err(|error| self.convert_error(error)),
         }
     }
 
-    /// Makes a call that only reads, again and again while the gateway is away for a while.
+    /// Makes a read-only call, and retries it while the gateway is unreachable.
     pub(crate) async fn read<T>(
         &mut self,
-        call: impl AsyncFn(&Client) -> Result<T, Error>,
-    ) -> Result<T, Failure> {
-        let mut patience = Patience::default();
+        call: impl AsyncFn(&Client) -> Result<T, ClientError>,
+    ) -> Result<T, CliFailure> {
+        let mut patience = GatewayRetry::default();
         loop {
             match self.call(&call).await {
-                Err(failure) => patience.bear(failure).await?,
+                Err(failure) => patience.wait_or_fail(failure).await?,
                 answer => return answer,
             }
         }
     }
 
-    /// Makes a call as whoever we are, nobody included.
-    pub(crate) async fn call_anyway<T>(
+    /// Makes a call that does not need an identity.
+    pub(crate) async fn call_anonymous<T>(
         &self,
-        call: impl AsyncFn(&Client) -> Result<T, Error>,
-    ) -> Result<T, Failure> {
-        call(&self.client).await.map_err(|error| self.fault(error))
+        call: impl AsyncFn(&Client) -> Result<T, ClientError>,
+    ) -> Result<T, CliFailure> {
+        call(&self.client).await.map_err(|error| self.convert_error(error))
     }
 
-    /// Trades the refresh token for a new session and keeps it.
+    /// Exchanges the refresh token for a new session and stores it.
     ///
-    /// A refresh token is good once, so this happens under the file's lock, and a session that
-    /// another command has renewed in the meantime is taken over instead.
-    pub(crate) async fn renew(&mut self) -> Result<(), Failure> {
-        let ended = || Failure::SessionEnded { url: self.gateway_url.clone() };
+    /// A refresh token is valid once, so this holds the file lock; a session that another process has renewed
+    /// in the meantime is used instead.
+    pub(crate) async fn renew(&mut self) -> Result<(), CliFailure> {
+        let ended = || CliFailure::SessionExpired { url: self.gateway_url.clone() };
         let old = self.stored().cloned().ok_or_else(ended)?;
         let lock = self.config.lock()?;
         let mut stored = self.config.load()?;
@@ -110,18 +107,18 @@ impl Session {
         let session = if let Some(session) = newest {
             session
         } else {
-            let session = self.trade(&old).await?;
+            let session = self.refresh_session(&old).await?;
             stored.session = Some(session.clone());
             self.config.save(&stored)?;
             session
         };
         drop(lock);
         self.client = with_access(self.client.clone(), &session);
-        self.identity = Identity::Session(session);
+        self.identity = CallerIdentity::Session(session);
         Ok(())
     }
 
-    async fn trade(&self, old: &StoredSession) -> Result<StoredSession, Failure> {
+    async fn refresh_session(&self, old: &StoredSession) -> Result<StoredSession, CliFailure> {
         let body = RefreshToken { refresh_token: old.refresh_token.clone() };
         match self.client.refresh(&body).await {
             Ok(view) => {
@@ -130,19 +127,19 @@ impl Session {
                 Ok(StoredSession { is_default_gateway, ..session })
             }
             Err(error) if matches!(error.status(), Some(400..=403 | 409 | 422)) => {
-                Err(Failure::SessionEnded { url: self.gateway_url.clone() })
+                Err(CliFailure::SessionExpired { url: self.gateway_url.clone() })
             }
-            Err(error) => Err(self.fault(error)),
+            Err(error) => Err(self.convert_error(error)),
         }
     }
 
-    /// What a call to this gateway came to.
-    pub(crate) fn fault(&self, error: Error) -> Failure {
-        Failure::of_call(error, &self.gateway_url, self.origin)
+    /// Converts a client error.
+    pub(crate) fn convert_error(&self, error: ClientError) -> CliFailure {
+        CliFailure::from_client_error(error, &self.gateway_url, self.origin)
     }
 }
 
-/// What to keep of a new session.
+/// Converts a session to its stored form.
 pub(crate) fn stored_session(view: SessionView, gateway_url: &str, handle: &str) -> StoredSession {
     StoredSession {
         gateway_url: gateway_url.to_owned(),

@@ -1,4 +1,4 @@
-//! `skills`: texts that tell agents how to work.
+//! `skills`: instructions for agents.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -10,55 +10,53 @@ use cynode_wire::page::{MAX_LIMIT, Page};
 use cynode_wire::skills::{CreateSkill, SkillContentView, SkillQuery, SkillView, UpdateSkill};
 use serde_json::json;
 
-use crate::app::App;
+use crate::app::CliContext;
 use crate::cli::Format;
-use crate::failure::Failure;
-use crate::out::Look;
-use crate::task::input::{self, Purpose};
-use crate::{age, groups, table};
+use crate::failure::CliFailure;
+use crate::out::RenderContext;
+use crate::task::input::{self, InputPurpose};
+use crate::{groups, relative_time, table};
 
-/// Texts that tell agents how to work. `default` is the system's own, which goes with every prompt.
+/// Manage skills: instructions for agents. `default` is part of every prompt.
 #[derive(Debug, Subcommand)]
 pub enum SkillsCommand {
     /// List the skills that you can read.
     List {
-        /// Only those of this scope: user, group, project or global.
+        /// Only skills of this scope: user, group, project or global.
         #[arg(long)]
         scope: Option<SkillScope>,
     },
-    /// Show a skill with its text; to a file, `cynork skills get ID > FILE`, goes the text alone.
+    /// Show a skill with its text; `cynork skills get ID > FILE` writes the text only.
     Get {
         /// The skill, by name or id, or `default`.
         skill: String,
     },
-    /// Keep a skill. Hidden text, orders to drop instructions and requests for secrets are refused.
+    /// Load a skill. Hidden text, instruction overrides and requests for secrets are rejected.
     ///
     /// Example: `cynork skills load review.md --group writers`
     Load {
-        /// The text, in Markdown; `-` is standard input.
+        /// The Markdown file; `-` is standard input.
         file: PathBuf,
-        /// Its name; the first heading without it.
+        /// The name [default: the first heading].
         #[arg(long)]
         name: Option<String>,
-        /// Who can read it.
         #[command(flatten)]
-        readers: Readers,
+        readers: SkillScopeArgs,
     },
-    /// Change a skill. Administrators replace the text of `default` with it.
+    /// Update a skill. Administrators can replace the text of `default`.
     Update {
         /// The skill, by name or id, or `default`.
         skill: String,
-        /// Another text, in Markdown; `-` is standard input.
+        /// A new text, as a Markdown file; `-` is standard input.
         #[arg(long)]
         file: Option<PathBuf>,
-        /// Another name.
+        /// A new name.
         #[arg(long)]
         name: Option<String>,
-        /// Other readers.
         #[command(flatten)]
-        readers: Readers,
+        readers: SkillScopeArgs,
     },
-    /// Remove a skill. Of `default` the text of the release comes back.
+    /// Delete a skill. Deleting `default` restores the text of the release.
     #[command(visible_alias = "remove")]
     Delete {
         /// The skill, by name or id, or `default`.
@@ -66,27 +64,27 @@ pub enum SkillsCommand {
     },
 }
 
-/// Who can read a skill: you alone without any of these.
+/// Who can read a skill [default: only you].
 #[derive(Debug, Default, Args)]
 #[group(multiple = false)]
-pub struct Readers {
-    /// You alone.
+pub struct SkillScopeArgs {
+    /// Only you.
     #[arg(long)]
     private: bool,
-    /// The members of a group of yours, by name or id.
+    /// The members of one of your groups, by name or id.
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
-    /// Those who see a project.
+    /// The users with access to a project, by id.
     #[arg(long, value_name = "ID")]
     project: Option<ProjectId>,
-    /// Everybody. Administrators only.
+    /// All users. Administrators only.
     #[arg(long)]
     global: bool,
 }
 
-impl Readers {
-    /// As the gateway wants it said; nothing where nothing was said.
-    async fn asked(self, app: &mut App) -> Result<CreateSkill, Failure> {
+impl SkillScopeArgs {
+    /// Converts the flags to the scope fields of a request; empty if no flag is given.
+    async fn resolve_scope(self, app: &mut CliContext) -> Result<CreateSkill, CliFailure> {
         let scope = match &self {
             Self { private: true, .. } => Some(SkillScope::User),
             Self { group: Some(_), .. } => Some(SkillScope::Group),
@@ -95,7 +93,7 @@ impl Readers {
             Self { .. } => None,
         };
         let group_id = match self.group {
-            Some(group) => Some(groups::id_of(app, &group).await?),
+            Some(group) => Some(groups::resolve_id(app, &group).await?),
             None => None,
         };
         let project_id = self.project;
@@ -103,52 +101,54 @@ impl Readers {
     }
 }
 
-/// Does what the command says.
-pub(crate) async fn run(command: SkillsCommand, app: &mut App) -> Result<(), Failure> {
+pub(crate) async fn run(command: SkillsCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     let written = match command {
         SkillsCommand::List { scope } => {
-            let page = Page { items: every(app, scope).await?, next_cursor: None };
+            let page = Page { items: load_skills(app, scope).await?, next_cursor: None };
             return app.out.show(&page, |page, look| render(&page.items, look));
         }
         SkillsCommand::Get { skill } => {
-            let skill = id_of(app, &skill).await?;
+            let skill = resolve_id(app, &skill).await?;
             let view = app.session.call(async |client| client.skill_get(skill).await).await?;
-            return show_text(&view, app);
+            return print_skill(&view, app);
         }
         SkillsCommand::Load { file, name, readers } => {
-            let content = input::read_text(&file, Purpose::Skill)?;
-            let body = CreateSkill { content, name, ..readers.asked(app).await? };
+            let content = input::read_text(&file, InputPurpose::Skill)?;
+            let body = CreateSkill { content, name, ..readers.resolve_scope(app).await? };
             app.session.call(async |client| client.skill_load(&body).await).await?
         }
         SkillsCommand::Update { skill, file, name, readers } => {
-            let skill = id_of(app, &skill).await?;
-            let read = |file: PathBuf| input::read_text(&file, Purpose::Skill);
+            let skill = resolve_id(app, &skill).await?;
+            let read = |file: PathBuf| input::read_text(&file, InputPurpose::Skill);
             let content = file.map(read).transpose()?;
-            let CreateSkill { scope, project_id, group_id, .. } = readers.asked(app).await?;
+            let CreateSkill { scope, project_id, group_id, .. } =
+                readers.resolve_scope(app).await?;
             let body = UpdateSkill { content, name, scope, project_id, group_id };
             if body == UpdateSkill::default() {
-                return Err(Failure::Usage("say what to change: see --help".to_owned()));
+                return Err(CliFailure::Usage(
+                    "nothing to change; give --file, --name or a scope flag".to_owned(),
+                ));
             }
             app.session.call(async |client| client.skill_update(skill, &body).await).await?
         }
         SkillsCommand::Delete { skill } => {
-            let skill = id_of(app, &skill).await?;
+            let skill = resolve_id(app, &skill).await?;
             app.session.call(async |client| client.skill_remove(skill).await).await?;
             if app.out.format == Format::Json {
-                app.out.json(&json!({"id": skill, "removed": true}))?;
+                app.out.print_json(&json!({"id": skill, "removed": true}))?;
             }
-            app.out.say(&removed(skill));
+            app.out.print_message(&removal_message(skill));
             return Ok(());
         }
     };
     app.out.show(&written, |written, look| render(std::slice::from_ref(written), look))
 }
 
-/// The skill that is meant: `default`, an id, or the name of one skill that the caller can read.
-async fn id_of(app: &mut App, wanted: &str) -> Result<SkillId, Failure> {
+/// Resolves a skill: `default`, an id, or the name of one readable skill.
+async fn resolve_id(app: &mut CliContext, wanted: &str) -> Result<SkillId, CliFailure> {
     match known_id(wanted) {
         Some(id) => Ok(id),
-        None => named(wanted, &every(app, None).await?),
+        None => resolve_name(wanted, &load_skills(app, None).await?),
     }
 }
 
@@ -159,27 +159,30 @@ fn known_id(wanted: &str) -> Option<SkillId> {
     wanted.parse().ok()
 }
 
-fn named(wanted: &str, all: &[SkillView]) -> Result<SkillId, Failure> {
+fn resolve_name(wanted: &str, all: &[SkillView]) -> Result<SkillId, CliFailure> {
     let mut found = all.iter().filter(|skill| skill.name.to_lowercase() == wanted.to_lowercase());
     match (found.next(), found.next()) {
         (Some(only), None) => Ok(only.id),
-        (None, _) => Err(Failure::NotFound(format!(
-            "there is no skill \"{wanted}\": see `cynork skills list`"
+        (None, _) => Err(CliFailure::NotFound(format!(
+            "no skill is named \"{wanted}\"; see `cynork skills list`"
         ))),
-        (Some(_), Some(_)) => Err(Failure::Usage(format!(
-            "several skills are called \"{wanted}\": name one by its id, see `cynork skills list`"
+        (Some(_), Some(_)) => Err(CliFailure::Usage(format!(
+            "several skills are named \"{wanted}\"; give an id from `cynork skills list`"
         ))),
     }
 }
 
-fn removed(skill: SkillId) -> String {
+fn removal_message(skill: SkillId) -> String {
     if skill.as_uuid() == SYSTEM_SKILL {
-        return "the default skill is that of the release again".to_owned();
+        return "default skill reset to the text of the release".to_owned();
     }
-    format!("skill {skill} is removed")
+    format!("skill {skill} removed")
 }
 
-async fn every(app: &mut App, scope: Option<SkillScope>) -> Result<Vec<SkillView>, Failure> {
+async fn load_skills(
+    app: &mut CliContext,
+    scope: Option<SkillScope>,
+) -> Result<Vec<SkillView>, CliFailure> {
     let mut query = SkillQuery { scope, limit: Some(MAX_LIMIT), ..SkillQuery::default() };
     let mut all = vec![];
     loop {
@@ -192,21 +195,21 @@ async fn every(app: &mut App, scope: Option<SkillScope>) -> Result<Vec<SkillView
     }
 }
 
-fn render(skills: &[SkillView], look: Look) -> String {
+fn render(skills: &[SkillView], look: RenderContext) -> String {
     let rows = skills.iter().map(|skill| {
         vec![
-            table::short(&skill.name, 40),
+            table::truncate(&skill.name, 40),
             skill.scope.to_string(),
-            author(skill).to_owned(),
+            format_author(skill).to_owned(),
             skill.version.to_string(),
-            age::ago(look.now, skill.updated_at),
+            relative_time::format_relative(look.now, skill.updated_at),
             skill.id.to_string(),
         ]
     });
-    table::rows(&["SKILL", "READ BY", "FROM", "VERSION", "WRITTEN", "ID"], rows, look)
+    table::render_table(&["SKILL", "SCOPE", "AUTHOR", "VERSION", "UPDATED", "ID"], rows, look)
 }
 
-fn author(skill: &SkillView) -> &'static str {
+fn format_author(skill: &SkillView) -> &'static str {
     match (skill.owner, skill.updated_by) {
         (Some(_), _) => "user",
         (None, None) => "release",
@@ -214,13 +217,16 @@ fn author(skill: &SkillView) -> &'static str {
     }
 }
 
-/// The text alone is data, so that it can be written to a file and loaded again; the rest is talk.
-fn show_text(view: &SkillContentView, app: &App) -> Result<(), Failure> {
+/// Writes the text alone to standard output, so that it can be redirected and loaded again.
+fn print_skill(view: &SkillContentView, app: &CliContext) -> Result<(), CliFailure> {
     if app.out.format == Format::Json {
-        return app.out.json(view);
+        return app.out.print_json(view);
     }
-    app.out.say(&format!("{}\n", render(std::slice::from_ref(&view.skill), app.out.look())));
-    app.out.prose(&view.content)?;
+    app.out.print_message(&format!(
+        "{}\n",
+        render(std::slice::from_ref(&view.skill), app.out.render_context())
+    ));
+    app.out.write_untrusted(&view.content)?;
     if std::io::stdout().is_terminal() && !view.content.ends_with('\n') {
         app.out.data("\n")?;
     }
@@ -237,7 +243,8 @@ mod tests {
 
     #[test]
     fn skills_are_listed_with_who_reads_them_and_whose_text_they_have() {
-        let look = Look { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let look =
+            RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
         let user = UserId::from(Uuid::from_u128(7));
         let skill = |scope, owner, updated_by| SkillView {
             id: SkillId::from(Uuid::from_u128(1)),
@@ -280,8 +287,10 @@ mod tests {
 
         assert_eq!(known_id("default").unwrap().as_uuid(), SYSTEM_SKILL);
         assert_eq!(known_id(&all[1].id.to_string()), Some(all[1].id));
-        assert_eq!(named("review", &all).unwrap(), all[0].id);
-        assert_eq!(named("style", &all).unwrap_err().code(), 2);
-        assert!(named("other", &all).unwrap_err().to_string().contains("cynork skills list"));
+        assert_eq!(resolve_name("review", &all).unwrap(), all[0].id);
+        assert_eq!(resolve_name("style", &all).unwrap_err().code(), 2);
+        assert!(
+            resolve_name("other", &all).unwrap_err().to_string().contains("cynork skills list")
+        );
     }
 }

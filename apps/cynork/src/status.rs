@@ -1,58 +1,58 @@
-//! `status` and `version`.
+//! `status` and `print_version`.
 
 use std::fmt::Write as _;
 
 use cynode_wire::health::{ManagerStatus, StatusView};
 use serde::Serialize;
 
-use crate::app::App;
-use crate::cli::Global;
-use crate::failure::Failure;
-use crate::out::{Look, Out};
+use crate::app::CliContext;
+use crate::cli::GlobalArgs;
+use crate::failure::CliFailure;
+use crate::out::{CommandOutput, RenderContext};
 use crate::table;
 
-/// Shows whether the gateway answers and work can be done.
-pub(crate) async fn run(app: &mut App) -> Result<(), Failure> {
-    let status = app.session.call_anyway(async |client| client.status().await).await?;
+/// Shows whether the gateway is reachable and can run work.
+pub(crate) async fn run(app: &mut CliContext) -> Result<(), CliFailure> {
+    let status = app.session.call_anonymous(async |client| client.status().await).await?;
     let url = app.session.gateway_url().to_owned();
     app.out.show(&status, |status, look| render(&url, status, look))
 }
 
-/// Shows the version of this program; no gateway is asked.
-pub(crate) fn version(global: &Global, out: Out) -> Result<(), Failure> {
+/// Prints the version of this program without calling the gateway.
+pub(crate) fn print_version(global: &GlobalArgs, out: CommandOutput) -> Result<(), CliFailure> {
     #[derive(Serialize)]
-    struct Version {
+    struct VersionInfo {
         name: &'static str,
         version: &'static str,
     }
-    let out = Out { format: global.output.unwrap_or_default(), ..out };
-    let version = Version { name: "cynork", version: env!("CARGO_PKG_VERSION") };
+    let out = CommandOutput { format: global.output.unwrap_or_default(), ..out };
+    let version = VersionInfo { name: "cynork", version: env!("CARGO_PKG_VERSION") };
     out.show(&version, |v, _| format!("{} {}", v.name, v.version))
 }
 
-fn render(url: &str, status: &StatusView, look: Look) -> String {
+fn render(url: &str, status: &StatusView, look: RenderContext) -> String {
     let ready =
         if status.ready { "yes".to_owned() } else { format!("no: {}", status.reasons.join("; ")) };
-    let quarantined = (status.quarantined_rows > 0).then(|| quarantined(status));
+    let quarantined = (status.quarantined_rows > 0).then(|| format_quarantined(status));
     let pairs = [
         ("gateway", Some(url.to_owned())),
         ("ready", Some(ready)),
         ("version", Some(status.version.clone())),
         ("database", Some(status.database.clone())),
-        ("project manager", Some(manager(status.project_manager).to_owned())),
+        ("project manager", Some(format_manager_status(status.project_manager).to_owned())),
         ("active nodes", Some(status.active_nodes.to_string())),
         ("queued tasks", Some(status.queued_tasks.to_string())),
         ("running tasks", Some(status.running_tasks.to_string())),
         ("quarantined rows", quarantined),
     ];
-    table::pairs(&pairs, look)
+    table::render_pairs(&pairs, look)
 }
 
-/// Rows that cannot be read, and what to do about them.
-fn quarantined(status: &StatusView) -> String {
+/// Unreadable rows, and what to do about them.
+fn format_quarantined(status: &StatusView) -> String {
     let mut text = format!(
-        "{}: they cannot be read and are left out; repair or delete them in the database, they are \
-         rechecked every 30 seconds",
+        "{}: unreadable and skipped; repair or delete them in the database, they are rechecked every \
+        30 seconds",
         status.quarantined_rows
     );
     for row in &status.quarantined {
@@ -61,11 +61,11 @@ fn quarantined(status: &StatusView) -> String {
     text
 }
 
-const fn manager(status: ManagerStatus) -> &'static str {
+const fn format_manager_status(status: ManagerStatus) -> &'static str {
     match status {
-        ManagerStatus::Present => "answers",
-        ManagerStatus::Away => "does not answer: see pma.log, or start `cynode-pma`",
-        ManagerStatus::Absent => "none is configured",
+        ManagerStatus::Present => "connected",
+        ManagerStatus::Away => "not responding: see pma.log, or start `cynode-pma`",
+        ManagerStatus::Absent => "not configured",
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
             quarantined: vec![],
         };
 
-        let look = Look { now: DateTime::UNIX_EPOCH, width: None };
+        let look = RenderContext { now: DateTime::UNIX_EPOCH, width: None };
         insta::assert_snapshot!(render("http://localhost:12080", &status, look));
     }
 
@@ -104,10 +104,10 @@ mod tests {
         }))
         .unwrap();
 
-        let look = Look { now: DateTime::UNIX_EPOCH, width: None };
+        let look = RenderContext { now: DateTime::UNIX_EPOCH, width: None };
         let text = render("http://localhost:12080", &status, look);
 
-        assert!(text.contains("2: they cannot be read"), "{text}");
+        assert!(text.contains("2: unreadable and skipped"), "{text}");
         assert!(text.contains("tasks t-1: column options: missing field"), "{text}");
     }
 }

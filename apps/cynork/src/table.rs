@@ -1,16 +1,20 @@
-//! Tables and lists of properties for people.
+//! Tables and property lists for people.
 
 mod fit;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 
-use crate::out::Look;
+use crate::out::RenderContext;
 
-/// A table with a header; no lines, so that it can be read by `awk` as well.
+/// Renders a table with a header and without borders, so that `awk` can parse it.
 ///
-/// On a terminal that it does not fit, prose is broken into lines; ids go below their row whole.
-pub(crate) fn rows(header: &[&str], rows: impl Iterator<Item = Vec<String>>, look: Look) -> String {
-    let clean = |row: Vec<String>| row.iter().map(|cell| one_line(cell)).collect();
+/// If it does not fit the terminal, prose is wrapped and ids move below their row, unbroken.
+pub(crate) fn render_table(
+    header: &[&str],
+    rows: impl Iterator<Item = Vec<String>>,
+    look: RenderContext,
+) -> String {
+    let clean = |row: Vec<String>| row.iter().map(|cell| sanitize_line(cell)).collect();
     let rows: Vec<Vec<String>> = rows.map(clean).collect();
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -19,13 +23,15 @@ pub(crate) fn rows(header: &[&str], rows: impl Iterator<Item = Vec<String>>, loo
     let natural = table.column_max_content_widths();
     let total: usize = natural.iter().map(|width| usize::from(*width) + 2).sum();
     match look.width {
-        Some(width) if total > usize::from(width) + 2 => fitted(header, &rows, &natural, width),
+        Some(width) if total > usize::from(width) + 2 => {
+            render_fitted(header, &rows, &natural, width)
+        }
         _ => render(&table),
     }
 }
 
-fn fitted(header: &[&str], rows: &[Vec<String>], natural: &[u16], width: u16) -> String {
-    let fit = fit::fit(rows, natural, width);
+fn render_fitted(header: &[&str], rows: &[Vec<String>], natural: &[u16], width: u16) -> String {
+    let fit = fit::fit_columns(rows, natural, width);
     let cells = |row: &[String]| -> Vec<String> {
         fit.columns
             .iter()
@@ -52,44 +58,44 @@ fn fitted(header: &[&str], rows: &[Vec<String>], natural: &[u16], width: u16) ->
     lines.join("\n")
 }
 
-/// Names and values, one pair a line; pairs without a value are left out.
-pub(crate) fn pairs(pairs: &[(&str, Option<String>)], look: Look) -> String {
-    let mut table = bare(look);
+/// Renders names and values, one pair per line; pairs without a value are omitted.
+pub(crate) fn render_pairs(pairs: &[(&str, Option<String>)], look: RenderContext) -> String {
+    let mut table = plain_table(look);
     for (name, value) in pairs {
         if let Some(value) = value.as_deref().filter(|value| !value.is_empty()) {
-            table.add_row([(*name).to_owned(), harmless(value)]);
+            table.add_row([(*name).to_owned(), sanitize(value)]);
         }
     }
     render(&table)
 }
 
-/// `text` in at most `max` characters on one line.
-pub(crate) fn short(text: &str, max: usize) -> String {
-    let line = one_line(text);
+/// Truncates `text` to `max` characters on one line.
+pub(crate) fn truncate(text: &str, max: usize) -> String {
+    let line = sanitize_line(text);
     if line.chars().count() <= max {
         return line;
     }
     line.chars().take(max.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// What could rewrite the terminal, or show text in another order than it is read in, is shown as what
-/// it is; a line break is kept.
-pub(crate) fn harmless(text: &str) -> String {
-    text.split('\n').map(one_line).collect::<Vec<_>>().join("\n")
+/// Sanitises untrusted text: control characters become blanks and invisible characters are escaped; line breaks
+/// are kept.
+pub(crate) fn sanitize(text: &str) -> String {
+    text.split('\n').map(sanitize_line).collect::<Vec<_>>().join("\n")
 }
 
-/// Text of others as it may be printed while it comes: nothing that rewrites the terminal, but lines and
-/// tabs as they are. It is judged by character, so that pieces may be cut anywhere.
-pub(crate) fn prose(text: &str) -> String {
+/// Sanitises untrusted text while it streams: keeps line breaks and tabs. Works per character, so chunks may be
+/// split anywhere.
+pub(crate) fn sanitize_stream(text: &str) -> String {
     let parts = text.split_inclusive(['\n', '\t']).map(|part| {
         let kept = part.chars().next_back().filter(|c| ['\n', '\t'].contains(c));
         let line = part.trim_end_matches(['\n', '\t']);
-        one_line(line) + &kept.map(String::from).unwrap_or_default()
+        sanitize_line(line) + &kept.map(String::from).unwrap_or_default()
     });
     parts.collect()
 }
 
-fn one_line(text: &str) -> String {
+fn sanitize_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -101,13 +107,13 @@ fn one_line(text: &str) -> String {
     line
 }
 
-/// Characters that are not seen, but change what is: marks and orders of direction, joiners, tags.
+/// Characters that are invisible but change the display: direction marks, joiners, tags.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
-fn bare(look: Look) -> Table {
+fn plain_table(look: RenderContext) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     if let Some(width) = look.width {
@@ -116,7 +122,7 @@ fn bare(look: Look) -> Table {
     table
 }
 
-/// Without borders the first column's padding would indent everything.
+/// Strips the padding of the first column, which would indent every line.
 fn render(table: &Table) -> String {
     let text = table.to_string();
     let lines = text.lines().map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end());
@@ -129,21 +135,21 @@ mod tests {
 
     use super::*;
 
-    fn look(width: Option<u16>) -> Look {
-        Look { now: DateTime::UNIX_EPOCH, width }
+    fn render_context(width: Option<u16>) -> RenderContext {
+        RenderContext { now: DateTime::UNIX_EPOCH, width }
     }
 
     #[test]
     fn what_would_show_text_in_another_order_is_shown_itself() {
-        assert_eq!(harmless("a\u{202e}b\u{1b}[2J\nc"), "a\\u{202e}b [2J\nc");
-        assert_eq!(harmless("größer 🙂"), "größer 🙂");
+        assert_eq!(sanitize("a\u{202e}b\u{1b}[2J\nc"), "a\\u{202e}b [2J\nc");
+        assert_eq!(sanitize("größer 🙂"), "größer 🙂");
     }
 
     #[test]
     fn a_table_fits_the_terminal_it_is_printed_on() {
         let row = vec!["name".to_owned(), "word ".repeat(30)];
 
-        let text = rows(&["A", "B"], std::iter::once(row), look(Some(40)));
+        let text = render_table(&["A", "B"], std::iter::once(row), render_context(Some(40)));
 
         assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
     }
@@ -159,7 +165,7 @@ mod tests {
         };
 
         let header = ["NODE", "STATE", "REASON", "TASK", "RUN"];
-        let text = rows(&header, [row(1), row(2)].into_iter(), look(Some(80)));
+        let text = render_table(&header, [row(1), row(2)].into_iter(), render_context(Some(80)));
 
         for whole in [&*id(1), &id(2), &id(8), &id(9), "finalize_summary", "awaiting_review"] {
             assert!(text.contains(whole), "{text}");
@@ -169,21 +175,22 @@ mod tests {
 
     #[test]
     fn prose_keeps_its_lines_and_loses_what_rewrites_the_terminal() {
-        assert_eq!(prose("a\n\n\tb\n"), "a\n\n\tb\n");
+        assert_eq!(sanitize_stream("a\n\n\tb\n"), "a\n\n\tb\n");
         let pieces = ["\u{1b}", "]52;c;aGk=\u{7}", "x\r\n\u{9b}2J"];
-        assert_eq!(pieces.map(prose).concat(), " ]52;c;aGk= x \n 2J");
+        assert_eq!(pieces.map(sanitize_stream).concat(), " ]52;c;aGk= x \n 2J");
     }
 
     #[test]
     fn escape_sequences_of_others_do_not_reach_the_terminal() {
-        let text = pairs(&[("summary", Some("\x1b[2Jgone".to_owned()))], look(None));
+        let text =
+            render_pairs(&[("summary", Some("\x1b[2Jgone".to_owned()))], render_context(None));
 
         assert_eq!(text, "summary   [2Jgone");
     }
 
     #[test]
     fn long_text_is_cut_with_an_ellipsis() {
-        assert_eq!(short("a\nlonger text", 8), "a longe…");
-        assert_eq!(short("short", 8), "short");
+        assert_eq!(truncate("a\nlonger text", 8), "a longe…");
+        assert_eq!(truncate("short", 8), "short");
     }
 }

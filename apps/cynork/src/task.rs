@@ -1,13 +1,13 @@
 //! `task`: create tasks, watch them, read their results.
 //!
-//! One file for each verb that is more than a call; [`view`] has what people see of a task.
+//! One file per verb that is more than a call; [`view`] renders tasks for people.
 
 mod accept;
 mod artifacts;
-pub(crate) mod bounds;
 pub(crate) mod checks;
 mod create;
 pub(crate) mod input;
+pub(crate) mod limit_args;
 mod logs;
 mod narrate;
 mod output;
@@ -25,35 +25,35 @@ use cynode_domain::status::ShownTaskStatus;
 use cynode_wire::page::MAX_LIMIT;
 use cynode_wire::tasks::TaskQuery;
 
-use crate::app::App;
-use crate::failure::Failure;
+use crate::app::CliContext;
+use crate::failure::CliFailure;
 use artifacts::ArtifactsCommand;
-use create::CreateArgs;
-use logs::LogsArgs;
-use update::UpdateArgs;
+use create::TaskCreateArgs;
+use logs::TaskLogsArgs;
+use update::TaskUpdateArgs;
 
-/// Create tasks, watch them, read their results. A TASK is a name or an id.
+/// Create tasks, watch them, read their results. TASK is a name or an id.
 #[derive(Debug, Subcommand)]
 pub enum TaskCommand {
-    /// Hand in work.
-    Create(Box<CreateArgs>),
+    /// Create a task.
+    Create(Box<TaskCreateArgs>),
     /// List your tasks, newest first.
-    List(ListArgs),
+    List(TaskListArgs),
     /// Show one task.
     Get {
         /// The task, by name or id.
         task: String,
     },
-    /// Change the name or the acceptance criteria of an open task.
-    Update(UpdateArgs),
-    /// Show live what happens, to one task or to all; ends when the task closes.
+    /// Update the name or the acceptance criteria of an open task.
+    Update(TaskUpdateArgs),
+    /// Watch the events of one task until it closes, or of all tasks.
     Watch {
-        /// The task, by name or id; all tasks when absent.
+        /// The task, by name or id [default: all tasks].
         task: Option<String>,
     },
-    /// Print what a task's jobs wrote.
-    Logs(LogsArgs),
-    /// Show what came of a task, job by job.
+    /// Print the output of a task's jobs.
+    Logs(TaskLogsArgs),
+    /// Show the result of a task, job by job.
     Result {
         /// The task, by name or id.
         task: String,
@@ -61,31 +61,31 @@ pub enum TaskCommand {
         #[arg(short, long)]
         wait: bool,
     },
-    /// Stop a task, and the tasks that depend on it.
+    /// Cancel a task and the tasks that depend on it.
     Cancel {
         /// The task, by name or id.
         task: String,
     },
-    /// The files that belong to a task.
+    /// List and download the files of a task.
     #[command(subcommand)]
     Artifacts(ArtifactsCommand),
-    /// Show every transition of a task's workflow.
+    /// Show the transitions of a task's workflow.
     History {
         /// The task, by name or id.
         task: String,
     },
 }
 
-/// Which tasks to list.
+/// Arguments of `task list`.
 #[derive(Debug, Args)]
-pub struct ListArgs {
-    /// How many at most, 1 to 200.
+pub struct TaskListArgs {
+    /// Page size, 1 to 200.
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
     limit: Option<u32>,
-    /// Continue where the page before ended.
+    /// Continue after the previous page.
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    /// Every task, however many there are.
+    /// List all pages.
     #[arg(long, conflicts_with_all = ["limit", "cursor"])]
     all: bool,
     /// Only tasks with this status.
@@ -96,16 +96,15 @@ pub struct ListArgs {
     project: Option<String>,
 }
 
-/// The task that is meant, by name or id.
-pub(crate) async fn id_of(app: &mut App, task: &str) -> Result<TaskId, Failure> {
+/// Resolves a task, by name or id.
+pub(crate) async fn resolve_id(app: &mut CliContext, task: &str) -> Result<TaskId, CliFailure> {
     if let Ok(id) = task.parse() {
         return Ok(id);
     }
     Ok(app.session.call(async |client| client.task_get(task).await).await?.id)
 }
 
-/// Does what the command says.
-pub(crate) async fn run(command: TaskCommand, app: &mut App) -> Result<(), Failure> {
+pub(crate) async fn run(command: TaskCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     match command {
         TaskCommand::Create(args) => create::run(*args, app).await,
         TaskCommand::List(args) => list(args, app).await,
@@ -114,8 +113,8 @@ pub(crate) async fn run(command: TaskCommand, app: &mut App) -> Result<(), Failu
             app.out.show(&view, view::task)
         }
         TaskCommand::Update(args) => update::run(args, app).await,
-        TaskCommand::Watch { task: Some(task) } => watch::one(&task, app).await,
-        TaskCommand::Watch { task: None } => watch::all(app).await,
+        TaskCommand::Watch { task: Some(task) } => watch::watch_task(&task, app).await,
+        TaskCommand::Watch { task: None } => watch::watch_all(app).await,
         TaskCommand::Logs(args) => logs::run(args, app).await,
         TaskCommand::Result { task, wait } => result::run(&task, wait, app).await,
         TaskCommand::Cancel { task } => cancel(&task, app).await,
@@ -127,14 +126,14 @@ pub(crate) async fn run(command: TaskCommand, app: &mut App) -> Result<(), Failu
     }
 }
 
-/// Reads a status, and lists the words for it in the help.
+/// Parses a status, and lists the allowed values in the help.
 fn status_parser() -> impl TypedValueParser<Value = ShownTaskStatus> {
     let words = ShownTaskStatus::ALL.iter().map(|status| status.as_str());
     PossibleValuesParser::new(words).try_map(|word| word.parse::<ShownTaskStatus>())
 }
 
-async fn list(args: ListArgs, app: &mut App) -> Result<(), Failure> {
-    let ListArgs { limit, cursor, all, status, project } = args;
+async fn list(args: TaskListArgs, app: &mut CliContext) -> Result<(), CliFailure> {
+    let TaskListArgs { limit, cursor, all, status, project } = args;
     let limit = if all { Some(MAX_LIMIT) } else { limit };
     let mut query = TaskQuery { limit, cursor, status, project };
     let mut page = app.session.call(async |client| client.task_list(&query).await).await?;
@@ -144,15 +143,17 @@ async fn list(args: ListArgs, app: &mut App) -> Result<(), Failure> {
         page.items.extend(next.items);
         page.next_cursor = next.next_cursor;
     }
-    app.out.show(&page, |page, look| view::tasks(&page.items, look))?;
+    app.out.show(&page, |page, look| view::render_tasks(&page.items, look))?;
     match &page.next_cursor {
-        Some(cursor) => app.out.say(&format!("there are more: add --all or --cursor {cursor}")),
+        Some(cursor) => {
+            app.out.print_message(&format!("more results: add --all or --cursor {cursor}"));
+        }
         None if page.items.is_empty() && (query.status.is_some() || query.project.is_some()) => {
-            app.out.say("no task is like that; `cynork task list` lists all");
+            app.out.print_message("no task matches; `cynork task list` lists all tasks");
         }
         None if page.items.is_empty() => {
-            app.out.say(
-                "no tasks yet; make one with `cynork task create --command 'echo hello' --wait`",
+            app.out.print_message(
+                "no tasks yet; create one with `cynork task create --command 'echo hello' --wait`",
             );
         }
         None => {}
@@ -160,7 +161,7 @@ async fn list(args: ListArgs, app: &mut App) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn cancel(task: &str, app: &mut App) -> Result<(), Failure> {
+async fn cancel(task: &str, app: &mut CliContext) -> Result<(), CliFailure> {
     let view = app.session.call(async |client| client.task_cancel(task).await).await?;
     app.out.show(&view, |view, _| {
         let with_it = match view.cascaded.len() {
@@ -169,9 +170,9 @@ async fn cancel(task: &str, app: &mut App) -> Result<(), Failure> {
             n => format!(", and {n} tasks that depend on it"),
         };
         if view.canceled {
-            format!("task {task} is canceled{with_it}")
+            format!("task {task} canceled{with_it}")
         } else {
-            format!("task {task} had closed before; nothing was canceled")
+            format!("task {task} is already closed; nothing was canceled")
         }
     })
 }

@@ -6,41 +6,40 @@ use cynode_wire::auth::{CreateToken, TokenView};
 use cynode_wire::page::{MAX_LIMIT, PageQuery};
 use serde_json::json;
 
-use crate::app::App;
+use crate::app::CliContext;
 use crate::cli::Format;
-use crate::failure::Failure;
-use crate::out::Look;
-use crate::{age, table};
+use crate::failure::CliFailure;
+use crate::out::RenderContext;
+use crate::{relative_time, table};
 
-/// API tokens for scripts.
+/// Manage API tokens for scripts.
 #[derive(Debug, Subcommand)]
 pub enum TokenCommand {
-    /// Make a token; its secret is printed once, on standard output.
+    /// Create a token; its secret is printed once, on standard output.
     ///
     /// Example: `cynork -q token create ci --expires-in-days 30 > ci.token`
-    Create(CreateArgs),
+    Create(TokenCreateArgs),
     /// List your tokens.
     List,
-    /// End a token.
+    /// Revoke a token.
     #[command(visible_aliases = ["remove", "delete"])]
     Revoke {
-        /// The token's id, or its name if only one token that works has it.
+        /// The token id, or its name if only one valid token has it.
         token: String,
     },
 }
 
-/// What kind of token to make.
+/// Arguments of `token create`.
 #[derive(Debug, Args)]
-pub struct CreateArgs {
-    /// What the token is for.
+pub struct TokenCreateArgs {
+    /// A name that tells what the token is for.
     name: String,
-    /// Days until it ends; without it the token has no end.
+    /// Lifetime in days [default: no expiry].
     #[arg(long, value_name = "DAYS")]
     expires_in_days: Option<u32>,
 }
 
-/// Does what the command says.
-pub(crate) async fn run(command: TokenCommand, app: &mut App) -> Result<(), Failure> {
+pub(crate) async fn run(command: TokenCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     match command {
         TokenCommand::Create(args) => create(args, app).await,
         TokenCommand::List => list(app).await,
@@ -48,33 +47,34 @@ pub(crate) async fn run(command: TokenCommand, app: &mut App) -> Result<(), Fail
     }
 }
 
-async fn create(args: CreateArgs, app: &mut App) -> Result<(), Failure> {
+async fn create(args: TokenCreateArgs, app: &mut CliContext) -> Result<(), CliFailure> {
     let body = CreateToken { name: args.name, expires_in_days: args.expires_in_days };
     let made = app.session.call(async |client| client.token_create(&body).await).await?;
     app.out.show(&made, |made, _| made.secret.clone())?;
-    app.out.say("keep it safe: it cannot be shown again. Use it as CYNORK_TOKEN.");
+    app.out
+        .print_message("Store this token now; it cannot be shown again. Use it as CYNORK_TOKEN.");
     Ok(())
 }
 
-async fn list(app: &mut App) -> Result<(), Failure> {
-    let items = every_token(app).await?;
+async fn list(app: &mut CliContext) -> Result<(), CliFailure> {
+    let items = load_tokens(app).await?;
     app.out.list(items, render)
 }
 
-async fn revoke(wanted: &str, app: &mut App) -> Result<(), Failure> {
+async fn revoke(wanted: &str, app: &mut CliContext) -> Result<(), CliFailure> {
     let id = match wanted.parse::<TokenId>() {
         Ok(id) => id,
-        Err(_) => find(wanted, &every_token(app).await?)?,
+        Err(_) => resolve_token(wanted, &load_tokens(app).await?)?,
     };
     app.session.call(async |client| client.token_revoke(id).await).await?;
     if app.out.format == Format::Json {
-        app.out.json(&json!({"id": id, "revoked": true}))?;
+        app.out.print_json(&json!({"id": id, "revoked": true}))?;
     }
-    app.out.say(&format!("token {wanted} is revoked"));
+    app.out.print_message(&format!("token {wanted} revoked"));
     Ok(())
 }
 
-async fn every_token(app: &mut App) -> Result<Vec<TokenView>, Failure> {
+async fn load_tokens(app: &mut CliContext) -> Result<Vec<TokenView>, CliFailure> {
     let mut query = PageQuery { limit: Some(MAX_LIMIT), cursor: None };
     let mut all = Vec::new();
     loop {
@@ -87,28 +87,39 @@ async fn every_token(app: &mut App) -> Result<Vec<TokenView>, Failure> {
     }
 }
 
-fn find(name: &str, tokens: &[TokenView]) -> Result<TokenId, Failure> {
+fn resolve_token(name: &str, tokens: &[TokenView]) -> Result<TokenId, CliFailure> {
     let mut named = tokens.iter().filter(|t| t.name == name && t.revoked_at.is_none());
     match (named.next(), named.next()) {
         (Some(token), None) => Ok(token.id),
-        (None, _) => Err(Failure::NotFound(format!("you have no token \"{name}\" that works"))),
-        (Some(_), Some(_)) => Err(Failure::Conflict(format!(
-            "several tokens are named \"{name}\"; give the id that `cynork token list` shows"
+        (None, _) => Err(CliFailure::NotFound(format!("you have no valid token named \"{name}\""))),
+        (Some(_), Some(_)) => Err(CliFailure::Conflict(format!(
+            "several tokens are named \"{name}\"; give an id from `cynork token list`"
         ))),
     }
 }
 
-fn render(tokens: &[TokenView], look: Look) -> String {
+fn render(tokens: &[TokenView], look: RenderContext) -> String {
     let rows = tokens.iter().map(|token| {
         let state = match (token.revoked_at, token.expires_at) {
-            (Some(when), _) => format!("revoked {}", age::ago(look.now, when)),
-            (None, Some(end)) if end <= look.now => format!("ended {}", age::ago(look.now, end)),
-            (None, Some(end)) => format!("ends {}", age::ago(look.now, end)),
-            (None, None) => "no end".to_owned(),
+            (Some(when), _) => {
+                format!("revoked {}", relative_time::format_relative(look.now, when))
+            }
+            (None, Some(end)) if end <= look.now => {
+                format!("expired {}", relative_time::format_relative(look.now, end))
+            }
+            (None, Some(end)) => {
+                format!("expires {}", relative_time::format_relative(look.now, end))
+            }
+            (None, None) => "no expiry".to_owned(),
         };
-        vec![token.name.clone(), state, age::ago(look.now, token.created_at), token.id.to_string()]
+        vec![
+            token.name.clone(),
+            state,
+            relative_time::format_relative(look.now, token.created_at),
+            token.id.to_string(),
+        ]
     });
-    table::rows(&["NAME", "STATE", "CREATED", "ID"], rows, look)
+    table::render_table(&["NAME", "STATE", "CREATED", "ID"], rows, look)
 }
 
 #[cfg(test)]
@@ -135,17 +146,20 @@ mod tests {
     fn a_token_is_revoked_by_its_name_when_only_one_works() {
         let tokens = [token(1, "ci", true), token(2, "ci", false), token(3, "other", false)];
 
-        assert_eq!(find("ci", &tokens).unwrap(), tokens[1].id);
-        assert_eq!(find("nothing", &tokens).unwrap_err().code(), 4);
+        assert_eq!(resolve_token("ci", &tokens).unwrap(), tokens[1].id);
+        assert_eq!(resolve_token("nothing", &tokens).unwrap_err().code(), 4);
         assert_eq!(
-            find("ci", &[token(1, "ci", false), token(2, "ci", false)]).unwrap_err().code(),
+            resolve_token("ci", &[token(1, "ci", false), token(2, "ci", false)])
+                .unwrap_err()
+                .code(),
             5
         );
     }
 
     #[test]
     fn tokens_are_listed_with_their_end() {
-        let look = Look { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let look =
+            RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
         let tokens = [token(1, "ci", false), token(2, "old", true)];
 
         insta::assert_snapshot!(render(&tokens, look));

@@ -1,4 +1,4 @@
-//! `tools`: what agents can call.
+//! `tools`: the tools that agents can call.
 
 use clap::Subcommand;
 use cynode_domain::policy::ToolScope;
@@ -7,57 +7,56 @@ use cynode_wire::tools::{
 };
 use similar::{ChangeTag, TextDiff};
 
-use crate::app::App;
-use crate::failure::Failure;
-use crate::out::Look;
-use crate::{age, table};
+use crate::app::CliContext;
+use crate::failure::CliFailure;
+use crate::out::RenderContext;
+use crate::{relative_time, table};
 
-/// The least of a fingerprint that names a definition.
+/// Minimum length of a fingerprint prefix.
 const MIN_FINGERPRINT: usize = 8;
 
-/// See what agents can call, and turn it on and off.
+/// List the tools that agents can call; enable, disable and approve them.
 #[derive(Debug, Subcommand)]
 pub enum ToolsCommand {
-    /// List every tool that you may see.
+    /// List the tools that you may see.
     List,
     /// Show one tool with its schemas.
     Get {
         /// The tool, such as `db.task.get`.
         tool: String,
     },
-    /// Let a tool be called again. Administrators only.
+    /// Enable a tool. Administrators only.
     Enable {
         /// The tool.
         tool: String,
     },
-    /// Refuse every call of a tool, whatever the rules say. Administrators only.
+    /// Disable a tool; calls are rejected regardless of access rules. Administrators only.
     Disable {
         /// The tool.
         tool: String,
     },
-    /// Set where a tool may be called from.
+    /// Set who may call a tool.
     Scope {
         /// The tool.
         tool: String,
-        /// sandbox, pm or both.
+        /// The scope: sandbox, pm or both.
         scope: ToolScope,
     },
-    /// Show what changed in a tool since it was approved; without a name, which tools changed.
+    /// Show what changed in a tool since its approval; without a name, list the changed tools.
     Review {
-        /// The tool.
+        /// The tool [default: all changed tools].
         tool: Option<String>,
     },
-    /// Approve a changed tool as `tools review` showed it. Administrators only.
+    /// Approve a changed tool as shown by `tools review`. Administrators only.
     Approve {
         /// The tool.
         tool: String,
-        /// The fingerprint that `tools review` showed, or its first eight characters or more.
+        /// The fingerprint from `tools review`, at least its first eight characters.
         fingerprint: String,
     },
 }
 
-/// Does what the command says.
-pub(crate) async fn run(command: ToolsCommand, app: &mut App) -> Result<(), Failure> {
+pub(crate) async fn run(command: ToolsCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     let view = match command {
         ToolsCommand::List => return list(app, |_| true).await,
         ToolsCommand::Review { tool: None } => {
@@ -68,57 +67,64 @@ pub(crate) async fn run(command: ToolsCommand, app: &mut App) -> Result<(), Fail
             return app.out.show(&view, |view, _| render_change(view));
         }
         ToolsCommand::Get { tool } => app.session.call(async |c| c.tool_get(&tool).await).await?,
-        ToolsCommand::Enable { tool } => set(app, &tool, Some(true), None).await?,
-        ToolsCommand::Disable { tool } => set(app, &tool, Some(false), None).await?,
-        ToolsCommand::Scope { tool, scope } => set(app, &tool, None, Some(scope)).await?,
+        ToolsCommand::Enable { tool } => update_tool(app, &tool, Some(true), None).await?,
+        ToolsCommand::Disable { tool } => update_tool(app, &tool, Some(false), None).await?,
+        ToolsCommand::Scope { tool, scope } => update_tool(app, &tool, None, Some(scope)).await?,
         ToolsCommand::Approve { tool, fingerprint } => approve(app, &tool, &fingerprint).await?,
     };
     app.out.show(&view, render)
 }
 
-async fn list(app: &mut App, wanted: impl Fn(&ToolView) -> bool) -> Result<(), Failure> {
+async fn list(app: &mut CliContext, wanted: impl Fn(&ToolView) -> bool) -> Result<(), CliFailure> {
     let mut tools = app.session.call(async |client| client.tool_list().await).await?;
     tools.retain(wanted);
     app.out.list(tools, render_all)
 }
 
-async fn set(
-    app: &mut App,
+async fn update_tool(
+    app: &mut CliContext,
     tool: &str,
     enabled: Option<bool>,
     scope: Option<ToolScope>,
-) -> Result<ToolDetailView, Failure> {
+) -> Result<ToolDetailView, CliFailure> {
     let body = UpdateTool { enabled, scope };
     app.session.call(async |client| client.tool_update(tool, &body).await).await
 }
 
-async fn approve(app: &mut App, tool: &str, read: &str) -> Result<ToolDetailView, Failure> {
+async fn approve(
+    app: &mut CliContext,
+    tool: &str,
+    read: &str,
+) -> Result<ToolDetailView, CliFailure> {
     if read.len() < MIN_FINGERPRINT {
-        return Err(Failure::Usage(format!("give {MIN_FINGERPRINT} characters or more of it")));
+        return Err(CliFailure::Usage(format!(
+            "give at least {MIN_FINGERPRINT} characters of the fingerprint"
+        )));
     }
     let view = app.session.call(async |client| client.tool_get(tool).await).await?;
     if !view.definition_sha256.starts_with(read) {
-        let hint = format!("{tool} is not what you read: see `cynork tools review {tool}`");
-        return Err(Failure::Conflict(hint));
+        let hint =
+            format!("{tool} has changed since your review; see `cynork tools review {tool}`");
+        return Err(CliFailure::Conflict(hint));
     }
     let body = ApproveTool { definition_sha256: view.definition_sha256 };
     app.session.call(async |client| client.tool_approve(tool, &body).await).await
 }
 
-fn render_all(tools: &[ToolView], look: Look) -> String {
+fn render_all(tools: &[ToolView], look: RenderContext) -> String {
     let rows = tools.iter().map(|tool| {
         vec![
             tool.name.clone(),
             tool.server.clone(),
             tool.scope.to_string(),
-            state(tool).to_owned(),
-            table::short(&tool.description, 60),
+            format_state(tool).to_owned(),
+            table::truncate(&tool.description, 60),
         ]
     });
-    table::rows(&["TOOL", "SERVER", "SCOPE", "STATE", "DESCRIPTION"], rows, look)
+    table::render_table(&["TOOL", "SERVER", "SCOPE", "STATE", "DESCRIPTION"], rows, look)
 }
 
-fn state(tool: &ToolView) -> &'static str {
+fn format_state(tool: &ToolView) -> &'static str {
     match (tool.enabled, tool.approval) {
         (false, _) => "disabled",
         (true, Approval::Changed) => "changed",
@@ -126,27 +132,27 @@ fn state(tool: &ToolView) -> &'static str {
     }
 }
 
-fn render(view: &ToolDetailView, look: Look) -> String {
+fn render(view: &ToolDetailView, look: RenderContext) -> String {
     let tool = &view.tool;
     let pretty = |value| serde_json::to_string_pretty(value).ok();
     let pairs = [
         ("tool", Some(tool.name.clone())),
         ("server", Some(tool.server.clone())),
         ("scope", Some(tool.scope.to_string())),
-        ("state", Some(state(tool).to_owned())),
+        ("state", Some(format_state(tool).to_owned())),
         ("description", Some(tool.description.clone())),
         ("arguments", pretty(&view.definition.input_schema)),
         ("results", view.definition.output_schema.as_ref().and_then(pretty)),
         ("fingerprint", Some(view.definition_sha256.clone())),
-        ("first seen", Some(age::ago(look.now, tool.first_seen_at))),
+        ("first seen", Some(relative_time::format_relative(look.now, tool.first_seen_at))),
     ];
-    table::pairs(&pairs, look)
+    table::render_pairs(&pairs, look)
 }
 
-/// The approved definition and the present one, line by line, where they differ.
+/// Diff of the approved and the current definition.
 fn render_change(view: &ToolDetailView) -> String {
     let Some(approved) = &view.approved else {
-        return format!("{} is as it was approved", view.tool.name);
+        return format!("{} has not changed since its approval", view.tool.name);
     };
     let (old, new) = (pretty(approved), pretty(&view.definition));
     let difference = TextDiff::from_lines(&old, &new);
@@ -156,7 +162,7 @@ fn render_change(view: &ToolDetailView) -> String {
         .map(|change| format!("{} {}", change.tag(), change.value().trim_end_matches('\n')))
         .collect();
     let read = format!("fingerprint {}", view.definition_sha256);
-    table::harmless(&format!("{}\n{}\n{read}", view.tool.name, changes.join("\n")))
+    table::sanitize(&format!("{}\n{}\n{read}", view.tool.name, changes.join("\n")))
 }
 
 fn pretty(definition: &DefinitionView) -> String {
@@ -229,7 +235,7 @@ mod tests {
 
     #[test]
     fn tools_are_listed_with_scope_and_state() {
-        let look = Look { now: DateTime::UNIX_EPOCH, width: None };
+        let look = RenderContext { now: DateTime::UNIX_EPOCH, width: None };
 
         let text = render_all(&[detail().tool], look);
 

@@ -1,27 +1,27 @@
-//! `users`: making users.
+//! `users`: creates users.
 
 use clap::{Args, Subcommand};
 use cynode_wire::auth::CreateUser;
 
-use crate::app::App;
+use crate::app::CliContext;
 use crate::auth;
-use crate::failure::Failure;
+use crate::failure::CliFailure;
 
-/// Make users. Administrators only.
+/// Create users. Administrators only.
 #[derive(Debug, Subcommand)]
 pub enum UsersCommand {
-    /// Make a user; asks for the password, at least 12 characters.
+    /// Create a user; prompts for the password, at least 12 characters.
     ///
     /// Example: `cynork users create bob --password-stdin < bob.password`
-    Create(CreateArgs),
+    Create(UserCreateArgs),
 }
 
-/// A user to make.
+/// Arguments of `users create`.
 #[derive(Debug, Args)]
-pub struct CreateArgs {
-    /// The name to sign in with: lowercase letters, digits and single dashes.
+pub struct UserCreateArgs {
+    /// The handle for sign-in: lowercase letters, digits and single dashes.
     handle: String,
-    /// Whether the user administers this installation.
+    /// Make the user an administrator.
     #[arg(long)]
     admin: bool,
     /// Read the password from standard input.
@@ -29,10 +29,10 @@ pub struct CreateArgs {
     password_stdin: bool,
 }
 
-/// Does what the command says.
-pub(crate) async fn run(command: UsersCommand, app: &mut App) -> Result<(), Failure> {
-    let UsersCommand::Create(CreateArgs { handle, admin, password_stdin }) = command;
-    let password = if password_stdin { auth::read_password()? } else { auth::new_password()? };
+pub(crate) async fn run(command: UsersCommand, app: &mut CliContext) -> Result<(), CliFailure> {
+    let UsersCommand::Create(UserCreateArgs { handle, admin, password_stdin }) = command;
+    let password =
+        if password_stdin { auth::read_password_stdin()? } else { auth::prompt_new_password()? };
     let body = CreateUser { handle, password, is_admin: admin };
     let made = app.session.call(async |client| client.user_create(&body).await).await?;
     app.out.show(&made, auth::render)

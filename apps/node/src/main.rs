@@ -10,8 +10,8 @@ use cynode_runtime::tasks::Tasks;
 
 fn main() -> anyhow::Result<ExitCode> {
     let args: Vec<OsString> = std::env::args_os().collect();
-    // Before any thread starts: sandboxes are made of this program too.
-    if let Some(code) = cynode_worker::enter_if_asked(&args) {
+    // Before any thread starts: sandbox stages run this executable too.
+    if let Some(code) = cynode_worker::run_stage_if_requested(&args) {
         return Ok(code);
     }
     let cli = Cli::parse();

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cynode_runtime::config::{Fault, Section};
-use cynode_worker::agent::AgentOptions;
+use cynode_runtime::config::{ConfigFault, ConfigSection};
+use cynode_worker::agent::NodeDaemonOptions;
 use cynode_worker::sandbox::SandboxOptions;
 use serde::{Deserialize, Serialize};
 
@@ -12,25 +12,23 @@ const MAX_CONCURRENCY: u32 = 64;
 const MAX_RETENTION_H: u32 = 8760;
 const MAX_SLUG: usize = 64;
 
-/// How a worker node works: the section `[node]`.
+/// The section `[node]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NodeOptions {
-    /// Address of the orchestrator.
     pub orchestrator_url: String,
     /// File with the join token; by default `node-join.token` in the data directory.
     pub join_token_file: Option<PathBuf>,
-    /// Where jobs and workspaces are kept; by default `node` in the data directory.
+    /// Directory of jobs and workspaces; by default `node` in the data directory.
     pub state_dir: Option<PathBuf>,
-    /// The node's name; by default the machine's.
+    /// Node name; by default the host name.
     pub slug: Option<String>,
-    /// How many jobs run at once.
     pub max_concurrency: u32,
-    /// Where health is served; nowhere by default.
+    /// Address of the health endpoint; none by default.
     pub health_listen: Option<String>,
-    /// How long a task's workspace is kept after the task was closed, in hours.
+    /// How long the workspace of a closed task is kept, in hours.
     pub workspace_retention_h: u32,
-    /// Directories that jobs may read beyond the system's own, such as `/opt/toolchain`.
+    /// Directories that jobs may read in addition to the system's, such as `/opt/toolchain`.
     pub expose: Vec<PathBuf>,
 }
 
@@ -49,41 +47,41 @@ impl Default for NodeOptions {
     }
 }
 
-impl Section for NodeOptions {
+impl ConfigSection for NodeOptions {
     const NAME: &'static str = "node";
 
-    fn faults(&self) -> Vec<Fault> {
+    fn validate(&self) -> Vec<ConfigFault> {
         let mut faults = Vec::new();
         if !(1..=MAX_CONCURRENCY).contains(&self.max_concurrency) {
             let allowed = format!("1 to {MAX_CONCURRENCY}");
-            faults.push(Fault::new("node.max_concurrency", self.max_concurrency, allowed));
+            faults.push(ConfigFault::new("node.max_concurrency", self.max_concurrency, allowed));
         }
         if !(1..=MAX_RETENTION_H).contains(&self.workspace_retention_h) {
             let allowed = format!("1 to {MAX_RETENTION_H}");
             let value = self.workspace_retention_h;
-            faults.push(Fault::new("node.workspace_retention_h", value, allowed));
+            faults.push(ConfigFault::new("node.workspace_retention_h", value, allowed));
         }
-        if let Some(slug) = self.slug.as_deref().filter(|slug| slugged(slug) != *slug) {
+        if let Some(slug) = self.slug.as_deref().filter(|slug| to_slug(slug) != *slug) {
             let allowed = format!("1 to {MAX_SLUG} lowercase letters, digits and dashes");
-            faults.push(Fault::new("node.slug", slug, allowed));
+            faults.push(ConfigFault::new("node.slug", slug, allowed));
         }
         for path in self.expose.iter().filter(|path| !is_exposable(path)) {
             let allowed = "an absolute path without links in it, and not /";
-            faults.push(Fault::new("node.expose", path.display(), allowed));
+            faults.push(ConfigFault::new("node.expose", path.display(), allowed));
         }
         faults
     }
 }
 
 impl NodeOptions {
-    /// What the agent needs, with defaults below `data_dir`.
-    pub fn agent(&self, data_dir: &Path) -> AgentOptions {
+    /// The options of the node daemon, with defaults below `data_dir`.
+    pub fn daemon_options(&self, data_dir: &Path) -> NodeDaemonOptions {
         let or = |path: &Option<PathBuf>, name: &str| {
             path.clone().unwrap_or_else(|| data_dir.join(name))
         };
         let mut sandbox = SandboxOptions::new(or(&self.state_dir, "node"));
         sandbox.expose.clone_from(&self.expose);
-        AgentOptions {
+        NodeDaemonOptions {
             orchestrator_url: self.orchestrator_url.clone(),
             join_token_file: or(&self.join_token_file, "node-join.token"),
             slug: self.slug.clone().unwrap_or_else(machine_slug),
@@ -94,7 +92,7 @@ impl NodeOptions {
     }
 }
 
-/// A link could lead anywhere inside the sandbox's own root.
+/// Rejects links, which could resolve to a different path inside the sandbox root.
 fn is_exposable(path: &Path) -> bool {
     path.is_absolute()
         && path.parent().is_some()
@@ -103,14 +101,14 @@ fn is_exposable(path: &Path) -> bool {
 
 fn machine_slug() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    match slugged(&name) {
+    match to_slug(&name) {
         slug if slug.is_empty() => "node".to_owned(),
         slug => slug,
     }
 }
 
-/// `name` in the letters a slug may have.
-fn slugged(name: &str) -> String {
+/// Converts `name` to the characters of a slug.
+fn to_slug(name: &str) -> String {
     let slug: String = name
         .trim()
         .to_ascii_lowercase()
@@ -134,7 +132,7 @@ mod tests {
             ..NodeOptions::default()
         };
 
-        let faults: Vec<_> = options.faults().iter().map(ToString::to_string).collect();
+        let faults: Vec<_> = options.validate().iter().map(ToString::to_string).collect();
 
         assert_eq!(
             faults,
@@ -148,7 +146,7 @@ mod tests {
 
     #[test]
     fn node_paths_default_to_the_data_directory() {
-        let agent = NodeOptions::default().agent(Path::new("/data"));
+        let agent = NodeOptions::default().daemon_options(Path::new("/data"));
 
         assert_eq!(agent.join_token_file, Path::new("/data/node-join.token"));
         assert_eq!(agent.sandbox.state_dir, Path::new("/data/node"));
@@ -156,6 +154,6 @@ mod tests {
 
     #[test]
     fn a_machine_name_becomes_a_slug() {
-        assert_eq!(slugged("Build_Host.example\n"), "build-host-example");
+        assert_eq!(to_slug("Build_Host.example\n"), "build-host-example");
     }
 }

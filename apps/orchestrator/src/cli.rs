@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// The control plane: REST, events, and the APIs of runners and worker nodes.
 ///
-/// It keeps all state in one database. Several orchestrators may share one PostgreSQL.
+/// All state is in one database. Several orchestrators may share one PostgreSQL database.
 #[derive(Debug, Clone, Default, Parser, Serialize)]
 #[command(name = "cynode-orchestrator", version)]
 pub struct Cli {
@@ -18,25 +18,25 @@ pub struct Cli {
     /// Database: postgres://… or sqlite:PATH [default: cynode.db in the data directory]
     #[arg(long, value_name = "URL")]
     pub database_url: Option<String>,
-    /// Begin with an empty database although the data directory holds files of earlier tasks
+    /// Start with an empty database even if the data directory contains files of earlier tasks
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_new_database: bool,
-    /// File with the token that runners present [default: runner.token in the data directory]
+    /// File with the token of runners [default: runner.token in the data directory]
     #[arg(long, value_name = "FILE")]
     pub runner_token_file: Option<PathBuf>,
-    /// File with the token that joining nodes present [default: node-join.token in the data directory]
+    /// File with the join token of worker nodes [default: node-join.token in the data directory]
     #[arg(long, value_name = "FILE")]
     pub join_token_file: Option<PathBuf>,
-    /// Where a process of the project manager takes work; may be given several times.
+    /// Address of a project manager process; may be repeated
     #[arg(
         long = "pma",
         value_name = "ADDRESS",
-        help = "Where a process of the project manager takes work: unix:/path or host:port; may be repeated [default: none, everything goes by rule]"
+        help = "Address of a project manager process: unix:/path or host:port; may be repeated [default: none, decisions are made by rule]"
     )]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pma_addresses: Vec<String>,
-    /// File with the secret that the project manager knows the orchestrator by [default: pma.secret in the data directory]
+    /// File with the secret shared with the project manager [default: pma.secret in the data directory]
     #[arg(long, value_name = "FILE")]
     pub pma_secret_file: Option<PathBuf>,
     /// Config file [default: cynode.toml in the data directory, if it exists]
@@ -46,17 +46,16 @@ pub struct Cli {
     /// Data directory [default: ~/.local/share/cynode]
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// What to do instead of serving.
     #[command(subcommand)]
     #[serde(skip)]
     pub command: Option<Command>,
 }
 
-/// What the orchestrator does instead of serving.
+/// Commands that print a document instead of serving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
 pub enum Command {
-    /// Print the description of the REST API, as `OpenAPI` 3.1.
+    /// Print the REST API as an `OpenAPI` 3.1 document.
     Openapi,
-    /// Print the schemas of the built-in tools, as JSON.
+    /// Print the schemas of the built-in tools as JSON.
     ToolSchemas,
 }

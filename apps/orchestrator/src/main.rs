@@ -8,14 +8,14 @@ use cynode_orchestrator::Cli;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::Tasks;
 
-/// Several threads allocate at once; this allocator is made for that.
+/// Optimised for concurrent allocation.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> anyhow::Result<ExitCode> {
     let args: Vec<OsString> = std::env::args_os().collect();
-    // Before any thread starts: sandboxes are made of this program too.
-    if let Some(code) = cynode_worker::enter_if_asked(&args) {
+    // Before any thread starts: this program also runs the stages of sandboxes.
+    if let Some(code) = cynode_worker::run_stage_if_requested(&args) {
         return Ok(code);
     }
     let cli = Cli::parse();

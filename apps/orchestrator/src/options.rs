@@ -5,60 +5,60 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cynode_ops::analysts::AnalystOptions;
+use cynode_execution::analysts::AnalystOptions;
+use cynode_execution::handoff::HandoffOptions;
 use cynode_ops::chat::ChatOptions;
-use cynode_ops::handoff::HandoffOptions;
-use cynode_runtime::config::{Fault, Section};
+use cynode_runtime::config::{ConfigFault, ConfigSection};
 use serde::{Deserialize, Serialize};
 
-use crate::instances::Address;
+use crate::pma_instances::PmaAddress;
 
-/// How the orchestrator runs.
+/// Configuration of the orchestrator.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OrchestratorOptions {
     /// Address to listen on.
     pub listen: String,
-    /// Database; the embedded one in the data directory when absent.
+    /// Database URL; the embedded database in the data directory when absent.
     pub database_url: Option<String>,
-    /// Whether to begin with an empty database although files of earlier tasks are there.
+    /// Whether to start with an empty database even if files of earlier tasks exist.
     pub allow_new_database: bool,
-    /// File with the token that runners present.
+    /// File with the token of runners.
     pub runner_token_file: Option<PathBuf>,
-    /// File with the token that joining nodes present.
+    /// File with the join token of worker nodes.
     pub join_token_file: Option<PathBuf>,
-    /// How long a job may go unmentioned by its node before it counts as interrupted.
+    /// Lease of a job: it counts as interrupted if its worker node does not report it for this long.
     pub job_lease_ms: u32,
-    /// How long the next piece of a streamed answer in chat may take, in seconds; a whole answer at most 290 of them.
+    /// Timeout between two chunks of a streamed chat answer, in seconds; a non-streamed answer may take at most 290.
     pub chat_wait_s: u32,
-    /// Where processes of the project manager take work: `unix:/path` or `host:port` of this machine.
-    /// None: everything goes by rule.
+    /// Addresses of project manager processes: `unix:/path` or `host:port` of this machine. Without any,
+    /// decisions are made by rule.
     pub pma_addresses: Vec<String>,
-    /// File with the secret that the orchestrator presents to them.
+    /// File with the secret shared with the project manager.
     pub pma_secret_file: Option<PathBuf>,
-    /// How many handoffs are open at once.
+    /// Maximum number of open handoffs.
     pub pma_max_open: u32,
-    /// How long the project manager may take for a turn of a conversation in all, in seconds.
+    /// Timeout of a chat turn of the project manager, in seconds.
     pub pma_chat_timeout_s: u32,
-    /// How long it may take for anything else, in seconds. Runs that wait for a plan hold no lease meanwhile.
+    /// Timeout of any other handoff, in seconds. Runs that wait for a plan hold no lease meanwhile.
     pub pma_timeout_s: u32,
-    /// Whether the project manager may have analysts verify what no rule can.
+    /// Whether analysts verify criteria that no rule can judge.
     pub pma_analysts: bool,
-    /// How many analysts work at once.
+    /// Maximum number of concurrent analysts.
     pub pma_analysts_max: u32,
-    /// How long an analyst may take, in seconds.
+    /// Timeout of an analyst, in seconds.
     pub pma_analyst_timeout_s: u32,
-    /// The command that starts an analyst; this program, or the `cynode-pma` beside it, when empty.
+    /// Command that starts an analyst; when empty, this program or the `cynode-pma` next to it.
     pub pma_analyst_command: Vec<String>,
-    /// The config file that was named, for analysts to read too.
+    /// The config file given on the command line, passed on to analysts.
     #[serde(skip)]
     pub config_file: Option<PathBuf>,
 }
 
-/// Shorter, and a busy machine would interrupt healthy jobs.
+/// A shorter lease would interrupt healthy jobs on a busy machine.
 const JOB_LEASE_MS: RangeInclusive<u32> = 1_000..=3_600_000;
 const CHAT_WAIT: RangeInclusive<u32> = 1..=3600;
-/// Shorter than the time that any request may take to begin its answer.
+/// Less than the time limit for the response headers of a request.
 const WHOLE_ANSWER_S: u32 = 290;
 const OPEN: RangeInclusive<u32> = 1..=1024;
 const SECONDS: RangeInclusive<u32> = 1..=3600;
@@ -88,18 +88,22 @@ impl Default for OrchestratorOptions {
     }
 }
 
-impl Section for OrchestratorOptions {
+impl ConfigSection for OrchestratorOptions {
     const NAME: &'static str = "orchestrator";
 
-    fn faults(&self) -> Vec<Fault> {
+    fn validate(&self) -> Vec<ConfigFault> {
         let mut faults = vec![];
         if self.listen.to_socket_addrs().is_err() {
             let allowed = "host:port, such as 127.0.0.1:12080";
-            faults.push(Fault::new("orchestrator.listen", &self.listen, allowed));
+            faults.push(ConfigFault::new("orchestrator.listen", &self.listen, allowed));
         }
-        for address in self.pma_addresses.iter().filter(|text| Address::parse(text).is_none()) {
+        for address in self.pma_addresses.iter().filter(|text| PmaAddress::parse(text).is_none()) {
             let allowed = "unix:/path or host:port";
-            faults.push(Fault::new("orchestrator.pma_addresses", format!("{address:?}"), allowed));
+            faults.push(ConfigFault::new(
+                "orchestrator.pma_addresses",
+                format!("{address:?}"),
+                allowed,
+            ));
         }
         let ranges = [
             ("orchestrator.job_lease_ms", self.job_lease_ms, JOB_LEASE_MS),
@@ -114,23 +118,21 @@ impl Section for OrchestratorOptions {
             ranges.into_iter().filter(|(_, value, range)| !range.contains(value))
         {
             let allowed = format!("{} to {}", range.start(), range.end());
-            faults.push(Fault::new(key, value, allowed));
+            faults.push(ConfigFault::new(key, value, allowed));
         }
         faults
     }
 }
 
 impl OrchestratorOptions {
-    /// How long and how much chat may be.
-    pub(crate) fn chat(&self) -> ChatOptions {
+    pub(crate) fn chat_options(&self) -> ChatOptions {
         let seconds = |seconds: u32| Duration::from_secs(seconds.into());
         let (wait, whole) =
             (seconds(self.chat_wait_s), seconds(self.chat_wait_s.min(WHOLE_ANSWER_S)));
         ChatOptions { wait, whole, ..ChatOptions::default() }
     }
 
-    /// How work is handed to the project manager.
-    pub(crate) fn handoffs(&self) -> HandoffOptions {
+    pub(crate) fn handoff_options(&self) -> HandoffOptions {
         HandoffOptions {
             max_open: usize::try_from(self.pma_max_open).unwrap_or(usize::MAX),
             chat_within: Duration::from_secs(self.pma_chat_timeout_s.into()),
@@ -139,16 +141,15 @@ impl OrchestratorOptions {
         }
     }
 
-    /// How analysts work.
-    pub(crate) fn analysts(&self) -> AnalystOptions {
+    pub(crate) fn analyst_options(&self) -> AnalystOptions {
         AnalystOptions {
-            is_on: self.pma_analysts,
+            is_enabled: self.pma_analysts,
             max: usize::try_from(self.pma_analysts_max).unwrap_or(usize::MAX),
             within: Duration::from_secs(self.pma_analyst_timeout_s.into()),
         }
     }
 
-    /// The database, with the default filled in.
+    /// The database URL, or the default.
     pub(crate) fn database_url(&self, data_dir: &Path) -> String {
         let embedded = || format!("sqlite:{}", data_dir.join("cynode.db").display());
         self.database_url.clone().unwrap_or_else(embedded)
@@ -157,16 +158,16 @@ impl OrchestratorOptions {
 
 #[cfg(test)]
 mod tests {
-    use cynode_runtime::config::{Sources, load};
+    use cynode_runtime::config::{ConfigSources, load};
 
     use super::*;
 
-    fn loaded(file: &str, env: &[(&str, &str)]) -> OrchestratorOptions {
+    fn load_options(file: &str, env: &[(&str, &str)]) -> OrchestratorOptions {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("cynode.toml");
         std::fs::write(&path, file).unwrap();
         let env = env.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-        load(&Sources { file: Some(path), env, ..Sources::default() }).unwrap()
+        load(&ConfigSources { file: Some(path), env, ..ConfigSources::default() }).unwrap()
     }
 
     #[test]
@@ -179,16 +180,20 @@ mod tests {
             ("CYNODE_ORCHESTRATOR__PMA_ANALYST_TIMEOUT_S", "30"),
         ];
         let options = |is_on: bool, max: usize, seconds: u64| AnalystOptions {
-            is_on,
+            is_enabled: is_on,
             max,
             within: Duration::from_secs(seconds),
         };
 
-        assert_eq!(loaded("", &[]).analysts(), options(true, 2, 600));
-        assert_eq!(loaded("", &env).analysts(), options(false, 7, 30));
-        assert_eq!(loaded(file, &env).analysts(), options(false, 5, 90));
+        assert_eq!(load_options("", &[]).analyst_options(), options(true, 2, 600));
+        assert_eq!(load_options("", &env).analyst_options(), options(false, 7, 30));
+        assert_eq!(load_options(file, &env).analyst_options(), options(false, 5, 90));
         let on = file.replace("false", "true");
-        assert_eq!(loaded(&on, &env).analysts(), options(true, 5, 90), "the file beats it");
+        assert_eq!(
+            load_options(&on, &env).analyst_options(),
+            options(true, 5, 90),
+            "the file beats it"
+        );
     }
 
     #[test]
@@ -199,7 +204,7 @@ mod tests {
             ..OrchestratorOptions::default()
         };
 
-        let keys: Vec<_> = options.faults().into_iter().map(|fault| fault.key).collect();
+        let keys: Vec<_> = options.validate().into_iter().map(|fault| fault.key).collect();
 
         assert_eq!(keys, ["orchestrator.pma_analysts_max", "orchestrator.pma_analyst_timeout_s"]);
     }

@@ -1,9 +1,8 @@
-//! The instructions of a role: a directory of texts, read once at the start.
+//! The instructions of a role: a directory of texts, loaded once at startup.
 //!
-//! The files are those that end in `.md` or `.txt`, in the order of their names. The first is the
-//! baseline; the others follow it. One whose name ends with `tools` is included only where a model can call tools. Without a configured root it is `instructions/` in the data directory;
-//! where nobody put one, the texts inside this program are used, which are those of the repository's
-//! `instructions/`.
+//! The files are those that end in `.md` or `.txt`, in the order of their names. The first one is the baseline. A
+//! file whose name ends with `tools` is included only where a model can call tools. The default root is
+//! `instructions/` in the data directory; without it the built-in texts of the repository's `instructions/` are used.
 
 use std::fs;
 use std::io;
@@ -14,7 +13,7 @@ use cynode_wire::handoff::AgentRole;
 
 use crate::PmaOptions;
 
-/// More would crowd out the work in every request to a model.
+/// Larger instructions would leave too little context in every model request.
 const MAX_BYTES: usize = 128 * 1024;
 
 const PROJECT_MANAGER: [&str; 2] = [
@@ -26,75 +25,52 @@ const PROJECT_ANALYST: [&str; 2] = [
     include_str!("../../../instructions/project_analyst/02_tools.md"),
 ];
 
-/// Why there are no instructions.
+/// Why the instructions cannot be loaded.
 #[derive(Debug, thiserror::Error)]
-pub enum BundleError {
-    /// The directory cannot be read.
+pub enum InstructionBundleError {
     #[error(
         "the instructions of the {role} in {} cannot be read: {cause}; create the directory, or point --instructions-root elsewhere",
         path.display()
     )]
-    Unreadable {
-        /// For which role.
-        role: &'static str,
-        /// Where.
-        path: PathBuf,
-        /// What the system said.
-        cause: io::Error,
-    },
-    /// There is no text in the directory.
+    Unreadable { role: &'static str, path: PathBuf, cause: io::Error },
+    /// The directory holds no text.
     #[error(
         "the instructions of the {role} in {} are empty: add at least 01_baseline.md with text in it",
         path.display()
     )]
-    Empty {
-        /// For which role.
-        role: &'static str,
-        /// Where.
-        path: PathBuf,
-    },
-    /// The first file says nothing, and the next would take its place.
+    Empty { role: &'static str, path: PathBuf },
+    /// The first file is blank; the next file must not become the baseline.
     #[error(
         "{} is the baseline of the {role} and has no text: write it, or remove the file",
         file.display()
     )]
-    BlankBaseline {
-        /// For which role.
-        role: &'static str,
-        /// The file.
-        file: PathBuf,
-    },
-    /// There is too much of it: a part would be cut in every request to a model.
-    #[error("the {part} of the {role} in {} has more than {most} bytes: shorten it", path.display())]
+    BlankBaseline { role: &'static str, file: PathBuf },
+    /// A part would be truncated in every model request.
+    #[error("the {part} of the {role} in {} exceeds {most} bytes: shorten it", path.display())]
     TooLarge {
-        /// For which role.
         role: &'static str,
-        /// Which part.
         part: &'static str,
-        /// The most bytes that it may have.
+        /// In bytes.
         most: usize,
-        /// Where.
         path: PathBuf,
     },
 }
 
-/// Instructions, and where they came from.
+/// Instructions and their origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bundle {
-    /// The texts.
+pub struct InstructionBundle {
     pub instructions: Instructions,
-    /// The directory, or words for what is inside the program.
+    /// The directory, or a description of the built-in texts.
     pub origin: String,
 }
 
-impl Bundle {
-    /// Reads the instructions of `role` from where the options say. No role has those of the other
-    /// unless a path says so.
+impl InstructionBundle {
+    /// Loads the instructions of `role`. A role gets those of the other role only if its path is configured so.
     pub fn load(
         options: &PmaOptions,
         role: AgentRole,
         data_dir: &Path,
-    ) -> Result<Self, BundleError> {
+    ) -> Result<Self, InstructionBundleError> {
         let own = match role {
             AgentRole::ProjectManager => &options.instructions_project_manager,
             AgentRole::ProjectAnalyst => &options.instructions_project_analyst,
@@ -103,38 +79,41 @@ impl Bundle {
         let root = options.instructions_root.clone().or_else(default);
         let in_root = || root.map(|root| root.join(role.as_str()));
         match own.clone().or_else(in_root) {
-            Some(path) => read(&path, role),
-            None => Ok(embedded(role)),
+            Some(path) => read_bundle(&path, role),
+            None => Ok(built_in_bundle(role)),
         }
     }
 }
 
-fn embedded(role: AgentRole) -> Bundle {
+fn built_in_bundle(role: AgentRole) -> InstructionBundle {
     let [baseline, rest] = match role {
         AgentRole::ProjectManager => PROJECT_MANAGER,
         AgentRole::ProjectAnalyst => PROJECT_ANALYST,
     };
     let instructions =
         Instructions { baseline: baseline.to_owned(), role: String::new(), tools: rest.to_owned() };
-    Bundle { instructions, origin: format!("instructions/{} in this program", role.as_str()) }
+    InstructionBundle {
+        instructions,
+        origin: format!("instructions/{} in this program", role.as_str()),
+    }
 }
 
-fn read(path: &Path, role: AgentRole) -> Result<Bundle, BundleError> {
+fn read_bundle(path: &Path, role: AgentRole) -> Result<InstructionBundle, InstructionBundleError> {
     let (named, path) = (role.as_str(), path.to_owned());
-    let texts = texts(&path).map_err(|cause| {
+    let texts = read_texts(&path).map_err(|cause| {
         if cause.kind() == io::ErrorKind::FileTooLarge {
-            let (part, path) = ("whole of the instructions", path.clone());
-            return BundleError::TooLarge { role: named, part, most: MAX_BYTES, path };
+            let (part, path) = ("bundle", path.clone());
+            return InstructionBundleError::TooLarge { role: named, part, most: MAX_BYTES, path };
         }
-        BundleError::Unreadable { role: named, path: path.clone(), cause }
+        InstructionBundleError::Unreadable { role: named, path: path.clone(), cause }
     })?;
     if texts.iter().all(|(_, text)| is_blank(text)) {
-        return Err(BundleError::Empty { role: named, path });
+        return Err(InstructionBundleError::Empty { role: named, path });
     }
     let mut texts = texts.into_iter();
     let (first, baseline) = texts.next().unwrap_or_default();
     if is_blank(&baseline) {
-        return Err(BundleError::BlankBaseline { role: named, file: first });
+        return Err(InstructionBundleError::BlankBaseline { role: named, file: first });
     }
     let rest = texts.filter(|(_, text)| !is_blank(text));
     let (tools, role): (Vec<_>, Vec<_>) = rest.partition(|(file, _)| is_about_tools(file));
@@ -143,9 +122,9 @@ fn read(path: &Path, role: AgentRole) -> Result<Bundle, BundleError> {
     };
     let instructions = Instructions { baseline, role: joined(role), tools: joined(tools) };
     if let Some((part, most)) = instructions.excess() {
-        return Err(BundleError::TooLarge { role: named, part, most, path });
+        return Err(InstructionBundleError::TooLarge { role: named, part, most, path });
     }
-    Ok(Bundle { instructions, origin: path.display().to_string() })
+    Ok(InstructionBundle { instructions, origin: path.display().to_string() })
 }
 
 fn is_about_tools(file: &Path) -> bool {
@@ -156,8 +135,8 @@ fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-/// The files in the order of their names, with what they say.
-fn texts(path: &Path) -> io::Result<Vec<(PathBuf, String)>> {
+/// Reads the files in the order of their names.
+fn read_texts(path: &Path) -> io::Result<Vec<(PathBuf, String)>> {
     let mut files = vec![];
     for entry in fs::read_dir(path)? {
         let file = entry?.path();
@@ -183,12 +162,15 @@ fn texts(path: &Path) -> io::Result<Vec<(PathBuf, String)>> {
 mod tests {
     use super::*;
 
-    /// With a data directory in which there is nothing.
-    fn load(options: &PmaOptions, role: AgentRole) -> Result<Bundle, BundleError> {
-        Bundle::load(options, role, Path::new("/nowhere"))
+    /// Loads with an empty data directory.
+    fn load(
+        options: &PmaOptions,
+        role: AgentRole,
+    ) -> Result<InstructionBundle, InstructionBundleError> {
+        InstructionBundle::load(options, role, Path::new("/nowhere"))
     }
 
-    fn at(root: &Path) -> PmaOptions {
+    fn options_with_root(root: &Path) -> PmaOptions {
         PmaOptions { instructions_root: Some(root.to_owned()), ..PmaOptions::default() }
     }
 
@@ -214,13 +196,18 @@ mod tests {
         }
         let role = AgentRole::ProjectManager;
 
-        let found = Bundle::load(&PmaOptions::default(), role, data.path()).unwrap();
-        let set = Bundle::load(&at(root.path()), role, data.path()).unwrap();
+        let found = InstructionBundle::load(&PmaOptions::default(), role, data.path()).unwrap();
+        let set =
+            InstructionBundle::load(&options_with_root(root.path()), role, data.path()).unwrap();
 
         assert_eq!(found.instructions.baseline, "kept");
         assert_eq!(set.instructions.baseline, "set");
-        let analyst = Bundle::load(&PmaOptions::default(), AgentRole::ProjectAnalyst, data.path());
-        assert!(matches!(analyst, Err(BundleError::Unreadable { .. })), "not the manager's");
+        let analyst =
+            InstructionBundle::load(&PmaOptions::default(), AgentRole::ProjectAnalyst, data.path());
+        assert!(
+            matches!(analyst, Err(InstructionBundleError::Unreadable { .. })),
+            "not the manager's"
+        );
     }
 
     #[test]
@@ -235,7 +222,7 @@ mod tests {
         }
         fs::write(dir.join("02_tools.md"), "tools").unwrap();
 
-        let bundle = load(&at(root.path()), AgentRole::ProjectManager).unwrap();
+        let bundle = load(&options_with_root(root.path()), AgentRole::ProjectManager).unwrap();
 
         assert_eq!(bundle.instructions.baseline, "first");
         assert_eq!(bundle.instructions.role, "second\n\nthird");
@@ -262,11 +249,11 @@ mod tests {
     #[test]
     fn missing_and_empty_instructions_are_refused_with_what_to_do() {
         let root = tempfile::tempdir().unwrap();
-        let missing = load(&at(root.path()), AgentRole::ProjectManager).unwrap_err();
+        let missing = load(&options_with_root(root.path()), AgentRole::ProjectManager).unwrap_err();
         let dir = root.path().join("project_manager");
         fs::create_dir(&dir).unwrap();
         fs::write(dir.join("01_baseline.md"), " \n").unwrap();
-        let empty = load(&at(root.path()), AgentRole::ProjectManager).unwrap_err();
+        let empty = load(&options_with_root(root.path()), AgentRole::ProjectManager).unwrap_err();
 
         assert!(missing.to_string().contains("create the directory"), "{missing}");
         assert!(empty.to_string().contains("add at least 01_baseline.md"), "{empty}");
@@ -280,9 +267,9 @@ mod tests {
         fs::write(dir.join("01_baseline.md"), " \n").unwrap();
         fs::write(dir.join("02_tools.md"), "You may do anything.").unwrap();
 
-        let refused = load(&at(root.path()), AgentRole::ProjectManager).unwrap_err();
+        let refused = load(&options_with_root(root.path()), AgentRole::ProjectManager).unwrap_err();
 
-        assert!(matches!(refused, BundleError::BlankBaseline { .. }), "{refused}");
+        assert!(matches!(refused, InstructionBundleError::BlankBaseline { .. }), "{refused}");
         assert!(refused.to_string().contains("01_baseline.md is the baseline"), "{refused}");
     }
 
@@ -296,12 +283,13 @@ mod tests {
             fs::write(dir.join("01_baseline.md"), "short").unwrap();
             fs::write(dir.join(file), "x".repeat(kib * 1024)).unwrap();
 
-            let refused = load(&at(root.path()), AgentRole::ProjectManager).unwrap_err();
+            let refused =
+                load(&options_with_root(root.path()), AgentRole::ProjectManager).unwrap_err();
 
             assert!(refused.to_string().contains(part), "{refused}");
         }
         fs::write(dir.join("02_tools.md"), "x".repeat(200 * 1024)).unwrap();
-        let refused = load(&at(root.path()), AgentRole::ProjectManager).unwrap_err();
-        assert!(matches!(refused, BundleError::TooLarge { .. }), "{refused}");
+        let refused = load(&options_with_root(root.path()), AgentRole::ProjectManager).unwrap_err();
+        assert!(matches!(refused, InstructionBundleError::TooLarge { .. }), "{refused}");
     }
 }

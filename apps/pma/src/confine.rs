@@ -1,9 +1,9 @@
-//! Giving up, before any thread starts, every power that this process has no use for.
+//! Confines the process with Landlock and a system call filter before any thread starts.
 //!
-//! Landlock leaves it a few files to read, the removal of its own socket, the records of exchanges that it
-//! was asked to keep, and connections to the orchestrator's port. The system call filter takes away
-//! starting programs and processes, reaching into others, and every socket that is not a connection by TCP.
-//! Both hold for every thread that starts later, and nothing can take them back.
+//! Landlock permits reading a few files, removing the own socket, the configured cassette directory, and TCP
+//! connections to the orchestrator's port. The system call filter denies starting programs and processes,
+//! access to other processes, and every socket that is not a TCP connection. Both apply to every later thread
+//! and cannot be undone.
 //!
 //! Invariant: [`confine`] is called while the process has one thread.
 
@@ -19,59 +19,55 @@ use cynode_agent::brain::CassetteMode;
 
 pub(crate) use descriptors::close_inherited;
 
-/// What the process still needs.
+/// The access that the process keeps.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Needs {
-    /// The directory of its socket, from which it removes the socket at the end.
+pub(crate) struct ConfinementNeeds {
+    /// The directory of its socket, which it removes at the end.
     pub(crate) socket_dir: Option<PathBuf>,
-    /// The port of the orchestrator.
     pub(crate) orchestrator_port: u16,
-    /// Whether the orchestrator's address is a name that must be looked up, which takes UDP.
-    pub(crate) looks_up_names: bool,
-    /// Whether it keeps or reads records of exchanges, and where.
+    /// Whether the orchestrator's address is a host name: resolving it needs UDP.
+    pub(crate) resolves_host_names: bool,
+    /// The cassette directory to write or read.
     pub(crate) cassette: CassetteMode,
 }
 
-/// How far the kernel went along.
+/// What the kernel enforces.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Level {
-    /// Whether files are out of reach.
+pub(crate) struct ConfinementLevel {
+    /// Access to files.
     pub(crate) files: bool,
-    /// Whether connections to other ports are.
+    /// Connections to other ports.
     pub(crate) network: bool,
-    /// Whether programs and processes cannot be started.
+    /// The system call filter.
     pub(crate) syscalls: bool,
 }
 
-impl Level {
-    /// What is missing, in words; nothing if all that matters is enforced.
-    pub(crate) fn missing(self) -> Vec<&'static str> {
+impl ConfinementLevel {
+    /// The kernel features that are missing; empty if everything is enforced.
+    pub(crate) fn missing_features(self) -> Vec<&'static str> {
         let all = [
-            (self.files, "Landlock, which keeps it from files (kernel 5.13 or newer)"),
-            (self.network, "Landlock's rules for the network (kernel 6.7 or newer)"),
-            (
-                self.syscalls,
-                "the system call filter, which keeps it from starting programs and from other sockets",
-            ),
+            (self.files, "Landlock file rules (kernel 5.13 or newer)"),
+            (self.network, "Landlock network rules (kernel 6.7 or newer)"),
+            (self.syscalls, "the seccomp filter for programs and sockets"),
         ];
         all.into_iter().filter(|(is_enforced, _)| !is_enforced).map(|(_, what)| what).collect()
     }
 
     /// Whether the process can neither start programs nor write files.
-    pub(crate) fn is_enough(self) -> bool {
+    pub(crate) fn is_sufficient(self) -> bool {
         self.files && self.syscalls
     }
 }
 
-/// Confines this process as far as the kernel can. What cannot be enforced is told, not refused.
-pub(crate) fn confine(needs: &Needs) -> anyhow::Result<Level> {
-    // As root it could otherwise undo what follows from outside the rules, by other means.
+/// Confines this process as far as the kernel can; missing features are reported, not an error.
+pub(crate) fn confine(needs: &ConfinementNeeds) -> anyhow::Result<ConfinementLevel> {
+    // With root's capabilities the process could circumvent the rules below.
     for set in [CapSet::Ambient, CapSet::Effective, CapSet::Permitted, CapSet::Inheritable] {
         caps::clear(None, set)?;
     }
     let (files, network) = files::restrict(needs)?;
-    let syscalls = syscalls::restrict(needs.looks_up_names)?;
-    Ok(Level { files, network, syscalls })
+    let syscalls = syscalls::restrict(needs.resolves_host_names)?;
+    Ok(ConfinementLevel { files, network, syscalls })
 }
 
 #[cfg(test)]
@@ -80,12 +76,12 @@ mod tests {
 
     #[test]
     fn a_process_that_could_start_programs_or_write_is_not_confined_enough() {
-        let whole = Level { files: true, network: true, syscalls: true };
+        let whole = ConfinementLevel { files: true, network: true, syscalls: true };
 
-        assert!(whole.is_enough() && whole.missing().is_empty());
-        assert!(Level { network: false, ..whole }.is_enough());
-        assert!(!Level { files: false, ..whole }.is_enough());
-        assert!(!Level { syscalls: false, ..whole }.is_enough());
-        assert_eq!(Level::default().missing().len(), 3);
+        assert!(whole.is_sufficient() && whole.missing_features().is_empty());
+        assert!(ConfinementLevel { network: false, ..whole }.is_sufficient());
+        assert!(!ConfinementLevel { files: false, ..whole }.is_sufficient());
+        assert!(!ConfinementLevel { syscalls: false, ..whole }.is_sufficient());
+        assert_eq!(ConfinementLevel::default().missing_features().len(), 3);
     }
 }

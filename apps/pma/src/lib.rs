@@ -1,15 +1,15 @@
-//! The project manager and analyst process: thinks and decides for the orchestrator.
+//! The project manager and analyst process: makes decisions for the orchestrator.
 //!
-//! Start at [`start`]. What it thinks with is [`cynode_agent`]; this crate reads the configuration and
-//! the instructions of its role, confines the process and serves handoffs.
+//! Start at [`start`]. The decisions are made in [`cynode_agent`]; this crate loads the configuration and the
+//! instructions of the role, confines the process and serves handoffs.
 //!
-//! Invariants: only the orchestrator is heard; the process has one role for its life; it is confined
-//! before its first thread starts, and from then on can start no program and write no file.
+//! Invariants: only the orchestrator's requests are accepted; the process has one role for its lifetime; it is
+//! confined before its first thread starts, and from then on can start no program and write no file.
 
 mod bundle;
 mod cli;
 mod confine;
-mod door;
+mod listener;
 mod once;
 mod options;
 mod probe;
@@ -21,9 +21,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use cynode_agent::brain::CassetteMode;
-use cynode_agent::{Agent, AgentOptions};
+use cynode_agent::{HandoffAgent, HandoffAgentOptions};
 use cynode_client::Client;
-use cynode_runtime::config::{self, Sources};
+use cynode_runtime::config::{self, ConfigSources};
 use cynode_runtime::health::{self, Readiness};
 use cynode_runtime::planner::PlannerOptions;
 use cynode_runtime::secret_file;
@@ -34,129 +34,142 @@ use cynode_wire::handoff::{AgentRole, Handoff, VerifyHandoff};
 use secrecy::SecretString;
 use url::{Host, Url};
 
-pub use bundle::{Bundle, BundleError};
+pub use bundle::{InstructionBundle, InstructionBundleError};
 pub use cli::Cli;
-pub use options::{Address, PmaOptions};
+pub use options::{HandoffAddress, PmaOptions};
 
-use confine::{Level, Needs};
-use door::Door;
-use serve::{DEFAULT_DEADLINE, Service};
+use confine::{ConfinementLevel, ConfinementNeeds};
+use listener::HandoffListener;
+use serve::{DEFAULT_DEADLINE, HandoffApi};
 
-/// How long open handoffs may take to end once the process is asked to stop. Longer than it takes until
-/// `cynode up` asks the orchestrator to stop as well, which then gives back what it had handed over: an
-/// answer that breaks off before would count as a failure.
-const GRACE: Duration = Duration::from_millis(3500);
-/// How often the orchestrator is looked for, before and after it was found.
-const LOOK: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(10)];
+/// How long open handoffs may take to finish after the stop signal. Longer than the time until `cynode up` stops
+/// the orchestrator too, which then releases its handoffs: an answer that is cut off earlier would count as a
+/// failure.
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(3500);
+/// The interval of connection checks to the orchestrator: while it is unreachable, and while it is reachable.
+const CHECK_INTERVALS: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(10)];
 
-/// Everything that is read and opened before the process is confined.
-struct Prepared {
+/// Everything that is loaded and opened before the process is confined.
+struct PreparedProcess {
     role: AgentRole,
     options: PmaOptions,
     planner: PlannerOptions,
     log: LogOptions,
-    bundle: Bundle,
+    bundle: InstructionBundle,
     orchestrator: Url,
-    work: Work,
+    mode: ProcessMode,
     cassette: CassetteMode,
 }
 
-/// What the process is there for.
-enum Work {
-    /// Handoffs, until it is asked to stop.
-    Serve(Door, SecretString),
-    /// One handoff.
+/// The mode of the process.
+enum ProcessMode {
+    /// Serve handoffs until the stop signal.
+    Serve(HandoffListener, SecretString),
+    /// Answer one handoff, with its deadline.
     Once(Box<Handoff<VerifyHandoff>>, Duration),
-    /// Showing what it cannot do.
+    /// Try what the confinement must deny.
     Probe(PathBuf),
 }
 
-/// Runs to the end. Must be called before the process has a second thread.
+/// Runs the process to its end. Must be called before a second thread exists.
 pub fn start(cli: Cli) -> anyhow::Result<ExitCode> {
-    confine::close_inherited().context("inherited files cannot be closed")?;
+    confine::close_inherited().context("cannot close inherited file descriptors")?;
     let prepared = prepare(cli)?;
-    let looks_up_names = must_look_up(&prepared.orchestrator);
+    let looks_up_names = needs_name_resolution(&prepared.orchestrator);
     let orchestrator_port = prepared.orchestrator.port_or_known_default().unwrap_or_default();
-    let socket_dir = match &prepared.work {
-        Work::Serve(door, _) => door.directory(),
-        Work::Once(..) | Work::Probe(_) => None,
+    let socket_dir = match &prepared.mode {
+        ProcessMode::Serve(door, _) => door.socket_directory(),
+        ProcessMode::Once(..) | ProcessMode::Probe(_) => None,
     };
     let cassette = prepared.cassette.clone();
-    let level =
-        confine::confine(&Needs { socket_dir, orchestrator_port, looks_up_names, cassette })?;
-    if prepared.options.require_confinement && !level.is_enough() {
-        bail!("this kernel cannot confine the process; it lacks {}", level.missing().join(", "));
+    let level = confine::confine(&ConfinementNeeds {
+        socket_dir,
+        orchestrator_port,
+        resolves_host_names: looks_up_names,
+        cassette,
+    })?;
+    if prepared.options.require_confinement && !level.is_sufficient() {
+        bail!(
+            "this kernel cannot confine the process: it lacks {}. Use a newer kernel, or set \
+             `require_confinement = false` in [pma]",
+            level.missing_features().join(", ")
+        );
     }
-    if let Work::Probe(file) = &prepared.work {
-        return probe::run(file).map(|()| ExitCode::SUCCESS);
+    if let ProcessMode::Probe(file) = &prepared.mode {
+        return probe::run_probe(file).map(|()| ExitCode::SUCCESS);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(Box::pin(run(prepared, level)))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether others must be asked where the orchestrator is.
-fn must_look_up(orchestrator: &Url) -> bool {
+/// Whether the orchestrator's host name must be resolved.
+fn needs_name_resolution(orchestrator: &Url) -> bool {
     match orchestrator.host() {
-        // Every machine knows itself without asking.
+        // `localhost` needs no name server.
         Some(Host::Domain(name)) => name != "localhost",
         Some(Host::Ipv4(_) | Host::Ipv6(_)) | None => false,
     }
 }
 
-fn prepare(cli: Cli) -> anyhow::Result<Prepared> {
-    let sources = Sources::of_process(cli.config.clone(), &cli)?;
+fn prepare(cli: Cli) -> anyhow::Result<PreparedProcess> {
+    let sources = ConfigSources::from_process(cli.config.clone(), &cli)?;
     let (options, planner, log): (PmaOptions, PlannerOptions, LogOptions) =
         config::load_all(&sources)?;
     let role = options.role()?;
     let data_dir = config::data_dir(cli.data_dir);
-    let bundle = Bundle::load(&options, role, &data_dir)?;
+    let bundle = InstructionBundle::load(&options, role, &data_dir)?;
     let orchestrator = Url::parse(&options.orchestrator_url)
-        .with_context(|| format!("pma.orchestrator_url is {:?}", options.orchestrator_url))?;
+        .with_context(|| format!("invalid pma.orchestrator_url {:?}", options.orchestrator_url))?;
     let work = if let Some(file) = cli.probe {
-        Work::Probe(file)
+        ProcessMode::Probe(file)
     } else if cli.once {
         let within = cli.within_ms.map(|within| Duration::from_millis(within.into()));
-        Work::Once(Box::new(once::read(role)?), within.unwrap_or(DEFAULT_DEADLINE))
+        ProcessMode::Once(Box::new(once::read_handoff(role)?), within.unwrap_or(DEFAULT_DEADLINE))
     } else {
         let file = options.secret_file(&data_dir);
         let secret = secret_file::read(&file)
-            .with_context(|| format!("the secret of the orchestrator in {}", file.display()))?;
-        Work::Serve(Door::open(&options.address(role, &data_dir)?)?, secret)
+            .with_context(|| format!("cannot read the orchestrator's secret {}", file.display()))?;
+        ProcessMode::Serve(
+            HandoffListener::open(&options.handoff_address(role, &data_dir)?)?,
+            secret,
+        )
     };
     let cassette = options.cassette(&data_dir);
     if let CassetteMode::Record(folder) = &cassette {
-        std::fs::create_dir_all(folder)
-            .with_context(|| format!("records cannot be kept in {}", folder.display()))?;
+        std::fs::create_dir_all(folder).with_context(|| {
+            format!("cannot create the cassette directory {}", folder.display())
+        })?;
     }
-    Ok(Prepared { role, options, planner, log, bundle, orchestrator, work, cassette })
+    Ok(PreparedProcess { role, options, planner, log, bundle, orchestrator, mode: work, cassette })
 }
 
-async fn run(prepared: Prepared, level: Level) -> anyhow::Result<()> {
-    let Prepared { role, options, planner, log, bundle, orchestrator, work, cassette } = prepared;
+async fn run(prepared: PreparedProcess, level: ConfinementLevel) -> anyhow::Result<()> {
+    let PreparedProcess { role, options, planner, log, bundle, orchestrator, mode: work, cassette } =
+        prepared;
     let _telemetry = telemetry::init("cynode-pma", &log)?;
     for warning in planner.warnings() {
         tracing::warn!("{warning}");
     }
-    announce(role, &bundle, level);
-    let agent = Agent::new(AgentOptions {
+    log_startup(role, &bundle, level);
+    let agent = HandoffAgent::new(HandoffAgentOptions {
         role,
         instructions: bundle.instructions,
         orchestrator: Client::anonymous(&options.orchestrator_url)?,
         brain: options.brain(&planner, cassette),
     });
     match work {
-        Work::Serve(door, secret) => {
+        ProcessMode::Serve(door, secret) => {
             let max_open = usize::try_from(options.max_open).unwrap_or(usize::MAX);
-            let service = Service::new(agent, &secret, max_open);
+            let service = HandoffApi::new(agent, &secret, max_open);
             serve(door, service, &orchestrator).await
         }
-        Work::Once(handoff, within) => once::answer(agent, *handoff, within).await,
-        Work::Probe(_) => Ok(()),
+        ProcessMode::Once(handoff, within) => once::run_once(agent, *handoff, within).await,
+        ProcessMode::Probe(_) => Ok(()),
     }
 }
 
-fn announce(role: AgentRole, bundle: &Bundle, level: Level) {
+fn log_startup(role: AgentRole, bundle: &InstructionBundle, level: ConfinementLevel) {
     let (word, origin) = (role.as_str(), &bundle.origin);
     tracing::info!(
         pma.role = word,
@@ -164,42 +177,48 @@ fn announce(role: AgentRole, bundle: &Bundle, level: Level) {
         confined.files = level.files,
         confined.network = level.network,
         confined.syscalls = level.syscalls,
-        "the {word} works by {origin}"
+        "agent started"
     );
-    for missing in level.missing() {
-        tracing::warn!("this kernel lacks {missing}");
+    for missing in level.missing_features() {
+        tracing::warn!(missing, "confinement incomplete");
     }
 }
 
-async fn serve(door: Door, service: Service, orchestrator: &Url) -> anyhow::Result<()> {
+async fn serve(
+    door: HandoffListener,
+    service: HandoffApi,
+    orchestrator: &Url,
+) -> anyhow::Result<()> {
     let shutdown = Shutdown::on_signals(&Tasks::new())?;
-    let address = door.address();
-    tracing::info!(pma.listen = address, "handoffs on {address}");
+    let address = door.listen_address();
+    tracing::info!(pma.listen = address, "listening for handoffs");
     let readiness = Readiness::new();
     let routes = service.routes().merge(health::routes(readiness.clone(), None));
     let stop = shutdown.clone();
     let served = door.serve(routes, async move { stop.triggered().await });
     let overdue = async {
         shutdown.triggered().await;
-        tokio::time::sleep(GRACE).await;
+        tokio::time::sleep(SHUTDOWN_GRACE).await;
     };
     tokio::select! {
         served = served => served.context("serving failed"),
         () = overdue => Ok(()),
-        () = look_for(orchestrator, &readiness) => Ok(()),
+        () = watch_orchestrator(orchestrator, &readiness) => Ok(()),
     }
 }
 
-/// Keeps `readiness` true: without the orchestrator there are neither tools nor models. Never returns.
-async fn look_for(orchestrator: &Url, readiness: &Readiness) {
+/// Keeps `readiness` up to date: without the orchestrator there are no tools and no models. Never returns.
+async fn watch_orchestrator(orchestrator: &Url, readiness: &Readiness) {
     let port = orchestrator.port_or_known_default().unwrap_or_default();
     let host = orchestrator.host_str().unwrap_or_default().trim_matches(['[', ']']);
     loop {
         let found = tokio::net::TcpStream::connect((host, port)).await;
         match &found {
             Ok(_) => readiness.set_ready(),
-            Err(error) => readiness.set_waiting(format!("the orchestrator is away: {error}")),
+            Err(error) => {
+                readiness.set_waiting(format!("cannot connect to the orchestrator: {error}"));
+            }
         }
-        tokio::time::sleep(LOOK[usize::from(found.is_ok())]).await;
+        tokio::time::sleep(CHECK_INTERVALS[usize::from(found.is_ok())]).await;
     }
 }

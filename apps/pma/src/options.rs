@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use cynode_agent::brain::{BrainOptions, CassetteMode};
-use cynode_runtime::config::{Fault, Section};
+use cynode_runtime::config::{ConfigFault, ConfigSection};
 use cynode_runtime::planner::PlannerOptions;
 use cynode_wire::handoff::AgentRole;
 use serde::{Deserialize, Serialize};
@@ -18,44 +18,42 @@ const RETRIES: RangeInclusive<u32> = 0..=10;
 const TOKENS: RangeInclusive<u32> = 16..=1_000_000;
 const ROLES: &str = "project_manager or project_analyst";
 const CASSETTE: [&str; 3] = ["off", "record", "replay"];
-const LISTEN: &str = "unix:/path or a port of this machine, such as 127.0.0.1:12090";
+const LISTEN: &str = "unix:/path or a loopback address, such as 127.0.0.1:12090";
 
 /// Section `[pma]` of `cynode.toml`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PmaOptions {
-    /// The role for the life of the process; there is no default.
+    /// The role of the process; required.
     pub role: Option<String>,
-    /// Where work is handed over; `run/pma/<role>.sock` in the data directory when absent.
+    /// The address for handoffs; `run/pma/<role>.sock` in the data directory when absent.
     pub listen: Option<String>,
-    /// Address of the orchestrator.
     pub orchestrator_url: String,
-    /// File with the secret that the orchestrator presents; `pma.secret` in the data directory when
-    /// absent.
+    /// File with the secret that the orchestrator presents; `pma.secret` in the data directory when absent.
     pub secret_file: Option<PathBuf>,
-    /// Directory with the instructions of both roles; those inside the program when absent.
+    /// Directory with the instructions of both roles; the built-in ones when absent.
     pub instructions_root: Option<PathBuf>,
     /// Directory with the instructions of the project manager; `project_manager` in the root when
     /// absent.
     pub instructions_project_manager: Option<PathBuf>,
     /// Directory with the instructions of analysts; `project_analyst` in the root when absent.
     pub instructions_project_analyst: Option<PathBuf>,
-    /// How many handoffs are worked on at once.
+    /// The most concurrent handoffs.
     pub max_open: u32,
-    /// How many seconds the orchestrator may be silent while a model is asked. How long a provider may take to read
-    /// and to write is decided there (`models.timeouts`).
+    /// The longest silence of the orchestrator during a model request, in seconds. The timeouts of providers are set in
+    /// the orchestrator (`models.timeouts`).
     pub think_timeout_s: u32,
-    /// How many seconds one question to a model may take in all.
+    /// The longest duration of one model request, in seconds.
     pub think_max_s: u32,
-    /// How often a question is asked again that got no answer.
+    /// Retries of a model request without an answer.
     pub think_retries: u32,
-    /// The most tokens of an answer.
+    /// The most tokens of a model's answer.
     pub think_max_tokens: u32,
-    /// Whether the process refuses to start where the kernel cannot confine it.
+    /// Whether the process fails to start if the kernel cannot confine it.
     pub require_confinement: bool,
-    /// Whether exchanges with models are recorded, or answered from records: off, record or replay.
+    /// Records model exchanges, or replays recorded ones: off, record or replay.
     pub cassette: String,
-    /// Directory of the records; `cassettes` in the data directory when absent.
+    /// Directory of recorded exchanges; `cassettes` in the data directory when absent.
     pub cassette_dir: Option<PathBuf>,
 }
 
@@ -81,7 +79,7 @@ impl Default for PmaOptions {
     }
 }
 
-impl Section for PmaOptions {
+impl ConfigSection for PmaOptions {
     const NAME: &'static str = "pma";
     const ENV_ALIASES: &'static [(&'static str, &'static str)] = &[
         ("PMA_ROLE", "role"),
@@ -91,17 +89,17 @@ impl Section for PmaOptions {
         ("PMA_INSTRUCTIONS_PROJECT_ANALYST", "instructions_project_analyst"),
     ];
 
-    fn faults(&self) -> Vec<Fault> {
+    fn validate(&self) -> Vec<ConfigFault> {
         let mut faults = vec![];
         if let Some(role) = &self.role
-            && role_named(role).is_none()
+            && parse_role(role).is_none()
         {
-            faults.push(Fault::new("pma.role", format!("{role:?}"), ROLES));
+            faults.push(ConfigFault::new("pma.role", format!("{role:?}"), ROLES));
         }
         if let Some(listen) = &self.listen
-            && Address::parse(listen).is_none()
+            && HandoffAddress::parse(listen).is_none()
         {
-            faults.push(Fault::new("pma.listen", format!("{listen:?}"), LISTEN));
+            faults.push(ConfigFault::new("pma.listen", format!("{listen:?}"), LISTEN));
         }
         for (key, value, range) in [
             ("pma.max_open", self.max_open, OPEN),
@@ -112,21 +110,21 @@ impl Section for PmaOptions {
         ] {
             if !range.contains(&value) {
                 let allowed = format!("{} to {}", range.start(), range.end());
-                faults.push(Fault::new(key, value, allowed));
+                faults.push(ConfigFault::new(key, value, allowed));
             }
         }
         if !CASSETTE.contains(&self.cassette.as_str()) {
             let allowed = CASSETTE.join(", ");
-            faults.push(Fault::new("pma.cassette", format!("{:?}", self.cassette), allowed));
+            faults.push(ConfigFault::new("pma.cassette", format!("{:?}", self.cassette), allowed));
         }
         faults
     }
 }
 
 impl PmaOptions {
-    /// The role, which somebody must have chosen.
+    /// Returns the role; fails if none is configured.
     pub fn role(&self) -> anyhow::Result<AgentRole> {
-        match self.role.as_deref().and_then(role_named) {
+        match self.role.as_deref().and_then(parse_role) {
             Some(role) => Ok(role),
             None => bail!(
                 "no role was chosen: pass --role={ROLES}, or set role in [pma] of the config file, or PMA_ROLE"
@@ -134,22 +132,28 @@ impl PmaOptions {
         }
     }
 
-    /// Where work is handed over.
-    pub fn address(&self, role: AgentRole, data_dir: &Path) -> anyhow::Result<Address> {
+    /// The address for handoffs.
+    pub fn handoff_address(
+        &self,
+        role: AgentRole,
+        data_dir: &Path,
+    ) -> anyhow::Result<HandoffAddress> {
         let Some(listen) = &self.listen else {
-            return Ok(Address::Unix(data_dir.join(format!("run/pma/{}.sock", role.as_str()))));
+            return Ok(HandoffAddress::Unix(
+                data_dir.join(format!("run/pma/{}.sock", role.as_str())),
+            ));
         };
-        match Address::parse(listen) {
+        match HandoffAddress::parse(listen) {
             Some(address) => Ok(address),
             None => bail!("pma.listen is {listen:?}; allowed is {LISTEN}"),
         }
     }
 
-    /// How it thinks, with the bounds of `planner`.
+    /// The options of the brain, with the limits of `planner`.
     pub fn brain(&self, planner: &PlannerOptions, cassette: CassetteMode) -> BrainOptions {
         BrainOptions {
-            silence: Duration::from_secs(self.think_timeout_s.into()),
-            longest: Duration::from_secs(self.think_max_s.into()),
+            silence_timeout: Duration::from_secs(self.think_timeout_s.into()),
+            max_request_duration: Duration::from_secs(self.think_max_s.into()),
             max_retries: self.think_retries,
             temperature: planner.temperature,
             max_tokens: self.think_max_tokens.into(),
@@ -158,7 +162,7 @@ impl PmaOptions {
         }
     }
 
-    /// Whether exchanges with models are recorded, or answered from records.
+    /// The cassette mode and its directory.
     pub fn cassette(&self, data_dir: &Path) -> CassetteMode {
         let folder = || self.cassette_dir.clone().unwrap_or_else(|| data_dir.join("cassettes"));
         match self.cassette.as_str() {
@@ -168,26 +172,26 @@ impl PmaOptions {
         }
     }
 
-    /// Where the secret is that the orchestrator presents.
+    /// The file with the secret that the orchestrator presents.
     pub fn secret_file(&self, data_dir: &Path) -> PathBuf {
         self.secret_file.clone().unwrap_or_else(|| data_dir.join("pma.secret"))
     }
 }
 
-fn role_named(word: &str) -> Option<AgentRole> {
+fn parse_role(word: &str) -> Option<AgentRole> {
     AgentRole::ALL.into_iter().find(|role| role.as_str() == word)
 }
 
-/// Where work is handed over: never where another machine could knock.
+/// The address for handoffs: only local ones are accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
-    /// A socket in the file system.
+pub enum HandoffAddress {
+    /// A Unix socket.
     Unix(PathBuf),
-    /// A port of this machine.
+    /// A loopback TCP port.
     Loopback(SocketAddr),
 }
 
-impl Address {
+impl HandoffAddress {
     fn parse(listen: &str) -> Option<Self> {
         if let Some(path) = listen.strip_prefix("unix:") {
             return (!path.is_empty()).then(|| Self::Unix(PathBuf::from(path)));
@@ -202,12 +206,12 @@ mod tests {
     use std::collections::BTreeMap;
 
     use clap::Parser;
-    use cynode_runtime::config::{Sources, load};
+    use cynode_runtime::config::{ConfigSources, load};
 
     use super::*;
     use crate::Cli;
 
-    fn loaded(arguments: &[&str], file: Option<&str>, env: &[(&str, &str)]) -> PmaOptions {
+    fn load_options(arguments: &[&str], file: Option<&str>, env: &[(&str, &str)]) -> PmaOptions {
         let cli = Cli::parse_from([&["cynode-pma"], arguments].concat());
         let flags = toml::Table::try_from(&cli).unwrap();
         let directory = tempfile::tempdir().unwrap();
@@ -215,7 +219,7 @@ mod tests {
         std::fs::write(&path, file.unwrap_or_default()).unwrap();
         let env: BTreeMap<_, _> =
             env.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-        load(&Sources { file: Some(path), env, flags }).unwrap()
+        load(&ConfigSources { file: Some(path), env, flags }).unwrap()
     }
 
     #[test]
@@ -224,11 +228,11 @@ mod tests {
         let file = format!("[pma]\nrole = \"{analyst}\"\n");
         let env = [("PMA_ROLE", manager)];
 
-        let flag = loaded(&["--role", manager], Some(&file), &[("PMA_ROLE", analyst)]);
+        let flag = load_options(&["--role", manager], Some(&file), &[("PMA_ROLE", analyst)]);
         assert_eq!(flag.role().unwrap(), AgentRole::ProjectManager);
-        assert_eq!(loaded(&[], Some(&file), &env).role().unwrap(), AgentRole::ProjectAnalyst);
-        assert_eq!(loaded(&[], None, &env).role().unwrap(), AgentRole::ProjectManager);
-        let nobody = loaded(&[], None, &[]).role().unwrap_err().to_string();
+        assert_eq!(load_options(&[], Some(&file), &env).role().unwrap(), AgentRole::ProjectAnalyst);
+        assert_eq!(load_options(&[], None, &env).role().unwrap(), AgentRole::ProjectManager);
+        let nobody = load_options(&[], None, &[]).role().unwrap_err().to_string();
         assert!(nobody.contains("pass --role="), "{nobody}");
     }
 
@@ -237,55 +241,58 @@ mod tests {
         let root = "PMA_INSTRUCTIONS_ROOT";
         let file = "[pma]\ninstructions_root = \"/file\"\n";
 
-        let flag = loaded(&["--instructions-root", "/flag"], Some(file), &[(root, "/env")]);
+        let flag = load_options(&["--instructions-root", "/flag"], Some(file), &[(root, "/env")]);
         assert_eq!(flag.instructions_root, Some(PathBuf::from("/flag")));
-        let from_file = loaded(&[], Some(file), &[(root, "/env")]);
+        let from_file = load_options(&[], Some(file), &[(root, "/env")]);
         assert_eq!(from_file.instructions_root, Some(PathBuf::from("/file")));
-        let from_env = loaded(&[], None, &[(root, "/env")]);
+        let from_env = load_options(&[], None, &[(root, "/env")]);
         assert_eq!(from_env.instructions_root, Some(PathBuf::from("/env")));
-        let own = loaded(&[], None, &[("PMA_INSTRUCTIONS_PROJECT_ANALYST", "/own")]);
+        let own = load_options(&[], None, &[("PMA_INSTRUCTIONS_PROJECT_ANALYST", "/own")]);
         assert_eq!(own.instructions_project_analyst, Some(PathBuf::from("/own")));
     }
 
     #[test]
     fn how_long_it_thinks_and_how_many_steps_it_takes_are_configured() {
         let file = Some("[pma]\nthink_timeout_s = 300\nthink_max_tokens = 900\n");
-        let options = loaded(&["--think-retries", "0"], file, &[]);
+        let options = load_options(&["--think-retries", "0"], file, &[]);
         let mut planner = PlannerOptions::default();
         planner.max_steps = 3;
         planner.temperature = 1.5;
 
         let brain = options.brain(&planner, CassetteMode::Off);
 
-        assert_eq!((brain.silence, brain.max_retries), (Duration::from_mins(5), 0));
-        assert_eq!(brain.longest, Duration::from_mins(30));
+        assert_eq!((brain.silence_timeout, brain.max_retries), (Duration::from_mins(5), 0));
+        assert_eq!(brain.max_request_duration, Duration::from_mins(30));
         assert_eq!((brain.max_tokens, brain.max_steps, brain.temperature), (900, 3, 1.5));
         let usual = PmaOptions::default().brain(&PlannerOptions::default(), CassetteMode::Off);
         assert_eq!(usual, BrainOptions::default(), "the defaults of both are the same");
         let faulty = PmaOptions { think_timeout_s: 0, think_max_tokens: 1, ..options };
-        assert_eq!(faulty.faults().len(), 2);
+        assert_eq!(faulty.validate().len(), 2);
     }
 
     #[test]
     fn records_of_exchanges_are_off_unless_somebody_asks_for_them() {
         let data_dir = Path::new("/data");
 
-        assert_eq!(loaded(&[], None, &[]).cassette(data_dir), CassetteMode::Off);
+        assert_eq!(load_options(&[], None, &[]).cassette(data_dir), CassetteMode::Off);
         let file = Some("[pma]\ncassette = \"replay\"\n");
         let replay = CassetteMode::Replay(PathBuf::from("/data/cassettes"));
-        assert_eq!(loaded(&[], file, &[]).cassette(data_dir), replay);
+        assert_eq!(load_options(&[], file, &[]).cassette(data_dir), replay);
         let flags = ["--cassette", "record", "--cassette-dir", "/own"];
         let record = CassetteMode::Record(PathBuf::from("/own"));
-        assert_eq!(loaded(&flags, file, &[]).cassette(data_dir), record);
+        assert_eq!(load_options(&flags, file, &[]).cassette(data_dir), record);
     }
 
     #[test]
     fn the_project_manager_listens_on_this_machine_only() {
-        assert_eq!(Address::parse("unix:/run/p"), Some(Address::Unix(PathBuf::from("/run/p"))));
-        let loopback = Address::parse("127.0.0.1:7");
-        assert_eq!(loopback, Some(Address::Loopback("127.0.0.1:7".parse().unwrap())));
+        assert_eq!(
+            HandoffAddress::parse("unix:/run/p"),
+            Some(HandoffAddress::Unix(PathBuf::from("/run/p")))
+        );
+        let loopback = HandoffAddress::parse("127.0.0.1:7");
+        assert_eq!(loopback, Some(HandoffAddress::Loopback("127.0.0.1:7".parse().unwrap())));
         for elsewhere in ["0.0.0.0:7", "192.0.2.1:7", "[::]:7", "unix:", "7"] {
-            assert_eq!(Address::parse(elsewhere), None, "{elsewhere}");
+            assert_eq!(HandoffAddress::parse(elsewhere), None, "{elsewhere}");
         }
     }
 
@@ -299,7 +306,7 @@ mod tests {
             ..PmaOptions::default()
         };
 
-        let keys: Vec<_> = options.faults().into_iter().map(|fault| fault.key).collect();
+        let keys: Vec<_> = options.validate().into_iter().map(|fault| fault.key).collect();
 
         assert_eq!(keys, ["pma.role", "pma.listen", "pma.max_open", "pma.cassette"]);
     }

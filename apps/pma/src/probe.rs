@@ -1,7 +1,7 @@
-//! Trying what a confined process must not be able to do.
+//! Tries what the confinement must deny.
 //!
-//! For tests, and for people who want to see it: `cynode-pma --role=… --probe FILE` confines itself as
-//! always, tries each thing, and prints what the kernel said.
+//! For tests and demonstrations: `cynode-pma --role=… --probe FILE` confines itself as usual, tries each
+//! operation, and prints the result of the kernel.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
@@ -20,33 +20,33 @@ use nix::unistd::getppid;
 use serde_json::{Map, Value};
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// Nothing of ours listens there.
+/// A port that CyNode does not use.
 const FOREIGN_PORT: u16 = 5432;
 
-/// Tries everything; `file` is one that belongs to others, such as the database. Beside it is a socket of
-/// theirs, with the ending `.sock`.
-pub(crate) fn run(file: &Path) -> anyhow::Result<()> {
+/// Tries every operation on `file`, which belongs to another process, such as the database, and on the socket next
+/// to it with the extension `.sock`.
+pub(crate) fn run_probe(file: &Path) -> anyhow::Result<()> {
     let mut tried = Map::new();
     let mut said = |what: &str, word: String| tried.insert(what.to_owned(), Value::from(word));
-    said("exec", word(Command::new("/bin/true").spawn()));
-    said("program_in_memory", word(memfd_create("probe", MFdFlags::empty())));
-    said("signal", word(kill(getppid(), None)));
-    said("thread", word(thread::Builder::new().spawn(|| ()).map(drop)));
-    files(file, &mut said);
-    sockets(&file.with_extension("sock"), &mut said);
+    said("exec", outcome_word(Command::new("/bin/true").spawn()));
+    said("program_in_memory", outcome_word(memfd_create("probe", MFdFlags::empty())));
+    said("signal", outcome_word(kill(getppid(), None)));
+    said("thread", outcome_word(thread::Builder::new().spawn(|| ()).map(drop)));
+    probe_files(file, &mut said);
+    probe_sockets(&file.with_extension("sock"), &mut said);
     Ok(writeln!(io::stdout(), "{}", Value::Object(tried))?)
 }
 
-fn files(file: &Path, said: &mut impl FnMut(&str, String) -> Option<Value>) {
-    said("write", word(File::create(file.with_extension("probe"))));
-    said("write_in_place", word(File::options().append(true).open(file)));
-    said("chmod", word(fs::set_permissions(file, Permissions::from_mode(0o666))));
-    said("remove", word(fs::remove_file(file)));
-    said("read", word(fs::read(file)));
-    said("list", word(file.parent().map_or(Ok(()), |dir| fs::read_dir(dir).map(drop))));
+fn probe_files(file: &Path, said: &mut impl FnMut(&str, String) -> Option<Value>) {
+    said("write", outcome_word(File::create(file.with_extension("probe"))));
+    said("write_in_place", outcome_word(File::options().append(true).open(file)));
+    said("chmod", outcome_word(fs::set_permissions(file, Permissions::from_mode(0o666))));
+    said("remove", outcome_word(fs::remove_file(file)));
+    said("read", outcome_word(fs::read(file)));
+    said("list", outcome_word(file.parent().map_or(Ok(()), |dir| fs::read_dir(dir).map(drop))));
 }
 
-fn sockets(theirs: &Path, said: &mut impl FnMut(&str, String) -> Option<Value>) {
+fn probe_sockets(theirs: &Path, said: &mut impl FnMut(&str, String) -> Option<Value>) {
     let foreign = SocketAddr::from((Ipv4Addr::LOCALHOST, FOREIGN_PORT));
     let stream = |domain: Domain, protocol: Option<i32>| {
         Socket::new(domain, Type::STREAM, protocol.map(Protocol::from))
@@ -55,20 +55,20 @@ fn sockets(theirs: &Path, said: &mut impl FnMut(&str, String) -> Option<Value>) 
     let early =
         |socket: Socket| socket.send_to_with_flags(b"GET / ", &foreign.into(), libc::MSG_FASTOPEN);
     let nameless = UnixAddress::from_abstract_name(b"probe");
-    said("connect", word(TcpStream::connect(foreign)));
-    said("connect_early", word(tcp().and_then(early)));
-    said("connect_multipath", word(stream(Domain::IPV4, Some(libc::IPPROTO_MPTCP))));
-    said("connect_unix", word(UnixStream::connect(theirs)));
-    said("connect_abstract", word(nameless.and_then(|at| UnixStream::connect_addr(&at))));
-    said("unix_datagrams", word(UnixDatagram::pair()));
-    said("udp", word(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))));
-    said("netlink", word(stream(Domain::from(libc::AF_NETLINK), None)));
-    said("vsock", word(stream(Domain::VSOCK, None)));
-    said("listen", word(tcp().and_then(|socket| socket.listen(1))));
-    said("pair", word(UnixStream::pair()));
+    said("connect", outcome_word(TcpStream::connect(foreign)));
+    said("connect_early", outcome_word(tcp().and_then(early)));
+    said("connect_multipath", outcome_word(stream(Domain::IPV4, Some(libc::IPPROTO_MPTCP))));
+    said("connect_unix", outcome_word(UnixStream::connect(theirs)));
+    said("connect_abstract", outcome_word(nameless.and_then(|at| UnixStream::connect_addr(&at))));
+    said("unix_datagrams", outcome_word(UnixDatagram::pair()));
+    said("udp", outcome_word(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))));
+    said("netlink", outcome_word(stream(Domain::from(libc::AF_NETLINK), None)));
+    said("vsock", outcome_word(stream(Domain::VSOCK, None)));
+    said("listen", outcome_word(tcp().and_then(|socket| socket.listen(1))));
+    said("pair", outcome_word(UnixStream::pair()));
 }
 
-fn word<T, E: Into<io::Error>>(outcome: Result<T, E>) -> String {
+fn outcome_word<T, E: Into<io::Error>>(outcome: Result<T, E>) -> String {
     match outcome {
         Ok(_) => "done".to_owned(),
         Err(error) => error.into().kind().to_string(),

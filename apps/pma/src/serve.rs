@@ -1,10 +1,10 @@
-//! The handoff API: work comes in, answers go out, and nobody but the orchestrator is heard.
+//! The handoff API, which accepts requests of the orchestrator only.
 //!
-//! A request is refused before its body is read if it does not carry the secret, and before any work
-//! begins if there is no room. Closing the connection ends the work on it.
+//! A request without the secret is rejected before its body is read, and a request without a free slot before
+//! any work starts. Closing the connection cancels the work.
 
 mod chat;
-mod refuse;
+mod rejection;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use axum::{Json, Router};
-use cynode_agent::Agent;
+use cynode_agent::HandoffAgent;
 use cynode_wire::handoff::{DEADLINE_HEADER, Handoff, HandoffContext, HandoffKind};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serialize;
@@ -27,100 +27,104 @@ use subtle::ConstantTimeEq as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{Instrument as _, Span};
 
-use self::refuse::Refusal;
+use self::rejection::HandoffRejection;
 
-/// Larger conversations are cut by whoever sends them.
+/// The orchestrator truncates larger conversations.
 const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
-/// The time of a request that does not say how long it waits.
+/// The deadline of a request without a deadline header.
 pub(crate) const DEFAULT_DEADLINE: Duration = Duration::from_mins(2);
 const MAX_DEADLINE: Duration = Duration::from_hours(1);
 
-/// What serves handoffs.
+/// Serves handoffs.
 #[derive(Clone)]
-pub(crate) struct Service {
-    agent: Arc<Agent>,
-    /// The hash of the secret, so that comparing it takes the same time for every guess.
+pub(crate) struct HandoffApi {
+    agent: Arc<HandoffAgent>,
+    /// The hash of the secret, compared in constant time.
     secret: [u8; 32],
-    /// One permit for each handoff that may be open.
-    room: Arc<Semaphore>,
+    /// One permit per open handoff.
+    permits: Arc<Semaphore>,
 }
 
-impl Service {
-    /// Serves `agent` to whoever presents `secret`, `max_open` handoffs at once.
-    pub(crate) fn new(agent: Agent, secret: &SecretString, max_open: usize) -> Self {
+impl HandoffApi {
+    /// Serves `agent` to callers with `secret`, at most `max_open` handoffs at once.
+    pub(crate) fn new(agent: HandoffAgent, secret: &SecretString, max_open: usize) -> Self {
         Self {
             agent: Arc::new(agent),
-            secret: hash(secret.expose_secret()),
-            room: Arc::new(Semaphore::new(max_open)),
+            secret: hash_secret(secret.expose_secret()),
+            permits: Arc::new(Semaphore::new(max_open)),
         }
     }
 
-    /// Its routes.
     pub(crate) fn routes(self) -> Router {
         Router::new()
-            .route("/v1/handoff/{kind}", post(hand))
+            .route("/v1/handoff/{kind}", post(handle_handoff))
             .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
-            .layer(middleware::from_fn_with_state(self.clone(), orchestrator_only))
+            .layer(middleware::from_fn_with_state(self.clone(), require_orchestrator_secret))
             .with_state(self)
     }
 }
 
-fn hash(secret: &str) -> [u8; 32] {
+fn hash_secret(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }
 
-/// Lets nobody pass who does not present the secret.
-async fn orchestrator_only(
-    State(service): State<Service>,
+/// Rejects requests without the secret.
+async fn require_orchestrator_secret(
+    State(service): State<HandoffApi>,
     request: Request,
     next: Next,
-) -> Result<Response, Refusal> {
+) -> Result<Response, HandoffRejection> {
     let given = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
     let given = given.and_then(|value| value.strip_prefix(b"Bearer ")).unwrap_or_default();
     if !bool::from(<[u8; 32]>::from(Sha256::digest(given)).ct_eq(&service.secret)) {
-        tracing::warn!("a handoff without the orchestrator's secret was refused");
-        return Err(Refusal::Stranger);
+        tracing::warn!("unauthenticated handoff rejected");
+        return Err(HandoffRejection::Unauthenticated);
     }
     Ok(next.run(request).await)
 }
 
 /// `POST /v1/handoff/{kind}`
-async fn hand(
-    State(service): State<Service>,
+async fn handle_handoff(
+    State(service): State<HandoffApi>,
     Path(kind): Path<String>,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<Response, Refusal> {
+) -> Result<Response, HandoffRejection> {
     let kind = HandoffKind::ALL.into_iter().find(|known| known.as_str() == kind);
-    let kind = kind.ok_or(Refusal::UnknownKind)?;
-    let within = deadline(&headers)?;
-    let room = service.room.clone().try_acquire_owned().map_err(|_| Refusal::Full)?;
+    let kind = kind.ok_or(HandoffRejection::UnknownKind)?;
+    let within = parse_deadline(&headers)?;
+    let room =
+        service.permits.clone().try_acquire_owned().map_err(|_| HandoffRejection::Saturated)?;
     if kind == HandoffKind::Chat {
-        return Ok(chat::stream(&service.agent, read(&body)?, within, room));
+        return Ok(chat::stream_chat(&service.agent, parse_handoff(&body)?, within, room));
     }
-    let worked = work((&service.agent, within), kind, &body, room);
-    tokio::time::timeout(within, worked).await.unwrap_or(Err(Refusal::Late(within)))
+    let worked = run_handoff(&service.agent, within, kind, &body, room);
+    tokio::time::timeout(within, worked)
+        .await
+        .unwrap_or(Err(HandoffRejection::DeadlineExceeded(within)))
 }
 
-fn deadline(headers: &HeaderMap) -> Result<Duration, Refusal> {
+fn parse_deadline(headers: &HeaderMap) -> Result<Duration, HandoffRejection> {
     let Some(given) = headers.get(DEADLINE_HEADER) else { return Ok(DEFAULT_DEADLINE) };
     let millis = given.to_str().ok().and_then(|text| text.parse().ok()).map(Duration::from_millis);
     let millis = millis.filter(|within| !within.is_zero() && *within <= MAX_DEADLINE);
-    millis.ok_or_else(|| Refusal::Unreadable(format!("{DEADLINE_HEADER} is 1 to 3600000")))
+    millis
+        .ok_or_else(|| HandoffRejection::InvalidBody(format!("{DEADLINE_HEADER} is 1 to 3600000")))
 }
 
-async fn work(
-    (agent, within): (&Agent, Duration),
+async fn run_handoff(
+    agent: &HandoffAgent,
+    within: Duration,
     kind: HandoffKind,
     body: &[u8],
     _room: OwnedSemaphorePermit,
-) -> Result<Response, Refusal> {
+) -> Result<Response, HandoffRejection> {
     macro_rules! answered {
         ($method:ident) => {{
-            let handoff = read(body)?;
-            let span = span(kind, &handoff.context);
+            let handoff = parse_handoff(body)?;
+            let span = handoff_span(kind, &handoff.context);
             let answer = agent.$method(&handoff, within).instrument(span.clone()).await;
-            span.in_scope(|| told(kind, answer))
+            span.in_scope(|| render_outcome(kind, answer))
         }};
     }
     match kind {
@@ -133,33 +137,33 @@ async fn work(
         HandoffKind::Decide => answered!(decide),
         HandoffKind::Place => answered!(place),
         HandoffKind::Analyse => answered!(analyse),
-        HandoffKind::Chat => Err(Refusal::UnknownKind),
+        HandoffKind::Chat => Err(HandoffRejection::UnknownKind),
     }
 }
 
-/// The answer as it is sent; either way the log says how it went.
-fn told<A: Serialize>(
+/// Logs the outcome of a handoff and renders its response.
+fn render_outcome<A: Serialize>(
     kind: HandoffKind,
-    answer: Result<A, cynode_agent::AgentError>,
-) -> Result<Response, Refusal> {
+    answer: Result<A, cynode_agent::HandoffAgentError>,
+) -> Result<Response, HandoffRejection> {
     let word = kind.as_str();
     match answer {
         Ok(answer) => {
-            tracing::info!(handoff.kind = word, "answered a handoff to {word}");
+            tracing::info!(handoff.kind = word, "handoff answered");
             Ok(Json(answer).into_response())
         }
         Err(error) => {
             tracing::warn!(
                 handoff.kind = word,
                 error = &error as &dyn std::error::Error,
-                "a handoff to {word} failed"
+                "handoff failed"
             );
-            Err(Refusal::Work(error))
+            Err(HandoffRejection::AgentFailed(error))
         }
     }
 }
 
-pub(crate) fn span(kind: HandoffKind, context: &HandoffContext) -> Span {
+pub(crate) fn handoff_span(kind: HandoffKind, context: &HandoffContext) -> Span {
     let task = context.task.as_ref().map(|task| tracing::field::display(task.id));
     tracing::info_span!(
         "handoff",
@@ -170,8 +174,8 @@ pub(crate) fn span(kind: HandoffKind, context: &HandoffContext) -> Span {
     )
 }
 
-fn read<B: DeserializeOwned>(body: &[u8]) -> Result<Handoff<B>, Refusal> {
-    serde_json::from_slice(body).map_err(|error| Refusal::Unreadable(error.to_string()))
+fn parse_handoff<B: DeserializeOwned>(body: &[u8]) -> Result<Handoff<B>, HandoffRejection> {
+    serde_json::from_slice(body).map_err(|error| HandoffRejection::InvalidBody(error.to_string()))
 }
 
 #[cfg(test)]

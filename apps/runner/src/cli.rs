@@ -6,10 +6,10 @@ use clap::Parser;
 use cynode_domain::ids::HolderId;
 use serde::Serialize;
 
-/// Drives tasks: claims them from the orchestrator, runs their workflow, and keeps their leases.
+/// Workflow runner: claims runs from the orchestrator, drives them, and renews their leases.
 ///
-/// Several runners may work for one orchestrator. A runner that stops, or is killed, loses
-/// nothing: another goes on from the last checkpoint.
+/// Several runners may share one orchestrator. A runner that stops or is killed loses nothing: another one resumes
+/// from the last checkpoint.
 #[derive(Debug, Clone, Default, Parser, Serialize)]
 #[command(name = "cynode-runner", version)]
 pub struct Cli {
@@ -20,23 +20,23 @@ pub struct Cli {
         help = "Address of the orchestrator [default: http://127.0.0.1:12080]"
     )]
     pub orchestrator_url: Option<String>,
-    /// File with the runner's token; others must not be able to read it [default: runner.token in the data directory]
+    /// File with the runner's token; must not be readable by others [default: runner.token in the data directory]
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// How many tasks are driven at once [default: 16]
+    /// Maximum concurrent runs [default: 16]
     #[arg(long, value_name = "NUMBER")]
     pub slots: Option<u32>,
-    /// How long a lease lasts without renewal, in milliseconds [default: 10000]
+    /// Lease duration without renewal, in milliseconds [default: 10000]
     #[arg(long, value_name = "MS")]
     pub lease_ms: Option<u32>,
-    /// Who holds the leases, as a UUID that no other runner has: who starts this process can then say that it has ended [default: a new one]
+    /// Lease holder id, a UUID unique to this process, so that its supervisor can report its end [default: generated]
     #[arg(long, value_name = "UUID")]
     pub holder_id: Option<HolderId>,
-    /// Where health is served.
+    /// Health endpoint.
     #[arg(
         long,
         value_name = "ADDRESS",
-        help = "Where to serve /healthz, /readyz and /metrics: host:port or unix:/path [default: nowhere]"
+        help = "Address of /healthz, /readyz and /metrics: host:port or unix:/path [default: none]"
     )]
     pub health_listen: Option<String>,
     /// Config file [default: cynode.toml in the data directory, if it exists]

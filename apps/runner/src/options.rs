@@ -4,29 +4,28 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cynode_domain::ids::HolderId;
-use cynode_runtime::config::{Fault, Section};
-use cynode_workflow::runner::Options;
+use cynode_runtime::config::{ConfigFault, ConfigSection};
+use cynode_workflow::runner::WorkflowRunnerOptions;
 use serde::{Deserialize, Serialize};
 
 const SLOTS: std::ops::RangeInclusive<u32> = 1..=1024;
-/// What the orchestrator grants.
+/// Limits of the orchestrator.
 const LEASE_MS: std::ops::RangeInclusive<u32> = 1000..=3_600_000;
 
 /// Section `[runner]` of `cynode.toml`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunnerOptions {
-    /// Address of the orchestrator.
     pub orchestrator_url: String,
-    /// File with the runner's token; `runner.token` in the data directory when absent.
+    /// File with the runner's token; by default `runner.token` in the data directory.
     pub token_file: Option<PathBuf>,
-    /// How many tasks are driven at once.
+    /// Maximum concurrent runs.
     pub slots: u32,
-    /// How long a lease lasts without renewal, in milliseconds.
+    /// Lease duration without renewal, in milliseconds.
     pub lease_ms: u32,
-    /// Who holds the leases; somebody new at each start when absent.
+    /// Lease holder id; generated at each start by default.
     pub holder_id: Option<HolderId>,
-    /// Where health is served: `host:port` or `unix:/path`; nowhere when absent.
+    /// Address of the health endpoint, `host:port` or `unix:/path`; none by default.
     pub health_listen: Option<String>,
 }
 
@@ -43,30 +42,29 @@ impl Default for RunnerOptions {
     }
 }
 
-impl Section for RunnerOptions {
+impl ConfigSection for RunnerOptions {
     const NAME: &'static str = "runner";
 
-    fn faults(&self) -> Vec<Fault> {
+    fn validate(&self) -> Vec<ConfigFault> {
         let ranges =
             [("runner.slots", self.slots, SLOTS), ("runner.lease_ms", self.lease_ms, LEASE_MS)];
         let outside = ranges.into_iter().filter(|(_, value, range)| !range.contains(value));
         outside
             .map(|(key, value, range)| {
-                Fault::new(key, value, format!("{} to {}", range.start(), range.end()))
+                ConfigFault::new(key, value, format!("{} to {}", range.start(), range.end()))
             })
             .collect()
     }
 }
 
 impl RunnerOptions {
-    /// Where the runner's token is.
-    pub fn token_file(&self, data_dir: &Path) -> PathBuf {
+    pub fn token_path(&self, data_dir: &Path) -> PathBuf {
         self.token_file.clone().unwrap_or_else(|| data_dir.join("runner.token"))
     }
 
-    /// What the service needs of this section.
-    pub fn service(&self) -> Options {
-        Options {
+    /// The options of the runner service.
+    pub fn service_options(&self) -> WorkflowRunnerOptions {
+        WorkflowRunnerOptions {
             slots: usize::try_from(self.slots).unwrap_or(usize::MAX),
             lease: Duration::from_millis(self.lease_ms.into()),
             holder: self.holder_id,
@@ -79,15 +77,15 @@ mod tests {
     use std::collections::BTreeMap;
 
     use clap::Parser;
-    use cynode_runtime::config::{Sources, load};
+    use cynode_runtime::config::{ConfigSources, load};
 
     use super::*;
     use crate::Cli;
 
-    fn sources(arguments: &[&str]) -> Sources {
+    fn sources(arguments: &[&str]) -> ConfigSources {
         let cli = Cli::parse_from([&["cynode-runner"], arguments].concat());
         let flags = toml::Table::try_from(&cli).unwrap();
-        Sources { file: None, env: BTreeMap::new(), flags }
+        ConfigSources { file: None, env: BTreeMap::new(), flags }
     }
 
     #[test]
@@ -111,7 +109,7 @@ mod tests {
 
     #[test]
     fn the_runner_finds_its_token_in_the_data_directory() {
-        let path = RunnerOptions::default().token_file(Path::new("/data"));
+        let path = RunnerOptions::default().token_path(Path::new("/data"));
 
         assert_eq!(path, Path::new("/data/runner.token"));
     }

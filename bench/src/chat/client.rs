@@ -1,4 +1,4 @@
-//! One asker: a raw HTTP/1.1 connection that stays open.
+//! One chat client on a persistent raw HTTP/1.1 connection.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -7,22 +7,22 @@ use anyhow::{Context as _, bail};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// What the model says; its first and last words are in no question.
+/// The model's answer; no request contains its first or last words.
 pub(super) const ANSWER: &str = "alfa bravo charlie delta echo foxtrot golf hotel india juliett kilo lima \
      mike november oscar papa quebec romeo sierra tango uniform victor whiskey zulu";
 const FIRST: &[u8] = b"alfa";
 const LAST: &[u8] = b"zulu";
 
-/// How an answer comes.
+/// How the answer is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
-    /// In pieces.
+pub(super) enum ResponseMode {
+    /// As a stream.
     Stream,
-    /// At once.
+    /// In one response.
     Whole,
 }
 
-impl fmt::Display for Mode {
+impl fmt::Display for ResponseMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Stream => "stream",
@@ -31,49 +31,49 @@ impl fmt::Display for Mode {
     }
 }
 
-/// Where to ask.
+/// The endpoint under test.
 #[derive(Debug, Clone)]
-pub(super) struct Target {
+pub(super) struct ChatTarget {
     /// `host:port`.
     pub(super) address: String,
     /// Sent as a bearer token.
     pub(super) token: String,
-    /// What the model is called there.
+    /// Name of the model at this endpoint.
     pub(super) model: String,
 }
 
-/// How a question went.
-pub(super) struct Answered {
-    /// Until the first word.
+/// Timings of one request.
+pub(super) struct ChatTiming {
+    /// Time to the first token.
     pub(super) first: Duration,
-    /// Until the end.
+    /// Time to the end of the answer.
     pub(super) took: Duration,
     pub(super) is_right: bool,
 }
 
-/// A client whose connection stands before the next question.
+/// A client with an idle connection.
 pub(super) struct Client<'a> {
     stream: TcpStream,
-    target: &'a Target,
-    mode: Mode,
+    target: &'a ChatTarget,
+    mode: ResponseMode,
     number: usize,
     buffer: Vec<u8>,
 }
 
 impl<'a> Client<'a> {
     pub(super) async fn open(
-        target: &'a Target,
-        mode: Mode,
+        target: &'a ChatTarget,
+        mode: ResponseMode,
         number: usize,
     ) -> anyhow::Result<Self> {
-        let stream = TcpStream::connect(&target.address).await.context("nobody listens")?;
+        let stream = TcpStream::connect(&target.address).await.context("cannot connect")?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, target, mode, number, buffer: Vec::with_capacity(16 << 10) })
     }
 
-    /// Asks something that nobody asked before.
-    pub(super) async fn ask(&mut self, count: usize) -> anyhow::Result<Answered> {
-        let request = self.request(count);
+    /// Sends a question that was not sent before.
+    pub(super) async fn send_question(&mut self, count: usize) -> anyhow::Result<ChatTiming> {
+        let request = self.render_request(count);
         self.buffer.clear();
         let (begun, mut first) = (Instant::now(), None);
         self.stream.write_all(request.as_bytes()).await?;
@@ -91,18 +91,18 @@ impl<'a> Client<'a> {
         }
         let took = begun.elapsed();
         let is_whole = contains(&self.buffer, LAST)
-            && (self.mode == Mode::Whole || contains(&self.buffer, b"[DONE]"));
-        Ok(Answered { first: first.unwrap_or(took), took, is_right: first.is_some() && is_whole })
+            && (self.mode == ResponseMode::Whole || contains(&self.buffer, b"[DONE]"));
+        Ok(ChatTiming { first: first.unwrap_or(took), took, is_right: first.is_some() && is_whole })
     }
 
-    /// What was answered last.
+    /// The last response.
     pub(super) fn answer(&self) -> String {
         String::from_utf8_lossy(&self.buffer).into_owned()
     }
 
-    fn request(&self, count: usize) -> String {
-        let Target { address, token, model } = self.target;
-        let stream = self.mode == Mode::Stream;
+    fn render_request(&self, count: usize) -> String {
+        let ChatTarget { address, token, model } = self.target;
+        let stream = self.mode == ResponseMode::Stream;
         let body = format!(
             r#"{{"model":"{model}","stream":{stream},"messages":[{{"role":"system","content":"You are a helpful assistant."}},{{"role":"user","content":"Question {count} of client {}: what are the words?"}}]}}"#,
             self.number
@@ -119,7 +119,7 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// Whether all of an answer is there.
+/// Whether the buffer contains a complete response.
 fn is_complete(bytes: &[u8]) -> anyhow::Result<bool> {
     let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else {
         return Ok(false);

@@ -1,12 +1,13 @@
-//! The table of a run: every subject beside the direct question and beside ours, with as many clients.
+//! The result table: every subject compared with the direct request and with CyNode, for the same
+//! number of clients.
 
 use std::time::Duration;
 
-use super::client::Mode;
-use super::load::Asked;
-use crate::gateway::report::{Style, markdown, number, plain};
+use super::client::ResponseMode;
+use super::load::ChatLoadResult;
+use crate::gateway::report::{TableStyle, format_number, render_markdown, render_plain};
 
-/// How the subjects that are ours begin; the first of them is what others are compared with.
+/// Prefix of CyNode's own subjects; the first of them is the reference for the others.
 const OURS: &str = "orchestrator";
 
 const COLUMNS: [&str; 12] = [
@@ -24,11 +25,11 @@ const COLUMNS: [&str; 12] = [
     "errors",
 ];
 
-/// What was measured of one subject with one number of clients.
-pub(super) struct Measured {
+/// The figures of one subject with one number of clients.
+pub(super) struct ChatFigures {
     subject: String,
     clients: usize,
-    mode: Mode,
+    mode: ResponseMode,
     per_second: f64,
     first: Duration,
     slow: Duration,
@@ -38,11 +39,11 @@ pub(super) struct Measured {
     pub(super) errors: usize,
 }
 
-impl Measured {
+impl ChatFigures {
     pub(super) fn new(
         subject: &str,
-        (clients, mode): (usize, Mode),
-        asked: &Asked,
+        (clients, mode): (usize, ResponseMode),
+        asked: &ChatLoadResult,
     ) -> anyhow::Result<Self> {
         let count = f64::from(u32::try_from(asked.first.len().max(1))?);
         Ok(Self {
@@ -60,27 +61,27 @@ impl Measured {
     }
 }
 
-/// The rows as text. The first subject is the direct question.
-pub(super) fn table(all: &[Measured], style: Style) -> String {
+/// Renders the rows. The first subject is the direct request.
+pub(super) fn render_chat_table(all: &[ChatFigures], style: TableStyle) -> String {
     let mut rows = vec![COLUMNS.map(str::to_owned)];
-    rows.extend(all.iter().map(|one| cells(one, all)));
+    rows.extend(all.iter().map(|one| render_chat_row(one, all)));
     match style {
-        Style::Plain => plain(&rows),
-        Style::Markdown => markdown(&rows),
+        TableStyle::Plain => render_plain(&rows),
+        TableStyle::Markdown => render_markdown(&rows),
     }
 }
 
-fn cells(one: &Measured, all: &[Measured]) -> [String; COLUMNS.len()] {
-    let alike = |other: &&Measured| other.clients == one.clients && other.mode == one.mode;
+fn render_chat_row(one: &ChatFigures, all: &[ChatFigures]) -> [String; COLUMNS.len()] {
+    let alike = |other: &&ChatFigures| other.clients == one.clients && other.mode == one.mode;
     let direct = all.iter().find(alike).map_or(one.first, |direct| direct.first);
     let ours = all.iter().filter(alike).find(|other| other.subject.starts_with(OURS));
-    let ours = ours.map(|ours| number(one.per_second / ours.per_second.max(1e-9)));
+    let ours = ours.map(|ours| format_number(one.per_second / ours.per_second.max(1e-9)));
     let millis = |time: Duration| format!("{:.3}", time.as_secs_f64() * 1e3);
     [
         one.subject.clone(),
         one.mode.to_string(),
         one.clients.to_string(),
-        number(one.per_second),
+        format_number(one.per_second),
         millis(one.first),
         millis(one.slow),
         millis(one.first.saturating_sub(direct)),
@@ -96,9 +97,9 @@ fn cells(one: &Measured, all: &[Measured]) -> [String; COLUMNS.len()] {
 mod tests {
     use super::*;
 
-    fn measured(subject: &str, mode: Mode, micros: u32) -> Measured {
+    fn measured(subject: &str, mode: ResponseMode, micros: u32) -> ChatFigures {
         let time = Duration::from_micros(micros.into());
-        Measured {
+        ChatFigures {
             subject: subject.to_owned(),
             clients: 1,
             mode,
@@ -115,13 +116,13 @@ mod tests {
     #[test]
     fn a_row_is_compared_with_direct_and_ours_of_the_same_kind() {
         let all = [
-            measured("direct", Mode::Stream, 100),
-            measured("direct", Mode::Whole, 200),
-            measured("orchestrator, SQLite", Mode::Whole, 1000),
-            measured("LiteLLM 1", Mode::Whole, 20_000),
+            measured("direct", ResponseMode::Stream, 100),
+            measured("direct", ResponseMode::Whole, 200),
+            measured("orchestrator, SQLite", ResponseMode::Whole, 1000),
+            measured("LiteLLM 1", ResponseMode::Whole, 20_000),
         ];
 
-        let text = table(&all, Style::Markdown);
+        let text = render_chat_table(&all, TableStyle::Markdown);
 
         let rows: Vec<&str> = text.lines().skip(2).collect();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What is measured: the model itself, and what stands in front of it.
+//! The subjects: the model itself, and the proxies in front of it.
 
 use std::fs;
 
@@ -7,61 +7,62 @@ use cynode_testkit::provider::ScriptedProvider;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::client::{Mode, Target};
-use super::load::{self, Load};
-use crate::gateway::peers::{Peer, SECRET, Seat, installed};
-use crate::gateway::process::Program;
-use crate::gateway::subject::{Orchestrator, Storage, put};
+use super::client::{ChatTarget, ResponseMode};
+use super::load::{self, ChatLoad};
+use crate::gateway::peers::{PeerEnvironment, PeerGateway, SECRET, find_installation};
+use crate::gateway::process::BenchProcess;
+use crate::gateway::subject::{BenchOrchestrator, DatabaseKind, put_json};
 
 const MODEL: &str = "scripted-model";
-/// More than the clients of any measurement, so that nobody waits for a turn.
+/// More than the clients of any measurement, so no request is queued.
 const CONCURRENCY: u32 = 1000;
 
-/// Something that the model can be asked through.
-pub(super) struct Subject {
+/// An endpoint that reaches the model.
+pub(super) struct ChatSubject {
     pub(super) name: String,
-    target: Target,
-    // What must live as long: the process, and the directory of its data.
-    program: Option<Program>,
+    target: ChatTarget,
+    // Kept alive for as long as the subject: the process, and its data directory.
+    program: Option<BenchProcess>,
     _directory: Option<TempDir>,
 }
 
-impl Subject {
+impl ChatSubject {
     /// The model itself.
     pub(super) fn direct(provider: &ScriptedProvider) -> Self {
         let address = provider.url().trim_start_matches("http://").to_owned();
-        let target = Target { address, token: "none".to_owned(), model: MODEL.to_owned() };
+        let target = ChatTarget { address, token: "none".to_owned(), model: MODEL.to_owned() };
         Self { name: "direct".to_owned(), target, program: None, _directory: None }
     }
 
-    /// So many clients that ask it.
-    pub(super) fn load(&self, clients: usize, mode: Mode) -> Load<'_> {
-        let process_id = self.program.as_ref().map(Program::id);
-        Load { target: &self.target, clients, mode, process_id }
+    /// A load of this many clients on the subject.
+    pub(super) fn load(&self, clients: usize, mode: ResponseMode) -> ChatLoad<'_> {
+        let process_id = self.program.as_ref().map(BenchProcess::id);
+        ChatLoad { target: &self.target, clients, mode, process_id }
     }
 }
 
 /// A new orchestrator in front of the model.
-pub(super) async fn orchestrator(
+pub(super) async fn start_orchestrator(
     provider: &ScriptedProvider,
-    storage: &Storage,
-) -> anyhow::Result<Subject> {
-    let Orchestrator { program, directory, listens, admin } = Orchestrator::start(storage).await?;
+    storage: &DatabaseKind,
+) -> anyhow::Result<ChatSubject> {
+    let BenchOrchestrator { program, directory, address: listens, admin_token: admin } =
+        BenchOrchestrator::start(storage).await?;
     let row = json!({
         "kind": "openai", "base_url": provider.openai_url(), "allow": "everyone",
         "models": [MODEL], "concurrency": CONCURRENCY
     });
-    put(&format!("http://{listens}/v1/model-providers/scripted"), &admin, &row).await?;
-    let target = Target { address: listens, token: admin, model: format!("scripted/{MODEL}") };
-    load::answers(&target).await?;
+    put_json(&format!("http://{listens}/v1/model-providers/scripted"), &admin, &row).await?;
+    let target = ChatTarget { address: listens, token: admin, model: format!("scripted/{MODEL}") };
+    load::wait_until_answering(&target).await?;
     let name = storage.name().replace("gateway", "orchestrator");
-    Ok(Subject { name, target, program: Some(program), _directory: Some(directory) })
+    Ok(ChatSubject { name, target, program: Some(program), _directory: Some(directory) })
 }
 
 /// The proxy of `LiteLLM`: a master key, no database.
-pub(super) async fn litellm(provider: &ScriptedProvider) -> anyhow::Result<Subject> {
-    let (place, version) = installed(Peer::LiteLlm)?;
-    let seat = Seat::new(place)?;
+pub(super) async fn start_litellm(provider: &ScriptedProvider) -> anyhow::Result<ChatSubject> {
+    let (place, version) = find_installation(PeerGateway::LiteLlm)?;
+    let seat = PeerEnvironment::new(place)?;
     let key = format!("sk-{SECRET}");
     let config = seat.path().join("config.yaml");
     let text = format!(
@@ -73,10 +74,10 @@ pub(super) async fn litellm(provider: &ScriptedProvider) -> anyhow::Result<Subje
     let mut command = seat.command("litellm/bin/litellm");
     command.args(["--host", "127.0.0.1", "--num_workers", "1", "--telemetry", "False"]);
     command.args(["--port", &seat.port.to_string(), "--config"]).arg(&config);
-    // Otherwise it asks a forge for the prices of models.
-    let program = seat.run(command.env("LITELLM_LOCAL_MODEL_COST_MAP", "True")).await?;
-    let target = Target { address: seat.address(), token: key, model: MODEL.to_owned() };
-    load::answers(&target).await?;
+    // Otherwise it downloads model prices.
+    let program = seat.start_and_wait(command.env("LITELLM_LOCAL_MODEL_COST_MAP", "True")).await?;
+    let target = ChatTarget { address: seat.address(), token: key, model: MODEL.to_owned() };
+    load::wait_until_answering(&target).await?;
     let name = format!("LiteLLM {version}");
-    Ok(Subject { name, target, program: Some(program), _directory: Some(seat.directory) })
+    Ok(ChatSubject { name, target, program: Some(program), _directory: Some(seat.directory) })
 }

@@ -1,9 +1,8 @@
-//! Gateways of others in front of the same fixture, under the same load.
-//!
-//! Start at [`start`]. `cargo xtask bench gateway --peers` installs them beside the build, below
-//! `peers`: `<slug>.installed` holds the version, `<slug>.failed` why there is none. Each runs as its
-//! documents say, with one worker; what keeps it from being called this often, such as a limit of
-//! calls a minute, is switched off. None is set up to keep a durable record of a call.
+//! Other gateways in front of the same fixture, under the same load. Start at [`start_peer`]. `cargo
+//! xtask bench gateway --peers` installs them next to the build, below `peers`: `<slug>.installed`
+//! contains the version, `<slug>.failed` the reason of a failed installation. Each runs as
+//! documented, with one worker; rate limits are disabled. None is configured to write a durable
+//! record of a call.
 
 mod contextforge;
 mod litellm;
@@ -19,30 +18,30 @@ use anyhow::{Context as _, bail};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
-use self::contextforge::Mode;
+use self::contextforge::SessionMode;
 use super::load;
-use super::process::Program;
-use super::subject::Subject;
+use super::process::BenchProcess;
+use super::subject::GatewaySubject;
 
-/// Times 100 ms; the slowest peers migrate a database first.
+/// Number of attempts, every 100 ms; the slowest peers migrate a database first.
 const START_UP_LOOKS: u32 = 1800;
-/// What a bearer is checked against; the peers live for one run, on loopback.
+/// Bearer token of the peers, which live for one run, on loopback.
 pub(crate) const SECRET: &str = "a-secret-of-one-benchmark-Qx7-01";
 
 /// A gateway to compare with.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Peer {
+pub(crate) enum PeerGateway {
     /// A Rust proxy from crates.io.
     McpProxy,
-    /// A Python gateway, stateless as it comes.
+    /// A Python gateway, stateless by default.
     ContextForge,
-    /// The same with sessions, which it does faster.
+    /// The same with sessions, which is faster.
     ContextForgeStateful,
-    /// A Python gateway to models that serves tools too.
+    /// A Python model gateway that also serves tools.
     LiteLlm,
 }
 
-impl Peer {
+impl PeerGateway {
     pub(super) const ALL: [Self; 4] =
         [Self::McpProxy, Self::ContextForge, Self::ContextForgeStateful, Self::LiteLlm];
 
@@ -55,7 +54,7 @@ impl Peer {
         }
     }
 
-    /// What its files are called where it is installed.
+    /// Base name of its files in the installation directory.
     const fn slug(self) -> &'static str {
         match self {
             Self::McpProxy => "mcp-proxy",
@@ -65,24 +64,31 @@ impl Peer {
     }
 }
 
-/// Starts a peer in front of the fixture, and sees that it passes a call on.
-pub(super) async fn start(peer: Peer, backend: &Program) -> anyhow::Result<Subject<'_>> {
-    let (place, version) = installed(peer)?;
-    let seat = Seat::new(place)?;
+/// Starts a peer in front of the fixture, and checks that it forwards a call.
+pub(super) async fn start_peer(
+    peer: PeerGateway,
+    backend: &BenchProcess,
+) -> anyhow::Result<GatewaySubject<'_>> {
+    let (place, version) = find_installation(peer)?;
+    let seat = PeerEnvironment::new(place)?;
     let upstream = backend.said.trim();
     let (program, target) = match peer {
-        Peer::McpProxy => mcp_proxy::start(&seat, upstream).await,
-        Peer::ContextForge => contextforge::start(&seat, upstream, Mode::Stateless).await,
-        Peer::ContextForgeStateful => contextforge::start(&seat, upstream, Mode::Stateful).await,
-        Peer::LiteLlm => litellm::start(&seat, upstream).await,
+        PeerGateway::McpProxy => mcp_proxy::start(&seat, upstream).await,
+        PeerGateway::ContextForge => {
+            contextforge::start(&seat, upstream, SessionMode::Stateless).await
+        }
+        PeerGateway::ContextForgeStateful => {
+            contextforge::start(&seat, upstream, SessionMode::Stateful).await
+        }
+        PeerGateway::LiteLlm => litellm::start(&seat, upstream).await,
     }?;
-    load::passes_calls(&target).await?;
+    load::wait_until_forwarding(&target).await?;
     let name = format!("{} {version}", peer.name());
-    Ok(Subject::before(backend, &name, target, program, seat.directory))
+    Ok(GatewaySubject::in_front_of_fixture(backend, &name, target, program, seat.directory))
 }
 
-/// Where peers are, and the version of this one.
-pub(crate) fn installed(peer: Peer) -> anyhow::Result<(PathBuf, String)> {
+/// The installation directory of the peers, and the version of this one.
+pub(crate) fn find_installation(peer: PeerGateway) -> anyhow::Result<(PathBuf, String)> {
     let program = std::env::current_exe()?;
     let place = program.ancestors().nth(2).context("this program is not in a build")?.join("peers");
     let slug = peer.slug();
@@ -95,17 +101,17 @@ pub(crate) fn installed(peer: Peer) -> anyhow::Result<(PathBuf, String)> {
     }
 }
 
-/// What a peer is started with: where it is installed, a directory and a port of its own.
-pub(crate) struct Seat {
+/// Environment of a peer: its installation directory, its own data directory and its own port.
+pub(crate) struct PeerEnvironment {
     place: PathBuf,
     pub(crate) directory: TempDir,
     pub(crate) port: u16,
 }
 
-impl Seat {
+impl PeerEnvironment {
     pub(crate) fn new(place: PathBuf) -> anyhow::Result<Self> {
         let directory = tempfile::Builder::new().prefix("cynode-bench-").tempdir()?;
-        // None of them takes a free port by itself.
+        // None of them can choose a free port.
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         Ok(Self { place, directory, port })
     }
@@ -118,7 +124,7 @@ impl Seat {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// A program of the peer with an environment of its own.
+    /// A program of the peer with a clean environment.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.place.join(program));
         command.current_dir(self.path()).env_clear();
@@ -126,27 +132,30 @@ impl Seat {
         command
     }
 
-    /// Runs the peer until it listens.
-    pub(crate) async fn run(&self, command: &mut Command) -> anyhow::Result<Program> {
+    /// Starts the peer and waits until it listens.
+    pub(crate) async fn start_and_wait(
+        &self,
+        command: &mut Command,
+    ) -> anyhow::Result<BenchProcess> {
         let log = fs::File::create(self.path().join("log"))?;
         let mut program =
-            Program::start(command.stdout(log.try_clone()?).stderr(Stdio::from(log)))?;
+            BenchProcess::start(command.stdout(log.try_clone()?).stderr(Stdio::from(log)))?;
         for _ in 0..START_UP_LOOKS {
             if TcpStream::connect(self.address()).await.is_ok() {
                 return Ok(program);
             }
             if program.has_ended() {
-                bail!("it ended: {}", self.last_words());
+                bail!("it ended: {}", self.last_log_line());
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        bail!("it does not listen: {}", self.last_words())
+        bail!("it does not listen: {}", self.last_log_line())
     }
 
-    /// The last line that it logged.
-    fn last_words(&self) -> String {
+    /// The last line of its log.
+    fn last_log_line(&self) -> String {
         let log = fs::read(self.path().join("log")).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
-        log.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
+        log.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no output").to_owned()
     }
 }

@@ -1,4 +1,4 @@
-//! Processes under measurement, and what the kernel says they used.
+//! Measured processes, and their resource usage from `/proc`.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -10,15 +10,15 @@ use anyhow::{Context as _, bail};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// A process that ends with this value.
-pub(crate) struct Program {
+/// A child process, killed on drop.
+pub(crate) struct BenchProcess {
     child: Child,
-    /// What it said first.
+    /// The first line of its output.
     pub(crate) said: String,
 }
 
-impl Program {
-    /// Starts a program; `said` stays empty unless its output is read by [`Program::listen`].
+impl BenchProcess {
+    /// Starts a program; `said` is empty unless [`BenchProcess::start_and_read_line`] reads its output.
     pub(crate) fn start(command: &mut Command) -> anyhow::Result<Self> {
         let child = command
             .stdin(Stdio::null())
@@ -28,7 +28,7 @@ impl Program {
     }
 
     /// Starts a program and reads the first line of its output.
-    fn listen(command: &mut Command) -> anyhow::Result<Self> {
+    fn start_and_read_line(command: &mut Command) -> anyhow::Result<Self> {
         let mut program = Self::start(command.stdout(Stdio::piped()))?;
         let output = program.child.stdout.take().context("no output")?;
         BufReader::new(output).read_line(&mut program.said)?;
@@ -44,10 +44,10 @@ impl Program {
     }
 }
 
-impl Drop for Program {
+impl Drop for BenchProcess {
     fn drop(&mut self) {
-        // It may have ended by itself; either way nothing of it stays.
-        let workers = descendants(self.child.id()).unwrap_or_default();
+        // It may have exited already; no process of it may be left.
+        let workers = find_descendants(self.child.id()).unwrap_or_default();
         let _ = self.child.kill();
         let _ = self.child.wait();
         for worker in workers.into_iter().filter_map(|id| i32::try_from(id).ok()) {
@@ -56,14 +56,14 @@ impl Drop for Program {
     }
 }
 
-/// The fixture server, on a free port; it says its URL.
-pub(crate) fn fixture() -> anyhow::Result<Program> {
-    let mut command = Command::new(beside_this("cynode-mcp-fixture")?);
-    Program::listen(command.args(["--listen", "127.0.0.1:0"]))
+/// The fixture server, on a free port; it prints its URL.
+pub(crate) fn start_fixture() -> anyhow::Result<BenchProcess> {
+    let mut command = Command::new(find_binary("cynode-mcp-fixture")?);
+    BenchProcess::start_and_read_line(command.args(["--listen", "127.0.0.1:0"]))
 }
 
-/// A program of the same build as this one.
-pub(crate) fn beside_this(name: &str) -> anyhow::Result<PathBuf> {
+/// Path of a program of the same build.
+pub(crate) fn find_binary(name: &str) -> anyhow::Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name(name);
     if !path.is_file() {
         bail!("{} is missing: run `cargo xtask bench gateway`", path.display());
@@ -71,29 +71,29 @@ pub(crate) fn beside_this(name: &str) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// What a process and those that it started used since they began.
+/// Resource usage of a process and its descendants since their start.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Usage {
+pub(crate) struct ProcessTreeUsage {
     pub(crate) cpu: Duration,
     pub(crate) rss_mib: f64,
 }
 
-impl Usage {
-    pub(crate) fn of(process: u32) -> anyhow::Result<Self> {
-        let mut all = Self::of_one(process)?;
-        for child in descendants(process)? {
-            // One that ended meanwhile is of no interest.
-            let Ok(used) = Self::of_one(child) else { continue };
+impl ProcessTreeUsage {
+    pub(crate) fn measure_tree(process: u32) -> anyhow::Result<Self> {
+        let mut all = Self::measure_process(process)?;
+        for child in find_descendants(process)? {
+            // Processes that exited meanwhile are ignored.
+            let Ok(used) = Self::measure_process(child) else { continue };
             all.cpu += used.cpu;
             all.rss_mib += used.rss_mib;
         }
         Ok(all)
     }
 
-    fn of_one(process: u32) -> anyhow::Result<Self> {
+    fn measure_process(process: u32) -> anyhow::Result<Self> {
         let stat = fs::read_to_string(format!("/proc/{process}/stat")).context("it has ended")?;
         let status = fs::read_to_string(format!("/proc/{process}/status"))?;
-        let ticks = cpu_ticks(&stat).context("the kernel counts in another way")?;
+        let ticks = parse_cpu_ticks(&stat).context("the kernel counts in another way")?;
         let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kib: u32 =
             kib.and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0);
@@ -102,8 +102,8 @@ impl Usage {
     }
 }
 
-/// Every process that `process` started, and that those started.
-fn descendants(process: u32) -> std::io::Result<Vec<u32>> {
+/// All descendants of `process`.
+fn find_descendants(process: u32) -> std::io::Result<Vec<u32>> {
     let mut parents = vec![];
     for entry in fs::read_dir("/proc")? {
         let name = entry?.file_name();
@@ -111,7 +111,7 @@ fn descendants(process: u32) -> std::io::Result<Vec<u32>> {
             continue;
         };
         let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-        parents.extend(parent(&stat).map(|parent| (id, parent)));
+        parents.extend(parse_parent(&stat).map(|parent| (id, parent)));
     }
     let mut found = vec![process];
     let mut seen = 0;
@@ -123,14 +123,14 @@ fn descendants(process: u32) -> std::io::Result<Vec<u32>> {
     Ok(found.split_off(1))
 }
 
-fn parent(stat: &str) -> Option<u32> {
+fn parse_parent(stat: &str) -> Option<u32> {
     let (_, fields) = stat.rsplit_once(") ")?;
     fields.split(' ').nth(1)?.parse().ok()
 }
 
-/// The ticks a process spent, for itself and in the kernel.
-fn cpu_ticks(stat: &str) -> Option<u64> {
-    // The name, in parentheses, may hold anything.
+/// User and system time of a process, in ticks.
+fn parse_cpu_ticks(stat: &str) -> Option<u64> {
+    // The name, in parentheses, may contain any character.
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split(' ').skip(11);
     let (user, system): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
@@ -147,8 +147,8 @@ mod tests {
     fn cpu_time_is_read_behind_the_name_of_the_process() {
         let stat = "1 (a) b) S 0 1 1 0 -1 4194560 0 0 0 0 250 50 0 0 20 0 1 0";
 
-        assert_eq!(cpu_ticks(stat), Some(300));
-        assert_eq!(parent(stat), Some(0));
+        assert_eq!(parse_cpu_ticks(stat), Some(300));
+        assert_eq!(parse_parent(stat), Some(0));
     }
 
     #[test]
@@ -156,14 +156,14 @@ mod tests {
         let (mut until_all_ended, held_by_both) = std::io::pipe().unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 600 & echo $!; wait"]).stderr(held_by_both);
-        let shell = Program::listen(&mut command).unwrap();
-        // The command has the writing end as well.
+        let shell = BenchProcess::start_and_read_line(&mut command).unwrap();
+        // The command has the write end as well.
         drop(command);
         let sleeper: u32 = shell.said.trim().parse().unwrap();
 
-        assert_eq!(descendants(shell.id()).unwrap(), [sleeper]);
-        let both = Usage::of(shell.id()).unwrap();
-        assert!(both.rss_mib > Usage::of_one(sleeper).unwrap().rss_mib);
+        assert_eq!(find_descendants(shell.id()).unwrap(), [sleeper]);
+        let both = ProcessTreeUsage::measure_tree(shell.id()).unwrap();
+        assert!(both.rss_mib > ProcessTreeUsage::measure_process(sleeper).unwrap().rss_mib);
 
         drop(shell);
         assert_eq!(until_all_ended.read(&mut [0]).unwrap(), 0);

@@ -1,10 +1,10 @@
-//! The table of a run: every subject beside the direct call, and beside our gateway, with as many
-//! clients.
+//! The result table: every subject compared with the direct call and with our gateway, for the same
+//! number of clients.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// How the subjects that are ours begin; the first of them is what others are compared with.
+/// Prefix of our own subjects; the first of them is the reference for the others.
 pub(super) const OURS: &str = "gateway";
 
 const COLUMNS: [&str; 11] = [
@@ -21,52 +21,53 @@ const COLUMNS: [&str; 11] = [
     "errors",
 ];
 
-/// What was measured of one subject with one number of clients.
-pub(super) struct Measured {
+/// The figures of one subject with one number of clients.
+pub(super) struct GatewayFigures {
     pub(super) subject: String,
     pub(super) clients: usize,
     pub(super) calls_per_second: f64,
     pub(super) median: Duration,
     pub(super) slow: Duration,
     pub(super) errors: usize,
-    /// CPU time of the subject's processes for each call, in microseconds.
+    /// CPU time of the subject's processes per call, in microseconds.
     pub(super) cpu_micros: f64,
     pub(super) rss_mib: f64,
 }
 
-/// How a table is written.
+/// Format of a table.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Style {
-    /// Columns aligned by spaces.
+pub(crate) enum TableStyle {
+    /// Aligned columns.
     Plain,
-    /// To be pasted into `docs/benchmarks.md`.
+    /// For `docs/benchmarks.md`.
     Markdown,
 }
 
-/// The rows as text. The first subject is the direct call.
-pub(super) fn table(all: &[Measured], style: Style) -> String {
+/// Renders the rows. The first subject is the direct call.
+pub(super) fn render_gateway_table(all: &[GatewayFigures], style: TableStyle) -> String {
     let mut rows = vec![COLUMNS.map(str::to_owned)];
-    rows.extend(all.iter().map(|one| cells(one, all)));
+    rows.extend(all.iter().map(|one| render_gateway_row(one, all)));
     match style {
-        Style::Plain => plain(&rows),
-        Style::Markdown => markdown(&rows),
+        TableStyle::Plain => render_plain(&rows),
+        TableStyle::Markdown => render_markdown(&rows),
     }
 }
 
-fn cells(one: &Measured, all: &[Measured]) -> [String; COLUMNS.len()] {
-    let as_many = |other: &&Measured| other.clients == one.clients;
+fn render_gateway_row(one: &GatewayFigures, all: &[GatewayFigures]) -> [String; COLUMNS.len()] {
+    let as_many = |other: &&GatewayFigures| other.clients == one.clients;
     let direct = all.iter().find(as_many).map_or(one.median, |direct| direct.median);
     let ours = all.iter().filter(as_many).find(|other| other.subject.starts_with(OURS));
-    let ours = ours.map(|ours| number(one.calls_per_second / ours.calls_per_second.max(1e-9)));
+    let ours =
+        ours.map(|ours| format_number(one.calls_per_second / ours.calls_per_second.max(1e-9)));
     let millis = |time: Duration| format!("{:.3}", time.as_secs_f64() * 1e3);
     [
         one.subject.clone(),
         one.clients.to_string(),
-        number(one.calls_per_second),
+        format_number(one.calls_per_second),
         millis(one.median),
         millis(one.slow),
         millis(one.median.saturating_sub(direct)),
-        number(one.median.as_secs_f64() / direct.as_secs_f64().max(1e-9)),
+        format_number(one.median.as_secs_f64() / direct.as_secs_f64().max(1e-9)),
         ours.unwrap_or_default(),
         format!("{:.0}", one.cpu_micros),
         format!("{:.1}", one.rss_mib),
@@ -74,8 +75,8 @@ fn cells(one: &Measured, all: &[Measured]) -> [String; COLUMNS.len()] {
     ]
 }
 
-/// Two figures at least, and no more behind the point than they need.
-pub(crate) fn number(value: f64) -> String {
+/// At least two significant digits, and no more decimals than necessary.
+pub(crate) fn format_number(value: f64) -> String {
     match value {
         100.0.. => format!("{value:.0}"),
         1.0..100.0 => format!("{value:.1}"),
@@ -83,8 +84,8 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// Columns aligned by spaces.
-pub(crate) fn plain<const N: usize>(rows: &[[String; N]]) -> String {
+/// Renders aligned columns.
+pub(crate) fn render_plain<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: [usize; N] = std::array::from_fn(|column| width(column).unwrap_or(0));
     let mut text = String::new();
@@ -101,8 +102,8 @@ pub(crate) fn plain<const N: usize>(rows: &[[String; N]]) -> String {
     text
 }
 
-/// The rows as Markdown; the first is the head.
-pub(crate) fn markdown<const N: usize>(rows: &[[String; N]]) -> String {
+/// Renders the rows as Markdown; the first is the header.
+pub(crate) fn render_markdown<const N: usize>(rows: &[[String; N]]) -> String {
     let mut lines: Vec<String> =
         rows.iter().map(|row| format!("| {} |\n", row.join(" | "))).collect();
     lines.insert(1, format!("|{}\n", "---|".repeat(N)));
@@ -113,9 +114,9 @@ pub(crate) fn markdown<const N: usize>(rows: &[[String; N]]) -> String {
 mod tests {
     use super::*;
 
-    fn measured(subject: &str, clients: usize, micros: u32) -> Measured {
+    fn measured(subject: &str, clients: usize, micros: u32) -> GatewayFigures {
         let clients_a_second = f64::from(u32::try_from(clients).unwrap()) * 1e6;
-        Measured {
+        GatewayFigures {
             subject: subject.to_owned(),
             clients,
             calls_per_second: clients_a_second / f64::from(micros),
@@ -127,7 +128,7 @@ mod tests {
         }
     }
 
-    fn all() -> [Measured; 5] {
+    fn all() -> [GatewayFigures; 5] {
         [
             measured("direct", 1, 100),
             measured("direct", 32, 400),
@@ -139,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_subject_is_compared_with_the_direct_call_and_with_ours_of_as_many_clients() {
-        let text = table(&all(), Style::Markdown);
+        let text = render_gateway_table(&all(), TableStyle::Markdown);
 
         let rows: Vec<&str> = text.lines().skip(2).collect();
         assert_eq!(
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn columns_of_a_plain_table_are_aligned() {
-        let text = table(&all(), Style::Plain);
+        let text = render_gateway_table(&all(), TableStyle::Plain);
 
         let lengths: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();
         assert!(lengths.iter().all(|length| *length == lengths[0]), "{text}");

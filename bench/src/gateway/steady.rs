@@ -1,21 +1,21 @@
-//! Whether memory stays where it is, however many calls are made.
+//! Checks that memory stays constant over many calls.
 
 use std::io::Write;
 
-use super::load::Calls;
-use super::process::Usage;
-use super::subject::Subject;
+use super::load::McpLoadResult;
+use super::process::ProcessTreeUsage;
+use super::subject::GatewaySubject;
 
-/// Calls between two looks.
+/// Calls between two samples.
 const STEP: usize = 100_000;
 
-/// Calls that often, and prints the gateway's memory after every hundred thousand.
-pub(super) async fn run(
-    subject: &Subject<'_>,
+/// Makes this many calls, and prints the gateway's memory after every hundred thousand.
+pub(super) async fn measure_memory_over_calls(
+    subject: &GatewaySubject<'_>,
     (clients, calls): (usize, usize),
     out: &mut (dyn Write + Send),
 ) -> anyhow::Result<()> {
-    let before = Usage::of(subject.process_id)?;
+    let before = ProcessTreeUsage::measure_tree(subject.process_id)?;
     writeln!(out, "\n{}, {clients} clients: memory over {calls} calls", subject.name)?;
     writeln!(out, "{:>10} {:>9} {:>9} {:>9}", "calls", "calls/s", "RSS MiB", "errors")?;
     writeln!(out, "{:>10} {:>9} {:>9.1} {:>9}", 0, "", before.rss_mib, "")?;
@@ -25,7 +25,7 @@ pub(super) async fn run(
         let done = subject.load(clients).run_calls(step).await?;
         made += step;
         let rate = f64::from(u32::try_from(step)?) / done.took.as_secs_f64();
-        let Calls { rss_mib, errors, .. } = done;
+        let McpLoadResult { rss_mib, errors, .. } = done;
         writeln!(out, "{made:>10} {rate:>9.0} {rss_mib:>9.1} {errors:>9}")?;
         out.flush()?;
     }

@@ -1,4 +1,4 @@
-//! What is measured: the fixture itself, and the gateway in front of it.
+//! The subjects: the fixture itself, and the gateway in front of it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,31 +10,31 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::client::Target;
-use super::load::{self, Load};
-use super::process::{Program, beside_this};
+use super::client::McpTarget;
+use super::load::{self, McpLoad};
+use super::process::{BenchProcess, find_binary};
 
 const SLUG: &str = "fixture";
-/// Times 50 ms.
+/// Number of attempts, every 50 ms.
 const START_UP_LOOKS: u32 = 600;
 
-/// Something that `echo` can be called through.
-pub(super) struct Subject<'a> {
+/// An endpoint that reaches `echo`.
+pub(super) struct GatewaySubject<'a> {
     pub(super) name: String,
-    pub(super) target: Target,
-    /// Whose CPU time and memory count, with those of its children.
+    pub(super) target: McpTarget,
+    /// The process whose CPU time and memory count, including its children.
     pub(super) process_id: u32,
-    // What must live as long: the process, and the directory of its data.
-    _program: Option<Program>,
+    // Kept alive for as long as the subject: the process, and its data directory.
+    _program: Option<BenchProcess>,
     _directory: Option<TempDir>,
-    _backend: &'a Program,
+    _backend: &'a BenchProcess,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> GatewaySubject<'a> {
     /// The fixture itself.
-    pub(super) fn direct(backend: &'a Program) -> Self {
-        let target = Target {
-            address: address(backend),
+    pub(super) fn direct(backend: &'a BenchProcess) -> Self {
+        let target = McpTarget {
+            address: fixture_address(backend),
             path: "/mcp".to_owned(),
             token: None,
             tool: "echo".to_owned(),
@@ -49,17 +49,17 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// So many clients that call it.
-    pub(super) const fn load(&self, clients: usize) -> Load<'_> {
-        Load { target: &self.target, clients, process_id: self.process_id }
+    /// A load of this many clients on the subject.
+    pub(super) const fn load(&self, clients: usize) -> McpLoad<'_> {
+        McpLoad { target: &self.target, clients, process_id: self.process_id }
     }
 
     /// A program in front of the fixture.
-    pub(super) fn before(
-        backend: &'a Program,
+    pub(super) fn in_front_of_fixture(
+        backend: &'a BenchProcess,
         name: &str,
-        target: Target,
-        program: Program,
+        target: McpTarget,
+        program: BenchProcess,
         directory: TempDir,
     ) -> Self {
         Self {
@@ -74,23 +74,23 @@ impl<'a> Subject<'a> {
 }
 
 /// `host:port` of the fixture.
-pub(super) fn address(backend: &Program) -> String {
+pub(super) fn fixture_address(backend: &BenchProcess) -> String {
     backend.said.trim().trim_start_matches("http://").trim_end_matches("/mcp").to_owned()
 }
 
-/// Where an orchestrator keeps its state.
-pub(crate) enum Storage {
-    /// In a file, as users have it.
+/// The database of an orchestrator.
+pub(crate) enum DatabaseKind {
+    /// In a file: the default.
     Sqlite,
-    /// In a file that no disk has to keep: what is left is the work of the gateway itself.
+    /// In a file on a memory file system, which shows the cost of the gateway alone.
     SqliteInMemory,
     /// On the server at this URL.
     Postgres(String),
-    /// On the server of the tests, at this URL, which does not wait for its disk.
+    /// On the tests' server, at this URL, which runs without fsync.
     PostgresOfTests(String),
 }
 
-impl Storage {
+impl DatabaseKind {
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Sqlite => "gateway, SQLite",
@@ -109,55 +109,60 @@ impl Storage {
     }
 }
 
-/// A new orchestrator, and what it takes to speak to it.
-pub(crate) struct Orchestrator {
-    pub(crate) program: Program,
+/// A new orchestrator with its credentials.
+pub(crate) struct BenchOrchestrator {
+    pub(crate) program: BenchProcess,
     pub(crate) directory: TempDir,
     /// `host:port`.
-    pub(crate) listens: String,
+    pub(crate) address: String,
     /// The administrator's token.
-    pub(crate) admin: String,
+    pub(crate) admin_token: String,
 }
 
-impl Orchestrator {
-    /// Starts one on an empty database.
-    pub(crate) async fn start(storage: &Storage) -> anyhow::Result<Self> {
+impl BenchOrchestrator {
+    /// Starts an orchestrator on an empty database.
+    pub(crate) async fn start(storage: &DatabaseKind) -> anyhow::Result<Self> {
         let directory = storage.directory()?;
-        let mut command = Command::new(beside_this("cynode-orchestrator")?);
+        let mut command = Command::new(find_binary("cynode-orchestrator")?);
         command.args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(directory.path());
-        if let Storage::Postgres(url) | Storage::PostgresOfTests(url) = storage {
+        if let DatabaseKind::Postgres(url) | DatabaseKind::PostgresOfTests(url) = storage {
             command.args(["--database-url", url]);
         }
         command.stdout(Stdio::null()).stderr(fs::File::create(directory.path().join("log"))?);
-        let mut program = Program::start(&mut command)?;
-        let listens = written(&mut program, &directory.path().join("orchestrator.addr")).await?;
-        let admin = written(&mut program, &directory.path().join("admin.token")).await?;
+        let mut program = BenchProcess::start(&mut command)?;
+        let listens =
+            wait_for_file(&mut program, &directory.path().join("orchestrator.addr")).await?;
+        let admin = wait_for_file(&mut program, &directory.path().join("admin.token")).await?;
         let listens = listens.trim_start_matches("http://").to_owned();
-        Ok(Self { program, directory, listens, admin })
+        Ok(Self { program, directory, address: listens, admin_token: admin })
     }
 }
 
 /// The gateway of a new orchestrator, with the fixture installed.
-pub(super) async fn gateway(backend: &Program, storage: Storage) -> anyhow::Result<Subject<'_>> {
-    let Orchestrator { program, directory, listens, admin } = Orchestrator::start(&storage).await?;
+pub(super) async fn start_gateway(
+    backend: &BenchProcess,
+    storage: DatabaseKind,
+) -> anyhow::Result<GatewaySubject<'_>> {
+    let BenchOrchestrator { program, directory, address: listens, admin_token: admin } =
+        BenchOrchestrator::start(&storage).await?;
     let server =
         json!({ "slug": SLUG, "transport": { "type": "http", "url": backend.said.trim() } });
     post(&format!("http://{listens}/v1/servers"), &admin, &server).await?;
     let wanted = json!({ "agent_type": "pm", "name": "bench", "expires_in_seconds": 86_400 });
     let issued = post(&format!("http://{listens}/v1/agent-tokens"), &admin, &wanted).await?;
     let token = issued["secret"].as_str().context("no token was issued")?.to_owned();
-    let target = Target {
+    let target = McpTarget {
         address: listens,
         path: format!("/mcp/{SLUG}"),
         token: Some(token),
         tool: "echo".to_owned(),
     };
-    load::passes_calls(&target).await?;
-    Ok(Subject::before(backend, storage.name(), target, program, directory))
+    load::wait_until_forwarding(&target).await?;
+    Ok(GatewaySubject::in_front_of_fixture(backend, storage.name(), target, program, directory))
 }
 
-/// What a starting orchestrator writes to a file.
-async fn written(program: &mut Program, file: &Path) -> anyhow::Result<String> {
+/// Waits for a file that the orchestrator writes at start, and returns its content.
+async fn wait_for_file(program: &mut BenchProcess, file: &Path) -> anyhow::Result<String> {
     for _ in 0..START_UP_LOOKS {
         match fs::read_to_string(file) {
             Ok(text) if !text.trim().is_empty() => return Ok(text.trim().to_owned()),
@@ -169,17 +174,17 @@ async fn written(program: &mut Program, file: &Path) -> anyhow::Result<String> {
     bail!("the orchestrator wrote no {}\n{log}", file.display())
 }
 
-/// Sends `body` with a token; the answer, if it is a good one.
+/// Sends `body` with a token; returns the response if its status is a success.
 pub(crate) async fn post(url: &str, token: &str, body: &Value) -> anyhow::Result<Value> {
-    send(Method::POST, url, token, body).await
+    send_json(Method::POST, url, token, body).await
 }
 
-/// The same, to write what is at `url`.
-pub(crate) async fn put(url: &str, token: &str, body: &Value) -> anyhow::Result<Value> {
-    send(Method::PUT, url, token, body).await
+/// The same with `PUT`.
+pub(crate) async fn put_json(url: &str, token: &str, body: &Value) -> anyhow::Result<Value> {
+    send_json(Method::PUT, url, token, body).await
 }
 
-async fn send(method: Method, url: &str, token: &str, body: &Value) -> anyhow::Result<Value> {
+async fn send_json(method: Method, url: &str, token: &str, body: &Value) -> anyhow::Result<Value> {
     let request = reqwest::Client::new().request(method, url).bearer_auth(token).json(body);
     let sent = request.send().await?;
     let status = sent.status();

@@ -1,5 +1,5 @@
-//! How long a run waits when its runner is killed: two real runner processes, one of which gets
-//! SIGKILL in the middle of a run.
+//! Failover time of a run whose runner is killed: two real runner processes, one of which gets
+//! SIGKILL during a run.
 
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
@@ -8,33 +8,34 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use cynode_client::Client;
 use cynode_domain::ids::{HolderId, TaskId};
+use cynode_wire::workflow::HolderGone;
 
-use super::subject::Subject;
+use super::subject::WorkflowSubject;
 
 const LOOKS_APART: Duration = Duration::from_millis(5);
 /// Longer than any lease here.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Who notices that a runner is gone.
+/// How the exit of a runner is detected.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Noticed {
-    /// Nobody: its lease ends.
-    ByNobody,
-    /// Who started it, as `cynode up` does.
-    ByItsParent,
+enum ExitDetection {
+    /// Not reported: its lease expires.
+    LeaseExpiry,
+    /// Reported by its parent process, as `cynode up` does.
+    ParentReport,
 }
 
-/// Kills a runner in either way and prints when another had its run.
-pub(super) async fn measure(
-    subject: &Subject<'_>,
+/// Kills a runner in both ways and prints when another runner has its run.
+pub(super) async fn measure_failover(
+    subject: &WorkflowSubject<'_>,
     out: &mut (dyn Write + Send),
 ) -> anyhow::Result<()> {
-    let alone = resumed_after(subject, Noticed::ByNobody).await?;
-    let seen = resumed_after(subject, Noticed::ByItsParent).await?;
+    let alone = measure_takeover(subject, ExitDetection::LeaseExpiry).await?;
+    let seen = measure_takeover(subject, ExitDetection::ParentReport).await?;
     writeln!(
         out,
-        "SIGKILL of a runner to its run being driven by another: {:.1} s when nobody notices \
-         (the lease ends), {:.3} s when its parent sees it end",
+        "SIGKILL of a runner to its run being driven by another: {:.1} s if not reported \
+         (the lease expires), {:.3} s if its parent reports the exit",
         alone.as_secs_f64(),
         seen.as_secs_f64(),
     )?;
@@ -42,27 +43,33 @@ pub(super) async fn measure(
     Ok(())
 }
 
-async fn resumed_after(subject: &Subject<'_>, noticed: Noticed) -> anyhow::Result<Duration> {
+async fn measure_takeover(
+    subject: &WorkflowSubject<'_>,
+    noticed: ExitDetection,
+) -> anyhow::Result<Duration> {
     let client = subject.client("admin.token")?;
-    // There is no node: the run waits for its job for as long as it is looked at.
-    let task = subject.create(1).await?.remove(0);
-    let mut first = Running::start(subject)?;
-    held_by(&client, task, first.holder).await?;
-    let second = Running::start(subject)?;
+    // There is no node, so the run waits for its job during the whole measurement.
+    let task = subject.create_tasks(1).await?.remove(0);
+    let mut first = RunnerProcess::start(subject)?;
+    wait_for_holder(&client, task, first.holder).await?;
+    let second = RunnerProcess::start(subject)?;
     let killed = Instant::now();
     first.process.kill()?;
     first.process.wait()?;
-    if noticed == Noticed::ByItsParent {
-        subject.client("runner.token")?.workflow_gone(first.holder).await?;
+    if noticed == ExitDetection::ParentReport {
+        subject
+            .client("runner.token")?
+            .workflow_call(&HolderGone { holder_id: first.holder })
+            .await?;
     }
-    held_by(&client, task, second.holder).await?;
+    wait_for_holder(&client, task, second.holder).await?;
     let took = killed.elapsed();
     client.task_cancel(&task.to_string()).await?;
     Ok(took)
 }
 
 /// Waits until this runner drives the task.
-async fn held_by(client: &Client, task: TaskId, holder: HolderId) -> anyhow::Result<()> {
+async fn wait_for_holder(client: &Client, task: TaskId, holder: HolderId) -> anyhow::Result<()> {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
         let lease = client.run_get(&task.to_string()).await?.run.lease;
@@ -74,14 +81,14 @@ async fn held_by(client: &Client, task: TaskId, holder: HolderId) -> anyhow::Res
     bail!("the runner did not take the task")
 }
 
-/// A runner process; it ends with this value.
-struct Running {
+/// A runner process, killed on drop.
+struct RunnerProcess {
     process: Child,
     holder: HolderId,
 }
 
-impl Running {
-    fn start(subject: &Subject<'_>) -> anyhow::Result<Self> {
+impl RunnerProcess {
+    fn start(subject: &WorkflowSubject<'_>) -> anyhow::Result<Self> {
         let program = std::env::current_exe()?.with_file_name("cynode-runner");
         let holder = HolderId::generate();
         let mut command = Command::new(program);
@@ -93,9 +100,9 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunnerProcess {
     fn drop(&mut self) {
-        // It may have ended already; either way nothing of it stays.
+        // It may have exited already; no process of it may be left.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

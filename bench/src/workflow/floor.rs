@@ -1,4 +1,4 @@
-//! What the database does at most: one row, one commit, one round trip.
+//! Upper bound of the database: one row, one commit, one round trip.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -6,40 +6,41 @@ use std::time::{Duration, Instant};
 use futures_util::future::try_join_all;
 use tokio_postgres::NoTls;
 
-use super::subject::Database;
+use super::subject::MeasuredPostgres;
 
 const MEASURED: Duration = Duration::from_secs(3);
 
-/// Single-row commits a second, with one client and with many.
+/// Single-row commits per second, with one client and with many.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Floor {
+pub(super) struct CommitFloor {
     pub(super) one: f64,
     pub(super) many: f64,
 }
 
-/// Measures how many single-row commits a second there are, and prints it.
-pub(super) async fn measure(
-    server: &Database,
+/// Measures and prints the single-row commits per second.
+pub(super) async fn measure_commit_floor(
+    server: &MeasuredPostgres,
     at_once: usize,
     out: &mut (dyn Write + Send),
-) -> anyhow::Result<Floor> {
-    let (one, many) = (rate(server, 1).await?, rate(server, at_once).await?);
+) -> anyhow::Result<CommitFloor> {
+    let (one, many) =
+        (measure_commit_rate(server, 1).await?, measure_commit_rate(server, at_once).await?);
     writeln!(
         out,
         "single-row commits/s of this PostgreSQL, the floor: {one:.0} with 1 client, \
          {many:.0} with {at_once}"
     )?;
     out.flush()?;
-    Ok(Floor { one, many })
+    Ok(CommitFloor { one, many })
 }
 
-async fn rate(server: &Database, clients: usize) -> anyhow::Result<f64> {
-    let counts = try_join_all((0..clients).map(|_| insert(server.url.clone()))).await?;
+async fn measure_commit_rate(server: &MeasuredPostgres, clients: usize) -> anyhow::Result<f64> {
+    let counts = try_join_all((0..clients).map(|_| insert_rows(server.url.clone()))).await?;
     Ok(f64::from(counts.iter().sum::<u32>()) / MEASURED.as_secs_f64())
 }
 
-/// Inserts rows of 1 kB for a while; how many there were.
-async fn insert(url: String) -> anyhow::Result<u32> {
+/// Inserts rows of 1 kB for a while; returns their number.
+async fn insert_rows(url: String) -> anyhow::Result<u32> {
     let (client, connection) = tokio_postgres::connect(&url, NoTls).await?;
     let work = async {
         client
@@ -64,7 +65,7 @@ async fn insert(url: String) -> anyhow::Result<u32> {
     }
 }
 
-/// Two clients that make the table at the same time: one of them finds it made.
+/// Two clients may create the table at the same time; the error of the second is ignored.
 fn ignore_race(error: tokio_postgres::Error) -> Result<(), tokio_postgres::Error> {
     if error.as_db_error().is_some() { Ok(()) } else { Err(error) }
 }

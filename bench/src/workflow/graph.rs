@@ -1,4 +1,4 @@
-//! A workflow of nodes that do nothing, over a state of the size that peers were measured with.
+//! A workflow of no-op nodes, with a state of the same size as for the peers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use cynode_domain::changes::Changes;
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_wire::workflow::{Finish, Outcome};
-use cynode_workflow::control::ControlPlane;
 use cynode_workflow::engine::{
-    Edge, Failure, Graph, GraphError, Node, NodeCx, NodeError, On, Policy,
+    Graph, GraphEdge, GraphError, NodeContext, NodePermanentFailure, NodeRetryPolicy, StateBinding,
+    WorkflowNode, WorkflowNodeError,
 };
-use cynode_workflow::workflow::{Position, TaskState, Workflow};
+use cynode_workflow::run_handle::RunHandle;
+use cynode_workflow::workflow::{RunnableWorkflow, TaskState, TransitionPosition};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
@@ -21,10 +22,10 @@ const NAMES: [&str; 8] =
 /// About 1.4 kB with the rest.
 const TEXT_BYTES: usize = 1200;
 
-/// How many durable steps each run of [`Seven`] has.
+/// Durable steps of each run of [`SevenStepWorkflow`].
 pub(super) const STEPS: u32 = 7;
 
-/// The state: a text that stays, a number and a map that grow.
+/// The state: a constant text, a growing number and a growing map.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct BenchState {
     graph_version: u32,
@@ -36,12 +37,12 @@ pub(super) struct BenchState {
 }
 
 impl BenchState {
-    fn step(&mut self) {
+    fn record_step(&mut self) {
         self.done += 1;
         self.by_step.insert(self.done, 1);
     }
 
-    fn end(&mut self) {
+    fn record_finish(&mut self) {
         let summary = "Nothing was to be done.".to_owned();
         self.finish = Some(Finish { outcome: Outcome::Completed, summary, verification: None });
     }
@@ -49,7 +50,7 @@ impl BenchState {
 
 impl TaskState for BenchState {
     const VERSION: u32 = 1;
-    type Mark = u32;
+    type Snapshot = u32;
 
     fn new(task: TaskId) -> Self {
         Self {
@@ -66,7 +67,7 @@ impl TaskState for BenchState {
         self.graph_version
     }
 
-    fn mark(&self) -> u32 {
+    fn snapshot(&self) -> u32 {
         self.done
     }
 
@@ -85,138 +86,138 @@ impl TaskState for BenchState {
         self.finish.as_ref()
     }
 
-    fn subject(&self, _: Position<'_>) -> (Option<u32>, Option<JobId>) {
+    fn transition_subject(&self, _: TransitionPosition<'_>) -> (Option<u32>, Option<JobId>) {
         (None, None)
     }
 }
 
-/// The `N`-th node, which does nothing.
-struct Noop<const N: usize>;
+/// The `N`-th node, a no-op.
+struct NoopNode<const N: usize>;
 
-impl<const N: usize> Node for Noop<N> {
+impl<const N: usize> WorkflowNode for NoopNode<N> {
     const NAME: &'static str = NAMES[N];
     type Input = ();
     type Output = ();
 
-    async fn run(&self, _: &mut NodeCx<'_>, (): ()) -> Result<(), NodeError> {
+    async fn run(&self, _: &mut NodeContext<'_>, (): ()) -> Result<(), WorkflowNodeError> {
         Ok(())
     }
 }
 
-impl<const N: usize> On<BenchState> for Noop<N> {
-    fn input(_: &BenchState) -> Result<(), NodeError> {
+impl<const N: usize> StateBinding<BenchState> for NoopNode<N> {
+    fn input(_: &BenchState) -> Result<(), WorkflowNodeError> {
         Ok(())
     }
 
     fn apply(state: &mut BenchState, (): ()) {
-        state.step();
+        state.record_step();
         if N == 6 {
-            state.end();
+            state.record_finish();
         }
     }
 }
 
-/// Seven nodes, one after the other.
-pub(super) struct Seven {
-    /// How many runs have come to their last node.
-    pub(super) ended: Arc<Ended>,
+/// Seven consecutive nodes.
+pub(super) struct SevenStepWorkflow {
+    /// Counts the runs that reached their last node.
+    pub(super) ended: Arc<RunCounter>,
 }
 
-/// Counts runs that came to their last node.
+/// Counts runs that reached their last node.
 #[derive(Default)]
-pub(super) struct Ended {
+pub(super) struct RunCounter {
     count: AtomicU32,
     wanted: AtomicU32,
     enough: Notify,
 }
 
-impl Ended {
-    pub(super) fn after(wanted: u32) -> Arc<Self> {
+impl RunCounter {
+    pub(super) fn with_target(wanted: u32) -> Arc<Self> {
         let ended = Self::default();
         ended.wanted.store(wanted, Ordering::Relaxed);
         Arc::new(ended)
     }
 
-    fn one(&self) {
+    fn count_run(&self) {
         if self.count.fetch_add(1, Ordering::Relaxed) + 1 == self.wanted.load(Ordering::Relaxed) {
             self.enough.notify_one();
         }
     }
 
-    /// Returns when as many runs as wanted came to their last node.
-    pub(super) async fn all(&self) {
+    /// Returns when the wanted number of runs has reached the last node.
+    pub(super) async fn wait_for_target(&self) {
         self.enough.notified().await;
     }
 }
 
-/// The last node, which counts.
-struct Last(Arc<Ended>);
+/// The last node, which counts the run.
+struct LastNode(Arc<RunCounter>);
 
-impl Node for Last {
+impl WorkflowNode for LastNode {
     const NAME: &'static str = NAMES[6];
     type Input = ();
     type Output = ();
 
-    async fn run(&self, _: &mut NodeCx<'_>, (): ()) -> Result<(), NodeError> {
-        self.0.one();
+    async fn run(&self, _: &mut NodeContext<'_>, (): ()) -> Result<(), WorkflowNodeError> {
+        self.0.count_run();
         Ok(())
     }
 }
 
-impl On<BenchState> for Last {
-    fn input(_: &BenchState) -> Result<(), NodeError> {
+impl StateBinding<BenchState> for LastNode {
+    fn input(_: &BenchState) -> Result<(), WorkflowNodeError> {
         Ok(())
     }
 
     fn apply(state: &mut BenchState, (): ()) {
-        state.step();
-        state.end();
+        state.record_step();
+        state.record_finish();
     }
 }
 
-const BOUNDS: Policy = Policy::within(Duration::from_secs(30));
+const BOUNDS: NodeRetryPolicy = NodeRetryPolicy::with_timeout(Duration::from_secs(30));
 
-fn to(next: usize) -> Vec<Edge<BenchState>> {
-    vec![Edge::otherwise("next", NAMES[next])]
+fn edge_to(next: usize) -> Vec<GraphEdge<BenchState>> {
+    vec![GraphEdge::otherwise("next", NAMES[next])]
 }
 
-fn on_failure(state: &mut BenchState, _: Failure) {
-    state.end();
+fn on_failure(state: &mut BenchState, _: NodePermanentFailure) {
+    state.record_finish();
 }
 
-impl Workflow for Seven {
+impl RunnableWorkflow for SevenStepWorkflow {
     type State = BenchState;
 
-    fn graph(&self, _: Arc<dyn ControlPlane>) -> Result<Graph<BenchState>, GraphError> {
+    fn graph(&self, _: Arc<RunHandle>) -> Result<Graph<BenchState>, GraphError> {
         Graph::new(NAMES[0], NAMES[6], on_failure)
-            .node(Noop::<0>, BOUNDS, to(1))
-            .node(Noop::<1>, BOUNDS, to(2))
-            .node(Noop::<2>, BOUNDS, to(3))
-            .node(Noop::<3>, BOUNDS, to(4))
-            .node(Noop::<4>, BOUNDS, to(5))
-            .node(Noop::<5>, BOUNDS, to(6))
-            .node(Last(Arc::clone(&self.ended)), BOUNDS, vec![])
+            .add_node(NoopNode::<0>, BOUNDS, edge_to(1))
+            .add_node(NoopNode::<1>, BOUNDS, edge_to(2))
+            .add_node(NoopNode::<2>, BOUNDS, edge_to(3))
+            .add_node(NoopNode::<3>, BOUNDS, edge_to(4))
+            .add_node(NoopNode::<4>, BOUNDS, edge_to(5))
+            .add_node(NoopNode::<5>, BOUNDS, edge_to(6))
+            .add_node(LastNode(Arc::clone(&self.ended)), BOUNDS, vec![])
             .build()
     }
 }
 
-/// One node again and again.
-pub(super) struct Long {
-    /// How many steps the run has.
+/// One node, repeated.
+pub(super) struct LongWorkflow {
+    /// Number of steps of the run.
     pub(super) steps: u32,
-    /// When each of them began.
+    /// Start time of each step.
     pub(super) begun: Arc<std::sync::Mutex<Vec<Instant>>>,
-    pub(super) ended: Arc<Ended>,
+    pub(super) ended: Arc<RunCounter>,
 }
 
-struct Again(Arc<std::sync::Mutex<Vec<Instant>>>);
+struct RepeatedNode(Arc<std::sync::Mutex<Vec<Instant>>>);
 
-impl Node for Again {
+impl WorkflowNode for RepeatedNode {
     const NAME: &'static str = NAMES[7];
     type Input = ();
     type Output = ();
 
-    async fn run(&self, _: &mut NodeCx<'_>, (): ()) -> Result<(), NodeError> {
+    async fn run(&self, _: &mut NodeContext<'_>, (): ()) -> Result<(), WorkflowNodeError> {
         if let Ok(mut begun) = self.0.lock() {
             begun.push(Instant::now());
         }
@@ -224,30 +225,31 @@ impl Node for Again {
     }
 }
 
-impl On<BenchState> for Again {
-    fn input(_: &BenchState) -> Result<(), NodeError> {
+impl StateBinding<BenchState> for RepeatedNode {
+    fn input(_: &BenchState) -> Result<(), WorkflowNodeError> {
         Ok(())
     }
 
     fn apply(state: &mut BenchState, (): ()) {
-        state.step();
+        state.record_step();
     }
 }
 
-impl Workflow for Long {
+impl RunnableWorkflow for LongWorkflow {
     type State = BenchState;
 
-    fn graph(&self, _: Arc<dyn ControlPlane>) -> Result<Graph<BenchState>, GraphError> {
-        // Edges are pure functions of the state, so the length is one of a few.
+    fn graph(&self, _: Arc<RunHandle>) -> Result<Graph<BenchState>, GraphError> {
+        // Edges are pure functions of the state, so the length is one of a few constants.
         let more: fn(&BenchState) -> bool = match self.steps {
             0..=100 => |state| state.done < 100,
             101..=1_000 => |state| state.done < 1_000,
             _ => |state| state.done < 10_000,
         };
-        let edges = vec![Edge::when("more", NAMES[7], more), Edge::otherwise("enough", NAMES[6])];
+        let edges =
+            vec![GraphEdge::when("more", NAMES[7], more), GraphEdge::otherwise("enough", NAMES[6])];
         Graph::new(NAMES[7], NAMES[6], on_failure)
-            .node(Again(Arc::clone(&self.begun)), BOUNDS, edges)
-            .node(Last(Arc::clone(&self.ended)), BOUNDS, vec![])
+            .add_node(RepeatedNode(Arc::clone(&self.begun)), BOUNDS, edges)
+            .add_node(LastNode(Arc::clone(&self.ended)), BOUNDS, vec![])
             .build()
     }
 }

@@ -1,29 +1,29 @@
-//! One long run: what its first steps cost, and its last.
+//! One long run: cost of its first steps, and of its last.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::drive::drive;
-use super::graph::{Ended, Long};
-use super::subject::Subject;
-use super::usage::Usage;
+use super::drive::drive_until;
+use super::graph::{LongWorkflow, RunCounter};
+use super::subject::WorkflowSubject;
+use super::usage::WorkflowUsage;
 
-/// How many steps one figure is the mean of.
+/// Number of steps per figure.
 const WINDOW: usize = 100;
 
-/// Drives one run of `steps` steps and prints what its parts cost.
-pub(super) async fn measure(
-    subject: &Subject<'_>,
+/// Drives one run of `steps` steps and prints the cost of its parts.
+pub(super) async fn measure_long_run(
+    subject: &WorkflowSubject<'_>,
     steps: u32,
     out: &mut (dyn Write + Send),
 ) -> anyhow::Result<()> {
-    subject.create(1).await?;
-    let (begun, ended) = (Arc::new(Mutex::new(vec![])), Ended::after(1));
-    let long = Long { steps, begun: Arc::clone(&begun), ended: Arc::clone(&ended) };
-    let before = Usage::of(subject).await?;
-    drive(subject, long, 1, ended.all()).await?;
-    let used = Usage::of(subject).await?.since(before);
+    subject.create_tasks(1).await?;
+    let (begun, ended) = (Arc::new(Mutex::new(vec![])), RunCounter::with_target(1));
+    let long = LongWorkflow { steps, begun: Arc::clone(&begun), ended: Arc::clone(&ended) };
+    let before = WorkflowUsage::measure(subject).await?;
+    drive_until(subject, long, 1, ended.wait_for_target()).await?;
+    let used = WorkflowUsage::measure(subject).await?.since(before);
     let begun = begun.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let gaps: Vec<Duration> =
         begun.windows(2).map(|pair| pair[1].saturating_duration_since(pair[0])).collect();
@@ -45,8 +45,7 @@ pub(super) async fn measure(
     Ok(())
 }
 
-/// In microseconds. A disk that is busy for a moment falls on some step or other, and says nothing about
-/// what steps cost.
+/// In microseconds. The median excludes outliers of a busy disk.
 fn median(part: &[Duration]) -> f64 {
     let mut part = part.to_vec();
     part.sort_unstable();

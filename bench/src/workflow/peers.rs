@@ -1,7 +1,6 @@
-//! Other engines on the same PostgreSQL with the same durability.
-//!
-//! They are installed by `cargo xtask bench workflow --peers` below `target/peers`; one that could not
-//! be is named with the reason.
+//! Other engines on the same PostgreSQL with the same durability. `cargo xtask bench workflow
+//! --peers` installs them below `target/peers`; the output names each that could not be installed,
+//! with the reason.
 
 use std::fs;
 use std::io::Write;
@@ -10,28 +9,32 @@ use std::process::{Command, Stdio};
 
 use cynode_testkit::DurableServer;
 
-use super::WorkflowArgs;
+use super::WorkflowBenchArgs;
 
-/// Where they are installed.
+/// Installation directory of the peers.
 const PLACE: &str = "target/peers";
 
-/// A peer: its name, its program and the program's first arguments.
-struct Peer {
+/// A peer: its name, its program and its first argument.
+struct PeerEngine {
     name: &'static str,
     program: PathBuf,
     script: Option<&'static str>,
 }
 
-fn all() -> [Peer; 3] {
+fn list_peers() -> [PeerEngine; 3] {
     let python = Path::new(PLACE).join("venv/bin/python");
     [
-        Peer {
+        PeerEngine {
             name: "LangGraph, Postgres saver, sync",
             program: python.clone(),
             script: Some("bench/peers/langgraph_steps.py"),
         },
-        Peer { name: "DBOS (Python)", program: python, script: Some("bench/peers/dbos_steps.py") },
-        Peer {
+        PeerEngine {
+            name: "DBOS (Python)",
+            program: python,
+            script: Some("bench/peers/dbos_steps.py"),
+        },
+        PeerEngine {
             name: "DBOS (Rust crate)",
             program: Path::new(PLACE).join("dbos-rust/release/dbos-steps"),
             script: None,
@@ -39,29 +42,33 @@ fn all() -> [Peer; 3] {
     ]
 }
 
-/// Lets each peer measure itself and prints what it says, or why it cannot.
-pub(super) fn measure(
-    args: &WorkflowArgs,
+/// Runs the benchmark of each peer and prints its output, or the reason why it cannot run.
+pub(super) fn measure_peer_engines(
+    args: &WorkflowBenchArgs,
     server: &DurableServer,
     out: &mut (dyn Write + Send),
 ) -> anyhow::Result<()> {
     writeln!(out, "\npeers on the same PostgreSQL (7 no-op steps, 1.4 kB of state)")?;
-    for peer in all() {
-        let said = ask(&peer, args, server);
+    for peer in list_peers() {
+        let said = run_peer(&peer, args, server);
         writeln!(out, "{:<34} {}", peer.name, said.unwrap_or_else(|reason| reason))?;
         out.flush()?;
     }
     Ok(())
 }
 
-fn ask(peer: &Peer, args: &WorkflowArgs, server: &DurableServer) -> Result<String, String> {
+fn run_peer(
+    peer: &PeerEngine,
+    args: &WorkflowBenchArgs,
+    server: &DurableServer,
+) -> Result<String, String> {
     if !peer.program.is_file() {
         let reason = fs::read_to_string(Path::new(PLACE).join("failed.txt")).unwrap_or_default();
         return Err(format!("not installed: {} {reason}", peer.program.display()));
     }
     let mut command = Command::new(&peer.program);
     command.args(peer.script);
-    command.arg(server.sockets()).args([
+    command.arg(server.socket_dir()).args([
         (args.sequential / 5).max(20).to_string(),
         args.at_once.to_string(),
         (args.runs / 10).max(64).to_string(),

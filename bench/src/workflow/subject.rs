@@ -1,4 +1,4 @@
-//! A real orchestrator process over a database that waits for its disk.
+//! A real orchestrator process over a database that syncs to disk.
 
 use std::fs;
 use std::path::Path;
@@ -15,34 +15,34 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::json;
 use tempfile::TempDir;
 
-/// Times 50 ms.
+/// Number of attempts, every 50 ms.
 const START_UP_LOOKS: u32 = 600;
-/// Tasks that are created at the same time.
+/// Tasks created concurrently.
 const CREATORS: usize = 8;
 
-/// An orchestrator under measurement; it ends with this value.
-pub(super) struct Subject<'a> {
+/// An orchestrator under measurement, killed on drop.
+pub(super) struct WorkflowSubject<'a> {
     pub(super) name: &'static str,
     process: Child,
     directory: TempDir,
     address: String,
-    pub(super) server: Option<&'a Database>,
+    pub(super) server: Option<&'a MeasuredPostgres>,
 }
 
 /// A PostgreSQL under measurement.
-pub(super) struct Database {
+pub(super) struct MeasuredPostgres {
     pub(super) url: String,
-    /// The server's first process, whose children all others are.
+    /// The postmaster process.
     pub(super) process_id: u32,
-    /// It ends with this value.
+    /// Stopped on drop.
     pub(super) server: Option<DurableServer>,
 }
 
-impl Database {
-    /// A new server, or the one at `url` if it runs on this machine.
+impl MeasuredPostgres {
+    /// Starts a new server, or uses the one at `url`, which must run on this machine.
     pub(super) async fn start(url: Option<&str>) -> anyhow::Result<Self> {
         if let Some(url) = url {
-            let process_id = super::usage::server_of(url).await?;
+            let process_id = super::usage::find_postmaster(url).await?;
             return Ok(Self { url: url.to_owned(), process_id, server: None });
         }
         let server = DurableServer::start()?;
@@ -51,9 +51,9 @@ impl Database {
     }
 }
 
-impl<'a> Subject<'a> {
-    /// Starts one over a new database of `server`, or over SQLite.
-    pub(super) async fn start(server: Option<&'a Database>) -> anyhow::Result<Self> {
+impl<'a> WorkflowSubject<'a> {
+    /// Starts an orchestrator over a new database of `server`, or over SQLite.
+    pub(super) async fn start(server: Option<&'a MeasuredPostgres>) -> anyhow::Result<Self> {
         let directory = tempfile::Builder::new().prefix("cynode-bench-").tempdir()?;
         let program = std::env::current_exe()?.with_file_name("cynode-orchestrator");
         let mut command = Command::new(program);
@@ -66,8 +66,8 @@ impl<'a> Subject<'a> {
         let process = command.spawn().context("run `cargo xtask bench workflow`")?;
         let name = if server.is_some() { "PostgreSQL" } else { "SQLite" };
         let mut subject = Self { name, process, directory, address: String::new(), server };
-        subject.address = subject.written("orchestrator.addr").await?;
-        subject.written("admin.token").await?;
+        subject.address = subject.wait_for_file("orchestrator.addr").await?;
+        subject.wait_for_file("admin.token").await?;
         Ok(subject)
     }
 
@@ -77,22 +77,18 @@ impl<'a> Subject<'a> {
         Ok(Client::new(&self.url(), token)?)
     }
 
-    /// Where it is reached.
     pub(super) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Its data directory.
     pub(super) fn data_dir(&self) -> &Path {
         self.directory.path()
     }
 
-    /// The orchestrator's process.
     pub(super) fn process_id(&self) -> u32 {
         self.process.id()
     }
 
-    /// The URL of its database.
     pub(super) fn database_url(&self) -> String {
         let file = self.directory.path().join("cynode.db");
         let embedded = || format!("sqlite:{}", file.display());
@@ -100,14 +96,14 @@ impl<'a> Subject<'a> {
     }
 
     /// Creates tasks, whose runs wait from then on.
-    pub(super) async fn create(&self, count: u32) -> anyhow::Result<Vec<TaskId>> {
+    pub(super) async fn create_tasks(&self, count: u32) -> anyhow::Result<Vec<TaskId>> {
         let client = self.client("admin.token")?;
         let body: CreateTask =
             serde_json::from_value(json!({ "input_mode": "commands", "commands": ["true"] }))?;
         let body = &body;
         let client = &client;
         let made = stream::iter(0..count).map(|number| async move {
-            // Its own name: many tasks of one name are numbered one after the other.
+            // Unique names: equal names would be numbered sequentially.
             let name = format!("bench-{}-{number}", TaskId::generate());
             let body = CreateTask { task_name: Some(name), ..body.clone() };
             let task = client.task_create(&body).await?;
@@ -116,8 +112,8 @@ impl<'a> Subject<'a> {
         made.buffer_unordered(CREATORS).try_collect().await
     }
 
-    /// What a starting orchestrator writes to a file.
-    async fn written(&mut self, file: &str) -> anyhow::Result<String> {
+    /// Waits for a file that the orchestrator writes at start, and returns its content.
+    async fn wait_for_file(&mut self, file: &str) -> anyhow::Result<String> {
         let path = self.directory.path().join(file);
         for _ in 0..START_UP_LOOKS {
             match fs::read_to_string(&path) {
@@ -126,17 +122,17 @@ impl<'a> Subject<'a> {
                 _ => tokio::time::sleep(Duration::from_millis(50)).await,
             }
         }
-        bail!("the orchestrator wrote no {file}\n{}", log(self.directory.path()))
+        bail!("the orchestrator wrote no {file}\n{}", read_log(self.directory.path()))
     }
 }
 
-fn log(directory: &Path) -> String {
+fn read_log(directory: &Path) -> String {
     fs::read_to_string(directory.join("log")).unwrap_or_default()
 }
 
-impl Drop for Subject<'_> {
+impl Drop for WorkflowSubject<'_> {
     fn drop(&mut self) {
-        // It may have ended by itself; either way nothing of it stays.
+        // It may have exited already; no process of it may be left.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! What the kernel and the database say was used.
+//! Resource usage from `/proc` and from the database.
 
 use std::fs;
 use std::time::Duration;
@@ -6,32 +6,32 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio_postgres::NoTls;
 
-use super::subject::{Database, Subject};
+use super::subject::{MeasuredPostgres, WorkflowSubject};
 
-/// What was used since everything began, or between two moments.
+/// Resource usage since the start, or between two moments.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Usage {
-    /// Of this process, which is the runner.
+pub(super) struct WorkflowUsage {
+    /// CPU time of this process, which is the runner.
     pub(super) runner: Duration,
-    /// Of the orchestrator.
+    /// CPU time of the orchestrator.
     pub(super) orchestrator: Duration,
-    /// Of the database server and its children.
+    /// CPU time of the database server and its children.
     pub(super) database: Duration,
     pub(super) commits: i64,
     pub(super) syncs: i64,
     pub(super) wal_bytes: i64,
 }
 
-impl Usage {
-    pub(super) async fn of(subject: &Subject<'_>) -> anyhow::Result<Self> {
+impl WorkflowUsage {
+    pub(super) async fn measure(subject: &WorkflowSubject<'_>) -> anyhow::Result<Self> {
         let mut usage = Self {
-            runner: cpu_of(std::process::id())?,
-            orchestrator: cpu_of(subject.process_id())?,
+            runner: process_cpu_time(std::process::id())?,
+            orchestrator: process_cpu_time(subject.process_id())?,
             ..Self::default()
         };
         if let Some(server) = subject.server {
-            usage.database = family(server.process_id);
-            let counted = counters(server).await?;
+            usage.database = process_tree_cpu_time(server.process_id);
+            let counted = read_wal_counters(server).await?;
             (usage.commits, usage.syncs, usage.wal_bytes) = counted;
         }
         Ok(usage)
@@ -48,16 +48,16 @@ impl Usage {
         }
     }
 
-    /// All CPU time together.
+    /// Total CPU time.
     pub(super) fn cpu(self) -> Duration {
         self.runner + self.orchestrator + self.database
     }
 }
 
-/// Commits, syncs and bytes of the write-ahead log of a server so far.
-async fn counters(server: &Database) -> anyhow::Result<(i64, i64, i64)> {
+/// Commits, syncs and write-ahead log bytes of a server so far.
+async fn read_wal_counters(server: &MeasuredPostgres) -> anyhow::Result<(i64, i64, i64)> {
     let (client, connection) = tokio_postgres::connect(&server.url, NoTls).await?;
-    // Other sessions report what they did within a second of going idle.
+    // Other sessions report their statistics within a second of going idle.
     tokio::time::sleep(Duration::from_millis(1500)).await;
     let sql =
         "SELECT (SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()),
@@ -71,8 +71,8 @@ async fn counters(server: &Database) -> anyhow::Result<(i64, i64, i64)> {
     }
 }
 
-/// The first process of the server at `url`, which runs on this machine.
-pub(super) async fn server_of(url: &str) -> anyhow::Result<u32> {
+/// The postmaster of the server at `url`, which runs on this machine.
+pub(super) async fn find_postmaster(url: &str) -> anyhow::Result<u32> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
     let backend: i32 = tokio::select! {
         row = client.query_one("SELECT pg_backend_pid()", &[]) => row?.get(0),
@@ -85,7 +85,7 @@ pub(super) async fn server_of(url: &str) -> anyhow::Result<u32> {
 }
 
 /// CPU time of a process so far.
-pub(super) fn cpu_of(process: u32) -> anyhow::Result<Duration> {
+pub(super) fn process_cpu_time(process: u32) -> anyhow::Result<Duration> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).context("it has ended")?;
     let (_, ticks) = parent_and_ticks(&stat).context("the kernel counts in another way")?;
     // A tick is a hundredth of a second on every Linux.
@@ -100,8 +100,8 @@ pub(super) fn resident_mib(process: u32) -> f64 {
     f64::from(kib.unwrap_or(0)) / 1024.0
 }
 
-/// CPU time of a process and its children that live.
-fn family(process: u32) -> Duration {
+/// CPU time of a process and its live children.
+fn process_tree_cpu_time(process: u32) -> Duration {
     let Ok(all) = fs::read_dir("/proc") else {
         return Duration::ZERO;
     };
@@ -115,9 +115,9 @@ fn family(process: u32) -> Duration {
     Duration::from_millis(ticks.sum::<u64>() * 10)
 }
 
-/// The parent of a process, and the ticks it spent for itself and in the kernel.
+/// The parent of a process, and its user and system time in ticks.
 fn parent_and_ticks(stat: &str) -> Option<(u32, u64)> {
-    // The name, in parentheses, may hold anything.
+    // The name, in parentheses, may contain any character.
     let (_, fields) = stat.rsplit_once(") ")?;
     let fields: Vec<&str> = fields.split(' ').collect();
     let user: u64 = fields.get(11)?.parse().ok()?;

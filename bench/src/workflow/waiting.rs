@@ -1,4 +1,4 @@
-//! Runs that wait: what they cost while nothing happens.
+//! Cost of waiting runs.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -9,27 +9,27 @@ use cynode_domain::ids::{RunId, TaskId, TraceId};
 use cynode_domain::status::RunStatus;
 use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_store::{Error, NewTask, Run, Store, TaskStore, Tx, WorkflowStore};
-use cynode_workflow::runner::{Options, Runner};
+use cynode_store::{Error, NewTask, Run, Store, Tx};
+use cynode_workflow::runner::{WorkflowRunner, WorkflowRunnerOptions};
 
-use super::graph::{Ended, Seven};
-use super::subject::Subject;
-use super::usage::{Usage, resident_mib};
+use super::graph::{RunCounter, SevenStepWorkflow};
+use super::subject::WorkflowSubject;
+use super::usage::{WorkflowUsage, resident_mib};
 
 const WATCHED: Duration = Duration::from_secs(10);
-/// Tasks that are made in one transaction.
+/// Tasks created in one transaction.
 const CHUNK: usize = 500;
 
-/// Makes `count` runs that wait for a task that never ends, lets a runner ask for work beside
-/// them, and prints what that costs.
-pub(super) async fn measure(
-    subject: &Subject<'_>,
+/// Creates `count` runs that wait for a task that never ends, runs a runner that polls for work,
+/// and prints the cost.
+pub(super) async fn measure_waiting_runs(
+    subject: &WorkflowSubject<'_>,
     count: u32,
     out: &mut (dyn Write + Send),
 ) -> anyhow::Result<()> {
-    let (cpu_before, mib_before) = idle(subject).await?;
-    make(subject, count).await?;
-    let (cpu, mib) = idle(subject).await?;
+    let (cpu_before, mib_before) = measure_idle(subject).await?;
+    create_waiting_runs(subject, count).await?;
+    let (cpu, mib) = measure_idle(subject).await?;
     writeln!(
         out,
         "{count} waiting runs and an idle runner: {:.2} ms CPU/s of all processes ({:.2} without them), \
@@ -41,19 +41,19 @@ pub(super) async fn measure(
     Ok(())
 }
 
-/// CPU time of everybody while a runner waits for work, and the orchestrator's memory.
-async fn idle(subject: &Subject<'_>) -> anyhow::Result<(Duration, f64)> {
+/// CPU time of all processes while a runner polls for work, and the orchestrator's memory.
+async fn measure_idle(subject: &WorkflowSubject<'_>) -> anyhow::Result<(Duration, f64)> {
     let client = Arc::new(subject.client("runner.token")?);
-    let options = Options { slots: 32, ..Options::default() };
-    let workflow = Seven { ended: Ended::after(u32::MAX) };
-    let runner = Runner::of(workflow, client, options, Readiness::new());
+    let options = WorkflowRunnerOptions { slots: 32, ..WorkflowRunnerOptions::default() };
+    let workflow = SevenStepWorkflow { ended: RunCounter::with_target(u32::MAX) };
+    let runner = WorkflowRunner::with_workflow(workflow, client, options, Readiness::new());
     let shutdown = Shutdown::new();
     let watch = async {
-        // What was done before has settled by then.
+        // Earlier work has settled by then.
         tokio::time::sleep(Duration::from_secs(3)).await;
-        let before = Usage::of(subject).await?;
+        let before = WorkflowUsage::measure(subject).await?;
         tokio::time::sleep(WATCHED).await;
-        let used = Usage::of(subject).await?.since(before);
+        let used = WorkflowUsage::measure(subject).await?.since(before);
         shutdown.trigger();
         anyhow::Ok(used.cpu())
     };
@@ -62,9 +62,9 @@ async fn idle(subject: &Subject<'_>) -> anyhow::Result<(Duration, f64)> {
     Ok((used?, resident_mib(subject.process_id())))
 }
 
-async fn make(subject: &Subject<'_>, count: u32) -> anyhow::Result<()> {
-    let on = subject.create(1).await?.remove(0);
-    // It must not be taken: its run would have to end for the others to begin.
+async fn create_waiting_runs(subject: &WorkflowSubject<'_>, count: u32) -> anyhow::Result<()> {
+    let on = subject.create_tasks(1).await?.remove(0);
+    // It must not be claimed: its run would have to end before the others start.
     let store = Store::open(&subject.database_url()).await?;
     let model = store
         .write(move |tx| {
@@ -90,12 +90,12 @@ async fn make(subject: &Subject<'_>, count: u32) -> anyhow::Result<()> {
                 ..model.clone()
             })
             .collect();
-        store.write(move |tx| Box::pin(insert(tx, on, tasks))).await?;
+        store.write(move |tx| Box::pin(insert_tasks(tx, on, tasks))).await?;
     }
     Ok(())
 }
 
-async fn insert(tx: &mut Tx, on: TaskId, tasks: Vec<NewTask>) -> Result<(), Error> {
+async fn insert_tasks(tx: &mut Tx, on: TaskId, tasks: Vec<NewTask>) -> Result<(), Error> {
     for task in tasks {
         tx.task_insert(&task).await?;
         tx.dependency_insert(task.id, on).await?;

@@ -1,13 +1,11 @@
-//! Decisions: by rule where a rule decides, by a model where one must, and by a rule again where
-//! the model does not help.
+//! Makes decisions: by rule, else by a model, else by a fallback rule.
 //!
-//! Start at [`Brain::think`] and [`Decision`]; the decisions themselves are in [`decisions`], a file
-//! each. A question to a model is a fresh exchange: nothing is carried from one to the next. The
-//! answer is the arguments of the one function that the model must call, held against the schema
-//! of the decision and against what the decision itself objects to.
+//! Start at [`Brain::think`] and [`BrainDecision`]; the decisions are in [`decisions`], one file each. Every model
+//! request is a new exchange without history. The answer is the arguments of the one function that the model
+//! must call, validated against the schema and the objections of the decision.
 //!
-//! Invariant: a decision is always made, and its record says by what and why. Only a replay without
-//! a record fails, so that nobody takes a rule's answer for a recorded one.
+//! Invariant: every decision is made, and its record names the decider and the reason. Only a replay without a
+//! recording fails, so that a rule's answer is never mistaken for a recorded one.
 
 mod answer;
 mod consult;
@@ -16,7 +14,7 @@ pub mod decisions;
 mod egress;
 mod exchange;
 mod model;
-mod thoughts;
+mod think_filter;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,40 +25,39 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-pub use decision::{Decided, Decision, Ruling};
+pub use decision::{BrainDecision, DecisionOutcome, RuleAnswer};
 pub use egress::EgressModel;
-pub use exchange::{Exchange, hash};
-pub use model::{Model, ModelError, ModelStream};
-pub use thoughts::{Filter, strip};
+pub use exchange::{ModelExchange, hash_parts};
+pub use model::{ChatModel, ModelError, ModelStream};
+pub use think_filter::{ThinkFilter, strip_think_blocks};
 
-use crate::context::tokens;
+use crate::context::estimate_tokens;
 
-/// How the agent thinks.
+/// Limits and parameters of model requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BrainOptions {
-    /// How long a model may be silent. While the provider reads the prompt or writes, the orchestrator shows that
-    /// it lives; how long that may take is decided there, by provider.
-    pub silence: Duration,
-    /// How long one question to a model may take in all, however steadily it writes.
-    pub longest: Duration,
-    /// How often a question is asked again that got no answer.
+    /// The longest silence of the orchestrator. It sends keep-alives while a provider works, and enforces the
+    /// provider's timeouts itself.
+    pub silence_timeout: Duration,
+    /// The longest duration of one model request.
+    pub max_request_duration: Duration,
+    /// Retries of a request without an answer.
     pub max_retries: u32,
-    /// How freely the model chooses, 0 to 2.
+    /// From 0 to 2.
     pub temperature: f64,
     /// The most tokens of an answer.
     pub max_tokens: u64,
-    /// How many steps it may take: commands of a plan that a model makes, and rounds of asking a model in a
-    /// conversation, in the last of which it must answer.
+    /// The most commands in a plan of a model, and the most model requests in a chat turn; the last request offers no
+    /// tools.
     pub max_steps: u32,
-    /// Whether exchanges with models are recorded, or answered from records.
     pub cassette: CassetteMode,
 }
 
 impl Default for BrainOptions {
     fn default() -> Self {
         Self {
-            silence: Duration::from_mins(1),
-            longest: Duration::from_mins(30),
+            silence_timeout: Duration::from_mins(1),
+            max_request_duration: Duration::from_mins(30),
             max_retries: 1,
             temperature: 0.3,
             max_tokens: 4000,
@@ -70,80 +67,76 @@ impl Default for BrainOptions {
     }
 }
 
-/// Whether exchanges with models are recorded, or answered from records.
+/// Whether model exchanges are recorded or replayed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum CassetteMode {
-    /// Neither.
     #[default]
     Off,
-    /// Every exchange is written to this directory, one file each.
+    /// Writes every exchange to a file in this directory.
     Record(PathBuf),
-    /// No model is asked: answers come from the files in this directory, or not at all.
+    /// Answers from the files in this directory and sends no model request.
     Replay(PathBuf),
 }
 
-/// A replay has no record of an exchange.
+/// A replay found no recording of an exchange.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no record of {purpose} with key {key}: the prompt or the schema has changed since"
+    "there is no record of {purpose} with key {key}: the prompt or the schema changed after the recording"
 )]
-pub struct NoRecord {
-    /// What was to be decided.
+pub struct MissingRecording {
     pub purpose: String,
-    /// The key that no record has.
     pub key: String,
 }
 
-/// What decides, for one piece of work.
+/// Makes the decisions of one handoff.
 #[derive(Clone)]
 pub struct Brain {
-    /// Whom to ask where rules do not decide; nobody where there is no model.
-    model: Option<Arc<dyn Model>>,
+    /// Decides where no rule does; `None` without a model.
+    model: Option<Arc<dyn ChatModel>>,
     options: BrainOptions,
-    /// What every question begins with: the composed context of the work.
+    /// The system message: the composed context of the handoff.
     system: String,
-    /// The part of `system` that holds the request, and its short form.
+    /// The part of `system` that quotes the request, and its short form.
     task: Option<RequestPart>,
-    /// When whoever waits for the decision goes on without it, if that is known.
-    until: Option<Instant>,
+    /// The deadline of model requests.
+    deadline: Option<Instant>,
 }
 
-/// About how many tokens a model reads for a question.
+/// Estimated prompt tokens of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestTokens {
-    /// Of the context.
+    /// Tokens of the context.
     pub system: usize,
-    /// Of the question itself.
+    /// Tokens of the question.
     pub question: usize,
-    /// Of what the answer must look like.
+    /// Tokens of the answer's schema.
     pub schema: usize,
 }
 
-/// The part of a context that holds the request.
+/// The part of a context that quotes the request.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestPart {
-    /// The request.
     pub(crate) request: String,
-    /// The part with it.
+    /// The part with the request.
     pub(crate) whole: String,
-    /// The part without it.
+    /// The part without the request.
     pub(crate) short: String,
 }
 
 impl Brain {
-    /// A brain that tells a model `system` before each question.
-    pub fn new(model: Option<Arc<dyn Model>>, options: BrainOptions, system: String) -> Self {
-        Self { model, options, system, task: None, until: None }
+    /// Creates a brain that sends `system` with each question.
+    pub fn new(model: Option<Arc<dyn ChatModel>>, options: BrainOptions, system: String) -> Self {
+        Self { model, options, system, task: None, deadline: None }
     }
 
-    /// The same, but a question that quotes the request is asked without this part of the context.
+    /// Shortens this part of the context in questions that quote the request themselves.
     #[must_use]
-    pub(crate) fn about(self, task: Option<RequestPart>) -> Self {
+    pub(crate) fn with_task_part(self, task: Option<RequestPart>) -> Self {
         Self { task, ..self }
     }
 
-    /// The system message of a question.
-    fn system_for(&self, prompt: &str) -> String {
+    /// Returns the system message of a question.
+    fn system_message_for(&self, prompt: &str) -> String {
         match &self.task {
             Some(task) if !task.request.is_empty() && prompt.contains(&task.request) => {
                 self.system.replacen(&task.whole, &task.short, 1)
@@ -152,76 +145,78 @@ impl Brain {
         }
     }
 
-    /// The same, but a model is asked until then at the latest: what it has not decided is decided by
-    /// rule, while somebody still waits for it.
+    /// Sets the deadline of model requests. A decision that is not made by then is made by rule.
     #[must_use]
-    pub fn until(self, until: Instant) -> Self {
-        Self { until: Some(until), ..self }
+    pub fn with_deadline(self, until: Instant) -> Self {
+        Self { deadline: Some(until), ..self }
     }
 
-    /// The same, with one `part`th of the time that is left.
+    /// Reduces the remaining time to one `part`th.
     #[must_use]
-    pub fn share_of_time(self, part: u32) -> Self {
+    pub fn with_time_share(self, part: u32) -> Self {
         let now = Instant::now();
         let until =
-            self.until.map(|until| now + until.saturating_duration_since(now) / part.max(1));
-        Self { until, ..self }
+            self.deadline.map(|until| now + until.saturating_duration_since(now) / part.max(1));
+        Self { deadline: until, ..self }
     }
 
-    /// About how many tokens a model reads for a question.
-    pub fn tokens_of<D: Decision>(&self, question: &D) -> RequestTokens {
-        let request = self.request(question);
-        let said =
-            |place: usize| request.messages.get(place).map_or(0, |it| tokens(&it.plain_text()));
+    /// Estimates the prompt tokens of a question.
+    pub fn estimate_request_tokens<D: BrainDecision>(&self, question: &D) -> RequestTokens {
+        let request = self.build_request(question);
+        let said = |place: usize| {
+            request.messages.get(place).map_or(0, |it| estimate_tokens(&it.plain_text()))
+        };
         let schema = serde_json::to_string(&request.tools).unwrap_or_default();
-        RequestTokens { system: said(0), question: said(1), schema: tokens(&schema) }
+        RequestTokens { system: said(0), question: said(1), schema: estimate_tokens(&schema) }
     }
 
-    /// How many steps it may take.
+    /// See [`BrainOptions::max_steps`].
     pub fn max_steps(&self) -> usize {
         usize::try_from(self.options.max_steps).unwrap_or(usize::MAX)
     }
 
     /// Makes a decision.
-    pub async fn think<D: Decision>(&self, question: &D) -> Result<Decided<D::Answer>, NoRecord> {
+    pub async fn think<D: BrainDecision>(
+        &self,
+        question: &D,
+    ) -> Result<DecisionOutcome<D::Answer>, MissingRecording> {
         let input = serde_json::to_value(question).unwrap_or(Value::Null);
-        let input_hash = hash(&[D::PURPOSE, &input.to_string()]);
+        let input_hash = hash_parts(&[D::PURPOSE, &input.to_string()]);
         let record = |by, reason: String, model| {
             let purpose = D::PURPOSE.to_owned();
             DecisionRecord { purpose, by, reason, input_hash, model }
         };
-        if let Some(Ruling { answer, reason }) = question.by_rule() {
+        if let Some(RuleAnswer { answer, reason }) = question.decide_by_rule() {
             let record = record(DecidedBy::Rule, reason, None);
-            return Ok(settled::<D>(answer, record));
+            return Ok(log_decision::<D>(answer, record));
         }
         let why = match &self.model {
             None => ModelError::NoModel.to_string(),
-            Some(model) => match self.consult(model.as_ref(), question, input).await {
+            Some(model) => match self.ask_model(model.as_ref(), question, input).await {
                 Ok((answer, name)) => {
-                    let reason = D::summary(&answer);
-                    return Ok(settled::<D>(answer, record(DecidedBy::Model, reason, name)));
+                    let reason = D::summarize(&answer);
+                    return Ok(log_decision::<D>(answer, record(DecidedBy::Model, reason, name)));
                 }
-                Err(ModelError::NoRecord(missing)) => return Err(missing),
+                Err(ModelError::MissingRecording(missing)) => return Err(missing),
                 Err(why) => {
-                    warn!(
-                        decision.purpose = D::PURPOSE,
-                        "{} is decided by rule: {why}",
-                        D::PURPOSE
-                    );
+                    warn!(decision.purpose = D::PURPOSE, error = %why, "model failed, falling back");
                     why.to_string()
                 }
             },
         };
-        let Ruling { answer, reason } = question.fallback();
+        let RuleAnswer { answer, reason } = question.fallback();
         let record = record(DecidedBy::Fallback, format!("{reason} ({why})"), None);
-        Ok(settled::<D>(answer, record))
+        Ok(log_decision::<D>(answer, record))
     }
 }
 
-fn settled<D: Decision>(answer: D::Answer, record: DecisionRecord) -> Decided<D::Answer> {
+fn log_decision<D: BrainDecision>(
+    answer: D::Answer,
+    record: DecisionRecord,
+) -> DecisionOutcome<D::Answer> {
     let (purpose, by, reason) = (D::PURPOSE, record.by.as_str(), &record.reason);
-    info!(decision.purpose = purpose, decision.by = by, "{purpose} decided by {by}: {reason}");
-    Decided { answer, record }
+    info!(decision.purpose = purpose, decision.by = by, decision.reason = reason, "decision made");
+    DecisionOutcome { answer, record }
 }
 
 #[cfg(test)]

@@ -1,67 +1,72 @@
-//! Exchanges with models on disk: recorded once, answered from there again and again.
+//! Cassettes: model exchanges recorded to files and replayed from them.
 //!
-//! A [`Recording`] is one readable file, named by purpose and key ([`Exchange::key`]), without
-//! secrets. A replay asks nobody: what has no record fails loudly.
+//! A [`Recording`] is one readable file without secrets, named by purpose and key ([`ModelExchange::key`]). A replay
+//! sends no model request and fails if there is no recording.
 
-mod file;
+mod recording;
 mod replay;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use cynode_llm::Collector;
+use cynode_llm::ChunkCollector;
 use cynode_wire::openai::{
     AssistantMessage, ChatChunk, ChatCompletion, Delta, FunctionDelta, ToolCall, ToolCallDelta,
 };
 use futures_util::{StreamExt as _, stream};
 use tracing::warn;
 
-pub use file::{BadRecording, Recording};
-pub use replay::{Replayed, Verdict, replay};
+pub use recording::{Recording, RecordingError};
+pub use replay::{ReplayResult, Verdict, replay};
 
-use crate::brain::{CassetteMode, Exchange, Model, ModelError, ModelStream, NoRecord};
+use crate::brain::{
+    CassetteMode, ChatModel, MissingRecording, ModelError, ModelExchange, ModelStream,
+};
 
-/// The model that the mode says: as given, recorded, or replaced by records.
-pub(crate) fn over(model: Option<Arc<dyn Model>>, mode: &CassetteMode) -> Option<Arc<dyn Model>> {
+/// Wraps the model as the mode demands: unchanged, recording, or replaced by recordings.
+pub(crate) fn wrap_model(
+    model: Option<Arc<dyn ChatModel>>,
+    mode: &CassetteMode,
+) -> Option<Arc<dyn ChatModel>> {
     match mode {
         CassetteMode::Off => model,
         CassetteMode::Record(folder) => {
             let folder = folder.clone();
-            model.map(|model| Arc::new(Recorder { model, folder }) as Arc<dyn Model>)
+            model.map(|model| Arc::new(RecordingModel { model, folder }) as Arc<dyn ChatModel>)
         }
-        CassetteMode::Replay(folder) => Some(Arc::new(Player { folder: folder.clone() })),
+        CassetteMode::Replay(folder) => Some(Arc::new(ReplayModel { folder: folder.clone() })),
     }
 }
 
-/// A model whose answers are kept.
-struct Recorder {
-    model: Arc<dyn Model>,
+/// A model whose exchanges are recorded.
+struct RecordingModel {
+    model: Arc<dyn ChatModel>,
     folder: PathBuf,
 }
 
 #[async_trait]
-impl Model for Recorder {
-    async fn ask(&self, exchange: &Exchange) -> Result<ChatCompletion, ModelError> {
-        let answer = self.model.ask(exchange).await?;
-        keep(&self.folder, exchange, &answer).await;
+impl ChatModel for RecordingModel {
+    async fn complete(&self, exchange: &ModelExchange) -> Result<ChatCompletion, ModelError> {
+        let answer = self.model.complete(exchange).await?;
+        save_recording(&self.folder, exchange, &answer).await;
         Ok(answer)
     }
 
-    async fn stream(&self, exchange: &Exchange) -> Result<ModelStream, ModelError> {
+    async fn stream(&self, exchange: &ModelExchange) -> Result<ModelStream, ModelError> {
         let pieces = self.model.stream(exchange).await?;
         let (folder, exchange) = (self.folder.clone(), exchange.clone());
-        let state = (pieces, Some(Collector::default()), folder, exchange);
+        let state = (pieces, Some(ChunkCollector::default()), folder, exchange);
         let kept = stream::unfold(state, |(mut pieces, mut whole, folder, exchange)| async move {
             let Some(piece) = pieces.next().await else {
                 if let Some(collector) = whole {
-                    keep(&folder, &exchange, &collector.finish()).await;
+                    save_recording(&folder, &exchange, &collector.finish()).await;
                 }
                 return None;
             };
             match (&piece, &mut whole) {
                 (Ok(chunk), Some(collector)) => collector.push(chunk),
-                // What broke off is no answer.
+                // A truncated answer is not recorded.
                 (Err(_), _) => whole = None,
                 (Ok(_), None) => {}
             }
@@ -71,39 +76,43 @@ impl Model for Recorder {
     }
 }
 
-/// A record that cannot be written is missed later; the answer is there now.
-async fn keep(folder: &std::path::Path, exchange: &Exchange, answer: &ChatCompletion) {
-    if let Err(fault) = Recording::of(exchange, answer).save(folder).await {
-        warn!(error = &fault as &dyn std::error::Error, "an exchange was not recorded: {fault}");
+/// Saves a recording. A failure is only logged because the answer itself is complete.
+async fn save_recording(
+    folder: &std::path::Path,
+    exchange: &ModelExchange,
+    answer: &ChatCompletion,
+) {
+    if let Err(fault) = Recording::from_exchange(exchange, answer).save(folder).await {
+        warn!(error = &fault as &dyn std::error::Error, "exchange not recorded");
     }
 }
 
-/// Records in the place of a model.
-struct Player {
+/// A model that answers from recordings.
+struct ReplayModel {
     folder: PathBuf,
 }
 
 #[async_trait]
-impl Model for Player {
-    async fn ask(&self, exchange: &Exchange) -> Result<ChatCompletion, ModelError> {
+impl ChatModel for ReplayModel {
+    async fn complete(&self, exchange: &ModelExchange) -> Result<ChatCompletion, ModelError> {
         let (purpose, key) = (exchange.purpose.clone(), exchange.key());
         let found = Recording::find(&self.folder, &purpose, &key).await;
         match found {
             Ok(Some(recording)) => Ok(recording.answer),
-            Ok(None) => Err(NoRecord { purpose, key }.into()),
+            Ok(None) => Err(MissingRecording { purpose, key }.into()),
             Err(fault) => {
-                warn!(error = &fault as &dyn std::error::Error, "a record cannot be used: {fault}");
-                Err(NoRecord { purpose, key }.into())
+                warn!(error = &fault as &dyn std::error::Error, "recording not usable");
+                Err(MissingRecording { purpose, key }.into())
             }
         }
     }
 
-    async fn stream(&self, exchange: &Exchange) -> Result<ModelStream, ModelError> {
-        let answer = self.ask(exchange).await?;
+    async fn stream(&self, exchange: &ModelExchange) -> Result<ModelStream, ModelError> {
+        let answer = self.complete(exchange).await?;
         let usage = answer.usage.clone();
         let mut pieces = Vec::new();
         if let Some(choice) = answer.choices.into_iter().next() {
-            let mut piece = ChatChunk::of(delta(choice.message), choice.finish_reason);
+            let mut piece = ChatChunk::new(message_to_delta(choice.message), choice.finish_reason);
             piece.model = answer.model;
             pieces.push(Ok(piece));
         }
@@ -112,8 +121,8 @@ impl Model for Player {
     }
 }
 
-/// A whole message as one piece.
-fn delta(message: AssistantMessage) -> Delta {
+/// Converts a whole message to one chunk.
+fn message_to_delta(message: AssistantMessage) -> Delta {
     let call = |(index, call): (usize, ToolCall)| ToolCallDelta {
         index: u32::try_from(index).unwrap_or(u32::MAX),
         id: Some(call.id),

@@ -1,121 +1,135 @@
-//! The project manager in a conversation.
+//! Chat turns of the project manager.
 //!
-//! Start at [`answer`]. What is written like a command (`command`) is done by rule. Else, with a model,
-//! the model says what it needs and the gateway decides (`converse`); without one, rules read what the
-//! person wants (`intent`) and do it through the same tools (`rules`). Either way the person sees
-//! what was done.
+//! Start at [`answer_turn`]. Requests in the form of a command (`parse_command`) are handled by rule. Otherwise a model calls
+//! tools that the gateway authorises (`model_turn`); without a model, rules detect the intent (`detect_intent`) and call
+//! the same tools (`rules`). The user sees every change in either case.
 //!
-//! Invariant: nothing is changed that the person did not ask for in this turn by rule, or that the
-//! gateway did not allow; what was changed is told, also when the answer breaks off.
+//! Invariant: rules change only what the user requested in this turn, and every change is authorised by the
+//! gateway; changes are reported even if the answer is cut off.
 
+mod call_buffer;
 mod command;
-mod converse;
-mod desk;
-mod find;
+mod event_sender;
+mod find_task;
 mod functions;
 mod intent;
+mod model_turn;
 mod recurring;
+mod render;
+mod reported_tools;
 mod rules;
 mod schedules;
-mod show;
 mod similarity;
-mod teller;
-mod withheld;
 
 use cynode_wire::handoff::{DecidedBy, DecisionRecord, HandoffUsage, Turn, TurnRole};
 
-use self::command::command;
-use self::converse::{Conversation, Ended, Trouble};
-use self::desk::Desk;
-use self::intent::intent;
-use self::teller::{Teller, events};
-use crate::brain::{BrainOptions, Model, ModelError, hash};
-use crate::work::Work;
-use crate::{AgentError, ChatEvents};
+use self::command::parse_command;
+use self::event_sender::{ChatEventSender, run_with_events};
+use self::intent::detect_intent;
+use self::model_turn::{ModelTurn, ModelTurnError, ModelTurnOutcome};
+use self::reported_tools::ReportedTools;
+use crate::brain::{BrainOptions, ChatModel, ModelError, hash_parts};
+use crate::session::HandoffSession;
+use crate::{ChatEventStream, HandoffAgentError};
 
 /// Answers the last turn.
-pub(crate) fn answer(work: Work, options: BrainOptions, turns: Vec<Turn>) -> ChatEvents {
-    events(|teller| async move {
-        match work.model.clone().filter(|_| command(last_words(&turns)).is_none()) {
-            Some(model) => with_model(&work, model.as_ref(), &options, &turns, &teller).await,
-            None => by_rule(&work, &turns, &teller, &ModelError::NoModel).await,
+pub(crate) fn answer_turn(
+    work: HandoffSession,
+    options: BrainOptions,
+    turns: Vec<Turn>,
+) -> ChatEventStream {
+    run_with_events(|teller| async move {
+        match work.model.clone().filter(|_| parse_command(last_user_message(&turns)).is_none()) {
+            Some(model) => {
+                answer_with_model(&work, model.as_ref(), &options, &turns, &teller).await;
+            }
+            None => answer_by_rule(&work, &turns, &teller, &ModelError::NoModel).await,
         }
     })
 }
 
-async fn with_model(
-    work: &Work,
-    model: &dyn Model,
+async fn answer_with_model(
+    work: &HandoffSession,
+    model: &dyn ChatModel,
     options: &BrainOptions,
     turns: &[Turn],
-    teller: &Teller,
+    teller: &ChatEventSender,
 ) {
     let (tools, system) = (work.tools.as_ref(), work.system.as_str());
-    let conversation = Conversation { tools, model, options, system, teller };
-    let mut ended = Ended::default();
-    let outcome = conversation.run(turns, &mut ended).await;
-    if let Err(Trouble::Model(error)) = &outcome
+    let conversation = ModelTurn { tools, model, options, system, teller };
+    let mut ended = ModelTurnOutcome::default();
+    let outcome = conversation.answer(turns, &mut ended).await;
+    if let Err(ModelTurnError::Model(error)) = &outcome
         && !ended.has_shown
-        && !matches!(error, ModelError::NoRecord(_))
+        && !matches!(error, ModelError::MissingRecording(_))
     {
-        return by_rule(work, turns, teller, error).await;
+        return answer_by_rule(work, turns, teller, error).await;
     }
-    teller.say(footer(&ended.changes)).await;
+    teller.send_text(render_changes(&ended.changes)).await;
     let changes =
         if ended.changes.is_empty() { "nothing".to_owned() } else { ended.changes.join(", ") };
     let reason = format!("questions to the model: {}; changed: {changes}", ended.rounds);
-    let mut record = record(turns, DecidedBy::Model, reason);
+    let mut record = decision_record(turns, DecidedBy::Model, reason);
     record.model = Some(ended.model).filter(|name| !name.is_empty());
     match outcome {
-        Ok(()) => teller.done(ended.usage, vec![record]).await,
-        Err(Trouble::Model(error)) => {
-            let may_retry = error.may_retry();
-            teller.failed(error.to_string(), may_retry, vec![record]).await;
+        Ok(()) => teller.send_done(ended.usage, vec![record]).await,
+        Err(ModelTurnError::Model(error)) => {
+            let may_retry = error.is_retryable();
+            teller.send_failed(error.to_string(), may_retry, vec![record]).await;
         }
-        Err(Trouble::Agent(fault)) => fail(teller, &fault, vec![record]).await,
+        Err(ModelTurnError::Agent(fault)) => send_failure(teller, &fault, vec![record]).await,
     }
 }
 
-/// Answers by rule, and says why where a model was expected.
-async fn by_rule(work: &Work, turns: &[Turn], teller: &Teller, why: &ModelError) {
-    let wanted = last_words(turns);
-    let intent = intent(wanted);
-    let kind = intent.word();
+/// Answers by rule, and reports why if a model was expected to answer.
+async fn answer_by_rule(
+    work: &HandoffSession,
+    turns: &[Turn],
+    teller: &ChatEventSender,
+    why: &ModelError,
+) {
+    let wanted = last_user_message(turns);
+    let intent = detect_intent(wanted);
+    let kind = intent.label();
     let (by, reason) = if *why == ModelError::NoModel {
         (DecidedBy::Rule, kind.to_owned())
     } else {
         (DecidedBy::Fallback, format!("{kind} ({why})"))
     };
-    let decisions = vec![record(turns, by, reason)];
+    let decisions = vec![decision_record(turns, by, reason)];
     if *why != ModelError::NoModel {
-        teller.say(format!("I answer by rule, because {why}.\n\n")).await;
+        teller.send_text(format!("I answer by rule, because {why}.\n\n")).await;
     }
-    match rules::act(&Desk::new(work.tools.as_ref(), teller), &intent).await {
+    match rules::execute_intent(&ReportedTools::new(work.tools.as_ref(), teller), &intent).await {
         Ok(text) => {
-            teller.say(text).await;
-            teller.done(HandoffUsage::default(), decisions).await;
+            teller.send_text(text).await;
+            teller.send_done(HandoffUsage::default(), decisions).await;
         }
-        // What a tool says no to is an answer; what the gateway refuses is not.
-        Err(AgentError::Tool { tool, message, .. }) => {
-            teller.say(format!("I did nothing: `{tool}` says: {message}\n")).await;
-            teller.done(HandoffUsage::default(), decisions).await;
+        // A failed tool call is an answer; a rejection by the gateway fails the turn.
+        Err(HandoffAgentError::Tool { tool, message, .. }) => {
+            teller.send_text(format!("I did nothing: `{tool}` failed: {message}\n")).await;
+            teller.send_done(HandoffUsage::default(), decisions).await;
         }
-        Err(fault) => fail(teller, &fault, decisions).await,
+        Err(fault) => send_failure(teller, &fault, decisions).await,
     }
 }
 
-async fn fail(teller: &Teller, fault: &AgentError, decisions: Vec<DecisionRecord>) {
-    teller.failed(fault.to_string(), fault.may_retry(), decisions).await;
+async fn send_failure(
+    teller: &ChatEventSender,
+    fault: &HandoffAgentError,
+    decisions: Vec<DecisionRecord>,
+) {
+    teller.send_failed(fault.to_string(), fault.is_retryable(), decisions).await;
 }
 
-/// What the person said last.
-fn last_words(turns: &[Turn]) -> &str {
+/// The user's last message.
+fn last_user_message(turns: &[Turn]) -> &str {
     let last = turns.iter().rev().find(|turn| turn.role == TurnRole::User);
     last.map_or("", |turn| turn.content.as_str())
 }
 
-/// What was changed, below what the model says about it.
-fn footer(changes: &[String]) -> String {
+/// Lists the changes below the model's answer.
+fn render_changes(changes: &[String]) -> String {
     if changes.is_empty() {
         return String::new();
     }
@@ -123,8 +137,8 @@ fn footer(changes: &[String]) -> String {
     format!("\n\nWhat I did:\n{}\n", lines.join("\n"))
 }
 
-fn record(turns: &[Turn], by: DecidedBy, reason: String) -> DecisionRecord {
-    let input_hash = hash(&["chat", last_words(turns)]);
+fn decision_record(turns: &[Turn], by: DecidedBy, reason: String) -> DecisionRecord {
+    let input_hash = hash_parts(&["chat", last_user_message(turns)]);
     DecisionRecord { purpose: "chat".to_owned(), by, reason, input_hash, model: None }
 }
 

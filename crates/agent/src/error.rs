@@ -1,85 +1,70 @@
-//! Why a handoff could not be answered.
+//! Errors of handoffs.
 
-use cynode_client::McpError;
+use cynode_client::McpClientError;
 use cynode_domain::policy::{ErrorKind, Stage};
 
-use crate::brain::NoRecord;
+use crate::brain::MissingRecording;
 
 /// Why a handoff could not be answered.
 #[derive(Debug, thiserror::Error)]
-pub enum AgentError {
-    /// The gateway refused a tool that the work needs: a hard failure, not a hint.
+pub enum HandoffAgentError {
+    /// The gateway rejected a tool call: a hard failure.
     #[error("{tool} was refused at stage {stage}: {message}")]
     Refused {
-        /// The tool.
         tool: String,
-        /// The decision that refused it.
+        /// The policy stage that rejected it.
         stage: Stage,
-        /// Why, as a word.
         kind: ErrorKind,
-        /// Why, in words.
         message: String,
     },
-    /// A tool that the work needs ran and failed.
+    /// A tool call ran and failed.
     #[error("{tool} failed: {message}")]
-    Tool {
-        /// The tool.
-        tool: String,
-        /// What went wrong, as a word.
-        kind: ErrorKind,
-        /// What went wrong, in words.
-        message: String,
-    },
-    /// The orchestrator does not answer: the same work may succeed later.
-    #[error("the orchestrator does not answer")]
-    Away(#[source] cynode_client::Error),
-    /// A replay has no record of an exchange.
+    Tool { tool: String, kind: ErrorKind, message: String },
+    /// The orchestrator is unreachable; a retry may succeed.
+    #[error("cannot reach the orchestrator")]
+    Unreachable(#[source] cynode_client::ClientError),
+    /// A replay found no recording of an exchange.
     #[error(transparent)]
-    NoRecord(#[from] NoRecord),
-    /// The work belongs to the other role.
-    #[error("this process is a {is}; {kind} is not its work")]
-    WrongRole {
-        /// The role that this process has.
-        is: &'static str,
-        /// The kind of handoff.
-        kind: &'static str,
-    },
+    MissingRecording(#[from] MissingRecording),
+    /// The handoff is for the other role.
+    #[error("this process is a {is}, which does not handle {kind} handoffs")]
+    WrongRole { is: &'static str, kind: &'static str },
 }
 
-impl AgentError {
-    /// What went wrong when `tool` was called.
-    pub(crate) fn of(tool: &str, error: McpError) -> Self {
+impl HandoffAgentError {
+    /// Converts the error of a call to `tool`.
+    pub(crate) fn from_mcp(tool: &str, error: McpClientError) -> Self {
         let tool = tool.to_owned();
         match error {
-            McpError::Refused { stage, kind, message } => {
+            McpClientError::Refused { stage, kind, message } => {
                 Self::Refused { tool, stage, kind, message }
             }
-            McpError::Tool { kind, message } => Self::Tool { tool, kind, message },
-            McpError::Away(error) => Self::Away(error),
+            McpClientError::ToolFailed { kind, message } => Self::Tool { tool, kind, message },
+            McpClientError::Unavailable(error) => Self::Unreachable(error),
         }
     }
 
-    /// Whether the same handoff may succeed later.
-    pub fn may_retry(&self) -> bool {
+    /// Whether a retry of the handoff may succeed.
+    pub fn is_retryable(&self) -> bool {
         match self {
-            // What a decision needs may be away for a moment too.
-            Self::Refused { kind, .. } | Self::Tool { kind, .. } => kind.may_pass(),
-            Self::Away(_) => true,
-            Self::NoRecord(_) | Self::WrongRole { .. } => false,
+            // A dependency of the policy decision may be unavailable for a moment too.
+            Self::Refused { kind, .. } | Self::Tool { kind, .. } => kind.is_retryable(),
+            Self::Unreachable(_) => true,
+            Self::MissingRecording(_) | Self::WrongRole { .. } => false,
         }
     }
 
-    /// Whether what a tool was asked about is not there.
+    /// Whether the object of a tool call does not exist.
     pub(crate) fn is_not_found(&self) -> bool {
-        self.is_of(ErrorKind::NotFound)
+        self.has_kind(ErrorKind::NotFound)
     }
 
-    /// Whether somebody else was faster.
+    /// Whether a concurrent change or a duplicate caused the failure.
     pub(crate) fn is_conflict(&self) -> bool {
-        self.is_of(ErrorKind::Conflict)
+        self.has_kind(ErrorKind::Conflict)
     }
 
-    fn is_of(&self, wanted: ErrorKind) -> bool {
+    fn has_kind(&self, wanted: ErrorKind) -> bool {
         matches!(self, Self::Tool { kind, .. } if *kind == wanted)
     }
 }
@@ -92,8 +77,8 @@ mod tests {
     fn a_refusal_is_final_unless_what_decides_it_was_away() {
         let refused = |kind| {
             let message = "m".to_owned();
-            let error = McpError::Refused { stage: Stage::Context, kind, message };
-            AgentError::of("db.task.get", error).may_retry()
+            let error = McpClientError::Refused { stage: Stage::Context, kind, message };
+            HandoffAgentError::from_mcp("db.task.get", error).is_retryable()
         };
 
         assert!(refused(ErrorKind::ServiceUnavailable));

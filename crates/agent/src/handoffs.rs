@@ -1,7 +1,7 @@
-//! What is done about each kind of handoff, a file each where it takes more than a question.
+//! Handlers of handoffs, one file per kind; kinds that need a single decision are here.
 
 mod analyse;
-mod exhibits;
+mod evidence_files;
 mod place;
 mod plan;
 mod project;
@@ -10,7 +10,7 @@ mod report;
 mod schedule;
 mod verify;
 
-use cynode_domain::standstill::IF_INTERRUPTED;
+use cynode_domain::suspension::IF_INTERRUPTED_KEY;
 use cynode_wire::handoff::{
     ContinueAnswer, ContinueRunHandoff, DecideAnswer, DecideHandoff, Handoff,
 };
@@ -23,19 +23,19 @@ pub(crate) use report::agent_report;
 pub(crate) use schedule::scheduled_run;
 pub(crate) use verify::verify;
 
-use crate::AgentError;
-use crate::brain::decisions::{Choose, ContinueRun};
-use crate::work::Work;
+use crate::HandoffAgentError;
+use crate::brain::decisions::{ChooseOption, ContinueBlockedRun};
+use crate::session::HandoffSession;
 
-/// Says how a run goes on.
+/// Decides how a blocked run continues.
 pub(crate) async fn continue_run(
-    mut work: Work,
+    mut work: HandoffSession,
     handoff: &Handoff<ContinueRunHandoff>,
-) -> Result<ContinueAnswer, AgentError> {
-    let preferred = handoff.context.preferences.effective.get(IF_INTERRUPTED);
+) -> Result<ContinueAnswer, HandoffAgentError> {
+    let preferred = handoff.context.preferences.effective.get(IF_INTERRUPTED_KEY);
     let body = &handoff.body;
     let decided = work
-        .think(&ContinueRun {
+        .think(&ContinueBlockedRun {
             node: body.node.clone(),
             situation: body.situation.clone(),
             attempts: body.attempts,
@@ -49,15 +49,15 @@ pub(crate) async fn continue_run(
     Ok(ContinueAnswer { with, reason, decisions: work.decisions })
 }
 
-/// Chooses.
+/// Chooses one of several options.
 pub(crate) async fn decide(
-    mut work: Work,
+    mut work: HandoffSession,
     handoff: &Handoff<DecideHandoff>,
-) -> Result<DecideAnswer, AgentError> {
+) -> Result<DecideAnswer, HandoffAgentError> {
     let body = &handoff.body;
     let preferences = &handoff.context.preferences.effective;
     let preferred = body.preference.as_ref().and_then(|key| preferences.get(key)?.as_str());
-    let question = Choose {
+    let question = ChooseOption {
         question: body.question.clone(),
         choices: body.choices.iter().map(|c| (c.key.clone(), c.text.clone())).collect(),
         facts: body.facts.clone(),

@@ -1,12 +1,10 @@
-//! How the project manager and its analysts think, decide and talk.
+//! The decisions and chat of the project manager and its analysts.
 //!
-//! Start at [`Agent`]: one method for each kind of handoff. What a model is told is made in
-//! [`context`]; a decision is made in [`brain`], by rule where a rule decides, by a model where one
-//! must, and by a rule again where the model does not help.
+//! Start at [`HandoffAgent`]: one method per kind of handoff. [`context`] composes the system message of model requests;
+//! [`brain`] makes decisions, by rule, else by a model, else by a fallback rule.
 //!
-//! Invariant: the control plane is reached through the gateway's tools and with the token of the
-//! handoff, and in no other way. Nothing here starts a process, opens a database or knows a
-//! provider's credential.
+//! Invariant: the control plane is accessed only through the gateway's tools with the token of the handoff.
+//! Nothing here starts a process, opens a database or holds a provider's credential.
 
 mod agent;
 pub mod brain;
@@ -15,11 +13,11 @@ mod chat;
 pub mod context;
 mod error;
 mod handoffs;
-mod offered;
+mod model_schema;
 #[cfg(test)]
 mod script;
+mod session;
 mod tools;
-mod work;
 
-pub use agent::{Agent, AgentOptions, ChatEvents};
-pub use error::AgentError;
+pub use agent::{ChatEventStream, HandoffAgent, HandoffAgentOptions};
+pub use error::HandoffAgentError;

@@ -1,47 +1,47 @@
-//! The gateway's tools, as an agent calls them: the one way to the state of the control plane.
+//! The gateway's tools: an agent's only access to the control plane.
 
 use async_trait::async_trait;
-use cynode_client::{Client, McpError, McpResult, McpTool};
+use cynode_client::{Client, McpClientError, McpResult, McpTool};
 use cynode_domain::policy::ErrorKind;
+use cynode_wire::tool_calls::ToolCall;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tracing::debug;
 
-use crate::AgentError;
+use crate::HandoffAgentError;
 
-/// Whoever lists and calls tools.
+/// Lists and calls tools.
 #[async_trait]
-pub(crate) trait Tools: Send + Sync {
-    /// Every tool that may be called.
-    async fn list(&self) -> Result<Vec<McpTool>, McpError>;
+pub(crate) trait ToolClient: Send + Sync {
+    /// Lists the tools that the handoff may call.
+    async fn list(&self) -> Result<Vec<McpTool>, McpClientError>;
 
-    /// What a tool answers.
-    async fn call(&self, tool: &str, arguments: &Value) -> Result<McpResult, McpError>;
+    /// Calls a tool by name.
+    async fn call(&self, tool: &str, arguments: &Value) -> Result<McpResult, McpClientError>;
 }
 
 #[async_trait]
-impl Tools for Client {
-    async fn list(&self) -> Result<Vec<McpTool>, McpError> {
+impl ToolClient for Client {
+    async fn list(&self) -> Result<Vec<McpTool>, McpClientError> {
         self.mcp_tools().await
     }
 
-    async fn call(&self, tool: &str, arguments: &Value) -> Result<McpResult, McpError> {
-        debug!(tool.name = tool, "calls {tool}");
+    async fn call(&self, tool: &str, arguments: &Value) -> Result<McpResult, McpClientError> {
+        debug!(tool.name = tool, "tool called");
         self.mcp_call(tool, arguments).await
     }
 }
 
-/// Calls a tool of ours and reads its answer as a `T`.
-pub(crate) async fn call<T: DeserializeOwned>(
-    tools: &dyn Tools,
-    tool: &str,
-    arguments: Value,
-) -> Result<T, AgentError> {
-    let failed = |error| AgentError::of(tool, error);
-    let result = tools.call(tool, &arguments).await.map_err(failed)?;
+/// Calls a built-in tool and deserialises its structured result.
+pub(crate) async fn call_tool<C: ToolCall + Sync, T: DeserializeOwned>(
+    tools: &dyn ToolClient,
+    call: &C,
+) -> Result<T, HandoffAgentError> {
+    let failed = |error| HandoffAgentError::from_mcp(C::NAME, error);
+    let result = tools.call(C::NAME, &json!(call)).await.map_err(failed)?;
     let value = result.structured.unwrap_or(Value::Null);
-    T::deserialize(value).map_err(|error| AgentError::Tool {
-        tool: tool.to_owned(),
+    T::deserialize(value).map_err(|error| HandoffAgentError::Tool {
+        tool: C::NAME.to_owned(),
         kind: ErrorKind::BadResponse,
         message: format!("its answer cannot be read: {error}"),
     })

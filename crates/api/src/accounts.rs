@@ -1,9 +1,9 @@
-//! Signing in, tokens and users.
+//! Sign-in, API tokens and users.
 
 use axum::Json;
 use axum::extract::State;
 use cynode_domain::ids::TokenId;
-use cynode_ops::{Accounts, Origin};
+use cynode_resources::{Accounts, ClientAddress};
 use cynode_wire::auth::{
     CreateToken, CreateUser, Login, NewTokenView, RefreshToken, SessionView, TokenView, UserView,
 };
@@ -14,9 +14,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::{Body, Params, Segment};
-use crate::identity::User;
-use crate::router::Address;
+use crate::extract::{JsonBody, PathSegment, QueryParams};
+use crate::identity::AuthenticatedUser;
+use crate::router::PeerAddress;
 
 /// Routes that need no token.
 pub(crate) fn open_routes(accounts: Accounts) -> OpenApiRouter {
@@ -42,21 +42,21 @@ pub(crate) fn routes(accounts: Accounts) -> OpenApiRouter {
     responses((status = 200, body = SessionView), (status = "4XX", body = Problem)))]
 async fn login(
     State(accounts): State<Accounts>,
-    Address(address): Address,
-    Body(body): Body<Login>,
+    PeerAddress(address): PeerAddress,
+    JsonBody(body): JsonBody<Login>,
 ) -> Result<Json<SessionView>, ApiError> {
-    Ok(Json(accounts.login(body, &Origin(address)).await?))
+    Ok(Json(accounts.login(body, &ClientAddress(address)).await?))
 }
 
-/// Exchanges a refresh token for the next pair of tokens. Each works once.
+/// Exchanges a refresh token for the next pair of tokens. A refresh token is valid once.
 #[utoipa::path(post, path = "/v1/auth/refresh", tag = "auth", security(()), request_body = RefreshToken,
     responses((status = 200, body = SessionView), (status = "4XX", body = Problem)))]
 async fn refresh(
     State(accounts): State<Accounts>,
-    Address(address): Address,
-    Body(body): Body<RefreshToken>,
+    PeerAddress(address): PeerAddress,
+    JsonBody(body): JsonBody<RefreshToken>,
 ) -> Result<Json<SessionView>, ApiError> {
-    Ok(Json(accounts.refresh(&body.refresh_token, &Origin(address)).await?))
+    Ok(Json(accounts.refresh(&body.refresh_token, &ClientAddress(address)).await?))
 }
 
 /// Ends the session of a refresh token.
@@ -64,54 +64,54 @@ async fn refresh(
     responses((status = 204), (status = "4XX", body = Problem)))]
 async fn logout(
     State(accounts): State<Accounts>,
-    Address(address): Address,
-    Body(body): Body<RefreshToken>,
+    PeerAddress(address): PeerAddress,
+    JsonBody(body): JsonBody<RefreshToken>,
 ) -> Result<StatusCode, ApiError> {
-    accounts.logout(&body.refresh_token, &Origin(address)).await?;
+    accounts.logout(&body.refresh_token, &ClientAddress(address)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Who the caller is.
+/// Returns the caller's account.
 #[utoipa::path(get, path = "/v1/users/me", tag = "auth",
     responses((status = 200, body = UserView), (status = "4XX", body = Problem)))]
 async fn whoami(
     State(accounts): State<Accounts>,
-    User(caller): User,
+    AuthenticatedUser(caller): AuthenticatedUser,
 ) -> Result<Json<UserView>, ApiError> {
     Ok(Json(accounts.whoami(&caller).await?))
 }
 
-/// Makes a user. Administrators only.
+/// Creates a user. Administrators only.
 #[utoipa::path(post, path = "/v1/users", tag = "auth", request_body = CreateUser,
     responses((status = 201, body = UserView), (status = "4XX", body = Problem)))]
 async fn user_create(
     State(accounts): State<Accounts>,
-    User(caller): User,
-    Address(address): Address,
-    Body(body): Body<CreateUser>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PeerAddress(address): PeerAddress,
+    JsonBody(body): JsonBody<CreateUser>,
 ) -> Result<(StatusCode, Json<UserView>), ApiError> {
-    let user = accounts.user_create(&caller, body, &Origin(address)).await?;
+    let user = accounts.user_create(&caller, body, &ClientAddress(address)).await?;
     Ok((StatusCode::CREATED, Json(user)))
 }
 
-/// Makes an API token for the caller; its secret is shown this once.
+/// Creates an API token for the caller. Only this response contains its secret.
 #[utoipa::path(post, path = "/v1/tokens", tag = "auth", request_body = CreateToken,
     responses((status = 201, body = NewTokenView), (status = "4XX", body = Problem)))]
 async fn token_create(
     State(accounts): State<Accounts>,
-    User(caller): User,
-    Body(body): Body<CreateToken>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    JsonBody(body): JsonBody<CreateToken>,
 ) -> Result<(StatusCode, Json<NewTokenView>), ApiError> {
     Ok((StatusCode::CREATED, Json(accounts.token_create(&caller, body).await?)))
 }
 
-/// The caller's API tokens, newest first.
+/// Lists the caller's API tokens, newest first.
 #[utoipa::path(get, path = "/v1/tokens", tag = "auth", params(PageQuery),
     responses((status = 200, body = Page<TokenView>), (status = "4XX", body = Problem)))]
 async fn token_list(
     State(accounts): State<Accounts>,
-    User(caller): User,
-    Params(query): Params<PageQuery>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    QueryParams(query): QueryParams<PageQuery>,
 ) -> Result<Json<Page<TokenView>>, ApiError> {
     Ok(Json(accounts.token_list(&caller, &query).await?))
 }
@@ -121,8 +121,8 @@ async fn token_list(
     responses((status = 204), (status = "4XX", body = Problem)))]
 async fn token_revoke(
     State(accounts): State<Accounts>,
-    User(caller): User,
-    Segment(token): Segment<TokenId>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(token): PathSegment<TokenId>,
 ) -> Result<StatusCode, ApiError> {
     accounts.token_revoke(&caller, token).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -1,10 +1,12 @@
-//! Files of a task, for people.
+//! Files of a task, for users.
 
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use cynode_ops::Artifacts;
+use cynode_domain::ids::TaskId;
+use cynode_domain::name_or_id::NameOrId;
+use cynode_execution::ArtifactService;
 use cynode_wire::artifacts::ArtifactView;
 use cynode_wire::problem::Problem;
 use http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
@@ -13,43 +15,42 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::{Params, Segment};
-use crate::identity::User;
+use crate::extract::{PathSegment, QueryParams};
+use crate::identity::AuthenticatedUser;
 
-pub(crate) fn routes(artifacts: Artifacts) -> OpenApiRouter {
+pub(crate) fn routes(artifacts: ArtifactService) -> OpenApiRouter {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(content)).with_state(artifacts)
 }
 
-/// Which file is meant.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct FileQuery {
-    /// The path of the file.
+    /// Path of the file.
     pub(crate) path: String,
 }
 
-/// Every file of a task.
+/// Lists the files of a task.
 #[utoipa::path(get, path = "/v1/tasks/{task}/artifacts", tag = "artifacts",
     params(("task" = String, Path, description = "id or name")),
     responses((status = 200, body = Vec<ArtifactView>), (status = "4XX", body = Problem)))]
 async fn list(
-    State(artifacts): State<Artifacts>,
-    User(caller): User,
-    Segment(task): Segment<String>,
+    State(artifacts): State<ArtifactService>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(task): PathSegment<NameOrId<TaskId>>,
 ) -> Result<Json<Vec<ArtifactView>>, ApiError> {
     Ok(Json(artifacts.list(&caller, &task).await?))
 }
 
-/// The content of a file. It is sent as a download, never to be shown in place: jobs wrote it.
+/// Downloads a file. It is sent as an attachment, never inline, because jobs wrote it.
 #[utoipa::path(get, path = "/v1/tasks/{task}/artifacts/content", tag = "artifacts",
     params(("task" = String, Path, description = "id or name"), FileQuery),
     responses((status = 200, content_type = "application/octet-stream"), (status = "4XX", body = Problem)))]
 async fn content(
-    State(artifacts): State<Artifacts>,
-    User(caller): User,
-    Segment(task): Segment<String>,
-    Params(query): Params<FileQuery>,
+    State(artifacts): State<ArtifactService>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(task): PathSegment<NameOrId<TaskId>>,
+    QueryParams(query): QueryParams<FileQuery>,
 ) -> Result<Response, ApiError> {
     let (artifact, file) = artifacts.open(&caller, &task, &query.path).await?;
     let headers = [

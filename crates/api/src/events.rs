@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::response::Sse;
 use axum::response::sse::{Event as SseEvent, KeepAlive};
-use cynode_ops::{EventError, Events, Subscription};
+use cynode_execution::{EventError, EventService, EventSubscription};
 use cynode_wire::events::EventQuery;
 use cynode_wire::problem::Problem;
 use futures_util::{Stream, stream};
@@ -16,37 +16,37 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::Params;
-use crate::identity::User;
+use crate::extract::QueryParams;
+use crate::identity::AuthenticatedUser;
 
-/// How often a silent stream shows that it lives.
+/// Interval of keep-alive comments.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-pub(crate) fn routes(events: Events) -> OpenApiRouter {
+pub(crate) fn routes(events: EventService) -> OpenApiRouter {
     OpenApiRouter::new().routes(routes!(listen)).with_state(events)
 }
 
-/// Events the caller may see, as they happen.
+/// Streams the events that the caller may see.
 #[utoipa::path(get, path = "/v1/events", tag = "events", params(EventQuery),
     responses((status = 200, content_type = "text/event-stream"), (status = "4XX", body = Problem)))]
 async fn listen(
-    State(events): State<Events>,
-    User(caller): User,
+    State(events): State<EventService>,
+    AuthenticatedUser(caller): AuthenticatedUser,
     headers: HeaderMap,
-    Params(query): Params<EventQuery>,
+    QueryParams(query): QueryParams<EventQuery>,
 ) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>>>, ApiError> {
-    // What cannot be read as text is no id of ours either, and must not be passed over in silence.
+    // A header that is not UTF-8 is an invalid id and must be rejected, not ignored.
     let last = headers.get("last-event-id").map(|value| String::from_utf8_lossy(value.as_bytes()));
     let subscription = events.subscribe(&caller, query, last.as_deref()).await?;
     let keep_alive = KeepAlive::new().interval(HEARTBEAT);
-    Ok(Sse::new(stream::unfold(subscription, next)).keep_alive(keep_alive))
+    Ok(Sse::new(stream::unfold(subscription, next_event)).keep_alive(keep_alive))
 }
 
-/// The next event as it goes over the wire. A stream whose database fails, or whose token no longer
-/// counts, ends: the client comes back with the id of the last event it saw.
-async fn next(
-    mut subscription: Subscription,
-) -> Option<(Result<SseEvent, Infallible>, Subscription)> {
+/// Renders the next event. The stream ends if the database fails or the token becomes invalid; the
+/// client reconnects with the id of the last event it received.
+async fn next_event(
+    mut subscription: EventSubscription,
+) -> Option<(Result<SseEvent, Infallible>, EventSubscription)> {
     loop {
         match subscription.next(HEARTBEAT).await {
             Ok(Some(event)) => {
@@ -59,7 +59,7 @@ async fn next(
             Err(
                 error @ (EventError::BadCursor(_) | EventError::Task(_) | EventError::Store(_)),
             ) => {
-                warn!(error = &error as &dyn std::error::Error, "an event stream ended");
+                warn!(error = &error as &dyn std::error::Error, "event stream ended");
                 return None;
             }
         }

@@ -1,42 +1,35 @@
-//! Administration of the MCP gateway: tokens, servers, tools, rules, settings, and the record.
+//! Administration of the MCP gateway: tokens, servers, tools, rules, settings and the audit log.
 
 mod agents;
 mod audit;
-mod error;
 mod rules;
 mod servers;
 mod settings;
 mod tools;
 
 use cynode_ops::access::Access;
-use cynode_ops::agents::AgentTokens;
-use cynode_ops::audit::AuditLog;
-use cynode_ops::rules::Rules;
-use cynode_ops::servers::Servers;
-use cynode_ops::settings::Settings;
-use cynode_ops::tools::Registry;
+use cynode_resources::agents::AgentTokens;
+use cynode_resources::audit::AuditLog;
+use cynode_resources::rules::AccessRules;
+use cynode_resources::servers::InstalledServers;
+use cynode_resources::settings::InstallationSettings;
+use cynode_resources::tools::ToolRegistry;
 use utoipa_axum::router::OpenApiRouter;
 
-/// What the gateway decides and records by, for people to look at and to change.
+/// Services behind the gateway's administration routes.
 #[derive(Clone)]
-pub struct Administration {
-    /// Tokens of agents.
+pub struct GatewayAdministration {
     pub agents: AgentTokens,
-    /// Tools.
-    pub registry: Registry,
-    /// Installed servers.
-    pub servers: Servers,
-    /// Access rules.
-    pub rules: Rules,
-    /// Settings.
-    pub settings: Settings,
-    /// The record of calls.
+    pub registry: ToolRegistry,
+    pub servers: InstalledServers,
+    pub rules: AccessRules,
+    pub settings: InstallationSettings,
     pub audit: AuditLog,
-    /// Whether somebody could call a tool, and why.
+    /// Explains access decisions.
     pub access: Access,
 }
 
-pub(crate) fn routes(administration: Administration) -> OpenApiRouter {
+pub(crate) fn routes(administration: GatewayAdministration) -> OpenApiRouter {
     agents::routes(administration.agents)
         .merge(tools::routes(administration.registry))
         .merge(tools::access_routes(administration.access))

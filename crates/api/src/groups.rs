@@ -2,8 +2,9 @@
 
 use axum::Json;
 use axum::extract::State;
-use cynode_ops::groups::{GroupError, Groups};
-use cynode_runtime::problem::Kind;
+use cynode_domain::ids::{GroupId, UserId};
+use cynode_domain::name_or_id::NameOrId;
+use cynode_resources::groups::Groups;
 use cynode_wire::groups::{CreateGroup, GroupView, MemberView};
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::problem::Problem;
@@ -12,8 +13,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::{Body, Params, Segment};
-use crate::identity::User;
+use crate::extract::{JsonBody, PathSegment, QueryParams};
+use crate::identity::AuthenticatedUser;
 
 pub(crate) fn routes(groups: Groups) -> OpenApiRouter {
     OpenApiRouter::new()
@@ -24,60 +25,60 @@ pub(crate) fn routes(groups: Groups) -> OpenApiRouter {
         .with_state(groups)
 }
 
-/// Groups by name: every one for an administrator, the own ones for others.
+/// Lists groups by name: all for administrators, their own for other users.
 #[utoipa::path(get, path = "/v1/groups", tag = "groups", params(PageQuery),
     responses((status = 200, body = Page<GroupView>), (status = "4XX", body = Problem)))]
 async fn list(
     State(groups): State<Groups>,
-    User(caller): User,
-    Params(query): Params<PageQuery>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    QueryParams(query): QueryParams<PageQuery>,
 ) -> Result<Json<Page<GroupView>>, ApiError> {
     Ok(Json(groups.list(&caller, &query).await?))
 }
 
-/// Makes a group. Administrators only.
+/// Creates a group. Administrators only.
 #[utoipa::path(post, path = "/v1/groups", tag = "groups", request_body = CreateGroup,
     responses((status = 201, body = GroupView), (status = "4XX", body = Problem)))]
 async fn create(
     State(groups): State<Groups>,
-    User(caller): User,
-    Body(body): Body<CreateGroup>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    JsonBody(body): JsonBody<CreateGroup>,
 ) -> Result<(StatusCode, Json<GroupView>), ApiError> {
     Ok((StatusCode::CREATED, Json(groups.create(&caller, body).await?)))
 }
 
-/// One group, by name or id.
+/// Returns a group by name or id.
 #[utoipa::path(get, path = "/v1/groups/{group}", tag = "groups", params(("group" = String, Path)),
     responses((status = 200, body = GroupView), (status = "4XX", body = Problem)))]
 async fn get(
     State(groups): State<Groups>,
-    User(caller): User,
-    Segment(group): Segment<String>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(group): PathSegment<NameOrId<GroupId>>,
 ) -> Result<Json<GroupView>, ApiError> {
     Ok(Json(groups.get(&caller, &group).await?))
 }
 
-/// Removes a group with its preferences, credentials and rules. Administrators only.
+/// Deletes a group with its preferences, credentials and rules. Administrators only.
 #[utoipa::path(delete, path = "/v1/groups/{group}", tag = "groups", params(("group" = String, Path)),
     responses((status = 204), (status = "4XX", body = Problem)))]
 async fn remove(
     State(groups): State<Groups>,
-    User(caller): User,
-    Segment(group): Segment<String>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(group): PathSegment<NameOrId<GroupId>>,
 ) -> Result<StatusCode, ApiError> {
     groups.remove(&caller, &group).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Who is in a group, by handle. For its members and administrators.
+/// Lists the members of a group by handle. For its members and administrators.
 #[utoipa::path(get, path = "/v1/groups/{group}/members", tag = "groups",
     params(("group" = String, Path), PageQuery),
     responses((status = 200, body = Page<MemberView>), (status = "4XX", body = Problem)))]
 async fn members(
     State(groups): State<Groups>,
-    User(caller): User,
-    Segment(group): Segment<String>,
-    Params(query): Params<PageQuery>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(group): PathSegment<NameOrId<GroupId>>,
+    QueryParams(query): QueryParams<PageQuery>,
 ) -> Result<Json<Page<MemberView>>, ApiError> {
     Ok(Json(groups.members(&caller, &group, &query).await?))
 }
@@ -88,37 +89,21 @@ async fn members(
     responses((status = 200, body = MemberView), (status = "4XX", body = Problem)))]
 async fn add(
     State(groups): State<Groups>,
-    User(caller): User,
-    Segment((group, user)): Segment<(String, String)>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment((group, user)): PathSegment<(NameOrId<GroupId>, NameOrId<UserId>)>,
 ) -> Result<Json<MemberView>, ApiError> {
     Ok(Json(groups.add(&caller, &group, &user).await?))
 }
 
-/// Takes a user out of a group. Administrators only.
+/// Removes a user from a group. Administrators only.
 #[utoipa::path(delete, path = "/v1/groups/{group}/members/{user}", tag = "groups",
     params(("group" = String, Path), ("user" = String, Path)),
     responses((status = 204), (status = "4XX", body = Problem)))]
 async fn expel(
     State(groups): State<Groups>,
-    User(caller): User,
-    Segment((group, user)): Segment<(String, String)>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment((group, user)): PathSegment<(NameOrId<GroupId>, NameOrId<UserId>)>,
 ) -> Result<StatusCode, ApiError> {
     groups.expel(&caller, &group, &user).await?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-impl From<GroupError> for ApiError {
-    fn from(error: GroupError) -> Self {
-        use GroupError as E;
-        let detail = error.to_string();
-        match error {
-            E::NotFound(_) | E::NoUser(_) | E::NotMember { .. } => {
-                Self::new(Kind::NotFound, detail)
-            }
-            E::Exists(_) => Self::new(Kind::Conflict, detail),
-            E::NotAdmin => Self::new(Kind::Forbidden, detail),
-            E::Invalid(_) | E::Page(_) => Self::new(Kind::Validation, detail),
-            E::Store(error) => error.into(),
-        }
-    }
 }

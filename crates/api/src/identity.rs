@@ -1,14 +1,15 @@
-//! Who is asking: each group of routes accepts one kind of token, checked before any handler runs.
+//! Authentication: each group of routes accepts one kind of token, checked before any handler runs.
 //!
-//! A handler that takes a [`User`], [`Runner`] or [`Node`] holds the proof; without the layer in
-//! front of it the extractor refuses, so a forgotten layer fails closed.
+//! The extractors [`AuthenticatedUser`], [`AuthenticatedRunner`] and [`AuthenticatedNode`] prove the authentication; without the layer in
+//! front of the route they reject, so a forgotten layer fails closed.
 
 use axum::extract::{FromRequestParts, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use cynode_domain::ids::IncarnationId;
-use cynode_ops::{Accounts, Caller, NodeCaller, Nodes};
-use cynode_runtime::problem::Kind;
+use cynode_execution::NodeService;
+use cynode_resources::{Accounts, Caller, NodeCaller};
+use cynode_runtime::problem::ProblemKind;
 use cynode_wire::nodes::INCARNATION_HEADER;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
@@ -19,7 +20,7 @@ use subtle::ConstantTimeEq;
 
 use crate::error::ApiError;
 
-/// The secrets that runners and joining nodes present; only their hashes are kept.
+/// Hashes of the shared secrets of runners and joining nodes.
 #[derive(Clone)]
 pub struct ServiceTokens {
     runner: [u8; 32],
@@ -27,27 +28,26 @@ pub struct ServiceTokens {
 }
 
 impl ServiceTokens {
-    /// The tokens that are accepted from now on.
     pub fn new(runner: &SecretString, join: &SecretString) -> Self {
-        Self { runner: hash(runner.expose_secret()), join: hash(join.expose_secret()) }
+        Self { runner: hash_token(runner.expose_secret()), join: hash_token(join.expose_secret()) }
     }
 }
 
 /// A signed-in user.
 #[derive(Clone)]
-pub(crate) struct User(pub(crate) Caller);
+pub(crate) struct AuthenticatedUser(pub(crate) Caller);
 
 /// A workflow runner.
 #[derive(Clone, Copy)]
-pub(crate) struct Runner;
+pub(crate) struct AuthenticatedRunner;
 
 /// A registered worker node.
 #[derive(Clone)]
-pub(crate) struct Node(pub(crate) NodeCaller);
+pub(crate) struct AuthenticatedNode(pub(crate) NodeCaller);
 
-/// Somebody who may register a node.
+/// A client with the join token, which may register a node.
 #[derive(Clone, Copy)]
-pub(crate) struct Joining;
+pub(crate) struct AuthenticatedJoin;
 
 macro_rules! proofs {
     ($($proof:ty),*) => {$(
@@ -61,26 +61,26 @@ macro_rules! proofs {
     )*};
 }
 
-proofs!(User, Runner, Node, Joining);
+proofs!(AuthenticatedUser, AuthenticatedRunner, AuthenticatedNode, AuthenticatedJoin);
 
 pub(crate) async fn require_user(
     State(accounts): State<Accounts>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let caller = accounts.authenticate(bearer(request.headers())?).await?;
-    request.extensions_mut().insert(User(caller));
+    let caller = accounts.authenticate(bearer_token(request.headers())?).await?;
+    request.extensions_mut().insert(AuthenticatedUser(caller));
     Ok(next.run(request).await)
 }
 
 pub(crate) async fn require_node(
-    State(nodes): State<Nodes>,
+    State(nodes): State<NodeService>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let token = bearer(request.headers())?;
-    let node = nodes.authenticate(token, incarnation(request.headers())?).await?;
-    request.extensions_mut().insert(Node(node));
+    let token = bearer_token(request.headers())?;
+    let node = nodes.authenticate(token, incarnation_id(request.headers())?).await?;
+    request.extensions_mut().insert(AuthenticatedNode(node));
     Ok(next.run(request).await)
 }
 
@@ -89,8 +89,8 @@ pub(crate) async fn require_runner(
     mut request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    present(bearer(request.headers())?, &tokens.runner)?;
-    request.extensions_mut().insert(Runner);
+    check_token(bearer_token(request.headers())?, &tokens.runner)?;
+    request.extensions_mut().insert(AuthenticatedRunner);
     Ok(next.run(request).await)
 }
 
@@ -99,47 +99,46 @@ pub(crate) async fn require_join(
     mut request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    present(bearer(request.headers())?, &tokens.join)?;
-    request.extensions_mut().insert(Joining);
+    check_token(bearer_token(request.headers())?, &tokens.join)?;
+    request.extensions_mut().insert(AuthenticatedJoin);
     Ok(next.run(request).await)
 }
 
-fn present(token: &str, expected: &[u8; 32]) -> Result<(), ApiError> {
-    if bool::from(hash(token).ct_eq(expected)) {
+fn check_token(token: &str, expected: &[u8; 32]) -> Result<(), ApiError> {
+    if bool::from(hash_token(token).ct_eq(expected)) {
         Ok(())
     } else {
-        Err(ApiError::new(Kind::Authentication, "the token is not accepted here"))
+        Err(ApiError::new(ProblemKind::Authentication, "the token is not valid for this route"))
     }
 }
 
-pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, ApiError> {
+pub(crate) fn bearer_token(headers: &HeaderMap) -> Result<&str, ApiError> {
     let value = headers.get(AUTHORIZATION).ok_or_else(missing)?;
     let text = value.to_str().map_err(|_| missing())?;
     let (scheme, token) = text.split_once(' ').ok_or_else(missing)?;
     if scheme.eq_ignore_ascii_case("bearer") { Ok(token.trim()) } else { Err(missing()) }
 }
 
-/// Which process of a node calls.
-fn incarnation(headers: &HeaderMap) -> Result<IncarnationId, ApiError> {
+/// The calling process of a node.
+fn incarnation_id(headers: &HeaderMap) -> Result<IncarnationId, ApiError> {
     let named = headers.get(INCARNATION_HEADER).and_then(|value| value.to_str().ok());
     named.and_then(|text| text.parse().ok()).ok_or_else(|| {
         let detail = format!(
-            "send the id of the calling process as `{INCARNATION_HEADER}: <UUID>`; a node that sends \
-             none is of an older version: update it"
+            "send the id of the calling process as `{INCARNATION_HEADER}: <UUID>`; a node that does \
+             not send it has an older version: update it"
         );
-        ApiError::new(Kind::Validation, detail)
+        ApiError::new(ProblemKind::Validation, detail)
     })
 }
 
 fn missing() -> ApiError {
-    ApiError::new(Kind::Authentication, "send a token as `Authorization: Bearer …`")
+    ApiError::new(ProblemKind::Authentication, "send a token as `Authorization: Bearer …`")
 }
 
-fn hash(token: &str) -> [u8; 32] {
+fn hash_token(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
-/// Whether a status asks the client to authenticate.
-pub(crate) fn asks_for_token(status: StatusCode) -> bool {
+pub(crate) fn requires_authentication(status: StatusCode) -> bool {
     status == StatusCode::UNAUTHORIZED
 }

@@ -1,16 +1,15 @@
-//! The HTTP edge over `ops`: extract, call one operation, wrap.
+//! The HTTP API: each handler extracts the request, calls one operation and wraps the result.
 //!
-//! Start at [`router`]: it merges the routes of every feature and puts the edge (trace ids, limits,
-//! problem bodies, metrics) around them. Who is asking is decided by `identity`, once per group of
-//! routes; what a refusal looks like by `error`.
+//! Start at [`router`]: it merges the routes of every feature and adds the middleware (trace ids, limits,
+//! problem bodies, metrics). `identity` authenticates, once per group of routes; `error` maps errors to
+//! responses.
 //!
-//! Invariants: no SQL, no business rule and no status of a refusal in a handler. Every route but
-//! health, metrics, sign-in and the API document authenticates.
+//! Invariants: handlers contain no SQL, no business rules and no error status codes. Every route except
+//! health, metrics, sign-in and the API document requires authentication.
 
 mod accounts;
 mod artifacts;
 mod chat;
-mod edge;
 mod egress;
 mod error;
 mod events;
@@ -19,6 +18,8 @@ mod gateway;
 mod groups;
 mod identity;
 mod inbox;
+mod json_body;
+mod middleware;
 mod node_api;
 mod nodes;
 mod openai_error;
@@ -33,12 +34,11 @@ mod skills;
 mod status;
 mod tasks;
 mod threads;
-mod unread;
-mod unreadable;
+mod unread_body;
 mod workflow;
 
-pub use egress::Models;
-pub use gateway::Administration;
+pub use egress::ModelServices;
+pub use gateway::GatewayAdministration;
 pub use identity::ServiceTokens;
 pub use openapi::document;
-pub use router::{Services, router};
+pub use router::{ApiServices, router};

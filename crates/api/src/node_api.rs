@@ -1,12 +1,12 @@
-//! The node API: what worker nodes themselves call. Every call but `register` names the calling process
-//! in the header `x-cynode-incarnation`.
+//! The node API, called by worker nodes. Every call except `register` identifies the calling process
+//! with the header `x-cynode-incarnation`.
 
 use axum::Json;
 use axum::body::Body as RawBody;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::response::{IntoResponse, Response};
 use cynode_domain::ids::{IncarnationId, JobId};
-use cynode_ops::{Artifacts, Nodes};
+use cynode_execution::{ArtifactService, NodeService};
 use cynode_wire::artifacts::ArtifactView;
 use cynode_wire::jobs::JobResult;
 use cynode_wire::nodes::{
@@ -21,19 +21,19 @@ use utoipa_axum::routes;
 
 use crate::artifacts::FileQuery;
 use crate::error::ApiError;
-use crate::extract::{Body, Params, Segment};
-use crate::identity::{Joining, Node};
+use crate::extract::{JsonBody, PathSegment, QueryParams};
+use crate::identity::{AuthenticatedJoin, AuthenticatedNode};
 
-/// Two streams of 1 MiB each, every byte of which may be a control character that JSON writes as six.
+/// Two output streams of 1 MiB each, where JSON may escape every byte with six characters.
 const MAX_RESULT_BYTES: usize = 16 * 1024 * 1024;
 
-/// Routes for whoever has the join token.
-pub(crate) fn join_routes(nodes: Nodes) -> OpenApiRouter {
+/// Routes for clients with the join token.
+pub(crate) fn join_routes(nodes: NodeService) -> OpenApiRouter {
     OpenApiRouter::new().routes(routes!(register)).with_state(nodes)
 }
 
 /// Routes for registered nodes.
-pub(crate) fn routes(nodes: Nodes, artifacts: Artifacts) -> OpenApiRouter {
+pub(crate) fn routes(nodes: NodeService, artifacts: ArtifactService) -> OpenApiRouter {
     let jobs = OpenApiRouter::new()
         .routes(routes!(start))
         .routes(routes!(stop))
@@ -43,129 +43,132 @@ pub(crate) fn routes(nodes: Nodes, artifacts: Artifacts) -> OpenApiRouter {
         .routes(routes!(finish).layer(DefaultBodyLimit::max(MAX_RESULT_BYTES)))
         .with_state(nodes);
     let files = OpenApiRouter::new()
-        // The size is bounded while the content streams to disk.
+        // The size limit is enforced while the content streams to disk.
         .routes(routes!(put_artifact).layer(DefaultBodyLimit::disable()))
         .routes(routes!(attachment))
         .with_state(artifacts);
     jobs.merge(files)
 }
 
-/// Registers a node. The same name again keeps its id and gets a new token; while another process
-/// works under that name, it is rejected.
+/// Registers a worker node. Registering a name again keeps the node's id and issues a new token;
+/// rejected while another process is active under that name.
 #[utoipa::path(post, path = "/v1/nodes/register", tag = "node api", request_body = RegisterNode,
     responses((status = 200, body = RegisteredView), (status = "4XX", body = Problem)))]
 async fn register(
-    State(nodes): State<Nodes>,
-    _: Joining,
-    Body(body): Body<RegisterNode>,
+    State(nodes): State<NodeService>,
+    _: AuthenticatedJoin,
+    JsonBody(body): JsonBody<RegisterNode>,
 ) -> Result<Json<RegisteredView>, ApiError> {
     Ok(Json(nodes.register(body).await?))
 }
 
-/// A process that has the node's token begins to work under the node's name, with the jobs of the
-/// processes before it. Rejected while another one works under that name.
+/// Starts a process of the node; it takes over the jobs of earlier processes. Rejected while another
+/// process is active under the node's name.
 #[utoipa::path(post, path = "/v1/node/start", tag = "node api", request_body = Incarnation,
     params(("x-cynode-incarnation" = IncarnationId, Header, description = "the calling process")),
     responses((status = 204), (status = "4XX", body = Problem)))]
 async fn start(
-    State(nodes): State<Nodes>,
-    Node(node): Node,
-    Body(body): Body<Incarnation>,
+    State(nodes): State<NodeService>,
+    AuthenticatedNode(node): AuthenticatedNode,
+    JsonBody(body): JsonBody<Incarnation>,
 ) -> Result<StatusCode, ApiError> {
     nodes.start(&node, body).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The calling process stops: another one may take the node's name at once.
+/// Stops the calling process; another one may use the node's name immediately.
 #[utoipa::path(post, path = "/v1/node/stop", tag = "node api",
     params(("x-cynode-incarnation" = IncarnationId, Header, description = "the calling process")),
     responses((status = 204), (status = "4XX", body = Problem)))]
-async fn stop(State(nodes): State<Nodes>, Node(node): Node) -> Result<StatusCode, ApiError> {
-    nodes.stop(&node).await?;
+async fn stop(
+    State(nodes): State<NodeService>,
+    AuthenticatedNode(node): AuthenticatedNode,
+) -> Result<StatusCode, ApiError> {
+    nodes.end_tenure(&node).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Which of the node's workspaces belong to tasks that are closed, and may be removed.
+/// Lists which of the node's workspaces belong to closed tasks and may be removed.
 #[utoipa::path(post, path = "/v1/node/workspaces", tag = "node api", request_body = AskWorkspaces,
     params(("x-cynode-incarnation" = IncarnationId, Header, description = "the calling process")),
     responses((status = 200, body = WorkspacesView), (status = "4XX", body = Problem)))]
 async fn workspaces(
-    State(nodes): State<Nodes>,
-    _: Node,
-    Body(body): Body<AskWorkspaces>,
+    State(nodes): State<NodeService>,
+    _: AuthenticatedNode,
+    JsonBody(body): JsonBody<AskWorkspaces>,
 ) -> Result<Json<WorkspacesView>, ApiError> {
     Ok(Json(nodes.removable_workspaces(body).await?))
 }
 
-/// Shows that the node lives, renews its jobs, and waits for news.
+/// Heartbeat: renews the leases of the node's jobs and waits for new work.
 #[utoipa::path(post, path = "/v1/node/poll", tag = "node api", request_body = Poll,
     params(("x-cynode-incarnation" = IncarnationId, Header, description = "the calling process")),
     responses((status = 200, body = PollView), (status = "4XX", body = Problem)))]
 async fn poll(
-    State(nodes): State<Nodes>,
-    Node(node): Node,
-    Body(body): Body<Poll>,
+    State(nodes): State<NodeService>,
+    AuthenticatedNode(node): AuthenticatedNode,
+    JsonBody(body): JsonBody<Poll>,
 ) -> Result<Json<PollView>, ApiError> {
     Ok(Json(nodes.poll(&node, body).await?))
 }
 
-/// Adds a piece of output.
+/// Appends to the output of a job.
 #[utoipa::path(post, path = "/v1/node/jobs/{job}/logs", tag = "node api", request_body = AppendLog,
     params(("job" = JobId, Path),
         ("x-cynode-incarnation" = IncarnationId, Header, description = "the process that holds the job")),
     responses((status = 200, body = LogPosition), (status = "4XX", body = Problem)))]
 async fn append_log(
-    State(nodes): State<Nodes>,
-    Node(node): Node,
-    Segment(job): Segment<JobId>,
-    Body(body): Body<AppendLog>,
+    State(nodes): State<NodeService>,
+    AuthenticatedNode(node): AuthenticatedNode,
+    PathSegment(job): PathSegment<JobId>,
+    JsonBody(body): JsonBody<AppendLog>,
 ) -> Result<Json<LogPosition>, ApiError> {
     Ok(Json(nodes.append_log(&node, job, body).await?))
 }
 
-/// Closes a job with what came of it.
+/// Closes a job with its result.
 #[utoipa::path(post, path = "/v1/node/jobs/{job}/result", tag = "node api", request_body = JobResult,
     params(("job" = JobId, Path),
         ("x-cynode-incarnation" = IncarnationId, Header, description = "the process that holds the job")),
     responses((status = 204), (status = "4XX", body = Problem)))]
 async fn finish(
-    State(nodes): State<Nodes>,
-    Node(node): Node,
-    Segment(job): Segment<JobId>,
-    Body(body): Body<JobResult>,
+    State(nodes): State<NodeService>,
+    AuthenticatedNode(node): AuthenticatedNode,
+    PathSegment(job): PathSegment<JobId>,
+    JsonBody(body): JsonBody<JobResult>,
 ) -> Result<StatusCode, ApiError> {
     nodes.finish(&node, job, body).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Stores a file that a job left behind.
+/// Uploads an artifact of a job.
 #[utoipa::path(put, path = "/v1/node/jobs/{job}/artifacts", tag = "node api",
     params(("job" = JobId, Path), FileQuery,
         ("x-cynode-incarnation" = IncarnationId, Header, description = "the process that holds the job")),
     request_body(content_type = "application/octet-stream"),
     responses((status = 200, body = ArtifactView), (status = "4XX", body = Problem)))]
 async fn put_artifact(
-    State(artifacts): State<Artifacts>,
-    Node(node): Node,
-    Segment(job): Segment<JobId>,
-    Params(query): Params<FileQuery>,
+    State(artifacts): State<ArtifactService>,
+    AuthenticatedNode(node): AuthenticatedNode,
+    PathSegment(job): PathSegment<JobId>,
+    QueryParams(query): QueryParams<FileQuery>,
     content: RawBody,
 ) -> Result<Json<ArtifactView>, ApiError> {
     Ok(Json(artifacts.put(&node, job, &query.path, content.into_data_stream()).await?))
 }
 
-/// The content of an attachment of a job's task.
+/// Downloads an attachment of the job's task.
 #[utoipa::path(get, path = "/v1/node/jobs/{job}/attachments/{name}", tag = "node api",
     params(("job" = JobId, Path), ("name" = String, Path),
         ("x-cynode-incarnation" = IncarnationId, Header, description = "the process that holds the job")),
     responses((status = 200, content_type = "application/octet-stream"), (status = "4XX", body = Problem)))]
 async fn attachment(
-    State(artifacts): State<Artifacts>,
-    Node(node): Node,
-    Segment((job, name)): Segment<(JobId, String)>,
+    State(artifacts): State<ArtifactService>,
+    AuthenticatedNode(node): AuthenticatedNode,
+    PathSegment((job, name)): PathSegment<(JobId, String)>,
 ) -> Result<Response, ApiError> {
     let (attachment, content) = artifacts.open_attachment(&node, job, &name).await?;
-    // A damaged attachment ends early: its length tells the node so.
+    // A damaged attachment ends early; the node detects it by the length.
     let length = [(CONTENT_LENGTH, attachment.size_bytes.to_string())];
     Ok((length, RawBody::from_stream(content)).into_response())
 }

@@ -1,48 +1,49 @@
-//! What a refusal looks like to OpenAI's clients, people's and agents' alike.
+//! Errors in OpenAI's format, for users and agents.
 //!
-//! Start at [`OpenAiError`]. Routes for people name one class of errors (`cynodeai_error`) and tell faults by
-//! code; the way out for agents names the classes that model clients know. Which status, class and
-//! code an error of `ops` gets is decided here and nowhere else.
+//! Start at [`OpenAiError`]. User routes have one error type (`cynodeai_error`) and distinguish errors by
+//! code; the agents' route has the error types that model clients know, and maps [`EgressError`] by variant
+//! because the codes of model clients are finer than its class.
 
 use std::time::Duration;
 
 use axum::Json;
 use axum::extract::rejection::BytesRejection;
 use axum::response::{IntoResponse, Response};
-use cynode_ops::AccountError;
-use cynode_ops::agents::AgentError;
+use cynode_domain::error_class::{Classified, ErrorClass};
+use cynode_models::{egress::EgressError, egress::ProviderError};
 use cynode_ops::chat::ChatError;
-use cynode_ops::egress::{EgressError, ProviderError};
+use cynode_resources::AccountError;
+use cynode_resources::agents::AgentTokenError;
 use cynode_wire::openai::{CREDENTIAL_CODE, ErrorBody, NO_PROVIDER_CODE};
 use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};
 use tracing::{error, warn};
 
-/// Where OpenAI's clients look for whether to ask again by themselves, whatever the status is.
+/// Header that tells OpenAI's clients whether to retry automatically, regardless of the status.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
-/// The class of every error of the routes for people.
-const KIND: &str = "cynodeai_error";
+/// Error type of the user routes.
+const USER_ERROR_TYPE: &str = "cynodeai_error";
 
-/// A refusal in OpenAI's shape.
+/// An error response in OpenAI's format.
 #[derive(Debug)]
 pub(crate) struct OpenAiError {
     status: StatusCode,
-    /// Boxed, since few answers are refusals and all have room for one.
+    /// Boxed to keep `Result`s small.
     body: Box<ErrorBody>,
     retry_after_s: Option<u64>,
-    /// Whether programs must not ask again by themselves.
+    /// Whether clients must not retry automatically.
     is_final: bool,
 }
 
 impl OpenAiError {
-    /// A refusal on a route for people. What is away for a moment is asked for again soon.
+    /// An error of a user route. Status 503 sets `Retry-After`.
     pub(crate) fn new(status: StatusCode, message: impl Into<String>, code: &str) -> Self {
         let retry_after_s = (status == StatusCode::SERVICE_UNAVAILABLE).then_some(1);
-        Self { retry_after_s, ..Self::of_kind(status, message, KIND, code) }
+        Self { retry_after_s, ..Self::with_type(status, message, USER_ERROR_TYPE, code) }
     }
 
-    /// A refusal that names its class.
-    pub(crate) fn of_kind(
+    /// An error with an explicit type.
+    pub(crate) fn with_type(
         status: StatusCode,
         message: impl Into<String>,
         kind: &str,
@@ -61,20 +62,29 @@ impl OpenAiError {
         Self::new(StatusCode::UNAUTHORIZED, message, "authentication_required")
     }
 
-    /// A token came, and nobody knows it.
+    /// The token is unknown, expired or revoked.
     pub(crate) fn bad_token() -> Self {
         let message = "the token is unknown, expired or revoked; see: cynork token create";
         Self::new(StatusCode::UNAUTHORIZED, message, "authentication_required")
     }
 
-    /// Whoever asks is none of those whom the way out is for.
+    /// The caller has no agent token.
     pub(crate) fn not_an_agent(message: &str) -> Self {
         let (status, kind) = (StatusCode::UNAUTHORIZED, "authentication_error");
-        Self::of_kind(status, message, kind, "invalid_api_key")
+        Self::with_type(status, message, kind, "invalid_api_key")
     }
 
-    /// What the framework itself refuses.
-    pub(crate) fn of_framework(status: StatusCode) -> Self {
+    /// The token could not be checked; the log gets the cause.
+    fn token_check_failed(cause: &(dyn std::error::Error + 'static), kind: &str) -> Self {
+        error!(error = cause, "token check failed");
+        let message = "the token could not be checked: try again shortly";
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        let refusal = Self::with_type(status, message, kind, "storage_unavailable");
+        Self { retry_after_s: Some(1), ..refusal }
+    }
+
+    /// Errors that the framework raises.
+    pub(crate) fn from_framework_status(status: StatusCode) -> Self {
         use StatusCode as S;
         let (message, code) = match status {
             S::NOT_FOUND => (
@@ -82,21 +92,23 @@ impl OpenAiError {
                  list of models at /v1/models",
                 "unknown_url",
             ),
-            S::METHOD_NOT_ALLOWED => ("this route does not have that method", "method_not_allowed"),
+            S::METHOD_NOT_ALLOWED => {
+                ("this route does not support that method", "method_not_allowed")
+            }
             S::PAYLOAD_TOO_LARGE => return Self::too_large(),
             S::GATEWAY_TIMEOUT | S::REQUEST_TIMEOUT => {
-                ("the answer took too long", "cynodeai_completion_timeout")
+                ("the request timed out", "cynodeai_completion_timeout")
             }
             status if status.is_server_error() => {
-                ("something failed on our side; the log has the cause", "internal_error")
+                ("internal error; the server log has the cause", "internal_error")
             }
-            _ => ("the request could not be understood", "invalid_request"),
+            _ => ("the request is malformed", "invalid_request"),
         };
         Self::new(status, message, code)
     }
 
     fn too_large() -> Self {
-        let message = "the body is larger than this route takes";
+        let message = "the body exceeds the size limit of this route";
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, message, "request_too_large")
     }
 
@@ -106,23 +118,23 @@ impl OpenAiError {
         Self::new(StatusCode::NOT_FOUND, message, "model_not_found")
     }
 
-    /// The body, for a stream that has begun.
+    /// The body, for a stream that has started.
     pub(crate) fn body(&self) -> &ErrorBody {
         &self.body
     }
 
-    /// Tells programs not to ask again by themselves: it would not help, or do something twice.
-    fn once(self) -> Self {
+    /// Tells clients not to retry automatically: a retry would fail again or repeat a side effect.
+    fn without_retry(self) -> Self {
         Self { retry_after_s: None, is_final: true, ..self }
     }
 
-    /// Tells programs when to ask again.
-    fn after(self, wait: Duration) -> Self {
+    /// Tells clients when to retry.
+    fn with_retry_after(self, wait: Duration) -> Self {
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         Self { retry_after_s: Some(seconds.max(1)), ..self }
     }
 
-    pub(crate) fn at(mut self, param: &str) -> Self {
+    pub(crate) fn with_param(mut self, param: &str) -> Self {
         self.body.error.param = Some(param.to_owned());
         self
     }
@@ -148,39 +160,25 @@ impl IntoResponse for OpenAiError {
 impl From<ChatError> for OpenAiError {
     fn from(error: ChatError) -> Self {
         use ChatError as E;
-        if let E::Begun(cause) = error {
-            return Self::from(*cause).once();
+        if let E::FailedAfterHandoff(cause) = error {
+            return Self::from(*cause).without_retry();
         }
-        let status = match &error {
-            E::Invalid { .. } | E::Store(cynode_ops::StoreError::NulCharacter) => {
-                StatusCode::BAD_REQUEST
-            }
-            E::UnknownProject(_) | E::UnknownModel(_) => StatusCode::NOT_FOUND,
-            E::Denied(_) => StatusCode::FORBIDDEN,
-            E::OverBudget(_) => StatusCode::TOO_MANY_REQUESTS,
-            E::Repeated => StatusCode::CONFLICT,
-            E::Busy | E::Unavailable(_) | E::Later { .. } | E::Stopping | E::Store(_) => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
-            E::Failed(_) | E::Begun(_) => StatusCode::BAD_GATEWAY,
-            E::Timeout(_) => StatusCode::GATEWAY_TIMEOUT,
-            E::Canceled => StatusCode::REQUEST_TIMEOUT,
-        };
+        let status = status_of(error.classify().class);
         if status.is_server_error() {
-            warn!(error = &error as &dyn std::error::Error, "a turn of chat failed: {error}");
+            warn!(error = &error as &dyn std::error::Error, "chat turn failed");
         }
         let refusal = Self::new(status, error.to_string(), error.code());
         match error {
-            E::Invalid { param: Some(param), .. } => refusal.at(param),
-            E::UnknownModel(_) => refusal.at("model"),
-            E::OverBudget(_) | E::Repeated => refusal.once(),
-            E::Later { retry_after, .. } => refusal.after(retry_after),
+            E::Invalid { param: Some(param), .. } => refusal.with_param(param),
+            E::UnknownModel(_) => refusal.with_param("model"),
+            E::OverBudget(_) | E::AlreadyHandedOff => refusal.without_retry(),
+            E::RetryLater { retry_after, .. } => refusal.with_retry_after(retry_after),
             E::Invalid { param: None, .. }
             | E::UnknownProject(_)
             | E::Denied(_)
             | E::Busy
             | E::Stopping
-            | E::Begun(_)
+            | E::FailedAfterHandoff(_)
             | E::Unavailable(_)
             | E::Store(_)
             | E::Failed(_)
@@ -190,44 +188,44 @@ impl From<ChatError> for OpenAiError {
     }
 }
 
-impl From<AccountError> for OpenAiError {
-    fn from(refusal: AccountError) -> Self {
-        use AccountError as E;
-        match refusal {
-            E::WrongCredentials => Self::unauthenticated(),
-            E::BadToken => Self::bad_token(),
-            E::TooManyAttempts => {
-                let message = refusal.to_string();
-                Self::new(StatusCode::TOO_MANY_REQUESTS, message, "rate_limit_exceeded")
-            }
-            E::NotAdmin
-            | E::Invalid(_)
-            | E::HandleTaken(_)
-            | E::NoSuchToken
-            | E::Page(_)
-            | E::Secret(_)
-            | E::Store(_) => {
-                error!(error = &refusal as &dyn std::error::Error, "a token could not be checked");
-                let message = "the token could not be checked: try again shortly";
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, message, "storage_unavailable")
-            }
-        }
+/// The status of a class on the user routes.
+fn status_of(class: ErrorClass) -> StatusCode {
+    use ErrorClass as C;
+    match class {
+        C::Invalid | C::PolicyViolation => StatusCode::BAD_REQUEST,
+        C::Unauthenticated => StatusCode::UNAUTHORIZED,
+        C::Forbidden | C::Disabled => StatusCode::FORBIDDEN,
+        C::NotFound => StatusCode::NOT_FOUND,
+        C::Canceled => StatusCode::REQUEST_TIMEOUT,
+        C::Conflict => StatusCode::CONFLICT,
+        C::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        C::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+        C::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        C::UpstreamFailed => StatusCode::BAD_GATEWAY,
+        C::Unavailable | C::Outage => StatusCode::SERVICE_UNAVAILABLE,
+        C::Timeout => StatusCode::GATEWAY_TIMEOUT,
     }
 }
 
-impl From<AgentError> for OpenAiError {
-    fn from(refusal: AgentError) -> Self {
-        use AgentError as E;
-        match refusal {
-            E::BadToken => Self::not_an_agent(&refusal.to_string()),
-            E::NotAdmin | E::NotFound | E::Invalid(_) | E::Page(_) | E::Secret(_) | E::Store(_) => {
-                error!(error = &refusal as &dyn std::error::Error, "a token could not be checked");
-                let message = "the token could not be checked: try again shortly";
-                let (status, kind) = (StatusCode::SERVICE_UNAVAILABLE, "server_error");
-                let refusal = Self::of_kind(status, message, kind, "storage_unavailable");
-                Self { retry_after_s: Some(1), ..refusal }
-            }
+impl From<AccountError> for OpenAiError {
+    fn from(refusal: AccountError) -> Self {
+        let class = refusal.classify().class;
+        if class == ErrorClass::Unauthenticated {
+            return Self::bad_token();
         }
+        if class == ErrorClass::RateLimited {
+            return Self::new(status_of(class), refusal.to_string(), "rate_limit_exceeded");
+        }
+        Self::token_check_failed(&refusal, USER_ERROR_TYPE)
+    }
+}
+
+impl From<AgentTokenError> for OpenAiError {
+    fn from(refusal: AgentTokenError) -> Self {
+        if refusal.classify().class == ErrorClass::Unauthenticated {
+            return Self::not_an_agent(&refusal.to_string());
+        }
+        Self::token_check_failed(&refusal, "server_error")
     }
 }
 
@@ -236,7 +234,7 @@ impl From<BytesRejection> for OpenAiError {
         if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
             return Self::too_large();
         }
-        Self::invalid("the body could not be read to its end".to_owned())
+        Self::invalid("the body is incomplete".to_owned())
     }
 }
 
@@ -250,22 +248,22 @@ impl From<EgressError> for OpenAiError {
             E::UnknownModel(_) => (S::NOT_FOUND, "invalid_request_error", "model_not_found"),
             E::Ambiguous { .. } => (S::BAD_REQUEST, "invalid_request_error", "model_ambiguous"),
             E::Denied(_) => (S::FORBIDDEN, "permission_error", "permission_denied"),
-            // A client must not try again by itself: it would be refused again.
+            // Not 429: a client that retries automatically would be rejected again.
             E::OverBudget(_) => (S::FORBIDDEN, "insufficient_quota", "insufficient_quota"),
             E::NoCredential { .. } | E::Credential(_) => {
                 (S::SERVICE_UNAVAILABLE, "server_error", CREDENTIAL_CODE)
             }
-            E::Provider { cause, .. } => of_provider(cause),
+            E::Provider { cause, .. } => provider_error_code(cause),
             E::Preferences(_) => {
                 (S::BAD_REQUEST, "invalid_request_error", "preferences_unreadable")
             }
-            E::GivenUp(_) => (S::REQUEST_TIMEOUT, "server_error", "request_canceled"),
+            E::Aborted(_) => (S::REQUEST_TIMEOUT, "server_error", "request_canceled"),
             E::Store(_) => (S::SERVICE_UNAVAILABLE, "server_error", "storage_unavailable"),
         };
         if status.is_server_error() {
-            warn!(error = &error as &dyn std::error::Error, "a model was not asked: {error}");
+            warn!(error = &error as &dyn std::error::Error, "model call failed");
         }
-        let mut refusal = Self::of_kind(status, message, kind, code);
+        let mut refusal = Self::with_type(status, message, kind, code);
         if let E::Credential(_) = &error {
             "the credential for the provider cannot be used: ask an administrator"
                 .clone_into(&mut refusal.body.error.message);
@@ -273,13 +271,13 @@ impl From<EgressError> for OpenAiError {
         if let E::Provider { cause, .. } = &error
             && let Some(wait) = cause.retry_after()
         {
-            return refusal.after(wait);
+            return refusal.with_retry_after(wait);
         }
         refusal
     }
 }
 
-fn of_provider(cause: &ProviderError) -> (StatusCode, &'static str, &'static str) {
+fn provider_error_code(cause: &ProviderError) -> (StatusCode, &'static str, &'static str) {
     use ProviderError as P;
     use StatusCode as S;
     match cause {
@@ -288,7 +286,7 @@ fn of_provider(cause: &ProviderError) -> (StatusCode, &'static str, &'static str
         P::Refused { .. } => (S::BAD_REQUEST, "invalid_request_error", "content_filter"),
         P::Unauthorized { .. } => (S::BAD_GATEWAY, "server_error", "provider_unauthorized"),
         P::Timeout { .. } => (S::GATEWAY_TIMEOUT, "server_error", "provider_timeout"),
-        P::Unavailable { .. } | P::Connect { .. } | P::Busy | P::Resting { .. } => {
+        P::Unavailable { .. } | P::Connect { .. } | P::Busy | P::CircuitOpen { .. } => {
             (S::SERVICE_UNAVAILABLE, "server_error", "provider_unavailable")
         }
         P::Malformed { .. } | P::Truncated | P::TooLarge { .. } => {

@@ -1,20 +1,20 @@
-//! The API document, made from the routes themselves.
+//! The OpenAPI document, generated from the routes.
 
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-/// What the document says beside its routes.
+/// Metadata of the document.
 #[derive(OpenApi)]
 #[openapi(
     info(title = "CyNode", description = "A self-hosted control plane for AI project managers."),
-    modifiers(&Bearer),
+    modifiers(&BearerScheme),
     security(("bearer" = []))
 )]
-pub(crate) struct Document;
+pub(crate) struct ApiDocument;
 
-struct Bearer;
+struct BearerScheme;
 
-impl Modify for Bearer {
+impl Modify for BearerScheme {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
         let components = document.components.get_or_insert_default();
         let scheme =
@@ -23,9 +23,10 @@ impl Modify for Bearer {
     }
 }
 
-/// Every operation named for its method and path: handlers of different features share names, and
-/// operation ids must not.
-pub(crate) fn named(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+/// Sets operation ids from method and path: handler names are not unique, operation ids must be.
+pub(crate) fn with_operation_ids(
+    mut document: utoipa::openapi::OpenApi,
+) -> utoipa::openapi::OpenApi {
     for (path, item) in &mut document.paths.paths {
         let operations = [
             ("get", &mut item.get),
@@ -36,7 +37,7 @@ pub(crate) fn named(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::
         ];
         for (method, operation) in operations {
             if let Some(operation) = operation {
-                operation.operation_id = Some(format!("{method}{}", words(path)));
+                operation.operation_id = Some(format!("{method}{}", operation_suffix(path)));
             }
         }
     }
@@ -44,7 +45,7 @@ pub(crate) fn named(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::
 }
 
 /// `/v1/tasks/{task}/result` as `_tasks_by_task_result`.
-fn words(path: &str) -> String {
+fn operation_suffix(path: &str) -> String {
     let parts = path.split('/').filter(|part| !part.is_empty() && *part != "v1");
     let word = |part: &str| match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
         Some(name) => format!("_by_{name}"),
@@ -53,10 +54,10 @@ fn words(path: &str) -> String {
     parts.map(word).collect()
 }
 
-/// The API document as JSON text, the same for the same code.
-pub fn document(services: crate::Services) -> String {
-    let (_, document) = crate::router::parts(services).split_for_parts();
-    let mut text = named(document).to_pretty_json().unwrap_or_default();
+/// The OpenAPI document as JSON; deterministic.
+pub fn document(services: crate::ApiServices) -> String {
+    let (_, document) = crate::router::documented_routes(services).split_for_parts();
+    let mut text = with_operation_ids(document).to_pretty_json().unwrap_or_default();
     text.push('\n');
     text
 }

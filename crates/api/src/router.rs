@@ -1,4 +1,4 @@
-//! All routes, and the edge around them.
+//! All routes and their middleware.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -6,14 +6,16 @@ use std::time::Duration;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, FromRequestParts};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::{Json, Router};
+use cynode_execution::preferences::PreferenceService;
+use cynode_execution::{ArtifactService, EventService, NodeService, Tasks, WorkflowService};
+use cynode_execution::{runs::RunOperations, runs::RunQueries};
 use cynode_ops::chat::Chat;
-use cynode_ops::groups::Groups;
-use cynode_ops::preferences::Preferences;
-use cynode_ops::runs::{Runs, Steering};
 use cynode_ops::schedules::Schedules;
-use cynode_ops::skills::Skills;
-use cynode_ops::{Accounts, Artifacts, Events, Health, Messages, Nodes, Projects, Tasks, Workflow};
-use cynode_runtime::metrics::Exporter;
+use cynode_ops::{AgentMessages, StorageHealth};
+use cynode_resources::groups::Groups;
+use cynode_resources::skills::Skills;
+use cynode_resources::{Accounts, Projects};
+use cynode_runtime::metrics::MetricsExporter;
 use http::StatusCode;
 use http::request::Parts;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -21,73 +23,56 @@ use tower_http::timeout::TimeoutLayer;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::edge::edge;
 use crate::identity::{ServiceTokens, require_join, require_node, require_runner, require_user};
-use crate::openapi::{Document, named};
-use crate::status::Overview;
-use crate::unread::close_if_unread;
+use crate::middleware::handle_request;
+use crate::openapi::{ApiDocument, with_operation_ids};
+use crate::status::StatusServices;
+use crate::unread_body::close_if_unread;
 use crate::{
-    Administration, Models, accounts, artifacts, chat, egress, events, gateway, groups, inbox,
-    node_api, nodes, preferences, projects, runs, schedules, skills, status, tasks, threads,
-    workflow,
+    GatewayAdministration, ModelServices, accounts, artifacts, chat, egress, events, gateway,
+    groups, inbox, node_api, nodes, preferences, projects, runs, schedules, skills, status, tasks,
+    threads, workflow,
 };
 
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
-/// Longer than any long poll; streams are not bounded by it.
+/// Longer than any long poll. Does not limit streams.
 const TIMEOUT: Duration = Duration::from_mins(5);
 
-/// Everything the routes call, each feature by itself.
+/// The services behind the routes, by feature.
 #[derive(Clone)]
-pub struct Services {
-    /// Accounts, sessions and tokens.
+pub struct ApiServices {
     pub accounts: Accounts,
-    /// Projects.
     pub projects: Projects,
-    /// Tasks.
     pub tasks: Tasks,
-    /// Work that comes due by the clock.
     pub schedules: Schedules,
-    /// Runs, looked at.
-    pub runs: Runs,
-    /// What people do to runs.
-    pub steering: Steering,
-    /// Messages of agents that wait for a person.
-    pub messages: Messages,
-    /// Files of tasks.
-    pub artifacts: Artifacts,
-    /// Worker nodes.
-    pub nodes: Nodes,
-    /// The workflow contract.
-    pub workflow: Workflow,
-    /// The outbox.
-    pub events: Events,
-    /// Chat.
+    /// Reading runs.
+    pub runs: RunQueries,
+    /// Pausing, resuming, answering, retrying and forking runs.
+    pub steering: RunOperations,
+    pub messages: AgentMessages,
+    pub artifacts: ArtifactService,
+    pub nodes: NodeService,
+    /// The workflow API of runners.
+    pub workflow: WorkflowService,
+    pub events: EventService,
     pub chat: Chat,
-    /// Whether state can be written and read.
-    pub health: Health,
-    /// What the MCP gateway decides and records by.
-    pub administration: Administration,
-    /// What calls to models go through.
-    pub models: Models,
-    /// Preferences.
-    pub preferences: Preferences,
-    /// Groups of users.
+    pub health: StorageHealth,
+    pub administration: GatewayAdministration,
+    pub models: ModelServices,
+    pub preferences: PreferenceService,
     pub groups: Groups,
-    /// Skills.
     pub skills: Skills,
-    /// The secrets of runners and joining nodes.
     pub tokens: ServiceTokens,
-    /// The engine's name, for people.
+    /// Display name of the database engine.
     pub database: &'static str,
-    /// Where metrics are collected.
-    pub exporter: Option<Exporter>,
+    pub exporter: Option<MetricsExporter>,
 }
 
-/// The whole HTTP surface.
-pub fn router(services: Services) -> Router {
-    let overview = overview(&services);
-    let (router, document) = parts(services).split_for_parts();
-    let document = named(document);
+/// Builds the HTTP router.
+pub fn router(services: ApiServices) -> Router {
+    let overview = status_services(&services);
+    let (router, document) = documented_routes(services).split_for_parts();
+    let document = with_operation_ids(document);
     router
         .route("/v1/openapi.json", axum::routing::get(|| async { Json(document) }))
         .merge(status::open_routes(overview))
@@ -95,12 +80,12 @@ pub fn router(services: Services) -> Router {
         .layer(CatchPanicLayer::new())
         .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, TIMEOUT))
         .layer(from_fn(close_if_unread))
-        .layer(from_fn(edge))
+        .layer(from_fn(handle_request))
 }
 
-/// Every documented route; each group behind the layer that knows its callers.
-pub(crate) fn parts(services: Services) -> OpenApiRouter {
-    let overview = overview(&services);
+/// The documented routes; each group behind its authentication layer.
+pub(crate) fn documented_routes(services: ApiServices) -> OpenApiRouter {
+    let overview = status_services(&services);
     let users = accounts::routes(services.accounts.clone())
         .merge(projects::routes(services.projects))
         .merge(tasks::routes(services.tasks))
@@ -125,7 +110,7 @@ pub(crate) fn parts(services: Services) -> OpenApiRouter {
         .route_layer(from_fn_with_state(services.tokens, require_join));
     let nodes = node_api::routes(services.nodes.clone(), services.artifacts)
         .route_layer(from_fn_with_state(services.nodes, require_node));
-    OpenApiRouter::with_openapi(Document::openapi())
+    OpenApiRouter::with_openapi(ApiDocument::openapi())
         .merge(chat::routes(services.chat, services.accounts.clone()))
         .merge(accounts::open_routes(services.accounts))
         .merge(users)
@@ -135,8 +120,8 @@ pub(crate) fn parts(services: Services) -> OpenApiRouter {
         .merge(nodes)
 }
 
-fn overview(services: &Services) -> Overview {
-    Overview {
+fn status_services(services: &ApiServices) -> StatusServices {
+    StatusServices {
         tasks: services.tasks.clone(),
         nodes: services.nodes.clone(),
         workflow: services.workflow.clone(),
@@ -148,10 +133,10 @@ fn overview(services: &Services) -> Overview {
     }
 }
 
-/// Where a request came from.
-pub(crate) struct Address(pub(crate) String);
+/// The client address of a request.
+pub(crate) struct PeerAddress(pub(crate) String);
 
-impl<S: Send + Sync> FromRequestParts<S> for Address {
+impl<S: Send + Sync> FromRequestParts<S> for PeerAddress {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {

@@ -1,8 +1,10 @@
-//! Runs: where they stand, how they went and why, and what people do to them.
+//! Runs: state, history, decisions, and control.
 
 use axum::Json;
 use axum::extract::State;
-use cynode_ops::runs::{Runs, Steering};
+use cynode_domain::ids::RunId;
+use cynode_domain::name_or_id::NameOrId;
+use cynode_execution::{runs::RunOperations, runs::RunQueries};
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::problem::Problem;
 use cynode_wire::runs::{
@@ -14,10 +16,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::{Body, Params, Segment};
-use crate::identity::User;
+use crate::extract::{JsonBody, PathSegment, QueryParams};
+use crate::identity::AuthenticatedUser;
 
-pub(crate) fn routes(runs: Runs) -> OpenApiRouter {
+pub(crate) fn routes(runs: RunQueries) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(show))
@@ -27,7 +29,7 @@ pub(crate) fn routes(runs: Runs) -> OpenApiRouter {
         .with_state(runs)
 }
 
-pub(crate) fn steering_routes(steering: Steering) -> OpenApiRouter {
+pub(crate) fn steering_routes(steering: RunOperations) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(pause))
         .routes(routes!(resume))
@@ -37,127 +39,127 @@ pub(crate) fn steering_routes(steering: Steering) -> OpenApiRouter {
         .with_state(steering)
 }
 
-/// Runs of the caller's tasks, newest first; administrators see all.
+/// Lists the runs of the caller's tasks, newest first; administrators see all.
 #[utoipa::path(get, path = "/v1/runs", tag = "runs", params(RunQuery),
     responses((status = 200, body = Page<RunView>), (status = "4XX", body = Problem)))]
 async fn list(
-    State(runs): State<Runs>,
-    User(caller): User,
-    Params(query): Params<RunQuery>,
+    State(runs): State<RunQueries>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    QueryParams(query): QueryParams<RunQuery>,
 ) -> Result<Json<Page<RunView>>, ApiError> {
     Ok(Json(runs.list(&caller, query).await?))
 }
 
-/// A run: its state, its step, who drives it, and what it waits for.
+/// Returns a run: its state, step, runner, and what it waits for.
 #[utoipa::path(get, path = "/v1/runs/{run}", tag = "runs",
     params(("run" = String, Path, description = "id of the run, or id or name of its task")),
     responses((status = 200, body = RunDetail), (status = "4XX", body = Problem)))]
 async fn show(
-    State(runs): State<Runs>,
-    User(caller): User,
-    Segment(run): Segment<String>,
+    State(runs): State<RunQueries>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(run): PathSegment<NameOrId<RunId>>,
 ) -> Result<Json<RunDetail>, ApiError> {
-    Ok(Json(runs.show(&caller, &run).await?))
+    Ok(Json(runs.get_detail(&caller, &run).await?))
 }
 
-/// Every transition of a run with what it changed, and what people did, oldest first.
+/// Lists the transitions of a run with their changes, and the actions of people, oldest first.
 #[utoipa::path(get, path = "/v1/runs/{run}/history", tag = "runs",
     params(("run" = String, Path, description = "id of the run, or id or name of its task"), PageQuery),
     responses((status = 200, body = Page<HistoryItem>), (status = "4XX", body = Problem)))]
 async fn history(
-    State(runs): State<Runs>,
-    User(caller): User,
-    Segment(run): Segment<String>,
-    Params(query): Params<PageQuery>,
+    State(runs): State<RunQueries>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(run): PathSegment<NameOrId<RunId>>,
+    QueryParams(query): QueryParams<PageQuery>,
 ) -> Result<Json<Page<HistoryItem>>, ApiError> {
     Ok(Json(runs.history(&caller, &run, &query).await?))
 }
 
-/// What is different between the states at two rows, of one run or of two.
+/// Compares the states at two history rows, of one run or of two.
 #[utoipa::path(get, path = "/v1/runs/{run}/diff", tag = "runs",
     params(("run" = String, Path, description = "id of the run, or id or name of its task"), DiffQuery),
     responses((status = 200, body = DiffView), (status = "4XX", body = Problem)))]
 async fn diff(
-    State(runs): State<Runs>,
-    User(caller): User,
-    Segment(run): Segment<String>,
-    Params(query): Params<DiffQuery>,
+    State(runs): State<RunQueries>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(run): PathSegment<NameOrId<RunId>>,
+    QueryParams(query): QueryParams<DiffQuery>,
 ) -> Result<Json<DiffView>, ApiError> {
     Ok(Json(runs.diff(&caller, &run, query).await?))
 }
 
-/// Every decision of a run: what it was made from, by what, and what it led to.
+/// Lists the decisions of a run: their inputs, who decided, and their consequences.
 #[utoipa::path(get, path = "/v1/runs/{run}/explain", tag = "runs",
     params(("run" = String, Path, description = "id of the run, or id or name of its task"), PageQuery),
     responses((status = 200, body = Page<DecisionView>), (status = "4XX", body = Problem)))]
 async fn explain(
-    State(runs): State<Runs>,
-    User(caller): User,
-    Segment(run): Segment<String>,
-    Params(query): Params<PageQuery>,
+    State(runs): State<RunQueries>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(run): PathSegment<NameOrId<RunId>>,
+    QueryParams(query): QueryParams<PageQuery>,
 ) -> Result<Json<Page<DecisionView>>, ApiError> {
     Ok(Json(runs.explain(&caller, &run, &query).await?))
 }
 
-/// Pauses a run: at once, or between two nodes if a runner drives it. Pausing again changes nothing.
+/// Pauses a run: immediately, or after the current workflow node if a runner holds it. Idempotent.
 #[utoipa::path(post, path = "/v1/runs/{run}/pause", tag = "runs",
     params(("run" = String, Path, description = "id of the run, or id or name of its task")),
     responses((status = 200, body = RunDetail), (status = "4XX", body = Problem)))]
 async fn pause(
-    State(steering): State<Steering>,
-    User(caller): User,
-    Segment(run): Segment<String>,
+    State(steering): State<RunOperations>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(run): PathSegment<NameOrId<RunId>>,
 ) -> Result<Json<RunDetail>, ApiError> {
     Ok(Json(steering.pause(&caller, &run).await?))
 }
 
-/// Lets a paused run go on. One that is not paused stays as it is.
+/// Resumes a paused run. No effect if the run is not paused.
 #[utoipa::path(post, path = "/v1/runs/{run}/resume", tag = "runs",
     params(("run" = String, Path, description = "id of the run, or id or name of its task")),
     responses((status = 200, body = RunDetail), (status = "4XX", body = Problem)))]
 async fn resume(
-    State(steering): State<Steering>,
-    User(caller): User,
-    Segment(run): Segment<String>,
+    State(steering): State<RunOperations>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(run): PathSegment<NameOrId<RunId>>,
 ) -> Result<Json<RunDetail>, ApiError> {
     Ok(Json(steering.resume(&caller, &run).await?))
 }
 
-/// Answers the question of a run, which then goes on. The same answer again changes nothing.
+/// Answers the question of a run, which then resumes. Idempotent.
 #[utoipa::path(post, path = "/v1/runs/{run}/answer", tag = "runs", request_body = AnswerRun,
     params(("run" = String, Path, description = "id of the run, or id or name of its task")),
     responses((status = 200, body = RunDetail), (status = "4XX", body = Problem)))]
 async fn answer(
-    State(steering): State<Steering>,
-    User(caller): User,
-    Segment(run): Segment<String>,
-    Body(body): Body<AnswerRun>,
+    State(steering): State<RunOperations>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(run): PathSegment<NameOrId<RunId>>,
+    JsonBody(body): JsonBody<AnswerRun>,
 ) -> Result<Json<RunDetail>, ApiError> {
     Ok(Json(steering.answer(&caller, &run, body).await?))
 }
 
-/// Goes on from a node of a run that has ended, in a new run of the same task.
+/// Retries an ended run from one of its workflow nodes, in a new run of the same task.
 #[utoipa::path(post, path = "/v1/runs/{run}/retry", tag = "runs", request_body = RetryRun,
     params(("run" = String, Path, description = "id of the run, or id or name of its task")),
     responses((status = 201, body = RunDetail), (status = "4XX", body = Problem)))]
 async fn retry(
-    State(steering): State<Steering>,
-    User(caller): User,
-    Segment(run): Segment<String>,
-    Body(body): Body<RetryRun>,
+    State(steering): State<RunOperations>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(run): PathSegment<NameOrId<RunId>>,
+    JsonBody(body): JsonBody<RetryRun>,
 ) -> Result<(StatusCode, Json<RunDetail>), ApiError> {
     Ok((StatusCode::CREATED, Json(steering.retry(&caller, &run, body).await?)))
 }
 
-/// Goes on from a row of a run in a new task.
+/// Forks a run: continues from one of its history rows in a new task.
 #[utoipa::path(post, path = "/v1/runs/{run}/fork", tag = "runs", request_body = ForkRun,
     params(("run" = String, Path, description = "id of the run, or id or name of its task")),
     responses((status = 201, body = RunDetail), (status = "4XX", body = Problem)))]
 async fn fork(
-    State(steering): State<Steering>,
-    User(caller): User,
-    Segment(run): Segment<String>,
-    Body(body): Body<ForkRun>,
+    State(steering): State<RunOperations>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(run): PathSegment<NameOrId<RunId>>,
+    JsonBody(body): JsonBody<ForkRun>,
 ) -> Result<(StatusCode, Json<RunDetail>), ApiError> {
     Ok((StatusCode::CREATED, Json(steering.fork(&caller, &run, body).await?)))
 }

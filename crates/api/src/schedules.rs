@@ -2,6 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
+use cynode_domain::ids::ScheduleId;
+use cynode_domain::name_or_id::NameOrId;
 use cynode_ops::schedules::Schedules;
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::problem::Problem;
@@ -13,8 +15,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::{Body, Params, Segment};
-use crate::identity::User;
+use crate::extract::{JsonBody, PathSegment, QueryParams};
+use crate::identity::AuthenticatedUser;
 
 pub(crate) fn routes(schedules: Schedules) -> OpenApiRouter {
     OpenApiRouter::new()
@@ -26,99 +28,99 @@ pub(crate) fn routes(schedules: Schedules) -> OpenApiRouter {
         .with_state(schedules)
 }
 
-/// Makes a schedule.
+/// Creates a schedule.
 #[utoipa::path(post, path = "/v1/schedules", tag = "schedules", request_body = CreateSchedule,
     responses((status = 201, body = ScheduleView), (status = "4XX", body = Problem)))]
 async fn create(
     State(schedules): State<Schedules>,
-    User(caller): User,
-    Body(body): Body<CreateSchedule>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    JsonBody(body): JsonBody<CreateSchedule>,
 ) -> Result<(StatusCode, Json<ScheduleView>), ApiError> {
     Ok((StatusCode::CREATED, Json(schedules.create(&caller, body).await?)))
 }
 
-/// The caller's schedules, newest first; administrators see all.
+/// Lists the caller's schedules, newest first; administrators see all.
 #[utoipa::path(get, path = "/v1/schedules", tag = "schedules", params(ScheduleQuery),
     responses((status = 200, body = Page<ScheduleView>), (status = "4XX", body = Problem)))]
 async fn list(
     State(schedules): State<Schedules>,
-    User(caller): User,
-    Params(query): Params<ScheduleQuery>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    QueryParams(query): QueryParams<ScheduleQuery>,
 ) -> Result<Json<Page<ScheduleView>>, ApiError> {
     Ok(Json(schedules.list(&caller, &query).await?))
 }
 
-/// A schedule, by id or name.
+/// Returns a schedule by id or name.
 #[utoipa::path(get, path = "/v1/schedules/{schedule}", tag = "schedules",
     params(("schedule" = String, Path, description = "id or name")),
     responses((status = 200, body = ScheduleView), (status = "4XX", body = Problem)))]
 async fn get(
     State(schedules): State<Schedules>,
-    User(caller): User,
-    Segment(schedule): Segment<String>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(schedule): PathSegment<NameOrId<ScheduleId>>,
 ) -> Result<Json<ScheduleView>, ApiError> {
     Ok(Json(schedules.get(&caller, &schedule).await?))
 }
 
-/// Changes what the body names; `enabled` pauses and resumes.
+/// Updates the fields set in the body; `enabled` pauses and resumes.
 #[utoipa::path(patch, path = "/v1/schedules/{schedule}", tag = "schedules", request_body = UpdateSchedule,
     params(("schedule" = String, Path, description = "id or name")),
     responses((status = 200, body = ScheduleView), (status = "4XX", body = Problem)))]
 async fn update(
     State(schedules): State<Schedules>,
-    User(caller): User,
-    Segment(schedule): Segment<String>,
-    Body(body): Body<UpdateSchedule>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(schedule): PathSegment<NameOrId<ScheduleId>>,
+    JsonBody(body): JsonBody<UpdateSchedule>,
 ) -> Result<Json<ScheduleView>, ApiError> {
     Ok(Json(schedules.update(&caller, &schedule, body).await?))
 }
 
-/// Deletes a schedule and its runs; the tasks that were made for it stay.
+/// Deletes a schedule and its runs; keeps the tasks it created.
 #[utoipa::path(delete, path = "/v1/schedules/{schedule}", tag = "schedules",
     params(("schedule" = String, Path, description = "id or name")),
     responses((status = 204), (status = "4XX", body = Problem)))]
 async fn delete(
     State(schedules): State<Schedules>,
-    User(caller): User,
-    Segment(schedule): Segment<String>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(schedule): PathSegment<NameOrId<ScheduleId>>,
 ) -> Result<StatusCode, ApiError> {
     schedules.delete(&caller, &schedule).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Fires now; when it is due next stays as it is.
+/// Fires a schedule now; the next due time is unchanged.
 #[utoipa::path(post, path = "/v1/schedules/{schedule}/fire", tag = "schedules",
     params(("schedule" = String, Path, description = "id or name")),
     responses((status = 200, body = ScheduleRunView), (status = "4XX", body = Problem)))]
 async fn fire(
     State(schedules): State<Schedules>,
-    User(caller): User,
-    Segment(schedule): Segment<String>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(schedule): PathSegment<NameOrId<ScheduleId>>,
 ) -> Result<Json<ScheduleRunView>, ApiError> {
     Ok(Json(schedules.fire(&caller, &schedule).await?))
 }
 
-/// Passes over the next due time.
+/// Skips the next due time.
 #[utoipa::path(post, path = "/v1/schedules/{schedule}/skip-next", tag = "schedules",
     params(("schedule" = String, Path, description = "id or name")),
     responses((status = 200, body = ScheduleView), (status = "4XX", body = Problem)))]
 async fn skip_next(
     State(schedules): State<Schedules>,
-    User(caller): User,
-    Segment(schedule): Segment<String>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(schedule): PathSegment<NameOrId<ScheduleId>>,
 ) -> Result<Json<ScheduleView>, ApiError> {
     Ok(Json(schedules.skip_next(&caller, &schedule).await?))
 }
 
-/// The times it came due, newest first, and what came of each.
+/// Lists the runs of a schedule and their outcomes, newest first.
 #[utoipa::path(get, path = "/v1/schedules/{schedule}/runs", tag = "schedules",
     params(("schedule" = String, Path, description = "id or name"), PageQuery),
     responses((status = 200, body = Page<ScheduleRunView>), (status = "4XX", body = Problem)))]
 async fn runs(
     State(schedules): State<Schedules>,
-    User(caller): User,
-    Segment(schedule): Segment<String>,
-    Params(query): Params<PageQuery>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(schedule): PathSegment<NameOrId<ScheduleId>>,
+    QueryParams(query): QueryParams<PageQuery>,
 ) -> Result<Json<Page<ScheduleRunView>>, ApiError> {
     Ok(Json(schedules.runs(&caller, &schedule, &query).await?))
 }

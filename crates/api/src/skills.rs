@@ -1,10 +1,9 @@
-//! Skills: texts that tell agents how to work.
+//! Skills: instructions for agents.
 
 use axum::Json;
 use axum::extract::State;
 use cynode_domain::ids::SkillId;
-use cynode_ops::skills::{SkillError, Skills};
-use cynode_runtime::problem::Kind;
+use cynode_resources::skills::Skills;
 use cynode_wire::page::Page;
 use cynode_wire::problem::Problem;
 use cynode_wire::skills::{CreateSkill, SkillContentView, SkillQuery, SkillView, UpdateSkill};
@@ -13,8 +12,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::{Body, Params, Segment};
-use crate::identity::User;
+use crate::extract::{JsonBody, PathSegment, QueryParams};
+use crate::identity::AuthenticatedUser;
 
 pub(crate) fn routes(skills: Skills) -> OpenApiRouter {
     OpenApiRouter::new()
@@ -24,76 +23,61 @@ pub(crate) fn routes(skills: Skills) -> OpenApiRouter {
         .with_state(skills)
 }
 
-/// The skills that the caller can read, newest first, without their texts.
+/// Lists the skills that the caller can read, newest first, without their texts.
 #[utoipa::path(get, path = "/v1/skills", tag = "skills", params(SkillQuery),
     responses((status = 200, body = Page<SkillView>), (status = "4XX", body = Problem)))]
 async fn list(
     State(skills): State<Skills>,
-    User(caller): User,
-    Params(query): Params<SkillQuery>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    QueryParams(query): QueryParams<SkillQuery>,
 ) -> Result<Json<Page<SkillView>>, ApiError> {
     Ok(Json(skills.list(&caller, &query).await?))
 }
 
-/// Keeps a skill of the caller's. It is scanned first; what is refused is named with its passage.
+/// Creates a skill. It is scanned first; a rejection names the passage.
 #[utoipa::path(post, path = "/v1/skills/load", tag = "skills", request_body = CreateSkill,
     responses((status = 201, body = SkillView), (status = "4XX", body = Problem)))]
 async fn load(
     State(skills): State<Skills>,
-    User(caller): User,
-    Body(body): Body<CreateSkill>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    JsonBody(body): JsonBody<CreateSkill>,
 ) -> Result<(StatusCode, Json<SkillView>), ApiError> {
     Ok((StatusCode::CREATED, Json(skills.create(&caller, body).await?)))
 }
 
-/// A skill with its text.
+/// Returns a skill with its text.
 #[utoipa::path(get, path = "/v1/skills/{skill}", tag = "skills", params(("skill" = SkillId, Path)),
     responses((status = 200, body = SkillContentView), (status = "4XX", body = Problem)))]
 async fn get(
     State(skills): State<Skills>,
-    User(caller): User,
-    Segment(skill): Segment<SkillId>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(skill): PathSegment<SkillId>,
 ) -> Result<Json<SkillContentView>, ApiError> {
     Ok(Json(skills.get(&caller, skill).await?))
 }
 
-/// Changes what the body names of a skill. Its owner's, and for administrators everybody's and the
-/// text of the system's own.
+/// Updates the fields set in the body. For the owner; administrators may change any skill, and the
+/// text of the system skill.
 #[utoipa::path(put, path = "/v1/skills/{skill}", tag = "skills", request_body = UpdateSkill,
     params(("skill" = SkillId, Path)),
     responses((status = 200, body = SkillView), (status = "4XX", body = Problem)))]
 async fn put(
     State(skills): State<Skills>,
-    User(caller): User,
-    Segment(skill): Segment<SkillId>,
-    Body(body): Body<UpdateSkill>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(skill): PathSegment<SkillId>,
+    JsonBody(body): JsonBody<UpdateSkill>,
 ) -> Result<Json<SkillView>, ApiError> {
     Ok(Json(skills.update(&caller, skill, body).await?))
 }
 
-/// Removes a skill. Of the system's own the text of the release comes back.
+/// Deletes a skill. For the system skill it restores the release's text.
 #[utoipa::path(delete, path = "/v1/skills/{skill}", tag = "skills", params(("skill" = SkillId, Path)),
     responses((status = 204), (status = "4XX", body = Problem)))]
 async fn remove(
     State(skills): State<Skills>,
-    User(caller): User,
-    Segment(skill): Segment<SkillId>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(skill): PathSegment<SkillId>,
 ) -> Result<StatusCode, ApiError> {
     skills.remove(&caller, skill).await?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-impl From<SkillError> for ApiError {
-    fn from(error: SkillError) -> Self {
-        use SkillError as E;
-        let detail = error.to_string();
-        match error {
-            E::NotFound(_) => Self::new(Kind::NotFound, detail),
-            E::Forbidden(_) => Self::new(Kind::Forbidden, detail),
-            E::Conflict => Self::new(Kind::Conflict, detail),
-            E::Hostile(_) | E::Invalid(_) | E::Page(_) => Self::new(Kind::Validation, detail),
-            E::Project(error) => error.into(),
-            E::Store(error) => error.into(),
-        }
-    }
 }

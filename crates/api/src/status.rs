@@ -1,12 +1,14 @@
-//! Health, readiness, metrics and what people see of the whole.
+//! Health, readiness, metrics and status.
 
 use axum::extract::State;
 use axum::response::{Html, IntoResponse, Response};
 use axum::{Json, Router};
 use cynode_domain::status::TaskStatus;
+use cynode_execution::{NodeService, Tasks, WorkflowService};
+use cynode_ops::StorageHealth;
 use cynode_ops::chat::Chat;
-use cynode_ops::{Health, Nodes, QuarantinedRow, Tasks, Workflow};
-use cynode_runtime::metrics::Exporter;
+use cynode_resources::QuarantinedRow;
+use cynode_runtime::metrics::MetricsExporter;
 use cynode_wire::health::{QuarantinedRowView, ReadyView, StatusView};
 use cynode_wire::problem::Problem;
 use http::header::{ACCEPT, CONTENT_SECURITY_POLICY};
@@ -15,7 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::identity::User;
+use crate::identity::AuthenticatedUser;
 
 const HOME_TEXT: &str = "\
 This is a CyNode orchestrator.
@@ -37,24 +39,24 @@ const HOME_PAGE: &str = "\
 </html>
 ";
 
-/// How many rows that cannot be read a status names.
+/// Limit of quarantined rows listed in a status.
 const QUARANTINED_SHOWN: u32 = 20;
 
-/// What health and status look at.
+/// Services behind the health and status routes.
 #[derive(Clone)]
-pub(crate) struct Overview {
+pub(crate) struct StatusServices {
     pub(crate) tasks: Tasks,
-    pub(crate) nodes: Nodes,
-    pub(crate) workflow: Workflow,
+    pub(crate) nodes: NodeService,
+    pub(crate) workflow: WorkflowService,
     pub(crate) chat: Chat,
-    pub(crate) health: Health,
+    pub(crate) health: StorageHealth,
     pub(crate) database: &'static str,
     pub(crate) version: &'static str,
-    pub(crate) exporter: Option<Exporter>,
+    pub(crate) exporter: Option<MetricsExporter>,
 }
 
 /// Routes that need no token.
-pub(crate) fn open_routes(overview: Overview) -> Router {
+pub(crate) fn open_routes(overview: StatusServices) -> Router {
     Router::new()
         .route("/", axum::routing::get(home))
         .route("/healthz", axum::routing::get(|| async { "ok" }))
@@ -64,19 +66,19 @@ pub(crate) fn open_routes(overview: Overview) -> Router {
 }
 
 /// Routes for signed-in users.
-pub(crate) fn routes(overview: Overview) -> OpenApiRouter {
+pub(crate) fn routes(overview: StatusServices) -> OpenApiRouter {
     OpenApiRouter::new().routes(routes!(status)).with_state(overview)
 }
 
-impl Overview {
-    async fn reasons(&self) -> Vec<String> {
+impl StatusServices {
+    async fn not_ready_reasons(&self) -> Vec<String> {
         let mut reasons = vec![];
         match self.nodes.count_active().await {
             Ok(0) => reasons.push("no worker node is connected: start `cynode-node`".to_owned()),
             Ok(_) => {}
-            Err(_) => reasons.push("the database does not answer".to_owned()),
+            Err(_) => reasons.push("the database is unavailable".to_owned()),
         }
-        reasons.extend(self.health.write_fault().await);
+        reasons.extend(self.health.check_writable().await);
         if !self.workflow.has_runner() {
             reasons.push("no workflow runner is connected: start `cynode-runner`".to_owned());
         }
@@ -86,14 +88,15 @@ impl Overview {
     async fn warnings(&self) -> Vec<String> {
         let number = self.quarantined_rows().await;
         let rows = if number == 1 { "row" } else { "rows" };
-        let warning =
-            format!("{number} stored {rows} cannot be read and are left out: run `cynork status`");
+        let warning = format!(
+            "{number} quarantined {rows} cannot be read and are skipped: run `cynork status`"
+        );
         if number > 0 { vec![warning] } else { vec![] }
     }
 
-    /// How many rows cannot be read. A database that does not answer is reported elsewhere.
+    /// The number of quarantined rows; 0 if the database is unavailable, which is reported elsewhere.
     async fn quarantined_rows(&self) -> i64 {
-        self.health.quarantined(0).await.map_or(0, |quarantined| quarantined.number)
+        self.health.load_quarantine(0).await.map_or(0, |quarantined| quarantined.count)
     }
 }
 
@@ -102,7 +105,7 @@ fn row_view(row: QuarantinedRow) -> QuarantinedRowView {
     QuarantinedRowView { table, key, reason, first_seen_at }
 }
 
-/// What there is at this address: a page with links for browsers, the same in plain text for others.
+/// The home page: HTML with links for browsers, plain text for other clients.
 async fn home(headers: HeaderMap) -> Response {
     let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let is_browser = accepted.flat_map(|value| value.split(',')).any(|kind| {
@@ -115,31 +118,31 @@ async fn home(headers: HeaderMap) -> Response {
     (policy, Html(HOME_PAGE)).into_response()
 }
 
-async fn ready(State(overview): State<Overview>) -> Response {
-    let reasons = overview.reasons().await;
+async fn ready(State(overview): State<StatusServices>) -> Response {
+    let reasons = overview.not_ready_reasons().await;
     let warnings = overview.warnings().await;
     let view = ReadyView { ready: reasons.is_empty(), reasons, warnings };
     let status = if view.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(view)).into_response()
 }
 
-async fn metrics(State(overview): State<Overview>) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "nobody has 2^52 of them")]
+async fn metrics(State(overview): State<StatusServices>) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "the count is far below 2^52")]
     metrics::gauge!("cynode_quarantined_rows").set(overview.quarantined_rows().await as f64);
     overview.exporter.map(|exporter| exporter.render()).unwrap_or_default()
 }
 
-/// Version, readiness and what is going on.
+/// Returns version, readiness and activity.
 #[utoipa::path(get, path = "/v1/status", tag = "status",
     responses((status = 200, body = StatusView), (status = "4XX", body = Problem)))]
 async fn status(
-    State(overview): State<Overview>,
-    User(caller): User,
+    State(overview): State<StatusServices>,
+    AuthenticatedUser(caller): AuthenticatedUser,
 ) -> Result<Json<StatusView>, ApiError> {
-    // A reason may quote what a row holds.
+    // A reason may quote row data.
     let shown = if caller.is_admin { QUARANTINED_SHOWN } else { 0 };
-    let quarantined = overview.health.quarantined(shown).await?;
-    let reasons = overview.reasons().await;
+    let quarantined = overview.health.load_quarantine(shown).await?;
+    let reasons = overview.not_ready_reasons().await;
     Ok(Json(StatusView {
         version: overview.version.to_owned(),
         database: overview.database.to_owned(),
@@ -149,7 +152,7 @@ async fn status(
         queued_tasks: overview.tasks.count(TaskStatus::Pending).await?,
         running_tasks: overview.tasks.count(TaskStatus::Running).await?,
         project_manager: overview.chat.manager_status().await,
-        quarantined_rows: quarantined.number,
+        quarantined_rows: quarantined.count,
         quarantined: quarantined.rows.into_iter().map(row_view).collect(),
     }))
 }

@@ -2,8 +2,10 @@
 
 use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
-use cynode_ops::Tasks;
-use cynode_ops::runs::Voice;
+use cynode_domain::ids::TaskId;
+use cynode_domain::name_or_id::NameOrId;
+use cynode_execution::Tasks;
+use cynode_execution::runs::ActorKind;
 use cynode_wire::page::Page;
 use cynode_wire::problem::Problem;
 use cynode_wire::tasks::{
@@ -15,10 +17,10 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::{Body, Params, Segment};
-use crate::identity::User;
+use crate::extract::{JsonBody, PathSegment, QueryParams};
+use crate::identity::AuthenticatedUser;
 
-/// Attachments travel inside the body, as base64.
+/// The body contains the attachments, base64-encoded.
 const MAX_CREATE_BYTES: usize = 64 * 1024 * 1024;
 
 pub(crate) fn routes(tasks: Tasks) -> OpenApiRouter {
@@ -33,112 +35,112 @@ pub(crate) fn routes(tasks: Tasks) -> OpenApiRouter {
         .with_state(tasks)
 }
 
-/// Creates a task; a runner takes it as soon as everything it depends on has completed.
+/// Creates a task. A runner claims it once its dependencies have completed.
 #[utoipa::path(post, path = "/v1/tasks", tag = "tasks", request_body = CreateTask,
     responses((status = 201, body = TaskView), (status = "4XX", body = Problem)))]
 async fn create(
     State(tasks): State<Tasks>,
-    User(caller): User,
-    Body(body): Body<CreateTask>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    JsonBody(body): JsonBody<CreateTask>,
 ) -> Result<(StatusCode, Json<TaskView>), ApiError> {
     Ok((StatusCode::CREATED, Json(tasks.create(&caller, body).await?)))
 }
 
-/// The caller's tasks, newest first; administrators see all.
+/// Lists the caller's tasks, newest first; administrators see all.
 #[utoipa::path(get, path = "/v1/tasks", tag = "tasks", params(TaskQuery),
     responses((status = 200, body = Page<TaskView>), (status = "4XX", body = Problem)))]
 async fn list(
     State(tasks): State<Tasks>,
-    User(caller): User,
-    Params(query): Params<TaskQuery>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    QueryParams(query): QueryParams<TaskQuery>,
 ) -> Result<Json<Page<TaskView>>, ApiError> {
     Ok(Json(tasks.list(&caller, query).await?))
 }
 
-/// A task, by id or name.
+/// Returns a task by id or name.
 #[utoipa::path(get, path = "/v1/tasks/{task}", tag = "tasks",
     params(("task" = String, Path, description = "id or name")),
     responses((status = 200, body = TaskView), (status = "4XX", body = Problem)))]
 async fn get(
     State(tasks): State<Tasks>,
-    User(caller): User,
-    Segment(task): Segment<String>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(task): PathSegment<NameOrId<TaskId>>,
 ) -> Result<Json<TaskView>, ApiError> {
     Ok(Json(tasks.get(&caller, &task).await?))
 }
 
-/// Changes the name or the acceptance criteria of an open task. 409: somebody else has changed it, or the
-/// result of its last step is being judged.
+/// Changes the name or the acceptance criteria of an open task. 409: the task was changed concurrently, or the
+/// result of its last step is being verified.
 #[utoipa::path(patch, path = "/v1/tasks/{task}", tag = "tasks", request_body = UpdateTask,
     params(("task" = String, Path, description = "id or name")),
     responses((status = 200, body = TaskView), (status = "4XX", body = Problem)))]
 async fn update(
     State(tasks): State<Tasks>,
-    User(caller): User,
-    Segment(task): Segment<String>,
-    Body(body): Body<UpdateTask>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(task): PathSegment<NameOrId<TaskId>>,
+    JsonBody(body): JsonBody<UpdateTask>,
 ) -> Result<Json<TaskView>, ApiError> {
-    Ok(Json(tasks.update(&caller, &task, body, Voice::Person).await?))
+    Ok(Json(tasks.update(&caller, &task, body, ActorKind::Person).await?))
 }
 
-/// What came of a task, job by job.
+/// Returns the result of a task, job by job.
 #[utoipa::path(get, path = "/v1/tasks/{task}/result", tag = "tasks",
     params(("task" = String, Path, description = "id or name")),
     responses((status = 200, body = ResultView), (status = "4XX", body = Problem)))]
 async fn result(
     State(tasks): State<Tasks>,
-    User(caller): User,
-    Segment(task): Segment<String>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(task): PathSegment<NameOrId<TaskId>>,
 ) -> Result<Json<ResultView>, ApiError> {
     Ok(Json(tasks.result(&caller, &task).await?))
 }
 
-/// The output of a task so far.
+/// Returns the output of a task so far.
 #[utoipa::path(get, path = "/v1/tasks/{task}/logs", tag = "tasks",
     params(("task" = String, Path, description = "id or name"), LogQuery),
     responses((status = 200, body = LogsView), (status = "4XX", body = Problem)))]
 async fn logs(
     State(tasks): State<Tasks>,
-    User(caller): User,
-    Segment(task): Segment<String>,
-    Params(query): Params<LogQuery>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(task): PathSegment<NameOrId<TaskId>>,
+    QueryParams(query): QueryParams<LogQuery>,
 ) -> Result<Json<LogsView>, ApiError> {
     Ok(Json(tasks.logs(&caller, &task, &query).await?))
 }
 
-/// Every transition of the task's newest run, oldest first.
+/// Lists the transitions of the task's newest run, oldest first.
 #[utoipa::path(get, path = "/v1/tasks/{task}/history", tag = "tasks",
     params(("task" = String, Path, description = "id or name")),
     responses((status = 200, body = Vec<TransitionView>), (status = "4XX", body = Problem)))]
 async fn history(
     State(tasks): State<Tasks>,
-    User(caller): User,
-    Segment(task): Segment<String>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(task): PathSegment<NameOrId<TaskId>>,
 ) -> Result<Json<Vec<TransitionView>>, ApiError> {
     Ok(Json(tasks.history(&caller, &task).await?))
 }
 
-/// Cancels a task and every open task that waits for it.
+/// Cancels a task and every open task that depends on it.
 #[utoipa::path(post, path = "/v1/tasks/{task}/cancel", tag = "tasks",
     params(("task" = String, Path, description = "id or name")),
     responses((status = 200, body = CanceledView), (status = "4XX", body = Problem)))]
 async fn cancel(
     State(tasks): State<Tasks>,
-    User(caller): User,
-    Segment(task): Segment<String>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(task): PathSegment<NameOrId<TaskId>>,
 ) -> Result<Json<CanceledView>, ApiError> {
     Ok(Json(tasks.cancel(&caller, &task).await?))
 }
 
-/// Makes a queued task wait for another one.
+/// Adds a dependency to a queued task.
 #[utoipa::path(post, path = "/v1/tasks/{task}/dependencies", tag = "tasks", request_body = AddDependency,
     params(("task" = String, Path, description = "id or name")),
     responses((status = 200, body = TaskView), (status = "4XX", body = Problem)))]
 async fn depend(
     State(tasks): State<Tasks>,
-    User(caller): User,
-    Segment(task): Segment<String>,
-    Body(body): Body<AddDependency>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(task): PathSegment<NameOrId<TaskId>>,
+    JsonBody(body): JsonBody<AddDependency>,
 ) -> Result<Json<TaskView>, ApiError> {
-    Ok(Json(tasks.depend(&caller, &task, body).await?))
+    Ok(Json(tasks.add_dependency(&caller, &task, body).await?))
 }

@@ -1,4 +1,4 @@
-//! Conversations, for their owners.
+//! Chat threads, for their owners.
 
 use axum::Json;
 use axum::extract::State;
@@ -14,8 +14,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::{Body, Params, Segment};
-use crate::identity::User;
+use crate::extract::{JsonBody, PathSegment, QueryParams};
+use crate::identity::AuthenticatedUser;
 
 pub(crate) fn routes(chat: Chat) -> OpenApiRouter {
     OpenApiRouter::new()
@@ -25,62 +25,62 @@ pub(crate) fn routes(chat: Chat) -> OpenApiRouter {
         .with_state(chat)
 }
 
-/// Begins a thread, which is the one that goes on from now.
+/// Creates a thread and makes it the current one.
 #[utoipa::path(post, path = "/v1/chat/threads", tag = "chat", request_body = CreateThread,
     responses((status = 201, body = ThreadView), (status = "4XX", body = Problem)))]
 async fn create(
     State(chat): State<Chat>,
-    User(caller): User,
-    Body(body): Body<CreateThread>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    JsonBody(body): JsonBody<CreateThread>,
 ) -> Result<(StatusCode, Json<ThreadView>), ApiError> {
     Ok((StatusCode::CREATED, Json(chat.thread_create(&caller, body).await?)))
 }
 
-/// The caller's own threads, newest first.
+/// Lists the caller's own threads, newest first.
 #[utoipa::path(get, path = "/v1/chat/threads", tag = "chat", params(ThreadQuery),
     responses((status = 200, body = Page<ThreadView>), (status = "4XX", body = Problem)))]
 async fn list(
     State(chat): State<Chat>,
-    User(caller): User,
-    Params(query): Params<ThreadQuery>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    QueryParams(query): QueryParams<ThreadQuery>,
 ) -> Result<Json<Page<ThreadView>>, ApiError> {
     Ok(Json(chat.thread_list(&caller, query).await?))
 }
 
-/// One of the caller's own threads.
+/// Returns one of the caller's own threads.
 #[utoipa::path(get, path = "/v1/chat/threads/{thread}", tag = "chat",
     params(("thread" = ThreadId, Path)),
     responses((status = 200, body = ThreadView), (status = "4XX", body = Problem)))]
 async fn get(
     State(chat): State<Chat>,
-    User(caller): User,
-    Segment(thread): Segment<ThreadId>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(thread): PathSegment<ThreadId>,
 ) -> Result<Json<ThreadView>, ApiError> {
     Ok(Json(chat.thread_get(&caller, thread).await?))
 }
 
-/// Keeps something that the user says, without asking for an answer.
+/// Appends a user message without requesting an answer.
 #[utoipa::path(post, path = "/v1/chat/threads/{thread}/messages", tag = "chat",
     request_body = AppendMessage, params(("thread" = ThreadId, Path)),
     responses((status = 201, body = ThreadMessageView), (status = "4XX", body = Problem)))]
 async fn append(
     State(chat): State<Chat>,
-    User(caller): User,
-    Segment(thread): Segment<ThreadId>,
-    Body(body): Body<AppendMessage>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(thread): PathSegment<ThreadId>,
+    JsonBody(body): JsonBody<AppendMessage>,
 ) -> Result<(StatusCode, Json<ThreadMessageView>), ApiError> {
     Ok((StatusCode::CREATED, Json(chat.thread_append(&caller, thread, body).await?)))
 }
 
-/// What was said in a thread, oldest first.
+/// Lists the messages of a thread, oldest first.
 #[utoipa::path(get, path = "/v1/chat/threads/{thread}/messages", tag = "chat",
     params(("thread" = ThreadId, Path), PageQuery),
     responses((status = 200, body = Page<ThreadMessageView>), (status = "4XX", body = Problem)))]
 async fn messages(
     State(chat): State<Chat>,
-    User(caller): User,
-    Segment(thread): Segment<ThreadId>,
-    Params(query): Params<PageQuery>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(thread): PathSegment<ThreadId>,
+    QueryParams(query): QueryParams<PageQuery>,
 ) -> Result<Json<Page<ThreadMessageView>>, ApiError> {
     Ok(Json(chat.thread_messages(&caller, thread, &query).await?))
 }

@@ -1,29 +1,37 @@
-//! The workflow API: what runners call.
+//! The workflow API, called by runners. How to add a call is described in [`cynode_wire::runner_calls`].
 
 use axum::Json;
 use axum::extract::State;
 use cynode_domain::ids::{JobId, TaskId};
-use cynode_ops::Workflow;
+use cynode_execution::WorkflowService;
 use cynode_wire::continuing::{ContinuationView, ContinueRun};
 use cynode_wire::jobs::JobView;
 use cynode_wire::planning::{PlanRun, PlanningView};
 use cynode_wire::problem::Problem;
 use cynode_wire::replanning::{ReplanStep, ReplanView};
+use cynode_wire::runner_calls::RunnerRequest;
 use cynode_wire::steering::{AskPerson, SavedView};
 use cynode_wire::workflow::{
     AwaitJob, CheckpointView, ClaimRun, ClaimView, DispatchStep, DispatchedView, GoneView,
-    GrantView, HolderGone, RecordEffect, ReleaseLease, RenewLease, ResumeRun, SaveCheckpoint,
-    StartRun, TaskContextView, VerificationView, VerifyStep,
+    GrantView, HolderGone, LoadTask, PollJob, RecordEffect, ReleaseLease, RenewLease, ResumeRun,
+    SaveCheckpoint, StartRun, TaskContextView, VerificationView, VerifyStep,
 };
 use http::StatusCode;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::{Body, Params, Segment};
-use crate::identity::Runner;
+use crate::extract::{JsonBody, PathSegment, QueryParams};
+use crate::identity::AuthenticatedRunner;
 
-pub(crate) fn routes(workflow: Workflow) -> OpenApiRouter {
+/// Result of a handler: the response of the request, so that client and server cannot disagree on its type.
+type CallResult<R> = Result<Json<<R as RunnerRequest>::Response>, ApiError>;
+
+pub(crate) fn routes(workflow: WorkflowService) -> OpenApiRouter {
+    router().with_state(workflow)
+}
+
+fn router() -> OpenApiRouter<WorkflowService> {
     OpenApiRouter::new()
         .routes(routes!(start))
         .routes(routes!(claim))
@@ -41,190 +49,214 @@ pub(crate) fn routes(workflow: Workflow) -> OpenApiRouter {
         .routes(routes!(continuation))
         .routes(routes!(replan))
         .routes(routes!(verify))
-        .with_state(workflow)
 }
 
-/// Takes one task. 409: somebody else has it, or it may not start.
-#[utoipa::path(post, path = "/v1/workflow/start", tag = "workflow api", request_body = StartRun,
+/// Claims one task. 409: another runner holds it, or it may not start.
+#[utoipa::path(post, path = StartRun::PATH, tag = "workflow api", request_body = StartRun,
     responses((status = 200, body = GrantView), (status = "4XX", body = Problem)))]
 async fn start(
-    State(workflow): State<Workflow>,
-    _: Runner,
-    Body(body): Body<StartRun>,
-) -> Result<Json<GrantView>, ApiError> {
+    State(workflow): State<WorkflowService>,
+    _: AuthenticatedRunner,
+    JsonBody(body): JsonBody<StartRun>,
+) -> CallResult<StartRun> {
     Ok(Json(workflow.start(&body).await?))
 }
 
-/// Takes the oldest runnable tasks, waiting for one if there is none.
-#[utoipa::path(post, path = "/v1/workflow/claim", tag = "workflow api", request_body = ClaimRun,
+/// Claims the oldest runnable tasks; waits if there is none.
+#[utoipa::path(post, path = ClaimRun::PATH, tag = "workflow api", request_body = ClaimRun,
     responses((status = 200, body = ClaimView), (status = "4XX", body = Problem)))]
 async fn claim(
-    State(workflow): State<Workflow>,
-    _: Runner,
-    Body(body): Body<ClaimRun>,
-) -> Result<Json<ClaimView>, ApiError> {
+    State(workflow): State<WorkflowService>,
+    _: AuthenticatedRunner,
+    JsonBody(body): JsonBody<ClaimRun>,
+) -> CallResult<ClaimRun> {
     Ok(Json(workflow.claim(&body).await?))
 }
 
-/// The newest checkpoint of a task.
-#[utoipa::path(post, path = "/v1/workflow/resume", tag = "workflow api", request_body = ResumeRun,
+/// Returns the newest checkpoint of a task.
+#[utoipa::path(post, path = ResumeRun::PATH, tag = "workflow api", request_body = ResumeRun,
     responses((status = 200, body = CheckpointView), (status = "4XX", body = Problem)))]
 async fn resume(
-    State(workflow): State<Workflow>,
-    _: Runner,
-    Body(body): Body<ResumeRun>,
-) -> Result<Json<CheckpointView>, ApiError> {
+    State(workflow): State<WorkflowService>,
+    _: AuthenticatedRunner,
+    JsonBody(body): JsonBody<ResumeRun>,
+) -> CallResult<ResumeRun> {
     Ok(Json(workflow.resume(&body).await?))
 }
 
-/// Stores a transition, and says whether the run is to pause. 409: the caller no longer holds the task
-/// and must stop.
-#[utoipa::path(post, path = "/v1/workflow/checkpoint", tag = "workflow api", request_body = SaveCheckpoint,
+/// Persists a transition; the response says whether the run should pause. 409: the caller no longer holds the
+/// lease and must stop.
+#[utoipa::path(post, path = SaveCheckpoint::PATH, tag = "workflow api", request_body = SaveCheckpoint,
     responses((status = 200, body = SavedView), (status = "4XX", body = Problem)))]
 async fn checkpoint(
-    State(workflow): State<Workflow>,
-    _: Runner,
-    Body(body): Body<SaveCheckpoint>,
-) -> Result<Json<SavedView>, ApiError> {
+    State(workflow): State<WorkflowService>,
+    _: AuthenticatedRunner,
+    JsonBody(body): JsonBody<SaveCheckpoint>,
+) -> CallResult<SaveCheckpoint> {
     Ok(Json(workflow.checkpoint(body).await?))
 }
 
-/// Remembers the answer of an effect; the first answer under a key stays.
-#[utoipa::path(post, path = "/v1/workflow/effects", tag = "workflow api", request_body = RecordEffect,
+/// Journals the answer of an effect; the first answer for a key wins.
+#[utoipa::path(post, path = RecordEffect::PATH, tag = "workflow api", request_body = RecordEffect,
     responses((status = 204), (status = "4XX", body = Problem)))]
 async fn effect(
-    State(workflow): State<Workflow>,
-    _: Runner,
-    Body(body): Body<RecordEffect>,
+    State(workflow): State<WorkflowService>,
+    _: AuthenticatedRunner,
+    JsonBody(body): JsonBody<RecordEffect>,
 ) -> Result<StatusCode, ApiError> {
     workflow.effect(body).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Puts the run down until a person has answered its question. 409: the caller no longer holds it.
-#[utoipa::path(post, path = "/v1/workflow/ask", tag = "workflow api", request_body = AskPerson,
+/// Suspends the run until a person answers its question. 409: the caller no longer holds the lease.
+#[utoipa::path(post, path = AskPerson::PATH, tag = "workflow api", request_body = AskPerson,
     responses((status = 204), (status = "4XX", body = Problem)))]
 async fn ask(
-    State(workflow): State<Workflow>,
-    _: Runner,
-    Body(body): Body<AskPerson>,
+    State(workflow): State<WorkflowService>,
+    _: AuthenticatedRunner,
+    JsonBody(body): JsonBody<AskPerson>,
 ) -> Result<StatusCode, ApiError> {
     workflow.ask(body).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Extends a lease. 409: it is no longer in force.
-#[utoipa::path(post, path = "/v1/workflow/renew", tag = "workflow api", request_body = RenewLease,
+/// Renews a lease. 409: the lease has expired or was taken over.
+#[utoipa::path(post, path = RenewLease::PATH, tag = "workflow api", request_body = RenewLease,
     responses((status = 204), (status = "4XX", body = Problem)))]
 async fn renew(
-    State(workflow): State<Workflow>,
-    _: Runner,
-    Body(body): Body<RenewLease>,
+    State(workflow): State<WorkflowService>,
+    _: AuthenticatedRunner,
+    JsonBody(body): JsonBody<RenewLease>,
 ) -> Result<StatusCode, ApiError> {
     workflow.renew(&body).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Gives a task up. Giving up what one no longer holds changes nothing.
-#[utoipa::path(post, path = "/v1/workflow/release", tag = "workflow api", request_body = ReleaseLease,
+/// Releases a lease. No effect if the caller no longer holds it.
+#[utoipa::path(post, path = ReleaseLease::PATH, tag = "workflow api", request_body = ReleaseLease,
     responses((status = 204), (status = "4XX", body = Problem)))]
 async fn release(
-    State(workflow): State<Workflow>,
-    _: Runner,
-    Body(body): Body<ReleaseLease>,
+    State(workflow): State<WorkflowService>,
+    _: AuthenticatedRunner,
+    JsonBody(body): JsonBody<ReleaseLease>,
 ) -> Result<StatusCode, ApiError> {
     workflow.release(body).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Ends the leases of a runner that the caller saw end, so that others take its tasks at once.
-#[utoipa::path(post, path = "/v1/workflow/gone", tag = "workflow api", request_body = HolderGone,
+/// Ends the leases of a runner whose end the caller observed, so that others can claim its tasks immediately.
+#[utoipa::path(post, path = HolderGone::PATH, tag = "workflow api", request_body = HolderGone,
     responses((status = 200, body = GoneView), (status = "4XX", body = Problem)))]
 async fn gone(
-    State(workflow): State<Workflow>,
-    _: Runner,
-    Body(body): Body<HolderGone>,
-) -> Result<Json<GoneView>, ApiError> {
-    Ok(Json(workflow.gone(body.holder_id).await?))
+    State(workflow): State<WorkflowService>,
+    _: AuthenticatedRunner,
+    JsonBody(body): JsonBody<HolderGone>,
+) -> CallResult<HolderGone> {
+    Ok(Json(workflow.release_runner_leases(body.holder_id).await?))
 }
 
-/// What a task asks for.
-#[utoipa::path(get, path = "/v1/workflow/tasks/{task}", tag = "workflow api", params(("task" = TaskId, Path)),
+/// Returns the specification of a task.
+#[utoipa::path(get, path = LoadTask::PATH, tag = "workflow api", params(("task" = TaskId, Path)),
     responses((status = 200, body = TaskContextView), (status = "4XX", body = Problem)))]
 async fn context(
-    State(workflow): State<Workflow>,
-    _: Runner,
-    Segment(task): Segment<TaskId>,
-) -> Result<Json<TaskContextView>, ApiError> {
-    Ok(Json(workflow.context(task).await?))
+    State(workflow): State<WorkflowService>,
+    _: AuthenticatedRunner,
+    PathSegment(task): PathSegment<TaskId>,
+) -> CallResult<LoadTask> {
+    Ok(Json(workflow.load_context(task).await?))
 }
 
-/// Makes the job for a step attempt, once.
-#[utoipa::path(post, path = "/v1/workflow/dispatch", tag = "workflow api", request_body = DispatchStep,
+/// Creates the job for a step attempt. Idempotent.
+#[utoipa::path(post, path = DispatchStep::PATH, tag = "workflow api", request_body = DispatchStep,
     responses((status = 200, body = DispatchedView), (status = "4XX", body = Problem)))]
 async fn dispatch(
-    State(workflow): State<Workflow>,
-    _: Runner,
-    Body(body): Body<DispatchStep>,
-) -> Result<Json<DispatchedView>, ApiError> {
+    State(workflow): State<WorkflowService>,
+    _: AuthenticatedRunner,
+    JsonBody(body): JsonBody<DispatchStep>,
+) -> CallResult<DispatchStep> {
     Ok(Json(workflow.dispatch(body).await?))
 }
 
-/// A job; waits until it has ended.
-#[utoipa::path(get, path = "/v1/workflow/jobs/{job}", tag = "workflow api", params(("job" = JobId, Path), AwaitJob),
+/// Returns a job; waits until it has ended.
+#[utoipa::path(get, path = PollJob::PATH, tag = "workflow api", params(("job" = JobId, Path), AwaitJob),
     responses((status = 200, body = JobView), (status = "4XX", body = Problem)))]
 async fn job(
-    State(workflow): State<Workflow>,
-    _: Runner,
-    Segment(job): Segment<JobId>,
-    Params(query): Params<AwaitJob>,
-) -> Result<Json<JobView>, ApiError> {
+    State(workflow): State<WorkflowService>,
+    _: AuthenticatedRunner,
+    PathSegment(job): PathSegment<JobId>,
+    QueryParams(query): QueryParams<AwaitJob>,
+) -> CallResult<PollJob> {
     Ok(Json(workflow.await_job(job, query).await?))
 }
 
-/// Has the prompt of a task turned into steps; waits for a plan that takes its time. 409: the caller no
-/// longer holds the task.
-#[utoipa::path(post, path = "/v1/workflow/plan", tag = "workflow api", request_body = PlanRun,
+/// Plans the steps of a task from its prompt; long-polls for the plan. 409: the caller no longer holds the
+/// lease.
+#[utoipa::path(post, path = PlanRun::PATH, tag = "workflow api", request_body = PlanRun,
     responses((status = 200, body = PlanningView), (status = "4XX", body = Problem)))]
 async fn plan(
-    State(workflow): State<Workflow>,
-    _: Runner,
-    Body(body): Body<PlanRun>,
-) -> Result<Json<PlanningView>, ApiError> {
+    State(workflow): State<WorkflowService>,
+    _: AuthenticatedRunner,
+    JsonBody(body): JsonBody<PlanRun>,
+) -> CallResult<PlanRun> {
     Ok(Json(workflow.plan(body).await?))
 }
 
-/// Has a step planned anew whose result was not accepted; says why where it is not. 409: the caller no
-/// longer holds the task.
-#[utoipa::path(post, path = "/v1/workflow/replan", tag = "workflow api", request_body = ReplanStep,
+/// Replans a step whose result was not accepted, or says why it cannot. 409: the caller no longer holds the
+/// lease.
+#[utoipa::path(post, path = ReplanStep::PATH, tag = "workflow api", request_body = ReplanStep,
     responses((status = 200, body = ReplanView), (status = "4XX", body = Problem)))]
 async fn replan(
-    State(workflow): State<Workflow>,
-    _: Runner,
-    Body(body): Body<ReplanStep>,
-) -> Result<Json<ReplanView>, ApiError> {
-    Ok(Json(workflow.replan(body).await?))
+    State(workflow): State<WorkflowService>,
+    _: AuthenticatedRunner,
+    JsonBody(body): JsonBody<ReplanStep>,
+) -> CallResult<ReplanStep> {
+    Ok(Json(workflow.replan_step(body).await?))
 }
 
-/// Says how a run goes on whose step was not accepted and has no attempt left; waits for an answer that
-/// takes its time. 409: the caller no longer holds the task.
-#[utoipa::path(post, path = "/v1/workflow/continue", tag = "workflow api", request_body = ContinueRun,
+/// Decides how to continue a run whose step was not accepted and has no attempts left; long-polls for the
+/// decision. 409: the caller no longer holds the lease.
+#[utoipa::path(post, path = ContinueRun::PATH, tag = "workflow api", request_body = ContinueRun,
     responses((status = 200, body = ContinuationView), (status = "4XX", body = Problem)))]
 async fn continuation(
-    State(workflow): State<Workflow>,
-    _: Runner,
-    Body(body): Body<ContinueRun>,
-) -> Result<Json<ContinuationView>, ApiError> {
-    Ok(Json(workflow.continuation(body).await?))
+    State(workflow): State<WorkflowService>,
+    _: AuthenticatedRunner,
+    JsonBody(body): JsonBody<ContinueRun>,
+) -> CallResult<ContinueRun> {
+    Ok(Json(workflow.decide_continuation(body).await?))
 }
 
-/// Has the result of a job judged; waits for a verdict that takes its time.
-#[utoipa::path(post, path = "/v1/workflow/verify", tag = "workflow api", request_body = VerifyStep,
+/// Verifies the result of a job; long-polls for the verdict.
+#[utoipa::path(post, path = VerifyStep::PATH, tag = "workflow api", request_body = VerifyStep,
     responses((status = 200, body = VerificationView), (status = "4XX", body = Problem)))]
 async fn verify(
-    State(workflow): State<Workflow>,
-    _: Runner,
-    Body(body): Body<VerifyStep>,
-) -> Result<Json<VerificationView>, ApiError> {
-    Ok(Json(workflow.verify(body).await?))
+    State(workflow): State<WorkflowService>,
+    _: AuthenticatedRunner,
+    JsonBody(body): JsonBody<VerifyStep>,
+) -> CallResult<VerifyStep> {
+    Ok(Json(workflow.verify_step(body).await?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use cynode_wire::runner_calls::{CallMethod, RUNNER_CALLS};
+
+    use super::*;
+
+    #[test]
+    fn every_call_of_the_runner_has_a_handler_and_every_handler_a_call() {
+        let document = router().into_openapi();
+        let served = document.paths.paths.iter().flat_map(|(path, item)| {
+            let methods = [
+                item.get.is_some().then_some(CallMethod::Get),
+                item.post.is_some().then_some(CallMethod::Post),
+            ];
+            methods.into_iter().flatten().map(|method| (method, path.as_str()))
+        });
+
+        let served: BTreeSet<_> = served.collect();
+
+        assert_eq!(served, RUNNER_CALLS.iter().copied().collect());
+    }
 }

@@ -1,4 +1,4 @@
-//! Models: providers, credentials, the record of calls, and preferences.
+//! Models: providers, credentials, call records, and preferences.
 
 use cynode_domain::ids::CredentialId;
 use cynode_wire::credentials::{
@@ -13,12 +13,12 @@ use cynode_wire::preferences::{
 use cynode_wire::providers::{ModelsView, ProviderTestView, ProviderView, PutProvider};
 use reqwest::Method;
 
-use crate::request::{read, send};
-use crate::{Client, Error};
+use crate::request::{read_json, send};
+use crate::{Client, ClientError};
 
 impl Client {
     /// `GET /v1/model-providers`
-    pub async fn provider_list(&self) -> Result<Vec<ProviderView>, Error> {
+    pub async fn provider_list(&self) -> Result<Vec<ProviderView>, ClientError> {
         self.get(&["v1", "model-providers"]).await
     }
 
@@ -27,53 +27,63 @@ impl Client {
         &self,
         name: &str,
         body: &PutProvider,
-    ) -> Result<ProviderView, Error> {
+    ) -> Result<ProviderView, ClientError> {
         let request = self.request(Method::PUT, &["v1", "model-providers", name]).json(body);
-        read(send(request).await?).await
+        read_json(send(request).await?).await
     }
 
     /// `DELETE /v1/model-providers/{name}`
-    pub async fn provider_remove(&self, name: &str) -> Result<(), Error> {
+    pub async fn provider_remove(&self, name: &str) -> Result<(), ClientError> {
         send(self.request(Method::DELETE, &["v1", "model-providers", name])).await.map(drop)
     }
 
     /// `POST /v1/model-providers/{name}/test`
-    pub async fn provider_test(&self, name: &str) -> Result<ProviderTestView, Error> {
+    pub async fn provider_test(&self, name: &str) -> Result<ProviderTestView, ClientError> {
         let request = self.request(Method::POST, &["v1", "model-providers", name, "test"]);
-        read(send(request).await?).await
+        read_json(send(request).await?).await
     }
 
     /// `GET /v1/brain/models`
-    pub async fn model_list(&self) -> Result<ModelsView, Error> {
+    pub async fn model_list(&self) -> Result<ModelsView, ClientError> {
         self.get(&["v1", "brain", "models"]).await
     }
 
     /// `GET /v1/brain/calls`
-    pub async fn inference_list(&self, query: &InferenceQuery) -> Result<InferencesView, Error> {
-        read(send(self.request(Method::GET, &["v1", "brain", "calls"]).query(query)).await?).await
+    pub async fn inference_list(
+        &self,
+        query: &InferenceQuery,
+    ) -> Result<InferencesView, ClientError> {
+        read_json(send(self.request(Method::GET, &["v1", "brain", "calls"]).query(query)).await?)
+            .await
     }
 
     /// `GET /v1/brain/decisions`
     pub async fn decision_list(
         &self,
         query: &DecisionQuery,
-    ) -> Result<Page<PastDecisionView>, Error> {
+    ) -> Result<Page<PastDecisionView>, ClientError> {
         let request = self.request(Method::GET, &["v1", "brain", "decisions"]).query(query);
-        read(send(request).await?).await
+        read_json(send(request).await?).await
     }
 
     /// `GET /v1/credentials`
-    pub async fn credential_list(&self) -> Result<Vec<CredentialView>, Error> {
+    pub async fn credential_list(&self) -> Result<Vec<CredentialView>, ClientError> {
         self.get(&["v1", "credentials"]).await
     }
 
     /// `POST /v1/credentials`
-    pub async fn credential_set(&self, body: &SetCredential) -> Result<CredentialView, Error> {
+    pub async fn credential_set(
+        &self,
+        body: &SetCredential,
+    ) -> Result<CredentialView, ClientError> {
         self.post(&["v1", "credentials"], body).await
     }
 
     /// `GET /v1/credentials/{credential}`
-    pub async fn credential_get(&self, credential: CredentialId) -> Result<CredentialView, Error> {
+    pub async fn credential_get(
+        &self,
+        credential: CredentialId,
+    ) -> Result<CredentialView, ClientError> {
         self.get(&["v1", "credentials", &credential.to_string()]).await
     }
 
@@ -82,9 +92,9 @@ impl Client {
         &self,
         credential: CredentialId,
         body: &UpdateCredential,
-    ) -> Result<CredentialView, Error> {
+    ) -> Result<CredentialView, ClientError> {
         let path = ["v1", "credentials", &credential.to_string()];
-        read(send(self.request(Method::PATCH, &path).json(body)).await?).await
+        read_json(send(self.request(Method::PATCH, &path).json(body)).await?).await
     }
 
     /// `POST /v1/credentials/{credential}/rotate`
@@ -92,28 +102,28 @@ impl Client {
         &self,
         credential: CredentialId,
         body: &RotateCredential,
-    ) -> Result<CredentialView, Error> {
+    ) -> Result<CredentialView, ClientError> {
         self.post(&["v1", "credentials", &credential.to_string(), "rotate"], body).await
     }
 
     /// `DELETE /v1/credentials/{credential}`
-    pub async fn credential_remove(&self, credential: CredentialId) -> Result<(), Error> {
+    pub async fn credential_remove(&self, credential: CredentialId) -> Result<(), ClientError> {
         let credential = credential.to_string();
         send(self.request(Method::DELETE, &["v1", "credentials", &credential])).await.map(drop)
     }
 
     /// `POST /v1/credential-key/rotate`
-    pub async fn credential_key_rotate(&self) -> Result<RotatedKeyView, Error> {
+    pub async fn credential_key_rotate(&self) -> Result<RotatedKeyView, ClientError> {
         let request = self.request(Method::POST, &["v1", "credential-key", "rotate"]);
-        read(send(request).await?).await
+        read_json(send(request).await?).await
     }
 
     /// `GET /v1/preferences`
     pub async fn preference_list(
         &self,
         query: &PreferenceQuery,
-    ) -> Result<Page<PreferenceView>, Error> {
-        read(send(self.request(Method::GET, &["v1", "preferences"]).query(query)).await?).await
+    ) -> Result<Page<PreferenceView>, ClientError> {
+        read_json(send(self.request(Method::GET, &["v1", "preferences"]).query(query)).await?).await
     }
 
     /// `GET /v1/preferences/{key}`
@@ -121,9 +131,9 @@ impl Client {
         &self,
         key: &str,
         scope: &PreferenceScope,
-    ) -> Result<PreferenceView, Error> {
+    ) -> Result<PreferenceView, ClientError> {
         let request = self.request(Method::GET, &["v1", "preferences", key]).query(scope);
-        read(send(request).await?).await
+        read_json(send(request).await?).await
     }
 
     /// `PUT /v1/preferences/{key}`
@@ -131,13 +141,17 @@ impl Client {
         &self,
         key: &str,
         body: &PutPreference,
-    ) -> Result<PreferenceView, Error> {
+    ) -> Result<PreferenceView, ClientError> {
         let request = self.request(Method::PUT, &["v1", "preferences", key]).json(body);
-        read(send(request).await?).await
+        read_json(send(request).await?).await
     }
 
     /// `DELETE /v1/preferences/{key}`
-    pub async fn preference_remove(&self, key: &str, scope: &PreferenceScope) -> Result<(), Error> {
+    pub async fn preference_remove(
+        &self,
+        key: &str,
+        scope: &PreferenceScope,
+    ) -> Result<(), ClientError> {
         let request = self.request(Method::DELETE, &["v1", "preferences", key]).query(scope);
         send(request).await.map(drop)
     }
@@ -146,8 +160,8 @@ impl Client {
     pub async fn preference_effective(
         &self,
         query: &EffectiveQuery,
-    ) -> Result<EffectiveView, Error> {
+    ) -> Result<EffectiveView, ClientError> {
         let request = self.request(Method::GET, &["v1", "effective-preferences"]).query(query);
-        read(send(request).await?).await
+        read_json(send(request).await?).await
     }
 }

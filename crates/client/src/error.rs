@@ -1,83 +1,68 @@
-//! Why a call did not succeed.
+//! Errors of API calls.
 
 use std::io;
 
 use cynode_wire::problem::Problem;
 
-/// Why there was no answer.
+/// Why there was no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnreachableReason {
-    /// The machine refused the connection: no program listens there.
+    /// Connection refused: no process listens on the port.
     NotListening,
-    /// The name in the address is that of no machine.
+    /// The host name does not resolve.
     NoSuchHost,
-    /// Something else, such as a connection that broke or a machine that is away.
+    /// Another reason, such as a lost connection or an unreachable host.
     Other,
 }
 
-/// Why a call did not succeed.
+/// Why an API call failed.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The server answered, and said no.
+pub enum ClientError {
+    /// The server rejected the request.
     #[error("{}", .0.detail)]
     Refused(Box<Problem>),
-    /// No answer: wrong address, server down, or connection lost.
-    #[error("no answer from {url}")]
+    /// No response: wrong address, server down, or connection lost.
+    #[error("no response from {url}")]
     Unreachable {
-        /// Where the request went.
         url: String,
-        /// What the connection said.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Something else than an orchestrator answers at the address.
-    #[error("no orchestrator answers at {url}: {reason}")]
-    NotOurs {
-        /// Where the request went.
-        url: String,
-        /// What answered instead.
-        reason: String,
-    },
-    /// An answer that is not what this client understands.
-    #[error("the answer from {url} is not what this version understands: {reason}")]
-    Unreadable {
-        /// Where the request went.
-        url: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The address itself cannot be used.
-    #[error("\"{url}\" is not a usable address: {reason}")]
-    BadAddress {
-        /// The address given.
-        url: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    /// The server at the address is not an orchestrator.
+    #[error("{url} is not an orchestrator: {reason}")]
+    NotAnOrchestrator { url: String, reason: String },
+    /// The response cannot be parsed.
+    #[error("unexpected response from {url}: {reason}")]
+    InvalidResponse { url: String, reason: String },
+    /// The address is invalid.
+    #[error("\"{url}\" is not a valid address: {reason}")]
+    InvalidAddress { url: String, reason: String },
 }
 
-impl Error {
-    /// The HTTP status of a refusal.
+impl ClientError {
+    /// The HTTP status of a rejection.
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Refused(problem) => Some(problem.status),
             Self::Unreachable { .. }
-            | Self::NotOurs { .. }
-            | Self::Unreadable { .. }
-            | Self::BadAddress { .. } => None,
+            | Self::NotAnOrchestrator { .. }
+            | Self::InvalidResponse { .. }
+            | Self::InvalidAddress { .. } => None,
         }
     }
 
-    /// Whether the same call may succeed later: the server is away, overloaded or restarting.
+    /// Whether a retry may succeed: the server is unreachable, overloaded or restarting.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,
             Self::Refused(problem) => problem.status == 429 || problem.status >= 500,
-            Self::NotOurs { .. } | Self::Unreadable { .. } | Self::BadAddress { .. } => false,
+            Self::NotAnOrchestrator { .. }
+            | Self::InvalidResponse { .. }
+            | Self::InvalidAddress { .. } => false,
         }
     }
 
-    /// Why there was no answer, where that can be told from the connection.
+    /// Why there was no response, if the error tells.
     pub fn unreachable_reason(&self) -> Option<UnreachableReason> {
         let Self::Unreachable { cause, .. } = self else { return None };
         let mut next: Option<&(dyn std::error::Error + 'static)> = Some(&**cause);
@@ -86,7 +71,7 @@ impl Error {
                 if io.kind() == io::ErrorKind::ConnectionRefused {
                     return Some(UnreachableReason::NotListening);
                 }
-                // The resolver's errors have no kind of their own.
+                // Resolver errors have no error kind of their own.
                 if io.to_string().contains("failed to lookup address") {
                     return Some(UnreachableReason::NoSuchHost);
                 }

@@ -12,10 +12,10 @@ use cynode_wire::tools::{
 };
 use reqwest::Method;
 
-use crate::request::{read, send};
-use crate::{Client, Error};
+use crate::request::{read_json, send};
+use crate::{Client, ClientError};
 
-/// A verification reads every record: on a big log that takes a while.
+/// Verification reads every audit record, which takes long on a large log.
 const VERIFY_TIMEOUT: std::time::Duration = std::time::Duration::from_mins(5);
 
 impl Client {
@@ -23,28 +23,31 @@ impl Client {
     pub async fn agent_token_issue(
         &self,
         body: &IssueAgentToken,
-    ) -> Result<NewAgentTokenView, Error> {
+    ) -> Result<NewAgentTokenView, ClientError> {
         self.post(&["v1", "agent-tokens"], body).await
     }
 
     /// `GET /v1/agent-tokens`
-    pub async fn agent_token_list(&self, page: &PageQuery) -> Result<Page<AgentTokenView>, Error> {
-        read(send(self.request(Method::GET, &["v1", "agent-tokens"]).query(page)).await?).await
+    pub async fn agent_token_list(
+        &self,
+        page: &PageQuery,
+    ) -> Result<Page<AgentTokenView>, ClientError> {
+        read_json(send(self.request(Method::GET, &["v1", "agent-tokens"]).query(page)).await?).await
     }
 
     /// `DELETE /v1/agent-tokens/{token}`
-    pub async fn agent_token_revoke(&self, token: TokenId) -> Result<(), Error> {
+    pub async fn agent_token_revoke(&self, token: TokenId) -> Result<(), ClientError> {
         let token = token.to_string();
         send(self.request(Method::DELETE, &["v1", "agent-tokens", &token])).await.map(drop)
     }
 
     /// `GET /v1/tools`
-    pub async fn tool_list(&self) -> Result<Vec<ToolView>, Error> {
+    pub async fn tool_list(&self) -> Result<Vec<ToolView>, ClientError> {
         self.get(&["v1", "tools"]).await
     }
 
     /// `GET /v1/tools/{tool}`
-    pub async fn tool_get(&self, tool: &str) -> Result<ToolDetailView, Error> {
+    pub async fn tool_get(&self, tool: &str) -> Result<ToolDetailView, ClientError> {
         self.get(&["v1", "tools", tool]).await
     }
 
@@ -53,9 +56,9 @@ impl Client {
         &self,
         tool: &str,
         body: &UpdateTool,
-    ) -> Result<ToolDetailView, Error> {
+    ) -> Result<ToolDetailView, ClientError> {
         let request = self.request(Method::PATCH, &["v1", "tools", tool]).json(body);
-        read(send(request).await?).await
+        read_json(send(request).await?).await
     }
 
     /// `POST /v1/tools/{tool}/approve`
@@ -63,27 +66,27 @@ impl Client {
         &self,
         tool: &str,
         body: &ApproveTool,
-    ) -> Result<ToolDetailView, Error> {
+    ) -> Result<ToolDetailView, ClientError> {
         self.post(&["v1", "tools", tool, "approve"], body).await
     }
 
     /// `POST /v1/access/explain`
-    pub async fn access_explain(&self, body: &ExplainAccess) -> Result<ExplainView, Error> {
+    pub async fn access_explain(&self, body: &ExplainAccess) -> Result<ExplainView, ClientError> {
         self.post(&["v1", "access", "explain"], body).await
     }
 
     /// `POST /v1/servers`
-    pub async fn server_install(&self, body: &InstallServer) -> Result<ServerView, Error> {
+    pub async fn server_install(&self, body: &InstallServer) -> Result<ServerView, ClientError> {
         self.post(&["v1", "servers"], body).await
     }
 
     /// `GET /v1/servers`
-    pub async fn server_list(&self) -> Result<Vec<ServerView>, Error> {
+    pub async fn server_list(&self) -> Result<Vec<ServerView>, ClientError> {
         self.get(&["v1", "servers"]).await
     }
 
     /// `GET /v1/servers/{server}`
-    pub async fn server_get(&self, server: &str) -> Result<ServerView, Error> {
+    pub async fn server_get(&self, server: &str) -> Result<ServerView, ClientError> {
         self.get(&["v1", "servers", server]).await
     }
 
@@ -92,65 +95,70 @@ impl Client {
         &self,
         server: &str,
         body: &UpdateServer,
-    ) -> Result<ServerView, Error> {
+    ) -> Result<ServerView, ClientError> {
         let request = self.request(Method::PATCH, &["v1", "servers", server]).json(body);
-        read(send(request).await?).await
+        read_json(send(request).await?).await
     }
 
     /// `DELETE /v1/servers/{server}`
-    pub async fn server_remove(&self, server: &str) -> Result<(), Error> {
+    pub async fn server_remove(&self, server: &str) -> Result<(), ClientError> {
         send(self.request(Method::DELETE, &["v1", "servers", server])).await.map(drop)
     }
 
     /// `POST /v1/rules`
-    pub async fn rule_create(&self, body: &CreateRule) -> Result<RuleView, Error> {
+    pub async fn rule_create(&self, body: &CreateRule) -> Result<RuleView, ClientError> {
         self.post(&["v1", "rules"], body).await
     }
 
     /// `GET /v1/rules`
-    pub async fn rule_list(&self) -> Result<Vec<RuleView>, Error> {
+    pub async fn rule_list(&self) -> Result<Vec<RuleView>, ClientError> {
         self.get(&["v1", "rules"]).await
     }
 
     /// `DELETE /v1/rules/{rule}`
-    pub async fn rule_remove(&self, rule: RuleId) -> Result<(), Error> {
+    pub async fn rule_remove(&self, rule: RuleId) -> Result<(), ClientError> {
         send(self.request(Method::DELETE, &["v1", "rules", &rule.to_string()])).await.map(drop)
     }
 
     /// `GET /v1/settings`
-    pub async fn setting_list(&self, page: &PageQuery) -> Result<Page<SettingView>, Error> {
-        read(send(self.request(Method::GET, &["v1", "settings"]).query(page)).await?).await
+    pub async fn setting_list(&self, page: &PageQuery) -> Result<Page<SettingView>, ClientError> {
+        read_json(send(self.request(Method::GET, &["v1", "settings"]).query(page)).await?).await
     }
 
     /// `GET /v1/settings/{key}`
-    pub async fn setting_get(&self, key: &str) -> Result<SettingView, Error> {
+    pub async fn setting_get(&self, key: &str) -> Result<SettingView, ClientError> {
         self.get(&["v1", "settings", key]).await
     }
 
     /// `PUT /v1/settings/{key}`
-    pub async fn setting_set(&self, key: &str, body: &SetSetting) -> Result<SettingView, Error> {
+    pub async fn setting_set(
+        &self,
+        key: &str,
+        body: &SetSetting,
+    ) -> Result<SettingView, ClientError> {
         let request = self.request(Method::PUT, &["v1", "settings", key]).json(body);
-        read(send(request).await?).await
+        read_json(send(request).await?).await
     }
 
     /// `DELETE /v1/settings/{key}`
-    pub async fn setting_remove(&self, key: &str) -> Result<(), Error> {
+    pub async fn setting_remove(&self, key: &str) -> Result<(), ClientError> {
         send(self.request(Method::DELETE, &["v1", "settings", key])).await.map(drop)
     }
 
     /// `GET /v1/audit/calls`
-    pub async fn call_list(&self, query: &AuditQuery) -> Result<Page<CallView>, Error> {
-        read(send(self.request(Method::GET, &["v1", "audit", "calls"]).query(query)).await?).await
+    pub async fn call_list(&self, query: &AuditQuery) -> Result<Page<CallView>, ClientError> {
+        read_json(send(self.request(Method::GET, &["v1", "audit", "calls"]).query(query)).await?)
+            .await
     }
 
     /// `GET /v1/audit/calls/{call}`
-    pub async fn call_get(&self, call: CallId) -> Result<CallView, Error> {
+    pub async fn call_get(&self, call: CallId) -> Result<CallView, ClientError> {
         self.get(&["v1", "audit", "calls", &call.to_string()]).await
     }
 
     /// `GET /v1/audit/verify`
-    pub async fn audit_verify(&self) -> Result<VerifyView, Error> {
+    pub async fn audit_verify(&self) -> Result<VerifyView, ClientError> {
         let request = self.request(Method::GET, &["v1", "audit", "verify"]).timeout(VERIFY_TIMEOUT);
-        read(send(request).await?).await
+        read_json(send(request).await?).await
     }
 }

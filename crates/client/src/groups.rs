@@ -6,27 +6,27 @@ use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::skills::{CreateSkill, SkillContentView, SkillQuery, SkillView, UpdateSkill};
 use reqwest::Method;
 
-use crate::request::{read, send};
-use crate::{Client, Error};
+use crate::request::{read_json, send};
+use crate::{Client, ClientError};
 
 impl Client {
     /// `GET /v1/groups`
-    pub async fn group_list(&self, page: &PageQuery) -> Result<Page<GroupView>, Error> {
-        read(send(self.request(Method::GET, &["v1", "groups"]).query(page)).await?).await
+    pub async fn group_list(&self, page: &PageQuery) -> Result<Page<GroupView>, ClientError> {
+        read_json(send(self.request(Method::GET, &["v1", "groups"]).query(page)).await?).await
     }
 
     /// `POST /v1/groups`
-    pub async fn group_create(&self, body: &CreateGroup) -> Result<GroupView, Error> {
+    pub async fn group_create(&self, body: &CreateGroup) -> Result<GroupView, ClientError> {
         self.post(&["v1", "groups"], body).await
     }
 
     /// `GET /v1/groups/{group}`
-    pub async fn group_get(&self, group: &str) -> Result<GroupView, Error> {
+    pub async fn group_get(&self, group: &str) -> Result<GroupView, ClientError> {
         self.get(&["v1", "groups", group]).await
     }
 
     /// `DELETE /v1/groups/{group}`
-    pub async fn group_remove(&self, group: &str) -> Result<(), Error> {
+    pub async fn group_remove(&self, group: &str) -> Result<(), ClientError> {
         send(self.request(Method::DELETE, &["v1", "groups", group])).await.map(drop)
     }
 
@@ -35,35 +35,35 @@ impl Client {
         &self,
         group: &str,
         page: &PageQuery,
-    ) -> Result<Page<MemberView>, Error> {
+    ) -> Result<Page<MemberView>, ClientError> {
         let request = self.request(Method::GET, &["v1", "groups", group, "members"]);
-        read(send(request.query(page)).await?).await
+        read_json(send(request.query(page)).await?).await
     }
 
     /// `PUT /v1/groups/{group}/members/{user}`
-    pub async fn member_add(&self, group: &str, user: &str) -> Result<MemberView, Error> {
+    pub async fn member_add(&self, group: &str, user: &str) -> Result<MemberView, ClientError> {
         let request = self.request(Method::PUT, &["v1", "groups", group, "members", user]);
-        read(send(request).await?).await
+        read_json(send(request).await?).await
     }
 
     /// `DELETE /v1/groups/{group}/members/{user}`
-    pub async fn member_remove(&self, group: &str, user: &str) -> Result<(), Error> {
+    pub async fn member_remove(&self, group: &str, user: &str) -> Result<(), ClientError> {
         let segments = ["v1", "groups", group, "members", user];
         send(self.request(Method::DELETE, &segments)).await.map(drop)
     }
 
     /// `GET /v1/skills`
-    pub async fn skill_list(&self, query: &SkillQuery) -> Result<Page<SkillView>, Error> {
-        read(send(self.request(Method::GET, &["v1", "skills"]).query(query)).await?).await
+    pub async fn skill_list(&self, query: &SkillQuery) -> Result<Page<SkillView>, ClientError> {
+        read_json(send(self.request(Method::GET, &["v1", "skills"]).query(query)).await?).await
     }
 
     /// `POST /v1/skills/load`
-    pub async fn skill_load(&self, body: &CreateSkill) -> Result<SkillView, Error> {
+    pub async fn skill_load(&self, body: &CreateSkill) -> Result<SkillView, ClientError> {
         self.post(&["v1", "skills", "load"], body).await
     }
 
     /// `GET /v1/skills/{skill}`
-    pub async fn skill_get(&self, skill: SkillId) -> Result<SkillContentView, Error> {
+    pub async fn skill_get(&self, skill: SkillId) -> Result<SkillContentView, ClientError> {
         self.get(&["v1", "skills", &skill.to_string()]).await
     }
 
@@ -72,13 +72,13 @@ impl Client {
         &self,
         skill: SkillId,
         body: &UpdateSkill,
-    ) -> Result<SkillView, Error> {
+    ) -> Result<SkillView, ClientError> {
         let request = self.request(Method::PUT, &["v1", "skills", &skill.to_string()]).json(body);
-        read(send(request).await?).await
+        read_json(send(request).await?).await
     }
 
     /// `DELETE /v1/skills/{skill}`
-    pub async fn skill_remove(&self, skill: SkillId) -> Result<(), Error> {
+    pub async fn skill_remove(&self, skill: SkillId) -> Result<(), ClientError> {
         send(self.request(Method::DELETE, &["v1", "skills", &skill.to_string()])).await.map(drop)
     }
 }

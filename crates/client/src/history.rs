@@ -1,4 +1,4 @@
-//! Who changed what, and what else is on record.
+//! Change histories and audit records.
 
 use cynode_domain::ids::{CredentialId, InferenceId, RuleId};
 use cynode_wire::audit::{ChatRecordQuery, ChatRecordView};
@@ -9,8 +9,8 @@ use cynode_wire::preferences::PreferenceChangesQuery;
 use reqwest::Method;
 use serde::Serialize;
 
-use crate::request::{read, send};
-use crate::{Client, Error};
+use crate::request::{read_json, send};
+use crate::{Client, ClientError};
 
 impl Client {
     /// `GET /v1/preferences/{key}/changes`
@@ -18,7 +18,7 @@ impl Client {
         &self,
         key: &str,
         query: &PreferenceChangesQuery,
-    ) -> Result<Page<ChangeView>, Error> {
+    ) -> Result<Page<ChangeView>, ClientError> {
         self.changes(&["v1", "preferences", key, "changes"], query).await
     }
 
@@ -27,7 +27,7 @@ impl Client {
         &self,
         key: &str,
         page: &PageQuery,
-    ) -> Result<Page<ChangeView>, Error> {
+    ) -> Result<Page<ChangeView>, ClientError> {
         self.changes(&["v1", "settings", key, "changes"], page).await
     }
 
@@ -36,7 +36,7 @@ impl Client {
         &self,
         rule: RuleId,
         page: &PageQuery,
-    ) -> Result<Page<ChangeView>, Error> {
+    ) -> Result<Page<ChangeView>, ClientError> {
         self.changes(&["v1", "rules", &rule.to_string(), "changes"], page).await
     }
 
@@ -45,7 +45,7 @@ impl Client {
         &self,
         credential: CredentialId,
         page: &PageQuery,
-    ) -> Result<Page<ChangeView>, Error> {
+    ) -> Result<Page<ChangeView>, ClientError> {
         self.changes(&["v1", "credentials", &credential.to_string(), "changes"], page).await
     }
 
@@ -54,12 +54,15 @@ impl Client {
         &self,
         name: &str,
         page: &PageQuery,
-    ) -> Result<Page<ChangeView>, Error> {
+    ) -> Result<Page<ChangeView>, ClientError> {
         self.changes(&["v1", "model-providers", name, "changes"], page).await
     }
 
     /// `GET /v1/audit/changes`
-    pub async fn access_changes(&self, query: &ChangeQuery) -> Result<Page<ChangeView>, Error> {
+    pub async fn access_changes(
+        &self,
+        query: &ChangeQuery,
+    ) -> Result<Page<ChangeView>, ClientError> {
         self.changes(&["v1", "audit", "changes"], query).await
     }
 
@@ -67,12 +70,16 @@ impl Client {
     pub async fn chat_records(
         &self,
         query: &ChatRecordQuery,
-    ) -> Result<Page<ChatRecordView>, Error> {
-        read(send(self.request(Method::GET, &["v1", "audit", "chat"]).query(query)).await?).await
+    ) -> Result<Page<ChatRecordView>, ClientError> {
+        read_json(send(self.request(Method::GET, &["v1", "audit", "chat"]).query(query)).await?)
+            .await
     }
 
     /// `GET /v1/brain/calls/{call}`
-    pub async fn inference_get(&self, call: InferenceId) -> Result<InferenceDetailView, Error> {
+    pub async fn inference_get(
+        &self,
+        call: InferenceId,
+    ) -> Result<InferenceDetailView, ClientError> {
         self.get(&["v1", "brain", "calls", &call.to_string()]).await
     }
 
@@ -80,7 +87,7 @@ impl Client {
         &self,
         path: &[&str],
         query: &(impl Serialize + Sync),
-    ) -> Result<Page<ChangeView>, Error> {
-        read(send(self.request(Method::GET, path).query(query)).await?).await
+    ) -> Result<Page<ChangeView>, ClientError> {
+        read_json(send(self.request(Method::GET, path).query(query)).await?).await
     }
 }

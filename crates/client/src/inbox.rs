@@ -1,17 +1,17 @@
-//! Messages of agents that wait for a person.
+//! Messages of agents that wait for a person's answer.
 
 use cynode_domain::ids::MessageId;
 use cynode_wire::inbox::{AnswerMessage, InboxItem, InboxQuery};
 use cynode_wire::page::Page;
 use reqwest::Method;
 
-use crate::request::{read, send};
-use crate::{Client, Error};
+use crate::request::{read_json, send};
+use crate::{Client, ClientError};
 
 impl Client {
     /// `GET /v1/inbox`
-    pub async fn inbox_list(&self, query: &InboxQuery) -> Result<Page<InboxItem>, Error> {
-        read(send(self.request(Method::GET, &["v1", "inbox"]).query(query)).await?).await
+    pub async fn inbox_list(&self, query: &InboxQuery) -> Result<Page<InboxItem>, ClientError> {
+        read_json(send(self.request(Method::GET, &["v1", "inbox"]).query(query)).await?).await
     }
 
     /// `POST /v1/inbox/{message}/answer`
@@ -19,7 +19,7 @@ impl Client {
         &self,
         message: MessageId,
         body: &AnswerMessage,
-    ) -> Result<InboxItem, Error> {
+    ) -> Result<InboxItem, ClientError> {
         self.post(&["v1", "inbox", &message.to_string(), "answer"], body).await
     }
 }

@@ -1,9 +1,9 @@
-//! Typed client of our own APIs: what `cynork`, the runner and the nodes speak through.
+//! Typed client of the CyNode APIs, used by `cynork`, the runner and the nodes.
 //!
-//! Start at [`Client`]; each API is one module that adds methods to it. [`Error`] says what a
-//! caller can do: an [`Error::Refused`] is the server's own explanation.
+//! Start at [`Client`]; each API is one module that adds methods to it. An [`ClientError::Refused`] carries the server's
+//! problem document.
 //!
-//! Invariant: no method retries. Whether a call is safe to repeat is known to the caller only.
+//! Invariant: no method retries, because only the caller knows whether a call is safe to repeat.
 
 mod auth;
 mod chat;
@@ -15,16 +15,19 @@ mod groups;
 mod history;
 mod inbox;
 mod mcp;
-mod near;
 mod nodes;
+mod plain_http;
 mod request;
 mod runs;
 mod schedules;
+mod sse;
 mod tasks;
 mod workflow;
 
-pub use chat::ChatPieces;
-pub use error::{Error, UnreachableReason};
-pub use events::Events;
-pub use mcp::{McpError, McpResult, McpTool};
+pub use chat::ChatChunkStream;
+pub use error::{ClientError, UnreachableReason};
+pub use events::EventStream;
+pub use mcp::{McpClientError, McpResult, McpTool};
+pub use plain_http::FullResponse;
 pub use request::Client;
+pub use workflow::{EncodedRequest, decode_response};

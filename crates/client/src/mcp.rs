@@ -1,86 +1,74 @@
-//! Tools, over MCP at `/mcp`: the one way by which agents reach the state of the control plane.
+//! MCP tools at `/mcp`, the only way agents reach the state of the control plane.
 //!
-//! Each call is a request of the revision without sessions, so nothing has to be opened or closed.
-//! [`McpError`] keeps apart what an agent must keep apart: the gateway said no, the tool failed, or
-//! nobody answered.
+//! Each call is a sessionless request, so nothing is opened or closed. [`McpClientError`] distinguishes a rejection by
+//! the gateway, a failure of the tool, and a missing response.
 
 use cynode_domain::policy::{ErrorKind, Stage};
 use reqwest::{Method, StatusCode};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use crate::request::unreachable;
-use crate::{Client, Error};
+use crate::request::unreachable_error;
+use crate::{Client, ClientError};
 
 const REVISION: &str = "2026-07-28";
-/// More pages than the catalogue can have; a list that never ends is not one.
+/// Larger than any catalogue; guards against a list that never ends.
 const MAX_PAGES: usize = 100;
 
-/// A tool, as `tools/list` shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct McpTool {
-    /// The name to call it by.
     pub name: String,
-    /// What it does, as models read it.
+    /// The description for models.
     #[serde(default)]
     pub description: String,
     /// The JSON Schema of its arguments.
     pub input_schema: Value,
-    /// Whether it says that it only looks; one that does not say so may change something.
+    /// The `readOnlyHint`; a tool without it may have side effects.
     #[serde(default, rename = "annotations", deserialize_with = "read_only_hint")]
     pub is_read_only: bool,
 }
 
-/// Whatever else a server writes into its annotations must not make its tools unreadable.
+/// Tolerates any other content of the annotations.
 fn read_only_hint<'de, D: Deserializer<'de>>(annotations: D) -> Result<bool, D::Error> {
     Ok(Value::deserialize(annotations)?["readOnlyHint"] == true)
 }
 
-/// What a tool answered.
+/// Result of a tool call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct McpResult {
-    /// The answer as text.
     pub text: String,
-    /// The answer as a value, if the tool gives one.
+    /// Structured content, if the tool returns it.
     pub structured: Option<Value>,
 }
 
-/// Why a tool was not listed or did not answer.
+/// Why a tool could not be listed or called.
 #[derive(Debug, thiserror::Error)]
-pub enum McpError {
-    /// The gateway refused the call. Asking again is refused again.
-    #[error("the gateway refuses it at stage {stage}: {message}")]
-    Refused {
-        /// Which decision it was.
-        stage: Stage,
-        /// The type of refusal.
-        kind: ErrorKind,
-        /// Why, in words.
-        message: String,
-    },
-    /// The tool ran, and did not do as asked.
+pub enum McpClientError {
+    /// The gateway rejected the call. A retry is rejected too.
+    #[error("the gateway rejected the call at stage {stage}: {message}")]
+    Refused { stage: Stage, kind: ErrorKind, message: String },
+    /// The tool ran and failed.
     #[error("{message}")]
-    Tool {
-        /// The type of error; [`ErrorKind::ToolError`] where none is told, or none that is known.
+    ToolFailed {
+        /// The error kind; [`ErrorKind::ToolError`] if it is absent or unknown.
         kind: ErrorKind,
-        /// What went wrong, in words.
         message: String,
     },
-    /// No answer, or none that can be read.
-    #[error("the gateway does not answer")]
-    Away(#[source] Error),
+    /// No response, or an unreadable one.
+    #[error("the gateway does not respond")]
+    Unavailable(#[source] ClientError),
 }
 
-impl McpError {
-    /// Whether other arguments may be accepted: the refusal is about them and not about the caller.
+impl McpClientError {
+    /// Whether other arguments may be accepted: the rejection concerns them and not the caller.
     pub fn is_about_arguments(&self) -> bool {
         matches!(self, Self::Refused { stage: Stage::Arguments, .. })
     }
 }
 
 #[derive(Deserialize)]
-struct Listed {
+struct ToolListPage {
     tools: Vec<McpTool>,
     #[serde(rename = "nextCursor")]
     next_cursor: Option<String>,
@@ -88,7 +76,7 @@ struct Listed {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Called {
+struct ToolCallResponse {
     #[serde(default)]
     content: Vec<Value>,
     structured_content: Option<Value>,
@@ -97,12 +85,12 @@ struct Called {
 }
 
 impl Client {
-    /// `tools/list`: every tool that the bearer of the token may call.
-    pub async fn mcp_tools(&self) -> Result<Vec<McpTool>, McpError> {
+    /// `tools/list`: every tool that the token may call.
+    pub async fn mcp_tools(&self) -> Result<Vec<McpTool>, McpClientError> {
         let (mut tools, mut cursor) = (Vec::new(), None::<String>);
         for _ in 0..MAX_PAGES {
             let params = cursor.map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
-            let page: Listed = self.mcp("tools/list", None, params).await?;
+            let page: ToolListPage = self.mcp_request("tools/list", None, params).await?;
             tools.extend(page.tools);
             cursor = page.next_cursor;
             if cursor.is_none() {
@@ -112,26 +100,30 @@ impl Client {
         Ok(tools)
     }
 
-    /// `tools/call`: what the tool answers.
-    pub async fn mcp_call(&self, tool: &str, arguments: &Value) -> Result<McpResult, McpError> {
+    /// `tools/call`.
+    pub async fn mcp_call(
+        &self,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<McpResult, McpClientError> {
         let params = json!({ "name": tool, "arguments": arguments });
-        let called: Called = self.mcp("tools/call", Some(tool), params).await?;
-        let text = text_of(&called.content);
+        let called: ToolCallResponse = self.mcp_request("tools/call", Some(tool), params).await?;
+        let text = join_text(&called.content);
         if called.is_error {
             let error = called.structured_content.as_ref().map(|value| &value["error"]);
-            return Err(error
-                .and_then(worded)
-                .unwrap_or(McpError::Tool { kind: ErrorKind::ToolError, message: text }));
+            return Err(error.and_then(parse_gateway_error).unwrap_or(
+                McpClientError::ToolFailed { kind: ErrorKind::ToolError, message: text },
+            ));
         }
         Ok(McpResult { text, structured: called.structured_content })
     }
 
-    async fn mcp<T: for<'de> Deserialize<'de>>(
+    async fn mcp_request<T: for<'de> Deserialize<'de>>(
         &self,
         method: &str,
         name: Option<&str>,
         mut params: Value,
-    ) -> Result<T, McpError> {
+    ) -> Result<T, McpClientError> {
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": REVISION,
             "io.modelcontextprotocol/clientCapabilities": {},
@@ -144,56 +136,64 @@ impl Client {
             .header("accept", "application/json")
             .json(&body);
         if let Some(name) = name {
-            request = request.header("mcp-name", header_text(name));
+            request = request.header("mcp-name", encode_header(name));
         }
-        let response = request.send().await.map_err(|cause| McpError::Away(unreachable(cause)))?;
+        let response = request
+            .send()
+            .await
+            .map_err(|cause| McpClientError::Unavailable(unreachable_error(cause)))?;
         let (status, url) = (response.status(), response.url().to_string());
-        let body = response.bytes().await.map_err(|cause| McpError::Away(unreachable(cause)))?;
-        let unreadable =
-            |reason: String| McpError::Away(Error::Unreadable { url: url.clone(), reason });
+        let body = response
+            .bytes()
+            .await
+            .map_err(|cause| McpClientError::Unavailable(unreachable_error(cause)))?;
+        let unreadable = |reason: String| {
+            McpClientError::Unavailable(ClientError::InvalidResponse { url: url.clone(), reason })
+        };
         let answer: Value = serde_json::from_slice(&body)
             .map_err(|error| unreadable(format!("status {status}, {error}")))?;
         if answer.get("result").is_none() {
-            return Err(refusal(status, &answer).unwrap_or_else(|| unreadable(status.to_string())));
+            return Err(convert_protocol_error(status, &answer)
+                .unwrap_or_else(|| unreadable(status.to_string())));
         }
         T::deserialize(&answer["result"]).map_err(|error| unreadable(error.to_string()))
     }
 }
 
-/// An error of the protocol, as what it means for an agent.
-fn refusal(status: StatusCode, answer: &Value) -> Option<McpError> {
+/// Converts a protocol error.
+fn convert_protocol_error(status: StatusCode, answer: &Value) -> Option<McpClientError> {
     let error = answer.get("error")?;
-    if let Some(worded) = worded(&error["data"]["error"]) {
+    if let Some(worded) = parse_gateway_error(&error["data"]["error"]) {
         return Some(worded);
     }
     let message = error["message"].as_str().unwrap_or("no reason given").to_owned();
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         let (stage, kind) = (Stage::Authenticate, ErrorKind::InvalidAgentToken);
-        return Some(McpError::Refused { stage, kind, message });
+        return Some(McpClientError::Refused { stage, kind, message });
     }
-    Some(McpError::Tool { kind: ErrorKind::UpstreamError, message })
+    Some(McpClientError::ToolFailed { kind: ErrorKind::UpstreamError, message })
 }
 
-/// An error as the gateway words it: type, stage and message.
-fn worded(error: &Value) -> Option<McpError> {
+/// Parses an error object of the gateway: type, stage and message.
+fn parse_gateway_error(error: &Value) -> Option<McpClientError> {
     let text = |name: &str| error[name].as_str();
     let (stage, kind, message) = (text("stage")?, text("type")?, text("message")?.to_owned());
     let kind = kind.parse().unwrap_or(ErrorKind::ToolError);
     let stage = stage.parse().ok()?;
     Some(if stage == Stage::Invoke {
-        McpError::Tool { kind, message }
+        McpClientError::ToolFailed { kind, message }
     } else {
-        McpError::Refused { stage, kind, message }
+        McpClientError::Refused { stage, kind, message }
     })
 }
 
-fn text_of(content: &[Value]) -> String {
+fn join_text(content: &[Value]) -> String {
     let texts: Vec<&str> = content.iter().filter_map(|part| part["text"].as_str()).collect();
     texts.join("\n")
 }
 
-/// A name as a header carries it: what is no plain text travels in base64.
-fn header_text(name: &str) -> String {
+/// Encodes a name as a header value; other than plain text is base64-encoded.
+fn encode_header(name: &str) -> String {
     use base64::Engine as _;
     if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic()) {
         return name.to_owned();
@@ -206,31 +206,37 @@ fn header_text(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn of(stage: &str) -> Value {
+    fn gateway_error(stage: &str) -> Value {
         json!({ "type": "t", "stage": stage, "message": "m" })
     }
 
     #[test]
     fn only_errors_of_the_tool_itself_are_errors_of_the_tool() {
-        assert!(matches!(worded(&of("invoke")), Some(McpError::Tool { .. })));
+        assert!(matches!(
+            parse_gateway_error(&gateway_error("invoke")),
+            Some(McpClientError::ToolFailed { .. })
+        ));
         for stage in ["known", "enabled", "allowlist", "scope", "context", "rules", "limits"] {
-            let refused = worded(&of(stage)).unwrap();
-            assert!(matches!(&refused, McpError::Refused { stage: s, .. } if s.as_str() == stage));
+            let refused = parse_gateway_error(&gateway_error(stage)).unwrap();
+            assert!(
+                matches!(&refused, McpClientError::Refused { stage: s, .. } if s.as_str() == stage)
+            );
             assert!(!refused.is_about_arguments());
         }
-        assert!(worded(&of("arguments")).unwrap().is_about_arguments());
-        assert!(worded(&json!({ "text": "no error of ours" })).is_none());
+        assert!(parse_gateway_error(&gateway_error("arguments")).unwrap().is_about_arguments());
+        assert!(parse_gateway_error(&json!({ "text": "no error of ours" })).is_none());
     }
 
     #[test]
     fn an_unknown_token_is_a_refusal_and_an_unknown_tool_too() {
         let unauthorized = json!({ "error": { "code": -32600, "message": "who are you" } });
-        let unknown = json!({ "error": { "message": "m", "data": { "error": of("known") } } });
+        let unknown =
+            json!({ "error": { "message": "m", "data": { "error": gateway_error("known") } } });
 
-        let of_token = refusal(StatusCode::UNAUTHORIZED, &unauthorized).unwrap();
-        assert!(matches!(of_token, McpError::Refused { stage: Stage::Authenticate, .. }));
-        let of_tool = refusal(StatusCode::OK, &unknown).unwrap();
-        assert!(matches!(of_tool, McpError::Refused { stage: Stage::Known, .. }));
+        let of_token = convert_protocol_error(StatusCode::UNAUTHORIZED, &unauthorized).unwrap();
+        assert!(matches!(of_token, McpClientError::Refused { stage: Stage::Authenticate, .. }));
+        let of_tool = convert_protocol_error(StatusCode::OK, &unknown).unwrap();
+        assert!(matches!(of_tool, McpClientError::Refused { stage: Stage::Known, .. }));
     }
 
     #[test]
@@ -252,8 +258,8 @@ mod tests {
     #[test]
     fn a_kind_of_error_that_nobody_knows_is_an_error_of_the_tool() {
         let of = |kind: &str| json!({ "type": kind, "stage": "invoke", "message": "m" });
-        let kind = |error: Value| match worded(&error) {
-            Some(McpError::Tool { kind, .. }) => kind,
+        let kind = |error: Value| match parse_gateway_error(&error) {
+            Some(McpClientError::ToolFailed { kind, .. }) => kind,
             other => panic!("{other:?}"),
         };
 
@@ -263,8 +269,8 @@ mod tests {
 
     #[test]
     fn a_name_that_is_no_plain_text_is_encoded() {
-        assert_eq!(header_text("db.task.get"), "db.task.get");
-        assert_eq!(header_text("ä"), "=?base64?w6Q=?=");
-        assert_eq!(header_text("a b"), "=?base64?YSBi?=");
+        assert_eq!(encode_header("db.task.get"), "db.task.get");
+        assert_eq!(encode_header("ä"), "=?base64?w6Q=?=");
+        assert_eq!(encode_header("a b"), "=?base64?YSBi?=");
     }
 }

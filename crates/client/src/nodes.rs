@@ -1,4 +1,4 @@
-//! The node API, and the list of nodes people see.
+//! The node API, and administration of nodes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,89 +12,92 @@ use cynode_wire::nodes::{
 };
 use reqwest::Method;
 
-use crate::request::{read, send, unreachable};
-use crate::{Client, Error};
+use crate::request::{read_json, send, unreachable_error};
+use crate::{Client, ClientError};
 
 impl Client {
-    /// `POST /v1/nodes/register`, with the join token as identity.
-    pub async fn node_register(&self, body: &RegisterNode) -> Result<RegisteredView, Error> {
+    /// `POST /v1/nodes/register`, authenticated with the join token.
+    pub async fn node_register(&self, body: &RegisterNode) -> Result<RegisteredView, ClientError> {
         self.post(&["v1", "nodes", "register"], body).await
     }
 
-    /// `POST /v1/node/start`: this process works under the node's name from now on.
-    pub async fn node_start(&self, body: &Incarnation) -> Result<(), Error> {
+    /// `POST /v1/node/start`: this process takes the node's name.
+    pub async fn node_start(&self, body: &Incarnation) -> Result<(), ClientError> {
         self.post_empty(&["v1", "node", "start"], body).await
     }
 
-    /// `POST /v1/node/stop`: another process may take the node's name at once.
-    pub async fn node_stop(&self) -> Result<(), Error> {
+    /// `POST /v1/node/stop`: releases the node's name.
+    pub async fn node_stop(&self) -> Result<(), ClientError> {
         self.post_empty(&["v1", "node", "stop"], &serde_json::json!({})).await
     }
 
     /// `POST /v1/node/workspaces`
-    pub async fn node_workspaces(&self, body: &AskWorkspaces) -> Result<WorkspacesView, Error> {
+    pub async fn node_workspaces(
+        &self,
+        body: &AskWorkspaces,
+    ) -> Result<WorkspacesView, ClientError> {
         self.post(&["v1", "node", "workspaces"], body).await
     }
 
     /// `POST /v1/node/poll`
-    pub async fn node_poll(&self, body: &Poll) -> Result<PollView, Error> {
+    pub async fn node_poll(&self, body: &Poll) -> Result<PollView, ClientError> {
         self.post(&["v1", "node", "poll"], body).await
     }
 
-    /// `POST /v1/node/jobs/{job}/logs`: a piece that was stored already changes nothing.
+    /// `POST /v1/node/jobs/{job}/logs`; idempotent.
     pub async fn node_append_log(
         &self,
         job: JobId,
         stream: Stream,
         offset: u64,
         data: &[u8],
-    ) -> Result<LogPosition, Error> {
+    ) -> Result<LogPosition, ClientError> {
         let body = AppendLog { stream, offset, data_base64: STANDARD.encode(data) };
         self.post(&["v1", "node", "jobs", &job.to_string(), "logs"], &body).await
     }
 
-    /// `PUT /v1/node/jobs/{job}/artifacts?path=…`: the same content again changes nothing.
+    /// `PUT /v1/node/jobs/{job}/artifacts?path=…`; idempotent.
     pub async fn node_put_artifact(
         &self,
         job: JobId,
         path: &str,
         content: reqwest::Body,
-    ) -> Result<ArtifactView, Error> {
+    ) -> Result<ArtifactView, ClientError> {
         let request = self
             .request(Method::PUT, &["v1", "node", "jobs", &job.to_string(), "artifacts"])
             .query(&[("path", path)])
             .body(content);
-        read(send(request).await?).await
+        read_json(send(request).await?).await
     }
 
     /// `GET /v1/node/jobs/{job}/attachments/{name}`
-    pub async fn node_get_attachment(&self, job: JobId, name: &str) -> Result<Bytes, Error> {
+    pub async fn node_get_attachment(&self, job: JobId, name: &str) -> Result<Bytes, ClientError> {
         let segments = ["v1", "node", "jobs", &job.to_string(), "attachments", name];
-        send(self.request(Method::GET, &segments)).await?.bytes().await.map_err(unreachable)
+        send(self.request(Method::GET, &segments)).await?.bytes().await.map_err(unreachable_error)
     }
 
-    /// `POST /v1/node/jobs/{job}/result`: the same result again changes nothing.
-    pub async fn node_finish(&self, job: JobId, result: &JobResult) -> Result<(), Error> {
+    /// `POST /v1/node/jobs/{job}/result`; idempotent.
+    pub async fn node_finish(&self, job: JobId, result: &JobResult) -> Result<(), ClientError> {
         self.post_empty(&["v1", "node", "jobs", &job.to_string(), "result"], result).await
     }
 
     /// `GET /v1/nodes`
-    pub async fn node_list(&self) -> Result<Vec<NodeView>, Error> {
+    pub async fn node_list(&self) -> Result<Vec<NodeView>, ClientError> {
         self.get(&["v1", "nodes"]).await
     }
 
     /// `GET /v1/nodes/{node}`
-    pub async fn node_get(&self, node: &str) -> Result<NodeView, Error> {
+    pub async fn node_get(&self, node: &str) -> Result<NodeView, ClientError> {
         self.get(&["v1", "nodes", node]).await
     }
 
-    /// `POST /v1/nodes/{node}/drain`: it finishes what it has and takes nothing new.
-    pub async fn node_drain(&self, node: &str) -> Result<NodeView, Error> {
-        read(send(self.request(Method::POST, &["v1", "nodes", node, "drain"])).await?).await
+    /// `POST /v1/nodes/{node}/drain`: running jobs finish, no new ones start.
+    pub async fn node_drain(&self, node: &str) -> Result<NodeView, ClientError> {
+        read_json(send(self.request(Method::POST, &["v1", "nodes", node, "drain"])).await?).await
     }
 
-    /// `POST /v1/nodes/{node}/enable`: it takes work again.
-    pub async fn node_enable(&self, node: &str) -> Result<NodeView, Error> {
-        read(send(self.request(Method::POST, &["v1", "nodes", node, "enable"])).await?).await
+    /// `POST /v1/nodes/{node}/enable`: new jobs start again.
+    pub async fn node_enable(&self, node: &str) -> Result<NodeView, ClientError> {
+        read_json(send(self.request(Method::POST, &["v1", "nodes", node, "enable"])).await?).await
     }
 }

@@ -1,4 +1,4 @@
-//! The client itself, and the one place where requests are sent and answers read.
+//! The client itself; sends requests and parses responses.
 
 use std::time::Duration;
 
@@ -12,81 +12,80 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use url::Host;
 
-use crate::Error;
-use crate::chat::problem_of;
-use crate::near::{Near, Whole};
+use crate::ClientError;
+use crate::chat::problem_from_openai;
+use crate::plain_http::{FullResponse, PlainHttp};
 
-/// Longer than any long poll the server grants, so that the server decides when to answer.
+/// Longer than any long poll, so that the server ends it.
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The scheme of requests that have no address, so that they are not sent.
-const NOWHERE: &str = "nowhere";
-/// How we introduce ourselves.
-pub(crate) const AGENT: &str = concat!("cynode/", env!("CARGO_PKG_VERSION"));
+/// The scheme of requests with an invalid path, which are not sent.
+const INVALID_SCHEME: &str = "nowhere";
+/// User agent.
+pub(crate) const CLIENT_NAME: &str = concat!("cynode/", env!("CARGO_PKG_VERSION"));
 
-/// A connection to one orchestrator with one identity. Cheap to clone.
+/// A client of one orchestrator with one identity. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Client {
     http: reqwest::Client,
-    /// A shorter way for small requests, where there is one.
-    near: Option<Near>,
+    /// Fast path for small requests, if available.
+    plain_http: Option<PlainHttp>,
     base: Url,
     token: Option<SecretString>,
-    /// Which process of a worker node calls.
+    /// The incarnation of a worker node, sent with every request.
     incarnation: Option<IncarnationId>,
 }
 
 impl Client {
-    /// A client that has not signed in.
-    pub fn anonymous(base_url: &str) -> Result<Self, Error> {
-        let bad = |reason: String| Error::BadAddress { url: base_url.to_owned(), reason };
+    /// A client without a token.
+    pub fn anonymous(base_url: &str) -> Result<Self, ClientError> {
+        let bad = |reason: String| ClientError::InvalidAddress { url: base_url.to_owned(), reason };
         let base = Url::parse(base_url).map_err(|error| bad(error.to_string()))?;
         if !matches!(base.scheme(), "http" | "https") {
-            return Err(bad("it must begin with http:// or https://".to_owned()));
+            return Err(bad("it must start with http:// or https://".to_owned()));
         }
         let mut builder = reqwest::Client::builder();
         let mut near = None;
         if is_loopback(&base) {
-            // A proxy could not reach this machine's own ports, and must not see its tokens.
+            // A proxy cannot reach loopback addresses, and must not see the tokens.
             builder = builder.no_proxy();
-            near = Near::to(&base, CONNECT_TIMEOUT);
+            near = PlainHttp::for_base(&base, CONNECT_TIMEOUT);
         }
         let http = builder
             .connect_timeout(CONNECT_TIMEOUT)
-            .user_agent(AGENT)
+            .user_agent(CLIENT_NAME)
             .build()
             .map_err(|error| bad(error.to_string()))?;
-        Ok(Self { http, near, base, token: None, incarnation: None })
+        Ok(Self { http, plain_http: near, base, token: None, incarnation: None })
     }
 
-    /// A client that presents `token` with every request.
-    pub fn new(base_url: &str, token: SecretString) -> Result<Self, Error> {
+    /// A client that sends `token` with every request.
+    pub fn new(base_url: &str, token: SecretString) -> Result<Self, ClientError> {
         Ok(Self::anonymous(base_url)?.with_token(token))
     }
 
-    /// The same connection with another identity.
+    /// The same client with another token.
     #[must_use]
     pub fn with_token(mut self, token: SecretString) -> Self {
         self.token = Some(token);
         self
     }
 
-    /// The same connection for a process of a worker node, which every request names.
+    /// The same client for one incarnation of a worker node.
     #[must_use]
     pub fn with_incarnation(mut self, incarnation: IncarnationId) -> Self {
         self.incarnation = Some(incarnation);
         self
     }
 
-    /// Where requests go.
     pub fn base_url(&self) -> &str {
         self.base.as_str().trim_end_matches('/')
     }
 
-    /// A request to the path made of `segments`, each escaped.
+    /// A request to the path of `segments`, each escaped.
     pub(crate) fn request(&self, method: Method, segments: &[&str]) -> RequestBuilder {
-        if !segments.iter().all(|name| has_address(name)) {
-            return self.http.request(method, format!("{NOWHERE}:"));
+        if !segments.iter().all(|name| is_path_segment(name)) {
+            return self.http.request(method, format!("{INVALID_SCHEME}:"));
         }
         let mut url = self.base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
@@ -102,7 +101,10 @@ impl Client {
         }
     }
 
-    pub(crate) async fn get<T: DeserializeOwned>(&self, segments: &[&str]) -> Result<T, Error> {
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        segments: &[&str],
+    ) -> Result<T, ClientError> {
         self.fetch(self.request(Method::GET, segments)).await
     }
 
@@ -110,7 +112,7 @@ impl Client {
         &self,
         segments: &[&str],
         body: &impl Serialize,
-    ) -> Result<T, Error> {
+    ) -> Result<T, ClientError> {
         self.fetch(self.request(Method::POST, segments).json(body)).await
     }
 
@@ -118,51 +120,60 @@ impl Client {
         &self,
         segments: &[&str],
         body: &impl Serialize,
-    ) -> Result<(), Error> {
+    ) -> Result<(), ClientError> {
         self.exchange(self.request(Method::POST, segments).json(body)).await.map(drop)
     }
 
-    /// Sends a small request and reads the JSON of its answer.
+    /// Sends a small request and parses the JSON response.
     pub(crate) async fn fetch<T: DeserializeOwned>(
         &self,
         request: RequestBuilder,
-    ) -> Result<T, Error> {
+    ) -> Result<T, ClientError> {
         self.parse(&self.exchange(request).await?)
     }
 
-    /// The JSON of an answer.
-    pub(crate) fn parse<T: DeserializeOwned>(&self, answer: &Whole) -> Result<T, Error> {
-        parse(&answer.body, self.base_url())
+    /// Parses a JSON response.
+    pub(crate) fn parse<T: DeserializeOwned>(
+        &self,
+        answer: &FullResponse,
+    ) -> Result<T, ClientError> {
+        parse_json(&answer.body, self.base_url())
     }
 
-    /// Sends a small request and takes the whole answer, the shortest way.
-    pub(crate) async fn exchange(&self, request: RequestBuilder) -> Result<Whole, Error> {
-        let Some(near) = &self.near else {
+    /// Sends a small request by the fastest path and reads the complete response.
+    pub(crate) async fn exchange(
+        &self,
+        request: RequestBuilder,
+    ) -> Result<FullResponse, ClientError> {
+        let Some(near) = &self.plain_http else {
             let response = send(request).await?;
             let status = response.status().as_u16();
-            return Ok(Whole { status, body: response.bytes().await.map_err(unreachable)? });
+            return Ok(FullResponse {
+                status,
+                body: response.bytes().await.map_err(unreachable_error)?,
+            });
         };
-        let request = request.build().map_err(unreachable)?;
-        if is_nowhere(request.url()) {
-            return Err(Error::Refused(Box::new(bad_name())));
+        let request = request.build().map_err(unreachable_error)?;
+        if has_invalid_path(request.url()) {
+            return Err(ClientError::Refused(Box::new(invalid_name_problem())));
         }
         let url = request.url().to_string();
         match near.send(request).await {
             Ok(whole) if (200..300).contains(&whole.status) => Ok(whole),
-            Ok(Whole { status, body }) => Err(refusal(status, &body, &url)),
-            Err(cause) => Err(Error::Unreachable { url, cause }),
+            Ok(FullResponse { status, body }) => Err(parse_rejection(status, &body, &url)),
+            Err(cause) => Err(ClientError::Unreachable { url, cause }),
         }
     }
 }
 
-/// Whether an address can hold a name. One that it cannot would lead somewhere else: what is left out of
-/// an address silently makes another name of it.
-fn has_address(name: &str) -> bool {
+/// Whether a name can be a path segment. URL parsing drops or rewrites the others, which would address another
+/// resource.
+fn is_path_segment(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['\t', '\n', '\r'])
 }
 
-fn is_nowhere(url: &Url) -> bool {
-    url.scheme() == NOWHERE
+fn has_invalid_path(url: &Url) -> bool {
+    url.scheme() == INVALID_SCHEME
 }
 
 fn is_loopback(url: &Url) -> bool {
@@ -174,75 +185,77 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Sends a request; an answer outside 2xx becomes the server's own [`Problem`].
-pub(crate) async fn send(request: RequestBuilder) -> Result<Response, Error> {
-    let response = request.send().await.map_err(unreachable)?;
+/// Sends a request; a response outside 2xx becomes an [`ClientError::Refused`].
+pub(crate) async fn send(request: RequestBuilder) -> Result<Response, ClientError> {
+    let response = request.send().await.map_err(unreachable_error)?;
     let status = response.status();
     if status.is_success() {
         return Ok(response);
     }
     let url = response.url().to_string();
-    let body = response.bytes().await.map_err(unreachable)?;
-    Err(refusal(status.as_u16(), &body, &url))
+    let body = response.bytes().await.map_err(unreachable_error)?;
+    Err(parse_rejection(status.as_u16(), &body, &url))
 }
 
-/// What the server said no with: a problem, or an error in OpenAI's shape.
-fn refusal(status: u16, body: &[u8], url: &str) -> Error {
+/// Parses a rejection: a problem document, or an OpenAI error.
+fn parse_rejection(status: u16, body: &[u8], url: &str) -> ClientError {
     if let Ok(failed) = serde_json::from_slice::<ErrorBody>(body) {
-        return Error::Refused(Box::new(problem_of(failed, status)));
+        return ClientError::Refused(Box::new(problem_from_openai(failed, status)));
     }
     let problem = serde_json::from_slice::<Problem>(body);
-    // An orchestrator explains every refusal. A proxy before it may not, when it refuses or is broken.
+    // An orchestrator sends a problem document with every rejection; a proxy in front of it may not.
     if problem.is_err() && !body.is_empty() && matches!(status, 300..=399 | 404 | 405 | 410) {
-        let reason = format!("it answered {status} without an explanation");
-        return Error::NotOurs { url: url.to_owned(), reason };
+        let reason = format!("HTTP {status} without a problem document");
+        return ClientError::NotAnOrchestrator { url: url.to_owned(), reason };
     }
-    Error::Refused(Box::new(problem.unwrap_or_else(|_| {
+    ClientError::Refused(Box::new(problem.unwrap_or_else(|_| {
         let known = StatusCode::from_u16(status).ok().and_then(|it| it.canonical_reason());
         Problem {
             kind: "about:blank".to_owned(),
             title: known.unwrap_or("error").to_owned(),
             status,
-            detail: format!("{url} answered {status} without an explanation"),
+            detail: format!("{url} returned HTTP {status} without a problem document"),
             instance: None,
             errors: vec![],
         }
     })))
 }
 
-/// What is said about a name that cannot be part of an address.
-fn bad_name() -> Problem {
+/// The problem for a name that cannot be a path segment.
+fn invalid_name_problem() -> Problem {
     Problem {
         kind: "about:blank".to_owned(),
         title: "Bad Request".to_owned(),
         status: 400,
-        detail: "nothing has that name: a name is one line, not empty, and neither `.` nor `..`"
-            .to_owned(),
+        detail: "invalid name: a name is one line, not empty, and neither `.` nor `..`".to_owned(),
         instance: None,
         errors: vec![],
     }
 }
 
-/// Reads an answer's JSON body.
-pub(crate) async fn read<T: DeserializeOwned>(response: Response) -> Result<T, Error> {
+/// Parses a JSON response.
+pub(crate) async fn read_json<T: DeserializeOwned>(response: Response) -> Result<T, ClientError> {
     let url = response.url().to_string();
-    parse(&response.bytes().await.map_err(unreachable)?, &url)
+    parse_json(&response.bytes().await.map_err(unreachable_error)?, &url)
 }
 
-fn parse<T: DeserializeOwned>(body: &[u8], url: &str) -> Result<T, Error> {
+pub(crate) fn parse_json<T: DeserializeOwned>(body: &[u8], url: &str) -> Result<T, ClientError> {
     serde_json::from_slice(body).map_err(|error| {
         let (url, reason) = (url.to_owned(), error.to_string());
         if error.is_syntax() {
-            return Error::NotOurs { url, reason: format!("its answer is no JSON: {reason}") };
+            return ClientError::NotAnOrchestrator {
+                url,
+                reason: format!("the response is not JSON: {reason}"),
+            };
         }
-        Error::Unreadable { url, reason }
+        ClientError::InvalidResponse { url, reason }
     })
 }
 
-pub(crate) fn unreachable(cause: reqwest::Error) -> Error {
-    if cause.url().is_some_and(is_nowhere) {
-        return Error::Refused(Box::new(bad_name()));
+pub(crate) fn unreachable_error(cause: reqwest::Error) -> ClientError {
+    if cause.url().is_some_and(has_invalid_path) {
+        return ClientError::Refused(Box::new(invalid_name_problem()));
     }
     let url = cause.url().map(ToString::to_string).unwrap_or_default();
-    Error::Unreachable { url, cause: cause.without_url().into() }
+    ClientError::Unreachable { url, cause: cause.without_url().into() }
 }

@@ -7,17 +7,17 @@ use cynode_wire::runs::{
 };
 use reqwest::Method;
 
-use crate::request::{read, send};
-use crate::{Client, Error};
+use crate::request::{read_json, send};
+use crate::{Client, ClientError};
 
 impl Client {
     /// `GET /v1/runs`
-    pub async fn run_list(&self, query: &RunQuery) -> Result<Page<RunView>, Error> {
-        read(send(self.request(Method::GET, &["v1", "runs"]).query(query)).await?).await
+    pub async fn run_list(&self, query: &RunQuery) -> Result<Page<RunView>, ClientError> {
+        read_json(send(self.request(Method::GET, &["v1", "runs"]).query(query)).await?).await
     }
 
     /// `GET /v1/runs/{run}`
-    pub async fn run_get(&self, run: &str) -> Result<RunDetail, Error> {
+    pub async fn run_get(&self, run: &str) -> Result<RunDetail, ClientError> {
         self.get(&["v1", "runs", run]).await
     }
 
@@ -26,15 +26,15 @@ impl Client {
         &self,
         run: &str,
         page: &PageQuery,
-    ) -> Result<Page<HistoryItem>, Error> {
+    ) -> Result<Page<HistoryItem>, ClientError> {
         let request = self.request(Method::GET, &["v1", "runs", run, "history"]).query(page);
-        read(send(request).await?).await
+        read_json(send(request).await?).await
     }
 
     /// `GET /v1/runs/{run}/diff`
-    pub async fn run_diff(&self, run: &str, query: &DiffQuery) -> Result<DiffView, Error> {
+    pub async fn run_diff(&self, run: &str, query: &DiffQuery) -> Result<DiffView, ClientError> {
         let request = self.request(Method::GET, &["v1", "runs", run, "diff"]).query(query);
-        read(send(request).await?).await
+        read_json(send(request).await?).await
     }
 
     /// `GET /v1/runs/{run}/explain`
@@ -42,33 +42,33 @@ impl Client {
         &self,
         run: &str,
         page: &PageQuery,
-    ) -> Result<Page<DecisionView>, Error> {
+    ) -> Result<Page<DecisionView>, ClientError> {
         let request = self.request(Method::GET, &["v1", "runs", run, "explain"]).query(page);
-        read(send(request).await?).await
+        read_json(send(request).await?).await
     }
 
     /// `POST /v1/runs/{run}/pause`
-    pub async fn run_pause(&self, run: &str) -> Result<RunDetail, Error> {
-        read(send(self.request(Method::POST, &["v1", "runs", run, "pause"])).await?).await
+    pub async fn run_pause(&self, run: &str) -> Result<RunDetail, ClientError> {
+        read_json(send(self.request(Method::POST, &["v1", "runs", run, "pause"])).await?).await
     }
 
     /// `POST /v1/runs/{run}/resume`
-    pub async fn run_resume(&self, run: &str) -> Result<RunDetail, Error> {
-        read(send(self.request(Method::POST, &["v1", "runs", run, "resume"])).await?).await
+    pub async fn run_resume(&self, run: &str) -> Result<RunDetail, ClientError> {
+        read_json(send(self.request(Method::POST, &["v1", "runs", run, "resume"])).await?).await
     }
 
     /// `POST /v1/runs/{run}/answer`
-    pub async fn run_answer(&self, run: &str, body: &AnswerRun) -> Result<RunDetail, Error> {
+    pub async fn run_answer(&self, run: &str, body: &AnswerRun) -> Result<RunDetail, ClientError> {
         self.post(&["v1", "runs", run, "answer"], body).await
     }
 
     /// `POST /v1/runs/{run}/retry`
-    pub async fn run_retry(&self, run: &str, body: &RetryRun) -> Result<RunDetail, Error> {
+    pub async fn run_retry(&self, run: &str, body: &RetryRun) -> Result<RunDetail, ClientError> {
         self.post(&["v1", "runs", run, "retry"], body).await
     }
 
     /// `POST /v1/runs/{run}/fork`
-    pub async fn run_fork(&self, run: &str, body: &ForkRun) -> Result<RunDetail, Error> {
+    pub async fn run_fork(&self, run: &str, body: &ForkRun) -> Result<RunDetail, ClientError> {
         self.post(&["v1", "runs", run, "fork"], body).await
     }
 }

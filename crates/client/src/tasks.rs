@@ -10,49 +10,53 @@ use cynode_wire::tasks::{
 };
 use reqwest::Method;
 
-use crate::request::{read, send, unreachable};
-use crate::{Client, Error};
+use crate::request::{read_json, send, unreachable_error};
+use crate::{Client, ClientError};
 
 impl Client {
     /// `POST /v1/tasks`
-    pub async fn task_create(&self, body: &CreateTask) -> Result<TaskView, Error> {
+    pub async fn task_create(&self, body: &CreateTask) -> Result<TaskView, ClientError> {
         self.post(&["v1", "tasks"], body).await
     }
 
     /// `GET /v1/tasks`
-    pub async fn task_list(&self, query: &TaskQuery) -> Result<Page<TaskView>, Error> {
-        read(send(self.request(Method::GET, &["v1", "tasks"]).query(query)).await?).await
+    pub async fn task_list(&self, query: &TaskQuery) -> Result<Page<TaskView>, ClientError> {
+        read_json(send(self.request(Method::GET, &["v1", "tasks"]).query(query)).await?).await
     }
 
     /// `GET /v1/tasks/{task}`
-    pub async fn task_get(&self, task: &str) -> Result<TaskView, Error> {
+    pub async fn task_get(&self, task: &str) -> Result<TaskView, ClientError> {
         self.get(&["v1", "tasks", task]).await
     }
 
     /// `PATCH /v1/tasks/{task}`
-    pub async fn task_update(&self, task: &str, body: &UpdateTask) -> Result<TaskView, Error> {
-        read(send(self.request(Method::PATCH, &["v1", "tasks", task]).json(body)).await?).await
+    pub async fn task_update(
+        &self,
+        task: &str,
+        body: &UpdateTask,
+    ) -> Result<TaskView, ClientError> {
+        read_json(send(self.request(Method::PATCH, &["v1", "tasks", task]).json(body)).await?).await
     }
 
     /// `GET /v1/tasks/{task}/result`
-    pub async fn task_result(&self, task: &str) -> Result<ResultView, Error> {
+    pub async fn task_result(&self, task: &str) -> Result<ResultView, ClientError> {
         self.get(&["v1", "tasks", task, "result"]).await
     }
 
     /// `GET /v1/tasks/{task}/logs`
-    pub async fn task_logs(&self, task: &str, query: &LogQuery) -> Result<LogsView, Error> {
+    pub async fn task_logs(&self, task: &str, query: &LogQuery) -> Result<LogsView, ClientError> {
         let request = self.request(Method::GET, &["v1", "tasks", task, "logs"]).query(query);
-        read(send(request).await?).await
+        read_json(send(request).await?).await
     }
 
     /// `GET /v1/tasks/{task}/history`
-    pub async fn task_history(&self, task: &str) -> Result<Vec<TransitionView>, Error> {
+    pub async fn task_history(&self, task: &str) -> Result<Vec<TransitionView>, ClientError> {
         self.get(&["v1", "tasks", task, "history"]).await
     }
 
     /// `POST /v1/tasks/{task}/cancel`
-    pub async fn task_cancel(&self, task: &str) -> Result<CanceledView, Error> {
-        read(send(self.request(Method::POST, &["v1", "tasks", task, "cancel"])).await?).await
+    pub async fn task_cancel(&self, task: &str) -> Result<CanceledView, ClientError> {
+        read_json(send(self.request(Method::POST, &["v1", "tasks", task, "cancel"])).await?).await
     }
 
     /// `POST /v1/tasks/{task}/dependencies`
@@ -60,35 +64,35 @@ impl Client {
         &self,
         task: &str,
         body: &AddDependency,
-    ) -> Result<TaskView, Error> {
+    ) -> Result<TaskView, ClientError> {
         self.post(&["v1", "tasks", task, "dependencies"], body).await
     }
 
     /// `GET /v1/tasks/{task}/artifacts`
-    pub async fn artifact_list(&self, task: &str) -> Result<Vec<ArtifactView>, Error> {
+    pub async fn artifact_list(&self, task: &str) -> Result<Vec<ArtifactView>, ClientError> {
         self.get(&["v1", "tasks", task, "artifacts"]).await
     }
 
     /// `GET /v1/tasks/{task}/artifacts/content?path=…`
-    pub async fn artifact_content(&self, task: &str, path: &str) -> Result<Bytes, Error> {
+    pub async fn artifact_content(&self, task: &str, path: &str) -> Result<Bytes, ClientError> {
         let request = self
             .request(Method::GET, &["v1", "tasks", task, "artifacts", "content"])
             .query(&[("path", path)]);
-        send(request).await?.bytes().await.map_err(unreachable)
+        send(request).await?.bytes().await.map_err(unreachable_error)
     }
 
     /// `POST /v1/projects`
-    pub async fn project_create(&self, body: &CreateProject) -> Result<ProjectView, Error> {
+    pub async fn project_create(&self, body: &CreateProject) -> Result<ProjectView, ClientError> {
         self.post(&["v1", "projects"], body).await
     }
 
     /// `GET /v1/projects`
-    pub async fn project_list(&self, page: &PageQuery) -> Result<Page<ProjectView>, Error> {
-        read(send(self.request(Method::GET, &["v1", "projects"]).query(page)).await?).await
+    pub async fn project_list(&self, page: &PageQuery) -> Result<Page<ProjectView>, ClientError> {
+        read_json(send(self.request(Method::GET, &["v1", "projects"]).query(page)).await?).await
     }
 
     /// `GET /v1/projects/{project}`
-    pub async fn project_get(&self, project: &str) -> Result<ProjectView, Error> {
+    pub async fn project_get(&self, project: &str) -> Result<ProjectView, ClientError> {
         self.get(&["v1", "projects", project]).await
     }
 
@@ -97,8 +101,8 @@ impl Client {
         &self,
         project: &str,
         body: &UpdateProject,
-    ) -> Result<ProjectView, Error> {
+    ) -> Result<ProjectView, ClientError> {
         let request = self.request(Method::PATCH, &["v1", "projects", project]).json(body);
-        read(send(request).await?).await
+        read_json(send(request).await?).await
     }
 }

@@ -1,113 +1,155 @@
-//! The workflow API, for runners.
+//! The workflow API, for runners: one method for every request of [`cynode_wire::runner_calls`].
 
-use cynode_domain::ids::{HolderId, JobId, TaskId};
-use cynode_wire::continuing::{ContinuationView, ContinueRun};
-use cynode_wire::jobs::JobView;
-use cynode_wire::planning::{PlanRun, PlanningView};
-use cynode_wire::replanning::{ReplanStep, ReplanView};
-use cynode_wire::steering::{AskPerson, SavedView};
-use cynode_wire::workflow::{
-    AwaitJob, CheckpointView, ClaimRun, ClaimView, DispatchStep, DispatchedView, GoneView,
-    GrantView, HolderGone, RecordEffect, ReleaseLease, RenewLease, ResumeRun, SaveCheckpoint,
-    StartRun, TaskContextView, VerificationView, VerifyStep,
-};
+use bytes::Bytes;
+use cynode_wire::problem::Problem;
+use cynode_wire::runner_calls::{CallMethod, RunnerRequest};
 use reqwest::Method;
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
 
-use crate::{Client, Error};
+use crate::plain_http::FullResponse;
+use crate::request::parse_json;
+use crate::{Client, ClientError};
+
+/// A [`RunnerRequest`] that is ready to be sent, so that one function can send them all.
+#[derive(Debug, Clone)]
+pub struct EncodedRequest {
+    pub method: CallMethod,
+    /// [`RunnerRequest::PATH`] of the request.
+    pub path: &'static str,
+    /// Replaces the parameter in `path`.
+    pub path_parameter: Option<String>,
+    pub query: Vec<(&'static str, String)>,
+    /// JSON; empty for `GET`.
+    pub body: Bytes,
+}
+
+impl EncodedRequest {
+    /// Encodes a request.
+    pub fn new<R: RunnerRequest>(request: &R) -> Result<Self, ClientError> {
+        let body = match R::METHOD {
+            CallMethod::Get => Bytes::new(),
+            CallMethod::Post => {
+                serde_json::to_vec(request).map_err(|error| unencodable_error(&error))?.into()
+            }
+        };
+        Ok(Self {
+            method: R::METHOD,
+            path: R::PATH,
+            path_parameter: request.path_parameter(),
+            query: request.query(),
+            body,
+        })
+    }
+
+    /// The segments of the path, with the parameter replaced.
+    fn segments(&self) -> Vec<&str> {
+        let parameter = self.path_parameter.as_deref().unwrap_or_default();
+        let segments = self.path.split('/').skip(1);
+        segments.map(|name| if name.starts_with('{') { parameter } else { name }).collect()
+    }
+}
+
+/// Decodes the response to a request of type `R`, sent to the orchestrator at `base_url`.
+pub fn decode_response<R: RunnerRequest>(
+    response: Result<FullResponse, ClientError>,
+    base_url: &str,
+) -> Result<R::Response, ClientError> {
+    match response {
+        Ok(FullResponse { body, .. }) => match R::empty_response().filter(|_| body.is_empty()) {
+            Some(empty) => Ok(empty),
+            None => parse_json(&body, base_url),
+        },
+        Err(ClientError::Refused(problem)) if problem.status == 404 => {
+            R::unsupported_response().ok_or(ClientError::Refused(problem))
+        }
+        Err(error) => Err(error),
+    }
+}
 
 impl Client {
-    /// `POST /v1/workflow/start`
-    pub async fn workflow_start(&self, body: &StartRun) -> Result<GrantView, Error> {
-        self.post(&["v1", "workflow", "start"], body).await
+    /// Sends any request of the workflow API.
+    pub async fn workflow_call<R: RunnerRequest>(
+        &self,
+        request: &R,
+    ) -> Result<R::Response, ClientError> {
+        let response = self.workflow_send(&EncodedRequest::new(request)?).await;
+        decode_response::<R>(response, self.base_url())
     }
 
-    /// `POST /v1/workflow/claim`
-    pub async fn workflow_claim(&self, body: &ClaimRun) -> Result<ClaimView, Error> {
-        self.post(&["v1", "workflow", "claim"], body).await
+    /// Sends an encoded request and returns the response undecoded.
+    pub async fn workflow_send(
+        &self,
+        request: &EncodedRequest,
+    ) -> Result<FullResponse, ClientError> {
+        let segments = request.segments();
+        let sent = match request.method {
+            CallMethod::Get => self.request(Method::GET, &segments).query(&request.query),
+            CallMethod::Post => self
+                .request(Method::POST, &segments)
+                .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+                .body(request.body.clone()),
+        };
+        self.exchange(sent).await
+    }
+}
+
+fn unencodable_error(error: &serde_json::Error) -> ClientError {
+    ClientError::Refused(Box::new(Problem {
+        kind: "about:blank".to_owned(),
+        title: "Bad Request".to_owned(),
+        status: 400,
+        detail: format!("the request cannot be encoded as JSON: {error}"),
+        instance: None,
+        errors: vec![],
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use cynode_domain::ids::{JobId, TaskId};
+    use cynode_wire::continuing::{ContinuationView, ContinueRun};
+    use cynode_wire::steering::SavedView;
+    use cynode_wire::workflow::{PollJob, ResumeRun, SaveCheckpoint};
+
+    use super::*;
+
+    const URL: &str = "http://orchestrator";
+
+    fn empty() -> FullResponse {
+        FullResponse { status: 204, body: Bytes::new() }
     }
 
-    /// `POST /v1/workflow/resume`
-    pub async fn workflow_resume(&self, body: &ResumeRun) -> Result<CheckpointView, Error> {
-        self.post(&["v1", "workflow", "resume"], body).await
+    fn not_found() -> ClientError {
+        let (kind, title, detail) = (String::new(), String::new(), String::new());
+        let problem = Problem { kind, title, status: 404, detail, instance: None, errors: vec![] };
+        ClientError::Refused(Box::new(problem))
     }
 
-    /// `POST /v1/workflow/checkpoint`
-    pub async fn workflow_checkpoint(&self, body: &SaveCheckpoint) -> Result<(), Error> {
-        self.post_empty(&["v1", "workflow", "checkpoint"], body).await
+    #[test]
+    fn a_parameter_replaces_its_segment_and_only_a_post_has_a_body() {
+        let job_id = JobId::generate();
+
+        let poll = EncodedRequest::new(&PollJob { job_id, wait_ms: 7 }).unwrap();
+        let resume = EncodedRequest::new(&ResumeRun { task_id: TaskId::generate() }).unwrap();
+
+        assert_eq!(poll.segments(), ["v1", "workflow", "jobs", &job_id.to_string()]);
+        assert_eq!((poll.query, poll.body.is_empty()), (vec![("wait_ms", "7".to_owned())], true));
+        assert_eq!(resume.segments(), ["v1", "workflow", "resume"]);
+        assert!(resume.body.starts_with(b"{\"task_id\":"));
     }
 
-    /// As [`Client::workflow_checkpoint`]; says whether the run is to pause. An orchestrator of an
-    /// older version says nothing.
-    pub async fn workflow_save(&self, body: &SaveCheckpoint) -> Result<SavedView, Error> {
-        let request = self.request(Method::POST, &["v1", "workflow", "checkpoint"]).json(body);
-        let saved = self.exchange(request).await?;
-        match saved.status {
-            204 => Ok(SavedView::default()),
-            _ => self.parse(&saved),
-        }
-    }
+    #[test]
+    fn an_older_orchestrator_may_return_nothing_or_lack_a_call() {
+        let saved = decode_response::<SaveCheckpoint>(Ok(empty()), URL).unwrap();
+        let continued = decode_response::<ContinueRun>(Err(not_found()), URL).unwrap();
 
-    /// `POST /v1/workflow/effects`
-    pub async fn workflow_effect(&self, body: &RecordEffect) -> Result<(), Error> {
-        self.post_empty(&["v1", "workflow", "effects"], body).await
-    }
-
-    /// `POST /v1/workflow/continue`
-    pub async fn workflow_continue(&self, body: &ContinueRun) -> Result<ContinuationView, Error> {
-        self.post(&["v1", "workflow", "continue"], body).await
-    }
-
-    /// `POST /v1/workflow/replan`
-    pub async fn workflow_replan(&self, body: &ReplanStep) -> Result<ReplanView, Error> {
-        self.post(&["v1", "workflow", "replan"], body).await
-    }
-
-    /// `POST /v1/workflow/ask`
-    pub async fn workflow_ask(&self, body: &AskPerson) -> Result<(), Error> {
-        self.post_empty(&["v1", "workflow", "ask"], body).await
-    }
-
-    /// `POST /v1/workflow/renew`
-    pub async fn workflow_renew(&self, body: &RenewLease) -> Result<(), Error> {
-        self.post_empty(&["v1", "workflow", "renew"], body).await
-    }
-
-    /// `POST /v1/workflow/release`
-    pub async fn workflow_release(&self, body: &ReleaseLease) -> Result<(), Error> {
-        self.post_empty(&["v1", "workflow", "release"], body).await
-    }
-
-    /// `POST /v1/workflow/gone`
-    pub async fn workflow_gone(&self, holder: HolderId) -> Result<GoneView, Error> {
-        let body = HolderGone { holder_id: holder };
-        self.post(&["v1", "workflow", "gone"], &body).await
-    }
-
-    /// `GET /v1/workflow/tasks/{task}`
-    pub async fn workflow_task(&self, task: TaskId) -> Result<TaskContextView, Error> {
-        self.get(&["v1", "workflow", "tasks", &task.to_string()]).await
-    }
-
-    /// `POST /v1/workflow/dispatch`
-    pub async fn workflow_dispatch(&self, body: &DispatchStep) -> Result<DispatchedView, Error> {
-        self.post(&["v1", "workflow", "dispatch"], body).await
-    }
-
-    /// `GET /v1/workflow/jobs/{job}`: answers when the job has ended, or after `wait_ms`.
-    pub async fn workflow_job(&self, job: JobId, wait_ms: u32) -> Result<JobView, Error> {
-        let request = self
-            .request(Method::GET, &["v1", "workflow", "jobs", &job.to_string()])
-            .query(&AwaitJob { wait_ms });
-        self.fetch(request).await
-    }
-
-    /// `POST /v1/workflow/plan`
-    pub async fn workflow_plan(&self, body: &PlanRun) -> Result<PlanningView, Error> {
-        self.post(&["v1", "workflow", "plan"], body).await
-    }
-
-    /// `POST /v1/workflow/verify`
-    pub async fn workflow_verify(&self, body: &VerifyStep) -> Result<VerificationView, Error> {
-        self.post(&["v1", "workflow", "verify"], body).await
+        assert_eq!(saved, SavedView::default());
+        assert!(matches!(continued, ContinuationView::NoManager { .. }), "{continued:?}");
+        assert_eq!(
+            decode_response::<ResumeRun>(Err(not_found()), URL).unwrap_err().status(),
+            Some(404)
+        );
+        let error = decode_response::<ResumeRun>(Ok(empty()), URL).unwrap_err();
+        assert!(matches!(error, ClientError::InvalidResponse { .. }), "{error:?}");
     }
 }

@@ -1,12 +1,8 @@
-//! The files of the console, inside the binary.
+//! The files of the console, embedded in the binary.
 
-/// One file.
-pub(crate) struct Asset {
-    /// Where it is served.
+pub(crate) struct ConsoleAsset {
     pub(crate) path: &'static str,
-    /// Its media type.
     pub(crate) media_type: &'static str,
-    /// What is in it.
     pub(crate) content: &'static str,
 }
 
@@ -17,7 +13,7 @@ const SVG: &str = "image/svg+xml";
 
 macro_rules! assets {
     ($($path:literal = $file:literal, $media_type:ident;)*) => {
-        &[$(Asset {
+        &[$(ConsoleAsset {
             path: $path,
             media_type: $media_type,
             content: include_str!(concat!("../assets/", $file)),
@@ -26,7 +22,7 @@ macro_rules! assets {
 }
 
 /// Every file.
-pub(crate) const ASSETS: &[Asset] = assets! {
+pub(crate) const ASSETS: &[ConsoleAsset] = assets! {
     "/console/" = "index.html", HTML;
     "/console/style.css" = "style.css", CSS;
     "/console/icon.svg" = "icon.svg", SVG;
@@ -54,8 +50,8 @@ mod tests {
 
     use super::*;
 
-    /// What a file refers to: sources and styles of the page, imports of a script.
-    fn references(asset: &Asset) -> Vec<String> {
+    /// References of a file: sources and styles of the page, imports of a script.
+    fn references(asset: &ConsoleAsset) -> Vec<String> {
         let pattern = Regex::new(r##"(?:src|href)="(/[^"#]+)"|from "([^"]+)""##).unwrap();
         let found = pattern.captures_iter(asset.content);
         let texts = found.filter_map(|hit| hit.get(1).or(hit.get(2)));
@@ -75,7 +71,7 @@ mod tests {
     #[test]
     fn no_page_takes_anything_from_another_host() {
         let elsewhere = Regex::new(r"(?:https?:)?//[a-z0-9]").unwrap();
-        // The name of a format is no address, and an example in a form is not asked for.
+        // A namespace URI and a placeholder in a form are never fetched.
         let harmless = ["http://www.w3.org/2000/svg", "https://example.com/mcp"];
         for asset in ASSETS {
             let content =

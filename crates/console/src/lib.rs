@@ -1,11 +1,10 @@
 //! The web console at `/console/`: pages that a browser runs against the REST API.
 //!
-//! Start at [`router`]; what is served is the table in `assets`, and the pages begin in
-//! `assets/app.js`. They are written by hand and served as they are: no build step, no framework,
-//! nothing from another host.
+//! Start at [`router`]; the table in `assets` lists the served files, and the pages start in
+//! `assets/app.js`. No build step, no framework, nothing from another host.
 //!
-//! Invariants: the console knows nothing that the API would not tell the same user, so it asks
-//! nobody who they are; no page runs a script, or parses markup, that is not one of its own files.
+//! Invariants: the files are static and contain no user data, so they need no authentication; no page
+//! runs a script, or parses markup, that is not one of its own files.
 
 mod assets;
 mod serve;

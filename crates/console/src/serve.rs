@@ -1,4 +1,4 @@
-//! Serving the files, with the headers that hold a browser to what they are for.
+//! Serves the files with strict security headers.
 
 use std::convert::Infallible;
 
@@ -10,10 +10,10 @@ use http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use sha2::{Digest, Sha256};
 
-use crate::assets::{ASSETS, Asset};
+use crate::assets::{ASSETS, ConsoleAsset};
 
-/// Scripts, styles, pictures and requests of this origin only; no frame, no form that is sent by
-/// the browser itself, and no place where text becomes markup or code.
+/// Scripts, styles, images and requests of this origin only; no frames, no native form submission, and
+/// no sink that turns text into markup or code.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
      require-trusted-types-for 'script'; trusted-types 'none'";
@@ -25,24 +25,24 @@ const HEADERS: &[(&str, &str)] = &[
     ("referrer-policy", "no-referrer"),
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-resource-policy", "same-origin"),
-    // A new release is seen at once; what did not change is not sent again.
+    // Always revalidated: a new release is visible at once, unchanged files are not sent again.
     ("cache-control", "no-cache"),
 ];
 
-/// The routes of the console. They hold no state and ask nobody who they are: the pages are the
-/// same for everybody, and what they show comes from the API.
+/// The routes of the console. They are stateless and unauthenticated: the files are the same for every
+/// user, and all data comes from the API.
 pub fn router() -> Router {
     let router =
         Router::new().route("/console", get(|| async { Redirect::permanent("/console/") }));
-    ASSETS.iter().fold(router, |router, asset| router.route(asset.path, served(asset)))
+    ASSETS.iter().fold(router, |router, asset| router.route(asset.path, asset_route(asset)))
 }
 
-fn served(asset: &'static Asset) -> MethodRouter<(), Infallible> {
+fn asset_route(asset: &'static ConsoleAsset) -> MethodRouter<(), Infallible> {
     let tag = format!("\"{}\"", hex::encode(Sha256::digest(asset.content.as_bytes())));
-    get(move |headers: HeaderMap| async move { answer(asset, &tag, &headers) })
+    get(move |headers: HeaderMap| async move { asset_response(asset, &tag, &headers) })
 }
 
-fn answer(asset: &Asset, tag: &str, asked: &HeaderMap) -> Response {
+fn asset_response(asset: &ConsoleAsset, tag: &str, asked: &HeaderMap) -> Response {
     let is_known = asked.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
     let (status, body) = if is_known {
         (StatusCode::NOT_MODIFIED, Body::empty())
@@ -65,7 +65,7 @@ mod tests {
 
     use super::*;
 
-    async fn ask(path: &str, known: Option<&str>) -> Response {
+    async fn get_asset(path: &str, known: Option<&str>) -> Response {
         let mut request = Request::get(path);
         if let Some(tag) = known {
             request = request.header(IF_NONE_MATCH, tag);
@@ -76,7 +76,7 @@ mod tests {
     #[tokio::test]
     async fn every_file_of_the_console_comes_with_its_type_and_the_strict_headers() {
         for asset in ASSETS {
-            let answer = ask(asset.path, None).await;
+            let answer = get_asset(asset.path, None).await;
 
             assert_eq!(answer.status(), StatusCode::OK, "{}", asset.path);
             assert_eq!(answer.headers()[CONTENT_TYPE], asset.media_type);
@@ -90,7 +90,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_policy_of_the_console_allows_no_inline_script_and_no_other_host() {
-        let answer = ask("/console/", None).await;
+        let answer = get_asset("/console/", None).await;
 
         let policy = answer.headers()["content-security-policy"].to_str().unwrap().to_owned();
         assert!(policy.starts_with("default-src 'none'"), "{policy}");
@@ -101,11 +101,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_that_the_browser_has_is_not_sent_again() {
-        let first = ask("/console/style.css", None).await;
+        let first = get_asset("/console/style.css", None).await;
         let tag = first.headers()[ETAG].to_str().unwrap();
 
-        let again = ask("/console/style.css", Some(tag)).await;
-        let other = ask("/console/style.css", Some("\"else\"")).await;
+        let again = get_asset("/console/style.css", Some(tag)).await;
+        let other = get_asset("/console/style.css", Some("\"else\"")).await;
 
         assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
         assert_eq!(other.status(), StatusCode::OK);
@@ -113,7 +113,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_console_is_found_without_the_slash_at_its_end() {
-        let answer = ask("/console", None).await;
+        let answer = get_asset("/console", None).await;
 
         assert_eq!(answer.status(), StatusCode::PERMANENT_REDIRECT);
         assert_eq!(answer.headers()["location"], "/console/");

@@ -1,20 +1,21 @@
-//! Agents that work on a task, and the words in which they and the project manager speak.
+//! Agents that work on a task, and the vocabulary of their messages with the project manager.
 //!
-//! Hub and spoke: an agent speaks to the project manager and to nobody else. Its name on a task is
-//! its [`Role`]; two agents of one kind are told apart by a number, such as `developer-2`.
+//! Hub and spoke: an agent exchanges messages with the project manager only. Its name on a task is
+//! its [`Role`]; a number distinguishes two agents of one kind, such as `developer-2`.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 /// The longest role.
-const MAX_CHARS: usize = 64;
+pub const MAX_ROLE_CHARS: usize = 64;
 /// The project manager's own name as a sender and recipient.
 pub const PM: &str = "pm";
-/// Other names under which agents know the project manager.
+/// Aliases of the project manager.
 const PM_NAMES: &[&str] = &[PM, "project-manager", "pm-orchestrator", "supervisor"];
-/// Names that nobody can have: they mean somebody else.
+/// Names that are not agents.
 const RESERVED: &[&str] = &["all", "human", "user", "system"];
 
 /// The name of an agent on its task, such as `developer` or `developer-2`.
@@ -22,19 +23,16 @@ const RESERVED: &[&str] = &["all", "human", "user", "system"];
 #[serde(try_from = "String", into = "String")]
 pub struct Role(String);
 
-/// A text that is no role.
+/// A text that is not a valid role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotARole {
-    /// It has the wrong shape.
-    #[error("a role is 1 to 64 letters, digits and dashes and begins with a letter")]
-    Shape,
-    /// The name means somebody else.
-    #[error("\"{0}\" is no role of an agent")]
+pub enum InvalidRole {
+    #[error("a role must be 1 to 64 letters, digits and dashes and begin with a letter")]
+    InvalidFormat,
+    #[error("\"{0}\" is reserved and cannot be the role of an agent")]
     Reserved(String),
 }
 
 impl Role {
-    /// The role as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -48,27 +46,37 @@ impl Role {
     }
 }
 
-impl FromStr for Role {
-    type Err = NotARole;
+impl schemars::JsonSchema for Role {
+    fn schema_name() -> Cow<'static, str> {
+        "Role".into()
+    }
 
-    /// Roles are the same in upper and lower case.
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "minLength": 1, "maxLength": MAX_ROLE_CHARS })
+    }
+}
+
+impl FromStr for Role {
+    type Err = InvalidRole;
+
+    /// Case-insensitive.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let role = text.to_ascii_lowercase();
-        let is_fine = role.len() <= MAX_CHARS
+        let is_fine = role.len() <= MAX_ROLE_CHARS
             && role.starts_with(|c: char| c.is_ascii_lowercase())
             && role.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
         if !is_fine {
-            return Err(NotARole::Shape);
+            return Err(InvalidRole::InvalidFormat);
         }
         if is_project_manager(&role) || RESERVED.contains(&role.as_str()) {
-            return Err(NotARole::Reserved(role));
+            return Err(InvalidRole::Reserved(role));
         }
         Ok(Self(role))
     }
 }
 
 impl TryFrom<String> for Role {
-    type Error = NotARole;
+    type Error = InvalidRole;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         text.parse()
@@ -87,91 +95,75 @@ impl fmt::Display for Role {
     }
 }
 
-/// Whether a recipient means the project manager.
+/// Whether a recipient is the project manager.
 pub fn is_project_manager(name: &str) -> bool {
     PM_NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 words! {
-    /// What an agent's life sign says it does.
+    /// The activity that an agent's heartbeat reports.
     Activity("activity") {
-        /// It works.
         Working = "working",
-        /// It thinks.
         Thinking = "thinking",
-        /// It writes.
         Writing = "writing",
     }
 
-    /// How an agent says it is going.
+    /// The progress that an agent reports.
     Progress("status") {
-        /// Going on.
         Working = "working",
-        /// Finished.
         Done = "done",
-        /// Cannot go on without help.
+        /// Cannot continue without help.
         Blocked = "blocked",
-        /// Waits for somebody to look at its work.
+        /// Waits for a review of its work.
         NeedsReview = "needs_review",
-        /// Its context is full; a successor goes on from its checkpoint.
+        /// Its context is full; a successor continues from its checkpoint.
         ContextLimit = "context_limit",
     }
 
-    /// Whom an agent asks for help. Every question goes to the project manager, who passes it on.
-    HelpKind("kind of help") {
-        /// A person.
+    /// Whom an agent asks for help. Every request goes to the project manager, who forwards it.
+    HelpKind("help kind") {
         Human = "human",
-        /// Another agent.
         Agent = "agent",
-        /// Whoever knows what was meant.
+        /// The author of the unclear requirement.
         Clarification = "clarification",
-        /// The project manager itself.
         PmDecision = "pm_decision",
     }
 
-    /// What a plain message to the project manager is.
-    NoteKind("kind of message") {
-        /// It wants an answer.
+    /// Kind of a plain message to the project manager.
+    NoteKind("message kind") {
+        /// Expects an answer.
         Question = "question",
-        /// It is an answer.
         Answer = "answer",
-        /// It wants nothing.
+        /// Expects nothing.
         Info = "info",
-        /// It wants something done.
+        /// Expects an action.
         Request = "request",
     }
 
-    /// What the project manager tells an agent.
-    InstructionKind("kind of instruction") {
-        /// Keep going.
+    /// An instruction of the project manager to an agent.
+    InstructionKind("instruction kind") {
         Continue = "continue",
-        /// Wait for further instructions.
         Pause = "pause",
-        /// Fix what is named.
+        /// Fix the named issues.
         Revise = "revise",
-        /// Stop for good.
+        /// Stop permanently.
         Abort = "abort",
-        /// Do this as well.
         ExpandScope = "expand_scope",
-        /// Leave this out.
         ReduceScope = "reduce_scope",
     }
 
-    /// What kind of message a row is.
-    MessageKind("kind of message") {
+    /// Kind of a stored message.
+    MessageKind("message kind") {
         /// A typed report.
         Report = "report",
-        /// How it is going.
         Status = "status",
-        /// A plain message.
         Note = "note",
-        /// A cry for help.
+        /// A request for help.
         Help = "help",
-        /// An agent is done.
         Completion = "completion",
-        /// A work unit was handed in.
+        /// A work unit was submitted.
         Submission = "submission",
-        /// The project manager's word to an agent.
+        /// An instruction of the project manager to an agent.
         Instruction = "instruction",
     }
 }
@@ -191,10 +183,10 @@ mod tests {
     #[test]
     fn a_role_that_means_somebody_else_is_refused() {
         for name in ["pm", "Supervisor", "project-manager", "pm-orchestrator", "all", "human"] {
-            assert!(matches!(name.parse::<Role>(), Err(NotARole::Reserved(_))), "{name}");
+            assert!(matches!(name.parse::<Role>(), Err(InvalidRole::Reserved(_))), "{name}");
         }
         for name in ["", "2nd", "a b", "ä", "a\0", &"x".repeat(65)] {
-            assert_eq!(name.parse::<Role>(), Err(NotARole::Shape), "{name}");
+            assert_eq!(name.parse::<Role>(), Err(InvalidRole::InvalidFormat), "{name}");
         }
         assert!(is_project_manager("PM") && !is_project_manager("developer"));
     }

@@ -1,54 +1,52 @@
-//! What a transition changed in the state of a run, so that history need not repeat the whole of it.
+//! Deltas of a run's state between transitions, so that history rows need not repeat the full state.
 //!
-//! Start at [`Changes::apply`]. A history is a whole state now and then and [`Changes`] in between;
-//! the state at any row is the nearest whole state before it with the changes since ([`rebuild`]).
+//! Start at [`Changes::apply`]. A history has occasional full states with [`Changes`] in between; the
+//! state at any row is the nearest full state before it plus the changes since ([`rebuild_state`]).
 //!
-//! Invariant: any JSON can be told exactly. A removed field is named in `unset`, so that a field
-//! whose value is null stays apart from one that is not there.
+//! Invariant: lossless for any JSON. A removed field is listed in `unset`, which distinguishes a null
+//! value from an absent field.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What changed in a state, which is a JSON object.
+/// Changes of a state, which is a JSON object.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Changes {
-    /// Fields that have a new value.
+    /// Fields with a new value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, Value>,
-    /// Fields that are maps and got these entries, new or in place of old ones.
+    /// Entries added to or replaced in fields that are maps.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub merge: BTreeMap<String, BTreeMap<String, Value>>,
-    /// Fields that are gone.
+    /// Removed fields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unset: Vec<String>,
 }
 
-/// The state of a run at one transition, as it is sent and kept.
+/// The state of a run at one transition, as it is sent and stored.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StateRecord {
-    /// All of it.
-    Whole(Value),
-    /// What differs from the transition before.
+    Full(Value),
+    /// The delta to the previous transition.
     Changes(Changes),
 }
 
-/// Changes were told of something that is not a JSON object.
+/// Changes were applied to a value that is not a JSON object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("changes can be made to a JSON object only")]
-pub struct NotAnObject;
+#[error("changes apply to a JSON object only")]
+pub struct NotJsonObject;
 
 impl Changes {
-    /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
         self.set.is_empty() && self.merge.is_empty() && self.unset.is_empty()
     }
 
-    /// Makes the changes.
-    pub fn apply(self, state: &mut Value) -> Result<(), NotAnObject> {
-        let fields = state.as_object_mut().ok_or(NotAnObject)?;
+    /// Applies the changes to a state.
+    pub fn apply(self, state: &mut Value) -> Result<(), NotJsonObject> {
+        let fields = state.as_object_mut().ok_or(NotJsonObject)?;
         for name in &self.unset {
             fields.remove(name);
         }
@@ -57,21 +55,21 @@ impl Changes {
         }
         for (name, entries) in self.merge {
             let map = fields.entry(name).or_insert_with(|| Value::Object(Map::new()));
-            map.as_object_mut().ok_or(NotAnObject)?.extend(entries);
+            map.as_object_mut().ok_or(NotJsonObject)?.extend(entries);
         }
         Ok(())
     }
 }
 
-/// The state after `records`, the oldest first, if it was `base` before them.
-pub fn rebuild(
+/// Applies `records`, oldest first, to `base`.
+pub fn rebuild_state(
     base: Value,
     records: impl IntoIterator<Item = StateRecord>,
-) -> Result<Value, NotAnObject> {
+) -> Result<Value, NotJsonObject> {
     let mut state = base;
     for record in records {
         match record {
-            StateRecord::Whole(whole) => state = whole,
+            StateRecord::Full(whole) => state = whole,
             StateRecord::Changes(changes) => changes.apply(&mut state)?,
         }
     }
@@ -103,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_map_that_was_not_there_begins_with_its_first_entries() {
-        let state = rebuild(
+        let state = rebuild_state(
             json!({}),
             [StateRecord::Changes(changes(json!({"merge": {"attempts": {"0": 1}}})))],
         );
@@ -116,18 +114,18 @@ mod tests {
         let told = changes(json!({"set": {"a": 2}}));
         let records = [
             StateRecord::Changes(changes(json!({"set": {"b": 1}}))),
-            StateRecord::Whole(json!({"a": 1})),
+            StateRecord::Full(json!({"a": 1})),
             StateRecord::Changes(told),
         ];
 
-        assert_eq!(rebuild(json!({"z": 0}), records), Ok(json!({"a": 2})));
+        assert_eq!(rebuild_state(json!({"z": 0}), records), Ok(json!({"a": 2})));
     }
 
     #[test]
     fn only_an_object_can_be_changed() {
         let told = changes(json!({"set": {"a": 2}}));
 
-        assert_eq!(rebuild(json!("text"), [StateRecord::Changes(told)]), Err(NotAnObject));
+        assert_eq!(rebuild_state(json!("text"), [StateRecord::Changes(told)]), Err(NotJsonObject));
     }
 
     #[test]

@@ -1,8 +1,7 @@
-//! Acceptance criteria, and the rule-based judgement of a step's evidence against them.
+//! Acceptance criteria, and the rule-based evaluation of a step's evidence against them.
 //!
-//! Start at [`judge`]. A criterion in prose cannot be checked by rule: it is carried into the
-//! verdict as unchecked and never silently counts as met. [`refine()`] makes a checkable one of prose that
-//! leaves no doubt.
+//! Start at [`evaluate_step`]. A prose criterion cannot be checked by rule: the verdict lists it as unchecked,
+//! and it never silently counts as met. [`refine_prose()`] converts unambiguous prose to a checkable criterion.
 
 mod change;
 mod refine;
@@ -11,8 +10,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::change::{Weakening, check_agents_change};
-pub use self::refine::{refine, sharpened};
+pub use self::change::{CriteriaWeakening, check_agent_change};
+pub use self::refine::{refine_criteria, refine_prose};
 use crate::job::Ending;
 use crate::verdict::{Finding, Verdict, VerdictStatus};
 
@@ -20,18 +19,18 @@ use crate::verdict::{Finding, Verdict, VerdictStatus};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Criterion {
-    /// Prose for a reader; no rule can check it.
+    /// Prose; no rule can check it.
     Text {
         /// What must be true.
         description: String,
     },
-    /// The command ends with this exit code (0 is demanded when no such criterion is given).
+    /// The command exits with this code (0 is required without such a criterion).
     ExitCode {
         /// The code.
         equals: i32,
     },
-    /// Standard output matches a regular expression. `^` and `$` are its beginning and its end, where `$`
-    /// also matches before the last line break; with `(?m)` they are those of each line.
+    /// Standard output matches a regular expression. `^` and `$` match its start and end, `$` also before
+    /// the final line break; with `(?m)` they match the start and end of each line.
     OutputMatches {
         /// The expression.
         pattern: String,
@@ -41,8 +40,8 @@ pub enum Criterion {
         /// The path, relative to the artifacts directory.
         path: String,
     },
-    /// A command exits with code 0, run in a sandbox of its own in the task's workspace once the
-    /// last step has met every other criterion.
+    /// A command exits with code 0. It runs in its own sandbox in the task's workspace once the last
+    /// step has met every other criterion.
     CommandSucceeds {
         /// The line for `/bin/sh -c`.
         command: String,
@@ -50,11 +49,13 @@ pub enum Criterion {
 }
 
 impl Criterion {
-    /// What is wrong with this criterion, before any work is done for it.
+    /// Validates the criterion before any work starts; returns the error.
     pub fn problem(&self) -> Option<String> {
         match self {
-            Self::OutputMatches { pattern } => compile(pattern).err().map(|error| {
-                format!("acceptance criterion: \"{pattern}\" is no regular expression: {error}")
+            Self::OutputMatches { pattern } => compile_pattern(pattern).err().map(|error| {
+                format!(
+                    "acceptance criterion: \"{pattern}\" is not a valid regular expression: {error}"
+                )
             }),
             Self::FileExists { path } if path.is_empty() => {
                 Some("acceptance criterion: file_exists needs a path".to_owned())
@@ -82,29 +83,29 @@ impl fmt::Display for Criterion {
     }
 }
 
-/// What is known about a step that ended.
+/// The evidence of an ended step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Evidence {
     /// How the job ended.
     pub ending: Ending,
-    /// The kept part of standard output.
+    /// The stored part of standard output.
     pub stdout: String,
-    /// The kept part of standard error.
+    /// The stored part of standard error.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stderr: String,
-    /// The paths of the files that count: those that this attempt made and, for the last step, those of
-    /// the accepted attempts at earlier steps of the same run.
+    /// Paths of the files that count: those of this attempt and, for the last step, those of the accepted
+    /// attempts of earlier steps of the same run.
     pub artifacts: Vec<String>,
-    /// The paths of files that the task has and that do not count: failed attempts, other runs, checks
-    /// and agents left them.
+    /// Paths of the task's files that do not count: they come from failed attempts, other runs, checks
+    /// or agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stale: Vec<String>,
-    /// The commands that were run to check the result, and how they ended.
+    /// The check commands that ran, and how they ended.
     #[serde(default)]
     pub checks: Vec<Check>,
 }
 
-/// A command that was run to check a result.
+/// A check command that ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Check {
     /// The line for `/bin/sh -c`.
@@ -113,100 +114,108 @@ pub struct Check {
     pub ending: Ending,
 }
 
-/// Judges a step: how it ended, the outputs it owed, and, for the last step, the task's criteria.
+/// Evaluates a step: its ending, its expected outputs and, for the last step, the task's criteria.
 ///
-/// A check that was not run decides nothing: ask [`next_check`] first.
-pub fn judge(evidence: &Evidence, owed: &[String], criteria: &[Criterion]) -> Verdict {
-    let mut findings = vec![judge_ending(evidence, criteria)];
-    findings.extend(owed.iter().map(|path| judge_file(evidence, path)));
+/// A check that did not run stays unchecked: call [`next_check`] first.
+pub fn evaluate_step(evidence: &Evidence, owed: &[String], criteria: &[Criterion]) -> Verdict {
+    let mut findings = vec![evaluate_ending(evidence, criteria)];
+    findings.extend(owed.iter().map(|path| evaluate_file(evidence, path)));
     findings.extend(criteria.iter().filter_map(|criterion| match criterion {
         Criterion::ExitCode { .. } => None,
-        Criterion::FileExists { path } => Some(judge_file(evidence, path)),
-        Criterion::OutputMatches { pattern } => Some(judge_output(evidence, pattern)),
-        Criterion::CommandSucceeds { command } => Some(judge_check(evidence, command)),
+        Criterion::FileExists { path } => Some(evaluate_file(evidence, path)),
+        Criterion::OutputMatches { pattern } => Some(evaluate_output(evidence, pattern)),
+        Criterion::CommandSucceeds { command } => Some(evaluate_check(evidence, command)),
         Criterion::Text { description } => Some(Finding::unchecked(description)),
     }));
-    Verdict::of(findings)
+    Verdict::from_findings(findings)
 }
 
-/// The command that must be run before the step can be judged; none when enough is known, as it is
-/// once anything has failed.
+/// The next check command to run before the step can be evaluated; `None` if the evidence suffices,
+/// which includes any failure.
 pub fn next_check<'a>(
     evidence: &Evidence,
     owed: &[String],
     criteria: &'a [Criterion],
 ) -> Option<&'a str> {
-    if judge(evidence, owed, criteria).status == VerdictStatus::Fail {
+    if evaluate_step(evidence, owed, criteria).status == VerdictStatus::Fail {
         return None;
     }
     let mut commands = criteria.iter().filter_map(|criterion| {
         let Criterion::CommandSucceeds { command } = criterion else { return None };
         Some(command.as_str())
     });
-    commands.find(|command| check_of(evidence, command).is_none())
+    commands.find(|command| find_check(evidence, command).is_none())
 }
 
-fn check_of<'a>(evidence: &'a Evidence, command: &str) -> Option<&'a Check> {
+fn find_check<'a>(evidence: &'a Evidence, command: &str) -> Option<&'a Check> {
     evidence.checks.iter().find(|check| check.command == command)
 }
 
-fn judge_ending(evidence: &Evidence, criteria: &[Criterion]) -> Finding {
+fn evaluate_ending(evidence: &Evidence, criteria: &[Criterion]) -> Finding {
     let wanted = criteria.iter().find_map(|criterion| {
         let Criterion::ExitCode { equals } = criterion else { return None };
         Some(*equals)
     });
     let code = wanted.unwrap_or(0);
     let message = format!("the command {}", evidence.ending.describe());
-    Finding::of("exit_code", evidence.ending == Ending::Exited { code }, message)
-        .or(|| format!("make the command exit with code {code}"))
+    Finding::from_rule("exit_code", evidence.ending == Ending::Exited { code }, message)
+        .with_suggestion(|| format!("make the command exit with code {code}"))
 }
 
-fn judge_file(evidence: &Evidence, path: &str) -> Finding {
+fn evaluate_file(evidence: &Evidence, path: &str) -> Finding {
     let has = |paths: &[String]| paths.iter().any(|artifact| artifact == path);
     let exists = has(&evidence.artifacts);
-    let state = if exists {
-        "exists"
-    } else if has(&evidence.stale) {
-        "is missing: an earlier attempt or another run left one, and this attempt did not make it"
+    let message = if exists {
+        format!("artifact {path} exists")
     } else {
-        "is missing"
+        let hint = if has(&evidence.stale) {
+            ": an earlier attempt or another run created one, but this attempt did not"
+        } else {
+            "; copy it there"
+        };
+        format!("{path} was not found in `$CYNODE_ARTIFACTS_DIR`{hint}")
     };
-    Finding::of("file_exists", exists, format!("artifact {path} {state}"))
-        .or(|| format!("leave {path} in the artifacts directory"))
+    Finding::from_rule("file_exists", exists, message)
+        .with_suggestion(|| format!("copy {path} to `$CYNODE_ARTIFACTS_DIR`"))
 }
 
-fn judge_output(evidence: &Evidence, pattern: &str) -> Finding {
-    match compile(pattern) {
+fn evaluate_output(evidence: &Evidence, pattern: &str) -> Finding {
+    match compile_pattern(pattern) {
         Ok(expression) => {
-            let (whole, trimmed) = (evidence.stdout.as_str(), without_last_break(&evidence.stdout));
+            let (whole, trimmed) =
+                (evidence.stdout.as_str(), strip_final_newline(&evidence.stdout));
             let matches = expression.is_match(whole) || expression.is_match(trimmed);
             let verb = if matches { "matches" } else { "does not match" };
-            Finding::of("output_matches", matches, format!("standard output {verb} {pattern}"))
-                .or(|| format!("print what matches {pattern}"))
+            Finding::from_rule(
+                "output_matches",
+                matches,
+                format!("standard output {verb} {pattern}"),
+            )
+            .with_suggestion(|| format!("print output that matches {pattern}"))
         }
-        Err(error) => Finding::of("output_matches", false, format!("{pattern}: {error}")),
+        Err(error) => Finding::from_rule("output_matches", false, format!("{pattern}: {error}")),
     }
 }
 
-fn judge_check(evidence: &Evidence, command: &str) -> Finding {
+fn evaluate_check(evidence: &Evidence, command: &str) -> Finding {
     const RULE: &str = "command_succeeds";
-    let Some(Check { ending, .. }) = check_of(evidence, command) else {
+    let Some(Check { ending, .. }) = find_check(evidence, command) else {
         let message = format!("the check \"{command}\" was not run");
         return Finding { rule: RULE.to_owned(), ..Finding::unchecked(&message) };
     };
     let message = format!("the check \"{command}\" {}", ending.describe());
-    Finding::of(RULE, ending.is_success(), message)
-        .or(|| format!("make the check \"{command}\" exit with code 0"))
+    Finding::from_rule(RULE, ending.is_success(), message)
+        .with_suggestion(|| format!("make the check \"{command}\" exit with code 0"))
 }
 
-/// The output as a person reads it: what `echo ok` prints is "ok".
-fn without_last_break(output: &str) -> &str {
+/// Strips the final line break: the output of `echo ok` is "ok".
+fn strip_final_newline(output: &str) -> &str {
     let output = output.strip_suffix('\n').unwrap_or(output);
     output.strip_suffix('\r').unwrap_or(output)
 }
 
-/// Expressions come from users: the size limit bounds what one of them can cost.
-fn compile(pattern: &str) -> Result<regex::Regex, regex::Error> {
+/// Patterns are user input: the size limit bounds their cost.
+fn compile_pattern(pattern: &str) -> Result<regex::Regex, regex::Error> {
     regex::RegexBuilder::new(pattern).size_limit(1 << 20).build()
 }
 
@@ -226,7 +235,7 @@ mod tests {
     }
 
     fn status(evidence: &Evidence, criteria: &[Criterion]) -> VerdictStatus {
-        judge(evidence, &[], criteria).status
+        evaluate_step(evidence, &[], criteria).status
     }
 
     #[test]
@@ -273,26 +282,28 @@ mod tests {
 
     #[test]
     fn an_owed_output_that_is_missing_fails_the_step() {
-        let verdict = judge(&evidence(0, ""), &["missing.txt".to_owned()], &[]);
+        let verdict = evaluate_step(&evidence(0, ""), &["missing.txt".to_owned()], &[]);
 
         assert_eq!(verdict.status, VerdictStatus::Fail);
-        assert_eq!(verdict.first_failure(), Some("artifact missing.txt is missing"));
+        let expected = "missing.txt was not found in `$CYNODE_ARTIFACTS_DIR`; copy it there";
+        assert_eq!(verdict.first_failure(), Some(expected));
     }
 
     #[test]
     fn a_file_that_this_attempt_did_not_make_is_missing_and_the_verdict_says_that_one_exists() {
-        let verdict = judge(&evidence(0, ""), &["old.txt".to_owned()], &[]);
+        let verdict = evaluate_step(&evidence(0, ""), &["old.txt".to_owned()], &[]);
 
         assert_eq!(verdict.status, VerdictStatus::Fail);
         let said = verdict.first_failure().unwrap();
-        assert!(said.starts_with("artifact old.txt is missing: an earlier attempt"), "{said}");
+        assert!(said.starts_with("old.txt was not found in"), "{said}");
+        assert!(said.contains("an earlier attempt or another run"), "{said}");
     }
 
     #[test]
     fn prose_is_carried_as_unchecked() {
         let criteria = [Criterion::Text { description: "reads well".to_owned() }];
 
-        let verdict = judge(&evidence(0, ""), &[], &criteria);
+        let verdict = evaluate_step(&evidence(0, ""), &[], &criteria);
 
         assert_eq!(verdict.status, VerdictStatus::Unclear);
         assert_eq!(verdict.findings[1], Finding::unchecked("reads well"));
@@ -302,15 +313,15 @@ mod tests {
     fn a_broken_expression_is_a_problem_before_work_starts() {
         let criterion = Criterion::OutputMatches { pattern: "(".to_owned() };
 
-        assert!(criterion.problem().unwrap().contains("is no regular expression"));
+        assert!(criterion.problem().unwrap().contains("is not a valid regular expression"));
     }
 
     #[test]
     fn what_failed_says_what_would_put_it_right() {
-        let verdict = judge(&evidence(3, ""), &["missing.txt".to_owned()], &[]);
+        let verdict = evaluate_step(&evidence(3, ""), &["missing.txt".to_owned()], &[]);
 
         let expected =
-            ["make the command exit with code 0", "leave missing.txt in the artifacts directory"];
+            ["make the command exit with code 0", "copy missing.txt to `$CYNODE_ARTIFACTS_DIR`"];
         assert_eq!(verdict.recommended_actions, expected);
     }
 
@@ -331,7 +342,7 @@ mod tests {
         checked(&mut seen, "two", 1);
         assert_eq!(next_check(&seen, &[], &criteria), None);
 
-        let verdict = judge(&seen, &[], &criteria);
+        let verdict = evaluate_step(&seen, &[], &criteria);
 
         assert_eq!(verdict.first_failure(), Some("the check \"two\" exited with code 1"));
     }
@@ -342,7 +353,7 @@ mod tests {
         let criteria = [Criterion::CommandSucceeds { command }];
 
         assert_eq!(next_check(&evidence(1, ""), &[], &criteria), None);
-        let verdict = judge(&evidence(1, ""), &[], &criteria);
+        let verdict = evaluate_step(&evidence(1, ""), &[], &criteria);
         assert_eq!(verdict.findings[1].message, "the check \"make test\" was not run");
     }
 }

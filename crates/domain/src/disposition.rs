@@ -1,36 +1,36 @@
-//! What follows from a message of an agent to the project manager: a total function of its kind and type.
+//! Routing of agent messages to the project manager: a total function of kind and type.
 
 use crate::agent::{HelpKind, MessageKind, NoteKind, Progress};
 use crate::report::ReportKind;
 
-/// What follows from a message to the project manager.
+/// How a message to the project manager is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disposition {
-    /// It is on record, and wants nothing.
+    /// Recorded; no action.
     Record,
-    /// The project manager decides, and acts.
+    /// The project manager decides and acts.
     Decide,
-    /// Another agent gets it: a question to that agent, or the answer to a question.
+    /// Forwarded to another agent: a question to that agent, or the answer to a question.
     Forward,
     /// A person answers.
     AskPerson,
 }
 
 impl Disposition {
-    /// What follows from a message of this kind and type. A person looks at types that this version does not know.
-    pub fn of(kind: MessageKind, subtype: &str) -> Self {
+    /// The disposition of a message of this kind and type. Unknown types go to a person.
+    pub fn for_message(kind: MessageKind, subtype: &str) -> Self {
         match kind {
-            MessageKind::Report => subtype.parse().map_or(Self::AskPerson, of_report),
-            MessageKind::Status => subtype.parse().map_or(Self::AskPerson, of_status),
-            MessageKind::Note => subtype.parse().map_or(Self::AskPerson, of_note),
-            MessageKind::Help => subtype.parse().map_or(Self::AskPerson, of_help),
+            MessageKind::Report => subtype.parse().map_or(Self::AskPerson, report_disposition),
+            MessageKind::Status => subtype.parse().map_or(Self::AskPerson, status_disposition),
+            MessageKind::Note => subtype.parse().map_or(Self::AskPerson, note_disposition),
+            MessageKind::Help => subtype.parse().map_or(Self::AskPerson, help_disposition),
             MessageKind::Submission => Self::Decide,
             MessageKind::Completion | MessageKind::Instruction => Self::Record,
         }
     }
 }
 
-fn of_report(kind: ReportKind) -> Disposition {
+fn report_disposition(kind: ReportKind) -> Disposition {
     match kind {
         ReportKind::RequestHumanInput => Disposition::AskPerson,
         ReportKind::WorkCompleted
@@ -43,7 +43,7 @@ fn of_report(kind: ReportKind) -> Disposition {
     }
 }
 
-fn of_status(progress: Progress) -> Disposition {
+fn status_disposition(progress: Progress) -> Disposition {
     match progress {
         Progress::Working | Progress::Done => Disposition::Record,
         Progress::Blocked | Progress::NeedsReview => Disposition::Decide,
@@ -51,7 +51,7 @@ fn of_status(progress: Progress) -> Disposition {
     }
 }
 
-fn of_note(kind: NoteKind) -> Disposition {
+fn note_disposition(kind: NoteKind) -> Disposition {
     match kind {
         NoteKind::Info => Disposition::Record,
         NoteKind::Question | NoteKind::Request => Disposition::Decide,
@@ -59,7 +59,7 @@ fn of_note(kind: NoteKind) -> Disposition {
     }
 }
 
-fn of_help(kind: HelpKind) -> Disposition {
+fn help_disposition(kind: HelpKind) -> Disposition {
     match kind {
         HelpKind::Human => Disposition::AskPerson,
         HelpKind::Agent => Disposition::Forward,
@@ -86,7 +86,7 @@ mod tests {
 
         for (kind, subtypes) in all {
             for subtype in subtypes {
-                let is_recorded = Disposition::of(kind, subtype) == Disposition::Record;
+                let is_recorded = Disposition::for_message(kind, subtype) == Disposition::Record;
                 assert_eq!(
                     is_recorded,
                     wants_nothing.contains(&(kind.as_str(), subtype)),
@@ -100,7 +100,7 @@ mod tests {
     fn a_person_looks_at_types_that_are_not_known() {
         for kind in [MessageKind::Report, MessageKind::Status, MessageKind::Note, MessageKind::Help]
         {
-            assert_eq!(Disposition::of(kind, "gossip"), Disposition::AskPerson);
+            assert_eq!(Disposition::for_message(kind, "gossip"), Disposition::AskPerson);
         }
     }
 }

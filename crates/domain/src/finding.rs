@@ -1,20 +1,18 @@
-//! The words of a verification's findings.
+//! Vocabulary of verification findings.
 
 use crate::policy::{AgentType, Principal};
 
 words! {
-    /// What a finding says about the work.
+    /// The status of a finding.
     FindingStatus("finding status") {
-        /// It is as it should be.
         Pass = "pass",
-        /// It is not.
         Fail = "fail",
-        /// Nobody can tell before somebody answers.
+        /// Cannot be decided without an answer.
         NeedsClarification = "needs_clarification",
     }
 
-    /// Who wrote a finding.
-    FindingAuthor("author of a finding") {
+    /// The author of a finding.
+    FindingAuthor("finding author") {
         /// A rule of the orchestrator.
         Rule = "rule",
         /// The project manager.
@@ -27,13 +25,13 @@ words! {
         User = "user",
     }
 
-    /// How much a finding matters.
+    /// The severity of a finding.
     Severity("severity") {
-        /// Good to know.
+        /// Informational.
         Info = "info",
-        /// Should be mended.
+        /// Should be fixed.
         Warning = "warning",
-        /// Must be mended.
+        /// Must be fixed.
         Error = "error",
     }
 }
@@ -49,17 +47,17 @@ impl From<Principal> for FindingAuthor {
     }
 }
 
-/// Before the place of a criterion in the location of a finding.
-const CRITERION: &str = "criterion/";
+/// Prefix of the location of a finding about a criterion.
+const CRITERION_PREFIX: &str = "criterion/";
 
-/// The location of a finding about a criterion, by the criterion's place in its list, from 0.
-pub fn at_criterion(index: usize) -> String {
-    format!("{CRITERION}{index}")
+/// The location of a finding about the criterion at this index.
+pub fn criterion_location(index: usize) -> String {
+    format!("{CRITERION_PREFIX}{index}")
 }
 
-/// Which criterion a finding with this location is about.
-pub fn criterion_at(location: &str) -> Option<usize> {
-    location.strip_prefix(CRITERION)?.parse().ok()
+/// The index of the criterion that a location refers to.
+pub fn parse_criterion_location(location: &str) -> Option<usize> {
+    location.strip_prefix(CRITERION_PREFIX)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -68,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_finding_about_a_criterion_says_which_one() {
-        assert_eq!(criterion_at(&at_criterion(3)), Some(3));
-        assert_eq!(criterion_at("src/main.rs:3"), None);
+        assert_eq!(parse_criterion_location(&criterion_location(3)), Some(3));
+        assert_eq!(parse_criterion_location("src/main.rs:3"), None);
     }
 }

@@ -1,12 +1,25 @@
-//! Typed identifiers: one newtype per kind of thing, UUID v7 inside.
+//! Typed identifiers: one newtype over UUID v7 per resource.
 //!
-//! On the wire an id is a plain lowercase UUID; in debug output it names its kind.
+//! On the wire an id is a plain lowercase UUID; debug output includes the type.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+use crate::name_or_id::NameOrId;
+
+/// Characters of a UUID with hyphens.
+const UUID_CHARS: u32 = 36;
+
+/// The JSON Schema of an id. The lengths bind validators that ignore `format`.
+pub fn uuid_schema() -> schemars::Schema {
+    schemars::json_schema!({
+        "type": "string", "format": "uuid", "minLength": UUID_CHARS, "maxLength": UUID_CHARS,
+    })
+}
 
 macro_rules! typed_ids {
     ($($(#[$doc:meta])* $name:ident,)*) => {$(
@@ -17,7 +30,7 @@ macro_rules! typed_ids {
         pub struct $name(Uuid);
 
         impl $name {
-            /// A fresh, time-ordered id. Called in `ops` and in tests, never in a store.
+            /// Generates a time-ordered id. Called by operations and tests, never by a store.
             pub fn generate() -> Self {
                 Self(Uuid::now_v7())
             }
@@ -25,6 +38,16 @@ macro_rules! typed_ids {
             /// The bare UUID, for the database and the wire.
             pub const fn as_uuid(self) -> Uuid {
                 self.0
+            }
+        }
+
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                uuid_schema()
             }
         }
 
@@ -37,6 +60,12 @@ macro_rules! typed_ids {
         impl From<$name> for Uuid {
             fn from(id: $name) -> Self {
                 id.0
+            }
+        }
+
+        impl From<$name> for NameOrId<$name> {
+            fn from(id: $name) -> Self {
+                Self::Id(id)
             }
         }
 
@@ -70,11 +99,11 @@ typed_ids! {
     TokenId,
     /// A container for tasks.
     ProjectId,
-    /// A piece of work a user asked for.
+    /// A piece of work that a user requested.
     TaskId,
     /// One execution of a task's workflow.
     RunId,
-    /// One step attempt handed to a worker node.
+    /// One step attempt on a worker node.
     JobId,
     /// A file that belongs to a task.
     ArtifactId,
@@ -82,23 +111,23 @@ typed_ids! {
     NodeId,
     /// One process of a worker node, from its start to its end.
     IncarnationId,
-    /// One life of an agent on a task.
+    /// One instance of an agent on a task.
     AgentId,
     /// A message between an agent and the project manager.
     MessageId,
-    /// What an agent has done so far, for its successor.
+    /// An agent's progress, saved for its successor.
     CheckpointId,
-    /// A preference of some scope.
+    /// A preference of a scope.
     PreferenceId,
     /// A skill that agents can read.
     SkillId,
-    /// What a verification found.
+    /// A finding of a verification.
     FindingId,
-    /// A process that may hold a task's lease.
+    /// A process that can hold a run's lease.
     HolderId,
-    /// One grant of the right to drive a task.
+    /// One grant of a run's lease.
     LeaseId,
-    /// An MCP server that somebody installed.
+    /// An installed MCP server.
     ServerId,
     /// A tool that agents can call.
     ToolId,
@@ -110,25 +139,25 @@ typed_ids! {
     RuleId,
     /// A group of users.
     GroupId,
-    /// One change of a preference, a setting or what access is decided by, on record.
+    /// One recorded change of a preference, a setting or access.
     ChangeId,
-    /// One tool call, in the audit log.
+    /// One tool call in the audit log.
     CallId,
     /// One writer's chain of audit records.
     ChainId,
     /// A decision of the project manager.
     DecisionId,
-    /// A conversation of a user in a project.
+    /// A chat thread of a user in a project.
     ThreadId,
-    /// One message of a conversation.
+    /// One message of a chat thread.
     ChatMessageId,
-    /// One request to chat, in the record of them.
+    /// One recorded chat turn.
     ChatTurnId,
-    /// Work that comes due by the clock.
+    /// A schedule.
     ScheduleId,
-    /// One time at which a schedule came due.
+    /// One due time of a schedule.
     ScheduleRunId,
-    /// Follows one request through every process and log line.
+    /// Correlates one request across processes and logs.
     TraceId,
 }
 

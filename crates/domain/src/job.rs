@@ -1,4 +1,4 @@
-//! What a worker node is asked to do, and what it answers.
+//! Jobs of worker nodes: action, limits and ending.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Action {
-    /// One line for `/bin/sh -c`.
+    /// A command for `/bin/sh -c`.
     Command {
         /// The line.
         line: String,
     },
-    /// A whole script; its `#!` line decides the interpreter, `/bin/sh` without one.
+    /// A script; its `#!` line selects the interpreter, `/bin/sh` without one.
     Script {
         /// The text of the script.
         text: String,
     },
 }
 
-/// The bounds of one job. A job that reaches one of them is ended and says which.
+/// The limits of a job. A job that reaches one of them is ended, and its ending names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
@@ -28,7 +28,7 @@ pub struct Limits {
     pub memory_mib: u32,
     /// Processes and threads alive at once.
     pub processes: u32,
-    /// Bytes kept of each of stdout and stderr; more than 64 times that ends the job.
+    /// Bytes stored of each of stdout and stderr; more than 64 times that ends the job.
     pub output_bytes: u32,
     /// Disk used by the workspace and artifacts together, in MiB.
     pub disk_mib: u32,
@@ -47,7 +47,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The largest value of each bound that a task may ask for.
+    /// The maximum of each limit.
     pub const MAX: Self = Self {
         timeout_s: 10_800,
         memory_mib: 1 << 20,
@@ -56,8 +56,8 @@ impl Limits {
         disk_mib: 1 << 20,
     };
 
-    /// What is wrong with these bounds: one line for each field outside 1 to [`Limits::MAX`].
-    pub fn problems(&self) -> Vec<String> {
+    /// Validation errors: one for each field outside 1 to [`Limits::MAX`].
+    pub fn validation_errors(&self) -> Vec<String> {
         let fields = [
             ("timeout_s", self.timeout_s, Self::MAX.timeout_s),
             ("memory_mib", self.memory_mib, Self::MAX.memory_mib),
@@ -77,39 +77,39 @@ impl Limits {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Ending {
-    /// The command ended by itself.
+    /// The command exited.
     Exited {
         /// Its exit code; 128 + n when signal n ended it.
         code: i32,
     },
     /// It ran longer than `timeout_s`.
     TimedOut,
-    /// It reached a bound other than time.
+    /// It reached a limit other than time.
     LimitReached {
-        /// Which one, in words.
+        /// A description of the limit.
         limit: String,
     },
-    /// Somebody asked for it to stop.
+    /// It was stopped on request.
     Canceled,
-    /// It was running, or may have been, when its node stopped. It was not run again.
+    /// It was running, or may have been, when its worker node stopped. It was not run again.
     Interrupted {
-        /// What happened, in words.
+        /// A description of what happened.
         reason: String,
     },
-    /// The sandbox could not be set up, so the command never started.
+    /// The sandbox could not be set up; the command did not start.
     NotStarted {
-        /// Why, in words.
+        /// A description of why.
         reason: String,
     },
 }
 
 impl Ending {
-    /// Whether the command ended by itself with exit code 0.
+    /// Whether the command exited with code 0.
     pub fn is_success(&self) -> bool {
         matches!(self, Self::Exited { code: 0 })
     }
 
-    /// One sentence for people.
+    /// A description for people, to follow a subject.
     pub fn describe(&self) -> String {
         match self {
             Self::Exited { code } => format!("exited with code {code}"),
@@ -131,7 +131,7 @@ mod tests {
         let limits = Limits { timeout_s: 0, processes: 5000, ..Limits::default() };
 
         assert_eq!(
-            limits.problems(),
+            limits.validation_errors(),
             [
                 "limits.timeout_s is 0; allowed is 1 to 10800",
                 "limits.processes is 5000; allowed is 1 to 4096"

@@ -1,25 +1,28 @@
-//! What CyNode talks about: ids, state machines, names, criteria and verdicts.
+//! The domain model: ids, state machines, names, criteria and verdicts.
 //!
-//! Start reading at [`ids`], then [`status`]: every status a row can have and every move between
-//! two of them is in that one module. [`criteria`] decides whether a step's result is accepted,
-//! [`policy`] who may call which tool.
+//! Start at [`ids`], then [`status`], which defines every status of a row and every transition
+//! between them. [`criteria`] decides whether a step's result is accepted, [`policy`] who may call
+//! which tool.
 //!
-//! Invariant: nothing here performs I/O, reads a clock, or is `async`. The one impurity is
-//! [`ids`]`::generate()`, which upper layers call; a store does for leases alone.
+//! Invariant: nothing here performs I/O, reads a clock, or is `async`. The only impurities are
+//! [`ids`]`::generate()`, which upper layers call (the store for leases only), and the jitter of [`backoff`].
 
 #[macro_use]
 mod words;
 
 pub mod agent;
+pub mod backoff;
 pub mod changes;
+pub mod config_keys;
 pub mod criteria;
 pub mod disposition;
+pub mod error_class;
 pub mod finding;
 pub mod ids;
 pub mod job;
-pub mod known;
 pub mod model;
 pub mod name;
+pub mod name_or_id;
 pub mod plan;
 pub mod policy;
 pub mod preference;
@@ -29,9 +32,10 @@ pub mod run;
 pub mod run_policy;
 pub mod schedule;
 pub mod skill;
-pub mod standstill;
 pub mod start;
 pub mod status;
+pub mod suspension;
 pub mod verdict;
 pub mod verification;
 pub mod work;
+pub mod workflow_state;

@@ -1,66 +1,66 @@
-//! The words of calls to models: what providers speak, who may use them, and what came of a call.
+//! Vocabulary of model calls: provider protocols, access, credentials and outcomes.
 
 words! {
-    /// What a provider of models speaks.
+    /// The protocol of a model provider.
     ProviderKind("provider kind") {
-        /// Anthropic's messages.
+        /// Anthropic's messages API.
         Anthropic = "anthropic",
-        /// Chat completions, as OpenAI and everything compatible with it speaks them.
+        /// OpenAI's chat completions API and compatible servers.
         OpenAi = "openai",
-        /// Ollama's own chat.
+        /// Ollama's chat API.
         Ollama = "ollama",
     }
 
-    /// Who may use a provider. A rule that denies wins over each of these.
+    /// Who may use a provider. A deny rule overrides each of these.
     ProviderUse("provider use") {
-        /// Every signed-in user, and the agents that act for one.
+        /// Every signed-in user and their agents.
         Everyone = "everyone",
-        /// Administrators, and the agents that act for one.
+        /// Administrators and their agents.
         Admins = "admins",
-        /// Whoever an access rule allows.
+        /// Callers that an access rule allows.
         Rules = "rules",
     }
 
-    /// Whose a credential is.
+    /// The owner of a credential.
     CredentialOwner("credential owner") {
-        /// One user's: used for calls of that user.
+        /// A user; used for that user's calls.
         User = "user",
-        /// A group's: used for calls of its members.
+        /// A group; used for its members' calls.
         Group = "group",
-        /// The installation's: used where nobody has one of their own.
+        /// The installation; used if neither the user nor a group has one.
         System = "system",
     }
 
-    /// What a credential is.
+    /// The type of a credential.
     CredentialKind("credential type") {
-        /// A key of an API.
+        /// An API key.
         ApiKey = "api_key",
-        /// A token of an OAuth grant.
+        /// An OAuth access token.
         OauthToken = "oauth_token",
         /// Any other bearer token.
         BearerToken = "bearer_token",
     }
 
-    /// What came of a call to a model.
-    InferenceOutcome("outcome of a model call") {
-        /// It is under way, or its process ended before it did. Its cost is what was set aside for it.
+    /// The outcome of a model call.
+    InferenceOutcome("model call outcome") {
+        /// In progress, or its process ended first. Its cost is the reserved amount.
         Open = "open",
         /// The model answered.
         Success = "success",
         /// The provider failed.
         Failed = "failed",
-        /// No rule allows it, or one denies it; nothing was sent.
+        /// No rule allows it or one denies it; nothing was sent.
         Denied = "denied",
-        /// The budget is spent; nothing was sent.
+        /// The budget is exhausted; nothing was sent.
         OverBudget = "over_budget",
-        /// Whoever asked went away before the end.
+        /// The caller disconnected before the end.
         Canceled = "canceled",
     }
 }
 
-/// Calling a provider, as rules name it.
-pub const CALL: &str = "api.call";
-/// Operations of providers, as rules name them.
-pub const OPERATION: &str = "api.provider_operation";
-/// The one operation there is, as rules name it after the provider: `openai/chat`.
-pub const CHAT: &str = "chat";
+/// Action of calling a provider, in access rules.
+pub const CALL_ACTION: &str = "api.call";
+/// Resource type of provider operations, in access rules.
+pub const OPERATION_RESOURCE: &str = "api.provider_operation";
+/// The only operation; in access rules it follows the provider: `openai/chat`.
+pub const CHAT_OPERATION: &str = "chat";

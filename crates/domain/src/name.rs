@@ -1,10 +1,10 @@
-//! Names people give to things, reduced to a form that is safe in URLs, paths and shells.
+//! Slugs: names normalised to a form that is safe in URLs, paths and shells.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// The longest name kept; a suffix such as `-12` may follow it.
+/// Without a numeric suffix such as `-12`.
 const MAX_CHARS: usize = 64;
 
 /// A lowercase name of letters, digits and single dashes, such as `fix-login-2`.
@@ -13,14 +13,14 @@ const MAX_CHARS: usize = 64;
 #[schema(value_type = String)]
 pub struct Slug(String);
 
-/// The text holds no letter or digit to make a name of.
+/// The text contains no letter or digit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a name needs at least one letter or digit")]
-pub struct EmptyName;
+pub struct EmptyNameError;
 
 impl Slug {
     /// Keeps ASCII letters and digits in lower case; everything between them becomes one dash.
-    pub fn normalise(text: &str) -> Result<Self, EmptyName> {
+    pub fn normalise(text: &str) -> Result<Self, EmptyNameError> {
         let mut name = String::new();
         for c in text.chars() {
             if name.len() >= MAX_CHARS {
@@ -33,29 +33,27 @@ impl Slug {
             }
         }
         let name = name.trim_end_matches('-');
-        if name.is_empty() { Err(EmptyName) } else { Ok(Self(name.to_owned())) }
+        if name.is_empty() { Err(EmptyNameError) } else { Ok(Self(name.to_owned())) }
     }
 
-    /// The name of a task whose request holds no letter or digit.
-    pub fn task() -> Self {
+    /// The name of a task whose request contains no letter or digit.
+    pub fn default_task_name() -> Self {
         Self("task".to_owned())
     }
 
-    /// The `number`-th name of this stem: the stem itself first, then `-2`, `-3`, …
+    /// The `number`-th variant: the slug itself, then `-2`, `-3`, …
     #[must_use]
     pub fn numbered(&self, number: u32) -> Self {
         if number <= 1 { self.clone() } else { Self(format!("{}-{number}", self.0)) }
     }
 
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// The spelling under which `name` is stored, if it is a name: stored names are in lower case, so that a
-/// name is found however its letters are written. A text that is no name stays none.
-pub fn kept_spelling(name: &str) -> String {
+/// Lower-cases a name for a look-up: stored names are in lower case, so look-ups are case-insensitive.
+pub fn lookup_name(name: &str) -> String {
     name.to_ascii_lowercase()
 }
 
@@ -82,13 +80,13 @@ mod tests {
 
     #[test]
     fn a_name_is_looked_up_in_lower_case() {
-        assert_eq!(kept_spelling("Fix-Login"), "fix-login");
-        assert_eq!(kept_spelling("fix login"), "fix login");
+        assert_eq!(lookup_name("Fix-Login"), "fix-login");
+        assert_eq!(lookup_name("fix login"), "fix login");
     }
 
     #[test]
     fn a_name_without_letters_is_refused() {
-        assert_eq!(Slug::normalise("«…»"), Err(EmptyName));
+        assert_eq!(Slug::normalise("«…»"), Err(EmptyNameError));
     }
 
     proptest! {

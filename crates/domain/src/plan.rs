@@ -1,24 +1,28 @@
-//! The steps of a task, and the deterministic planner for tasks that name their commands.
+//! The steps of a task, and the deterministic planner for tasks that list their commands.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::criteria::Criterion;
 use crate::job::Action;
 
-/// How a task says what is to be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+/// How a task describes its work.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, utoipa::ToSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum InputMode {
     /// Free text, interpreted by a planner; never run as shell.
+    #[default]
     Prompt,
-    /// One script, run as it stands.
+    /// One script, run unchanged.
     Script,
     /// Command lines, run one after the other in one workspace.
     Commands,
 }
 
 impl InputMode {
-    /// The word for this mode in the database and on the wire.
+    /// The spelling in the database and on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Prompt => "prompt",
@@ -28,43 +32,45 @@ impl InputMode {
     }
 }
 
-/// Whose words the command of a step is. Where nobody is named, a person is.
+/// The author of a step's command; a person by default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepAuthor {
-    /// A person gave it, in the task or in an answer: nobody else changes it.
+    /// A person, in the task or in an answer. Only people change it.
     #[default]
     Person,
-    /// The project manager planned it, and may plan it anew.
+    /// The project manager, which may replan it.
     Manager,
 }
 
 impl StepAuthor {
-    /// Whether a person gave the command.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes what it may leave out so")]
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "`skip_serializing_if` passes a reference"
+    )]
     fn is_person(&self) -> bool {
         *self == Self::Person
     }
 }
 
-/// One step of a plan: what runs, and what must be there afterwards.
+/// One step of a plan: what runs, and what it must produce.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Step {
     /// What runs.
     pub action: Action,
-    /// Artifact paths the step must leave behind.
+    /// Artifact paths that the step must produce.
     #[serde(default)]
     pub expected_outputs: Vec<String>,
-    /// What must be true of the result of this step; the last step must also meet the task's criteria.
+    /// Criteria for the result of this step; the last step must also meet the task's criteria.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<Criterion>,
-    /// Whose words its command is.
+    /// The author of its command.
     #[serde(default, skip_serializing_if = "StepAuthor::is_person")]
     pub author: StepAuthor,
 }
 
 impl Step {
-    /// A step that a person gave, which owes nothing in particular.
+    /// A step authored by a person, without expected outputs or criteria.
     pub fn new(action: Action) -> Self {
         let (expected_outputs, criteria) = (vec![], vec![]);
         Self { action, expected_outputs, criteria, author: StepAuthor::Person }
@@ -75,55 +81,55 @@ impl Step {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepCriterion {
-    /// The step of the plan, from 0.
+    /// The step's index in the plan, from 0.
     pub step_index: u32,
-    /// What must be true of its result before the next step starts.
+    /// Must be met before the next step starts.
     pub criterion: Criterion,
 }
 
-/// The ordered steps of one run, and what was assumed in making them.
+/// The ordered steps of one run, and the assumptions behind them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Plan {
-    /// The steps, in the order they run.
+    /// The steps, in execution order.
     pub steps: Vec<Step>,
-    /// What the planner took for granted.
+    /// The planner's assumptions.
     pub assumptions: Vec<String>,
-    /// Who made it, in words, written where it was made; absent in plans of earlier versions.
+    /// Who made the plan, for people; absent in plans of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_by: Option<String>,
 }
 
-/// What a plan is made from.
+/// Input of the planner.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request<'a> {
-    /// How the task says what is to be done.
+pub struct PlannerInput<'a> {
     pub mode: InputMode,
     /// The prompt, or the text of the script.
     pub prompt: &'a str,
-    /// The command lines.
     pub commands: &'a [String],
-    /// Artifact paths that the last step must leave behind.
+    /// Artifact paths that the last step must produce.
     pub expected_outputs: &'a [String],
-    /// What must be true of the results of single steps.
     pub step_criteria: &'a [StepCriterion],
 }
 
-impl Request<'_> {
-    /// The criteria for the result of one step, by its place from 0.
-    fn criteria_of_step(&self, index: usize) -> Vec<Criterion> {
+impl PlannerInput<'_> {
+    /// The criteria of the step with this index, from 0.
+    fn step_criteria_at(&self, index: usize) -> Vec<Criterion> {
         let is_of_step = |of: &&StepCriterion| usize::try_from(of.step_index) == Ok(index);
         let of_step = self.step_criteria.iter().filter(is_of_step);
         of_step.map(|of| of.criterion.clone()).collect()
     }
 }
 
-/// The request needs a planner that reads prose, and none is configured.
+/// A prompt cannot be planned by rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a prompt needs a planner and none is configured: give the work as --command or --script")]
+#[error(
+    "no model is configured, so a prompt cannot be planned: use --command or --script, or add one \
+     with `cynork models add-provider`"
+)]
 pub struct NeedsPlanner;
 
-/// Plans a request that names its commands; the same request always gives the same plan.
-pub fn by_rule(request: &Request<'_>) -> Result<Plan, NeedsPlanner> {
+/// Plans a request that lists its commands; deterministic.
+pub fn plan_by_rule(request: &PlannerInput<'_>) -> Result<Plan, NeedsPlanner> {
     let (actions, rule): (Vec<Action>, _) = match request.mode {
         InputMode::Prompt => return Err(NeedsPlanner),
         InputMode::Script => {
@@ -142,7 +148,7 @@ pub fn by_rule(request: &Request<'_>) -> Result<Plan, NeedsPlanner> {
         .map(|(index, action)| {
             let is_last = index == last;
             let owed = if is_last { request.expected_outputs.to_vec() } else { vec![] };
-            let criteria = request.criteria_of_step(index);
+            let criteria = request.step_criteria_at(index);
             Step { expected_outputs: owed, criteria, ..Step::new(action) }
         })
         .collect();
@@ -154,8 +160,14 @@ pub fn by_rule(request: &Request<'_>) -> Result<Plan, NeedsPlanner> {
 mod tests {
     use super::*;
 
-    fn request(mode: InputMode, commands: &[String]) -> Request<'_> {
-        Request { mode, prompt: "make it so", commands, expected_outputs: &[], step_criteria: &[] }
+    fn request(mode: InputMode, commands: &[String]) -> PlannerInput<'_> {
+        PlannerInput {
+            mode,
+            prompt: "make it so",
+            commands,
+            expected_outputs: &[],
+            step_criteria: &[],
+        }
     }
 
     #[test]
@@ -163,9 +175,9 @@ mod tests {
         let commands = ["make".to_owned(), "make test".to_owned()];
         let outputs = ["report.txt".to_owned()];
         let request =
-            Request { expected_outputs: &outputs, ..request(InputMode::Commands, &commands) };
+            PlannerInput { expected_outputs: &outputs, ..request(InputMode::Commands, &commands) };
 
-        let plan = by_rule(&request).unwrap();
+        let plan = plan_by_rule(&request).unwrap();
 
         assert_eq!(plan.steps.len(), 2);
         assert_eq!(plan.steps[0].expected_outputs, Vec::<String>::new());
@@ -178,10 +190,12 @@ mod tests {
         let text = |words: &str| Criterion::Text { description: words.to_owned() };
         let of = |step_index, words| StepCriterion { step_index, criterion: text(words) };
         let step_criteria = [of(0, "it is small"), of(1, "it is fast"), of(0, "it is tidy")];
-        let request =
-            Request { step_criteria: &step_criteria, ..request(InputMode::Commands, &commands) };
+        let request = PlannerInput {
+            step_criteria: &step_criteria,
+            ..request(InputMode::Commands, &commands)
+        };
 
-        let plan = by_rule(&request).unwrap();
+        let plan = plan_by_rule(&request).unwrap();
 
         assert_eq!(plan.steps[0].criteria, [text("it is small"), text("it is tidy")]);
         assert_eq!(plan.steps[1].criteria, [text("it is fast")]);
@@ -189,6 +203,6 @@ mod tests {
 
     #[test]
     fn prose_is_never_run_as_a_command() {
-        assert_eq!(by_rule(&request(InputMode::Prompt, &[])), Err(NeedsPlanner));
+        assert_eq!(plan_by_rule(&request(InputMode::Prompt, &[])), Err(NeedsPlanner));
     }
 }

@@ -1,10 +1,10 @@
-//! Who may call which tool: the words of the decision, and the decisions that need no I/O.
+//! Access policy of tool calls: vocabulary, and the decisions that need no I/O.
 //!
-//! Start at [`allowlist::is_allowlisted`] (what a role may ever reach), [`ToolScope::admits`] (where a tool
-//! may be called from) and [`rules::evaluate`] (what the installation's rules say). Each is a pure
-//! function; the gateway runs them in a fixed order and every one of them must agree.
+//! Start at [`allowlist::is_allowlisted`] (the upper bound of a role), [`ToolScope::admits`] (where a tool
+//! may be called from) and [`rules::evaluate`] (the installation's rules). Each is a pure function; the
+//! gateway runs them in a fixed order and all must allow the call.
 //!
-//! Invariant: silence is a refusal. No rule, no allowlist entry and no known word means no.
+//! Invariant: default deny. A missing rule, a missing allowlist entry or an unknown word denies.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,7 +21,7 @@ pub use crate::words::UnknownWord;
 pub use error_kind::ErrorKind;
 
 words! {
-    /// The kinds of agents.
+    /// The type of an agent.
     AgentType("agent type") {
         /// The project manager.
         Pm = "pm",
@@ -35,80 +35,75 @@ words! {
     ToolScope("tool scope") {
         /// From sandboxes only.
         Sandbox = "sandbox",
-        /// From project managers, analysts and people only.
+        /// From project managers, analysts and users only.
         Pm = "pm",
         /// From everywhere.
         Both = "both",
     }
 
-    /// What a rule does with what it matches.
+    /// The effect of a matching rule.
     Effect("effect") {
-        /// Lets it pass, unless another rule denies it.
+        /// Allows, unless another rule denies.
         Allow = "allow",
-        /// Refuses it, whatever other rules say.
+        /// Denies, regardless of other rules.
         Deny = "deny",
     }
 
-    /// What came of a call.
+    /// The status of a call.
     CallStatus("call status") {
-        /// It is still going on, or its process died and has not come back.
+        /// In progress, or its process died and was not restarted.
         Pending = "pending",
-        /// It did what it should.
+        /// It succeeded.
         Success = "success",
-        /// It was refused, or failed.
+        /// It was denied or failed.
         Error = "error",
     }
 
-    /// The stages of the decision about a tool call, in the order in which they are asked.
+    /// The stages of the decision about a tool call, in evaluation order.
     Stage("stage") {
-        /// Who is calling.
+        /// The caller is authenticated.
         Authenticate = "authenticate",
-        /// Whether the tool exists.
+        /// The tool exists.
         Known = "known",
-        /// Whether the tool and its server are turned on.
+        /// The tool and its server are enabled.
         Enabled = "enabled",
-        /// Whether the tool is still what an administrator approved.
+        /// The tool's definition is the approved one.
         Review = "review",
-        /// Whether the caller's role may ever reach it.
+        /// The allowlist of the caller's role contains the tool.
         Allowlist = "allowlist",
-        /// Whether it may be called from where the caller is.
+        /// The tool's scope admits the caller.
         Scope = "scope",
-        /// Whether the setting that guards it is on.
+        /// The setting that guards the tool is on.
         Setting = "setting",
-        /// Whether the arguments are what the tool takes.
+        /// The arguments match the tool's schema.
         Arguments = "arguments",
-        /// Whether the ids in the arguments belong to the caller.
+        /// The ids in the arguments belong to the caller.
         Context = "context",
-        /// Whether the installation's rules allow it.
+        /// The installation's rules allow the call.
         Rules = "rules",
-        /// Whether limits leave room for it.
+        /// The rate and concurrency limits admit the call.
         Limits = "limits",
-        /// The call was let through; what follows is its outcome.
+        /// The call was allowed; its outcome follows.
         Invoke = "invoke",
     }
 }
 
-/// Who calls a tool: an agent of some kind, or a person's own client.
+/// The caller of a tool: an agent, or a user's client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Principal {
-    /// An agent.
     Agent(AgentType),
-    /// A person, through a client of their own.
+    /// A user, through their own client.
     User,
 }
 
 impl Principal {
-    /// The project manager.
     pub const PM: Self = Self::Agent(AgentType::Pm);
-    /// A project analyst.
     pub const PA: Self = Self::Agent(AgentType::Pa);
-    /// An agent inside a sandbox.
     pub const SANDBOX: Self = Self::Agent(AgentType::Sandbox);
-    /// Everybody who can call.
     pub const ALL: &[Self] = &[Self::PM, Self::PA, Self::SANDBOX, Self::User];
 
-    /// The word in the database and on the wire.
+    /// The spelling in the database and on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Agent(agent) => agent.as_str(),
@@ -116,7 +111,7 @@ impl Principal {
         }
     }
 
-    /// The kind of agent; nothing for a person.
+    /// The agent type; `None` for a user.
     pub const fn agent(self) -> Option<AgentType> {
         match self {
             Self::Agent(agent) => Some(agent),
@@ -128,7 +123,7 @@ impl Principal {
 impl utoipa::ToSchema for Principal {}
 
 impl utoipa::PartialSchema for Principal {
-    /// On the wire a caller is one word.
+    /// A string on the wire.
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
         use utoipa::openapi::schema::{ObjectBuilder, Type};
         let words = Self::ALL.iter().map(|caller| caller.as_str());
@@ -206,6 +201,7 @@ mod tests {
             assert_eq!(stage.as_str().parse::<Stage>().as_ref(), Ok(stage));
         }
         let refused = "root".parse::<AgentType>().unwrap_err();
-        assert_eq!(refused.to_string(), "\"root\" is no agent type; use one of: pm, pa, sandbox");
+        let expected = "\"root\" is not a valid agent type; use one of: pm, pa, sandbox";
+        assert_eq!(refused.to_string(), expected);
     }
 }

@@ -1,10 +1,9 @@
-//! Preferences: wishes about how work is done, each of some scope, and which of them win.
+//! Preferences by scope, and their precedence.
 //!
-//! Start at [`resolve`]. The order of [`Scope`] is the precedence: what is greater wins, so a task's own
-//! wish beats its project's, that its user's, that a group's, and that the system's; of two groups the
-//! later id wins.
+//! Start at [`resolve_preferences`]. The order of [`Scope`] is the precedence: task over project over user over group
+//! over system; of two groups the later id wins.
 //!
-//! Invariant: an entry whose value is not what it says it is neither wins nor hides another.
+//! Invariant: an entry whose value does not match its declared type neither wins nor hides another.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +13,9 @@ use uuid::Uuid;
 use crate::ids::{GroupId, ProjectId, TaskId, UserId};
 
 words! {
-    /// The kinds of scopes, weakest first.
+    /// The kinds of scopes, lowest precedence first.
     ScopeKind("preference scope") {
-        /// Everybody.
+        /// The whole installation.
         System = "system",
         /// The members of a group.
         Group = "group",
@@ -28,24 +27,19 @@ words! {
         Task = "task",
     }
 
-    /// What a value is meant to be.
+    /// The declared type of a value.
     ValueType("value type") {
-        /// Text.
         String = "string",
-        /// A number.
         Number = "number",
-        /// True or false.
         Boolean = "boolean",
-        /// Names with values.
         Object = "object",
-        /// Values in order.
         Array = "array",
     }
 }
 
 impl ValueType {
-    /// What a value is; text for null, which is of every type.
-    pub const fn of(value: &Value) -> Self {
+    /// The type of a value; `String` for null, which matches every type.
+    pub const fn type_of(value: &Value) -> Self {
         match value {
             Value::Null | Value::String(_) => Self::String,
             Value::Bool(_) => Self::Boolean,
@@ -55,7 +49,7 @@ impl ValueType {
         }
     }
 
-    /// Whether `value` is of this type. Null is of every type: it hides what weaker scopes say.
+    /// Whether `value` has this type. Null matches every type: it hides the values of lower-precedence scopes.
     pub fn fits(self, value: &Value) -> bool {
         match value {
             Value::Null => true,
@@ -68,45 +62,37 @@ impl ValueType {
     }
 }
 
-/// Whom a preference is for, weakest first.
+/// The scope of a preference, lowest precedence first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
-    /// Everybody.
     System,
-    /// The members of a group.
     Group(GroupId),
-    /// One user.
     User(UserId),
-    /// One project.
     Project(ProjectId),
-    /// One task.
     Task(TaskId),
 }
 
-/// A scope that cannot be.
+/// An invalid scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum BadScope {
-    /// Something of that kind must be named.
+pub enum InvalidScope {
     #[error("a {0} preference needs scope_id")]
-    IdNeeded(ScopeKind),
-    /// The system is one.
-    #[error("a system preference has no scope_id")]
-    IdUnwanted,
+    MissingId(ScopeKind),
+    #[error("a system preference must not have scope_id")]
+    UnexpectedId,
 }
 
 impl Scope {
-    /// The scope of this kind with this id.
-    pub fn new(kind: ScopeKind, id: Option<Uuid>) -> Result<Self, BadScope> {
+    pub fn new(kind: ScopeKind, id: Option<Uuid>) -> Result<Self, InvalidScope> {
         let Some(id) = id else {
             return match kind {
                 ScopeKind::System => Ok(Self::System),
                 ScopeKind::Group | ScopeKind::User | ScopeKind::Project | ScopeKind::Task => {
-                    Err(BadScope::IdNeeded(kind))
+                    Err(InvalidScope::MissingId(kind))
                 }
             };
         };
         match kind {
-            ScopeKind::System => Err(BadScope::IdUnwanted),
+            ScopeKind::System => Err(InvalidScope::UnexpectedId),
             ScopeKind::Group => Ok(Self::Group(id.into())),
             ScopeKind::User => Ok(Self::User(id.into())),
             ScopeKind::Project => Ok(Self::Project(id.into())),
@@ -114,7 +100,6 @@ impl Scope {
         }
     }
 
-    /// Its kind.
     pub const fn kind(self) -> ScopeKind {
         match self {
             Self::System => ScopeKind::System,
@@ -125,7 +110,7 @@ impl Scope {
         }
     }
 
-    /// The id of what it names; the system has none.
+    /// The id of the scope; `None` for the system.
     pub fn id(self) -> Option<Uuid> {
         match self {
             Self::System => None,
@@ -137,50 +122,44 @@ impl Scope {
     }
 }
 
-/// A preference as it takes part in a resolution.
+/// A preference in a resolution.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Candidate {
-    /// Whom it is for.
+pub struct PreferenceCandidate {
     pub scope: Scope,
-    /// What it is about; case matters.
+    /// Case-sensitive.
     pub key: String,
-    /// The value.
     pub value: Value,
-    /// What the value is meant to be, as it is stored.
+    /// The declared type, as stored.
     pub value_type: String,
-    /// How often it was written.
+    /// Incremented with every write.
     pub version: i64,
 }
 
-/// A preference that was passed over, and why.
+/// A preference that was skipped, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
-    /// Whom it is for.
+pub struct SkippedCandidate {
     pub scope: Scope,
-    /// What it is about.
     pub key: String,
-    /// Why, in words.
     pub reason: String,
 }
 
-/// What holds.
+/// The effective preferences.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Resolved {
-    /// What won, by key. A winner's value may be null.
-    pub effective: BTreeMap<String, Candidate>,
-    /// What was passed over.
-    pub skipped: Vec<Skipped>,
+pub struct EffectivePreferences {
+    /// By key. A value may be null.
+    pub effective: BTreeMap<String, PreferenceCandidate>,
+    pub skipped: Vec<SkippedCandidate>,
 }
 
-/// Which of the candidates hold: for each key the valid one of the strongest scope.
-pub fn resolve(mut candidates: Vec<Candidate>) -> Resolved {
+/// Selects for each key the valid candidate of the highest-precedence scope.
+pub fn resolve_preferences(mut candidates: Vec<PreferenceCandidate>) -> EffectivePreferences {
     candidates.sort_by_key(|candidate| candidate.scope);
-    let mut resolved = Resolved::default();
+    let mut resolved = EffectivePreferences::default();
     for candidate in candidates {
-        match fault(&candidate) {
+        match validation_error(&candidate) {
             Some(reason) => {
-                let Candidate { scope, key, .. } = candidate;
-                resolved.skipped.push(Skipped { scope, key, reason });
+                let PreferenceCandidate { scope, key, .. } = candidate;
+                resolved.skipped.push(SkippedCandidate { scope, key, reason });
             }
             None => drop(resolved.effective.insert(candidate.key.clone(), candidate)),
         }
@@ -188,10 +167,12 @@ pub fn resolve(mut candidates: Vec<Candidate>) -> Resolved {
     resolved
 }
 
-fn fault(candidate: &Candidate) -> Option<String> {
+fn validation_error(candidate: &PreferenceCandidate) -> Option<String> {
     match candidate.value_type.parse::<ValueType>() {
         Err(unknown) => Some(unknown.to_string()),
-        Ok(wanted) if !wanted.fits(&candidate.value) => Some(format!("its value is no {wanted}")),
+        Ok(wanted) if !wanted.fits(&candidate.value) => {
+            Some(format!("its value is not of type {wanted}"))
+        }
         Ok(_) => None,
     }
 }
@@ -220,20 +201,20 @@ mod tests {
         Scope::Task(Uuid::from_u128(1).into())
     }
 
-    fn text(scope: Scope, value: Value) -> Candidate {
+    fn text(scope: Scope, value: Value) -> PreferenceCandidate {
         let (key, value_type) = ("k".to_owned(), "string".to_owned());
-        Candidate { scope, key, value, value_type, version: 1 }
+        PreferenceCandidate { scope, key, value, value_type, version: 1 }
     }
 
-    fn winner(candidates: Vec<Candidate>) -> Option<Value> {
-        resolve(candidates).effective.remove("k").map(|winner| winner.value)
+    fn winner(candidates: Vec<PreferenceCandidate>) -> Option<Value> {
+        resolve_preferences(candidates).effective.remove("k").map(|winner| winner.value)
     }
 
     #[test]
     fn each_scope_wins_over_every_weaker_one() {
         let order = [Scope::System, group(1), group(2), user(), project(), task()];
         for (index, scope) in order.into_iter().enumerate() {
-            // Strongest first: the order in which they come must not matter.
+            // Highest precedence first: the input order must not matter.
             let present = order[..=index].iter().rev();
             let all = present.map(|scope| text(*scope, json!(format!("{scope:?}")))).collect();
 
@@ -254,14 +235,13 @@ mod tests {
         odd.value_type = "colour".to_owned();
         let all = vec![text(Scope::System, json!("loud")), text(task(), json!(7)), odd];
 
-        let resolved = resolve(all);
+        let resolved = resolve_preferences(all);
 
         assert_eq!(resolved.effective["k"].value, json!("loud"));
         let said: Vec<_> =
             resolved.skipped.iter().map(|skipped| (skipped.scope, &*skipped.reason)).collect();
-        let unknown =
-            "\"colour\" is no value type; use one of: string, number, boolean, object, array";
-        assert_eq!(said, [(project(), unknown), (task(), "its value is no string")]);
+        let unknown = "\"colour\" is not a valid value type; use one of: string, number, boolean, object, array";
+        assert_eq!(said, [(project(), unknown), (task(), "its value is not of type string")]);
     }
 
     #[test]
@@ -270,23 +250,23 @@ mod tests {
         for kind in ScopeKind::ALL {
             let made = Scope::new(*kind, Some(id));
             if *kind == ScopeKind::System {
-                assert_eq!(made, Err(BadScope::IdUnwanted));
+                assert_eq!(made, Err(InvalidScope::UnexpectedId));
                 continue;
             }
             let scope = made.unwrap();
             assert_eq!((scope.kind(), scope.id()), (*kind, Some(id)));
-            assert_eq!(Scope::new(*kind, None), Err(BadScope::IdNeeded(*kind)));
+            assert_eq!(Scope::new(*kind, None), Err(InvalidScope::MissingId(*kind)));
         }
         assert_eq!(Scope::new(ScopeKind::System, None), Ok(Scope::System));
     }
 
-    fn candidate() -> impl Strategy<Value = Candidate> {
+    fn candidate() -> impl Strategy<Value = PreferenceCandidate> {
         let scope = select(vec![Scope::System, group(1), group(2), user(), project(), task()]);
         let value =
             select(vec![json!(null), json!("x"), json!(1), json!(true), json!([]), json!({})]);
         let types = vec!["string", "number", "boolean", "object", "array", "null"];
         (scope, select(vec!["a", "b", "A"]), value, select(types), 1..9_i64).prop_map(
-            |(scope, key, value, value_type, version)| Candidate {
+            |(scope, key, value, value_type, version)| PreferenceCandidate {
                 scope,
                 key: key.to_owned(),
                 value,
@@ -297,7 +277,7 @@ mod tests {
     }
 
     /// Entries in any order, one for each key of a scope.
-    fn entries() -> impl Strategy<Value = Vec<Candidate>> {
+    fn entries() -> impl Strategy<Value = Vec<PreferenceCandidate>> {
         let unique = prop::collection::vec(candidate(), 0..30).prop_map(|mut all| {
             all.sort_by_key(|one| (one.scope, one.key.clone()));
             all.dedup_by_key(|one| (one.scope, one.key.clone()));
@@ -306,15 +286,15 @@ mod tests {
         unique.prop_shuffle()
     }
 
-    /// The rules read out: the first scope from the strongest that has a valid entry, null included.
-    fn by_the_book(all: &[Candidate], key: &str) -> Option<Candidate> {
+    /// Reference implementation: the highest-precedence scope with a valid entry, null included.
+    fn reference_winner(all: &[PreferenceCandidate], key: &str) -> Option<PreferenceCandidate> {
         let strongest_first = [task(), project(), user(), group(2), group(1), Scope::System];
-        let is_valid = |one: &Candidate| {
+        let is_valid = |one: &PreferenceCandidate| {
             one.value.is_null() && ValueType::ALL.iter().any(|ty| ty.as_str() == one.value_type)
-                || ValueType::of(&one.value).as_str() == one.value_type
+                || ValueType::type_of(&one.value).as_str() == one.value_type
         };
         strongest_first.iter().find_map(|scope| {
-            let here = |one: &&Candidate| one.scope == *scope && one.key == key;
+            let here = |one: &&PreferenceCandidate| one.scope == *scope && one.key == key;
             all.iter().find(here).filter(|one| is_valid(one)).cloned()
         })
     }
@@ -322,15 +302,15 @@ mod tests {
     proptest! {
         #[test]
         fn what_holds_is_what_the_rules_say_whatever_order_entries_come_in(all in entries()) {
-            let resolved = resolve(all.clone());
+            let resolved = resolve_preferences(all.clone());
 
             for key in ["a", "b", "A"] {
-                let expected = by_the_book(&all, key);
+                let expected = reference_winner(&all, key);
                 prop_assert_eq!(resolved.effective.get(key), expected.as_ref());
             }
             let mut sorted = all.clone();
             sorted.sort_by_key(|one| (one.scope, one.key.clone()));
-            let again = resolve(sorted);
+            let again = resolve_preferences(sorted);
             prop_assert_eq!(&again.effective, &resolved.effective);
             prop_assert_eq!(again.skipped.len(), resolved.skipped.len());
         }
@@ -342,7 +322,7 @@ mod tests {
             // One entry for each key of a scope, as the database has it.
             all.sort_by_key(|one| (one.scope, one.key.clone()));
             all.dedup_by_key(|one| (one.scope, one.key.clone()));
-            let resolved = resolve(all.clone());
+            let resolved = resolve_preferences(all.clone());
             for one in &all {
                 let is_valid = one.value_type.parse::<ValueType>().is_ok_and(|ty| ty.fits(&one.value));
                 let is_reported = resolved

@@ -1,21 +1,21 @@
-//! What a run asks a person, and what may be answered.
+//! Questions of a run to a person, and their answers.
 
 use serde::{Deserialize, Serialize};
 
 words! {
-    /// Why a person is asked.
-    QuestionKind("kind of question") {
-        /// Something is to be done only if a person agrees.
+    /// The reason for a question.
+    QuestionKind("question kind") {
+    /// An action requires a person's approval.
         Approval = "approval",
-        /// It is not clear what is to be done.
+        /// The request is unclear.
         Clarification = "clarification",
     }
 
-    /// In which form a question may be answered.
-    ReplyForm("form of reply") {
-        /// Go on.
+    /// The form of an answer.
+    ReplyForm("reply form") {
+    /// Approve.
         Yes = "yes",
-        /// Do not go on.
+        /// Decline.
         No = "no",
         /// Command lines to run.
         Commands = "commands",
@@ -23,34 +23,34 @@ words! {
         Script = "script",
         /// Prose.
         Text = "text",
-        /// Try again what could not be done.
+        /// Retry the failed step.
         Retry = "retry",
     }
 }
 
-/// A question of a run. It waits for the answer without a runner.
+/// A question of a run. The run is suspended until it is answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Question {
-    /// Why a person is asked.
+    /// The reason for the question.
     pub kind: QuestionKind,
-    /// The question, in words.
+    /// The question.
     pub text: String,
-    /// What it is about, a line each: the steps of a plan, or the request.
+    /// Context, one line each: the steps of a plan, or the request.
     #[serde(default)]
     pub about: Vec<String>,
-    /// The forms in which it may be answered.
+    /// The accepted forms of an answer.
     pub accepts: Vec<ReplyForm>,
 }
 
-/// What a person answers.
+/// A person's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "form", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Reply {
-    /// Go on.
+    /// Approve.
     Yes {},
-    /// Do not go on.
+    /// Decline.
     No {},
-    /// Command lines to run, one after the other.
+    /// Command lines to run in order.
     Commands {
         /// The lines.
         lines: Vec<String>,
@@ -65,12 +65,11 @@ pub enum Reply {
         /// The text.
         text: String,
     },
-    /// Try again what could not be done.
+    /// Retry the failed step.
     Retry {},
 }
 
 impl Reply {
-    /// The form of this reply.
     pub const fn form(&self) -> ReplyForm {
         match self {
             Self::Yes {} => ReplyForm::Yes,
@@ -83,33 +82,33 @@ impl Reply {
     }
 }
 
-/// An answer as the run that asked gets it.
+/// An answer as the run receives it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Answer {
-    /// What was answered; nothing if nobody did in time.
+    /// The reply; absent if the question timed out.
     pub reply: Option<Reply>,
-    /// Why, in words.
+    /// The person's comment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// The handle of who answered; nobody's if nobody did in time.
+    /// The handle of the person; absent if the question timed out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
 
 impl Answer {
-    /// The answer that takes the place of one that did not come in time.
+    /// The answer of a question that timed out.
     pub const fn too_late() -> Self {
         Self { reply: None, comment: None, by: None }
     }
 
-    /// Why the run does not go on, if the answer says so.
+    /// Why the run does not continue; `None` if it does.
     pub fn refusal(&self) -> Option<String> {
         let why = self.comment.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         match self.reply {
-            None => Some("nobody answered in time".to_owned()),
+            None => Some("no answer in time".to_owned()),
             Some(Reply::No {}) => {
-                let by = self.by.as_deref().unwrap_or("somebody");
-                Some(format!("{by} said no{why}"))
+                let by = self.by.as_deref().unwrap_or("a person");
+                Some(format!("declined by {by}{why}"))
             }
             Some(
                 Reply::Yes {}
@@ -136,9 +135,9 @@ mod tests {
             by: Some("ada".to_owned()),
         };
 
-        assert_eq!(no.refusal().as_deref(), Some("ada said no: too costly"));
+        assert_eq!(no.refusal().as_deref(), Some("declined by ada: too costly"));
         assert_eq!(Answer { reply: Some(Reply::Yes {}), ..no }.refusal(), None);
-        assert_eq!(Answer::too_late().refusal().as_deref(), Some("nobody answered in time"));
+        assert_eq!(Answer::too_late().refusal().as_deref(), Some("no answer in time"));
     }
 
     #[test]

@@ -1,14 +1,17 @@
-//! What agents report to the project manager: eight types, each with a payload of its own.
+//! Reports of agents to the project manager: eight types, each with its own payload.
 //!
-//! A [`Report`] that was read has the right shape; [`Report::faults`] says what is still wrong with
-//! it: lengths, and payloads that contradict their type. The names inside payloads are those that
-//! agents know (`filesModified`, `criticalIssues`).
+//! Deserialisation checks the shape of a [`AgentReport`]; [`AgentReport::validation_errors`] validates the rest: lengths, and
+//! payloads that contradict their type. Payload fields are camelCase (`filesModified`,
+//! `criticalIssues`).
 
 use serde::{Deserialize, Serialize};
 
-const MAX_TEXT_BYTES: usize = 16 * 1024;
-const MAX_LINE_BYTES: usize = 1024;
-const MAX_ITEMS: usize = 200;
+/// The longest text of an agent's message.
+pub const MAX_TEXT_BYTES: usize = 16 * 1024;
+/// The longest line: a path, or an item of a list.
+pub const MAX_LINE_BYTES: usize = 1024;
+/// The most items of a list.
+pub const MAX_ITEMS: usize = 200;
 
 words! {
     /// The types of report.
@@ -23,19 +26,17 @@ words! {
         TestsPassed = "tests_passed",
         /// Some test failed.
         TestsFailed = "tests_failed",
-        /// The agent is stuck.
+        /// The agent is blocked.
         WorkBlocked = "work_blocked",
-        /// What is wanted is not clear.
+        /// The requirements are unclear.
         NeedsClarification = "needs_clarification",
         /// A person must decide.
         RequestHumanInput = "request_human_input",
     }
 
-    /// What a reviewer decided.
+    /// A reviewer's decision.
     Verdict("verdict") {
-        /// It may go on.
         Approved = "approved",
-        /// It must be changed first.
         ChangesRequested = "changes_requested",
     }
 }
@@ -43,134 +44,108 @@ words! {
 /// A report with its payload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "messageType", content = "payload", rename_all = "snake_case")]
-pub enum Report {
-    /// The work is done.
-    WorkCompleted(WorkDone),
-    /// The reviewer agrees.
+pub enum AgentReport {
+    WorkCompleted(CompletedWork),
     ReviewApproved(ReviewFeedback),
-    /// The reviewer wants changes.
     ReviewChangesRequested(ReviewFeedback),
-    /// Every test passed.
     TestsPassed(TestResults),
-    /// Some test failed.
     TestsFailed(TestResults),
-    /// The agent is stuck.
-    WorkBlocked(Blocker),
-    /// What is wanted is not clear.
-    NeedsClarification(Question),
-    /// A person must decide.
-    RequestHumanInput(Question),
+    WorkBlocked(WorkBlocker),
+    NeedsClarification(AgentQuestion),
+    RequestHumanInput(AgentQuestion),
 }
 
-/// What was done.
+/// Completed work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct WorkDone {
-    /// The files that changed.
+pub struct CompletedWork {
     #[serde(default)]
     pub files_modified: Vec<String>,
-    /// What was done, in words.
     pub summary: String,
-    /// The file that shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact_path: Option<String>,
-    /// The work unit it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_unit_id: Option<String>,
 }
 
-/// What a reviewer found.
+/// A review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReviewFeedback {
-    /// The decision.
     pub verdict: Verdict,
-    /// What must be fixed.
+    /// Must be fixed.
     #[serde(default)]
     pub critical_issues: Vec<ReviewIssue>,
-    /// What should be fixed.
+    /// Should be fixed.
     #[serde(default)]
     pub major_issues: Vec<ReviewIssue>,
-    /// What could be better; not handed to whoever fixes the rest.
+    /// Optional; not forwarded to the agent that fixes the rest.
     #[serde(default)]
     pub minor_issues: Vec<ReviewIssue>,
-    /// All of it in a few words.
     pub summary: String,
 }
 
-/// One finding of a reviewer.
+/// One issue of a review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReviewIssue {
-    /// What is wrong.
     pub description: String,
-    /// Where, as `path:line`.
+    /// As `path:check_line`.
     #[serde(default)]
     pub file_location: String,
-    /// What would mend it.
     #[serde(default)]
     pub how_to_fix: String,
 }
 
-/// How the tests went.
+/// Test results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TestResults {
-    /// How many there are.
     pub total: u32,
-    /// How many passed.
     pub passed: u32,
-    /// How many failed; the rest was left out.
+    /// The rest was skipped.
     pub failed: u32,
-    /// What failed, and how.
     #[serde(default)]
     pub failures: Vec<TestFailure>,
 }
 
-/// A test that failed.
+/// A failed test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TestFailure {
-    /// Its name.
     pub name: String,
-    /// What it said.
     #[serde(default)]
     pub message: String,
-    /// Where, as `path:line`.
+    /// As `path:check_line`.
     #[serde(default)]
     pub location: String,
 }
 
-/// Why an agent is stuck.
+/// Why an agent is blocked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Blocker {
-    /// Why.
+pub struct WorkBlocker {
     pub reason: String,
-    /// What it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_on: Option<String>,
-    /// What it tried.
     #[serde(default)]
     pub attempted: Vec<String>,
 }
 
-/// A question to whoever can answer it.
+/// A question of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Question {
-    /// The question.
+pub struct AgentQuestion {
     pub question: String,
-    /// Answers that would do.
+    /// Suggested answers.
     #[serde(default)]
     pub options: Vec<String>,
-    /// What one must know to answer.
+    /// Background for the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
 }
 
-impl Report {
-    /// Its type.
+impl AgentReport {
     pub const fn kind(&self) -> ReportKind {
         match self {
             Self::WorkCompleted(_) => ReportKind::WorkCompleted,
@@ -184,7 +159,7 @@ impl Report {
         }
     }
 
-    /// The sentence that stands for the whole report.
+    /// One-line summary.
     pub fn headline(&self) -> &str {
         match self {
             Self::WorkCompleted(done) => &done.summary,
@@ -196,46 +171,50 @@ impl Report {
         }
     }
 
-    /// What is wrong with it, every fault in words.
-    pub fn faults(&self) -> Vec<String> {
-        let mut faults = Faults(vec![]);
+    /// Validation errors.
+    pub fn validation_errors(&self) -> Vec<String> {
+        let mut faults = ReportFaults(vec![]);
         match self {
             Self::WorkCompleted(done) => {
-                faults.text("summary", &done.summary);
-                faults.lines("filesModified", &done.files_modified);
-                faults.line("artifactPath", done.artifact_path.as_deref().unwrap_or_default());
-                faults.line("workUnitId", done.work_unit_id.as_deref().unwrap_or_default());
+                faults.check_text("summary", &done.summary);
+                faults.check_lines("filesModified", &done.files_modified);
+                faults
+                    .check_line("artifactPath", done.artifact_path.as_deref().unwrap_or_default());
+                faults.check_line("workUnitId", done.work_unit_id.as_deref().unwrap_or_default());
             }
             Self::ReviewApproved(review) => {
-                faults.review(review, Verdict::Approved);
-                faults.must(
+                faults.check_review(review, Verdict::Approved);
+                faults.require(
                     review.critical_issues.is_empty(),
-                    "an approving review has no criticalIssues",
+                    "an approving review must not have criticalIssues",
                 );
             }
             Self::ReviewChangesRequested(review) => {
-                faults.review(review, Verdict::ChangesRequested);
+                faults.check_review(review, Verdict::ChangesRequested);
                 let is_named = review.issues().next().is_some();
-                faults.must(is_named, "a review that wants changes names at least one issue");
+                faults.require(
+                    is_named,
+                    "a review that requests changes must have at least one issue",
+                );
             }
             Self::TestsPassed(tests) => {
-                faults.tests(tests);
-                faults.must(tests.failed == 0, "tests_passed has failed 0");
+                faults.check_tests(tests);
+                faults.require(tests.failed == 0, "tests_passed requires failed to be 0");
             }
             Self::TestsFailed(tests) => {
-                faults.tests(tests);
-                faults.must(tests.failed > 0, "tests_failed has failed of at least 1");
+                faults.check_tests(tests);
+                faults.require(tests.failed > 0, "tests_failed requires failed to be at least 1");
             }
             Self::WorkBlocked(blocker) => {
-                faults.text("reason", &blocker.reason);
-                faults.line("blockedOn", blocker.blocked_on.as_deref().unwrap_or_default());
-                faults.lines("attempted", &blocker.attempted);
+                faults.check_text("reason", &blocker.reason);
+                faults.check_line("blockedOn", blocker.blocked_on.as_deref().unwrap_or_default());
+                faults.check_lines("attempted", &blocker.attempted);
             }
             Self::NeedsClarification(asked) | Self::RequestHumanInput(asked) => {
-                faults.text("question", &asked.question);
-                faults.lines("options", &asked.options);
+                faults.check_text("question", &asked.question);
+                faults.check_lines("options", &asked.options);
                 let context = asked.context.as_deref().unwrap_or_default();
-                faults.must(context.len() <= MAX_TEXT_BYTES, "context is too long");
+                faults.require(context.len() <= MAX_TEXT_BYTES, "context is too long");
             }
         }
         faults.0
@@ -243,80 +222,80 @@ impl Report {
 }
 
 impl ReviewFeedback {
-    /// Every issue, the worst first.
+    /// Every issue, most severe first.
     pub fn issues(&self) -> impl Iterator<Item = &ReviewIssue> {
         self.critical_issues.iter().chain(&self.major_issues).chain(&self.minor_issues)
     }
 
-    /// What whoever fixes it gets to see: everything but minor issues.
+    /// Removes the minor issues, for the agent that fixes the others.
     #[must_use]
     pub fn without_minor(mut self) -> Self {
         self.minor_issues.clear();
         self
     }
 
-    /// What is wrong with it as a reason to revise.
-    pub fn faults(&self) -> Vec<String> {
-        let mut faults = Faults(vec![]);
-        faults.review(self, Verdict::ChangesRequested);
+    /// Validation errors as a reason to revise.
+    pub fn validation_errors(&self) -> Vec<String> {
+        let mut faults = ReportFaults(vec![]);
+        faults.check_review(self, Verdict::ChangesRequested);
         faults.0
     }
 }
 
-/// Faults on their way to a refusal.
-struct Faults(Vec<String>);
+/// Collects validation errors.
+struct ReportFaults(Vec<String>);
 
-impl Faults {
-    fn must(&mut self, holds: bool, fault: &str) {
+impl ReportFaults {
+    fn require(&mut self, holds: bool, fault: &str) {
         if !holds {
             self.0.push(fault.to_owned());
         }
     }
 
-    fn text(&mut self, name: &str, text: &str) {
-        self.must(!text.trim().is_empty(), &format!("{name} is empty"));
+    fn check_text(&mut self, name: &str, text: &str) {
+        self.require(!text.trim().is_empty(), &format!("{name} is empty"));
         let fits = text.len() <= MAX_TEXT_BYTES;
-        self.must(fits, &format!("{name} is longer than {MAX_TEXT_BYTES} bytes"));
+        self.require(fits, &format!("{name} is longer than {MAX_TEXT_BYTES} bytes"));
     }
 
-    fn line(&mut self, name: &str, text: &str) {
+    fn check_line(&mut self, name: &str, text: &str) {
         let fits = text.len() <= MAX_LINE_BYTES;
-        self.must(fits, &format!("{name} is longer than {MAX_LINE_BYTES} bytes"));
+        self.require(fits, &format!("{name} is longer than {MAX_LINE_BYTES} bytes"));
     }
 
-    fn count(&mut self, name: &str, count: usize) {
-        self.must(count <= MAX_ITEMS, &format!("{name} has more than {MAX_ITEMS} items"));
+    fn check_count(&mut self, name: &str, count: usize) {
+        self.require(count <= MAX_ITEMS, &format!("{name} has more than {MAX_ITEMS} items"));
     }
 
-    fn lines(&mut self, name: &str, lines: &[String]) {
-        self.count(name, lines.len());
+    fn check_lines(&mut self, name: &str, lines: &[String]) {
+        self.check_count(name, lines.len());
         let fits = lines.iter().all(|line| line.len() <= MAX_LINE_BYTES);
-        self.must(fits, &format!("an item of {name} is longer than {MAX_LINE_BYTES} bytes"));
+        self.require(fits, &format!("an item of {name} is longer than {MAX_LINE_BYTES} bytes"));
     }
 
-    fn review(&mut self, review: &ReviewFeedback, verdict: Verdict) {
-        self.must(review.verdict == verdict, &format!("the verdict of this is {verdict}"));
-        self.text("summary", &review.summary);
-        self.count("the list of issues", review.issues().count());
+    fn check_review(&mut self, review: &ReviewFeedback, verdict: Verdict) {
+        self.require(review.verdict == verdict, &format!("verdict must be {verdict}"));
+        self.check_text("summary", &review.summary);
+        self.check_count("the list of issues", review.issues().count());
         for issue in review.issues() {
-            self.text("description", &issue.description);
-            self.line("fileLocation", &issue.file_location);
+            self.check_text("description", &issue.description);
+            self.check_line("fileLocation", &issue.file_location);
             let fits = issue.how_to_fix.len() <= MAX_TEXT_BYTES;
-            self.must(fits, "howToFix is too long");
+            self.require(fits, "howToFix is too long");
         }
     }
 
-    fn tests(&mut self, tests: &TestResults) {
+    fn check_tests(&mut self, tests: &TestResults) {
         let counted = tests.passed.saturating_add(tests.failed);
-        self.must(counted <= tests.total, "passed and failed are more than total");
+        self.require(counted <= tests.total, "passed plus failed exceeds total");
         let named = u32::try_from(tests.failures.len()).unwrap_or(u32::MAX);
-        self.must(named <= tests.failed, "failures names more tests than failed says");
-        self.count("failures", tests.failures.len());
+        self.require(named <= tests.failed, "failures lists more tests than failed");
+        self.check_count("failures", tests.failures.len());
         for failure in &tests.failures {
-            self.line("the name of a failure", &failure.name);
-            self.line("the location of a failure", &failure.location);
+            self.check_line("the name of a failure", &failure.name);
+            self.check_line("the location of a failure", &failure.location);
             let fits = failure.message.len() <= MAX_TEXT_BYTES;
-            self.must(fits, "the message of a failure is too long");
+            self.require(fits, "the message of a failure is too long");
         }
     }
 }

@@ -1,86 +1,86 @@
-//! Where a run stands for people, and the ways between the nodes of a task's workflow.
+//! Run states for display, and the edges between the nodes of the workflow graph.
 //!
-//! [`next_node`] says where an edge leads, for those who look at a run and do not drive it. Names of
-//! nodes and edges are in every database, so that this table only grows; a test of the `workflow`
-//! crate holds it against the graph.
+//! [`next_node`] resolves an edge for readers that do not drive the run. Node and edge names are stored
+//! in databases, so this table is append-only; a test of the `workflow` crate compares it with the
+//! graph.
 
 words! {
-    /// Where a run stands for people: its status, and what it waits for.
+    /// The state of a run for display: its status, and what it waits for.
     RunState("run state") {
-        /// A runner will take it as soon as one is free.
+        /// Waits for a free runner.
         Queued = "queued",
         /// Waits for tasks that its task depends on.
         Waiting = "waiting",
-        /// A runner drives it.
+        /// A runner holds it.
         Running = "running",
-        /// Asked to pause; its runner is still in a node.
+        /// Pause requested; the runner is still in a workflow node.
         Pausing = "pausing",
-        /// Nobody takes it until somebody resumes it.
+        /// Not claimable until it is resumed.
         Paused = "paused",
         /// Waits for a person's answer.
         NeedsAnswer = "needs_answer",
         /// Every step was accepted.
         Completed = "completed",
-        /// Failed for good.
+        /// Failed permanently.
         Failed = "failed",
-        /// Stopped from outside.
+        /// Canceled.
         Canceled = "canceled",
     }
 
-    /// What somebody did to a run.
+    /// An action of a person on a run.
     RunVerb("run verb") {
-        /// Asked it to pause.
+        /// Requested a pause.
         Pause = "pause",
-        /// Let it go on.
+        /// Resumed it.
         Resume = "resume",
         /// Answered its question.
         Answer = "answer",
-        /// Went on from one of its rows in a new run of the same task.
+        /// Continued from one of its rows in a new run of the same task.
         Retry = "retry",
-        /// Went on from one of its rows in a new task.
+        /// Continued from one of its rows in a new task.
         Fork = "fork",
     }
 }
 
-/// The node that has a job made for a step.
-pub const DISPATCH: &str = "dispatch_step";
+/// The node that creates the job of a step.
+pub const DISPATCH_NODE: &str = "dispatch_step";
 /// The node that waits for that job.
-pub const COLLECT: &str = "collect_result";
-/// The node that has the result judged.
-pub const VERIFY: &str = "verify_step_result";
-/// The node that makes the plan.
-pub const PLAN: &str = "plan_steps";
-/// The node that reads the task.
-pub const LOAD: &str = "load_task_context";
-/// The node that ends a run whose every step was accepted.
-pub const FINALIZE: &str = "finalize_summary";
-/// The node that ends a run that failed for good.
-pub const MARK_FAILED: &str = "mark_failed";
-/// The edge out of a node that failed for good.
-pub const FAILED: &str = "failed";
+pub const COLLECT_NODE: &str = "collect_result";
+/// The node that verifies the result.
+pub const VERIFY_NODE: &str = "verify_step_result";
+/// The node that plans the steps.
+pub const PLAN_NODE: &str = "plan_steps";
+/// The node that loads the task.
+pub const LOAD_NODE: &str = "load_task_context";
+/// The node that completes a run whose steps were all accepted.
+pub const FINALIZE_NODE: &str = "finalize_summary";
+/// The node that fails a run.
+pub const MARK_FAILED_NODE: &str = "mark_failed";
+/// The edge out of a node that failed permanently.
+pub const FAILED_EDGE: &str = "failed";
 
-/// Every way of the graph: from where, by which edge, to where.
-pub const WAYS: &[(&str, &str, &str)] = &[
-    (LOAD, "loaded", PLAN),
-    (PLAN, "first_step", DISPATCH),
-    (PLAN, "no_steps", FINALIZE),
-    (DISPATCH, "dispatched", COLLECT),
-    (COLLECT, "collected", VERIFY),
-    (VERIFY, "next_step", DISPATCH),
-    (VERIFY, "all_verified", FINALIZE),
-    (VERIFY, "retry_step", DISPATCH),
-    (VERIFY, "no_retry_left", MARK_FAILED),
-    (LOAD, FAILED, MARK_FAILED),
-    (PLAN, FAILED, MARK_FAILED),
-    (DISPATCH, FAILED, MARK_FAILED),
-    (COLLECT, FAILED, MARK_FAILED),
-    (VERIFY, FAILED, MARK_FAILED),
-    (FINALIZE, FAILED, MARK_FAILED),
+/// Every edge of the graph: source node, edge, target node.
+pub const EDGES: &[(&str, &str, &str)] = &[
+    (LOAD_NODE, "loaded", PLAN_NODE),
+    (PLAN_NODE, "first_step", DISPATCH_NODE),
+    (PLAN_NODE, "no_steps", FINALIZE_NODE),
+    (DISPATCH_NODE, "dispatched", COLLECT_NODE),
+    (COLLECT_NODE, "collected", VERIFY_NODE),
+    (VERIFY_NODE, "next_step", DISPATCH_NODE),
+    (VERIFY_NODE, "all_verified", FINALIZE_NODE),
+    (VERIFY_NODE, "retry_step", DISPATCH_NODE),
+    (VERIFY_NODE, "no_retry_left", MARK_FAILED_NODE),
+    (LOAD_NODE, FAILED_EDGE, MARK_FAILED_NODE),
+    (PLAN_NODE, FAILED_EDGE, MARK_FAILED_NODE),
+    (DISPATCH_NODE, FAILED_EDGE, MARK_FAILED_NODE),
+    (COLLECT_NODE, FAILED_EDGE, MARK_FAILED_NODE),
+    (VERIFY_NODE, FAILED_EDGE, MARK_FAILED_NODE),
+    (FINALIZE_NODE, FAILED_EDGE, MARK_FAILED_NODE),
 ];
 
-/// Where `edge` out of `node` leads; nothing at the end of a run, or for names of a newer graph.
+/// The target of `edge` out of `node`; `None` at the end of a run, or for names of a newer graph.
 pub fn next_node(node: &str, edge: &str) -> Option<&'static str> {
-    WAYS.iter().find(|(from, by, _)| *from == node && *by == edge).map(|(_, _, to)| *to)
+    EDGES.iter().find(|(from, by, _)| *from == node && *by == edge).map(|(_, _, to)| *to)
 }
 
 #[cfg(test)]

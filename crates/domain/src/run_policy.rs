@@ -1,30 +1,30 @@
-//! How hard a run tries: attempts, pauses and patience, and the preferences that change them.
+//! Retry policy of a run: attempts, backoff and timeouts, and the preferences that change them.
 //!
-//! Start at [`RunPolicy::from_preferences`]. A value that is no number is passed over and one out of
-//! range is brought to the nearest bound; either is noted, and nothing here ever fails a run.
+//! Start at [`RunPolicy::from_preferences`]. A value that is not a number is ignored and one out of range
+//! is clamped; both are noted, and neither fails a run.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What every key of this module begins with.
+/// Prefix of every key of this module.
 pub const PREFIX: &str = "workflow.";
-/// How often a failing step runs in all, for tasks that do not say so themselves.
-pub const STEP_ATTEMPTS: &str = "workflow.max_step_retries";
-/// How often a node is tried in all.
-pub const NODE_ATTEMPTS: &str = "workflow.max_node_retries";
-/// The same for one node, which is the rest of the key.
-pub const ATTEMPTS_OF: &str = "workflow.node_retries.";
-/// How long a node may be silent, in seconds; the node is the rest of the key.
-pub const TIMEOUT_OF: &str = "workflow.node_timeouts.";
-/// The pause before the second attempt at a node, in milliseconds; it doubles from there.
-pub const FIRST_PAUSE: &str = "workflow.node_backoff_ms";
-/// The longest pause between two attempts at a node, in milliseconds.
-pub const LONGEST_PAUSE: &str = "workflow.node_backoff_cap_ms";
+/// Maximum attempts per step, for tasks that do not set it.
+pub const STEP_ATTEMPTS_KEY: &str = "workflow.max_step_retries";
+/// Maximum attempts per workflow node.
+pub const NODE_ATTEMPTS_KEY: &str = "workflow.max_node_retries";
+/// The same for one workflow node, named by the rest of the key.
+pub const NODE_ATTEMPTS_PREFIX: &str = "workflow.node_retries.";
+/// Inactivity timeout of a workflow node in seconds; the rest of the key names the node.
+pub const NODE_TIMEOUT_PREFIX: &str = "workflow.node_timeouts.";
+/// Initial backoff between attempts of a workflow node, in milliseconds; exponential.
+pub const INITIAL_BACKOFF_KEY: &str = "workflow.node_backoff_ms";
+/// Maximum backoff, in milliseconds.
+pub const MAX_BACKOFF_KEY: &str = "workflow.node_backoff_cap_ms";
 
-/// The nodes, and how long each may be silent, in seconds.
-const TIMEOUTS: [(&str, u32); 7] = [
+/// The workflow nodes and their default inactivity timeouts, in seconds.
+const DEFAULT_TIMEOUTS_S: [(&str, u32); 7] = [
     ("load_task_context", 30),
     ("plan_steps", 120),
     ("dispatch_step", 30),
@@ -33,31 +33,31 @@ const TIMEOUTS: [(&str, u32); 7] = [
     ("finalize_summary", 60),
     ("mark_failed", 30),
 ];
-/// It runs before anybody knows the preferences.
+/// It runs before the preferences are loaded.
 const FIRST_NODE: &str = "load_task_context";
 
-pub(crate) const ATTEMPTS: (u32, u32) = (1, 10);
-pub(crate) const SECONDS: (u32, u32) = (1, 86_400);
-pub(crate) const PAUSE_MS: (u32, u32) = (10, 600_000);
+pub(crate) const ATTEMPTS_RANGE: (u32, u32) = (1, 10);
+pub(crate) const SECONDS_RANGE: (u32, u32) = (1, 86_400);
+pub(crate) const BACKOFF_MS_RANGE: (u32, u32) = (10, 600_000);
 
-/// How hard a run tries.
+/// The retry policy of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
 pub struct RunPolicy {
-    /// How often a failing step runs in all, 1 to 10.
+    /// Maximum attempts per step, 1 to 10.
     pub step_attempts: u32,
-    /// How often a node is tried in all, 1 to 10.
+    /// Maximum attempts per workflow node, 1 to 10.
     pub node_attempts: u32,
-    /// The same for single nodes.
+    /// The same for single workflow nodes.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub attempts_of: BTreeMap<String, u32>,
-    /// The pause before the second attempt at a node, in milliseconds; it doubles from there.
+    /// Initial backoff between attempts of a workflow node, in milliseconds; it doubles with each attempt.
     pub first_pause_ms: u32,
-    /// The longest pause, in milliseconds.
+    /// Maximum backoff, in milliseconds.
     pub longest_pause_ms: u32,
-    /// How long each node may be silent, in seconds.
+    /// Inactivity timeout of each workflow node, in seconds.
     pub timeouts_s: BTreeMap<String, u32>,
-    /// Preferences that were not taken as they are, and why.
+    /// Preferences that were ignored or clamped, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -70,105 +70,108 @@ impl Default for RunPolicy {
             attempts_of: BTreeMap::new(),
             first_pause_ms: 1000,
             longest_pause_ms: 30_000,
-            timeouts_s: TIMEOUTS.iter().map(|(node, s)| ((*node).to_owned(), *s)).collect(),
+            timeouts_s: DEFAULT_TIMEOUTS_S
+                .iter()
+                .map(|(node, s)| ((*node).to_owned(), *s))
+                .collect(),
             notes: vec![],
         }
     }
 }
 
 impl RunPolicy {
-    /// What preferences make of the usual policy. Keys of other subjects are not looked at.
+    /// Applies preferences to the default policy. Keys without [`PREFIX`] are ignored.
     pub fn from_preferences<'a>(
         effective: impl IntoIterator<Item = (&'a String, &'a Value)>,
     ) -> Self {
         let mut policy = Self::default();
         for (key, value) in effective {
-            // Null hides what weaker scopes say, and leaves the usual value.
+            // Null hides the values of lower-precedence scopes; the default applies.
             if key.starts_with(PREFIX) && !value.is_null() {
-                policy.set(key, value);
+                policy.apply_preference(key, value);
             }
         }
         policy.longest_pause_ms = policy.longest_pause_ms.max(policy.first_pause_ms);
         policy
     }
 
-    /// How often this node is tried in all.
+    /// Maximum attempts of this workflow node.
     pub fn attempts_at(&self, node: &str) -> u32 {
         self.attempts_of.get(node).copied().unwrap_or(self.node_attempts)
     }
 
-    /// How long this node may be silent, in seconds.
+    /// Inactivity timeout of this workflow node, in seconds.
     pub fn timeout_of(&self, node: &str) -> Option<u32> {
         self.timeouts_s.get(node).copied()
     }
 
-    fn set(&mut self, key: &str, value: &Value) {
-        let known = if let Some(node) = key.strip_prefix(TIMEOUT_OF) {
-            self.of_node(key, node).map(|node| (SECONDS, Field::Timeout(node)))
-        } else if let Some(node) = key.strip_prefix(ATTEMPTS_OF) {
-            self.of_node(key, node).map(|node| (ATTEMPTS, Field::Attempts(node)))
+    fn apply_preference(&mut self, key: &str, value: &Value) {
+        let known = if let Some(node) = key.strip_prefix(NODE_TIMEOUT_PREFIX) {
+            self.check_node(key, node).map(|node| (SECONDS_RANGE, PolicyField::Timeout(node)))
+        } else if let Some(node) = key.strip_prefix(NODE_ATTEMPTS_PREFIX) {
+            self.check_node(key, node).map(|node| (ATTEMPTS_RANGE, PolicyField::Attempts(node)))
         } else {
             match key {
-                STEP_ATTEMPTS => Some((ATTEMPTS, Field::StepAttempts)),
-                NODE_ATTEMPTS => Some((ATTEMPTS, Field::NodeAttempts)),
-                FIRST_PAUSE => Some((PAUSE_MS, Field::FirstPause)),
-                LONGEST_PAUSE => Some((PAUSE_MS, Field::LongestPause)),
+                STEP_ATTEMPTS_KEY => Some((ATTEMPTS_RANGE, PolicyField::StepAttempts)),
+                NODE_ATTEMPTS_KEY => Some((ATTEMPTS_RANGE, PolicyField::NodeAttempts)),
+                INITIAL_BACKOFF_KEY => Some((BACKOFF_MS_RANGE, PolicyField::InitialBackoff)),
+                MAX_BACKOFF_KEY => Some((BACKOFF_MS_RANGE, PolicyField::MaxBackoff)),
                 _ => {
-                    self.notes.push(format!("{key} is not known"));
+                    self.notes.push(format!("{key} is not a known key"));
                     None
                 }
             }
         };
-        let Some((range, field)) = known else { return };
-        let Some(number) = self.number(key, value, range) else { return };
+        let Some(((low, high), field)) = known else { return };
+        let Some(number) = self.clamp_number(key, value, low, high) else { return };
         match field {
-            Field::StepAttempts => self.step_attempts = number,
-            Field::NodeAttempts => self.node_attempts = number,
-            Field::FirstPause => self.first_pause_ms = number,
-            Field::LongestPause => self.longest_pause_ms = number,
-            Field::Attempts(node) => drop(self.attempts_of.insert(node, number)),
-            Field::Timeout(node) => drop(self.timeouts_s.insert(node, number)),
+            PolicyField::StepAttempts => self.step_attempts = number,
+            PolicyField::NodeAttempts => self.node_attempts = number,
+            PolicyField::InitialBackoff => self.first_pause_ms = number,
+            PolicyField::MaxBackoff => self.longest_pause_ms = number,
+            PolicyField::Attempts(node) => drop(self.attempts_of.insert(node, number)),
+            PolicyField::Timeout(node) => drop(self.timeouts_s.insert(node, number)),
         }
     }
 
-    /// The node that a key is about, if preferences can reach it.
-    fn of_node(&mut self, key: &str, node: &str) -> Option<String> {
+    /// The workflow node of a key, if preferences apply to it.
+    fn check_node(&mut self, key: &str, node: &str) -> Option<String> {
         let fault = if node == FIRST_NODE {
-            format!("{key} has no effect: {node} runs before preferences are known")
-        } else if TIMEOUTS.iter().any(|(known, _)| *known == node) {
+            format!("{key} has no effect: {node} runs before preferences are loaded")
+        } else if DEFAULT_TIMEOUTS_S.iter().any(|(known, _)| *known == node) {
             return Some(node.to_owned());
         } else {
-            format!("{key} names no node")
+            format!("{key} does not name a workflow node")
         };
         self.notes.push(fault);
         None
     }
 
-    fn number(&mut self, key: &str, value: &Value, (low, high): (u32, u32)) -> Option<u32> {
+    fn clamp_number(&mut self, key: &str, value: &Value, low: u32, high: u32) -> Option<u32> {
         let Some(given) = value.as_i64() else {
-            self.notes.push(format!("{key} is no whole number"));
+            self.notes.push(format!("{key} is not a whole number"));
             return None;
         };
         let number = given.clamp(low.into(), high.into());
         if number != given {
             self.notes
-                .push(format!("{key} is {given}, taken as {number}: allowed is {low} to {high}"));
+                .push(format!("{key} is {given}, using {number}: allowed is {low} to {high}"));
         }
         u32::try_from(number).ok()
     }
 }
 
-/// Whether preferences can say something about this node.
-pub(crate) fn can_be_set_for(node: &str) -> bool {
-    node != FIRST_NODE && TIMEOUTS.iter().any(|(known, _)| *known == node)
+/// Whether preferences apply to this workflow node.
+pub(crate) fn is_configurable_node(node: &str) -> bool {
+    node != FIRST_NODE && DEFAULT_TIMEOUTS_S.iter().any(|(known, _)| *known == node)
 }
 
-/// What a key sets.
-enum Field {
+/// The field that a key sets.
+enum PolicyField {
     StepAttempts,
     NodeAttempts,
-    FirstPause,
-    LongestPause,
+    InitialBackoff,
+    MaxBackoff,
     Attempts(String),
     Timeout(String),
 }
@@ -219,13 +222,13 @@ mod tests {
         let expected = RunPolicy {
             node_attempts: 10,
             notes: vec![
-                "workflow.max_node_retries is 1000, taken as 10: allowed is 1 to 10".to_owned(),
-                "workflow.max_step_retries is no whole number".to_owned(),
+                "workflow.max_node_retries is 1000, using 10: allowed is 1 to 10".to_owned(),
+                "workflow.max_step_retries is not a whole number".to_owned(),
                 "workflow.node_retries.load_task_context has no effect: load_task_context runs \
-                 before preferences are known"
+                 before preferences are loaded"
                     .to_owned(),
-                "workflow.node_timeouts.no_such_node names no node".to_owned(),
-                "workflow.speed is not known".to_owned(),
+                "workflow.node_timeouts.no_such_node does not name a workflow node".to_owned(),
+                "workflow.speed is not a known key".to_owned(),
             ],
             ..RunPolicy::default()
         };
@@ -238,8 +241,8 @@ mod tests {
             numbers in prop::collection::vec(any::<i64>(), 6),
         ) {
             let keys = [
-                STEP_ATTEMPTS, NODE_ATTEMPTS, "workflow.node_retries.plan_steps",
-                "workflow.node_timeouts.plan_steps", FIRST_PAUSE, LONGEST_PAUSE,
+                STEP_ATTEMPTS_KEY, NODE_ATTEMPTS_KEY, "workflow.node_retries.plan_steps",
+                "workflow.node_timeouts.plan_steps", INITIAL_BACKOFF_KEY, MAX_BACKOFF_KEY,
             ];
             let given = keys.iter().zip(numbers).map(|(key, n)| ((*key).to_owned(), json!(n)));
             let given: BTreeMap<_, _> = given.collect();

@@ -1,8 +1,8 @@
-//! Schedules: what comes due when, and what is done about it.
+//! Schedules: timing, missed due times and payload.
 //!
-//! Start at [`Timing`]: it says when a schedule is due next. [`Rule::due`] decides what becomes of a time that
-//! has come, also when nobody was there to see it come. [`Payload`] alone says whether somebody has to
-//! interpret what is to be done.
+//! Start at [`ScheduleTiming`], which computes the next due time. [`ScheduleRule::due_time`] handles due times, including those
+//! missed during downtime. Only [`SchedulePayload`] determines whether the project manager must interpret the
+//! work.
 
 mod timing;
 mod zone;
@@ -11,104 +11,99 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::timing::{MIN_EVERY_S, Timing, TimingError};
-pub use self::zone::Zone;
+pub use self::timing::{MAX_EXPRESSION, MIN_EVERY_S, ScheduleTiming, TimingError};
+pub use self::zone::ScheduleZone;
 
-/// How late a time may be looked at without having been missed: a process that restarts misses none.
+/// How late a due time may be processed without counting as missed; covers a restart.
 pub const GRACE: TimeDelta = TimeDelta::seconds(60);
 
 words! {
-    /// What becomes of times that came while nobody was there.
-    IfMissed("rule for missed times") {
-        /// The latest of them fires, once.
+    /// What happens to due times missed during downtime.
+    IfMissed("missed-run policy") {
+    /// Only the latest fires.
         Once = "once",
         /// None of them fires.
         Skip = "skip",
     }
 
-    /// What becomes of a time that comes while work of an earlier one is still open.
-    Overlap("rule for overlaps") {
-        /// It is passed over.
+    /// What happens when a schedule is due while an earlier run is still open.
+    Overlap("overlap policy") {
+    /// The run is skipped.
         Skip = "skip",
-        /// It fires all the same.
+        /// The run fires anyway.
         Allow = "allow",
     }
 
-    /// How far the work for one due time has come.
-    ScheduleRunStatus("status of a schedule's run") {
-        /// Somebody deals with it, or will soon.
+    /// The status of a schedule run.
+    ScheduleRunStatus("schedule run status") {
+    /// Claimed for processing.
         Claimed = "claimed",
-        /// The project manager has it.
+        /// Handed off to the project manager.
         HandedOver = "handed_over",
-        /// Its tasks are made.
+        /// Its tasks were created.
         Done = "done",
-        /// Nothing was to be done.
+        /// Skipped; nothing was created.
         Skipped = "skipped",
-        /// It could not be done.
+        /// It failed.
         Failed = "failed",
     }
 }
 
 impl ScheduleRunStatus {
-    /// Whether nothing more will happen.
+    /// Whether the status is final.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Done | Self::Skipped | Self::Failed)
     }
 }
 
-/// What a schedule wants done. The kind alone decides who does it.
+/// The work of a schedule. The kind determines who creates the tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Payload {
-    /// Prose: the project manager interprets it and makes the tasks.
-    Prompt {
-        /// What is to be done.
-        text: String,
-    },
-    /// A task that names its work: nothing to interpret, so it is made as it stands.
+pub enum SchedulePayload {
+    /// Prose: the project manager interprets it and creates the tasks.
+    Prompt { text: String },
+    /// A complete task, created unchanged.
     Task {
-        /// The task, as the API takes it.
+        /// A `CreateTask` request.
         request: Value,
     },
 }
 
-/// A schedule's rule: when, where, counted from when.
+/// The timing rule of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
-    /// When it is due.
-    pub timing: Timing,
-    /// In which time zone.
-    pub zone: Zone,
-    /// From when intervals are counted.
+pub struct ScheduleRule {
+    pub timing: ScheduleTiming,
+    pub zone: ScheduleZone,
+    /// Start of the intervals.
     pub anchor: DateTime<Utc>,
 }
 
-/// A time that has come.
+/// A due time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Due {
-    /// The time to deal with: the latest one that has come.
+pub struct DueTime {
+    /// The latest due time, which is to be processed.
     pub due_at: DateTime<Utc>,
-    /// Whether earlier ones had come too, and are passed over.
-    pub has_passed_others: bool,
-    /// Whether nobody was there when it came.
+    /// Whether earlier due times are skipped.
+    pub has_skipped_earlier: bool,
+    /// Whether it is older than [`GRACE`].
     pub is_missed: bool,
-    /// When it is due again; never, if absent.
+    /// The next due time; `None` if there is none.
     pub next: Option<DateTime<Utc>>,
 }
 
-impl Rule {
-    /// The first time after `after`.
+impl ScheduleRule {
+    /// The first due time after `after`.
     pub fn next_after(&self, after: DateTime<Utc>) -> Option<DateTime<Utc>> {
         self.timing.next_after(self.zone, self.anchor, after)
     }
 
-    /// What is due at `now`, if it was known that `expected` would be.
-    pub fn due(&self, expected: DateTime<Utc>, now: DateTime<Utc>) -> Due {
-        let due_at = self.timing.latest_until(self.zone, self.anchor, now);
+    /// The due time at `now`, given the expected due time.
+    pub fn due_time(&self, expected: DateTime<Utc>, now: DateTime<Utc>) -> DueTime {
+        let due_at = self.timing.latest_before(self.zone, self.anchor, now);
         let due_at = due_at.filter(|latest| *latest > expected).unwrap_or(expected);
-        Due {
+        DueTime {
             due_at,
-            has_passed_others: due_at > expected,
+            has_skipped_earlier: due_at > expected,
             is_missed: now - due_at > GRACE,
             next: self.next_after(now.max(due_at)),
         }
@@ -123,37 +118,37 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn rule(timing: Timing, zone: &str) -> Rule {
-        Rule { timing, zone: zone.parse().unwrap(), anchor: at("2026-11-15T00:00:00Z") }
+    fn rule(timing: ScheduleTiming, zone: &str) -> ScheduleRule {
+        ScheduleRule { timing, zone: zone.parse().unwrap(), anchor: at("2026-11-15T00:00:00Z") }
     }
 
     #[test]
     fn after_downtime_the_latest_time_is_due_and_the_others_are_passed_over() {
-        let daily = rule(Timing::cron("0 3 * * *").unwrap(), "UTC");
+        let daily = rule(ScheduleTiming::cron("0 3 * * *").unwrap(), "UTC");
 
-        let due = daily.due(at("2026-11-10T03:00:00Z"), at("2026-11-15T12:00:00Z"));
+        let due = daily.due_time(at("2026-11-10T03:00:00Z"), at("2026-11-15T12:00:00Z"));
 
         assert_eq!(due.due_at, at("2026-11-15T03:00:00Z"));
         assert_eq!(due.next, Some(at("2026-11-16T03:00:00Z")));
-        assert!(due.has_passed_others && due.is_missed);
+        assert!(due.has_skipped_earlier && due.is_missed);
     }
 
     #[test]
     fn a_time_that_is_looked_at_soon_after_it_came_is_not_missed() {
-        let daily = rule(Timing::cron("0 3 * * *").unwrap(), "UTC");
+        let daily = rule(ScheduleTiming::cron("0 3 * * *").unwrap(), "UTC");
 
-        let due = daily.due(at("2026-11-15T03:00:00Z"), at("2026-11-15T03:00:30Z"));
+        let due = daily.due_time(at("2026-11-15T03:00:00Z"), at("2026-11-15T03:00:30Z"));
 
         let next = Some(at("2026-11-16T03:00:00Z"));
         let due_at = at("2026-11-15T03:00:00Z");
-        assert_eq!(due, Due { due_at, has_passed_others: false, is_missed: false, next });
+        assert_eq!(due, DueTime { due_at, has_skipped_earlier: false, is_missed: false, next });
     }
 
     #[test]
     fn intervals_keep_their_beat_over_downtime() {
-        let hourly = rule(Timing::every(3600).unwrap(), "UTC");
+        let hourly = rule(ScheduleTiming::every(3600).unwrap(), "UTC");
 
-        let due = hourly.due(at("2026-11-15T01:00:00Z"), at("2026-11-15T07:20:00Z"));
+        let due = hourly.due_time(at("2026-11-15T01:00:00Z"), at("2026-11-15T07:20:00Z"));
 
         assert_eq!(due.due_at, at("2026-11-15T07:00:00Z"));
         assert_eq!(due.next, Some(at("2026-11-15T08:00:00Z")));
@@ -161,11 +156,11 @@ mod tests {
 
     #[test]
     fn a_single_time_is_due_once_however_late() {
-        let once = rule(Timing::At { at: at("2026-11-15T01:00:00Z") }, "UTC");
+        let once = rule(ScheduleTiming::At { at: at("2026-11-15T01:00:00Z") }, "UTC");
 
-        let due = once.due(at("2026-11-15T01:00:00Z"), at("2026-11-20T00:00:00Z"));
+        let due = once.due_time(at("2026-11-15T01:00:00Z"), at("2026-11-20T00:00:00Z"));
 
         assert_eq!((due.due_at, due.next), (at("2026-11-15T01:00:00Z"), None));
-        assert!(due.is_missed && !due.has_passed_others);
+        assert!(due.is_missed && !due.has_skipped_earlier);
     }
 }

@@ -1,17 +1,17 @@
-//! What starts a workflow, and whether it may.
+//! Start triggers of a workflow, and the start condition.
 //!
-//! Start at [`gate`]: the one rule that every start goes through, whatever asked for it.
+//! Start at [`check_start`]: the condition that every start must meet, regardless of its trigger.
 
 use crate::status::TaskStatus;
 
 words! {
-    /// What asked for the start of a workflow.
+    /// What started a workflow.
     Trigger("start trigger") {
-        /// Somebody created a task through the API.
+        /// A task created through the API.
         Api = "api",
-        /// An agent created a task through its tools, for somebody it talks with.
+        /// A task that an agent created through its tools, for a chat user.
         Chat = "chat",
-        /// A schedule fired, and the project manager made a task of what it says.
+        /// A task that the project manager created for a schedule.
         Schedule = "schedule",
     }
 }
@@ -19,22 +19,15 @@ words! {
 /// Why a workflow may not start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
-    /// The task is closed.
-    #[error("it is {} already", .0.shown())]
+    #[error("it is already {}", .0.to_shown())]
     Closed(TaskStatus),
-    /// A task that it depends on has not completed.
-    #[error("dependencies not satisfied: \"{name}\" is {}", .status.shown())]
-    Dependency {
-        /// That task.
-        name: String,
-        /// Where it stands.
-        status: TaskStatus,
-    },
+    #[error("dependencies not satisfied: \"{name}\" is {}", .status.to_shown())]
+    Dependency { name: String, status: TaskStatus },
 }
 
-/// Whether the workflow of a task may start: the task is open, and everything that it depends on has
-/// completed, whatever asked for the start.
-pub fn gate(
+/// Checks that the workflow of a task may start: the task is open and all its dependencies have
+/// completed.
+pub fn check_start(
     task: TaskStatus,
     depends_on: impl IntoIterator<Item = (String, TaskStatus)>,
 ) -> Result<(), Denied> {
@@ -73,11 +66,11 @@ mod tests {
     fn a_workflow_starts_when_everything_its_task_depends_on_has_completed() {
         let on = |status| [("wash".to_owned(), TaskStatus::Completed), ("cut".to_owned(), status)];
 
-        assert_eq!(gate(TaskStatus::Pending, []), Ok(()));
-        assert_eq!(gate(TaskStatus::Pending, on(TaskStatus::Completed)), Ok(()));
+        assert_eq!(check_start(TaskStatus::Pending, []), Ok(()));
+        assert_eq!(check_start(TaskStatus::Pending, on(TaskStatus::Completed)), Ok(()));
         for status in TaskStatus::ALL.iter().copied().filter(|s| *s != TaskStatus::Completed) {
-            let denied = gate(TaskStatus::Pending, on(status)).unwrap_err();
-            let expected = format!("dependencies not satisfied: \"cut\" is {}", status.shown());
+            let denied = check_start(TaskStatus::Pending, on(status)).unwrap_err();
+            let expected = format!("dependencies not satisfied: \"cut\" is {}", status.to_shown());
             assert_eq!(denied.to_string(), expected);
         }
     }
@@ -85,7 +78,7 @@ mod tests {
     #[test]
     fn a_closed_task_never_starts_again() {
         for closed in TaskStatus::ALL.iter().copied().filter(|status| status.is_terminal()) {
-            assert_eq!(gate(closed, []), Err(Denied::Closed(closed)));
+            assert_eq!(check_start(closed, []), Err(Denied::Closed(closed)));
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Every state machine, each as one transition table.
+//! The state machines, each as a transition table.
 //!
-//! A status may only change through [`TaskStatus::advance`] and its siblings; an illegal move is an
-//! [`IllegalMove`], never a silent overwrite. A status without successors is terminal and stays.
+//! A status changes only through [`TaskStatus::advance`] and its siblings; an illegal transition is an
+//! [`IllegalTransition`], never a silent overwrite. A status without successors is terminal.
 
 mod shown;
 
@@ -12,27 +12,22 @@ use serde::{Deserialize, Serialize};
 
 pub use self::shown::ShownTaskStatus;
 
-/// A move that the state machine of `machine` does not have.
+/// A transition that is not in the table of `machine`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a {machine} cannot go from {from} to {to}")]
-pub struct IllegalMove {
-    /// Which state machine refused.
+#[error("a {machine} cannot change from {from} to {to}")]
+pub struct IllegalTransition {
     pub machine: &'static str,
-    /// Where it stands.
     pub from: &'static str,
-    /// Where it was asked to go.
     pub to: &'static str,
 }
 
-/// A status word that the state machine of `machine` does not know.
+/// An unknown status of `machine`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{word}\" is not a {machine} status; use one of: {allowed}")]
 pub struct UnknownStatus {
-    /// Which state machine was asked.
     pub machine: &'static str,
-    /// The word it was given.
     pub word: String,
-    /// The words it knows, comma separated.
+    /// Comma separated.
     pub allowed: String,
 }
 
@@ -60,25 +55,35 @@ macro_rules! state_machines {
                 }
             }
 
-            /// The word for this status in the database and on the wire.
+            /// The spelling in the database and on the wire.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $wire,)*
                 }
             }
 
-            /// Whether nothing can follow.
+            /// Whether the status has no successors.
             pub const fn is_terminal(self) -> bool {
                 self.successors().is_empty()
             }
 
-            /// The next status, if the table has that move.
-            pub fn advance(self, to: Self) -> Result<Self, IllegalMove> {
+            /// Changes the status, if the table has that transition.
+            pub fn advance(self, to: Self) -> Result<Self, IllegalTransition> {
                 if self.successors().contains(&to) {
                     Ok(to)
                 } else {
-                    Err(IllegalMove { machine: $machine, from: self.as_str(), to: to.as_str() })
+                    Err(IllegalTransition { machine: $machine, from: self.as_str(), to: to.as_str() })
                 }
+            }
+        }
+
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "enum": [$($wire),*] })
             }
         }
 
@@ -104,23 +109,23 @@ macro_rules! state_machines {
 }
 
 state_machines! {
-    /// Where a task stands, in the words of the database; others see [`ShownTaskStatus`].
+    /// The status of a task as stored; clients see [`ShownTaskStatus`].
     TaskStatus("task") {
         /// Created, and nothing has run yet.
         Pending = "pending" => [Running, Failed, Canceled, Superseded],
-        /// A workflow drives it.
+        /// A runner executes its workflow.
         Running = "running" => [Completed, Failed, Canceled, Superseded],
         /// Every step was accepted.
         Completed = "completed" => [],
-        /// A step failed for good; the summary says why.
+        /// A step failed permanently; the summary says why.
         Failed = "failed" => [],
-        /// A person stopped it, or a task it depends on was stopped.
+        /// A person canceled it, or a task it depends on was canceled.
         Canceled = "canceled" => [],
-        /// Another task took its place.
+        /// Replaced by another task.
         Superseded = "superseded" => [],
     }
 
-    /// Where one execution of a workflow stands.
+    /// The status of a run.
     RunStatus("run") {
         /// Waiting for a runner.
         Pending = "pending" => [Running, Canceled],
@@ -130,86 +135,86 @@ state_machines! {
         Completed = "completed" => [],
         /// Reached `mark_failed`.
         Failed = "failed" => [],
-        /// Stopped from outside.
+        /// Canceled.
         Canceled = "canceled" => [],
     }
 
-    /// Where a job on a worker node stands.
+    /// The status of a job.
     JobStatus("job") {
-        /// Waiting for a node to take it.
+        /// Waiting for a worker node.
         Queued = "queued" => [Running, Failed, Canceled],
-        /// Handed to a node; from here on it may have had effects.
+        /// Dispatched to a worker node; it may have had side effects.
         Running = "running" => [Completed, Failed, Canceled, LeaseExpired],
-        /// The command ended by itself; its exit code is in the result.
+        /// The command exited; the result has its exit code.
         Completed = "completed" => [],
-        /// The sandbox could not run it, or a limit ended it.
+        /// The sandbox could not run it, or it exceeded a limit.
         Failed = "failed" => [],
         /// Stopped on request.
         Canceled = "canceled" => [],
-        /// The node stopped reporting; whether the command finished is unknown.
+        /// The worker node stopped reporting; it is unknown whether the command finished.
         LeaseExpired = "lease_expired" => [],
     }
 
-    /// Where a worker node stands.
+    /// The status of a worker node.
     NodeStatus("node") {
-        /// Known, never heard of since.
+        /// Registered; has not polled yet.
         Registered = "registered" => [Active, Inactive, Drained],
         /// Polls for work.
         Active = "active" => [Inactive, Drained],
         /// Has not polled for a while.
         Inactive = "inactive" => [Active, Drained],
-        /// Finishes what it has and takes nothing new.
+        /// Finishes its jobs and gets no new ones.
         Drained = "drained" => [Active, Inactive],
     }
 
-    /// Where a work unit stands. What was approved can be sent back until its component is done.
+    /// The status of a work unit. An approved unit can be sent back until its component is completed.
     WorkUnitStatus("work unit") {
-        /// Waits for what comes before it.
+        /// Waits for the units before it.
         Pending = "pending" => [Assigned, Blocked, Failed],
-        /// A role is to do it.
+        /// Assigned to a role.
         Assigned = "assigned" => [InProgress, Blocked, Failed],
         /// An agent works on it.
         InProgress = "in_progress" => [Submitted, Blocked, Failed],
         /// Waits for the project manager's verdict.
         Submitted = "submitted" => [Approved, RevisionRequested, Blocked, Failed],
-        /// Sent back, with what is wrong.
+        /// Sent back with feedback.
         RevisionRequested = "revision_requested" => [InProgress, Blocked, Failed],
-        /// Accepted; what comes after it may begin.
+        /// Approved; the units after it may start.
         Approved = "approved" => [Routed, Completed, RevisionRequested, Blocked, Failed],
-        /// What comes after it was handed out.
+        /// The units after it were assigned.
         Routed = "routed" => [Completed, RevisionRequested, Blocked, Failed],
-        /// Done, like everything in its component.
+        /// Completed, like every unit of its component.
         Completed = "completed" => [],
-        /// Cannot go on until somebody helps.
+        /// Cannot continue without help.
         Blocked = "blocked" => [Assigned, Failed],
-        /// Given up.
+        /// Failed permanently.
         Failed = "failed" => [],
     }
 
-    /// Where one life of an agent on a task stands.
+    /// The status of an agent instance on a task.
     AgentStatus("agent") {
-        /// It works, as far as it says.
+        /// Running, by its own report.
         Running = "running" => [Paused, Escalated, Completed, Aborted],
-        /// It was told to wait, or its context is full.
+        /// Instructed to wait, or its context is full.
         Paused = "paused" => [Running, Escalated, Completed, Aborted],
-        /// It waits for help.
+        /// Waits for help.
         Escalated = "escalated" => [Running, Paused, Aborted],
-        /// It said that it is done.
+        /// Reported completion.
         Completed = "completed" => [],
-        /// It was told to stop, or another took its place.
+        /// Instructed to stop, or replaced.
         Aborted = "aborted" => [],
     }
 }
 
 impl JobStatus {
-    /// The status of a job whose lease ran out, once its node says after all what came of it: the only
-    /// move out of a status without successors.
-    pub fn settle(self, known: Self) -> Result<Self, IllegalMove> {
+    /// Records the late result of a job whose lease expired: the only transition out of a terminal
+    /// status.
+    pub fn settle_expired(self, known: Self) -> Result<Self, IllegalTransition> {
         if let (Self::LeaseExpired, Self::Completed | Self::Failed) = (self, known) {
             return Ok(known);
         }
         let (from, to) = (self.as_str(), known.as_str());
-        Err(IllegalMove { machine: "job", from, to })
+        Err(IllegalTransition { machine: "job", from, to })
     }
 }
 
@@ -268,7 +273,7 @@ mod tests {
     fn an_illegal_move_says_both_ends() {
         let refusal = TaskStatus::Completed.advance(TaskStatus::Running).unwrap_err();
 
-        assert_eq!(refusal.to_string(), "a task cannot go from completed to running");
+        assert_eq!(refusal.to_string(), "a task cannot change from completed to running");
     }
 
     #[test]
@@ -287,7 +292,7 @@ mod tests {
             for &known in JobStatus::ALL {
                 let may = from == JobStatus::LeaseExpired
                     && matches!(known, JobStatus::Completed | JobStatus::Failed);
-                assert_eq!(from.settle(known).is_ok(), may, "{from} to {known}");
+                assert_eq!(from.settle_expired(known).is_ok(), may, "{from} to {known}");
             }
         }
     }

@@ -1,28 +1,28 @@
-//! What an analyst says about a step: a verdict made of findings.
+//! The verdict about a step, derived from its findings.
 //!
-//! Invariant: a condition that was not judged never counts as met. [`Verdict::of`] makes no
-//! [`VerdictStatus::Pass`] of findings among which one is open; a person settles it, or a preference
-//! accepts it as [`VerdictStatus::Unverified`].
+//! Invariant: an unjudged condition never counts as met. [`Verdict::from_findings`] returns no
+//! [`VerdictStatus::Pass`] while a finding is open; a person settles it, or a preference accepts it as
+//! [`VerdictStatus::Unverified`].
 
 use serde::{Deserialize, Serialize};
 
 use crate::question::Answer;
 use crate::verification::{CheckResult, Judge};
 
-/// The rule of findings that an analyst has put on record itself.
-pub const BY_ANALYST: &str = "analyst";
-/// The rule of findings about criteria in prose that nobody judged.
-pub const PROSE: &str = "text";
-/// The rule of findings that a person has settled.
-pub const BY_PERSON: &str = "person";
-/// What the node calls its question about conditions that were not judged; after a retry it appends a
-/// slash and the number of retries.
-pub const CLARIFY: &str = "clarify";
-/// The first version of the graph whose runs ask a person about conditions that were not judged. A
-/// runner that knows only older ones would accept them.
-pub const ASKS_UNJUDGED_SINCE: u32 = 4;
+/// The rule of findings recorded by an analyst.
+pub const ANALYST_RULE: &str = "analyst";
+/// The rule of findings about unjudged prose criteria.
+pub const PROSE_RULE: &str = "text";
+/// The rule of findings settled by a person.
+pub const PERSON_RULE: &str = "person";
+/// The name of the question about unjudged conditions; after a retry, a slash and the number of
+/// retries follow.
+pub const CLARIFY_QUESTION: &str = "clarify";
+/// The first graph version that asks a person about unjudged conditions. A runner that supports only
+/// older versions would accept them.
+pub const ASKS_UNJUDGED_GRAPH_VERSION: u32 = 4;
 
-/// Whether the step's result is accepted.
+/// The decision about a step's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictStatus {
@@ -30,9 +30,9 @@ pub enum VerdictStatus {
     Pass,
     /// Not accepted; the findings say why.
     Fail,
-    /// At least one condition was not judged: a person decides.
+    /// At least one condition is unjudged: a person decides.
     Unclear,
-    /// Accepted by a preference although at least one condition was not judged.
+    /// Accepted by a preference although at least one condition is unjudged.
     Unverified,
 }
 
@@ -44,56 +44,56 @@ pub enum FindingStatus {
     Pass,
     /// Not met.
     Fail,
-    /// Nobody judged it: no rule can, and no analyst did.
+    /// Unjudged: no rule can check it, and no analyst did.
     Unchecked,
-    /// An analyst looked and could not tell.
+    /// An analyst could not decide.
     Unclear,
 }
 
 /// One checked condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Finding {
-    /// Which rule looked.
+    /// The rule that was applied.
     pub rule: String,
-    /// What it saw.
+    /// The result.
     pub status: FindingStatus,
-    /// One sentence for people.
+    /// A message for people.
     pub message: String,
-    /// What would put it right.
+    /// How to fix it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
 }
 
 impl Finding {
-    /// A condition that a rule has decided.
-    pub fn of(rule: &str, met: bool, message: String) -> Self {
+    /// A condition decided by a rule.
+    pub fn from_rule(rule: &str, met: bool, message: String) -> Self {
         let status = if met { FindingStatus::Pass } else { FindingStatus::Fail };
         Self { rule: rule.to_owned(), status, message, suggestion: None }
     }
 
-    /// The same finding, saying what would put it right if it failed.
+    /// Adds a suggestion if the finding is a failure.
     #[must_use]
-    pub fn or(self, suggestion: impl FnOnce() -> String) -> Self {
+    pub fn with_suggestion(self, suggestion: impl FnOnce() -> String) -> Self {
         let suggestion = self.is_failure().then(suggestion);
         Self { suggestion, ..self }
     }
 
-    /// A condition that no rule can decide.
+    /// A condition that no rule can check.
     pub fn unchecked(description: &str) -> Self {
         Self {
-            rule: PROSE.to_owned(),
+            rule: PROSE_RULE.to_owned(),
             status: FindingStatus::Unchecked,
             message: description.to_owned(),
             suggestion: None,
         }
     }
 
-    /// Whether this finding alone fails the step.
+    /// Whether this finding fails the step.
     pub fn is_failure(&self) -> bool {
         self.status == FindingStatus::Fail
     }
 
-    /// What came of it.
+    /// The result of the check.
     pub fn result(&self) -> CheckResult {
         match self.status {
             FindingStatus::Pass => CheckResult::Met,
@@ -102,42 +102,42 @@ impl Finding {
         }
     }
 
-    /// Who judged the condition; nobody if it is open.
+    /// Who judged the condition; `None` if it is open.
     pub fn judge(&self) -> Option<Judge> {
         let by = match self.rule.as_str() {
-            BY_ANALYST => Judge::Analyst,
-            BY_PERSON => Judge::Person,
+            ANALYST_RULE => Judge::Analyst,
+            PERSON_RULE => Judge::Person,
             _ => Judge::Rule,
         };
         (!self.is_open()).then_some(by)
     }
 
-    /// Whether it is about a criterion that no rule can check.
+    /// Whether it is about a prose criterion.
     pub fn is_prose(&self) -> bool {
-        matches!(self.rule.as_str(), PROSE | BY_ANALYST | BY_PERSON)
+        matches!(self.rule.as_str(), PROSE_RULE | ANALYST_RULE | PERSON_RULE)
     }
 
-    /// Whether the condition was not judged.
+    /// Whether the condition is unjudged.
     pub fn is_open(&self) -> bool {
         matches!(self.status, FindingStatus::Unchecked | FindingStatus::Unclear)
     }
 }
 
-/// The judgement of one step attempt.
+/// The verdict about one step attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Verdict {
     /// The decision.
     pub status: VerdictStatus,
-    /// What it rests on.
+    /// The findings it is based on.
     pub findings: Vec<Finding>,
-    /// What the analyst would do about a failure.
+    /// Suggestions for failed findings.
     pub recommended_actions: Vec<String>,
 }
 
 impl Verdict {
-    /// The decision that follows from findings: one failure fails the step; without one, a condition
-    /// that was not judged waits for a person.
-    pub fn of(findings: Vec<Finding>) -> Self {
+    /// Derives the verdict from findings: one failure fails the step; otherwise an unjudged condition
+    /// needs a person.
+    pub fn from_findings(findings: Vec<Finding>) -> Self {
         Self {
             status: if findings.iter().any(Finding::is_failure) {
                 VerdictStatus::Fail
@@ -151,18 +151,18 @@ impl Verdict {
         }
     }
 
-    /// Whether the run goes on from the step.
+    /// Whether the run continues after the step.
     pub fn is_accepted(&self) -> bool {
         matches!(self.status, VerdictStatus::Pass | VerdictStatus::Unverified)
     }
 
-    /// The findings that were not judged.
+    /// The unjudged findings.
     pub fn open(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.is_open())
     }
 
-    /// The verdict once a preference accepts conditions that were not judged. What an analyst looked at and
-    /// could not tell is not among them: a person decides about that.
+    /// Accepts unjudged conditions by preference. Conditions that an analyst could not decide are
+    /// excluded: a person decides.
     #[must_use]
     pub fn accept_unverified(self) -> Self {
         let is_asked = self.findings.iter().any(|f| f.status == FindingStatus::Unclear);
@@ -177,27 +177,27 @@ impl Verdict {
         }
     }
 
-    /// The verdict once a person has said whether the open conditions are met, and in which words.
+    /// Settles the open conditions with a person's decision and comment.
     #[must_use]
-    pub fn settled(self, is_met: bool, said: &str) -> Self {
+    pub fn settle(self, is_met: bool, said: &str) -> Self {
         let settle = |finding: Finding| {
             if !finding.is_open() {
                 return finding;
             }
             let message = format!("{} ({said})", finding.message);
-            Finding::of(BY_PERSON, is_met, message)
+            Finding::from_rule(PERSON_RULE, is_met, message)
         };
-        Self::of(self.findings.into_iter().map(settle).collect())
+        Self::from_findings(self.findings.into_iter().map(settle).collect())
     }
 
-    /// The verdict once a person has answered the question about its open conditions.
+    /// Settles the open conditions with a person's answer.
     #[must_use]
-    pub fn settled_by(self, answer: &Answer) -> Self {
+    pub fn settle_with_answer(self, answer: &Answer) -> Self {
         if let Some(refusal) = answer.refusal() {
-            return self.settled(false, &refusal);
+            return self.settle(false, &refusal);
         }
         let by = answer.by.as_deref().unwrap_or("a person");
-        self.settled(true, &format!("{by} accepted it"))
+        self.settle(true, &format!("{by} accepted it"))
     }
 
     /// The message of the first failed finding.
@@ -216,45 +216,46 @@ mod tests {
 
     #[test]
     fn a_condition_that_was_not_judged_is_neither_a_pass_nor_a_failure() {
-        let met = || Finding::of("exit_code", true, String::new());
-        let failed = || Finding::of("file_exists", false, String::new());
+        let met = || Finding::from_rule("exit_code", true, String::new());
+        let failed = || Finding::from_rule("file_exists", false, String::new());
 
         for open in [unclear(), Finding::unchecked("it is short")] {
-            let waits = Verdict::of(vec![met(), open.clone()]);
+            let waits = Verdict::from_findings(vec![met(), open.clone()]);
             assert_eq!((waits.status, waits.is_accepted()), (VerdictStatus::Unclear, false));
-            assert_eq!(Verdict::of(vec![failed(), open]).status, VerdictStatus::Fail);
+            assert_eq!(Verdict::from_findings(vec![failed(), open]).status, VerdictStatus::Fail);
         }
-        assert!(Verdict::of(vec![met()]).is_accepted());
+        assert!(Verdict::from_findings(vec![met()]).is_accepted());
     }
 
     #[test]
     fn a_preference_accepts_what_nobody_judged_and_says_that_it_is_unverified() {
         let unchecked = || Finding::unchecked("it is short");
 
-        let accepted = Verdict::of(vec![unchecked()]).accept_unverified();
+        let accepted = Verdict::from_findings(vec![unchecked()]).accept_unverified();
         assert_eq!((accepted.status, accepted.is_accepted()), (VerdictStatus::Unverified, true));
         assert_eq!(accepted.open().count(), 1);
         for (findings, expected) in [
             (vec![unchecked(), unclear()], VerdictStatus::Unclear),
-            (vec![unchecked(), Finding::of("x", false, String::new())], VerdictStatus::Fail),
+            (vec![unchecked(), Finding::from_rule("x", false, String::new())], VerdictStatus::Fail),
             (vec![], VerdictStatus::Pass),
         ] {
-            assert_eq!(Verdict::of(findings).accept_unverified().status, expected);
+            assert_eq!(Verdict::from_findings(findings).accept_unverified().status, expected);
         }
     }
 
     #[test]
     fn a_person_settles_every_open_condition() {
-        let met = || Finding::of("exit_code", true, String::new());
-        let asked = || Verdict::of(vec![met(), unclear(), Finding::unchecked("it is short")]);
+        let met = || Finding::from_rule("exit_code", true, String::new());
+        let asked =
+            || Verdict::from_findings(vec![met(), unclear(), Finding::unchecked("it is short")]);
 
-        let yes = asked().settled(true, "ada accepted it");
-        let no = asked().settled(false, "ada said no");
+        let yes = asked().settle(true, "ada accepted it");
+        let no = asked().settle(false, "declined by ada");
 
         assert_eq!((yes.status, no.status), (VerdictStatus::Pass, VerdictStatus::Fail));
         assert_eq!(yes.findings[0], met());
         assert_eq!(yes.findings[1].message, "it reads well (ada accepted it)");
         assert_eq!(yes.findings[2].message, "it is short (ada accepted it)");
-        assert!(yes.findings[1..].iter().all(|finding| finding.rule == BY_PERSON));
+        assert!(yes.findings[1..].iter().all(|finding| finding.rule == PERSON_RULE));
     }
 }

@@ -1,7 +1,7 @@
-//! Verifications: which one a finding belongs to, and what was verified of a completed task.
+//! Verifications: their keys, and the verification status of a completed task.
 //!
-//! Invariant: a criterion that no rule, analyst or person judged never counts as met. A result with such
-//! a criterion is accepted by the preference [`ACCEPT_UNVERIFIED`] only, and is then
+//! Invariant: a criterion that no rule, analyst or person judged never counts as met. Only the preference
+//! [`ACCEPT_UNVERIFIED_KEY`] accepts a result with such a criterion, as
 //! [`VerificationStatus::Unverified`].
 
 use std::fmt;
@@ -10,34 +10,34 @@ use std::str::FromStr;
 use crate::ids::{JobId, RunId};
 use crate::words::UnknownWord;
 
-/// The preference that accepts results with criteria that could not be judged: true or false.
-pub const ACCEPT_UNVERIFIED: &str = "verification.accept_unverified";
+/// The preference that accepts results with unjudged criteria.
+pub const ACCEPT_UNVERIFIED_KEY: &str = "verification.accept_unverified";
 
 words! {
-    /// What was verified of a completed task.
+    /// The verification status of a completed task.
     VerificationStatus("verification status") {
-        /// There are acceptance criteria or expected outputs. A rule, an analyst or a person judged every
-        /// one of them, and all are met.
+        /// There are acceptance criteria or expected outputs; a rule, an analyst or a person judged all of
+        /// them as met.
         Verified = "verified",
-        /// At least one acceptance criterion could not be judged. The preference
-        /// `verification.accept_unverified` accepted the result.
+        /// At least one acceptance criterion is unjudged; the preference `verification.accept_unverified`
+        /// accepted the result.
         Unverified = "unverified",
-        /// There are no acceptance criteria: only the exit codes of its commands were checked.
+        /// There are no acceptance criteria: only exit codes were checked.
         NotChecked = "not_checked",
     }
 
-    /// What came of one check.
-    CheckResult("result of a check") {
+    /// The result of a check.
+    CheckResult("check result") {
         /// The condition is met.
         Met = "met",
-        /// It is not.
+        /// The condition is not met.
         NotMet = "not_met",
-        /// Nobody could judge it.
+        /// The condition is unjudged.
         NotJudged = "not_judged",
     }
 
     /// Who judged a condition.
-    Judge("judge of a check") {
+    Judge("check judge") {
         /// A rule of the orchestrator.
         Rule = "rule",
         /// A project analyst.
@@ -53,11 +53,11 @@ words! {
 /// findings that carry it decide the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct VerificationKey {
-    /// The run whose step is verified. It may have taken the job over from the run that it continues.
+    /// The run whose step is verified. The job may belong to the run that it continues.
     pub run: RunId,
     /// The job: one attempt at one step.
     pub job: JobId,
-    /// How often a person asked for the job to be judged again.
+    /// How often a person requested another verification of the job.
     pub round: u32,
 }
 

@@ -1,6 +1,6 @@
-//! Closed sets of words: enums with one spelling in the database and on the wire.
+//! String enums: one spelling in the database and on the wire.
 
-/// A closed set of words, each with one spelling in the database and on the wire.
+/// Defines string enums with serde, `Display`, `FromStr`, and schemas for OpenAPI and tools.
 macro_rules! words {
     ($(
         $(#[$doc:meta])*
@@ -13,14 +13,24 @@ macro_rules! words {
         }
 
         impl $name {
-            /// Every word, in the order of its definition.
+            /// Every variant, in the order of definition.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// The word in the database and on the wire.
+            /// The spelling in the database and on the wire.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $wire,)*
                 }
+            }
+        }
+
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "enum": [$($wire),*] })
             }
         }
 
@@ -43,14 +53,13 @@ macro_rules! words {
     )*};
 }
 
-/// A word outside its closed set.
+/// An unknown variant of a string enum.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{word}\" is no {what}; use one of: {allowed}")]
+#[error("\"{word}\" is not a valid {what}; use one of: {allowed}")]
 pub struct UnknownWord {
-    /// What was asked for.
+    /// The name of the enum, for people.
     pub what: &'static str,
-    /// The word that was given.
     pub word: String,
-    /// The words that exist, comma separated.
+    /// Comma separated.
     pub allowed: String,
 }

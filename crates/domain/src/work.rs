@@ -1,38 +1,42 @@
-//! Work units: the pieces of a task that are handed from role to role.
+//! Work units: the pieces of a task that are routed from role to role.
 //!
-//! A plan names components; each has units of some [`UnitKind`]s, made by [`WorkComponent::kinds`]. Units open
-//! in the order of [`UnitKind::waits_for`]: implementation after specification and design, review
-//! and test together after implementation. Where a unit may go is the table of
+//! A plan lists components; each has units of the [`UnitKind`]s that [`WorkComponent::kinds`] returns. Units
+//! start in the order of [`UnitKind::waits_for`]: implementation after specification and design, review
+//! and test together after implementation. The transitions of a unit are in
 //! [`crate::status::WorkUnitStatus`].
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How often a unit may be sent back; after that the plan goes on with notes, or gives the unit up.
+use crate::report::{MAX_ITEMS, MAX_LINE_BYTES, MAX_TEXT_BYTES};
+
+/// Limit of revisions per unit; after that the plan continues with notes, or the unit fails.
 pub const MAX_REVISIONS: u32 = 2;
-/// How many components a plan may have.
+/// Limit of components per plan.
 pub const MAX_COMPONENTS: usize = 50;
-const MAX_NAME_BYTES: usize = 64;
+/// The longest name of a component.
+pub const MAX_NAME_BYTES: usize = 64;
 
 words! {
-    /// The kinds of work units, in the order in which they are done.
-    UnitKind("kind of work unit") {
-        /// What is to be built.
+    /// The kinds of work units, in processing order.
+    UnitKind("work unit kind") {
+        /// Specification.
         Spec = "spec",
-        /// What it looks like.
+        /// Design.
         Design = "design",
-        /// Building it.
+        /// Implementation.
         Implementation = "implementation",
-        /// Looking at what was built.
+        /// Review of the implementation.
         Review = "review",
-        /// Testing what was built.
+        /// Test of the implementation.
         Test = "test",
     }
 }
 
 impl UnitKind {
-    /// How the ids of its units begin.
+    /// Prefix of unit ids.
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::Spec => "spec",
@@ -43,7 +47,7 @@ impl UnitKind {
         }
     }
 
-    /// The role that does it.
+    /// The role that works on it.
     pub const fn role(self) -> &'static str {
         match self {
             Self::Spec => "architect",
@@ -54,12 +58,12 @@ impl UnitKind {
         }
     }
 
-    /// The id of such a unit of a component.
+    /// The id of the component's unit of this kind.
     pub fn unit_id(self, component: &str) -> String {
         format!("{}:{component}", self.prefix())
     }
 
-    /// What must be approved first, of the kinds that the component has.
+    /// The kinds, of those present, that must be approved first.
     pub fn waits_for(self, present: &[Self]) -> Vec<Self> {
         let wanted: &[Self] = match self {
             Self::Spec => &[],
@@ -75,39 +79,41 @@ impl UnitKind {
         wanted.iter().copied().filter(|kind| present.contains(kind)).collect()
     }
 
-    /// The unit whose result it builds on, if the component has it.
+    /// The kind whose result it builds on, if the component has it.
     pub fn parent(self, present: &[Self]) -> Option<Self> {
         self.waits_for(present).first().copied()
     }
 }
 
-/// A part of what is to be built.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A part of the project that a plan changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WorkComponent {
-    /// Its name, unique in the plan.
+    /// Lowercase letters, digits and dashes; unique in the plan.
+    #[schemars(length(min = 1, max = MAX_NAME_BYTES))]
     pub name: String,
-    /// What it is.
+    /// A description of the component.
+    #[schemars(length(min = 1, max = MAX_TEXT_BYTES))]
     pub description: String,
-    /// Among components that could begin, the lowest number goes first.
+    /// Of the components that can start, the lowest number goes first; 0 when absent.
     #[serde(default)]
     pub priority: i32,
-    /// Components that must be finished first.
+    /// Components that must be completed first.
+    #[schemars(length(max = MAX_ITEMS), inner(length(max = MAX_LINE_BYTES)))]
     #[serde(default)]
     pub dependencies: Vec<String>,
-    /// No design.
     #[serde(default)]
     pub skip_design: bool,
-    /// No review.
     #[serde(default)]
     pub skip_review: bool,
-    /// Exactly these kinds of units, in place of the usual ones.
+    /// Exactly these kinds of units, instead of the default ones.
+    #[schemars(extend("uniqueItems" = true))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub units: Vec<UnitKind>,
 }
 
 impl WorkComponent {
-    /// The kinds of its units, in the order in which they are done.
+    /// The kinds of its units, in processing order.
     pub fn kinds(&self) -> Vec<UnitKind> {
         let is_wanted = |kind: &UnitKind| match kind {
             _ if !self.units.is_empty() => self.units.contains(kind),
@@ -118,28 +124,29 @@ impl WorkComponent {
         UnitKind::ALL.iter().copied().filter(is_wanted).collect()
     }
 
-    fn faults(&self) -> Vec<String> {
+    fn validation_errors(&self) -> Vec<String> {
         let mut faults = vec![];
         let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if !(1..=MAX_NAME_BYTES).contains(&self.name.len()) || !self.name.chars().all(is_name) {
             faults.push(format!(
-                "\"{}\" is no name of a component: 1 to {MAX_NAME_BYTES} lowercase letters, digits and dashes",
+                "\"{}\" is not a valid component name: use 1 to {MAX_NAME_BYTES} lowercase letters, digits and dashes",
                 self.name.escape_debug()
             ));
         }
         if !self.units.is_empty() && (self.skip_design || self.skip_review) {
-            faults.push(format!("component {} has units and skips some as well", self.name));
+            faults.push(format!("component {} sets both units and a skip flag", self.name));
         }
         faults
     }
 }
 
-/// The components in the order in which they can be done, or everything that is wrong with them.
-pub fn order(components: &[WorkComponent]) -> Result<Vec<&WorkComponent>, Vec<String>> {
+/// Orders the components by dependency and priority, or returns every validation error.
+pub fn order_components(components: &[WorkComponent]) -> Result<Vec<&WorkComponent>, Vec<String>> {
     if components.is_empty() || components.len() > MAX_COMPONENTS {
         return Err(vec![format!("a plan has 1 to {MAX_COMPONENTS} components")]);
     }
-    let mut faults: Vec<String> = components.iter().flat_map(WorkComponent::faults).collect();
+    let mut faults: Vec<String> =
+        components.iter().flat_map(WorkComponent::validation_errors).collect();
     let mut by_name = BTreeMap::new();
     for component in components {
         if by_name.insert(component.name.as_str(), component).is_some() {
@@ -150,15 +157,19 @@ pub fn order(components: &[WorkComponent]) -> Result<Vec<&WorkComponent>, Vec<St
         for needed in &component.dependencies {
             if !by_name.contains_key(needed.as_str()) {
                 let name = &component.name;
-                faults.push(format!("{name} depends on \"{needed}\", which is no component"));
+                faults.push(format!("{name} depends on \"{needed}\", which is not a component"));
             }
         }
     }
-    if faults.is_empty() { sort(components).map_err(|fault| vec![fault]) } else { Err(faults) }
+    if faults.is_empty() {
+        topological_sort(components).map_err(|fault| vec![fault])
+    } else {
+        Err(faults)
+    }
 }
 
-/// Repeatedly takes the first component by priority whose dependencies were taken.
-fn sort(components: &[WorkComponent]) -> Result<Vec<&WorkComponent>, String> {
+/// Topological sort, by priority among the components that can start.
+fn topological_sort(components: &[WorkComponent]) -> Result<Vec<&WorkComponent>, String> {
     let mut left: Vec<_> = components.iter().collect();
     left.sort_by_key(|component| component.priority);
     let mut done: Vec<&WorkComponent> = vec![];
@@ -194,7 +205,7 @@ mod tests {
     }
 
     fn names(components: &[WorkComponent]) -> Result<Vec<String>, Vec<String>> {
-        order(components).map(|order| order.iter().map(|c| c.name.clone()).collect())
+        order_components(components).map(|order| order.iter().map(|c| c.name.clone()).collect())
     }
 
     #[test]

@@ -1,170 +1,174 @@
-//! What the gateway needs of the control plane, as one seam; the operations fill it.
+//! The control plane as the gateway needs it; implemented by the operations.
 
 use async_trait::async_trait;
-use cynode_ops::agents::{AgentError, AgentTokens};
-use cynode_ops::audit::{AuditLog, CallRecord, CallTicket, Outcome, RejectionSummary};
-use cynode_ops::runs::{RunError, Runs};
-use cynode_ops::tools::{Definition, ObservedTool, Registry, RegistryState};
-use cynode_ops::{ProjectError, Projects, TaskError, Tasks};
+use cynode_execution::Tasks;
+use cynode_execution::tasks::{IdInTask, TaskScope};
+use cynode_resources::{ProjectError, Projects};
+use cynode_resources::{agents::AgentTokenError, agents::AgentTokens};
+use cynode_resources::{
+    audit::AuditLog, audit::CallTicket, audit::RejectionSummary, audit::ToolCallOutcome,
+    audit::ToolCallRecord,
+};
+use cynode_resources::{
+    tools::McpToolDefinition, tools::ObservedTool, tools::RegistryState, tools::ToolRegistry,
+};
 use serde_json::{Map, Value};
 
 use crate::identity::Identity;
-use crate::pipeline::context::{Facts, Needed};
-use crate::snapshot::{ServerRow, ToolRow, World};
-use crate::upstream::SeenTool;
+use crate::pipeline::context::IdLookupResults;
+use crate::pipeline::context::IdLookups;
+use crate::snapshot::RegistryData;
+use crate::snapshot::ServerRow;
+use crate::snapshot::ToolRow;
+use cynode_upstream::ListedTool;
 
-/// The control plane did not do as asked: the call is not made.
+/// The control plane failed: the call is not executed.
 #[derive(Debug, thiserror::Error)]
 #[error("the control plane does not answer")]
 pub struct BackendError(#[source] Box<dyn std::error::Error + Send + Sync>);
 
 impl BackendError {
-    /// Caused by this.
     pub fn new(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self(cause.into())
     }
 }
 
-/// A call whose beginning is on record.
+/// A call whose start is recorded.
 #[async_trait]
-pub trait OpenCall: Send {
-    /// Puts its outcome on record. When this returns, the record is durable.
-    async fn finish(self: Box<Self>, outcome: Outcome) -> Result<(), BackendError>;
+pub trait OpenCallRecord: Send {
+    /// Records the outcome. The record is durable when this returns.
+    async fn finish(self: Box<Self>, outcome: ToolCallOutcome) -> Result<(), BackendError>;
 }
 
 /// The control plane, as the gateway needs it.
 #[async_trait]
-pub trait Backend: Send + Sync {
-    /// Who presents this token; nobody if it is not a good one.
+pub trait GatewayBackend: Send + Sync {
+    /// The identity of a token; `None` if the token is not valid.
     async fn authenticate(&self, token: &str) -> Result<Option<Identity>, BackendError>;
 
-    /// What the registry holds.
-    async fn world(&self) -> Result<World, BackendError>;
+    /// Loads the registry.
+    async fn world(&self) -> Result<RegistryData, BackendError>;
 
     /// The registry's revision.
     async fn revision(&self) -> Result<i64, BackendError>;
 
-    /// What there is to know about ids that a token does not bind.
-    async fn facts(&self, who: &Identity, needed: &Needed) -> Result<Facts, BackendError>;
+    /// Looks up ids that the token does not bind.
+    async fn look_up_ids(
+        &self,
+        who: &Identity,
+        needed: &IdLookups,
+    ) -> Result<IdLookupResults, BackendError>;
 
-    /// Puts on record that a call is let through. When this returns, the record is durable.
-    async fn begin(&self, call: CallRecord) -> Result<Box<dyn OpenCall>, BackendError>;
+    /// Records that a call is allowed. The record is durable when this returns.
+    async fn begin(&self, call: ToolCallRecord) -> Result<Box<dyn OpenCallRecord>, BackendError>;
 
-    /// Puts on record that a call was refused. When this returns, the record is durable.
-    async fn deny(&self, call: CallRecord) -> Result<(), BackendError>;
+    /// Records that a call is denied. The record is durable when this returns.
+    async fn record_denial(&self, call: ToolCallRecord) -> Result<(), BackendError>;
 
-    /// Puts on record, in sum, requests that were rejected before there was a call. When this returns,
-    /// the record is durable.
-    async fn reject(&self, summaries: Vec<RejectionSummary>) -> Result<(), BackendError>;
+    /// Records, in aggregate, requests that were rejected before there was a call. The record is
+    /// durable when this returns.
+    async fn record_rejections(&self, summaries: Vec<RejectionSummary>)
+    -> Result<(), BackendError>;
 }
 
 /// The operations of this process.
 #[derive(Clone)]
-pub struct Operations {
-    /// Tokens.
+pub struct GatewayOperations {
     pub agents: AgentTokens,
-    /// Tools, servers, rules and settings.
-    pub registry: Registry,
-    /// The record of calls.
+    pub registry: ToolRegistry,
     pub audit: AuditLog,
-    /// Tasks, to judge ids by.
+    /// For id lookups.
     pub tasks: Tasks,
-    /// Projects, to judge ids by.
+    /// For id lookups.
     pub projects: Projects,
-    /// Runs, to judge ids by.
-    pub runs: Runs,
 }
 
 #[async_trait]
-impl Backend for Operations {
+impl GatewayBackend for GatewayOperations {
     async fn authenticate(&self, token: &str) -> Result<Option<Identity>, BackendError> {
         match self.agents.authenticate(token).await {
             Ok(identity) => Ok(Some(identity)),
-            Err(AgentError::Store(error)) => Err(BackendError::new(error)),
+            Err(AgentTokenError::Store(error)) => Err(BackendError::new(error)),
             Err(_) => Ok(None),
         }
     }
 
-    async fn world(&self) -> Result<World, BackendError> {
-        self.registry.load().await.map(world).map_err(BackendError::new)
+    async fn world(&self) -> Result<RegistryData, BackendError> {
+        self.registry.load().await.map(registry_data).map_err(BackendError::new)
     }
 
     async fn revision(&self) -> Result<i64, BackendError> {
         self.registry.revision().await.map_err(BackendError::new)
     }
 
-    async fn facts(&self, who: &Identity, needed: &Needed) -> Result<Facts, BackendError> {
-        let mut facts = Facts::default();
+    async fn look_up_ids(
+        &self,
+        who: &Identity,
+        needed: &IdLookups,
+    ) -> Result<IdLookupResults, BackendError> {
+        let mut facts = IdLookupResults::default();
         if let Some(project) = needed.project {
-            facts.project = match self.projects.get(&who.caller, &project.to_string()).await {
+            facts.project = match self.projects.get(&who.caller, &project.into()).await {
                 Ok(found) => Some(found.id),
                 Err(ProjectError::Store(error)) => return Err(BackendError::new(error)),
                 Err(_) => None,
             };
         }
         if let Some(task) = needed.task {
-            facts.task = seen(self.tasks.get(&who.caller, &task.to_string()).await)?
-                .map(|task| task.project_id);
+            let scope = self.task_scope(who, IdInTask::Task(task)).await?;
+            facts.task = scope.map(|scope| scope.project);
         }
-        let job = match needed.job {
-            Some(job) => seen(self.tasks.job(&who.caller, job).await)?,
-            None => None,
-        };
-        if let Some(job) = job {
-            let task = seen(self.tasks.get(&who.caller, &job.task_id.to_string()).await)?;
-            facts.job = task.map(|task| (task.id, task.project_id));
+        if let Some(job) = needed.job {
+            let scope = self.task_scope(who, IdInTask::Job(job)).await?;
+            facts.job = scope.map(|scope| (scope.task, scope.project));
         }
-        let run = match needed.run {
-            Some(run) => match self.runs.get(&who.caller, run).await {
-                Ok(run) => Some(run),
-                Err(RunError::Store(error)) => return Err(BackendError::new(error)),
-                Err(_) => None,
-            },
-            None => None,
-        };
-        if let Some(run) = run {
-            let task = seen(self.tasks.get(&who.caller, &run.task_id.to_string()).await)?;
-            facts.run = task.map(|task| (task.id, task.project_id));
+        if let Some(run) = needed.run {
+            let scope = self.task_scope(who, IdInTask::Run(run)).await?;
+            facts.run = scope.map(|scope| (scope.task, scope.project));
         }
         Ok(facts)
     }
 
-    async fn begin(&self, call: CallRecord) -> Result<Box<dyn OpenCall>, BackendError> {
+    async fn begin(&self, call: ToolCallRecord) -> Result<Box<dyn OpenCallRecord>, BackendError> {
         let ticket = self.audit.begin(call).await.map_err(BackendError::new)?;
-        Ok(Box::new(Recorded { audit: self.audit.clone(), ticket }))
+        Ok(Box::new(AuditedOpenCall { audit: self.audit.clone(), ticket }))
     }
 
-    async fn deny(&self, call: CallRecord) -> Result<(), BackendError> {
-        self.audit.deny(call).await.map_err(BackendError::new)
+    async fn record_denial(&self, call: ToolCallRecord) -> Result<(), BackendError> {
+        self.audit.record_denial(call).await.map_err(BackendError::new)
     }
 
-    async fn reject(&self, summaries: Vec<RejectionSummary>) -> Result<(), BackendError> {
+    async fn record_rejections(
+        &self,
+        summaries: Vec<RejectionSummary>,
+    ) -> Result<(), BackendError> {
         self.audit.record_rejections(summaries).await.map_err(BackendError::new)
     }
 }
 
-struct Recorded {
+struct AuditedOpenCall {
     audit: AuditLog,
     ticket: CallTicket,
 }
 
 #[async_trait]
-impl OpenCall for Recorded {
-    async fn finish(self: Box<Self>, outcome: Outcome) -> Result<(), BackendError> {
+impl OpenCallRecord for AuditedOpenCall {
+    async fn finish(self: Box<Self>, outcome: ToolCallOutcome) -> Result<(), BackendError> {
         self.audit.finish(self.ticket, outcome).await.map_err(BackendError::new)
     }
 }
 
-/// Not found is an answer; a database that does not answer is none.
-fn seen<T>(found: Result<T, TaskError>) -> Result<Option<T>, BackendError> {
-    match found {
-        Ok(found) => Ok(Some(found)),
-        Err(TaskError::Store(error)) => Err(BackendError::new(error)),
-        Err(_) => Ok(None),
+impl GatewayOperations {
+    async fn task_scope(
+        &self,
+        who: &Identity,
+        id: IdInTask,
+    ) -> Result<Option<TaskScope>, BackendError> {
+        self.tasks.scope(&who.caller, id).await.map_err(BackendError::new)
     }
 }
 
-fn world(state: RegistryState) -> World {
+fn registry_data(state: RegistryState) -> RegistryData {
     let tools = state.tools.into_iter().map(|tool| ToolRow {
         needs_review: !tool.is_approved(),
         name: tool.name,
@@ -179,7 +183,7 @@ fn world(state: RegistryState) -> World {
         is_enabled: server.enabled,
         updated_at: server.updated_at,
     });
-    World {
+    RegistryData {
         revision: state.revision,
         tools: tools.collect(),
         servers: servers.collect(),
@@ -188,13 +192,13 @@ fn world(state: RegistryState) -> World {
     }
 }
 
-/// What a server says of a tool, as the registry keeps it. Every word counts for whether the tool is
-/// still what was approved.
-pub(crate) fn observed(tool: SeenTool) -> ObservedTool {
+/// A listed tool as the registry stores it. Every member counts for the review of changed
+/// definitions.
+pub(crate) fn to_observed_tool(tool: ListedTool) -> ObservedTool {
     let mut other = tool.definition.as_object().cloned().unwrap_or_default();
     other.remove("name");
     let text = |value: Value| value.as_str().map(str::to_owned);
-    let definition = Definition {
+    let definition = McpToolDefinition {
         title: other.remove("title").and_then(text),
         description: other.remove("description").and_then(text).unwrap_or_default(),
         input_schema: other.remove("inputSchema").unwrap_or(Value::Bool(false)),
@@ -204,8 +208,8 @@ pub(crate) fn observed(tool: SeenTool) -> ObservedTool {
     ObservedTool { name: tool.name, definition }
 }
 
-/// A definition in the words of the protocol.
-pub(crate) fn definition(definition: Definition) -> Value {
+/// A definition as the protocol represents it.
+pub(crate) fn definition(definition: McpToolDefinition) -> Value {
     let mut object: Map<String, Value> = definition.other;
     if let Some(title) = definition.title {
         object.insert("title".to_owned(), title.into());
@@ -237,7 +241,7 @@ mod tests {
         let mut named = said.clone();
         named["name"] = "read".into();
 
-        let seen = observed(SeenTool { name: "read".to_owned(), definition: named });
+        let seen = to_observed_tool(ListedTool { name: "read".to_owned(), definition: named });
 
         assert_eq!(definition(seen.definition), said);
     }

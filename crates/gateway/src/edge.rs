@@ -1,32 +1,32 @@
-//! The HTTP edge: one endpoint for every revision of the protocol.
+//! The HTTP edge: one endpoint for every protocol revision.
 //!
-//! Start at [`router`]; a POST goes through `post`, which knows who asks and in which revision, and
-//! hands the message to `dispatch`. What an answer looks like on the wire is in `answer`.
+//! Start at [`router`]. A POST goes through `post`, which authenticates the caller, determines the
+//! revision and passes the message to `dispatch`. `response` renders responses.
 //!
-//! Invariant: nothing of a request is looked at before its Host and Origin are, and no message is
-//! acted on before its token is known.
+//! Invariant: Host and Origin are checked before anything else of a request, and the token before
+//! any message is processed.
 
-mod answer;
 mod client;
 mod dispatch;
 mod guard;
-mod listen;
 mod metadata;
-mod payload;
+mod payload_log;
 mod post;
+mod response;
 mod session;
+mod subscriptions;
 
 use axum::Router;
 use axum::routing::{get, post};
 
-use crate::Gateway;
+use crate::McpGateway;
 
-/// Where the metadata of RFC 9728 is.
+/// The protected resource metadata of RFC 9728.
 pub(crate) const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 
-/// The routes of the gateway: `/mcp` for everything, `/mcp/<server>` for one server under its own
-/// names, and the document that tells clients how to authenticate.
-pub fn router(gateway: Gateway) -> Router {
+/// The routes of the gateway: `/mcp` for all tools, `/mcp/<server>` for one server with its own
+/// tool names, and the metadata for clients that need to authenticate.
+pub fn router(gateway: McpGateway) -> Router {
     let endpoint = || post(post::post).get(session::get).delete(session::delete);
     Router::new()
         .route("/mcp", endpoint())

@@ -1,35 +1,39 @@
-//! The decision without the call: what a call would meet, stage by stage.
+//! Dry run of a decision: the verdict of each stage, without the call.
 
 use async_trait::async_trait;
 use cynode_domain::policy::{ErrorKind, Stage};
-use cynode_ops::access::{Audience, Explain};
+use cynode_ops::{access::Audience, access::ToolAccessExplainer};
 use cynode_wire::tools::{ExplainView, StageVerdict, StageView};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::Gateway;
-use crate::gateway::Inner;
+use crate::McpGateway;
+use crate::gateway::GatewayInner;
 use crate::identity::Identity;
-use crate::pipeline::{self, Denial, Setting, context};
-use crate::rpc;
-use crate::snapshot::{Snapshot, Tool};
+use crate::pipeline;
+use crate::pipeline::CallScope;
+use crate::pipeline::Denial;
+use crate::pipeline::context;
+use crate::snapshot::PolicySnapshot;
+use crate::snapshot::PolicyTool;
+use cynode_upstream::rpc;
 
-impl Gateway {
-    /// Whether `who` may call `tool` with these arguments: the very decision that calls meet,
-    /// without the call and without a record.
+impl McpGateway {
+    /// Decides whether `who` may call `tool` with these arguments. Same decision as for a call, but
+    /// without execution and record.
     pub async fn decide(
         &self,
         who: &Identity,
         tool: &str,
         arguments: Option<&RawValue>,
-    ) -> Result<Setting, Denial> {
+    ) -> Result<CallScope, Denial> {
         let admitted = self.inner.decide(&self.inner.snapshot(), who, tool, arguments).await?;
-        Ok(admitted.setting)
+        Ok(admitted.call_scope)
     }
 }
 
 #[async_trait]
-impl Explain for Gateway {
+impl ToolAccessExplainer for McpGateway {
     async fn explain(
         &self,
         identity: &Identity,
@@ -38,30 +42,31 @@ impl Explain for Gateway {
         audience: Audience,
     ) -> ExplainView {
         let snapshot = self.inner.snapshot();
-        let is_hidden =
-            |found: &Tool| audience == Audience::Caller && pipeline::is_concealed(found, identity);
-        let known = match pipeline::known(&snapshot, tool) {
+        let is_hidden = |found: &PolicyTool| {
+            audience == Audience::Caller && pipeline::is_concealed(found, identity)
+        };
+        let known = match pipeline::check_known(&snapshot, tool) {
             Ok(found) if is_hidden(found) => Err(pipeline::unknown_tool(tool)),
             known => known,
         };
         let mut in_advance = Ok(());
         let mut stages =
-            vec![view(Stage::Authenticate, &Ok(format!("a {} caller", identity.agent)))];
+            vec![stage_view(Stage::Authenticate, &Ok(format!("a {} caller", identity.agent)))];
         match known {
             Ok(tool) => {
-                in_advance = pipeline::rules_in_advance(tool, identity);
-                stages.push(view(Stage::Known, &Ok(format!("\"{}\" exists", tool.name))));
+                in_advance = pipeline::precheck_rules(tool, identity);
+                stages.push(stage_view(Stage::Known, &Ok(format!("\"{}\" exists", tool.name))));
                 stages.extend(static_stages(&snapshot, tool, identity));
                 stages.extend(self.inner.late_stages(tool, identity, arguments).await);
             }
             Err(denial) => {
-                stages.push(view(Stage::Known, &Err(denial)));
-                stages.extend(rest_after(Stage::Known).map(not_asked));
+                stages.push(stage_view(Stage::Known, &Err(denial)));
+                stages.extend(stages_after(Stage::Known).map(not_evaluated));
             }
         }
         let refuses = |stage: &&StageView| stage.verdict == StageVerdict::Refuse;
         let refused_by = stages.iter().find(refuses).map(|stage| match in_advance {
-            // A call does not get as far as its arguments.
+            // A call would be rejected before its arguments are checked.
             Err(_) if stage.stage >= Stage::Arguments => Stage::Rules,
             _ => stage.stage,
         });
@@ -69,93 +74,96 @@ impl Explain for Gateway {
     }
 }
 
-fn static_stages(snapshot: &Snapshot, tool: &Tool, who: &Identity) -> [StageView; 5] {
+fn static_stages(snapshot: &PolicySnapshot, tool: &PolicyTool, who: &Identity) -> [StageView; 5] {
     let said = |stage, verdict: Result<(), Denial>, yes: &str| {
-        view(stage, &verdict.map(|()| yes.to_owned()))
+        stage_view(stage, &verdict.map(|()| yes.to_owned()))
     };
-    let guard = tool
-        .setting
-        .map_or_else(|| "no setting guards it".to_owned(), |setting| format!("{setting} is true"));
+    let guard = tool.setting.map_or_else(
+        || "not guarded by a setting".to_owned(),
+        |setting| format!("{setting} is true"),
+    );
     [
-        said(Stage::Enabled, pipeline::enabled(tool), "it is turned on"),
-        said(Stage::Review, pipeline::reviewed(tool), "it is what was approved"),
-        said(Stage::Allowlist, pipeline::allowlisted(tool, who), "the role may reach it"),
-        said(Stage::Scope, pipeline::in_scope(tool, who), "its scope admits the caller"),
-        said(Stage::Setting, pipeline::switched_on(snapshot, tool), &guard),
+        said(Stage::Enabled, pipeline::check_enabled(tool), "tool is enabled"),
+        said(Stage::Review, pipeline::check_reviewed(tool), "definition is approved"),
+        said(Stage::Allowlist, pipeline::check_allowlisted(tool, who), "allowed for this role"),
+        said(Stage::Scope, pipeline::check_scope(tool, who), "scope allows this caller"),
+        said(Stage::Setting, pipeline::check_setting(snapshot, tool), &guard),
     ]
 }
 
-impl Inner {
+impl GatewayInner {
     async fn late_stages(
         &self,
-        tool: &Tool,
+        tool: &PolicyTool,
         who: &Identity,
         arguments: Option<&Value>,
     ) -> Vec<StageView> {
-        let bound = Setting { task: who.task, project: who.project };
-        let rest = view(Stage::Limits, &self.rest_of(tool));
+        let bound = CallScope { task: who.task, project: who.project };
+        let rest = stage_view(Stage::Limits, &self.limits_verdict(tool));
         let Some(arguments) = arguments else {
             let verdict =
                 pipeline::rules(tool, who, bound).map(|rule| format!("rule {rule} allows it"));
             return vec![
-                not_asked(Stage::Arguments),
-                not_asked(Stage::Context),
-                view(Stage::Rules, &verdict),
+                not_evaluated(Stage::Arguments),
+                not_evaluated(Stage::Context),
+                stage_view(Stage::Rules, &verdict),
                 rest,
             ];
         };
         let raw = rpc::raw(arguments.to_string());
         let checked = pipeline::arguments::check(tool, Some(&raw), self.options.max_request_bytes);
         let judged = match &checked {
-            Ok(value) => Some(self.judge_context(tool, who, value).await),
+            Ok(value) => Some(self.check_context(tool, who, value).await),
             Err(_) => None,
         };
         let setting =
             judged.as_ref().and_then(|judged| judged.as_ref().ok()).copied().unwrap_or(bound);
         let rules = pipeline::rules(tool, who, setting).and_then(|rule| {
-            pipeline::hosts::named(&self.snapshot(), tool, who, setting, arguments)?;
+            pipeline::hosts::check_named_host(&self.snapshot(), tool, who, setting, arguments)?;
             Ok(format!("rule {rule} allows it"))
         });
         vec![
-            view(Stage::Arguments, &checked.map(|_| "they fit the schema".to_owned())),
+            stage_view(Stage::Arguments, &checked.map(|_| "arguments match the schema".to_owned())),
             judged.map_or_else(
-                || not_asked(Stage::Context),
+                || not_evaluated(Stage::Context),
                 |judged| {
-                    view(Stage::Context, &judged.map(|_| "the ids are the caller's".to_owned()))
+                    stage_view(
+                        Stage::Context,
+                        &judged.map(|_| "ids belong to the caller".to_owned()),
+                    )
                 },
             ),
-            view(Stage::Rules, &rules),
+            stage_view(Stage::Rules, &rules),
             rest,
         ]
     }
 
-    /// Stage `limits`, as far as it can be foreseen.
-    fn rest_of(&self, tool: &Tool) -> Result<String, Denial> {
-        let Some(server) = &tool.server else { return Ok("it has no server".to_owned()) };
-        self.rests(server).map_or(Ok("its server is not left alone".to_owned()), Err)
+    /// Stage `limits`, as far as it is predictable.
+    fn limits_verdict(&self, tool: &PolicyTool) -> Result<String, Denial> {
+        let Some(server) = &tool.server else {
+            return Ok("built-in tool: no server limits".to_owned());
+        };
+        self.circuit_denial(server).map_or(Ok("server is healthy (circuit closed)".to_owned()), Err)
     }
 
-    /// Stage `context`, with what must be looked up for it.
-    pub(crate) async fn judge_context(
+    /// Stage `context`, including its lookups.
+    pub(crate) async fn check_context(
         &self,
-        tool: &Tool,
+        tool: &PolicyTool,
         who: &Identity,
         arguments: &Value,
-    ) -> Result<Setting, Denial> {
-        let ids = context::ids(tool.scoped, arguments)?;
-        let needed = context::needed(who, &ids);
-        let facts = if needed.is_nothing() {
-            context::Facts::default()
+    ) -> Result<CallScope, Denial> {
+        let ids = context::parse_ids(tool.scoped, arguments)?;
+        let needed = context::needed_lookups(who, &ids);
+        let facts = if needed.is_empty() {
+            context::IdLookupResults::default()
         } else {
-            self.backend.facts(who, &needed).await.map_err(|fault| {
-                tracing::warn!(
-                    error = &fault as &dyn std::error::Error,
-                    "ids of a call could not be looked up"
-                );
+            self.backend.look_up_ids(who, &needed).await.map_err(|fault| {
+                tracing::warn!(error = &fault as &dyn std::error::Error, "id lookup failed");
                 Denial::new(
                     Stage::Context,
                     ErrorKind::ServiceUnavailable,
-                    "the ids cannot be looked up now",
+                    "the ids cannot be looked up now; try again shortly",
                 )
             })?
         };
@@ -163,7 +171,7 @@ impl Inner {
     }
 }
 
-fn view(stage: Stage, verdict: &Result<String, Denial>) -> StageView {
+fn stage_view(stage: Stage, verdict: &Result<String, Denial>) -> StageView {
     match verdict {
         Ok(reason) => StageView { stage, verdict: StageVerdict::Pass, reason: reason.clone() },
         Err(denial) => {
@@ -172,11 +180,11 @@ fn view(stage: Stage, verdict: &Result<String, Denial>) -> StageView {
     }
 }
 
-fn not_asked(stage: Stage) -> StageView {
-    StageView { stage, verdict: StageVerdict::Skipped, reason: "not asked".to_owned() }
+fn not_evaluated(stage: Stage) -> StageView {
+    StageView { stage, verdict: StageVerdict::Skipped, reason: "not evaluated".to_owned() }
 }
 
-/// The stages after `stage`, up to the limits.
-fn rest_after(stage: Stage) -> impl Iterator<Item = Stage> {
+/// The stages after `stage`, up to `limits`.
+fn stages_after(stage: Stage) -> impl Iterator<Item = Stage> {
     Stage::ALL.iter().copied().filter(move |later| *later > stage && *later <= Stage::Limits)
 }

@@ -1,4 +1,4 @@
-//! The gateway as a part of a process: what it is made of, and what keeps it up to date.
+//! The gateway as part of a process: its state, and the loop that keeps it current.
 
 mod refresh;
 
@@ -8,125 +8,124 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use chrono::{DateTime, Utc};
-use cynode_ops::audit::RejectionSummary;
-use cynode_ops::tools::BuiltinTool;
+use cynode_resources::audit::RejectionSummary;
+use cynode_resources::tools::BuiltinTool;
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::Tasks;
 use tokio::sync::{Mutex, watch};
 use tracing::warn;
 
-use crate::backend::{Backend, BackendError, Operations};
-use crate::identity::{Identity, Remembered, TokenHash, hash};
-use crate::limits::Limits;
+use crate::backend::BackendError;
+use crate::backend::GatewayBackend;
+use crate::backend::GatewayOperations;
+use crate::identity::Identity;
+use crate::identity::TokenCache;
+use crate::identity::TokenHash;
+use crate::identity::hash_token;
 use crate::options::GatewayOptions;
-use crate::rejections::{Reason, Rejections, peer};
-use crate::seams::Upstreams;
-use crate::sessions::Sessions;
-use crate::snapshot::Snapshot;
-use crate::tools::{self, Builtin, Services};
+use crate::rate_limits::GatewayRateLimits;
+use crate::rejections::RejectionReason;
+use crate::rejections::Rejections;
+use crate::rejections::peer_kind;
+use crate::sessions::GatewaySessions;
+use crate::snapshot::PolicySnapshot;
+use crate::tools;
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolServices;
+use cynode_upstream::interface::Upstreams;
 
-/// How often other processes' changes are looked for.
-const POLL: Duration = Duration::from_secs(1);
+/// How often changes by other processes are polled.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The gateway. Cheap to clone.
 #[derive(Clone)]
-pub struct Gateway {
-    pub(crate) inner: Arc<Inner>,
+pub struct McpGateway {
+    pub(crate) inner: Arc<GatewayInner>,
 }
 
-/// What a gateway is made of.
-pub(crate) struct Inner {
-    /// Limits, names and times.
+/// The state of a gateway.
+pub(crate) struct GatewayInner {
     pub(crate) options: GatewayOptions,
-    /// The control plane.
-    pub(crate) backend: Arc<dyn Backend>,
-    /// The servers behind the gateway.
+    pub(crate) backend: Arc<dyn GatewayBackend>,
     pub(crate) upstreams: Arc<dyn Upstreams>,
-    /// What built-in tools work with.
-    pub(crate) services: Arc<Services>,
+    pub(crate) services: Arc<ToolServices>,
     /// Built-in tools, by name.
-    pub(crate) builtins: HashMap<&'static str, Builtin>,
-    /// Conversations of clients that have any.
-    pub(crate) sessions: Sessions,
-    /// How much may go on at once.
-    pub(crate) limits: Limits,
-    /// Rejected requests that are not on record yet.
+    pub(crate) builtins: HashMap<&'static str, BuiltinToolSpec>,
+    pub(crate) sessions: GatewaySessions,
+    pub(crate) limits: GatewayRateLimits,
+    /// Rejected requests that are not recorded yet.
     pub(crate) rejections: Rejections,
-    /// Calls, which outlive the requests that asked for them.
+    /// Runs calls, which outlive the HTTP requests that started them.
     pub(crate) tasks: Tasks,
-    /// Changes when the list of tools may have.
+    /// Registry revision; changes when the tool list may have changed.
     pub(crate) changed: watch::Sender<i64>,
-    snapshot: ArcSwap<Snapshot>,
-    /// Held by whoever reads the registry.
-    refreshing: Mutex<()>,
-    remembered: Remembered,
+    snapshot: ArcSwap<PolicySnapshot>,
+    /// Serialises reads of the registry.
+    refresh_lock: Mutex<()>,
+    token_cache: TokenCache,
     clock: SharedClock,
 }
 
-/// What a gateway needs.
-pub struct Parts {
-    /// Limits, names and times.
+/// The dependencies of a gateway.
+pub struct GatewayParts {
     pub options: GatewayOptions,
-    /// The control plane.
-    pub backend: Arc<dyn Backend>,
-    /// The servers behind the gateway.
+    pub backend: Arc<dyn GatewayBackend>,
     pub upstreams: Arc<dyn Upstreams>,
-    /// What built-in tools work with.
-    pub services: Services,
-    /// The time.
+    pub services: ToolServices,
     pub clock: SharedClock,
 }
 
-impl Gateway {
-    /// A gateway that knows no tools yet: [`Gateway::refresh`] lets it look.
-    pub fn new(parts: Parts) -> Self {
-        let inner = Inner {
+impl McpGateway {
+    /// A gateway without tools; [`McpGateway::refresh`] loads them.
+    pub fn new(parts: GatewayParts) -> Self {
+        let inner = GatewayInner {
             backend: parts.backend,
             upstreams: parts.upstreams,
             services: Arc::new(parts.services),
             builtins: tools::all().into_iter().map(|tool| (tool.name, tool)).collect(),
-            sessions: Sessions::new(&parts.options),
-            limits: Limits::new(&parts.options),
+            sessions: GatewaySessions::new(&parts.options),
+            limits: GatewayRateLimits::new(&parts.options),
             rejections: Rejections::default(),
             tasks: Tasks::new(),
             changed: watch::channel(0).0,
-            snapshot: ArcSwap::from_pointee(Snapshot::default()),
-            refreshing: Mutex::default(),
-            remembered: Remembered::default(),
+            snapshot: ArcSwap::from_pointee(PolicySnapshot::default()),
+            refresh_lock: Mutex::default(),
+            token_cache: TokenCache::default(),
             clock: parts.clock,
             options: parts.options,
         };
         Self { inner: Arc::new(inner) }
     }
 
-    /// Writes the built-in tools into the registry and reads what else is there.
-    pub async fn start(&self, operations: &Operations) -> Result<(), BackendError> {
-        let builtins: Vec<BuiltinTool> = tools::all().iter().map(Builtin::registered).collect();
+    /// Registers the built-in tools and loads the registry.
+    pub async fn start(&self, operations: &GatewayOperations) -> Result<(), BackendError> {
+        let builtins: Vec<BuiltinTool> =
+            tools::all().iter().map(BuiltinToolSpec::to_registry_tool).collect();
         operations.registry.sync_builtins(builtins).await.map_err(BackendError::new)?;
         self.refresh().await
     }
 
-    /// Reads the registry and decides by it from now on.
+    /// Loads the registry and swaps in a new snapshot.
     pub async fn refresh(&self) -> Result<(), BackendError> {
         self.inner.refresh().await
     }
 
-    /// Follows changes of the registry until `shutdown`, then lets calls end.
-    pub async fn run(&self, operations: &Operations, shutdown: Shutdown) {
+    /// Follows registry changes until `shutdown`, then waits for calls to end.
+    pub async fn run(&self, operations: &GatewayOperations, shutdown: Shutdown) {
         let mut changes = operations.registry.changes();
         loop {
             tokio::select! {
-                () = changes.next(POLL) => {}
+                () = changes.next(POLL_INTERVAL) => {}
                 () = shutdown.triggered() => break,
             }
-            if let Err(fault) = self.inner.follow().await {
-                warn!(error = &fault as &dyn std::error::Error, "the registry could not be read");
+            if let Err(fault) = self.inner.refresh_if_changed().await {
+                warn!(error = &fault as &dyn std::error::Error, "loading the registry failed");
             }
-            for ended in self.inner.sessions.sweep() {
+            for ended in self.inner.sessions.remove_idle() {
                 self.inner.upstreams.close(&ended.key()).await;
             }
-            self.inner.limits.sweep();
+            self.inner.limits.evict_expired();
             let due = self.inner.rejections.take_due(self.inner.now());
             self.inner.record_rejections(due).await;
             metrics::gauge!("cynode_mcp_sessions").set(as_gauge(self.inner.sessions.count()));
@@ -134,7 +133,7 @@ impl Gateway {
         self.flush_rejections().await;
     }
 
-    /// Records the rejected requests that were counted so far, without waiting for their window to end.
+    /// Records the rejected requests counted so far, without waiting for the end of their window.
     pub async fn flush_rejections(&self) {
         let counted = self.inner.rejections.take_all();
         self.inner.record_rejections(counted).await;
@@ -146,51 +145,49 @@ fn as_gauge(count: usize) -> f64 {
     count as f64
 }
 
-impl Inner {
-    /// What is decided by now.
-    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+impl GatewayInner {
+    pub(crate) fn snapshot(&self) -> Arc<PolicySnapshot> {
         self.snapshot.load_full()
     }
 
-    /// The time.
     pub(crate) fn now(&self) -> DateTime<Utc> {
         self.clock.now()
     }
 
     /// Counts a request that is rejected without a record of its own.
-    pub(crate) fn reject(&self, reason: Reason, who: Option<&Identity>) {
-        self.rejections.count(reason, peer(who), self.now());
+    pub(crate) fn count_rejection(&self, reason: RejectionReason, who: Option<&Identity>) {
+        self.rejections.count(reason, peer_kind(who), self.now());
     }
 
-    async fn record_rejections(&self, counted: Vec<(Reason, RejectionSummary)>) {
+    async fn record_rejections(&self, counted: Vec<(RejectionReason, RejectionSummary)>) {
         if counted.is_empty() {
             return;
         }
         let summaries = counted.iter().map(|(_, summary)| summary.clone()).collect();
-        if let Err(fault) = self.backend.reject(summaries).await {
+        if let Err(fault) = self.backend.record_rejections(summaries).await {
             warn!(
                 error = &fault as &dyn std::error::Error,
-                "rejected requests could not be recorded; they are kept for the next window"
+                "recording rejected requests failed; retrying with the next window"
             );
-            self.rejections.put_back(counted);
+            self.rejections.restore(counted);
         }
     }
 
-    /// Who presents this token, and what stands for the token from here on.
+    /// The identity and the hash of a token.
     pub(crate) async fn identify(
         &self,
         token: &str,
     ) -> Result<Option<(TokenHash, Arc<Identity>)>, BackendError> {
-        let key = hash(token);
+        let key = hash_token(token);
         let revision = self.snapshot().revision;
-        if let Some(known) = self.remembered.get(&key, revision, self.now()) {
+        if let Some(known) = self.token_cache.get(&key, revision, self.now()) {
             return Ok(Some((key, known)));
         }
         let Some(identity) = self.backend.authenticate(token).await? else {
             return Ok(None);
         };
         let identity = Arc::new(identity);
-        self.remembered.put(key, revision, Arc::clone(&identity));
+        self.token_cache.insert(key, revision, Arc::clone(&identity));
         Ok(Some((key, identity)))
     }
 }

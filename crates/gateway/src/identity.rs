@@ -1,4 +1,4 @@
-//! Who calls: what a token stands for, and for how long that may be remembered.
+//! Authenticates tokens, with a short-lived cache.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,38 +8,36 @@ use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
-/// How long a token is believed without asking the database again: the longest that a revocation
-/// made elsewhere can go unnoticed.
-const BELIEVED_FOR: Duration = Duration::from_secs(1);
-/// How many tokens are remembered.
-const REMEMBERED: usize = 10_000;
+/// How long a token is cached: the longest delay until a revocation by another process takes
+/// effect.
+const CACHE_TTL: Duration = Duration::from_secs(1);
+/// Capacity of the cache.
+const CACHE_CAPACITY: usize = 10_000;
 
-/// The SHA-256 of a token: what stands for it everywhere after it was read.
+/// The SHA-256 of a token, which replaces the token after parsing.
 pub(crate) type TokenHash = [u8; 32];
 
-/// What a token stands for.
-pub use cynode_ops::agents::AgentIdentity as Identity;
+pub use cynode_resources::agents::AgentIdentity as Identity;
 
-/// The hash that stands for a token.
-pub(crate) fn hash(token: &str) -> TokenHash {
+pub(crate) fn hash_token(token: &str) -> TokenHash {
     Sha256::digest(token.as_bytes()).into()
 }
 
-/// Tokens that were looked up a moment ago.
+/// Recently authenticated tokens.
 #[derive(Default)]
-pub(crate) struct Remembered {
-    tokens: Mutex<HashMap<TokenHash, Entry>>,
+pub(crate) struct TokenCache {
+    tokens: Mutex<HashMap<TokenHash, CachedToken>>,
 }
 
-struct Entry {
+struct CachedToken {
     identity: Arc<Identity>,
-    /// The registry's revision then: a token revoked since has another.
+    /// The registry's revision at that time; a revocation changes it.
     revision: i64,
     since: Instant,
 }
 
-impl Remembered {
-    /// What the token stands for, if that was learnt a moment ago and nothing changed since.
+impl TokenCache {
+    /// The cached identity, unless it is too old or the registry changed.
     pub(crate) fn get(
         &self,
         token: &TokenHash,
@@ -48,21 +46,21 @@ impl Remembered {
     ) -> Option<Arc<Identity>> {
         let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = tokens.get(token)?;
-        let is_fresh = entry.revision == revision && entry.since.elapsed() < BELIEVED_FOR;
+        let is_fresh = entry.revision == revision && entry.since.elapsed() < CACHE_TTL;
         let is_valid = entry.identity.expires_at.is_none_or(|end| end > now);
         (is_fresh && is_valid).then(|| Arc::clone(&entry.identity))
     }
 
-    /// Remembers a token; forgets all others when there are too many.
-    pub(crate) fn put(&self, token: TokenHash, revision: i64, identity: Arc<Identity>) {
+    /// Caches a token; clears the cache when it is full.
+    pub(crate) fn insert(&self, token: TokenHash, revision: i64, identity: Arc<Identity>) {
         let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        if tokens.len() >= REMEMBERED {
-            tokens.retain(|_, entry| entry.since.elapsed() < BELIEVED_FOR);
-            if tokens.len() >= REMEMBERED {
+        if tokens.len() >= CACHE_CAPACITY {
+            tokens.retain(|_, entry| entry.since.elapsed() < CACHE_TTL);
+            if tokens.len() >= CACHE_CAPACITY {
                 tokens.clear();
             }
         }
-        tokens.insert(token, Entry { identity, revision, since: Instant::now() });
+        tokens.insert(token, CachedToken { identity, revision, since: Instant::now() });
     }
 }
 
@@ -70,8 +68,8 @@ impl Remembered {
 mod tests {
     use cynode_domain::ids::{TokenId, UserId};
     use cynode_domain::policy::Principal;
-    use cynode_ops::Caller;
-    use cynode_ops::agents::TokenOrigin;
+    use cynode_resources::Caller;
+    use cynode_resources::agents::TokenOrigin;
 
     use super::*;
 
@@ -100,20 +98,20 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_token_is_believed_for_a_moment_until_the_registry_changes() {
-        let (remembered, token) = (Remembered::default(), hash("t"));
-        remembered.put(token, 7, identity(None));
+        let (remembered, token) = (TokenCache::default(), hash_token("t"));
+        remembered.insert(token, 7, identity(None));
 
         assert!(remembered.get(&token, 7, noon()).is_some());
         assert!(remembered.get(&token, 8, noon()).is_none());
-        assert!(remembered.get(&hash("u"), 7, noon()).is_none());
-        tokio::time::advance(BELIEVED_FOR).await;
+        assert!(remembered.get(&hash_token("u"), 7, noon()).is_none());
+        tokio::time::advance(CACHE_TTL).await;
         assert!(remembered.get(&token, 7, noon()).is_none());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_remembered_token_that_has_ended_is_not_believed() {
-        let (remembered, token) = (Remembered::default(), hash("t"));
-        remembered.put(token, 7, identity(Some(noon())));
+        let (remembered, token) = (TokenCache::default(), hash_token("t"));
+        remembered.insert(token, 7, identity(Some(noon())));
 
         assert!(remembered.get(&token, 7, noon()).is_none());
         assert!(remembered.get(&token, 7, noon() - chrono::TimeDelta::seconds(1)).is_some());

@@ -1,96 +1,106 @@
-//! One tool call from decision to answer: decide, record, act, record, answer.
+//! Executes one tool call: decide, record, execute, record, respond.
 //!
-//! Invariant: whoever goes away meanwhile changes nothing about a call: it runs beside the request
-//! that asked for it. What is on record and when, [`crate::recorded`] sees to.
+//! Invariant: a call runs in a task of its own, so a disconnecting client does not affect it.
+//! [`crate::audited`] writes the audit records.
 
 use std::error::Error;
 use std::sync::Arc;
 
 use cynode_domain::policy::{ErrorKind, Stage};
-use cynode_ops::audit::CallRecord;
+use cynode_resources::audit::ToolCallRecord;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::gateway::Inner;
+use crate::audited::AuditedRequest;
+use crate::audited::CallFailure;
+use crate::audited::CallResponse;
+use crate::audited::ErrorForm;
+use crate::audited::RequestDeadline;
+use crate::audited::answer;
+use crate::gateway::GatewayInner;
 use crate::identity::Identity;
-use crate::pipeline::{self, Denial, Setting};
-use crate::protocol;
-use crate::recorded::{Answer, Failure, Form, Patience, Request, answer};
-use crate::rpc::{self, Fields, RpcError};
-use crate::seams::{ClientSide, SessionKey};
-use crate::snapshot::{Server, Snapshot, Tool};
-use crate::tools::{Builtin, ToolContext};
+use crate::pipeline;
+use crate::pipeline::CallScope;
+use crate::pipeline::Denial;
+use crate::snapshot::PolicyServer;
+use crate::snapshot::PolicySnapshot;
+use crate::snapshot::PolicyTool;
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use cynode_upstream::interface::SessionKey;
+use cynode_upstream::interface::UpstreamClient;
+use cynode_upstream::protocol;
+use cynode_upstream::rpc;
+use cynode_upstream::rpc::RawFields;
+use cynode_upstream::rpc::RpcError;
 
-/// How much of a tool's name is put on record.
+/// Bytes of a tool's name that are recorded.
 const NAME_BYTES: usize = 256;
 
-/// A call as it was asked for.
-pub(crate) struct Call {
-    /// Who asks.
+/// A requested call.
+pub(crate) struct GatewayCall {
     pub(crate) who: Arc<Identity>,
-    /// The server whose own names are meant; none for canonical names.
-    pub(crate) face: Option<String>,
-    /// The id to answer to.
+    /// The slug of the server at `/mcp/<server>`; `None` for canonical names.
+    pub(crate) server_slug: Option<String>,
+    /// The request id.
     pub(crate) id: Box<RawValue>,
     /// Name, arguments, metadata.
     pub(crate) params: Box<RawValue>,
-    /// Whether the client speaks the revision without sessions.
     pub(crate) is_stateless: bool,
-    /// The conversation it belongs to.
     pub(crate) session: SessionKey,
-    /// Finds the request in the logs.
+    /// Correlates the request with the logs.
     pub(crate) request_id: String,
-    /// The client apart from this call.
-    pub(crate) listener: Arc<dyn ClientSide>,
+    /// The client outside of this call.
+    pub(crate) listener: Arc<dyn UpstreamClient>,
 }
 
-/// What was decided about a call that may be made.
-pub(crate) struct Admitted {
-    tool: Arc<Tool>,
+/// A call that passed the pipeline.
+pub(crate) struct AllowedCall {
+    tool: Arc<PolicyTool>,
     arguments: Value,
-    pub(crate) setting: Setting,
+    pub(crate) call_scope: CallScope,
 }
 
-/// What a server is asked.
-pub(crate) struct Errand<'a> {
-    pub(crate) server: &'a Server,
+/// A request to a server.
+pub(crate) struct UpstreamRequest<'a> {
+    pub(crate) server: &'a PolicyServer,
     pub(crate) method: &'a str,
     pub(crate) params: &'a str,
-    /// The client, as the server sees it meanwhile.
-    pub(crate) client: Arc<dyn ClientSide>,
+    /// The client, as the server sees it during the request.
+    pub(crate) client: Arc<dyn UpstreamClient>,
     pub(crate) cancel: CancellationToken,
 }
 
-impl Inner {
-    /// Runs a call and gives the whole response.
+impl GatewayInner {
+    /// Executes a call and returns the whole response.
     pub(crate) async fn call(
         &self,
-        call: &Call,
-        client: Arc<dyn ClientSide>,
+        call: &GatewayCall,
+        client: Arc<dyn UpstreamClient>,
         cancel: CancellationToken,
     ) -> String {
-        let fields = match Fields::read(&call.params) {
+        let fields = match RawFields::read(&call.params) {
             Ok(fields) => fields,
-            Err(fault) => return invalid(call, &fault.to_string()),
+            Err(fault) => return invalid_params(call, &fault.to_string()),
         };
         let Some(name) = fields.text("name") else {
-            return invalid(call, "params.name must be a string");
+            return invalid_params(call, "params.name must be a string");
         };
-        let canonical = match &call.face {
+        let canonical = match &call.server_slug {
             Some(slug) => format!("{slug}.{name}"),
             None => name.into_owned(),
         };
-        let snapshot = self.snapshot_with(|known| known.tool(&canonical).is_some()).await;
+        let snapshot = self.snapshot_containing(|known| known.tool(&canonical).is_some()).await;
         match self.decide(&snapshot, &call.who, &canonical, fields.get("arguments")).await {
-            Ok(admitted) => self.carry_out(call, admitted, client, cancel).await,
+            Ok(admitted) => self.execute_recorded(call, admitted, client, cancel).await,
             Err(denial) => {
-                let server = snapshot.tool(&canonical).map(|tool| server_of(tool));
-                let setting = Setting { task: call.who.task, project: call.who.project };
+                let server = snapshot.tool(&canonical).map(|tool| server_slug_of(tool));
+                let setting = CallScope { task: call.who.task, project: call.who.project };
                 let server = server.unwrap_or_else(|| "unknown".to_owned());
                 let record = record(call, &canonical, server, setting);
                 let shown = pipeline::conceal(&snapshot, &call.who, &canonical, denial.clone());
-                request(call, record).refuse(self, &denial, shown).await
+                audited_request(call, record).deny(self, &denial, shown).await
             }
         }
     }
@@ -98,80 +108,86 @@ impl Inner {
     /// Every stage, in order.
     pub(crate) async fn decide(
         &self,
-        snapshot: &Snapshot,
+        snapshot: &PolicySnapshot,
         who: &Identity,
         name: &str,
         arguments: Option<&RawValue>,
-    ) -> Result<Admitted, Denial> {
-        let tool = Arc::clone(pipeline::reach(snapshot, who, name)?);
-        pipeline::rules_in_advance(&tool, who)?;
+    ) -> Result<AllowedCall, Denial> {
+        let tool = Arc::clone(pipeline::check_reach(snapshot, who, name)?);
+        pipeline::precheck_rules(&tool, who)?;
         let max_bytes = self.options.max_request_bytes;
         let arguments = pipeline::arguments::check(&tool, arguments, max_bytes)?;
-        let setting = self.judge_context(&tool, who, &arguments).await?;
+        let setting = self.check_context(&tool, who, &arguments).await?;
         pipeline::rules(&tool, who, setting)?;
-        pipeline::hosts::named(snapshot, &tool, who, setting, &arguments)?;
-        Ok(Admitted { tool, arguments, setting })
+        pipeline::hosts::check_named_host(snapshot, &tool, who, setting, &arguments)?;
+        Ok(AllowedCall { tool, arguments, call_scope: setting })
     }
 
-    /// Stage `limits`: refuses while a server is left alone, so that nothing waits for it.
-    pub(crate) fn rests(&self, server: &Server) -> Option<Denial> {
+    /// Stage `limits`: rejects while the circuit of the server is open, so that callers do not
+    /// wait.
+    pub(crate) fn circuit_denial(&self, server: &PolicyServer) -> Option<Denial> {
         let fault = self.upstreams.at_rest(server.id)?;
         Some(Denial::new(Stage::Limits, ErrorKind::ServiceUnavailable, fault.to_string()))
     }
 
-    async fn carry_out(
+    async fn execute_recorded(
         &self,
-        call: &Call,
-        admitted: Admitted,
-        client: Arc<dyn ClientSide>,
+        call: &GatewayCall,
+        admitted: AllowedCall,
+        client: Arc<dyn UpstreamClient>,
         cancel: CancellationToken,
     ) -> String {
         let tool = &admitted.tool;
-        let record = record(call, &tool.name, server_of(tool), admitted.setting);
-        let request = request(call, record);
-        if let Some(denial) = tool.server.as_ref().and_then(|server| self.rests(server)) {
-            return request.refuse(self, &denial.clone(), denial).await;
+        let record = record(call, &tool.name, server_slug_of(tool), admitted.call_scope);
+        let request = audited_request(call, record);
+        if let Some(denial) = tool.server.as_ref().and_then(|server| self.circuit_denial(server)) {
+            return request.deny(self, &denial.clone(), denial).await;
         }
         let at_most = Some(self.options.call_timeout());
-        let acting = self.act(call, admitted, client, cancel.clone());
-        request.carry_out(self, acting, Patience { at_most, cancel }).await
+        let acting = self.execute(call, admitted, client, cancel.clone());
+        request.execute(self, acting, RequestDeadline { limit: at_most, cancel }).await
     }
 
-    async fn act(
+    async fn execute(
         &self,
-        call: &Call,
-        admitted: Admitted,
-        client: Arc<dyn ClientSide>,
+        call: &GatewayCall,
+        admitted: AllowedCall,
+        client: Arc<dyn UpstreamClient>,
         cancel: CancellationToken,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<CallResponse, CallFailure> {
         let tool = Arc::clone(&admitted.tool);
         match &tool.server {
             Some(server) => {
-                let params = match &call.face {
+                let params = match &call.server_slug {
                     Some(_) => call.params.get().to_owned(),
-                    None => Fields::read(&call.params)
+                    None => RawFields::read(&call.params)
                         .map(|fields| fields.with("name", tool.bare_name()))
                         .unwrap_or_default(),
                 };
                 let (method, params) = ("tools/call", params.as_str());
-                let errand = Errand { server, method, params, client, cancel };
-                self.ask(call, errand, |result| judged(call, &tool, result)).await
+                let errand = UpstreamRequest { server, method, params, client, cancel };
+                self.ask(call, errand, |result| check_result(call, &tool, result)).await
             }
-            None => self.act_here(call, admitted).await,
+            None => self.execute_builtin(call, admitted).await,
         }
     }
 
-    async fn act_here(&self, call: &Call, admitted: Admitted) -> Result<Answer, Failure> {
-        let Some(Builtin { run, .. }) = self.builtins.get(admitted.tool.name.as_str()) else {
-            return Err(Failure::new(
+    async fn execute_builtin(
+        &self,
+        call: &GatewayCall,
+        admitted: AllowedCall,
+    ) -> Result<CallResponse, CallFailure> {
+        let Some(BuiltinToolSpec { run, .. }) = self.builtins.get(admitted.tool.name.as_str())
+        else {
+            return Err(CallFailure::new(
                 ErrorKind::NotImplemented,
-                "this process does not have the tool",
+                "this version of CyNode does not have the tool",
             ));
         };
         let context = ToolContext {
             services: Arc::clone(&self.services),
             who: Arc::clone(&call.who),
-            setting: admitted.setting,
+            call_scope: admitted.call_scope,
             snapshot: self.snapshot(),
         };
         let value = run(context, admitted.arguments).await?;
@@ -179,66 +195,77 @@ impl Inner {
         let text = value.to_string();
         let result =
             json!({ "content": [{ "type": "text", "text": text }], "structuredContent": value });
-        Ok(Answer { response: answer(call, result), error_type: None })
+        Ok(CallResponse { response: answer(call, result), error_type: None })
     }
 
-    /// Asks a server; `told` makes its result an answer. Its own errors pass as they are.
+    /// Sends a request to a server; `told` turns its result into an answer. Errors of the server
+    /// are passed through.
     pub(crate) async fn ask(
         &self,
-        call: &Call,
-        errand: Errand<'_>,
-        told: impl FnOnce(&RawValue) -> Result<Answer, Failure>,
-    ) -> Result<Answer, Failure> {
-        let Errand { server, method, params, client, cancel } = errand;
+        call: &GatewayCall,
+        errand: UpstreamRequest<'_>,
+        told: impl FnOnce(&RawValue) -> Result<CallResponse, CallFailure>,
+    ) -> Result<CallResponse, CallFailure> {
+        let UpstreamRequest { server, method, params, client, cancel } = errand;
         let upstream =
             self.upstreams.open(server.id, &call.session, Arc::clone(&call.listener)).await?;
         let message = rpc::request(call.id.get(), method, params);
         let response = upstream.request(message, client, cancel).await?;
-        let fields = Fields::read(&response).map_err(bad_response)?;
+        let fields = RawFields::read(&response).map_err(bad_response)?;
         match (fields.get("result"), fields.get("error")) {
             (Some(result), None) => told(result),
             (None, Some(error)) => {
                 let (id, error) = (call.id.get(), error.get());
                 let response = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
-                Ok(Answer { response, error_type: Some(ErrorKind::UpstreamError) })
+                Ok(CallResponse { response, error_type: Some(ErrorKind::UpstreamError) })
             }
-            _ => Err(bad_response("the server's answer is no response")),
+            _ => Err(bad_response("the server did not send a valid response")),
         }
     }
 }
 
-/// A server's result as an answer; refuses results that break the tool's own schema.
-fn judged(call: &Call, tool: &Tool, result: &RawValue) -> Result<Answer, Failure> {
-    let fields = Fields::read(result).map_err(bad_response)?;
+/// Turns a server's result into an answer; rejects results that violate the tool's output schema.
+fn check_result(
+    call: &GatewayCall,
+    tool: &PolicyTool,
+    result: &RawValue,
+) -> Result<CallResponse, CallFailure> {
+    let fields = RawFields::read(result).map_err(bad_response)?;
     let has_failed = fields.get("isError").is_some_and(|flag| flag.get() == "true");
     let structured = fields.get("structuredContent").filter(|_| !has_failed);
     if let (Some(_), Some(structured)) = (&tool.output, structured) {
-        check_output(tool, &rpc::read_strictly(structured).map_err(bad_response)?)?;
+        check_output(tool, &rpc::parse_strict(structured).map_err(bad_response)?)?;
     }
-    let text = if call.is_stateless { protocol::complete_raw(result) } else { result.get().into() };
+    let text =
+        if call.is_stateless { protocol::add_result_type_raw(result) } else { result.get().into() };
     let error_type = has_failed.then_some(ErrorKind::ToolError);
-    Ok(Answer { response: rpc::result(&call.id, &text), error_type })
+    Ok(CallResponse { response: rpc::render_result(&call.id, &text), error_type })
 }
 
-fn bad_response(why: impl Into<Box<dyn Error>>) -> Failure {
-    Failure::new(ErrorKind::BadResponse, why.into().to_string())
+fn bad_response(why: impl Into<Box<dyn Error>>) -> CallFailure {
+    CallFailure::new(ErrorKind::BadResponse, why.into().to_string())
 }
 
-fn check_output(tool: &Tool, value: &Value) -> Result<(), Failure> {
+fn check_output(tool: &PolicyTool, value: &Value) -> Result<(), CallFailure> {
     match &tool.output {
         None => Ok(()),
         Some(Ok(validator)) if validator.is_valid(value) => Ok(()),
-        Some(_) => Err(bad_response("the result is not what the tool's schema promises")),
+        Some(_) => Err(bad_response("the result does not match the tool's output schema")),
     }
 }
 
-fn server_of(tool: &Tool) -> String {
+fn server_slug_of(tool: &PolicyTool) -> String {
     tool.server.as_ref().map_or_else(|| "builtin".to_owned(), |server| server.slug.clone())
 }
 
-/// What is put on record of a call that is let through.
-pub(crate) fn record(call: &Call, name: &str, server: String, setting: Setting) -> CallRecord {
-    CallRecord {
+/// The audit record of an allowed call.
+pub(crate) fn record(
+    call: &GatewayCall,
+    name: &str,
+    server: String,
+    setting: CallScope,
+) -> ToolCallRecord {
+    ToolCallRecord {
         agent: Some(call.who.agent),
         token: Some(call.who.token_id),
         user: Some(call.who.user),
@@ -248,7 +275,7 @@ pub(crate) fn record(call: &Call, name: &str, server: String, setting: Setting) 
         task: setting.task,
         run: call.who.run,
         job: call.who.job,
-        tool: cut(name),
+        tool: truncate_name(name),
         server,
         stage: Stage::Invoke,
         error_type: None,
@@ -257,16 +284,16 @@ pub(crate) fn record(call: &Call, name: &str, server: String, setting: Setting) 
     }
 }
 
-/// A name that fits on record.
-pub(crate) fn cut(name: &str) -> String {
+/// A name truncated for the record.
+pub(crate) fn truncate_name(name: &str) -> String {
     let end = (0..=NAME_BYTES.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
     name.get(..end.unwrap_or(0)).unwrap_or_default().to_owned()
 }
 
-fn request(call: &Call, record: CallRecord) -> Request<'_> {
-    Request { call, form: Form::Result, record: Some(record) }
+fn audited_request(call: &GatewayCall, record: ToolCallRecord) -> AuditedRequest<'_> {
+    AuditedRequest { call, form: ErrorForm::Result, record: Some(record) }
 }
 
-fn invalid(call: &Call, fault: &str) -> String {
+fn invalid_params(call: &GatewayCall, fault: &str) -> String {
     rpc::error(Some(&call.id), &RpcError::new(rpc::INVALID_PARAMS, fault))
 }

@@ -1,40 +1,35 @@
-//! The MCP edge over `ops`: who may call which tool, and a record of every call.
+//! The MCP gateway: decides who may call which tool, and records every call.
 //!
-//! Start at [`pipeline`]: the decision, stage by stage, pure. `invoke` carries a call out around it:
-//! decide, record, act, record, answer. [`snapshot`] is what decisions are made by; `edge` is the
-//! HTTP endpoint for every revision of the protocol; [`tools`] are the built-in tools, one file each;
-//! [`seams`] is where installed servers are attached.
+//! Start at [`pipeline`], the pure decision, stage by stage. `invoke` executes a call: decide,
+//! record, execute, record, respond. [`snapshot`] is the policy snapshot that decisions read;
+//! `edge` is the HTTP endpoint for every protocol revision; [`tools`] are the built-in tools, one
+//! file each; the `seams` of the upstream crate connect installed servers.
 //!
-//! Invariants: silence is a refusal; no call is made and no answer given that is not on record;
-//! arguments and results are in no record, and in no log but the one for debugging, without secrets.
+//! Invariants: default deny; no call is executed and no response sent unless it is on the audit
+//! record; arguments and results appear in no audit record, and in logs only at debug level,
+//! redacted.
 
+mod audited;
 mod backend;
-mod catalogue;
 mod directory;
 mod edge;
 mod explain;
 mod gateway;
 mod identity;
 mod invoke;
-mod limits;
-mod mirror;
 mod options;
-mod outbound;
 pub mod pipeline;
-mod protocol;
-mod recorded;
+mod rate_limits;
 mod rejections;
 mod relay;
-mod rpc;
-pub mod seams;
 mod sessions;
 pub mod snapshot;
+mod tool_list;
 pub mod tools;
-pub mod upstream;
 
-pub use backend::{Backend, BackendError, OpenCall, Operations};
+pub use backend::{BackendError, GatewayBackend, GatewayOperations, OpenCallRecord};
 pub use directory::RegistryDirectory;
 pub use edge::router;
-pub use gateway::{Gateway, Parts};
+pub use gateway::{GatewayParts, McpGateway};
 pub use identity::Identity;
 pub use options::GatewayOptions;

@@ -3,40 +3,39 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cynode_runtime::config::{Fault, Section};
+use cynode_runtime::config::{ConfigFault, ConfigSection};
 use serde::{Deserialize, Serialize};
 
-/// How the gateway serves.
+/// Options of the gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GatewayOptions {
-    /// Names under which clients may reach the gateway, beside the loopback ones.
+    /// Host names under which clients may reach the gateway, beside the loopback ones.
     pub allowed_hosts: Vec<String>,
     /// Web origins whose pages may reach the gateway, beside the loopback ones.
     pub allowed_origins: Vec<String>,
-    /// The URL that clients know, when a proxy stands before the gateway.
+    /// The URL that clients use, if a proxy is in front of the gateway.
     pub public_url: Option<String>,
-    /// The largest request.
+    /// Largest request body.
     pub max_request_bytes: u64,
-    /// The largest answer of a tool.
+    /// Largest tool response.
     pub max_response_bytes: u64,
-    /// How long a tool may take, in milliseconds.
+    /// Time limit of a tool call, in milliseconds.
     pub call_timeout_ms: u64,
-    /// How many requests a token may make each second, in the long run.
+    /// Sustained request rate per token.
     pub requests_per_second: u32,
-    /// How many requests a token may make at once.
+    /// Request burst per token.
     pub request_burst: u32,
-    /// How many calls may be under way with one server.
+    /// Concurrent calls per server.
     pub calls_per_server: u32,
-    /// How many sessions one token may have.
     pub sessions_per_token: u32,
-    /// How many sessions there may be in all.
+    /// Sessions in total.
     pub sessions: u32,
-    /// How long an unused session is kept, in seconds.
+    /// Idle time after which a session is closed, in seconds.
     pub session_idle_seconds: u64,
-    /// How many tools one page of a list holds.
+    /// Tools per page of a list.
     pub page_size: u32,
-    /// Host paths that servers which are processes may read, beyond the system's own.
+    /// Host paths that stdio servers may read, beyond the system's own.
     pub expose: Vec<PathBuf>,
 }
 
@@ -62,20 +61,19 @@ impl Default for GatewayOptions {
 }
 
 impl GatewayOptions {
-    /// How long a tool may take.
     pub fn call_timeout(&self) -> Duration {
         Duration::from_millis(self.call_timeout_ms)
     }
 }
 
-impl Section for GatewayOptions {
+impl ConfigSection for GatewayOptions {
     const NAME: &'static str = "gateway";
 
-    fn faults(&self) -> Vec<Fault> {
+    fn validate(&self) -> Vec<ConfigFault> {
         let mut faults = vec![];
         let mut bound = |key: &str, value: u64, low: u64, high: u64| {
             if !(low..=high).contains(&value) {
-                faults.push(Fault::new(
+                faults.push(ConfigFault::new(
                     format!("gateway.{key}"),
                     value,
                     format!("{low} to {high}"),
@@ -102,14 +100,14 @@ mod tests {
 
     #[test]
     fn the_default_gateway_options_have_no_fault() {
-        assert_eq!(GatewayOptions::default().faults().len(), 0);
+        assert_eq!(GatewayOptions::default().validate().len(), 0);
     }
 
     #[test]
     fn every_gateway_option_out_of_range_is_named() {
         let options = GatewayOptions { page_size: 0, sessions: 0, ..GatewayOptions::default() };
 
-        let faults: Vec<_> = options.faults().iter().map(ToString::to_string).collect();
+        let faults: Vec<_> = options.validate().iter().map(ToString::to_string).collect();
 
         assert_eq!(faults.len(), 2, "{faults:?}");
         assert!(faults.iter().any(|fault| fault.contains("gateway.page_size is 0")), "{faults:?}");

@@ -1,14 +1,14 @@
-//! The decision about a tool call: stages in a fixed order, each pure, each refusal named.
+//! The decision about a tool call: pure stages in a fixed order, each denial with its stage.
 //!
-//! Start at [`reach`], then [`rules_in_advance`], [`arguments::check`], [`context::ids`],
-//! [`context::check`] and [`rules`]: that is the order in which `crate::invoke` asks them. A list asks
-//! [`is_visible`], which is the same without arguments; an explanation asks all of them and stops
-//! nowhere. What a caller is told of a denial, [`conceal`] decides: tools of installed servers are
-//! private, and a caller without permission is answered as if they did not exist.
+//! Start at [`check_reach`], then [`precheck_rules`], [`arguments::check`], [`context::parse_ids`],
+//! [`context::check`] and [`rules`]: `crate::invoke` runs them in that order. A tool list uses
+//! [`is_visible`], which is the same without arguments; an explanation runs all stages. [`conceal`]
+//! decides what a caller learns of a denial: tools of installed servers are private, so a caller
+//! without permission gets the response for an unknown tool.
 //!
-//! Invariant: nothing here performs I/O. What must be looked up is named by one stage
-//! ([`context::needed`]) and judged by the next, so that a second implementation can be compared
-//! with this one on plain data.
+//! Invariant: nothing here performs I/O. One stage names the lookups ([`context::needed_lookups`]) and the
+//! next evaluates them, so that a second implementation can be compared with this one on plain
+//! data.
 
 pub mod arguments;
 pub mod context;
@@ -17,20 +17,22 @@ pub mod hosts;
 use std::sync::Arc;
 
 use cynode_domain::ids::{ProjectId, RuleId, TaskId};
-use cynode_domain::policy::rules::{Access, INVOKE, Rule, Subject, TOOL, Verdict, evaluate};
+use cynode_domain::policy::rules::{Access, AccessRule, INVOKE, Subject, TOOL, Verdict, evaluate};
 use cynode_domain::policy::{Effect, ErrorKind, Stage, ToolScope, allowlist};
 
 use crate::identity::Identity;
-use crate::snapshot::{ScopedIds, Server, Snapshot, Tool};
+use crate::snapshot::PolicyServer;
+use crate::snapshot::PolicySnapshot;
+use crate::snapshot::PolicyTool;
+use crate::snapshot::ScopedIds;
 
-/// Why a call is refused.
+/// Why a call is denied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
-    /// Which stage refused.
     pub stage: Stage,
-    /// The kind of refusal, for programs.
+    /// For programs.
     pub kind: ErrorKind,
-    /// The reason in words, without secrets.
+    /// For people; contains no secrets.
     pub message: String,
 }
 
@@ -40,44 +42,45 @@ impl Denial {
     }
 }
 
-/// What the caller may have meant by a task and a project, once the context was judged.
+/// The task and project that a call is about, after the context stage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Setting {
-    /// The task the call is about.
+pub struct CallScope {
     pub task: Option<TaskId>,
-    /// The project the call is about.
     pub project: Option<ProjectId>,
 }
 
 /// Stages `known` to `setting`: whether this caller may reach this tool at all.
-pub fn reach<'s>(
-    snapshot: &'s Snapshot,
+pub fn check_reach<'s>(
+    snapshot: &'s PolicySnapshot,
     who: &Identity,
     name: &str,
-) -> Result<&'s Arc<Tool>, Denial> {
-    let tool = known(snapshot, name)?;
-    enabled(tool)?;
-    reviewed(tool)?;
-    allowlisted(tool, who)?;
-    in_scope(tool, who)?;
-    switched_on(snapshot, tool)?;
+) -> Result<&'s Arc<PolicyTool>, Denial> {
+    let tool = check_known(snapshot, name)?;
+    check_enabled(tool)?;
+    check_reviewed(tool)?;
+    check_allowlisted(tool, who)?;
+    check_scope(tool, who)?;
+    check_setting(snapshot, tool)?;
     Ok(tool)
 }
 
 /// Whether the tool exists.
-pub fn known<'s>(snapshot: &'s Snapshot, name: &str) -> Result<&'s Arc<Tool>, Denial> {
+pub fn check_known<'s>(
+    snapshot: &'s PolicySnapshot,
+    name: &str,
+) -> Result<&'s Arc<PolicyTool>, Denial> {
     snapshot.tool(name).ok_or_else(|| unknown_tool(name))
 }
 
-/// What is told of a tool that does not exist.
+/// The denial for a tool that does not exist.
 pub fn unknown_tool(name: &str) -> Denial {
     let shown: String = name.chars().filter(|c| !c.is_control()).take(100).collect();
     Denial::new(Stage::Known, ErrorKind::NotFound, format!("there is no tool \"{shown}\""))
 }
 
-/// The denial as the caller is told it. A tool of an installed server is private: a caller whom its
-/// scope or the rules do not let through is told what is told of a tool that does not exist.
-pub fn conceal(snapshot: &Snapshot, who: &Identity, name: &str, denial: Denial) -> Denial {
+/// The denial as the caller sees it. Tools of installed servers are private: a caller that scope or
+/// rules reject gets the same denial as for an unknown tool.
+pub fn conceal(snapshot: &PolicySnapshot, who: &Identity, name: &str, denial: Denial) -> Denial {
     match snapshot.tool(name) {
         Some(tool) if is_concealed(tool, who) => unknown_tool(name),
         _ => denial,
@@ -85,26 +88,27 @@ pub fn conceal(snapshot: &Snapshot, who: &Identity, name: &str, denial: Denial) 
 }
 
 /// Whether the caller may not learn that the tool exists.
-pub fn is_concealed(tool: &Tool, who: &Identity) -> bool {
-    tool.server.is_some() && (in_scope(tool, who).is_err() || rules(tool, who, bound(who)).is_err())
+pub fn is_concealed(tool: &PolicyTool, who: &Identity) -> bool {
+    tool.server.is_some()
+        && (check_scope(tool, who).is_err() || rules(tool, who, token_scope(who)).is_err())
 }
 
-/// Whether the tool and its server are turned on.
-pub fn enabled(tool: &Tool) -> Result<(), Denial> {
+/// Whether the tool and its server are enabled.
+pub fn check_enabled(tool: &PolicyTool) -> Result<(), Denial> {
     let refuse = |text: String| Err(Denial::new(Stage::Enabled, ErrorKind::ToolDisabled, text));
     if !tool.is_enabled {
-        return refuse(format!("the tool \"{}\" is turned off", tool.name));
+        return refuse(format!("the tool \"{}\" is disabled", tool.name));
     }
     match &tool.server {
         Some(server) if !server.is_enabled => {
-            refuse(format!("the server \"{}\" is turned off", server.slug))
+            refuse(format!("the server \"{}\" is disabled", server.slug))
         }
         _ => Ok(()),
     }
 }
 
-/// Whether the tool is still what an administrator approved.
-pub fn reviewed(tool: &Tool) -> Result<(), Denial> {
+/// Whether the tool still has the definition that an administrator approved.
+pub fn check_reviewed(tool: &PolicyTool) -> Result<(), Denial> {
     if !tool.needs_review {
         return Ok(());
     }
@@ -113,69 +117,74 @@ pub fn reviewed(tool: &Tool) -> Result<(), Denial> {
     Err(Denial::new(Stage::Review, ErrorKind::ReviewRequired, text))
 }
 
-/// Whether the caller's role may ever reach the tool. Tools of installed servers are on no
-/// allowlist; for them scope, switch and rules decide.
-pub fn allowlisted(tool: &Tool, who: &Identity) -> Result<(), Denial> {
+/// Whether the caller's role may reach the tool. Tools of installed servers are on no allowlist;
+/// scope, setting and rules decide.
+pub fn check_allowlisted(tool: &PolicyTool, who: &Identity) -> Result<(), Denial> {
     let refuse =
         |text: String| Err(Denial::new(Stage::Allowlist, ErrorKind::AgentAllowlistDenied, text));
     if tool.server.is_some() {
         return Ok(());
     }
     if !allowlist::is_allowlisted(who.agent, &tool.name) {
-        let text = format!("\"{}\" is not among the tools of a {} caller", tool.name, who.agent);
+        let text = format!("\"{}\" is not available to a {} caller", tool.name, who.agent);
         return refuse(text);
     }
-    if who.task.is_some() && allowlist::is_beyond_a_task(&tool.name) {
-        return refuse(format!("\"{}\" is not for a token that is bound to a task", tool.name));
+    if who.task.is_some() && allowlist::is_closed_to_task_tokens(&tool.name) {
+        return refuse(format!(
+            "\"{}\" is not available to a token that is bound to a task",
+            tool.name
+        ));
     }
     Ok(())
 }
 
-/// Whether the tool may be called from where the caller is.
-pub fn in_scope(tool: &Tool, who: &Identity) -> Result<(), Denial> {
+/// Whether the tool's scope admits the caller.
+pub fn check_scope(tool: &PolicyTool, who: &Identity) -> Result<(), Denial> {
     if tool.scope.admits(who.agent) {
         return Ok(());
     }
-    let text =
-        format!("\"{}\" has scope {}: not for a {} caller", tool.name, tool.scope, who.agent);
+    let text = format!(
+        "\"{}\" has scope {}, which excludes a {} caller",
+        tool.name, tool.scope, who.agent
+    );
     Err(Denial::new(Stage::Scope, ErrorKind::ScopeDenied, text))
 }
 
 /// Whether the setting that guards the tool is on.
-pub fn switched_on(snapshot: &Snapshot, tool: &Tool) -> Result<(), Denial> {
+pub fn check_setting(snapshot: &PolicySnapshot, tool: &PolicyTool) -> Result<(), Denial> {
     match tool.setting {
-        Some(setting) if !snapshot.is_on(setting) => {
-            let text = format!("\"{}\" needs the setting {setting} to be true", tool.name);
+        Some(setting) if !snapshot.is_setting_on(setting) => {
+            let text = format!("\"{}\" requires the setting {setting} to be true", tool.name);
             Err(Denial::new(Stage::Setting, ErrorKind::SettingDenied, text))
         }
         _ => Ok(()),
     }
 }
 
-/// What the installation's rules say: default deny, any deny wins.
-pub fn rules(tool: &Tool, who: &Identity, setting: Setting) -> Result<RuleId, Denial> {
-    let access = access(who, setting, &tool.name);
-    judge(evaluate(tool.rules.iter().map(AsRef::as_ref), &access), &tool.name)
+/// Evaluates the access rules: default deny; any deny rule wins.
+pub fn rules(tool: &PolicyTool, who: &Identity, setting: CallScope) -> Result<RuleId, Denial> {
+    let access = rule_access(who, setting, &tool.name);
+    rule_decision(evaluate(tool.rules.iter().map(AsRef::as_ref), &access), &tool.name)
 }
 
-/// What the rules say before the arguments are read. Denies what no arguments could make allowed, so
-/// that the shape of the arguments is not described to a caller who may not make the call.
-pub fn rules_in_advance(tool: &Tool, who: &Identity) -> Result<(), Denial> {
-    let setting = bound(who);
+/// Evaluates the rules before the arguments are parsed. Denies a call that no arguments could make
+/// allowed, so that the schema is not revealed to a caller without permission.
+pub fn precheck_rules(tool: &PolicyTool, who: &Identity) -> Result<(), Denial> {
+    let setting = token_scope(who);
     let is_bound = who.task.is_some() && who.project.is_some();
     if is_bound || tool.scoped == ScopedIds::default() {
-        // The arguments name no task and no project beyond those of the token.
+        // The arguments name no task or project beyond those of the token.
         return rules(tool, who, setting).map(drop);
     }
-    let access = access(who, setting, &tool.name);
+    let access = rule_access(who, setting, &tool.name);
     let all = || tool.rules.iter().map(AsRef::as_ref);
-    let denying = all().filter(|rule: &&Rule| rule.effect == Effect::Deny);
+    let denying = all().filter(|rule: &&AccessRule| rule.effect == Effect::Deny);
     let denied = evaluate(denying, &access);
     if matches!(denied, Verdict::Denied(_)) {
-        return judge(denied, &tool.name).map(drop);
+        return rule_decision(denied, &tool.name).map(drop);
     }
-    // The arguments may name the project or the task that a rule is about.
-    let could_allow = |rule: &Rule| {
+    // The arguments may name the project or task that a rule is about.
+    let could_allow = |rule: &AccessRule| {
         let named = match rule.subject {
             Subject::Project(project) if setting.project.is_none() => {
                 Access { project: Some(project), ..access }
@@ -188,48 +197,52 @@ pub fn rules_in_advance(tool: &Tool, who: &Identity) -> Result<(), Denial> {
             | Subject::Group(_)
             | Subject::Agent(_) => access,
         };
-        rule.effect == Effect::Allow && rule.covers(&named)
+        rule.effect == Effect::Allow && rule.matches(&named)
     };
-    if all().any(could_allow) { Ok(()) } else { judge(Verdict::Unmentioned, &tool.name).map(drop) }
+    if all().any(could_allow) {
+        Ok(())
+    } else {
+        rule_decision(Verdict::NoMatch, &tool.name).map(drop)
+    }
 }
 
-/// Whether a list shows the tool: every stage that needs no arguments agrees.
-pub fn is_visible(snapshot: &Snapshot, who: &Identity, tool: &Tool) -> bool {
-    reach(snapshot, who, &tool.name).is_ok() && rules(tool, who, bound(who)).is_ok()
+/// Whether a list shows the tool: every stage that needs no arguments passes.
+pub fn is_visible(snapshot: &PolicySnapshot, who: &Identity, tool: &PolicyTool) -> bool {
+    check_reach(snapshot, who, &tool.name).is_ok() && rules(tool, who, token_scope(who)).is_ok()
 }
 
 /// The task and project of the token.
-fn bound(who: &Identity) -> Setting {
-    Setting { task: who.task, project: who.project }
+fn token_scope(who: &Identity) -> CallScope {
+    CallScope { task: who.task, project: who.project }
 }
 
-/// Whether the caller may use what a server offers beside tools: `feature` is the method. Rules see
-/// it under the name `<server>.<method>`, so what covers a server's tools covers its resources and
+/// Whether the caller may use a feature of a server beside tools; `feature` is the method. Rules
+/// match it as `<server>.<method>`, so a rule that covers a server's tools covers its resources and
 /// prompts too.
-pub fn reach_server(
-    snapshot: &Snapshot,
+pub fn check_server(
+    snapshot: &PolicySnapshot,
     who: &Identity,
     slug: &str,
     feature: &str,
-) -> Result<Arc<Server>, Denial> {
+) -> Result<Arc<PolicyServer>, Denial> {
     let server = snapshot.server(slug).ok_or_else(unknown_server)?;
     if !server.is_enabled {
-        let text = format!("the server \"{slug}\" is turned off");
+        let text = format!("the server \"{slug}\" is disabled");
         return Err(Denial::new(Stage::Enabled, ErrorKind::ToolDisabled, text));
     }
     server_permits(snapshot, who, server, feature)?;
     Ok(Arc::clone(server))
 }
 
-/// Whether scope and rules let the caller use a feature of a server.
+/// Whether scope and rules permit a feature of a server.
 fn server_permits(
-    snapshot: &Snapshot,
+    snapshot: &PolicySnapshot,
     who: &Identity,
-    server: &Server,
+    server: &PolicyServer,
     feature: &str,
 ) -> Result<(), Denial> {
     let slug = &server.slug;
-    // A server is where its tools are; one without tools is on the side of the project manager.
+    // A server has the scope of its tools; one without tools is in scope `pm`.
     let mut tools = snapshot.tools_of(server.id).peekable();
     let is_in_scope = if tools.peek().is_some() {
         tools.any(|tool| tool.scope.admits(who.agent))
@@ -237,40 +250,49 @@ fn server_permits(
         ToolScope::Pm.admits(who.agent)
     };
     if !is_in_scope {
-        let text = format!("no tool of \"{slug}\" is for a {} caller", who.agent);
+        let text = format!("no tool of \"{slug}\" is available to a {} caller", who.agent);
         return Err(Denial::new(Stage::Scope, ErrorKind::ScopeDenied, text));
     }
     let name = format!("{slug}.{feature}");
-    let access = access(who, bound(who), &name);
-    judge(evaluate(snapshot.rules().iter().map(AsRef::as_ref), &access), &name).map(drop)
+    let access = rule_access(who, token_scope(who), &name);
+    rule_decision(evaluate(snapshot.rules().iter().map(AsRef::as_ref), &access), &name).map(drop)
 }
 
 fn unknown_server() -> Denial {
     Denial::new(Stage::Known, ErrorKind::NotFound, "there is no such server")
 }
 
-/// The denial as the caller is told it: a server of which the caller may use nothing is answered as
-/// one that does not exist.
-pub fn conceal_server(snapshot: &Snapshot, who: &Identity, slug: &str, denial: Denial) -> Denial {
-    let is_known = |server: &Arc<Server>| {
+/// The denial as the caller sees it: a server with nothing that the caller may use is reported as
+/// unknown.
+pub fn conceal_server(
+    snapshot: &PolicySnapshot,
+    who: &Identity,
+    slug: &str,
+    denial: Denial,
+) -> Denial {
+    let is_known = |server: &Arc<PolicyServer>| {
         snapshot.tools_of(server.id).any(|tool| !is_concealed(tool, who))
             || server_permits(snapshot, who, server, "initialize").is_ok()
     };
     if snapshot.server(slug).is_some_and(is_known) { denial } else { unknown_server() }
 }
 
-/// Whether the caller may speak with a server at all: there is something of it that they may use.
-pub fn may_open(snapshot: &Snapshot, who: &Identity, slug: &str) -> Result<Arc<Server>, Denial> {
-    let is_used = |server: &&Arc<Server>| {
+/// Whether the caller may use anything of a server.
+pub fn check_may_open(
+    snapshot: &PolicySnapshot,
+    who: &Identity,
+    slug: &str,
+) -> Result<Arc<PolicyServer>, Denial> {
+    let is_used = |server: &&Arc<PolicyServer>| {
         snapshot.tools_of(server.id).any(|tool| is_visible(snapshot, who, tool))
     };
     if let Some(server) = snapshot.server(slug).filter(is_used) {
         return Ok(Arc::clone(server));
     }
-    reach_server(snapshot, who, slug, "initialize")
+    check_server(snapshot, who, slug, "initialize")
 }
 
-fn access<'a>(who: &'a Identity, setting: Setting, resource: &'a str) -> Access<'a> {
+fn rule_access<'a>(who: &'a Identity, setting: CallScope, resource: &'a str) -> Access<'a> {
     Access {
         caller: who.agent,
         user: Some(who.user),
@@ -283,11 +305,11 @@ fn access<'a>(who: &'a Identity, setting: Setting, resource: &'a str) -> Access<
     }
 }
 
-fn judge(verdict: Verdict, name: &str) -> Result<RuleId, Denial> {
+fn rule_decision(verdict: Verdict, name: &str) -> Result<RuleId, Denial> {
     let refuse = |text: String| Err(Denial::new(Stage::Rules, ErrorKind::PolicyViolation, text));
     match verdict {
         Verdict::Allowed(rule) => Ok(rule),
         Verdict::Denied(rule) => refuse(format!("rule {rule} denies \"{name}\"")),
-        Verdict::Unmentioned => refuse(format!("no rule allows \"{name}\"")),
+        Verdict::NoMatch => refuse(format!("no rule allows \"{name}\"")),
     }
 }

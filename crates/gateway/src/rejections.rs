@@ -1,17 +1,17 @@
-//! Requests that are rejected before there is a call to record: counted, and recorded in sum.
+//! Requests that are rejected before there is a call: counted, and recorded in aggregate.
 //!
-//! A record for each of them would let a flood fill the database. So the gateway counts them by reason
-//! and by kind of peer, and writes one record for each reason at the end of a window.
+//! One record per request would let a flood fill the database. So the gateway counts them by reason
+//! and kind of peer, and writes one record per reason at the end of a window.
 //!
-//! Invariants: what is kept in memory is bounded by the number of reasons and peers, whatever is sent;
-//! a count that could not be written is kept and written with the next window.
+//! Invariants: memory is bounded by the number of reasons and peers; a count that could not be
+//! written is kept for the next window.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use cynode_domain::policy::Principal;
-use cynode_ops::audit::RejectionSummary;
+use cynode_resources::audit::RejectionSummary;
 
 use crate::identity::Identity;
 
@@ -20,31 +20,29 @@ const WINDOW: TimeDelta = TimeDelta::seconds(10);
 
 /// Why a request was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Reason {
-    /// Its name or origin is not ours.
+pub(crate) enum RejectionReason {
+    /// Host or Origin is not allowed.
     ForeignHost,
-    /// Its body is too long, or was cut off.
+    /// The body is too long, or was truncated.
     PayloadTooLarge,
-    /// Its body is not JSON by its type.
+    /// The content type is not JSON.
     UnsupportedMediaType,
-    /// Its body is no message of the protocol.
+    /// The body is not a protocol message.
     MalformedMessage,
-    /// It has no good token, and calls no tool.
+    /// No valid token, and not a tool call.
     Unauthenticated,
-    /// There are too many of them.
     TooManyRequests,
-    /// There are too many sessions.
     TooManySessions,
-    /// It names no session, or one of another token or address.
+    /// No session id, or one of another token or address.
     WrongSession,
-    /// Its headers are missing or contradict its body.
+    /// Headers are missing or contradict the body.
     HeaderMismatch,
-    /// It opens a server that its caller may not use.
+    /// Opens a server that its caller may not use.
     ServerDenied,
 }
 
-impl Reason {
-    /// The reason, as records name it.
+impl RejectionReason {
+    /// The reason in audit records.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::ForeignHost => "foreign_host",
@@ -61,8 +59,8 @@ impl Reason {
     }
 }
 
-/// The kind of peer, as records name it.
-pub(crate) fn peer(who: Option<&Identity>) -> &'static str {
+/// The kind of peer in audit records.
+pub(crate) fn peer_kind(who: Option<&Identity>) -> &'static str {
     match who.map(|who| who.agent) {
         None => "unknown",
         Some(Principal::User) => "user",
@@ -70,15 +68,14 @@ pub(crate) fn peer(who: Option<&Identity>) -> &'static str {
     }
 }
 
-/// The rejections that are not recorded yet.
+/// Rejections that are not recorded yet.
 #[derive(Default)]
 pub(crate) struct Rejections {
-    counted: Mutex<BTreeMap<Reason, RejectionSummary>>,
+    counted: Mutex<BTreeMap<RejectionReason, RejectionSummary>>,
 }
 
 impl Rejections {
-    /// Counts one.
-    pub(crate) fn count(&self, reason: Reason, peer: &'static str, now: DateTime<Utc>) {
+    pub(crate) fn count(&self, reason: RejectionReason, peer: &'static str, now: DateTime<Utc>) {
         metrics::counter!("cynode_mcp_rejected_total", "reason" => reason.as_str()).increment(1);
         let one = RejectionSummary {
             reason: reason.as_str(),
@@ -86,30 +83,30 @@ impl Rejections {
             first: now,
             last: now,
         };
-        self.add(reason, one);
+        self.merge(reason, one);
     }
 
-    /// What is to be recorded now: everything that was first counted a window ago or earlier.
-    pub(crate) fn take_due(&self, now: DateTime<Utc>) -> Vec<(Reason, RejectionSummary)> {
+    /// Takes what is due: everything first counted at least one window ago.
+    pub(crate) fn take_due(&self, now: DateTime<Utc>) -> Vec<(RejectionReason, RejectionSummary)> {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         let is_due = |summary: &RejectionSummary| now - summary.first >= WINDOW;
         counted.extract_if(.., |_, summary| is_due(summary)).collect()
     }
 
-    /// Everything, whatever its age.
-    pub(crate) fn take_all(&self) -> Vec<(Reason, RejectionSummary)> {
+    /// Takes everything.
+    pub(crate) fn take_all(&self) -> Vec<(RejectionReason, RejectionSummary)> {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *counted).into_iter().collect()
     }
 
-    /// Counts again what could not be recorded.
-    pub(crate) fn put_back(&self, summaries: Vec<(Reason, RejectionSummary)>) {
+    /// Restores counts that could not be recorded.
+    pub(crate) fn restore(&self, summaries: Vec<(RejectionReason, RejectionSummary)>) {
         for (reason, summary) in summaries {
-            self.add(reason, summary);
+            self.merge(reason, summary);
         }
     }
 
-    fn add(&self, reason: Reason, more: RejectionSummary) {
+    fn merge(&self, reason: RejectionReason, more: RejectionSummary) {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         match counted.get_mut(&reason) {
             None => drop(counted.insert(reason, more)),
@@ -137,16 +134,16 @@ mod tests {
     fn a_flood_is_one_summary_for_each_reason_and_window() {
         let rejections = Rejections::default();
         for number in 0..100_000 {
-            rejections.count(Reason::TooManyRequests, "agent", at(number % 5));
+            rejections.count(RejectionReason::TooManyRequests, "agent", at(number % 5));
         }
-        rejections.count(Reason::WrongSession, "user", at(3));
+        rejections.count(RejectionReason::WrongSession, "user", at(3));
 
         assert!(rejections.take_due(at(9)).is_empty());
         let due = rejections.take_due(at(10));
 
         assert_eq!(due.len(), 1, "the other one is younger");
         let (reason, summary) = &due[0];
-        assert_eq!((*reason, summary.peers["agent"]), (Reason::TooManyRequests, 100_000));
+        assert_eq!((*reason, summary.peers["agent"]), (RejectionReason::TooManyRequests, 100_000));
         assert_eq!((summary.first, summary.last), (at(0), at(4)));
         assert_eq!(rejections.take_all().len(), 1);
     }
@@ -154,11 +151,11 @@ mod tests {
     #[test]
     fn what_could_not_be_recorded_is_counted_with_the_next_window() {
         let rejections = Rejections::default();
-        rejections.count(Reason::PayloadTooLarge, "unknown", at(0));
+        rejections.count(RejectionReason::PayloadTooLarge, "unknown", at(0));
         let lost = rejections.take_due(at(20));
-        rejections.count(Reason::PayloadTooLarge, "unknown", at(21));
+        rejections.count(RejectionReason::PayloadTooLarge, "unknown", at(21));
 
-        rejections.put_back(lost);
+        rejections.restore(lost);
 
         let all = rejections.take_due(at(21));
         assert_eq!((all[0].1.peers["unknown"], all[0].1.first), (2, at(0)));

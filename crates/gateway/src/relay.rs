@@ -1,5 +1,5 @@
-//! What servers offer beside tools: resources, prompts, completion, subscriptions, their own tasks.
-//! It is handed on as it is, under the same rules and on the same record as tool calls.
+//! Server features beside tools: resources, prompts, completion, subscriptions, tasks. Requests are
+//! forwarded unchanged, under the same rules and audit as tool calls.
 
 use std::sync::Arc;
 
@@ -8,17 +8,26 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use crate::gateway::Inner;
+use crate::audited::AuditedRequest;
+use crate::audited::CallResponse;
+use crate::audited::DENIED;
+use crate::audited::ErrorForm;
+use crate::audited::RequestDeadline;
+use crate::gateway::GatewayInner;
 use crate::identity::Identity;
-use crate::invoke::{Call, Errand, record};
-use crate::pipeline::{self, Setting};
-use crate::protocol;
-use crate::recorded::{Answer, DENIED, Form, Patience, Request};
-use crate::rpc::{self, RpcError};
-use crate::seams::{ClientSide, SessionKey};
+use crate::invoke::GatewayCall;
+use crate::invoke::UpstreamRequest;
+use crate::invoke::record;
+use crate::pipeline;
+use crate::pipeline::CallScope;
+use cynode_upstream::interface::SessionKey;
+use cynode_upstream::interface::UpstreamClient;
+use cynode_upstream::protocol;
+use cynode_upstream::rpc;
+use cynode_upstream::rpc::RpcError;
 
-/// What is handed on in revisions with sessions.
-pub(crate) const IN_SESSIONS: [&str; 13] = [
+/// Methods that are forwarded in revisions with sessions.
+pub(crate) const SESSION_METHODS: [&str; 13] = [
     "completion/complete",
     "logging/setLevel",
     "prompts/get",
@@ -33,8 +42,8 @@ pub(crate) const IN_SESSIONS: [&str; 13] = [
     "tasks/list",
     "tasks/result",
 ];
-/// What is handed on in the revision without sessions.
-pub(crate) const STATELESS: [&str; 10] = [
+/// Methods that are forwarded in the revision without sessions.
+pub(crate) const STATELESS_METHODS: [&str; 10] = [
     "completion/complete",
     "prompts/get",
     "prompts/list",
@@ -46,8 +55,8 @@ pub(crate) const STATELESS: [&str; 10] = [
     "tasks/get",
     "tasks/update",
 ];
-/// What only looks at what there is, and leaves no record.
-const UNRECORDED: [&str; 7] = [
+/// Read-only methods, which are not recorded.
+const UNRECORDED_METHODS: [&str; 7] = [
     "logging/setLevel",
     "prompts/list",
     "resources/list",
@@ -56,71 +65,79 @@ const UNRECORDED: [&str; 7] = [
     "subscriptions/listen",
     "tasks/list",
 ];
-/// Results that clients of the stateless revision may keep for a while.
-const KEPT: [&str; 4] =
+/// Results that stateless clients may cache.
+const CACHEABLE_METHODS: [&str; 4] =
     ["prompts/list", "resources/list", "resources/read", "resources/templates/list"];
 
-/// A caller at the address of a server.
-pub(crate) struct Visitor<'a> {
+/// A caller at `/mcp/<server>`.
+pub(crate) struct ServerRequest<'a> {
     pub(crate) who: &'a Identity,
     pub(crate) slug: &'a str,
     pub(crate) session: &'a SessionKey,
-    pub(crate) listener: Arc<dyn ClientSide>,
+    pub(crate) listener: Arc<dyn UpstreamClient>,
 }
 
-impl Inner {
-    /// Hands a request on to the server of this address and gives the whole response.
+impl GatewayInner {
+    /// Forwards a request to the server of this address and returns the whole response.
     pub(crate) async fn relay(
         &self,
-        call: &Call,
+        call: &GatewayCall,
         method: &str,
-        client: Arc<dyn ClientSide>,
+        client: Arc<dyn UpstreamClient>,
         cancel: CancellationToken,
     ) -> String {
-        let slug = call.face.as_deref().unwrap_or_default();
+        let slug = call.server_slug.as_deref().unwrap_or_default();
         let name = format!("{slug}.{method}");
         let snapshot = self.snapshot();
-        let admitted = pipeline::reach_server(&snapshot, &call.who, slug, method)
-            .and_then(|server| self.rests(&server).map_or(Ok(server), Err));
-        let setting = Setting { task: call.who.task, project: call.who.project };
-        let record =
-            (!UNRECORDED.contains(&method)).then(|| record(call, &name, slug.to_owned(), setting));
-        let request = Request { call, form: Form::Code, record };
+        let admitted = pipeline::check_server(&snapshot, &call.who, slug, method)
+            .and_then(|server| self.circuit_denial(&server).map_or(Ok(server), Err));
+        let setting = CallScope { task: call.who.task, project: call.who.project };
+        let record = (!UNRECORDED_METHODS.contains(&method))
+            .then(|| record(call, &name, slug.to_owned(), setting));
+        let request = AuditedRequest { call, form: ErrorForm::Code, record };
         let server = match admitted {
             Ok(server) => server,
             Err(denial) => {
                 let shown = pipeline::conceal_server(&snapshot, &call.who, slug, denial.clone());
-                return request.refuse(self, &denial, shown).await;
+                return request.deny(self, &denial, shown).await;
             }
         };
         // A subscription lasts as long as its client listens.
         let at_most = (method != "subscriptions/listen").then(|| self.options.call_timeout());
-        let (params, patience) = (call.params.get(), Patience { at_most, cancel: cancel.clone() });
-        let errand = Errand { server: &server, method, params, client, cancel };
+        let (params, patience) =
+            (call.params.get(), RequestDeadline { limit: at_most, cancel: cancel.clone() });
+        let errand = UpstreamRequest { server: &server, method, params, client, cancel };
         let acting = self.ask(call, errand, |result| {
-            Ok(Answer { response: finished(call, method, result), error_type: None })
+            Ok(CallResponse {
+                response: render_relay_result(call, method, result),
+                error_type: None,
+            })
         });
-        request.carry_out(self, acting, patience).await
+        request.execute(self, acting, patience).await
     }
 
-    /// Hands a notification on, if its sender may speak with the server.
-    pub(crate) async fn relay_notification(&self, visitor: Visitor<'_>, message: Box<RawValue>) {
-        let Visitor { who, slug, session, listener } = visitor;
-        let Ok(server) = pipeline::may_open(&self.snapshot(), who, slug) else { return };
+    /// Forwards a notification, if its sender may use the server.
+    pub(crate) async fn relay_notification(
+        &self,
+        visitor: ServerRequest<'_>,
+        message: Box<RawValue>,
+    ) {
+        let ServerRequest { who, slug, session, listener } = visitor;
+        let Ok(server) = pipeline::check_may_open(&self.snapshot(), who, slug) else { return };
         let delivered = match self.upstreams.open(server.id, session, listener).await {
             Ok(upstream) => upstream.notify(message).await,
             Err(fault) => Err(fault),
         };
         if let Err(fault) = delivered {
-            debug!("a notification was not delivered to {slug}: {fault}");
+            debug!("forwarding a notification to {slug} failed: {fault}");
         }
     }
 
-    /// What a server can do, for a client of the stateless revision.
-    pub(crate) async fn capabilities(&self, visitor: Visitor<'_>) -> Result<Value, RpcError> {
-        let Visitor { who, slug, session, listener } = visitor;
-        let snapshot = self.snapshot_with(|known| known.server(slug).is_some()).await;
-        let server = pipeline::may_open(&snapshot, who, slug)
+    /// The capabilities of a server, for a stateless client.
+    pub(crate) async fn capabilities(&self, visitor: ServerRequest<'_>) -> Result<Value, RpcError> {
+        let ServerRequest { who, slug, session, listener } = visitor;
+        let snapshot = self.snapshot_containing(|known| known.server(slug).is_some()).await;
+        let server = pipeline::check_may_open(&snapshot, who, slug)
             .map_err(|denial| pipeline::conceal_server(&snapshot, who, slug, denial))
             .map_err(|shown| RpcError::new(DENIED, shown.message))?;
         let upstream = self
@@ -132,13 +149,13 @@ impl Inner {
     }
 }
 
-fn finished(call: &Call, method: &str, result: &RawValue) -> String {
+fn render_relay_result(call: &GatewayCall, method: &str, result: &RawValue) -> String {
     if !call.is_stateless {
-        return rpc::result(&call.id, result.get());
+        return rpc::render_result(&call.id, result.get());
     }
-    let text = protocol::complete_raw(result);
-    if KEPT.contains(&method) {
-        return rpc::result(&call.id, &protocol::keepable(&text));
+    let text = protocol::add_result_type_raw(result);
+    if CACHEABLE_METHODS.contains(&method) {
+        return rpc::render_result(&call.id, &protocol::add_cache_members(&text));
     }
-    rpc::result(&call.id, &text)
+    rpc::render_result(&call.id, &text)
 }

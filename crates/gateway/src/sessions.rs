@@ -1,10 +1,10 @@
 //! Sessions of clients that speak a revision with sessions.
 //!
-//! They live in memory and are bounded: in all, and for each token. A token that opens too many
-//! loses the one it used least recently; a client whose session is gone is told so (404) and opens
-//! another.
+//! Sessions live in memory and are bounded in total and per token. A token that opens too many
+//! loses its least recently used one; a client whose session is gone gets a 404 and opens another.
 //!
-//! Invariant: a session is found only by the token that opened it, at the address it was opened at.
+//! Invariant: a session is found only with the token that opened it, at the address where it was
+//! opened.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,126 +17,124 @@ use tokio_util::sync::CancellationToken;
 
 use crate::identity::TokenHash;
 use crate::options::GatewayOptions;
-use crate::rpc::{self, Fields};
-use crate::seams::{ClientAbout, Gone, SessionKey};
+use cynode_upstream::interface::ClientDescription;
+use cynode_upstream::interface::ClientGone;
+use cynode_upstream::interface::SessionKey;
+use cynode_upstream::rpc;
+use cynode_upstream::rpc::RawFields;
 
-/// How many messages wait for a client that listens slowly before the oldest stream is given up.
-const WAITING: usize = 256;
+/// Messages that are buffered for a slow client before its stream is closed.
+const STREAM_BUFFER: usize = 256;
 
-/// The sessions of one gateway.
-pub(crate) struct Sessions {
-    open: Mutex<HashMap<String, Arc<Session>>>,
-    per_token: usize,
-    in_all: usize,
+pub(crate) struct GatewaySessions {
+    open: Mutex<HashMap<String, Arc<GatewaySession>>>,
+    per_token_limit: usize,
+    total_limit: usize,
     idle: Duration,
 }
 
-/// There are too many sessions, and none of them is idle.
+/// The session limit is reached, and no session is idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Full;
+pub(crate) struct SessionLimitReached;
 
-/// One client's conversation.
-pub(crate) struct Session {
-    /// What the client presents to be recognised.
+/// One client session.
+pub(crate) struct GatewaySession {
+    /// The `Mcp-Session-Id`.
     pub(crate) id: String,
-    /// Whose it is.
     owner: TokenHash,
-    /// Where it was opened: at one server, or at all of them.
-    face: Option<String>,
-    /// What the client told of itself.
-    pub(crate) about: Arc<ClientAbout>,
-    used: Mutex<Instant>,
-    /// Requests of the client that are under way, by their id.
+    /// The server slug at `/mcp/<server>`; `None` at `/mcp`.
+    server_slug: Option<String>,
+    pub(crate) about: Arc<ClientDescription>,
+    last_used: Mutex<Instant>,
+    /// Client requests in flight, by their id.
     calls: Mutex<HashMap<String, CancellationToken>>,
-    /// Requests to the client that wait for an answer, by the id we gave them.
-    asks: Mutex<HashMap<u64, oneshot::Sender<Box<RawValue>>>>,
-    next_ask: AtomicU64,
-    /// The stream on which the client hears what belongs to no request.
+    /// Requests to the client that await a response, by the gateway's id.
+    pending_requests: Mutex<HashMap<u64, oneshot::Sender<Box<RawValue>>>>,
+    next_request_id: AtomicU64,
+    /// The stream for messages that belong to no request.
     stream: Mutex<Option<mpsc::Sender<Box<RawValue>>>>,
 }
 
-impl Sessions {
+impl GatewaySessions {
     pub(crate) fn new(options: &GatewayOptions) -> Self {
         Self {
             open: Mutex::default(),
-            per_token: options.sessions_per_token as usize,
-            in_all: options.sessions as usize,
+            per_token_limit: options.sessions_per_token as usize,
+            total_limit: options.sessions as usize,
             idle: Duration::from_secs(options.session_idle_seconds),
         }
     }
 
-    /// Opens a session; gives along the one that had to go for it.
+    /// Opens a session; returns also the one that was evicted for it.
     pub(crate) fn open(
         &self,
         owner: TokenHash,
         face: Option<String>,
-        about: ClientAbout,
-    ) -> Result<(Arc<Session>, Vec<Arc<Session>>), Full> {
+        about: ClientDescription,
+    ) -> Result<(Arc<GatewaySession>, Vec<Arc<GatewaySession>>), SessionLimitReached> {
         let mut open = lock(&self.open);
         let mut ended = remove_if(&mut open, |session| session.idle_for() > self.idle);
-        let own = |session: &&Arc<Session>| session.owner == owner;
-        if open.values().filter(own).count() >= self.per_token {
+        let own = |session: &&Arc<GatewaySession>| session.owner == owner;
+        if open.values().filter(own).count() >= self.per_token_limit {
             let oldest = open.values().filter(own).max_by_key(|session| session.idle_for());
             let oldest = oldest.map(|session| session.id.clone());
             ended.extend(oldest.and_then(|id| open.remove(&id)));
         }
-        if open.len() >= self.in_all {
-            return Err(Full);
+        if open.len() >= self.total_limit {
+            return Err(SessionLimitReached);
         }
-        let session = Arc::new(Session::new(owner, face, about).ok_or(Full)?);
+        let session = Arc::new(GatewaySession::new(owner, face, about).ok_or(SessionLimitReached)?);
         open.insert(session.id.clone(), Arc::clone(&session));
         Ok((session, ended))
     }
 
-    /// The session with this id, if it is this token's and of this address.
+    /// The session with this id, if it belongs to this token and address.
     pub(crate) fn get(
         &self,
         id: &str,
         owner: &TokenHash,
         face: Option<&str>,
-    ) -> Option<Arc<Session>> {
+    ) -> Option<Arc<GatewaySession>> {
         let session = lock(&self.open).get(id).cloned()?;
-        if session.owner != *owner || session.face.as_deref() != face {
+        if session.owner != *owner || session.server_slug.as_deref() != face {
             return None;
         }
-        *lock(&session.used) = Instant::now();
+        *lock(&session.last_used) = Instant::now();
         Some(session)
     }
 
-    /// Ends a session.
-    pub(crate) fn close(&self, session: &Session) {
+    pub(crate) fn close(&self, session: &GatewaySession) {
         lock(&self.open).remove(&session.id);
-        session.end();
+        session.cancel_all();
     }
 
-    /// Ends sessions that nobody used for long.
-    pub(crate) fn sweep(&self) -> Vec<Arc<Session>> {
+    /// Removes and returns idle sessions.
+    pub(crate) fn remove_idle(&self) -> Vec<Arc<GatewaySession>> {
         remove_if(&mut lock(&self.open), |session| session.idle_for() > self.idle)
     }
 
-    /// Tells every listening client.
-    pub(crate) fn tell_all(&self, message: &RawValue) {
+    /// Sends a message to every client with an open stream.
+    pub(crate) fn broadcast(&self, message: &RawValue) {
         let all: Vec<_> = lock(&self.open).values().cloned().collect();
         for session in all {
-            session.tell(message.to_owned());
+            session.send_notification(message.to_owned());
         }
     }
 
-    /// How many sessions there are.
     pub(crate) fn count(&self) -> usize {
         lock(&self.open).len()
     }
 }
 
 fn remove_if(
-    open: &mut HashMap<String, Arc<Session>>,
-    is_over: impl Fn(&Session) -> bool,
-) -> Vec<Arc<Session>> {
+    open: &mut HashMap<String, Arc<GatewaySession>>,
+    is_over: impl Fn(&GatewaySession) -> bool,
+) -> Vec<Arc<GatewaySession>> {
     let mut ended = vec![];
     open.retain(|_, session| {
         let is_over = is_over(session);
         if is_over {
-            session.end();
+            session.cancel_all();
             ended.push(Arc::clone(session));
         }
         !is_over
@@ -144,140 +142,151 @@ fn remove_if(
     ended
 }
 
-impl Session {
-    /// Nothing if the system has no randomness to give.
-    fn new(owner: TokenHash, face: Option<String>, about: ClientAbout) -> Option<Self> {
+impl GatewaySession {
+    /// `None` if the system has no randomness.
+    fn new(owner: TokenHash, face: Option<String>, about: ClientDescription) -> Option<Self> {
         let mut bits = [0_u8; 32];
         getrandom::fill(&mut bits).ok()?;
         Some(Self {
             id: hex::encode(bits),
             owner,
-            face,
+            server_slug: face,
             about: Arc::new(about),
-            used: Mutex::new(Instant::now()),
+            last_used: Mutex::new(Instant::now()),
             calls: Mutex::default(),
-            asks: Mutex::default(),
-            next_ask: AtomicU64::new(1),
+            pending_requests: Mutex::default(),
+            next_request_id: AtomicU64::new(1),
             stream: Mutex::default(),
         })
     }
 
-    /// How servers behind us know this conversation.
+    /// Identifies this session to upstream servers.
     pub(crate) fn key(&self) -> SessionKey {
         SessionKey { id: self.id.clone(), is_stateless: false }
     }
 
     fn idle_for(&self) -> Duration {
-        // A client that listens or waits for an answer is not idle.
+        // A client with an open stream or a request in flight is not idle.
         let listens = lock(&self.stream).as_ref().is_some_and(|stream| !stream.is_closed());
         if listens || !lock(&self.calls).is_empty() {
             Duration::ZERO
         } else {
-            lock(&self.used).elapsed()
+            lock(&self.last_used).elapsed()
         }
     }
 
-    /// Withdraws everything under way.
-    fn end(&self) {
+    /// Cancels every request in flight.
+    fn cancel_all(&self) {
         for (_, call) in lock(&self.calls).drain() {
             call.cancel();
         }
-        lock(&self.asks).clear();
+        lock(&self.pending_requests).clear();
         lock(&self.stream).take();
     }
 
-    /// Notes a request that is under way; it is forgotten when the guard is dropped.
-    pub(crate) fn begin(self: &Arc<Self>, id: &RawValue, cancel: CancellationToken) -> UnderWay {
+    /// Registers a request in flight until the guard is dropped.
+    pub(crate) fn register_request(
+        self: &Arc<Self>,
+        id: &RawValue,
+        cancel: CancellationToken,
+    ) -> InFlightGuard {
         lock(&self.calls).insert(id.get().to_owned(), cancel);
-        UnderWay { session: Arc::clone(self), id: id.get().to_owned() }
+        InFlightGuard { session: Arc::clone(self), id: id.get().to_owned() }
     }
 
-    /// Withdraws a request.
-    pub(crate) fn cancel(&self, id: &RawValue) {
+    /// Cancels a request.
+    pub(crate) fn cancel_request(&self, id: &RawValue) {
         if let Some(call) = lock(&self.calls).get(id.get()) {
             call.cancel();
         }
     }
 
-    /// Opens the stream of what belongs to no request; an earlier one ends.
-    pub(crate) fn listen(&self) -> mpsc::Receiver<Box<RawValue>> {
-        let (sender, receiver) = mpsc::channel(WAITING);
+    /// Opens the stream for messages that belong to no request; an earlier one ends.
+    pub(crate) fn open_stream(&self) -> mpsc::Receiver<Box<RawValue>> {
+        let (sender, receiver) = mpsc::channel(STREAM_BUFFER);
         *lock(&self.stream) = Some(sender);
         receiver
     }
 
-    /// Tells the client something that belongs to no request. One that does not keep up is cut off,
-    /// and will look again.
-    pub(crate) fn tell(&self, message: Box<RawValue>) {
+    /// Sends a message that belongs to no request. If the client does not keep up, its stream is
+    /// closed; it must reload on reconnect.
+    pub(crate) fn send_notification(&self, message: Box<RawValue>) {
         let mut stream = lock(&self.stream);
         if stream.as_ref().is_some_and(|sender| sender.try_send(message).is_err()) {
             *stream = None;
         }
     }
 
-    /// Asks the client: sends `request` with an id of ours through `send`, waits for the answer and
-    /// gives it with the id it had.
+    /// Sends `request` to the client through `send` under an id of the gateway, waits for the
+    /// response and returns it with the original id.
     pub(crate) async fn ask(
         &self,
         request: &RawValue,
         send: &mpsc::Sender<Box<RawValue>>,
-    ) -> Result<Box<RawValue>, Gone> {
-        let fields = Fields::read(request).map_err(|_| Gone)?;
-        let (id, method) = (fields.get("id").ok_or(Gone)?, fields.text("method").ok_or(Gone)?);
+    ) -> Result<Box<RawValue>, ClientGone> {
+        let fields = RawFields::read(request).map_err(|_| ClientGone)?;
+        let (id, method) =
+            (fields.get("id").ok_or(ClientGone)?, fields.text("method").ok_or(ClientGone)?);
         let params = fields.get("params").map_or("{}", RawValue::get);
-        let ours = self.next_ask.fetch_add(1, Ordering::Relaxed);
+        let ours = self.next_request_id.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();
-        lock(&self.asks).insert(ours, sender);
-        let _forget = Forget { session: self, ask: ours };
-        send.send(rpc::request(&ours.to_string(), &method, params)).await.map_err(|_| Gone)?;
-        let answer = receiver.await.map_err(|_| Gone)?;
-        let answer = Fields::read(&answer).map_err(|_| Gone)?;
+        lock(&self.pending_requests).insert(ours, sender);
+        let _forget = PendingRequestGuard { session: self, ask: ours };
+        send.send(rpc::request(&ours.to_string(), &method, params))
+            .await
+            .map_err(|_| ClientGone)?;
+        let answer = receiver.await.map_err(|_| ClientGone)?;
+        let answer = RawFields::read(&answer).map_err(|_| ClientGone)?;
         let (name, value) = match (answer.get("result"), answer.get("error")) {
             (Some(result), None) => ("result", result),
             (None, Some(error)) => ("error", error),
-            _ => return Err(Gone),
+            _ => return Err(ClientGone),
         };
         Ok(rpc::raw(format!(r#"{{"jsonrpc":"2.0","id":{},"{name}":{}}}"#, id.get(), value.get())))
     }
 
-    /// Asks the client on the stream of what belongs to no request.
-    pub(crate) async fn ask_aside(&self, request: &RawValue) -> Result<Box<RawValue>, Gone> {
-        let stream = lock(&self.stream).clone().ok_or(Gone)?;
+    /// Sends a request on the stream for messages that belong to no request.
+    pub(crate) async fn send_request_on_stream(
+        &self,
+        request: &RawValue,
+    ) -> Result<Box<RawValue>, ClientGone> {
+        let stream = lock(&self.stream).clone().ok_or(ClientGone)?;
         self.ask(request, &stream).await
     }
 
-    /// Takes the client's answer to a request of ours; whether one was waiting.
+    /// Accepts the client's response; returns whether a request was waiting for it.
     pub(crate) fn answered(&self, id: &RawValue, answer: Box<RawValue>) -> bool {
-        let waiting = id.get().parse().ok().and_then(|id: u64| lock(&self.asks).remove(&id));
+        let waiting =
+            id.get().parse().ok().and_then(|id: u64| lock(&self.pending_requests).remove(&id));
         waiting.is_some_and(|waiting| waiting.send(answer).is_ok())
     }
 }
 
-/// A request that is under way.
-pub(crate) struct UnderWay {
-    session: Arc<Session>,
+/// Guard of a client request in flight.
+pub(crate) struct InFlightGuard {
+    session: Arc<GatewaySession>,
     id: String,
 }
 
-impl Drop for UnderWay {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         lock(&self.session.calls).remove(&self.id);
-        *lock(&self.session.used) = Instant::now();
+        *lock(&self.session.last_used) = Instant::now();
     }
 }
 
-struct Forget<'a> {
-    session: &'a Session,
+struct PendingRequestGuard<'a> {
+    session: &'a GatewaySession,
     ask: u64,
 }
 
-impl Drop for Forget<'_> {
+impl Drop for PendingRequestGuard<'_> {
     fn drop(&mut self) {
-        lock(&self.session.asks).remove(&self.ask);
+        lock(&self.session.pending_requests).remove(&self.ask);
     }
 }
 
-/// No holder of these locks can leave half a change behind, so a poisoned one is as good as any.
+/// No holder of these locks can leave a partial change behind, so a poisoned lock is usable.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -285,42 +294,43 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::hash;
+    use crate::identity::hash_token;
 
-    fn about() -> ClientAbout {
+    fn about() -> ClientDescription {
         let capabilities = rpc::raw("{}".to_owned());
-        ClientAbout { version: "2025-11-25".to_owned(), capabilities, info: None }
+        ClientDescription { version: "2025-11-25".to_owned(), capabilities, info: None }
     }
 
-    fn sessions(per_token: u32, in_all: u32) -> Sessions {
+    fn sessions(per_token: u32, in_all: u32) -> GatewaySessions {
         let limits = GatewayOptions {
             sessions_per_token: per_token,
             sessions: in_all,
             ..Default::default()
         };
-        Sessions::new(&limits)
+        GatewaySessions::new(&limits)
     }
 
     #[test]
     fn a_session_is_found_only_by_its_token_and_at_its_address() {
         let sessions = sessions(9, 9);
-        let (session, _) = sessions.open(hash("a"), Some("files".to_owned()), about()).unwrap();
+        let (session, _) =
+            sessions.open(hash_token("a"), Some("files".to_owned()), about()).unwrap();
 
-        assert!(sessions.get(&session.id, &hash("a"), Some("files")).is_some());
-        assert!(sessions.get(&session.id, &hash("b"), Some("files")).is_none());
-        assert!(sessions.get(&session.id, &hash("a"), None).is_none());
+        assert!(sessions.get(&session.id, &hash_token("a"), Some("files")).is_some());
+        assert!(sessions.get(&session.id, &hash_token("b"), Some("files")).is_none());
+        assert!(sessions.get(&session.id, &hash_token("a"), None).is_none());
         sessions.close(&session);
-        assert!(sessions.get(&session.id, &hash("a"), Some("files")).is_none());
+        assert!(sessions.get(&session.id, &hash_token("a"), Some("files")).is_none());
     }
 
     #[test]
     fn a_token_with_too_many_sessions_loses_the_one_it_used_least_recently() {
         let sessions = sessions(2, 9);
-        let (first, _) = sessions.open(hash("a"), None, about()).unwrap();
-        let (second, _) = sessions.open(hash("a"), None, about()).unwrap();
-        sessions.get(&first.id, &hash("a"), None).unwrap();
+        let (first, _) = sessions.open(hash_token("a"), None, about()).unwrap();
+        let (second, _) = sessions.open(hash_token("a"), None, about()).unwrap();
+        sessions.get(&first.id, &hash_token("a"), None).unwrap();
 
-        let (_, ended) = sessions.open(hash("a"), None, about()).unwrap();
+        let (_, ended) = sessions.open(hash_token("a"), None, about()).unwrap();
 
         assert_eq!(ended.iter().map(|session| &session.id).collect::<Vec<_>>(), [&second.id]);
         assert_eq!(sessions.count(), 2);
@@ -329,15 +339,15 @@ mod tests {
     #[test]
     fn sessions_are_bounded_in_all() {
         let sessions = sessions(9, 1);
-        sessions.open(hash("a"), None, about()).unwrap();
+        sessions.open(hash_token("a"), None, about()).unwrap();
 
-        assert_eq!(sessions.open(hash("b"), None, about()).err(), Some(Full));
+        assert_eq!(sessions.open(hash_token("b"), None, about()).err(), Some(SessionLimitReached));
     }
 
     #[tokio::test]
     async fn an_answer_of_the_client_finds_its_question_and_gets_its_id_back() {
         let sessions = sessions(9, 9);
-        let (session, _) = sessions.open(hash("a"), None, about()).unwrap();
+        let (session, _) = sessions.open(hash_token("a"), None, about()).unwrap();
         let (sender, mut receiver) = mpsc::channel(1);
         let question = rpc::request("\"q\"", "sampling/createMessage", r#"{"n":1}"#);
         let client = async {
@@ -359,10 +369,10 @@ mod tests {
     #[tokio::test]
     async fn ending_a_session_withdraws_what_is_under_way() {
         let sessions = sessions(9, 9);
-        let (session, _) = sessions.open(hash("a"), None, about()).unwrap();
+        let (session, _) = sessions.open(hash_token("a"), None, about()).unwrap();
         let (cancel, id) = (CancellationToken::new(), rpc::raw("7".to_owned()));
-        let _call = session.begin(&id, cancel.clone());
-        let mut stream = session.listen();
+        let _call = session.register_request(&id, cancel.clone());
+        let mut stream = session.open_stream();
 
         sessions.close(&session);
 

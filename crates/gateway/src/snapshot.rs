@@ -1,128 +1,113 @@
-//! Everything a decision needs, immutable: built when something changes, then swapped in whole.
+//! The policy snapshot: immutable, rebuilt on each registry change and swapped in whole.
 //!
-//! Start at [`Snapshot::build`], which takes plain data ([`World`]). Schemas are compiled and rules
-//! are sorted to their tools here, once, so that a call neither compiles nor searches.
+//! Start at [`PolicySnapshot::build`], which takes plain data ([`RegistryData`]). Schemas are compiled and rules
+//! are assigned to their tools here, once, so that a call neither compiles nor searches.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::ServerId;
-use cynode_domain::policy::rules::{INVOKE, Rule, TOOL};
+use cynode_domain::policy::rules::{AccessRule, INVOKE, TOOL};
 use cynode_domain::policy::{ToolScope, allowlist};
 use jsonschema::Validator;
 use serde_json::Value;
 
-use crate::mirror::{self, Mirrored};
-use crate::rpc;
+use cynode_upstream::mirrored_headers;
+use cynode_upstream::mirrored_headers::MirroredArgument;
+use cynode_upstream::rpc;
 
-/// The registry as it is stored.
+/// The stored registry.
 #[derive(Debug, Clone, Default)]
-pub struct World {
+pub struct RegistryData {
     /// Grows with every change.
     pub revision: i64,
-    /// Every tool.
     pub tools: Vec<ToolRow>,
-    /// Every installed server.
     pub servers: Vec<ServerRow>,
-    /// Every access rule.
-    pub rules: Vec<Rule>,
-    /// Every setting.
+    pub rules: Vec<AccessRule>,
     pub settings: BTreeMap<String, Value>,
 }
 
-/// A tool as it is stored.
+/// A stored tool.
 #[derive(Debug, Clone)]
 pub struct ToolRow {
     /// Its canonical name: `db.task.get`, or `<server>.<tool>`.
     pub name: String,
-    /// The server it belongs to; none for built-in tools.
+    /// `None` for built-in tools.
     pub server: Option<ServerId>,
     /// Where it may be called from.
     pub scope: ToolScope,
-    /// Whether an administrator left it on.
     pub is_enabled: bool,
     /// Whether its definition changed since an administrator approved it.
     pub needs_review: bool,
-    /// The definition as clients see it, without the name: title, description, schemas, annotations.
+    /// The definition as clients see it, without the name: title, description, schemas,
+    /// annotations.
     pub definition: Value,
 }
 
-/// An installed server as it is stored.
+/// A stored server.
 #[derive(Debug, Clone)]
 pub struct ServerRow {
-    /// Its id.
     pub id: ServerId,
     /// Its name in `<server>.<tool>`.
     pub slug: String,
-    /// Whether it is on.
     pub is_enabled: bool,
-    /// When it last changed.
     pub updated_at: DateTime<Utc>,
 }
 
-/// A tool, ready to be decided on.
+/// A tool, compiled for decisions.
 #[derive(Debug)]
-pub struct Tool {
+pub struct PolicyTool {
     /// Its canonical name.
     pub name: String,
-    /// The server it belongs to; none for built-in tools.
-    pub server: Option<Arc<Server>>,
+    /// `None` for built-in tools.
+    pub server: Option<Arc<PolicyServer>>,
     /// Where it may be called from.
     pub scope: ToolScope,
-    /// Whether an administrator left it on.
     pub is_enabled: bool,
     /// Whether its definition changed since an administrator approved it.
     pub needs_review: bool,
     /// The setting that must be `true` for it to work.
     pub setting: Option<&'static str>,
-    /// The ids in its arguments that belong to somebody.
+    /// The scoped ids in its arguments.
     pub scoped: ScopedIds,
-    /// The rules that are about it.
-    pub(crate) rules: Vec<Arc<Rule>>,
-    /// What its arguments must look like; an error if its schema is none.
+    /// The rules that match it.
+    pub(crate) rules: Vec<Arc<AccessRule>>,
+    /// Validates its arguments; an error if its schema is invalid.
     pub(crate) input: Result<Validator, String>,
-    /// What its structured results must look like.
+    /// Validates its structured results.
     pub(crate) output: Option<Result<Validator, String>>,
-    /// The arguments that headers must repeat, in the revision that knows such headers.
-    pub(crate) mirrored: Vec<Mirrored>,
+    /// The arguments that are mirrored in headers, in the revision that has such headers.
+    pub(crate) mirrored: Vec<MirroredArgument>,
     /// Its entry in a list at `/mcp`.
     pub(crate) listed: String,
     /// Its entry in a list at `/mcp/<server>`.
     pub(crate) listed_bare: String,
 }
 
-/// Which scoped ids a tool's arguments may hold. Tools of installed servers have none: what they
-/// call `task_id` is not ours.
+/// Which scoped ids a tool's arguments may hold. Tools of installed servers have none: their
+/// `task_id` is unrelated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "five kinds of ids, each there or not")]
 pub struct ScopedIds {
-    /// `task_id`
     pub task: bool,
-    /// `job_id`
     pub job: bool,
-    /// `run_id`
     pub run: bool,
-    /// `project_id`
     pub project: bool,
-    /// `scope_id`, of the kind that `scope_type` says
+    /// `scope_id`, of the kind in `scope_type`.
     pub scope: bool,
 }
 
 /// An installed server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Server {
-    /// Its id.
+pub struct PolicyServer {
     pub id: ServerId,
-    /// Its name.
     pub slug: String,
-    /// Whether it is on.
     pub is_enabled: bool,
-    /// When it last changed.
     pub updated_at: DateTime<Utc>,
 }
 
-impl Tool {
+impl PolicyTool {
     /// Its name on its own server.
     pub fn bare_name(&self) -> &str {
         match &self.server {
@@ -134,34 +119,34 @@ impl Tool {
     }
 }
 
-/// Everything a decision needs.
+/// The immutable policy snapshot.
 #[derive(Debug, Default)]
-pub struct Snapshot {
+pub struct PolicySnapshot {
     /// The revision of the registry it was built from.
     pub revision: i64,
-    tools: HashMap<String, Arc<Tool>>,
-    /// By name, for lists.
-    ordered: Vec<Arc<Tool>>,
-    servers: HashMap<String, Arc<Server>>,
+    tools: HashMap<String, Arc<PolicyTool>>,
+    /// Sorted by name, for lists.
+    ordered: Vec<Arc<PolicyTool>>,
+    servers: HashMap<String, Arc<PolicyServer>>,
     settings: BTreeMap<String, Value>,
-    rules: Vec<Arc<Rule>>,
-    /// Whether headers must repeat arguments of any tool.
+    rules: Vec<Arc<AccessRule>>,
+    /// Whether any tool has mirrored arguments.
     pub(crate) has_mirrored: bool,
 }
 
-impl Snapshot {
-    /// Compiles `world`. A tool whose schema cannot be compiled stays, and refuses every call.
-    pub fn build(world: World) -> Self {
+impl PolicySnapshot {
+    /// Compiles `world`. A tool with an invalid schema stays, and every call of it is denied.
+    pub fn build(world: RegistryData) -> Self {
         let rules: Vec<_> = world.rules.into_iter().map(Arc::new).collect();
-        let servers: HashMap<_, _> = world.servers.into_iter().map(server).collect();
+        let servers: HashMap<_, _> = world.servers.into_iter().map(build_server).collect();
         let by_id: HashMap<_, _> =
             servers.values().map(|server| (server.id, Arc::clone(server))).collect();
         let mut ordered: Vec<_> = world
             .tools
             .into_iter()
-            // A tool of a server that is gone is gone.
+            // Tools of a removed server are skipped.
             .filter(|row| row.server.is_none_or(|id| by_id.contains_key(&id)))
-            .map(|row| Arc::new(tool(row, &by_id, &rules)))
+            .map(|row| Arc::new(build_tool(row, &by_id, &rules)))
             .collect();
         ordered.sort_by(|one, other| one.name.cmp(&other.name));
         let tools = ordered.iter().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect();
@@ -171,12 +156,12 @@ impl Snapshot {
     }
 
     /// The tool with this canonical name.
-    pub fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
+    pub fn tool(&self, name: &str) -> Option<&Arc<PolicyTool>> {
         self.tools.get(name)
     }
 
-    /// Every tool after `after`, by name.
-    pub(crate) fn tools_after(&self, after: Option<&str>) -> &[Arc<Tool>] {
+    /// The tools after `after`, sorted by name.
+    pub(crate) fn tools_after(&self, after: Option<&str>) -> &[Arc<PolicyTool>] {
         let start = match after {
             Some(after) => self.ordered.partition_point(|tool| tool.name.as_str() <= after),
             None => 0,
@@ -184,41 +169,36 @@ impl Snapshot {
         self.ordered.get(start..).unwrap_or_default()
     }
 
-    /// The server with this name.
-    pub fn server(&self, slug: &str) -> Option<&Arc<Server>> {
+    pub fn server(&self, slug: &str) -> Option<&Arc<PolicyServer>> {
         self.servers.get(slug)
     }
 
-    /// Every server.
-    pub(crate) fn servers(&self) -> impl Iterator<Item = &Arc<Server>> {
+    pub(crate) fn servers(&self) -> impl Iterator<Item = &Arc<PolicyServer>> {
         self.servers.values()
     }
 
-    /// The tools of a server.
-    pub(crate) fn tools_of(&self, server: ServerId) -> impl Iterator<Item = &Arc<Tool>> {
+    pub(crate) fn tools_of(&self, server: ServerId) -> impl Iterator<Item = &Arc<PolicyTool>> {
         self.ordered
             .iter()
             .filter(move |tool| tool.server.as_ref().is_some_and(|own| own.id == server))
     }
 
     /// Whether a setting is `true`. Absent is not.
-    pub fn is_on(&self, setting: &str) -> bool {
+    pub fn is_setting_on(&self, setting: &str) -> bool {
         self.settings.get(setting) == Some(&Value::Bool(true))
     }
 
-    /// The value of a setting.
     pub fn setting(&self, key: &str) -> Option<&Value> {
         self.settings.get(key)
     }
 
-    /// Every rule.
-    pub(crate) fn rules(&self) -> &[Arc<Rule>] {
+    pub(crate) fn rules(&self) -> &[Arc<AccessRule>] {
         &self.rules
     }
 }
 
-fn server(row: ServerRow) -> (String, Arc<Server>) {
-    let server = Server {
+fn build_server(row: ServerRow) -> (String, Arc<PolicyServer>) {
+    let server = PolicyServer {
         id: row.id,
         slug: row.slug.clone(),
         is_enabled: row.is_enabled,
@@ -227,23 +207,27 @@ fn server(row: ServerRow) -> (String, Arc<Server>) {
     (row.slug, Arc::new(server))
 }
 
-fn tool(row: ToolRow, servers: &HashMap<ServerId, Arc<Server>>, rules: &[Arc<Rule>]) -> Tool {
+fn build_tool(
+    row: ToolRow,
+    servers: &HashMap<ServerId, Arc<PolicyServer>>,
+    rules: &[Arc<AccessRule>],
+) -> PolicyTool {
     let server = row.server.and_then(|id| servers.get(&id)).cloned();
     let schema = row.definition.get("inputSchema").cloned().unwrap_or(Value::Bool(false));
-    let is_about = |rule: &&Arc<Rule>| {
+    let is_about = |rule: &&Arc<AccessRule>| {
         rule.action.matches(INVOKE)
             && rule.resource_type.matches(TOOL)
             && rule.resource.matches(&row.name)
     };
-    let mut tool = Tool {
-        setting: if server.is_none() { allowlist::setting_of(&row.name) } else { None },
-        scoped: if server.is_none() { scoped(&schema) } else { ScopedIds::default() },
+    let mut tool = PolicyTool {
+        setting: if server.is_none() { allowlist::guarding_setting(&row.name) } else { None },
+        scoped: if server.is_none() { scoped_ids(&schema) } else { ScopedIds::default() },
         rules: rules.iter().filter(is_about).cloned().collect(),
         input: compile(&schema),
         output: row.definition.get("outputSchema").map(compile),
-        // Tools whose annotations cannot be used are not taken over from their servers.
-        mirrored: mirror::declared(&schema).unwrap_or_default(),
-        listed: listed(&row.name, &row.definition),
+        // Discovery skips tools with invalid annotations.
+        mirrored: mirrored_headers::parse_mirrored_arguments(&schema).unwrap_or_default(),
+        listed: render_list_entry(&row.name, &row.definition),
         listed_bare: String::new(),
         name: row.name,
         server,
@@ -251,16 +235,16 @@ fn tool(row: ToolRow, servers: &HashMap<ServerId, Arc<Server>>, rules: &[Arc<Rul
         is_enabled: row.is_enabled,
         needs_review: row.needs_review,
     };
-    tool.listed_bare = listed(tool.bare_name(), &row.definition);
+    tool.listed_bare = render_list_entry(tool.bare_name(), &row.definition);
     tool
 }
 
-/// Compiles a schema. References to other documents are not followed: nothing here has a network.
+/// Compiles a schema. References to other documents are not resolved: there is no network access.
 fn compile(schema: &Value) -> Result<Validator, String> {
     jsonschema::options().build(schema).map_err(|error| error.to_string())
 }
 
-fn scoped(schema: &Value) -> ScopedIds {
+fn scoped_ids(schema: &Value) -> ScopedIds {
     let has = |name: &str| schema.pointer("/properties").is_some_and(|all| all.get(name).is_some());
     ScopedIds {
         task: has("task_id"),
@@ -271,7 +255,7 @@ fn scoped(schema: &Value) -> ScopedIds {
     }
 }
 
-fn listed(name: &str, definition: &Value) -> String {
+fn render_list_entry(name: &str, definition: &Value) -> String {
     let mut entry = definition.as_object().cloned().unwrap_or_default();
     entry.insert("name".to_owned(), name.into());
     rpc::raw(Value::Object(entry).to_string()).get().to_owned()
@@ -306,7 +290,8 @@ mod tests {
         let tools =
             vec![row("files.read.all", Some(id), &json!({ "properties": { "task_id": {} } }))];
 
-        let snapshot = Snapshot::build(World { tools, servers, ..World::default() });
+        let snapshot =
+            PolicySnapshot::build(RegistryData { tools, servers, ..RegistryData::default() });
 
         let tool = snapshot.tool("files.read.all").unwrap();
         assert_eq!(tool.bare_name(), "read.all");
@@ -319,15 +304,21 @@ mod tests {
     fn a_tool_of_a_server_that_is_gone_is_gone() {
         let tools = vec![row("files.read", Some(ServerId::generate()), &json!({}))];
 
-        assert!(Snapshot::build(World { tools, ..World::default() }).tool("files.read").is_none());
+        assert!(
+            PolicySnapshot::build(RegistryData { tools, ..RegistryData::default() })
+                .tool("files.read")
+                .is_none()
+        );
     }
 
     #[test]
     fn a_schema_that_refers_to_the_network_compiles_to_a_refusal() {
         let schema = json!({ "$ref": "https://example.com/schema.json" });
 
-        let snapshot =
-            Snapshot::build(World { tools: vec![row("a", None, &schema)], ..World::default() });
+        let snapshot = PolicySnapshot::build(RegistryData {
+            tools: vec![row("a", None, &schema)],
+            ..RegistryData::default()
+        });
 
         assert!(snapshot.tool("a").unwrap().input.is_err());
     }
@@ -336,8 +327,10 @@ mod tests {
     fn ids_in_the_schema_of_a_built_in_tool_are_scoped() {
         let schema = json!({ "properties": { "task_id": {}, "job_id": {} } });
 
-        let snapshot =
-            Snapshot::build(World { tools: vec![row("a", None, &schema)], ..World::default() });
+        let snapshot = PolicySnapshot::build(RegistryData {
+            tools: vec![row("a", None, &schema)],
+            ..RegistryData::default()
+        });
 
         let expected = ScopedIds { task: true, job: true, ..ScopedIds::default() };
         assert_eq!(snapshot.tool("a").unwrap().scoped, expected);

@@ -1,7 +1,7 @@
 //! The built-in tools: one file each, with name, schema, scope and handler.
 //!
-//! Start at [`all`]. A handler runs after the whole pipeline agreed: its arguments fit its schema,
-//! and the ids in them belong to the caller. What it may do beyond that, the operations decide.
+//! Start at [`all`]. A handler runs after the whole pipeline has passed: its arguments are valid,
+//! and the ids in them belong to the caller. The operations check all further permissions.
 
 mod apmas;
 mod artifact;
@@ -16,137 +16,113 @@ mod schema;
 mod skills;
 mod web;
 
+use std::future::ready;
 use std::sync::Arc;
 
-use cynode_domain::ids::TaskId;
 use cynode_domain::policy::{Principal, ToolScope};
-use cynode_ops::analysts::Analysts;
-use cynode_ops::findings::Findings;
-use cynode_ops::memory::Memory;
-use cynode_ops::preferences::Preferences;
-use cynode_ops::runs::{Runs, Steering, Voice};
+use cynode_execution::analysts::AnalystService;
+use cynode_execution::findings::FindingService;
+use cynode_execution::preferences::PreferenceService;
+use cynode_execution::{ArtifactService, NodeService, Tasks};
+use cynode_execution::{runs::Actor, runs::ActorKind, runs::RunOperations, runs::RunQueries};
+use cynode_ops::memory::JobNotes;
 use cynode_ops::sandboxes::Sandboxes;
 use cynode_ops::schedules::Schedules;
-use cynode_ops::settings::Settings;
-use cynode_ops::skills::Skills;
-use cynode_ops::tools::{BuiltinTool, Definition};
-use cynode_ops::{Artifacts, Caller, Messages, Nodes, Projects, Tasks, Work};
+use cynode_ops::{AgentMessages, Work};
+use cynode_resources::Projects;
+use cynode_resources::settings::InstallationSettings;
+use cynode_resources::skills::Skills;
+use cynode_resources::{tools::BuiltinTool, tools::McpToolDefinition};
+use cynode_wire::tool_calls::ToolCall;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 pub(crate) use fault::ToolFault;
-pub(crate) use web::FETCH as WEB_FETCH;
 
 use crate::Identity;
-use crate::pipeline::Setting;
-use crate::snapshot::Snapshot;
+use crate::pipeline::CallScope;
+use crate::snapshot::PolicySnapshot;
 
 /// The operations that built-in tools call.
 #[derive(Clone)]
-pub struct Services {
-    /// Tasks and jobs.
+pub struct ToolServices {
     pub tasks: Tasks,
-    /// Projects.
     pub projects: Projects,
-    /// Work that comes due by the clock.
     pub schedules: Schedules,
-    /// Files of tasks.
-    pub artifacts: Artifacts,
-    /// Worker nodes.
-    pub nodes: Nodes,
-    /// Handles on workspaces of tasks.
+    pub artifacts: ArtifactService,
+    pub nodes: NodeService,
     pub sandboxes: Sandboxes,
-    /// Settings of the installation.
-    pub settings: Settings,
-    /// Wishes about how work is done.
-    pub preferences: Preferences,
-    /// What agents note while their job runs.
-    pub memory: Memory,
-    /// Texts that tell agents how to work.
+    pub settings: InstallationSettings,
+    pub preferences: PreferenceService,
+    pub memory: JobNotes,
     pub skills: Skills,
-    /// What verifications found.
-    pub findings: Findings,
-    /// Runs, looked back at.
-    pub runs: Runs,
-    /// What is done to runs.
-    pub steering: Steering,
-    /// What agents and the project manager say.
-    pub messages: Messages,
-    /// Units of work.
+    pub findings: FindingService,
+    pub runs: RunQueries,
+    pub steering: RunOperations,
+    pub messages: AgentMessages,
     pub work: Work,
-    /// Who verifies what no rule can; nobody without any.
-    pub analysts: Option<Analysts>,
+    /// Analysts that verify criteria in prose; `None` if there are none.
+    pub analysts: Option<AnalystService>,
 }
 
-/// What a handler works with.
+/// The context of a handler.
 pub struct ToolContext {
-    /// The operations.
-    pub(crate) services: Arc<Services>,
-    /// Who calls.
+    pub(crate) services: Arc<ToolServices>,
     pub(crate) who: Arc<Identity>,
     /// The task and project that the call is about.
-    pub(crate) setting: Setting,
-    /// What further decisions are made by while the tool works.
-    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) call_scope: CallScope,
+    /// For further decisions while the tool runs.
+    pub(crate) snapshot: Arc<PolicySnapshot>,
 }
 
 impl ToolContext {
-    /// The task that the call is about.
-    fn task(&self) -> Result<TaskId, ToolFault> {
-        self.setting.task.ok_or_else(|| ToolFault::invalid("task_id is missing"))
-    }
-
-    /// For whom the call is made, and whether they make it themselves.
-    fn speaker(&self) -> (&Caller, Voice) {
-        let voice = match self.who.agent {
-            Principal::User => Voice::Person,
-            Principal::Agent(_) => Voice::Agent,
+    /// The user that the call is made for, and whether they make it themselves.
+    fn calling_user(&self) -> Actor<'_> {
+        let kind = match self.who.agent {
+            Principal::User => ActorKind::Person,
+            Principal::Agent(_) => ActorKind::Agent,
         };
-        (&self.who.caller, voice)
+        Actor { caller: &self.who.caller, kind }
     }
 }
 
-type Answered = BoxFuture<'static, Result<Value, ToolFault>>;
+type ToolFuture = BoxFuture<'static, Result<Value, ToolFault>>;
 
-/// What a call of a tool does to what there is.
+/// Whether a call changes state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolEffect {
-    /// It only looks. That somebody looked may be noted; what was looked at stays as it is.
+    /// Read-only. Access may still be logged.
     Looks,
-    /// It changes something, here or elsewhere.
     Changes,
 }
 
 /// A built-in tool.
-pub struct Builtin {
+pub struct BuiltinToolSpec {
     /// Its canonical name.
     pub name: &'static str,
     /// Its name for people.
     pub title: &'static str,
-    /// What it does, for models.
+    /// For models.
     pub description: &'static str,
     /// Where it may be called from.
     pub scope: ToolScope,
-    /// Whether it only looks.
     pub effect: ToolEffect,
-    /// The JSON Schema of its arguments.
+    /// The JSON Schema of its arguments, derived from their type.
     pub input: fn() -> Value,
     /// The JSON Schema of its results.
     pub output: fn() -> Value,
-    /// Does it.
-    pub(crate) run: fn(ToolContext, Value) -> Answered,
+    pub(crate) run: fn(ToolContext, Value) -> ToolFuture,
 }
 
-impl Builtin {
-    /// The tool as the registry knows it.
-    pub fn registered(&self) -> BuiltinTool {
+impl BuiltinToolSpec {
+    /// The tool as it is stored in the registry.
+    pub fn to_registry_tool(&self) -> BuiltinTool {
         let hints = json!({ "readOnlyHint": self.effect == ToolEffect::Looks });
         BuiltinTool {
             name: self.name.to_owned(),
             scope: self.scope,
-            definition: Definition {
+            definition: McpToolDefinition {
                 title: Some(self.title.to_owned()),
                 description: self.description.to_owned(),
                 input_schema: (self.input)(),
@@ -157,8 +133,7 @@ impl Builtin {
     }
 }
 
-/// Every built-in tool.
-pub fn all() -> Vec<Builtin> {
+pub fn all() -> Vec<BuiltinToolSpec> {
     let mut tools = vec![help::get::TOOL];
     tools.extend(apmas::all());
     tools.extend(artifact::all());
@@ -172,32 +147,40 @@ pub fn all() -> Vec<Builtin> {
     tools
 }
 
-/// The schemas of every built-in tool by name, as `docs/reference/tool-schemas.json` publishes them.
+/// The schemas of every built-in tool by name, as `docs/reference/tool-schemas.json` publishes
+/// them.
 pub fn schemas() -> Value {
-    let schema = |tool: &Builtin| {
+    let schema = |tool: &BuiltinToolSpec| {
         let schemas = json!({ "inputSchema": (tool.input)(), "outputSchema": (tool.output)() });
         (tool.name.to_owned(), schemas)
     };
     Value::Object(all().iter().map(schema).collect())
 }
 
-/// Arguments as a handler wants them. They fit the schema; a schema that promises less than the
-/// handler needs is a fault of ours, told as one of the caller's.
-fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolFault> {
+/// Deserialises the arguments and calls the handler.
+fn dispatch<C, F>(
+    handler: fn(ToolContext, C) -> F,
+    context: ToolContext,
+    arguments: Value,
+) -> ToolFuture
+where
+    C: ToolCall + Send,
+    F: Future<Output = Result<Value, ToolFault>> + Send + 'static,
+{
+    match parse_arguments(arguments) {
+        Ok(call) => Box::pin(handler(context, call)),
+        Err(fault) => Box::pin(ready(Err(fault))),
+    }
+}
+
+/// Deserialises arguments. They are valid against the schema, which is derived from the same type;
+/// what the schema cannot express is rejected here.
+fn parse_arguments<C: ToolCall>(arguments: Value) -> Result<C, ToolFault> {
     serde_json::from_value(arguments).map_err(|error| ToolFault::invalid(error.to_string()))
 }
 
-/// Arguments without the ids that the context stage has read.
-fn without_ids(mut arguments: Value) -> Value {
-    if let Some(members) = arguments.as_object_mut() {
-        members.remove("task_id");
-        members.remove("project_id");
-    }
-    arguments
-}
-
-/// A result as callers get it.
-fn show(result: impl Serialize) -> Result<Value, ToolFault> {
+/// Serialises a result.
+fn to_json(result: impl Serialize) -> Result<Value, ToolFault> {
     serde_json::to_value(result).map_err(|error| ToolFault::internal(&error))
 }
 
@@ -219,6 +202,37 @@ mod tests {
                 assert_eq!(schema["type"], "object", "{}", tool.name);
                 jsonschema::validator_for(&schema)
                     .unwrap_or_else(|fault| panic!("{}: {fault}", tool.name));
+            }
+        }
+    }
+
+    /// Every schema inside `schema`, itself included.
+    fn subschemas<'a>(schema: &'a Value, all: &mut Vec<&'a Value>) {
+        all.push(schema);
+        if let Some(properties) = schema["properties"].as_object() {
+            properties.values().for_each(|inner| subschemas(inner, all));
+        }
+        if schema["items"].is_object() {
+            subschemas(&schema["items"], all);
+        }
+    }
+
+    #[test]
+    fn argument_schemas_are_closed_and_in_the_form_that_models_read() {
+        for tool in all() {
+            let schema = (tool.input)();
+            let mut parts = vec![];
+            subschemas(&schema, &mut parts);
+
+            assert_eq!(schema["additionalProperties"], false, "{}", tool.name);
+            for part in parts {
+                for noise in ["$ref", "$defs", "$schema", "anyOf", "allOf", "title", "default"] {
+                    assert_eq!(part.get(noise), None, "{}: {part}", tool.name);
+                }
+                assert!(part.get("format").is_none_or(|it| it == "uuid"), "{}: {part}", tool.name);
+                let allows_null =
+                    part.get("type").is_some_and(|it| it.to_string().contains("null"));
+                assert!(!allows_null, "{}: {part}", tool.name);
             }
         }
     }
@@ -246,9 +260,10 @@ mod tests {
         }
     }
 
-    /// Tools that are about no single task. A new tool without `task_id` has to be added here, with a reason.
+    /// Tools that are about no single task. A new tool without `task_id` must be added here, with a
+    /// reason.
     const WITHOUT_TASK: &[&str] = &[
-        // Their scope is named by scope_type and scope_id.
+        // Their scope is given by scope_type and scope_id.
         "db.preference.create",
         "db.preference.delete",
         "db.preference.get",
@@ -278,7 +293,7 @@ mod tests {
         "sandbox.allowed_images.list",
     ];
 
-    /// Tools that another id binds to a task, or that work without a task too.
+    /// Tools that another id binds to a task, or that also work without a task.
     const TASK_IS_OPTIONAL: &[&str] = &[
         "db.job.get",
         "db.job.update_status",
@@ -296,7 +311,6 @@ mod tests {
         "skills.update",
     ];
 
-    /// Tools that are about one job.
     const JOB_IS_REQUIRED: &[&str] = &[
         "db.job.get",
         "db.job.update_status",
@@ -312,9 +326,9 @@ mod tests {
         "sandbox.stream_logs",
     ];
 
-    /// Tools whose argument schema takes `id` (`None`: not at all, `Some`: whether it is required).
+    /// Tools whose argument schema has `id` (`None`: not at all, `Some`: whether it is required).
     fn tools_by_id(id: &str, wanted: Option<bool>) -> BTreeSet<&'static str> {
-        let takes = |tool: &Builtin| {
+        let takes = |tool: &BuiltinToolSpec| {
             let schema = (tool.input)();
             let member = schema["properties"].get(id)?;
             assert_eq!(member["format"], "uuid", "{}: {id}", tool.name);
@@ -329,7 +343,7 @@ mod tests {
 
     #[test]
     fn task_and_job_scoped_tools_have_their_id_in_their_schema() {
-        // Every other tool requires task_id, whatever its name is.
+        // Every other tool requires task_id.
         assert_eq!(tools_by_id("task_id", None), set(WITHOUT_TASK));
         assert_eq!(tools_by_id("task_id", Some(false)), set(TASK_IS_OPTIONAL));
         assert_eq!(tools_by_id("job_id", Some(true)), set(JOB_IS_REQUIRED));
@@ -370,7 +384,7 @@ mod tests {
             .collect();
         assert_eq!(told, real);
         for row in rows("\n## Built in\n") {
-            let is_it = |tool: &Builtin| format!("`{}`", tool.name) == row[1];
+            let is_it = |tool: &BuiltinToolSpec| format!("`{}`", tool.name) == row[1];
             let tool = all().into_iter().find(is_it).unwrap();
             assert!(tool.description.starts_with(&row[4]), "{}: {}", tool.name, tool.description);
         }

@@ -1,13 +1,16 @@
-//! Plain HTTP/1.1 for small requests that follow each other, without a general client.
+//! A minimal HTTP/1.1 client with connection reuse for small sequential requests.
 //!
-//! Start at [`Connections`]: those to one server that nobody uses at the moment. Whoever makes a
-//! request drives its connection itself, so nothing is handed from task to task on the way there and
-//! back. How to reach the server is for the caller to say, and with it what may be reached.
+//! Start at [`ConnectionPool`], the pool of idle connections to one server. The task that makes a request also
+//! drives its connection, so no data crosses tasks. The caller supplies the connect function, and with it
+//! the policy which addresses may be reached.
 //!
-//! Invariants: a request that was begun is never sent twice; an answer that nobody reads to its end
-//! closes its connection, which tells the server to stop.
+//! [`CircuitBreaker`] keeps requests from a server that fails repeatedly.
+//!
+//! Invariants: a request of which a byte was sent is never retried; dropping a response before its end
+//! closes the connection, which tells the server to stop.
 
-mod wire;
+mod circuit_breaker;
+mod connection;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,113 +22,116 @@ use hyper::body::Incoming;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-use wire::Wire;
+use connection::HttpConnection;
 
-/// How long a connection rests before it is closed. Servers close theirs after a while, too.
-const REST: Duration = Duration::from_mins(1);
+pub use circuit_breaker::{CircuitBreaker, CircuitBreakerOptions, CircuitOpen};
 
-/// The connections to one server that nobody uses at the moment. Cheap to clone; clones share them.
+/// Idle timeout. Servers have one too.
+const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// The pool of idle connections to one server. Cheap to clone; clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Connections {
-    resting: Arc<Mutex<Vec<(Instant, Wire)>>>,
+pub struct ConnectionPool {
+    idle: Arc<Mutex<Vec<(Instant, HttpConnection)>>>,
 }
 
-/// Why there is no answer.
+/// Why a request has no response.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SendError<E> {
-    /// The server could not be reached, so it has not heard of the request.
+pub enum HttpSendError<E> {
+    /// The connection could not be established; the request was not sent.
     #[error("the server cannot be reached")]
     Connect(#[source] E),
-    /// The connection ended before the answer began. The server may have acted all the same.
+    /// The connection closed before the response. The server may have processed the request.
     #[error("the connection broke")]
-    Broken,
+    ConnectionClosed,
 }
 
-/// The connection ended before the answer did.
+/// The connection closed before the end of the response body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the connection broke in the middle of an answer")]
-pub struct Cut;
+pub struct TruncatedBody;
 
-/// An answer whose body is still to be read.
+/// A response whose body is not read yet.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpResponse {
     /// Status and headers.
     pub head: Response<()>,
     body: Incoming,
-    /// Given back at the end of the body.
-    wire: Option<Wire>,
-    home: Connections,
+    /// Returned to the pool at the end of the body.
+    wire: Option<HttpConnection>,
+    home: ConnectionPool,
 }
 
-impl Connections {
-    /// Sends a request, over what `connect` gives if no connection rests; gives the answer as soon
-    /// as it begins. The request needs a path as its URI, and a `Host`.
+impl ConnectionPool {
+    /// Sends a request over an idle connection, or a new one from `connect`; returns when the response
+    /// head has arrived. The request's URI must be a path, and it needs a `Host` header.
     pub async fn send<E>(
         &self,
         mut request: Request<Full<Bytes>>,
         connect: impl Future<Output = Result<TcpStream, E>>,
-    ) -> Result<Answer, SendError<E>> {
-        // The server may have closed a connection at rest. A request that was not begun on it goes to
-        // the next.
-        while let Some(mut wire) = self.rested() {
+    ) -> Result<HttpResponse, HttpSendError<E>> {
+        // The server may have closed an idle connection. A request of which nothing was sent is
+        // retried on the next one.
+        while let Some(mut wire) = self.take_idle() {
             if !wire.is_ready().await {
                 continue;
             }
-            request = match wire.exchange(request).await {
-                Ok(response) => return Ok(self.answer(response, wire)),
+            request = match wire.send_request(request).await {
+                Ok(response) => return Ok(self.build_response(response, wire)),
                 Err(Some(untouched)) => untouched,
-                Err(None) => return Err(SendError::Broken),
+                Err(None) => return Err(HttpSendError::ConnectionClosed),
             };
         }
-        let stream = connect.await.map_err(SendError::Connect)?;
-        let mut wire = Wire::over(stream).await.map_err(|_| SendError::Broken)?;
-        match wire.exchange(request).await {
-            Ok(response) => Ok(self.answer(response, wire)),
-            Err(_) => Err(SendError::Broken),
+        let stream = connect.await.map_err(HttpSendError::Connect)?;
+        let mut wire =
+            HttpConnection::handshake(stream).await.map_err(|_| HttpSendError::ConnectionClosed)?;
+        match wire.send_request(request).await {
+            Ok(response) => Ok(self.build_response(response, wire)),
+            Err(_) => Err(HttpSendError::ConnectionClosed),
         }
     }
 
-    /// Closes the connections that rested too long.
-    pub fn sweep(&self) {
-        self.lock().retain(|(since, _)| since.elapsed() < REST);
+    /// Closes connections that exceeded the idle timeout.
+    pub fn close_expired(&self) {
+        self.lock().retain(|(since, _)| since.elapsed() < IDLE_TIMEOUT);
     }
 
-    fn rested(&self) -> Option<Wire> {
+    fn take_idle(&self) -> Option<HttpConnection> {
         let (since, wire) = self.lock().pop()?;
-        (since.elapsed() < REST).then_some(wire)
+        (since.elapsed() < IDLE_TIMEOUT).then_some(wire)
     }
 
-    fn keep(&self, wire: Wire) {
+    fn put_idle(&self, wire: HttpConnection) {
         self.lock().push((Instant::now(), wire));
     }
 
-    fn answer(&self, response: Response<Incoming>, wire: Wire) -> Answer {
+    fn build_response(&self, response: Response<Incoming>, wire: HttpConnection) -> HttpResponse {
         let (head, body) = response.into_parts();
         let head = Response::from_parts(head, ());
-        Answer { head, body, wire: Some(wire), home: self.clone() }
+        HttpResponse { head, body, wire: Some(wire), home: self.clone() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<(Instant, Wire)>> {
-        // Nothing that holds it can leave it half done.
-        self.resting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Vec<(Instant, HttpConnection)>> {
+        // No holder of the lock can panic in an inconsistent state.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Answer {
-    /// The next piece of the body; nothing at its end.
-    pub async fn chunk(&mut self) -> Result<Option<Bytes>, Cut> {
+impl HttpResponse {
+    /// The next chunk of the body; `None` at its end.
+    pub async fn next_chunk(&mut self) -> Result<Option<Bytes>, TruncatedBody> {
         loop {
             let Some(wire) = &mut self.wire else { return Ok(None) };
-            match wire.drive(self.body.frame()).await {
+            match wire.drive_until(self.body.frame()).await {
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
                         return Ok(Some(data));
                     }
                 }
-                Some(Err(_)) => return Err(Cut),
+                Some(Err(_)) => return Err(TruncatedBody),
                 None => {
                     if let Some(wire) = self.wire.take() {
-                        self.home.keep(wire);
+                        self.home.put_idle(wire);
                     }
                     return Ok(None);
                 }
@@ -133,14 +139,14 @@ impl Answer {
         }
     }
 
-    /// The whole body.
-    pub async fn bytes(mut self) -> Result<Bytes, Cut> {
-        let Some(first) = self.chunk().await? else { return Ok(Bytes::new()) };
-        let Some(second) = self.chunk().await? else { return Ok(first) };
+    /// Reads the whole body.
+    pub async fn read_body(mut self) -> Result<Bytes, TruncatedBody> {
+        let Some(first) = self.next_chunk().await? else { return Ok(Bytes::new()) };
+        let Some(second) = self.next_chunk().await? else { return Ok(first) };
         let mut whole = Vec::with_capacity(2 * (first.len() + second.len()));
         whole.extend_from_slice(&first);
         whole.extend_from_slice(&second);
-        while let Some(next) = self.chunk().await? {
+        while let Some(next) = self.next_chunk().await? {
             whole.extend_from_slice(&next);
         }
         Ok(whole.into())

@@ -1,60 +1,60 @@
 //! Asks a model and prints the answer as one line of JSON:
 //! `cargo run -p cynode-llm --example ask -- --url http://127.0.0.1:8000/v1 --model smollm2 "Hello?"`.
 //!
-//! Whatever speaks one of the three APIs can be asked, our own orchestrator included.
+//! Works with every server that speaks one of the three APIs, including CyNode's orchestrator.
 
 use std::error::Error;
 use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use cynode_llm::{Collector, Endpoint, Key, ProviderKind, connect};
+use cynode_llm::{ChunkCollector, ProviderCredential, ProviderEndpoint, ProviderKind, connect};
 use cynode_wire::openai::{ChatMessage, ChatRequest};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
-/// Asks a model.
+/// Ask a model.
 #[derive(Parser)]
-struct Ask {
-    /// Where the provider is
+struct AskArguments {
+    /// Address of the provider
     #[arg(long)]
     url: String,
-    /// What it speaks
+    /// API of the provider
     #[arg(long, value_enum, default_value = "openai")]
-    kind: Kind,
-    /// A file with the key or token
+    kind: AskProviderKind,
+    /// File with the API key or token
     #[arg(long)]
     token_file: Option<PathBuf>,
-    /// Which model
+    /// Name of the model
     #[arg(long)]
     model: Option<String>,
-    /// Take the answer in pieces
+    /// Stream the answer
     #[arg(long)]
     stream: bool,
-    /// The longest answer, in tokens
+    /// Maximum length of the answer, in tokens
     #[arg(long, default_value_t = 32)]
     max_tokens: u64,
-    /// What to ask; nothing lists the models
+    /// The question; lists the models when absent
     prompt: Option<String>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Kind {
+enum AskProviderKind {
     Openai,
     Anthropic,
     Ollama,
 }
 
-impl Ask {
+impl AskArguments {
     async fn run(&self) -> Result<Value, Box<dyn Error>> {
         let kind = match self.kind {
-            Kind::Openai => ProviderKind::OpenAi,
-            Kind::Anthropic => ProviderKind::Anthropic,
-            Kind::Ollama => ProviderKind::Ollama,
+            AskProviderKind::Openai => ProviderKind::OpenAi,
+            AskProviderKind::Anthropic => ProviderKind::Anthropic,
+            AskProviderKind::Ollama => ProviderKind::Ollama,
         };
-        let provider = connect(&Endpoint::new(kind, self.url.clone()))?;
+        let provider = connect(&ProviderEndpoint::new(kind, self.url.clone()))?;
         let token = self.token_file.as_ref().map(std::fs::read_to_string).transpose()?;
-        let secret = token.map(|token| Key::from(token.trim()));
+        let secret = token.map(|token| ProviderCredential::from(token.trim()));
         let Some(prompt) = &self.prompt else {
             return Ok(json!({ "models": provider.models(secret.as_ref()).await? }));
         };
@@ -70,7 +70,7 @@ impl Ask {
             return Ok(json!({ "text": answer.text(), "usage": answer.usage }));
         }
         let mut pieces = provider.stream(&request, secret.as_ref()).await?;
-        let (mut collector, mut count) = (Collector::default(), 0);
+        let (mut collector, mut count) = (ChunkCollector::default(), 0);
         while let Some(piece) = pieces.next().await {
             let piece = piece?;
             count += usize::from(!piece.text().is_empty());
@@ -83,7 +83,7 @@ impl Ask {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let said = Ask::parse().run().await?;
+    let said = AskArguments::parse().run().await?;
     writeln!(std::io::stdout(), "{said}")?;
     Ok(())
 }

@@ -1,13 +1,12 @@
 //! Anthropic's messages API.
 //!
-//! `request` says a chat request in its words and `options` what goes beyond the usual, `answer` reads a
-//! whole answer, `events` its pieces. What has no counterpart there (`logprobs`, `seed`, penalties) is
-//! refused by its name.
+//! `request` and `options` translate an OpenAI chat request, `response` translates a whole response and
+//! `events` a stream. An option without a counterpart (`logprobs`, `seed`, penalties) is rejected by name.
 
-mod answer;
 mod events;
 mod options;
 mod request;
+mod response;
 
 use async_trait::async_trait;
 use cynode_domain::model::CredentialKind;
@@ -15,73 +14,86 @@ use cynode_wire::openai::{ChatCompletion, ChatRequest};
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde::Deserialize;
 
-use crate::endpoint::without_version;
-use crate::http::{Call, Http};
-use crate::stream::pieces;
-use crate::{BadEndpoint, ChunkStream, Endpoint, Key, Provider, ProviderError};
+use crate::endpoint::strip_version;
+use crate::http::{ProviderHttpClient, ProviderHttpRequest};
+use crate::stream::stream_chunks;
+use crate::{
+    ChunkStream, InvalidEndpoint, Provider, ProviderCredential, ProviderEndpoint, ProviderError,
+};
 
 const MESSAGES: &[&str] = &["v1", "messages"];
 const KEY: HeaderName = HeaderName::from_static("x-api-key");
 const VERSION: HeaderName = HeaderName::from_static("anthropic-version");
 
-/// A provider that speaks Anthropic's API.
+/// A client of Anthropic's messages API.
 #[derive(Debug)]
-pub(crate) struct Anthropic {
-    http: Http,
+pub(crate) struct AnthropicClient {
+    http: ProviderHttpClient,
 }
 
-impl Anthropic {
-    pub(crate) fn new(endpoint: &Endpoint) -> Result<Self, BadEndpoint> {
-        Ok(Self { http: Http::new(endpoint, without_version(endpoint.url()?))? })
+impl AnthropicClient {
+    pub(crate) fn new(endpoint: &ProviderEndpoint) -> Result<Self, InvalidEndpoint> {
+        Ok(Self { http: ProviderHttpClient::new(endpoint, strip_version(endpoint.parse_url()?))? })
     }
 }
 
 #[async_trait]
-impl Provider for Anthropic {
+impl Provider for AnthropicClient {
     async fn chat(
         &self,
         request: &ChatRequest,
-        secret: Option<&Key>,
+        secret: Option<&ProviderCredential>,
     ) -> Result<ChatCompletion, ProviderError> {
-        let call = Call::post(MESSAGES, &request::translate(request, false)?)?;
-        let message: answer::Message = self.http.json(signed(call, secret)?, secret).await?;
+        let call = ProviderHttpRequest::post(MESSAGES, &request::translate(request, false)?)?;
+        let message: response::AnthropicMessage =
+            self.http.send_json(with_credential(call, secret)?, secret).await?;
         Ok(message.into())
     }
 
     async fn stream(
         &self,
         request: &ChatRequest,
-        secret: Option<&Key>,
+        secret: Option<&ProviderCredential>,
     ) -> Result<ChunkStream, ProviderError> {
-        let call = Call::post(MESSAGES, &request::translate(request, true)?)?;
+        let call = ProviderHttpRequest::post(MESSAGES, &request::translate(request, true)?)?;
         let begin = self.http.limits.begin;
-        let response = self.http.send(signed(call, secret)?, secret, begin).await?;
-        pieces(response, events::Events::new(secret.cloned()), &self.http.limits)
+        let response = self.http.send(with_credential(call, secret)?, secret, begin).await?;
+        stream_chunks(
+            response,
+            events::AnthropicEventParser::new(secret.cloned()),
+            &self.http.limits,
+        )
     }
 
-    async fn models(&self, secret: Option<&Key>) -> Result<Vec<String>, ProviderError> {
-        let call = signed(Call::get(&["v1", "models"]), secret)?;
-        let list: Models = self.http.json(call, secret).await?;
+    async fn models(
+        &self,
+        secret: Option<&ProviderCredential>,
+    ) -> Result<Vec<String>, ProviderError> {
+        let call = with_credential(ProviderHttpRequest::get(&["v1", "models"]), secret)?;
+        let list: AnthropicModelList = self.http.send_json(call, secret).await?;
         Ok(list.data.into_iter().map(|model| model.id).collect())
     }
 }
 
 #[derive(Deserialize)]
-struct Models {
-    data: Vec<Model>,
+struct AnthropicModelList {
+    data: Vec<AnthropicModel>,
 }
 
 #[derive(Deserialize)]
-struct Model {
+struct AnthropicModel {
     id: String,
 }
 
-/// A key of an API has a header of its own; every other token is a bearer's.
-fn signed<'a>(call: Call<'a>, secret: Option<&Key>) -> Result<Call<'a>, ProviderError> {
-    let mut call = match secret.map(Key::kind) {
-        None | Some(CredentialKind::ApiKey) => call.authorize(KEY, "", secret)?,
+/// Adds the credential: an API key goes into `x-api-key`, every other token is a bearer token.
+fn with_credential<'a>(
+    call: ProviderHttpRequest<'a>,
+    secret: Option<&ProviderCredential>,
+) -> Result<ProviderHttpRequest<'a>, ProviderError> {
+    let mut call = match secret.map(ProviderCredential::kind) {
+        None | Some(CredentialKind::ApiKey) => call.with_credential_header(KEY, "", secret)?,
         Some(CredentialKind::OauthToken | CredentialKind::BearerToken) => {
-            call.authorize(AUTHORIZATION, "Bearer ", secret)?
+            call.with_credential_header(AUTHORIZATION, "Bearer ", secret)?
         }
     };
     call.headers.insert(VERSION, HeaderValue::from_static("2023-06-01"));

@@ -1,4 +1,4 @@
-//! From the pieces of an answer to the whole.
+//! Assembles a completion from its chunks.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,16 @@ use cynode_wire::openai::{
     ChatChunk, ChatCompletion, Choice, ChunkChoice, FunctionCall, ToolCall, ToolCallDelta, Usage,
 };
 
-/// Puts an answer together from its pieces.
+/// Assembles a completion from its chunks.
 #[derive(Debug, Default)]
-pub struct Collector {
+pub struct ChunkCollector {
     answer: ChatCompletion,
     choices: BTreeMap<u32, Choice>,
-    /// The calls of each choice, by their place in the message.
+    /// Tool calls by choice and position in the message.
     calls: BTreeMap<(u32, u32), ToolCall>,
 }
 
-impl Collector {
-    /// Adds a piece.
+impl ChunkCollector {
     pub fn push(&mut self, chunk: &ChatChunk) {
         if self.answer.id.is_empty() {
             self.answer.id.clone_from(&chunk.id);
@@ -27,16 +26,16 @@ impl Collector {
             self.answer.usage = Some(usage.clone());
         }
         for piece in &chunk.choices {
-            self.add(piece);
+            self.add_choice(piece);
         }
     }
 
-    /// What the answer cost, as far as it was said.
+    /// The usage received so far.
     pub fn usage(&self) -> Option<&Usage> {
         self.answer.usage.as_ref()
     }
 
-    /// The answer, as far as it was said.
+    /// Returns the completion received so far.
     pub fn finish(self) -> ChatCompletion {
         let Self { mut answer, mut choices, calls } = self;
         for ((index, _), call) in calls {
@@ -49,7 +48,7 @@ impl Collector {
         answer
     }
 
-    fn add(&mut self, piece: &ChunkChoice) {
+    fn add_choice(&mut self, piece: &ChunkChoice) {
         let choice = self.choices.entry(piece.index).or_default();
         choice.index = piece.index;
         append(&mut choice.message.content, piece.delta.content.as_deref());
@@ -62,12 +61,12 @@ impl Collector {
                 .calls
                 .entry((piece.index, delta.index))
                 .or_insert_with(|| ToolCall::function("", "", ""));
-            extend(call, delta);
+            extend_call(call, delta);
         }
     }
 }
 
-fn extend(call: &mut ToolCall, delta: &ToolCallDelta) {
+fn extend_call(call: &mut ToolCall, delta: &ToolCallDelta) {
     if let Some(id) = &delta.id {
         call.id.clone_from(id);
     }
@@ -87,7 +86,7 @@ fn append(text: &mut Option<String>, added: Option<&str>) {
     }
 }
 
-/// The words with which a model refuses to answer; `None` where it answers.
+/// Returns the text of a refusal; `None` if the model answered.
 pub fn refusal(answer: &ChatCompletion) -> Option<&str> {
     let choice = answer.choices.first()?;
     let is_filtered = choice.finish_reason.as_deref() == Some("content_filter");
@@ -110,18 +109,18 @@ mod tests {
             function: Some(function),
             ..ToolCallDelta::default()
         };
-        ChatChunk::of(Delta { tool_calls: vec![delta], ..Delta::default() }, None)
+        ChatChunk::new(Delta { tool_calls: vec![delta], ..Delta::default() }, None)
     }
 
     #[test]
     fn words_and_calls_are_put_together_in_order() {
-        let mut collector = Collector::default();
-        collector.push(&ChatChunk::of(Delta::text("Let me "), None));
-        collector.push(&ChatChunk::of(Delta::text("look."), None));
+        let mut collector = ChunkCollector::default();
+        collector.push(&ChatChunk::new(Delta::text("Let me "), None));
+        collector.push(&ChatChunk::new(Delta::text("look."), None));
         collector.push(&call(0, Some("a"), Some("read"), "{\"x\""));
         collector.push(&call(1, Some("b"), Some("list"), "{}"));
         collector.push(&call(0, None, None, ":1}"));
-        collector.push(&ChatChunk::of(Delta::default(), Some("tool_calls".to_owned())));
+        collector.push(&ChatChunk::new(Delta::default(), Some("tool_calls".to_owned())));
         collector.push(&ChatChunk { usage: Some(Usage::new(3, 4)), ..ChatChunk::default() });
 
         let answer = collector.finish();

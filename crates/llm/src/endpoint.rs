@@ -1,96 +1,95 @@
-//! Where a provider is, and how long and how much we take from it.
+//! The address of a provider, its timeouts and its size limits.
 
 use std::time::Duration;
 
 use cynode_domain::model::ProviderKind;
 use url::{Host, Url};
 
-/// Where a provider is.
+/// The address of a provider and its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Endpoint {
-    /// What it speaks.
+pub struct ProviderEndpoint {
+    /// The API that the provider speaks.
     pub kind: ProviderKind,
-    /// What its paths begin with, such as `https://api.openai.com/v1`.
+    /// The prefix of every path, such as `https://api.openai.com/v1`.
     pub base_url: String,
-    /// How long and how much.
-    pub limits: Limits,
+    pub limits: ProviderLimits,
 }
 
-impl Endpoint {
-    /// A provider with the usual limits.
+impl ProviderEndpoint {
+    /// An endpoint with the default limits.
     pub fn new(kind: ProviderKind, base_url: impl Into<String>) -> Self {
-        Self { kind, base_url: base_url.into(), limits: Limits::default() }
+        Self { kind, base_url: base_url.into(), limits: ProviderLimits::default() }
     }
 
-    /// The address, checked. A path that ends with a slash is the same as one that does not.
-    pub(crate) fn url(&self) -> Result<Url, BadEndpoint> {
-        let url = Url::parse(&self.base_url).map_err(|error| BadEndpoint(error.to_string()))?;
+    /// Parses and validates the address. A trailing slash makes no difference.
+    pub(crate) fn parse_url(&self) -> Result<Url, InvalidEndpoint> {
+        let url = Url::parse(&self.base_url).map_err(|error| InvalidEndpoint(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-            return Err(BadEndpoint("it must begin with http:// or https://".to_owned()));
+            return Err(InvalidEndpoint("it must begin with http:// or https://".to_owned()));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(BadEndpoint("it must not carry a name or password".to_owned()));
+            return Err(InvalidEndpoint("it must not contain a user name or password".to_owned()));
         }
         if url.query().is_some() || url.fragment().is_some() {
-            return Err(BadEndpoint("it must end with its path".to_owned()));
+            return Err(InvalidEndpoint("it must end with its path".to_owned()));
         }
         Ok(url)
     }
 }
 
-/// An address that cannot be used, and why.
+/// An invalid address, and why it is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the provider's address cannot be used: {0}")]
-pub struct BadEndpoint(pub String);
+pub struct InvalidEndpoint(pub String);
 
-/// How long a provider may take, and how much it may say. An answer that comes in pieces is bounded by the
-/// silence between two of them; `longest` is the limit for the whole of it.
+/// The timeouts and size limits of a provider. A streamed answer is bounded by the silence between two chunks
+/// (`idle_timeout`) and by its total duration (`max_stream_duration`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Limits {
-    /// Until there is a connection.
-    pub connect: Duration,
-    /// Until the first byte of a streamed answer: the time to read the prompt.
+pub struct ProviderLimits {
+    /// Timeout of the connection.
+    pub connect_timeout: Duration,
+    /// Timeout until the first byte of a streamed answer, while the model reads the prompt.
     pub begin: Duration,
-    /// Between two bytes of an answer.
-    pub go_on: Duration,
-    /// Until an answer in one piece is there.
+    /// Timeout between two reads of an answer.
+    pub idle_timeout: Duration,
+    /// Timeout of an answer that is not streamed.
     pub finish: Duration,
-    /// Until the last piece of a streamed answer, however steadily its pieces come.
-    pub longest: Duration,
-    /// The largest event of a stream, in bytes.
-    pub event_bytes: usize,
-    /// The largest answer, in bytes.
-    pub answer_bytes: usize,
+    /// Maximum duration of a streamed answer.
+    pub max_stream_duration: Duration,
+    /// Maximum size of one stream event, in bytes.
+    pub max_event_bytes: usize,
+    /// Maximum size of an answer, in bytes.
+    pub max_answer_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for ProviderLimits {
     fn default() -> Self {
         Self {
-            connect: Duration::from_secs(5),
+            connect_timeout: Duration::from_secs(5),
             begin: Duration::from_mins(2),
-            go_on: Duration::from_mins(1),
+            idle_timeout: Duration::from_mins(1),
             finish: Duration::from_mins(5),
-            longest: Duration::from_hours(1),
-            event_bytes: 1 << 20,
-            answer_bytes: 16 << 20,
+            max_stream_duration: Duration::from_hours(1),
+            max_event_bytes: 1 << 20,
+            max_answer_bytes: 16 << 20,
         }
     }
 }
 
-impl Limits {
-    /// The limits of a local model, which reads long prompts and writes slowly.
+impl ProviderLimits {
+    /// The limits of a local model, which reads prompts and writes answers slowly.
     pub fn local() -> Self {
         Self {
             begin: Duration::from_mins(10),
-            go_on: Duration::from_mins(2),
+            idle_timeout: Duration::from_mins(2),
             finish: Duration::from_mins(30),
             ..Self::default()
         }
     }
 }
 
-/// Where providers of a kind are unless somebody says otherwise.
-pub fn usual_address(kind: ProviderKind) -> &'static str {
+/// The default address of a kind of provider.
+pub fn default_address(kind: ProviderKind) -> &'static str {
     match kind {
         ProviderKind::Anthropic => "https://api.anthropic.com",
         ProviderKind::OpenAi => "https://api.openai.com/v1",
@@ -107,8 +106,8 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// The address without the version that some people write after it.
-pub(crate) fn without_version(mut url: Url) -> Url {
+/// Removes a trailing `/v1` from the address.
+pub(crate) fn strip_version(mut url: Url) -> Url {
     let path = url.path().trim_end_matches('/');
     let path = path.strip_suffix("/v1").unwrap_or(path).to_owned();
     url.set_path(&path);
@@ -120,7 +119,7 @@ mod tests {
     use super::*;
 
     fn refusal(address: &str) -> String {
-        Endpoint::new(ProviderKind::OpenAi, address).url().unwrap_err().0
+        ProviderEndpoint::new(ProviderKind::OpenAi, address).parse_url().unwrap_err().0
     }
 
     #[test]
@@ -134,13 +133,13 @@ mod tests {
     #[test]
     fn the_usual_addresses_can_be_used() {
         for kind in [ProviderKind::Anthropic, ProviderKind::OpenAi, ProviderKind::Ollama] {
-            assert_eq!(Endpoint::new(kind, usual_address(kind)).url().err(), None);
+            assert_eq!(ProviderEndpoint::new(kind, default_address(kind)).parse_url().err(), None);
         }
     }
 
     #[test]
     fn a_version_after_the_address_is_taken_off() {
-        let url = |text: &str| without_version(Url::parse(text).unwrap()).to_string();
+        let url = |text: &str| strip_version(Url::parse(text).unwrap()).to_string();
 
         assert_eq!(url("http://localhost:11434/v1/"), "http://localhost:11434/");
         assert_eq!(url("http://host/llm/v1"), "http://host/llm");

@@ -1,86 +1,78 @@
-//! What can go wrong with a provider, by what the caller can do about it.
+//! Errors of providers, grouped by what the caller can do about them.
 
 use std::time::Duration;
 
-/// Why there is no answer. Holds no address and no secret; words of the provider are shortened.
+/// Why a provider gave no answer. Holds no address and no secret; messages of the provider are shortened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderError {
-    /// The credential is missing, wrong, or not good for this; another one may be.
-    #[error("the provider does not accept the credential: {message}")]
+    /// The credential is missing, wrong or not sufficient; another one may work.
+    #[error("the provider rejected the credential: {message}")]
     Unauthorized {
-        /// The provider's words.
+        /// The provider's message.
         message: String,
     },
-    /// Too many requests; later is fine.
-    #[error("the provider asks for fewer requests{}", later(.retry_after.as_ref()))]
+    /// Too many requests; a retry may succeed.
+    #[error("the provider's rate limit was reached{}", retry_suffix(.retry_after.as_ref()))]
     RateLimited {
-        /// When to come back, where the provider says so.
+        /// The provider's `Retry-After`.
         retry_after: Option<Duration>,
     },
-    /// The provider fails; later or another provider may do.
+    /// The provider failed; a retry or another provider may succeed.
     #[error("the provider is unavailable (status {status})")]
     Unavailable {
-        /// The status it answered with.
+        /// The HTTP status.
         status: u16,
-        /// When to come back, where the provider says so.
+        /// The provider's `Retry-After`.
         retry_after: Option<Duration>,
     },
-    /// No connection; nothing was sent.
+    /// The connection failed; nothing was sent.
     #[error("the provider cannot be reached: {reason}")]
-    Connect {
-        /// Why not.
-        reason: String,
-    },
-    /// The provider took too long.
+    Connect { reason: String },
     #[error("the provider took too long to {phase}")]
     Timeout {
-        /// What was waited for.
-        phase: Phase,
+        /// The phase that timed out.
+        phase: TimeoutPhase,
     },
-    /// The request is at fault; the same one will fail again.
-    #[error("the provider rejects the request (status {status}): {message}")]
+    /// The request is invalid; sending it again fails again.
+    #[error("the provider rejected the request (status {status}): {message}")]
     Rejected {
-        /// The status it answered with; 400 where the request was not even sent.
+        /// The HTTP status; 400 if the request was rejected before it was sent.
         status: u16,
-        /// What is wrong with it.
         message: String,
-        /// What programs tell it by, where the provider says so.
+        /// The provider's machine-readable error code.
         code: Option<String>,
     },
-    /// The provider will not answer this, whoever asks.
-    #[error("the provider refuses to answer: {message}")]
+    /// The provider refuses this content, independent of the credential.
+    #[error("the provider refused to answer: {message}")]
     Refused {
-        /// The provider's words.
+        /// The provider's message.
         message: String,
     },
-    /// The answer is not what the API says.
+    /// The answer violates the provider's API.
     #[error("the provider's answer cannot be read: {reason}")]
-    Malformed {
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The answer ended before its end.
-    #[error("the provider's answer broke off")]
+    Malformed { reason: String },
+    /// The connection ended before the answer was complete.
+    #[error("the provider's answer was truncated")]
     Truncated,
-    /// The answer is larger than what is read.
+    /// The answer exceeds the size limit.
     #[error("the provider's answer is larger than {limit} bytes")]
     TooLarge {
-        /// How much is read.
+        /// In bytes.
         limit: usize,
     },
-    /// Too many requests of ours are under way; nothing was sent.
-    #[error("too many requests to the provider are under way")]
+    /// The concurrency limit was reached; nothing was sent.
+    #[error("too many requests to the provider are in flight")]
     Busy,
-    /// The provider failed again and again and is left alone; nothing was sent.
-    #[error("the provider failed several times and is left alone{}", later(Some(retry_after)))]
-    Resting {
-        /// How long it is left alone.
+    /// The circuit breaker is open after repeated failures; nothing was sent.
+    #[error("the provider failed repeatedly (circuit open){}", retry_suffix(Some(retry_after)))]
+    CircuitOpen {
+        /// When the breaker lets the next request through.
         retry_after: Duration,
     },
 }
 
 impl ProviderError {
-    /// Whether the same request may succeed if it is sent again soon.
+    /// Whether a retry of the same request may succeed soon.
     pub fn is_transient(&self) -> bool {
         matches!(
             self,
@@ -91,8 +83,8 @@ impl ProviderError {
         )
     }
 
-    /// Whether the provider is at fault rather than the request or its sender.
-    pub fn is_failure_of_provider(&self) -> bool {
+    /// Whether the provider failed, rather than the request or its credential.
+    pub fn is_provider_failure(&self) -> bool {
         matches!(
             self,
             Self::Unavailable { .. }
@@ -103,19 +95,21 @@ impl ProviderError {
         )
     }
 
-    /// Whether nobody charges for the request: nothing was sent, or it was turned away before any of it
-    /// was worked on. What came of an answer before such an error is charged for.
-    pub fn is_without_charge(&self) -> bool {
+    /// Whether the provider charges nothing for the request: nothing was sent, or it was rejected before the model
+    /// ran. Chunks of an answer that arrived before such an error are charged.
+    pub fn is_free_of_charge(&self) -> bool {
         match self {
             Self::Unauthorized { .. }
             | Self::RateLimited { .. }
             | Self::Unavailable { .. }
             | Self::Connect { .. }
-            | Self::Timeout { phase: Phase::Connect }
+            | Self::Timeout { phase: TimeoutPhase::Connect }
             | Self::Rejected { .. }
             | Self::Busy
-            | Self::Resting { .. } => true,
-            Self::Timeout { phase: Phase::Begin | Phase::GoOn | Phase::Finish }
+            | Self::CircuitOpen { .. } => true,
+            Self::Timeout {
+                phase: TimeoutPhase::FirstByte | TimeoutPhase::NextBytes | TimeoutPhase::WholeAnswer,
+            }
             | Self::Refused { .. }
             | Self::Malformed { .. }
             | Self::Truncated
@@ -123,13 +117,13 @@ impl ProviderError {
         }
     }
 
-    /// When to come back.
+    /// How long to wait before a retry, if known.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::RateLimited { retry_after } | Self::Unavailable { retry_after, .. } => {
                 *retry_after
             }
-            Self::Resting { retry_after } => Some(*retry_after),
+            Self::CircuitOpen { retry_after } => Some(*retry_after),
             Self::Unauthorized { .. }
             | Self::Connect { .. }
             | Self::Timeout { .. }
@@ -146,38 +140,39 @@ impl ProviderError {
         Self::Malformed { reason: reason.into() }
     }
 
-    /// A request that cannot be said in the provider's API.
-    pub(crate) fn unsayable(message: impl Into<String>) -> Self {
+    /// A request that the provider's API cannot express.
+    pub(crate) fn unsupported(message: impl Into<String>) -> Self {
         Self::Rejected { status: 400, message: message.into(), code: None }
     }
 }
 
-/// What a provider was waited for.
+/// The phase of a request that timed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
-    /// The connection.
+pub enum TimeoutPhase {
+    /// Connecting.
     Connect,
-    /// The first word of its answer.
-    Begin,
-    /// The next word of its answer.
-    GoOn,
-    /// The whole answer.
-    Finish,
+    /// Waiting for the first byte of the answer.
+    FirstByte,
+    /// Waiting for the next bytes of the answer.
+    NextBytes,
+    /// Waiting for the complete answer.
+    WholeAnswer,
 }
 
-impl std::fmt::Display for Phase {
+impl std::fmt::Display for TimeoutPhase {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Connect => "accept a connection",
-            Self::Begin => "begin its answer",
-            Self::GoOn => "go on with its answer",
-            Self::Finish => "finish its answer",
+            Self::FirstByte => "begin its answer",
+            Self::NextBytes => "continue its answer",
+            Self::WholeAnswer => "finish its answer",
         })
     }
 }
 
-fn later(retry_after: Option<&Duration>) -> String {
-    retry_after.map_or_else(String::new, |wait| format!(", for {} s", wait.as_secs_f32().ceil()))
+fn retry_suffix(retry_after: Option<&Duration>) -> String {
+    retry_after
+        .map_or_else(String::new, |wait| format!("; retry in {} s", wait.as_secs_f32().ceil()))
 }
 
 #[cfg(test)]
@@ -190,7 +185,7 @@ mod tests {
 
         let error = ProviderError::RateLimited { retry_after: wait };
 
-        assert_eq!(error.to_string(), "the provider asks for fewer requests, for 2 s");
+        assert_eq!(error.to_string(), "the provider's rate limit was reached; retry in 2 s");
         assert_eq!(error.retry_after(), wait);
     }
 }

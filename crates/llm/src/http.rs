@@ -1,4 +1,4 @@
-//! The one place where requests are sent to a provider and answers read.
+//! The HTTP client of providers: the only place that sends requests and reads responses.
 
 use std::time::Duration;
 
@@ -13,49 +13,52 @@ use serde::de::DeserializeOwned;
 use url::Url;
 
 use crate::endpoint::is_loopback;
-use crate::{BadEndpoint, Endpoint, Key, Limits, Phase, ProviderError, status};
+use crate::{
+    InvalidEndpoint, ProviderCredential, ProviderEndpoint, ProviderError, ProviderLimits,
+    TimeoutPhase, status,
+};
 
-/// A connection to one provider, without anybody's credential.
+/// An HTTP client of one provider, without credentials.
 #[derive(Debug)]
-pub(crate) struct Http {
+pub(crate) struct ProviderHttpClient {
     client: reqwest::Client,
     base: Url,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ProviderLimits,
 }
 
-/// A request that is about to be sent.
-pub(crate) struct Call<'a> {
+/// A request to be sent.
+pub(crate) struct ProviderHttpRequest<'a> {
     pub(crate) method: Method,
-    /// What follows the base address.
+    /// The segments after the base address.
     pub(crate) path: &'a [&'a str],
     pub(crate) headers: HeaderMap,
     pub(crate) body: Option<Vec<u8>>,
 }
 
-impl<'a> Call<'a> {
+impl<'a> ProviderHttpRequest<'a> {
     pub(crate) fn get(path: &'a [&'a str]) -> Self {
         Self { method: Method::GET, path, headers: HeaderMap::new(), body: None }
     }
 
     pub(crate) fn post(path: &'a [&'a str], body: &impl Serialize) -> Result<Self, ProviderError> {
         let body = serde_json::to_vec(body)
-            .map_err(|error| ProviderError::unsayable(error.to_string()))?;
+            .map_err(|error| ProviderError::unsupported(error.to_string()))?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Ok(Self { method: Method::POST, path, headers, body: Some(body) })
     }
 
     /// Adds a header that carries `secret` after `scheme`.
-    pub(crate) fn authorize(
+    pub(crate) fn with_credential_header(
         mut self,
         name: HeaderName,
         scheme: &str,
-        secret: Option<&Key>,
+        secret: Option<&ProviderCredential>,
     ) -> Result<Self, ProviderError> {
         let Some(secret) = secret else { return Ok(self) };
         let text = format!("{scheme}{}", secret.expose_secret());
         let mut value = HeaderValue::from_str(&text).map_err(|_| ProviderError::Unauthorized {
-            message: "it has characters that no header can carry".to_owned(),
+            message: "it has characters that an HTTP header cannot carry".to_owned(),
         })?;
         value.set_sensitive(true);
         self.headers.insert(name, value);
@@ -63,26 +66,26 @@ impl<'a> Call<'a> {
     }
 }
 
-impl Http {
-    pub(crate) fn new(endpoint: &Endpoint, base: Url) -> Result<Self, BadEndpoint> {
+impl ProviderHttpClient {
+    pub(crate) fn new(endpoint: &ProviderEndpoint, base: Url) -> Result<Self, InvalidEndpoint> {
         let mut builder = reqwest::Client::builder()
-            .connect_timeout(endpoint.limits.connect)
-            // A redirect would carry prompt and credential to an address that nobody set up.
+            .connect_timeout(endpoint.limits.connect_timeout)
+            // A redirect would send prompt and credential to an address that is not configured.
             .redirect(Policy::none())
             .user_agent(concat!("cynode/", env!("CARGO_PKG_VERSION")));
         if is_loopback(&base) {
             // A proxy could not reach this machine's own ports.
             builder = builder.no_proxy();
         }
-        let client = builder.build().map_err(|error| BadEndpoint(error.to_string()))?;
+        let client = builder.build().map_err(|error| InvalidEndpoint(error.to_string()))?;
         Ok(Self { client, base, limits: endpoint.limits.clone() })
     }
 
-    /// Sends a request and waits for the head of its answer; anything but success is an error.
+    /// Sends a request and waits for the response head; every status but success is an error.
     pub(crate) async fn send(
         &self,
-        call: Call<'_>,
-        secret: Option<&Key>,
+        call: ProviderHttpRequest<'_>,
+        secret: Option<&ProviderCredential>,
         patience: Duration,
     ) -> Result<Response, ProviderError> {
         let mut url = self.base.clone();
@@ -94,50 +97,57 @@ impl Http {
             request = request.body(body);
         }
         let sent = tokio::time::timeout(patience, request.send()).await;
-        let response =
-            sent.map_err(|_| ProviderError::Timeout { phase: Phase::Begin })?.map_err(broken)?;
+        let response = sent
+            .map_err(|_| ProviderError::Timeout { phase: TimeoutPhase::FirstByte })?
+            .map_err(map_connection_error)?;
         if response.status().is_success() {
             return Ok(response);
         }
         let (head, headers) = (response.status(), response.headers().clone());
-        // What an error says is worth a few words, and never worth a wait.
-        let body = tokio::time::timeout(self.limits.go_on, read(response, status::ERROR_BYTES));
+        // The body of an error is optional: a failed or slow read leaves it empty.
+        let body = tokio::time::timeout(
+            self.limits.idle_timeout,
+            read_body(response, status::ERROR_BYTES),
+        );
         let body = body.await.ok().and_then(Result::ok).unwrap_or_default();
-        Err(status::judge(head, &headers, &body, secret))
+        Err(status::classify_response(head, &headers, &body, secret))
     }
 
-    /// Sends a request and reads its answer as JSON.
-    pub(crate) async fn json<T: DeserializeOwned>(
+    /// Sends a request and parses its response as JSON.
+    pub(crate) async fn send_json<T: DeserializeOwned>(
         &self,
-        call: Call<'_>,
-        secret: Option<&Key>,
+        call: ProviderHttpRequest<'_>,
+        secret: Option<&ProviderCredential>,
     ) -> Result<T, ProviderError> {
         let patience = self.limits.finish;
         let whole = async {
             let response = self.send(call, secret, patience).await?;
-            read(response, self.limits.answer_bytes).await
+            read_body(response, self.limits.max_answer_bytes).await
         };
-        let late = |_| ProviderError::Timeout { phase: Phase::Finish };
+        let late = |_| ProviderError::Timeout { phase: TimeoutPhase::WholeAnswer };
         let body = tokio::time::timeout(patience, whole).await.map_err(late)??;
-        parse(&body, secret)
+        parse_body(&body, secret)
     }
 }
 
-/// Reads the value that an answer holds; an error in place of it is told as one.
-pub(crate) fn parse<T: DeserializeOwned>(
+/// Parses the value in a body; an error object in its place becomes an error.
+pub(crate) fn parse_body<T: DeserializeOwned>(
     body: &[u8],
-    secret: Option<&Key>,
+    secret: Option<&ProviderCredential>,
 ) -> Result<T, ProviderError> {
-    serde_json::from_slice(body).map_err(|error| match status::error_in(body, secret) {
+    serde_json::from_slice(body).map_err(|error| match status::parse_error(body, secret) {
         Some(told) => told,
         None => ProviderError::malformed(error.to_string()),
     })
 }
 
 /// Reads a body of at most `limit` bytes.
-pub(crate) async fn read(mut response: Response, limit: usize) -> Result<Bytes, ProviderError> {
+pub(crate) async fn read_body(
+    mut response: Response,
+    limit: usize,
+) -> Result<Bytes, ProviderError> {
     let mut whole = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(broken)? {
+    while let Some(piece) = response.chunk().await.map_err(map_connection_error)? {
         if whole.len().saturating_add(piece.len()) > limit {
             return Err(ProviderError::TooLarge { limit });
         }
@@ -146,21 +156,21 @@ pub(crate) async fn read(mut response: Response, limit: usize) -> Result<Bytes, 
     Ok(whole.into())
 }
 
-/// What a failure of the connection means.
-pub(crate) fn broken(error: reqwest::Error) -> ProviderError {
+/// Maps a failure of the connection.
+pub(crate) fn map_connection_error(error: reqwest::Error) -> ProviderError {
     if error.is_timeout() && error.is_connect() {
-        return ProviderError::Timeout { phase: Phase::Connect };
+        return ProviderError::Timeout { phase: TimeoutPhase::Connect };
     }
     if error.is_connect() {
         return ProviderError::Connect { reason: root_cause(&error.without_url()) };
     }
     if error.is_builder() {
-        return ProviderError::unsayable(error.without_url().to_string());
+        return ProviderError::unsupported(error.without_url().to_string());
     }
     ProviderError::Truncated
 }
 
-/// The innermost reason: the outer ones only say that a request failed.
+/// Returns the innermost cause: the outer ones only state that a request failed.
 fn root_cause(error: &dyn std::error::Error) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {

@@ -1,24 +1,24 @@
-//! Asking models.
+//! Clients of model providers.
 //!
-//! Start at [`Provider`]: whatever answers chat completions, whole or in pieces. [`connect`] gives a
-//! client of an [`Endpoint`]; [`lane::Lane`] puts limits, rests and retries before one. What goes
-//! in and out is `cynode_wire::openai`, whatever the provider itself speaks.
+//! Start at [`Provider`], which answers chat completions, whole or streamed. [`connect`] returns a client of
+//! an [`ProviderEndpoint`]; [`resilience::ResilientProvider`] adds a concurrency limit, a circuit breaker and retries. Requests and
+//! responses are `cynode_wire::openai` types, independent of the provider's own API.
 //!
-//! Invariants: a secret is in no error and no log; no redirect is followed; every wait and every
-//! body is bounded; a stream that is dropped ends its request.
+//! Invariants: no secret appears in an error or a log; no redirect is followed; every wait and every
+//! body is bounded; dropping a stream cancels its request.
 
 mod anthropic;
 mod collect;
+mod credential;
 mod endpoint;
 mod error;
 mod http;
-mod key;
-pub mod lane;
 mod ollama;
 mod openai;
+pub mod resilience;
 mod status;
 mod stream;
-mod written;
+mod text_calls;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,48 +27,50 @@ use async_trait::async_trait;
 use cynode_wire::openai::{ChatChunk, ChatCompletion, ChatRequest};
 use futures_util::Stream;
 
-pub use collect::{Collector, refusal};
+pub use collect::{ChunkCollector, refusal};
+pub use credential::ProviderCredential;
 pub use cynode_domain::model::ProviderKind;
-pub use endpoint::{BadEndpoint, Endpoint, Limits, usual_address};
-pub use error::{Phase, ProviderError};
-pub use key::Key;
-pub use written::{calls_in, may_be_call, object_in};
+pub use endpoint::{InvalidEndpoint, ProviderEndpoint, ProviderLimits, default_address};
+pub use error::{ProviderError, TimeoutPhase};
+pub use text_calls::{first_json_object, may_be_tool_call, parse_tool_calls};
 
-/// The pieces of an answer. Dropping it ends the request.
+/// The chunks of an answer. Dropping the stream cancels the request.
 pub type ChunkStream = Pin<Box<dyn Stream<Item = Result<ChatChunk, ProviderError>> + Send>>;
 
-/// Whatever answers chat completions.
+/// A provider of chat completions.
 #[async_trait]
 pub trait Provider: Send + Sync {
-    /// The whole answer to `request`, whatever the request says about streaming.
+    /// Returns the whole answer to `request`, even if the request asks for streaming.
     ///
-    /// A model that refuses gives an answer too: see [`refusal`]. `created` is 0 where the provider
-    /// does not say when.
+    /// A refusal is an answer too: see [`refusal`]. `created` is 0 if the provider sends no time.
     async fn chat(
         &self,
         request: &ChatRequest,
-        secret: Option<&Key>,
+        secret: Option<&ProviderCredential>,
     ) -> Result<ChatCompletion, ProviderError>;
 
-    /// The answer in pieces, whatever the request says about streaming.
+    /// Streams the answer, even if the request does not ask for streaming.
     ///
-    /// The usage is always asked for; it comes in a piece without choices, which a client that did not ask
-    /// for it should not see. A stream that ends without an error was whole.
+    /// Usage is always requested. It arrives in a chunk without choices, which must not reach a client that did
+    /// not ask for it. A stream that ends without an error is complete.
     async fn stream(
         &self,
         request: &ChatRequest,
-        secret: Option<&Key>,
+        secret: Option<&ProviderCredential>,
     ) -> Result<ChunkStream, ProviderError>;
 
-    /// The names of the models that the provider offers.
-    async fn models(&self, secret: Option<&Key>) -> Result<Vec<String>, ProviderError>;
+    /// Lists the names of the models that the provider offers.
+    async fn models(
+        &self,
+        secret: Option<&ProviderCredential>,
+    ) -> Result<Vec<String>, ProviderError>;
 }
 
-/// A client of what is at `endpoint`. Nothing is sent yet.
-pub fn connect(endpoint: &Endpoint) -> Result<Arc<dyn Provider>, BadEndpoint> {
+/// Returns a client of `endpoint`. Sends nothing yet.
+pub fn connect(endpoint: &ProviderEndpoint) -> Result<Arc<dyn Provider>, InvalidEndpoint> {
     Ok(match endpoint.kind {
-        ProviderKind::Anthropic => Arc::new(anthropic::Anthropic::new(endpoint)?),
-        ProviderKind::OpenAi => Arc::new(openai::OpenAi::new(endpoint)?),
-        ProviderKind::Ollama => Arc::new(ollama::Ollama::new(endpoint)?),
+        ProviderKind::Anthropic => Arc::new(anthropic::AnthropicClient::new(endpoint)?),
+        ProviderKind::OpenAi => Arc::new(openai::OpenAiClient::new(endpoint)?),
+        ProviderKind::Ollama => Arc::new(ollama::OllamaClient::new(endpoint)?),
     })
 }

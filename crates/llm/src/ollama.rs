@@ -4,44 +4,49 @@ use async_trait::async_trait;
 use cynode_wire::openai::{ChatCompletion, ChatRequest};
 use serde::Deserialize;
 
-use crate::endpoint::without_version;
-use crate::http::{Call, Http};
-use crate::openai::OpenAi;
-use crate::{BadEndpoint, ChunkStream, Endpoint, Key, Provider, ProviderError};
+use crate::endpoint::strip_version;
+use crate::http::{ProviderHttpClient, ProviderHttpRequest};
+use crate::openai::OpenAiClient;
+use crate::{
+    ChunkStream, InvalidEndpoint, Provider, ProviderCredential, ProviderEndpoint, ProviderError,
+};
 
 /// An Ollama server.
 #[derive(Debug)]
-pub(crate) struct Ollama {
-    chat: OpenAi,
-    http: Http,
+pub(crate) struct OllamaClient {
+    chat: OpenAiClient,
+    http: ProviderHttpClient,
 }
 
-/// What is installed.
+/// The installed models.
 #[derive(Deserialize)]
-struct Tags {
-    models: Vec<Tag>,
+struct OllamaModelList {
+    models: Vec<OllamaModel>,
 }
 
 #[derive(Deserialize)]
-struct Tag {
+struct OllamaModel {
     name: String,
 }
 
-impl Ollama {
-    pub(crate) fn new(endpoint: &Endpoint) -> Result<Self, BadEndpoint> {
-        let base = without_version(endpoint.url()?);
+impl OllamaClient {
+    pub(crate) fn new(endpoint: &ProviderEndpoint) -> Result<Self, InvalidEndpoint> {
+        let base = strip_version(endpoint.parse_url()?);
         let mut chat = base.clone();
         chat.set_path(&format!("{}/v1", base.path().trim_end_matches('/')));
-        Ok(Self { chat: OpenAi::at(endpoint, chat)?, http: Http::new(endpoint, base)? })
+        Ok(Self {
+            chat: OpenAiClient::with_base_url(endpoint, chat)?,
+            http: ProviderHttpClient::new(endpoint, base)?,
+        })
     }
 }
 
 #[async_trait]
-impl Provider for Ollama {
+impl Provider for OllamaClient {
     async fn chat(
         &self,
         request: &ChatRequest,
-        secret: Option<&Key>,
+        secret: Option<&ProviderCredential>,
     ) -> Result<ChatCompletion, ProviderError> {
         self.chat.chat(request, secret).await
     }
@@ -49,18 +54,21 @@ impl Provider for Ollama {
     async fn stream(
         &self,
         request: &ChatRequest,
-        secret: Option<&Key>,
+        secret: Option<&ProviderCredential>,
     ) -> Result<ChunkStream, ProviderError> {
         self.chat.stream(request, secret).await
     }
 
-    async fn models(&self, secret: Option<&Key>) -> Result<Vec<String>, ProviderError> {
-        let call = Call::get(&["api", "tags"]).authorize(
+    async fn models(
+        &self,
+        secret: Option<&ProviderCredential>,
+    ) -> Result<Vec<String>, ProviderError> {
+        let call = ProviderHttpRequest::get(&["api", "tags"]).with_credential_header(
             reqwest::header::AUTHORIZATION,
             "Bearer ",
             secret,
         )?;
-        let tags: Tags = self.http.json(call, secret).await?;
+        let tags: OllamaModelList = self.http.send_json(call, secret).await?;
         Ok(tags.models.into_iter().map(|tag| tag.name).collect())
     }
 }

@@ -1,4 +1,4 @@
-//! Chat completions, as OpenAI and everything compatible with it speaks them.
+//! OpenAI's chat completions API, also spoken by compatible servers.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
@@ -12,35 +12,43 @@ use reqwest::header::AUTHORIZATION;
 use url::Url;
 
 use crate::endpoint::is_loopback;
-use crate::http::{Call, Http, parse};
-use crate::stream::{Dialect, Progress, pieces};
-use crate::{BadEndpoint, ChunkStream, Endpoint, Key, Provider, ProviderError};
+use crate::http::{ProviderHttpClient, ProviderHttpRequest, parse_body};
+use crate::stream::{ChunkStreamProgress, EventFormat, stream_chunks};
+use crate::{
+    ChunkStream, InvalidEndpoint, Provider, ProviderCredential, ProviderEndpoint, ProviderError,
+};
 
 const CHAT: &[&str] = &["chat", "completions"];
 
-/// A provider that speaks OpenAI's API. What it does not know of a request is passed on.
+/// A client of OpenAI's API. Unknown fields of a request are passed on.
 #[derive(Debug)]
-pub(crate) struct OpenAi {
-    http: Http,
-    /// Whether the bound of an answer is said in the older way too. OpenAI refuses both at once; servers
-    /// that people run themselves often know the older way alone, and would not keep the bound.
-    says_bound_twice: bool,
+pub(crate) struct OpenAiClient {
+    http: ProviderHttpClient,
+    /// Whether `max_completion_tokens` is sent as `max_tokens` too. OpenAI rejects both at once; self-hosted
+    /// servers often know only `max_tokens` and would ignore the limit.
+    duplicates_token_limit: bool,
 }
 
-impl OpenAi {
-    pub(crate) fn new(endpoint: &Endpoint) -> Result<Self, BadEndpoint> {
-        Self::at(endpoint, endpoint.url()?)
+impl OpenAiClient {
+    pub(crate) fn new(endpoint: &ProviderEndpoint) -> Result<Self, InvalidEndpoint> {
+        Self::with_base_url(endpoint, endpoint.parse_url()?)
     }
 
-    pub(crate) fn at(endpoint: &Endpoint, base: Url) -> Result<Self, BadEndpoint> {
+    pub(crate) fn with_base_url(
+        endpoint: &ProviderEndpoint,
+        base: Url,
+    ) -> Result<Self, InvalidEndpoint> {
         let says_bound_twice = endpoint.kind == ProviderKind::Ollama || is_loopback(&base);
-        Ok(Self { http: Http::new(endpoint, base)?, says_bound_twice })
+        Ok(Self {
+            http: ProviderHttpClient::new(endpoint, base)?,
+            duplicates_token_limit: says_bound_twice,
+        })
     }
 
-    /// The request as this server understands it; copied only if that differs.
-    fn fitted<'a>(&self, request: Cow<'a, ChatRequest>) -> Cow<'a, ChatRequest> {
+    /// Adapts the request to this server; clones it only if it changes.
+    fn adapt_request<'a>(&self, request: Cow<'a, ChatRequest>) -> Cow<'a, ChatRequest> {
         let bound = request.max_completion_tokens.filter(|_| request.max_tokens.is_none());
-        if !self.says_bound_twice || bound.is_none() {
+        if !self.duplicates_token_limit || bound.is_none() {
             return request;
         }
         Cow::Owned(ChatRequest { max_tokens: bound, ..request.into_owned() })
@@ -48,20 +56,20 @@ impl OpenAi {
 }
 
 #[async_trait]
-impl Provider for OpenAi {
+impl Provider for OpenAiClient {
     async fn chat(
         &self,
         request: &ChatRequest,
-        secret: Option<&Key>,
+        secret: Option<&ProviderCredential>,
     ) -> Result<ChatCompletion, ProviderError> {
         let request = if request.stream || request.stream_options.is_some() {
             Cow::Owned(ChatRequest { stream: false, stream_options: None, ..request.clone() })
         } else {
             Cow::Borrowed(request)
         };
-        let call =
-            Call::post(CHAT, &self.fitted(request))?.authorize(AUTHORIZATION, "Bearer ", secret)?;
-        let answer: ChatCompletion = self.http.json(call, secret).await?;
+        let call = ProviderHttpRequest::post(CHAT, &self.adapt_request(request))?
+            .with_credential_header(AUTHORIZATION, "Bearer ", secret)?;
+        let answer: ChatCompletion = self.http.send_json(call, secret).await?;
         if answer.choices.is_empty() {
             return Err(ProviderError::malformed("it has no choices"));
         }
@@ -71,24 +79,35 @@ impl Provider for OpenAi {
     async fn stream(
         &self,
         request: &ChatRequest,
-        secret: Option<&Key>,
+        secret: Option<&ProviderCredential>,
     ) -> Result<ChunkStream, ProviderError> {
-        let request = self.fitted(streamed(request));
-        let call = Call::post(CHAT, &request)?.authorize(AUTHORIZATION, "Bearer ", secret)?;
+        let request = self.adapt_request(with_streaming(request));
+        let call = ProviderHttpRequest::post(CHAT, &request)?.with_credential_header(
+            AUTHORIZATION,
+            "Bearer ",
+            secret,
+        )?;
         let response = self.http.send(call, secret, self.http.limits.begin).await?;
-        let chunks = Chunks { choices: BTreeMap::new(), secret: secret.cloned() };
-        pieces(response, chunks, &self.http.limits)
+        let chunks = OpenAiChunkParser { choices: BTreeMap::new(), secret: secret.cloned() };
+        stream_chunks(response, chunks, &self.http.limits)
     }
 
-    async fn models(&self, secret: Option<&Key>) -> Result<Vec<String>, ProviderError> {
-        let call = Call::get(&["models"]).authorize(AUTHORIZATION, "Bearer ", secret)?;
-        let list: ModelList = self.http.json(call, secret).await?;
+    async fn models(
+        &self,
+        secret: Option<&ProviderCredential>,
+    ) -> Result<Vec<String>, ProviderError> {
+        let call = ProviderHttpRequest::get(&["models"]).with_credential_header(
+            AUTHORIZATION,
+            "Bearer ",
+            secret,
+        )?;
+        let list: ModelList = self.http.send_json(call, secret).await?;
         Ok(list.data.into_iter().map(|ModelEntry { id, .. }| id).collect())
     }
 }
 
-/// The request for an answer in pieces and for what it costs; copied only if it does not say so.
-fn streamed(request: &ChatRequest) -> Cow<'_, ChatRequest> {
+/// Turns on streaming and usage; clones the request only if it changes.
+fn with_streaming(request: &ChatRequest) -> Cow<'_, ChatRequest> {
     let has_usage = request.stream_options.as_ref().is_some_and(|options| options.include_usage);
     if request.stream && has_usage {
         return Cow::Borrowed(request);
@@ -98,35 +117,35 @@ fn streamed(request: &ChatRequest) -> Cow<'_, ChatRequest> {
     Cow::Owned(ChatRequest { stream: true, stream_options, ..request.clone() })
 }
 
-/// Events that are chunks already.
-struct Chunks {
-    /// Whether each choice said why it ended: some servers close the stream then without a last word.
+/// Parses events that are chunks already.
+struct OpenAiChunkParser {
+    /// Whether each choice has a finish reason: some servers then close the stream without `[DONE]`.
     choices: BTreeMap<u32, bool>,
-    secret: Option<Key>,
+    secret: Option<ProviderCredential>,
 }
 
-impl Dialect for Chunks {
-    fn read(
+impl EventFormat for OpenAiChunkParser {
+    fn parse_event(
         &mut self,
         data: &str,
         ready: &mut VecDeque<ChatChunk>,
-    ) -> Result<Progress, ProviderError> {
+    ) -> Result<ChunkStreamProgress, ProviderError> {
         if data.trim() == "[DONE]" {
-            return Ok(Progress::Done);
+            return Ok(ChunkStreamProgress::Done);
         }
-        let chunk: ChatChunk = parse(data.as_bytes(), self.secret.as_ref())?;
+        let chunk: ChatChunk = parse_body(data.as_bytes(), self.secret.as_ref())?;
         if chunk.other.contains_key("error") {
-            let error = crate::status::error_in(data.as_bytes(), self.secret.as_ref());
+            let error = crate::status::parse_error(data.as_bytes(), self.secret.as_ref());
             return Err(error.unwrap_or_else(|| ProviderError::malformed("it holds an error")));
         }
         for choice in &chunk.choices {
             *self.choices.entry(choice.index).or_default() |= choice.finish_reason.is_some();
         }
         ready.push_back(chunk);
-        Ok(Progress::More)
+        Ok(ChunkStreamProgress::More)
     }
 
-    fn is_whole(&self) -> bool {
+    fn is_complete(&self) -> bool {
         !self.choices.is_empty() && self.choices.values().all(|is_finished| *is_finished)
     }
 }
@@ -139,8 +158,8 @@ mod tests {
     fn openai_itself_is_told_the_bound_of_an_answer_as_the_client_said_it() {
         let asked = ChatRequest { max_completion_tokens: Some(9), ..ChatRequest::default() };
         let bound = |kind, address: &str| {
-            let server = OpenAi::new(&Endpoint::new(kind, address)).unwrap();
-            server.fitted(Cow::Borrowed(&asked)).max_tokens
+            let server = OpenAiClient::new(&ProviderEndpoint::new(kind, address)).unwrap();
+            server.adapt_request(Cow::Borrowed(&asked)).max_tokens
         };
 
         assert_eq!(bound(ProviderKind::OpenAi, "https://api.openai.com/v1"), None);

@@ -1,4 +1,4 @@
-//! What the statuses and errors of providers mean.
+//! Maps HTTP statuses and error bodies of providers to errors.
 
 use std::time::Duration;
 
@@ -10,67 +10,73 @@ use secrecy::ExposeSecret;
 
 use serde_json::Value;
 
-use crate::{Key, ProviderError};
+use crate::{ProviderCredential, ProviderError};
 
-/// How much of the body of an error is read.
+/// The most bytes of an error body that are read.
 pub(crate) const ERROR_BYTES: usize = 64 << 10;
-/// How much of a provider's words is told on.
+/// The most characters of a provider's message that are passed on.
 const MESSAGE_CHARS: usize = 300;
-/// How much of its code is.
+/// The most characters of its error code that are passed on.
 const CODE_CHARS: usize = 100;
-/// A wait that no provider means; longer ones are taken for this.
+/// The upper bound of `Retry-After`.
 const LONGEST_WAIT: Duration = Duration::from_hours(24);
 
-/// The error behind an answer that is not a success.
-pub(crate) fn judge(
+/// Returns the error of a response that is not a success.
+pub(crate) fn classify_response(
     status: StatusCode,
     headers: &HeaderMap,
     body: &[u8],
-    secret: Option<&Key>,
+    secret: Option<&ProviderCredential>,
 ) -> ProviderError {
-    let told = Told::read(body, secret);
+    let told = ProviderErrorBody::parse(body, secret);
     let status_code = status.as_u16();
     let retry_after = retry_after(headers);
     match status_code {
         401 | 403 => ProviderError::Unauthorized { message: told.message(status) },
-        // An account without money stays without it, however long one waits.
-        429 if told.is("insufficient_quota") => told.rejected(status),
+        // Waiting does not refill an exhausted quota.
+        429 if told.has_kind("insufficient_quota") => told.into_rejection(status),
         429 => ProviderError::RateLimited { retry_after },
-        // An orchestrator without a credential says how to give it one, and waiting does not.
-        503 if told.is(CREDENTIAL_CODE) => told.rejected(status),
+        // The message of an orchestrator without a credential explains how to add one; waiting does not help.
+        503 if told.has_kind(CREDENTIAL_CODE) => told.into_rejection(status),
         408 | 500.. => ProviderError::Unavailable { status: status_code, retry_after },
-        400 if told.is("content_filter") => {
+        400 if told.has_kind("content_filter") => {
             ProviderError::Refused { message: told.message(status) }
         }
-        _ => told.rejected(status),
+        _ => told.into_rejection(status),
     }
 }
 
-/// The error in a body or event that should have been an answer; `None` where it holds none.
-pub(crate) fn error_in(body: &[u8], secret: Option<&Key>) -> Option<ProviderError> {
-    let told = Told::read(body, secret);
-    if told.words.is_empty() && told.kinds.is_empty() {
+/// Returns the error in a body or event that should have been an answer; `None` if it holds none.
+pub(crate) fn parse_error(
+    body: &[u8],
+    secret: Option<&ProviderCredential>,
+) -> Option<ProviderError> {
+    let told = ProviderErrorBody::parse(body, secret);
+    if told.text.is_empty() && told.kinds.is_empty() {
         return None;
     }
-    Some(if told.is("rate_limit") {
+    Some(if told.has_kind("rate_limit") {
         ProviderError::RateLimited { retry_after: None }
-    } else if ["overloaded", "server_error", "api_error", "timeout"].iter().any(|k| told.is(k)) {
+    } else if ["overloaded", "server_error", "api_error", "timeout"]
+        .iter()
+        .any(|k| told.has_kind(k))
+    {
         ProviderError::Unavailable { status: 200, retry_after: None }
     } else {
-        told.rejected(StatusCode::OK)
+        told.into_rejection(StatusCode::OK)
     })
 }
 
-/// What a provider says about an error, in any of the common shapes.
-struct Told {
-    words: String,
-    /// Its `type` and `code`.
+/// An error body in any of the common shapes.
+struct ProviderErrorBody {
+    text: String,
+    /// `type` and `code` of the error.
     kinds: Vec<String>,
     code: Option<String>,
 }
 
-impl Told {
-    fn read(body: &[u8], secret: Option<&Key>) -> Self {
+impl ProviderErrorBody {
+    fn parse(body: &[u8], secret: Option<&ProviderCredential>) -> Self {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let error = body.get("error").unwrap_or(&Value::Null);
         let words = [error.get("message"), Some(error), body.get("detail")]
@@ -81,41 +87,41 @@ impl Told {
         let kinds = ["type", "code"].iter().filter_map(|key| error.get(key)?.as_str());
         let kinds = kinds.map(str::to_owned).collect();
         let code = error.get("code").and_then(Value::as_str);
-        let code = code.map(|code| without(code, secret).chars().take(CODE_CHARS).collect());
-        Self { words: without(words, secret), kinds, code }
+        let code = code.map(|code| redact_secret(code, secret).chars().take(CODE_CHARS).collect());
+        Self { text: redact_secret(words, secret), kinds, code }
     }
 
-    fn is(&self, kind: &str) -> bool {
+    fn has_kind(&self, kind: &str) -> bool {
         self.kinds.iter().any(|told| told.contains(kind))
     }
 
-    fn rejected(self, status: StatusCode) -> ProviderError {
+    fn into_rejection(self, status: StatusCode) -> ProviderError {
         let message = self.message(status);
         ProviderError::Rejected { status: status.as_u16(), message, code: self.code }
     }
 
     fn message(&self, status: StatusCode) -> String {
-        if self.words.is_empty() {
+        if self.text.is_empty() {
             return status.canonical_reason().unwrap_or("no reason given").to_owned();
         }
-        self.words.chars().take(MESSAGE_CHARS).collect()
+        self.text.chars().take(MESSAGE_CHARS).collect()
     }
 }
 
-/// Providers repeat the key that they refuse; we do not.
-fn without(words: &str, secret: Option<&Key>) -> String {
+/// Redacts the key: providers quote the key that they reject.
+fn redact_secret(words: &str, secret: Option<&ProviderCredential>) -> String {
     match secret.map(ExposeSecret::expose_secret) {
         Some(secret) if !secret.is_empty() => words.replace(secret, "[redacted]"),
         Some(_) | None => words.to_owned(),
     }
 }
 
-/// When to come back: in milliseconds, in seconds, or as a date by the provider's own clock.
+/// Parses the wait from `retry-after-ms` (milliseconds) or `Retry-After` (seconds, or a date by the provider's clock).
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let seconds = |text: &str, unit: f64| {
         let wait = text.parse::<f64>().ok()? / unit;
-        // What is no number is no wait; what is more than any is the longest.
+        // NaN and negative values are ignored; infinite ones are clamped.
         (wait >= 0.0).then(|| Duration::from_secs_f64(wait.min(LONGEST_WAIT.as_secs_f64())))
     };
     if let Some(wait) = text("retry-after-ms").and_then(|text| seconds(text, 1000.0)) {
@@ -133,13 +139,22 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    fn judged(status: u16, headers: &[(&'static str, &'static str)], body: &str) -> ProviderError {
+    fn classified(
+        status: u16,
+        headers: &[(&'static str, &'static str)],
+        body: &str,
+    ) -> ProviderError {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.insert(*name, value.parse().unwrap());
         }
-        let secret = Key::from("sk-very-secret");
-        judge(StatusCode::from_u16(status).unwrap(), &map, body.as_bytes(), Some(&secret))
+        let secret = ProviderCredential::from("sk-very-secret");
+        classify_response(
+            StatusCode::from_u16(status).unwrap(),
+            &map,
+            body.as_bytes(),
+            Some(&secret),
+        )
     }
 
     fn limited(seconds: u64) -> ProviderError {
@@ -153,18 +168,22 @@ mod tests {
             ("date", "Wed, 21 Oct 2015 07:28:00 GMT"),
         ];
 
-        assert_eq!(judged(429, &[("retry-after", "7")], ""), limited(7));
+        assert_eq!(classified(429, &[("retry-after", "7")], ""), limited(7));
         assert_eq!(
-            judged(429, &[("retry-after-ms", "2000"), ("retry-after", "7")], ""),
+            classified(429, &[("retry-after-ms", "2000"), ("retry-after", "7")], ""),
             limited(2)
         );
-        assert_eq!(judged(429, &dates, ""), limited(30));
-        assert_eq!(judged(429, &[], ""), ProviderError::RateLimited { retry_after: None });
+        assert_eq!(classified(429, &dates, ""), limited(30));
+        assert_eq!(classified(429, &[], ""), ProviderError::RateLimited { retry_after: None });
         for none in ["-1", "nan", "-inf", "soon"] {
-            assert_eq!(judged(429, &[("retry-after", none)], "").retry_after(), None, "{none}");
+            assert_eq!(classified(429, &[("retry-after", none)], "").retry_after(), None, "{none}");
         }
         for endless in ["1e20", "inf", "100000000000000000000000000000"] {
-            assert_eq!(judged(429, &[("retry-after", endless)], ""), limited(86_400), "{endless}");
+            assert_eq!(
+                classified(429, &[("retry-after", endless)], ""),
+                limited(86_400),
+                "{endless}"
+            );
         }
     }
 
@@ -172,7 +191,7 @@ mod tests {
     fn an_account_without_money_is_not_asked_to_wait() {
         let body = r#"{"error":{"message":"You exceeded your quota","code":"insufficient_quota"}}"#;
 
-        let error = judged(429, &[("retry-after", "1")], body);
+        let error = classified(429, &[("retry-after", "1")], body);
 
         assert!(matches!(error, ProviderError::Rejected { status: 429, .. }), "{error:?}");
     }
@@ -181,7 +200,7 @@ mod tests {
     fn an_orchestrator_without_a_credential_says_how_to_give_it_one() {
         let body = r#"{"error":{"message":"see: cynork creds set","code":"credential_unusable"}}"#;
 
-        let error = judged(503, &[], body);
+        let error = classified(503, &[], body);
 
         assert!(!error.is_transient() && error.to_string().contains("creds set"), "{error}");
     }
@@ -192,7 +211,7 @@ mod tests {
 
         let message = "Incorrect API key provided: [redacted].".to_owned();
 
-        assert_eq!(judged(401, &[], body), ProviderError::Unauthorized { message });
+        assert_eq!(classified(401, &[], body), ProviderError::Unauthorized { message });
     }
 
     #[test]
@@ -201,8 +220,8 @@ mod tests {
 
         let unavailable = ProviderError::Unavailable { status: 529, retry_after: None };
 
-        assert_eq!(judged(529, &[], body), unavailable);
-        assert!(error_in(body.as_bytes(), None).unwrap().is_transient());
-        assert_eq!(error_in(b"{\"choices\":[]}", None), None);
+        assert_eq!(classified(529, &[], body), unavailable);
+        assert!(parse_error(body.as_bytes(), None).unwrap().is_transient());
+        assert_eq!(parse_error(b"{\"choices\":[]}", None), None);
     }
 }

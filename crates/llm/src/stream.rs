@@ -1,4 +1,4 @@
-//! From the bytes of a streamed answer to its pieces.
+//! Parses the bytes of a streamed answer into chunks.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,60 +12,63 @@ use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
 use tokio::time::Instant;
 
-use crate::{ChunkStream, Limits, Phase, ProviderError, http};
+use crate::{ChunkStream, ProviderError, ProviderLimits, TimeoutPhase, http};
 
-/// How long an answer that is whole waits for what servers say after it, such as the usage.
-const LAST_WORD: Duration = Duration::from_secs(5);
+/// How long a complete answer waits for trailing events, such as the usage.
+const TRAILING_EVENTS_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How a provider says its pieces.
-pub(crate) trait Dialect: Send + 'static {
-    /// Reads one event; the pieces that it makes go to `ready`.
-    fn read(
+/// A provider's event format.
+pub(crate) trait EventFormat: Send + 'static {
+    /// Parses one event and appends its chunks to `ready`.
+    fn parse_event(
         &mut self,
         data: &str,
         ready: &mut VecDeque<ChatChunk>,
-    ) -> Result<Progress, ProviderError>;
+    ) -> Result<ChunkStreamProgress, ProviderError>;
 
-    /// Whether the answer was whole if nothing more comes.
-    fn is_whole(&self) -> bool;
+    /// Whether the answer is complete if no event follows.
+    fn is_complete(&self) -> bool;
 }
 
-/// Whether more is to come.
+/// Whether more events follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum ChunkStreamProgress {
     More,
     Done,
 }
 
-struct Reading<D> {
+struct ChunkReader<D> {
     body: BoxStream<'static, Result<Bytes, ProviderError>>,
     dialect: D,
     reader: sse::Reader,
-    limits: Limits,
-    /// When the answer must be whole.
-    until: Instant,
-    taken: usize,
+    limits: ProviderLimits,
+    /// The deadline of the answer.
+    deadline: Instant,
+    received_bytes: usize,
     ready: VecDeque<ChatChunk>,
     is_done: bool,
 }
 
-/// The pieces of an answer that is being sent.
-pub(crate) fn pieces(
+/// Streams the chunks of a response.
+pub(crate) fn stream_chunks(
     response: Response,
-    dialect: impl Dialect,
-    limits: &Limits,
+    dialect: impl EventFormat,
+    limits: &ProviderLimits,
 ) -> Result<ChunkStream, ProviderError> {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     if !kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
-        return Err(ProviderError::malformed("it is not a stream of events"));
+        return Err(ProviderError::malformed("it is not an event stream"));
     }
-    let reading = Reading {
-        body: response.bytes_stream().map(|piece| piece.map_err(http::broken)).boxed(),
+    let reading = ChunkReader {
+        body: response
+            .bytes_stream()
+            .map(|piece| piece.map_err(http::map_connection_error))
+            .boxed(),
         dialect,
-        reader: sse::Reader::new(limits.event_bytes),
+        reader: sse::Reader::new(limits.max_event_bytes),
         limits: limits.clone(),
-        until: Instant::now() + limits.longest,
-        taken: 0,
+        deadline: Instant::now() + limits.max_stream_duration,
+        received_bytes: 0,
         ready: VecDeque::new(),
         is_done: false,
     };
@@ -76,7 +79,7 @@ pub(crate) fn pieces(
     .boxed())
 }
 
-impl<D: Dialect> Reading<D> {
+impl<D: EventFormat> ChunkReader<D> {
     async fn next(&mut self) -> Result<Option<ChatChunk>, ProviderError> {
         loop {
             if let Some(piece) = self.ready.pop_front() {
@@ -85,43 +88,45 @@ impl<D: Dialect> Reading<D> {
             if self.is_done {
                 return Ok(None);
             }
-            let (phase, patience) = self.patience();
+            let (phase, patience) = self.current_timeout();
             match tokio::time::timeout(patience, self.body.next()).await {
-                Ok(Some(Ok(bytes))) => self.take(&bytes)?,
-                // Nothing is missing, so it does not matter how the connection ends.
-                Ok(Some(Err(_)) | None) | Err(_) if self.dialect.is_whole() => self.is_done = true,
+                Ok(Some(Ok(bytes))) => self.consume(&bytes)?,
+                // The answer is complete, so the way the connection ends does not matter.
+                Ok(Some(Err(_)) | None) | Err(_) if self.dialect.is_complete() => {
+                    self.is_done = true;
+                }
                 Ok(Some(Err(broken))) => return Err(broken),
-                Ok(None) => self.take_rest()?,
+                Ok(None) => self.consume_rest()?,
                 Err(_) => return Err(ProviderError::Timeout { phase }),
             }
         }
     }
 
-    /// What is waited for, and how long.
-    fn patience(&self) -> (Phase, Duration) {
-        let (phase, patience) = if self.taken == 0 {
-            (Phase::Begin, self.limits.begin)
-        } else if self.dialect.is_whole() {
-            (Phase::GoOn, self.limits.go_on.min(LAST_WORD))
+    /// The current phase and its timeout.
+    fn current_timeout(&self) -> (TimeoutPhase, Duration) {
+        let (phase, patience) = if self.received_bytes == 0 {
+            (TimeoutPhase::FirstByte, self.limits.begin)
+        } else if self.dialect.is_complete() {
+            (TimeoutPhase::NextBytes, self.limits.idle_timeout.min(TRAILING_EVENTS_TIMEOUT))
         } else {
-            (Phase::GoOn, self.limits.go_on)
+            (TimeoutPhase::NextBytes, self.limits.idle_timeout)
         };
-        let left = self.until.saturating_duration_since(Instant::now());
-        if left < patience { (Phase::Finish, left) } else { (phase, patience) }
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left < patience { (TimeoutPhase::WholeAnswer, left) } else { (phase, patience) }
     }
 
-    /// Reads what a server left unended when it closed the stream, if that makes the answer whole.
-    fn take_rest(&mut self) -> Result<(), ProviderError> {
+    /// Parses an unterminated last event; fails unless it completes the answer.
+    fn consume_rest(&mut self) -> Result<(), ProviderError> {
         let Some(event) = self.reader.rest() else { return Err(ProviderError::Truncated) };
-        let read = self.dialect.read(&event.data, &mut self.ready);
-        self.is_done = matches!(read, Ok(Progress::Done)) || self.dialect.is_whole();
+        let read = self.dialect.parse_event(&event.data, &mut self.ready);
+        self.is_done = matches!(read, Ok(ChunkStreamProgress::Done)) || self.dialect.is_complete();
         if self.is_done { Ok(()) } else { Err(ProviderError::Truncated) }
     }
 
-    fn take(&mut self, bytes: &[u8]) -> Result<(), ProviderError> {
-        self.taken = self.taken.saturating_add(bytes.len());
-        if self.taken > self.limits.answer_bytes {
-            return Err(ProviderError::TooLarge { limit: self.limits.answer_bytes });
+    fn consume(&mut self, bytes: &[u8]) -> Result<(), ProviderError> {
+        self.received_bytes = self.received_bytes.saturating_add(bytes.len());
+        if self.received_bytes > self.limits.max_answer_bytes {
+            return Err(ProviderError::TooLarge { limit: self.limits.max_answer_bytes });
         }
         let mut events = Vec::new();
         let fits = self.reader.push(bytes, |event| events.push(event));
@@ -129,8 +134,9 @@ impl<D: Dialect> Reading<D> {
             if self.is_done {
                 break;
             }
-            self.is_done = self.dialect.read(&event.data, &mut self.ready)? == Progress::Done;
+            self.is_done = self.dialect.parse_event(&event.data, &mut self.ready)?
+                == ChunkStreamProgress::Done;
         }
-        fits.map_err(|sse::TooLarge| ProviderError::TooLarge { limit: self.limits.event_bytes })
+        fits.map_err(|sse::TooLarge { limit }| ProviderError::TooLarge { limit })
     }
 }

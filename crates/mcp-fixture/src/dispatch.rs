@@ -1,87 +1,99 @@
-//! From a method to who answers it.
+//! Routes requests to handlers by method.
 
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::era;
-use crate::exchange::{Era, Exchange, Level};
-use crate::fixture::{Change, Fixture, locked};
-use crate::message::{Fault, Request};
-use crate::session::Session;
+use crate::exchange::{FixtureEra, FixtureExchange, FixtureLogLevel};
+use crate::fixture::{FixtureChange, McpFixture, lock};
+use crate::message::{FixtureRequest, FixtureRpcError};
+use crate::protocol_era;
+use crate::session::FixtureSession;
 use crate::{prompts, resources, tools};
 
 const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// Answers one request of either era, but not `initialize`, which makes the session.
-pub(crate) async fn answer(fixture: &Fixture, exchange: &Exchange) -> Result<Value, Fault> {
+/// Handles one request of either protocol era, except `initialize`, which creates the session.
+pub(crate) async fn handle_request(
+    fixture: &McpFixture,
+    exchange: &FixtureExchange,
+) -> Result<Value, FixtureRpcError> {
     let request = &exchange.request;
     let result = match request.method.as_str() {
-        "tools/list" => Ok(tools::list(fixture)),
-        "tools/call" => tools::call(fixture, exchange).await,
-        "resources/list" => Ok(resources::list()),
-        "resources/templates/list" => Ok(resources::templates()),
-        "resources/read" => resources::read(request),
-        "prompts/list" => Ok(prompts::list(fixture)),
-        "prompts/get" => prompts::get(exchange).await,
-        "completion/complete" => prompts::complete(request),
+        "tools/list" => Ok(tools::list_tools(fixture)),
+        "tools/call" => tools::call_tool(fixture, exchange).await,
+        "resources/list" => Ok(resources::list_resources()),
+        "resources/templates/list" => Ok(resources::list_templates()),
+        "resources/read" => resources::read_resource(request),
+        "prompts/list" => Ok(prompts::list_prompts(fixture)),
+        "prompts/get" => prompts::get_prompt(exchange).await,
+        "completion/complete" => prompts::complete_argument(request),
         method => match &exchange.era {
-            Era::Session(session) => of_session(session, request),
-            Era::Stateless if method == "server/discover" => Ok(about()),
-            Era::Stateless if method == "subscriptions/listen" => listen(fixture, exchange).await,
-            Era::Stateless => Err(Fault::unknown_method(method).status(404)),
+            FixtureEra::Session(session) => handle_session_method(session, request),
+            FixtureEra::Stateless if method == "server/discover" => Ok(discovery_result()),
+            FixtureEra::Stateless if method == "subscriptions/listen" => {
+                stream_changes(fixture, exchange).await
+            }
+            FixtureEra::Stateless => Err(FixtureRpcError::unknown_method(method).status(404)),
         },
     };
     match exchange.era {
-        Era::Session(_) => result,
-        Era::Stateless => result.map(|result| completed(&request.method, result)),
+        FixtureEra::Session(_) => result,
+        FixtureEra::Stateless => result.map(|result| complete_result(&request.method, result)),
     }
 }
 
-/// The answer to `initialize`, and the session that it opens.
-pub(crate) fn initialize(request: &Request) -> Result<(Value, Session), Fault> {
+/// Handles `initialize`: returns the response and the new session.
+pub(crate) fn initialize(
+    request: &FixtureRequest,
+) -> Result<(Value, FixtureSession), FixtureRpcError> {
     let Some(asked) = request.text("protocolVersion") else {
-        return Err(Fault::invalid_params("protocolVersion is missing"));
+        return Err(FixtureRpcError::invalid_params("protocolVersion is missing"));
     };
-    let version = if era::is_session_version(asked) { asked } else { era::NEWEST_SESSION };
+    let version =
+        if protocol_era::is_session_version(asked) { asked } else { protocol_era::NEWEST_SESSION };
     let answer = json!({
         "protocolVersion": version,
         "capabilities": capabilities(),
-        "serverInfo": server(),
+        "serverInfo": server_info(),
         "instructions": "A server for tests.",
     });
     let theirs = request.params.get("capabilities").cloned().unwrap_or_default();
-    Ok((answer, Session::new(theirs)))
+    Ok((answer, FixtureSession::new(theirs)))
 }
 
-fn of_session(session: &Session, request: &Request) -> Result<Value, Fault> {
-    let uri = || request.text("uri").ok_or_else(|| Fault::invalid_params("uri is missing"));
+fn handle_session_method(
+    session: &FixtureSession,
+    request: &FixtureRequest,
+) -> Result<Value, FixtureRpcError> {
+    let uri =
+        || request.text("uri").ok_or_else(|| FixtureRpcError::invalid_params("uri is missing"));
     match request.method.as_str() {
         "ping" => {}
         "logging/setLevel" => {
-            let level = request.text("level").and_then(Level::parse);
-            *locked(&session.level) =
-                level.ok_or_else(|| Fault::invalid_params("level is not one of the eight"))?;
+            let level = request.text("level").and_then(FixtureLogLevel::parse);
+            *lock(&session.level) = level
+                .ok_or_else(|| FixtureRpcError::invalid_params("level is not one of the eight"))?;
         }
         "resources/subscribe" => {
-            locked(&session.subscriptions).insert(uri()?.to_owned());
+            lock(&session.subscriptions).insert(uri()?.to_owned());
         }
         "resources/unsubscribe" => {
-            locked(&session.subscriptions).remove(uri()?);
+            lock(&session.subscriptions).remove(uri()?);
         }
-        method => return Err(Fault::unknown_method(method)),
+        method => return Err(FixtureRpcError::unknown_method(method)),
     }
     Ok(json!({}))
 }
 
-fn about() -> Value {
+fn discovery_result() -> Value {
     json!({
-        "supportedVersions": era::supported(),
+        "supportedVersions": protocol_era::supported_versions(),
         "capabilities": capabilities(),
         "instructions": "A server for tests.",
     })
 }
 
-fn server() -> Value {
+fn server_info() -> Value {
     json!({ "name": "cynode-mcp-fixture", "version": env!("CARGO_PKG_VERSION") })
 }
 
@@ -95,8 +107,8 @@ fn capabilities() -> Value {
     })
 }
 
-/// What the stateless era wants on every result, and on those that may be kept for a while.
-fn completed(method: &str, mut result: Value) -> Value {
+/// Adds the fields that the stateless era requires on every result and on cacheable results.
+fn complete_result(method: &str, mut result: Value) -> Value {
     let may_be_kept =
         method.ends_with("/list") || matches!(method, "resources/read" | "server/discover");
     let Value::Object(fields) = &mut result else {
@@ -108,16 +120,19 @@ fn completed(method: &str, mut result: Value) -> Value {
         fields.insert("cacheScope".to_owned(), json!("public"));
     }
     let meta = fields.entry("_meta").or_insert_with(|| json!({}));
-    meta["io.modelcontextprotocol/serverInfo"] = server();
+    meta["io.modelcontextprotocol/serverInfo"] = server_info();
     result
 }
 
-/// Says what changes for as long as the client listens.
-async fn listen(fixture: &Fixture, exchange: &Exchange) -> Result<Value, Fault> {
+/// Streams change notifications until the client disconnects.
+async fn stream_changes(
+    fixture: &McpFixture,
+    exchange: &FixtureExchange,
+) -> Result<Value, FixtureRpcError> {
     let Some(Value::Object(wanted)) = exchange.request.params.get("notifications") else {
-        return Err(Fault::invalid_params("notifications is missing"));
+        return Err(FixtureRpcError::invalid_params("notifications is missing"));
     };
-    // Subscribed before it is acknowledged: what changes after the acknowledgement is heard.
+    // Subscribed before the acknowledgement, so that no later change is missed.
     let mut changes = fixture.changes.subscribe();
     let id = &exchange.request.id;
     let tell = |method: &str, mut params: Value| {
@@ -127,19 +142,19 @@ async fn listen(fixture: &Fixture, exchange: &Exchange) -> Result<Value, Fault> 
     tell("notifications/subscriptions/acknowledged", json!({ "notifications": wanted }));
     loop {
         match changes.recv().await {
-            Ok(change) if wants(wanted, &change) => tell(change.method(), change.params()),
+            Ok(change) if is_subscribed(wanted, &change) => tell(change.method(), change.params()),
             Ok(_) | Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return Ok(json!({ "_meta": { SUBSCRIPTION_KEY: id } })),
         }
     }
 }
 
-fn wants(wanted: &Map<String, Value>, change: &Change) -> bool {
+fn is_subscribed(wanted: &Map<String, Value>, change: &FixtureChange) -> bool {
     let flag = |name: &str| wanted.get(name).and_then(Value::as_bool) == Some(true);
     match change {
-        Change::Tools => flag("toolsListChanged"),
-        Change::Prompts => flag("promptsListChanged"),
-        Change::Resource(uri) => wanted
+        FixtureChange::Tools => flag("toolsListChanged"),
+        FixtureChange::Prompts => flag("promptsListChanged"),
+        FixtureChange::Resource(uri) => wanted
             .get("resourceSubscriptions")
             .and_then(Value::as_array)
             .is_some_and(|uris| uris.iter().any(|wanted| wanted == uri)),

@@ -1,7 +1,7 @@
-//! The tool that says back what it is told, and counts how often.
+//! The `echo` tool, which counts its calls.
 //!
-//! [`quick`] answers the plain case without building a JSON tree: a benchmark of a gateway should wait
-//! for the gateway, not for this server. Whatever is not plain is left to the ordinary path.
+//! [`fast_response`] handles the common case without building a JSON tree, so that a gateway benchmark does not
+//! measure this server. Other calls take the ordinary path.
 
 use std::borrow::Cow;
 
@@ -9,49 +9,52 @@ use http::HeaderMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::era::{self, header};
-use crate::fixture::Fixture;
+use crate::fixture::McpFixture;
+use crate::protocol_era::{self, header};
 
-/// The name of the tool.
 pub const ECHO: &str = "echo";
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct EchoRequest<'a> {
     #[serde(borrow)]
     id: &'a RawValue,
     #[serde(borrow)]
     method: Cow<'a, str>,
     #[serde(borrow)]
-    params: Params<'a>,
+    params: EchoParams<'a>,
 }
 
 #[derive(Deserialize)]
-struct Params<'a> {
+struct EchoParams<'a> {
     #[serde(borrow)]
     name: Cow<'a, str>,
     #[serde(borrow)]
-    arguments: Arguments<'a>,
+    arguments: EchoArguments<'a>,
     #[serde(borrow, rename = "_meta")]
-    meta: Option<Meta<'a>>,
+    meta: Option<EchoMeta<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Arguments<'a> {
+struct EchoArguments<'a> {
     #[serde(borrow)]
     text: &'a RawValue,
 }
 
 #[derive(Deserialize)]
-struct Meta<'a> {
+struct EchoMeta<'a> {
     #[serde(borrow, rename = "io.modelcontextprotocol/protocolVersion")]
     version: Option<Cow<'a, str>>,
     #[serde(borrow, rename = "io.modelcontextprotocol/clientCapabilities")]
     capabilities: Option<&'a RawValue>,
 }
 
-/// The answer to a plain call of `echo`; nothing if this is anything else.
-pub(crate) fn quick(fixture: &Fixture, headers: &HeaderMap, body: &[u8]) -> Option<String> {
-    let call: Envelope<'_> = serde_json::from_slice(body).ok()?;
+/// The response to a simple call of `echo`; `None` for any other request.
+pub(crate) fn fast_response(
+    fixture: &McpFixture,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Option<String> {
+    let call: EchoRequest<'_> = serde_json::from_slice(body).ok()?;
     let is_plain = call.method == "tools/call"
         && call.params.name == ECHO
         && call.id.get() != "null"
@@ -59,10 +62,10 @@ pub(crate) fn quick(fixture: &Fixture, headers: &HeaderMap, body: &[u8]) -> Opti
     if !is_plain {
         return None;
     }
-    let marks = if era::is_stateless(headers, None) {
+    let marks = if protocol_era::is_stateless(headers, None) {
         let meta = call.params.meta.as_ref()?;
-        let agrees = header(headers, "mcp-protocol-version") == Some(era::STATELESS)
-            && meta.version.as_deref() == Some(era::STATELESS)
+        let agrees = header(headers, "mcp-protocol-version") == Some(protocol_era::STATELESS)
+            && meta.version.as_deref() == Some(protocol_era::STATELESS)
             && meta.capabilities.is_some_and(|value| value.get().starts_with('{'))
             && header(headers, "mcp-method") == Some("tools/call")
             && header(headers, "mcp-name") == Some(ECHO);

@@ -1,20 +1,21 @@
-//! One request while it is answered, and the client behind it.
+//! A request in progress and its client.
 //!
-//! Start at [`Exchange::inquire`]: a tool asks the client in the same words in both eras. A session is
-//! asked at once and waited for; a stateless client gets an `input_required` result and calls again.
+//! Start at [`FixtureExchange::request_client`]: a tool sends requests to the client through one interface in both eras.
+//! With a session the server sends a request and waits; a stateless client gets an `input_required` result
+//! and calls again.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::fixture::locked;
-use crate::message::{Fault, Request};
-use crate::session::Session;
+use crate::fixture::lock;
+use crate::message::{FixtureRequest, FixtureRpcError};
+use crate::session::FixtureSession;
 
-/// How grave a log message is.
+/// Severity of a log message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Level {
+pub(crate) enum FixtureLogLevel {
     Debug,
     Info,
     Notice,
@@ -25,7 +26,7 @@ pub(crate) enum Level {
     Emergency,
 }
 
-impl Level {
+impl FixtureLogLevel {
     const NAMES: [(&str, Self); 8] = [
         ("debug", Self::Debug),
         ("info", Self::Info),
@@ -42,25 +43,25 @@ impl Level {
     }
 }
 
-/// How the client speaks.
+/// The protocol era of the client.
 #[derive(Debug, Clone)]
-pub(crate) enum Era {
+pub(crate) enum FixtureEra {
     /// Up to 2025-11-25.
-    Session(Arc<Session>),
-    /// 2026-07-28: each request brings what a session would remember.
+    Session(Arc<FixtureSession>),
+    /// 2026-07-28: each request carries its own state.
     Stateless,
 }
 
-/// A question to the client.
+/// A server-to-client request.
 #[derive(Debug, Clone)]
-pub(crate) struct Question {
+pub(crate) struct FixtureClientRequest {
     pub(crate) key: &'static str,
     pub(crate) method: &'static str,
     pub(crate) params: Value,
 }
 
-impl Question {
-    /// What the client must be able to do to answer.
+impl FixtureClientRequest {
+    /// The client capability that it requires.
     pub(crate) fn capability(&self) -> &'static str {
         match self.method {
             "sampling/createMessage" => "sampling",
@@ -70,47 +71,47 @@ impl Question {
     }
 }
 
-/// What came of a number of questions.
+/// The outcome of server-to-client requests.
 #[derive(Debug)]
-pub(crate) enum Inquiry {
-    /// Every answer, by the key of its question.
+pub(crate) enum FixtureClientResponses {
+    /// All responses, by key.
     Answers(Map<String, Value>),
-    /// The result that tells a stateless client what to answer.
+    /// The `input_required` result for a stateless client.
     Required(Value),
 }
 
-/// One request while it is answered.
+/// A request in progress.
 #[derive(Debug)]
-pub(crate) struct Exchange {
-    pub(crate) request: Request,
-    pub(crate) era: Era,
+pub(crate) struct FixtureExchange {
+    pub(crate) request: FixtureRequest,
+    pub(crate) era: FixtureEra,
     pub(crate) out: UnboundedSender<Value>,
 }
 
-impl Exchange {
-    /// Sends a notification that belongs to this request. The client may be gone: that is no error.
+impl FixtureExchange {
+    /// Sends a notification for this request. Ignores a disconnected client.
     pub(crate) fn notify(&self, method: &str, params: &Value) {
         let _ = self.out.send(json!({ "jsonrpc": "2.0", "method": method, "params": params }));
     }
 
-    /// Sends a log message, if the client wants such ones.
-    pub(crate) fn log(&self, level: Level, text: &str) {
+    /// Sends a log message if the client's log level includes it.
+    pub(crate) fn log(&self, level: FixtureLogLevel, text: &str) {
         let wanted = match &self.era {
-            Era::Session(session) => Some(*locked(&session.level)),
-            Era::Stateless => self
+            FixtureEra::Session(session) => Some(*lock(&session.level)),
+            FixtureEra::Stateless => self
                 .request
                 .meta("io.modelcontextprotocol/logLevel")
                 .and_then(Value::as_str)
-                .and_then(Level::parse),
+                .and_then(FixtureLogLevel::parse),
         };
         if wanted.is_some_and(|wanted| level >= wanted) {
-            let name = Level::NAMES[level as usize].0;
+            let name = FixtureLogLevel::NAMES[level as usize].0;
             let params = json!({ "level": name, "logger": "fixture", "data": text });
             self.notify("notifications/message", &params);
         }
     }
 
-    /// Tells how far the work is, if the client asked for it.
+    /// Sends a progress notification if the client requested progress.
     pub(crate) fn progress(&self, progress: u32, total: u32) {
         if let Some(token) = self.request.meta("progressToken") {
             let params = json!({ "progressToken": token, "progress": progress, "total": total });
@@ -118,62 +119,80 @@ impl Exchange {
         }
     }
 
-    /// Whether the client said that it can do this.
-    pub(crate) fn client_can(&self, capability: &str) -> bool {
+    /// Whether the client declared this capability.
+    pub(crate) fn client_supports(&self, capability: &str) -> bool {
         let capabilities = match &self.era {
-            Era::Session(session) => Some(&session.capabilities),
-            Era::Stateless => self.request.meta("io.modelcontextprotocol/clientCapabilities"),
+            FixtureEra::Session(session) => Some(&session.capabilities),
+            FixtureEra::Stateless => {
+                self.request.meta("io.modelcontextprotocol/clientCapabilities")
+            }
         };
         capabilities.is_some_and(|known| known.get(capability).is_some())
     }
 
-    /// Asks the client; `state` is what a stateless one brings back with its answers.
-    pub(crate) async fn inquire(
+    /// Sends requests to the client; `state` is echoed by a stateless client with its responses.
+    pub(crate) async fn request_client(
         &self,
-        questions: &[Question],
+        questions: &[FixtureClientRequest],
         state: Option<String>,
-    ) -> Result<Inquiry, Fault> {
-        if let Some(missing) = questions.iter().find(|q| !self.client_can(q.capability())) {
-            return Err(Fault::missing_capability(missing.capability()));
+    ) -> Result<FixtureClientResponses, FixtureRpcError> {
+        if let Some(missing) = questions.iter().find(|q| !self.client_supports(q.capability())) {
+            return Err(FixtureRpcError::missing_capability(missing.capability()));
         }
         match &self.era {
-            Era::Session(session) => self.ask(session, questions).await.map(Inquiry::Answers),
-            Era::Stateless => Ok(self.answers_of_request(questions, state)),
+            FixtureEra::Session(session) => self
+                .request_over_session(session, questions)
+                .await
+                .map(FixtureClientResponses::Answers),
+            FixtureEra::Stateless => Ok(self.responses_in_request(questions, state)),
         }
     }
 
-    async fn ask(
+    async fn request_over_session(
         &self,
-        session: &Session,
-        questions: &[Question],
-    ) -> Result<Map<String, Value>, Fault> {
+        session: &FixtureSession,
+        questions: &[FixtureClientRequest],
+    ) -> Result<Map<String, Value>, FixtureRpcError> {
         let mut answers = Map::new();
         for question in questions {
-            let (id, answer) = session.question();
+            let (id, answer) = session.register_request();
             let message = json!({
                 "jsonrpc": "2.0", "id": id, "method": question.method, "params": question.params,
             });
-            let gone = |_| Fault::new(-32603, "the client is gone");
-            self.out.send(message).map_err(|_| Fault::new(-32603, "the client is gone"))?;
+            let gone = |_| FixtureRpcError::new(-32603, "the client is gone");
+            self.out
+                .send(message)
+                .map_err(|_| FixtureRpcError::new(-32603, "the client is gone"))?;
             let result = answer.await.map_err(gone)?.map_err(|error| {
-                Fault::new(-32603, format!("the client cannot answer: {}", error["message"]))
+                FixtureRpcError::new(
+                    -32603,
+                    format!("the client cannot answer: {}", error["message"]),
+                )
             })?;
             answers.insert(question.key.to_owned(), result);
         }
         Ok(answers)
     }
 
-    fn answers_of_request(&self, questions: &[Question], state: Option<String>) -> Inquiry {
+    fn responses_in_request(
+        &self,
+        questions: &[FixtureClientRequest],
+        state: Option<String>,
+    ) -> FixtureClientResponses {
         let given = self.request.params.get("inputResponses");
-        let answer = |q: &Question| given?.get(q.key).filter(|answer| answer.is_object()).cloned();
+        let answer = |q: &FixtureClientRequest| {
+            given?.get(q.key).filter(|answer| answer.is_object()).cloned()
+        };
         let answers: Option<Map<String, Value>> =
             questions.iter().map(|q| Some((q.key.to_owned(), answer(q)?))).collect();
-        answers
-            .map_or_else(|| Inquiry::Required(input_required(questions, state)), Inquiry::Answers)
+        answers.map_or_else(
+            || FixtureClientResponses::Required(input_required(questions, state)),
+            FixtureClientResponses::Answers,
+        )
     }
 }
 
-fn input_required(questions: &[Question], state: Option<String>) -> Value {
+fn input_required(questions: &[FixtureClientRequest], state: Option<String>) -> Value {
     let requests: Map<String, Value> = questions
         .iter()
         .map(|q| (q.key.to_owned(), json!({ "method": q.method, "params": q.params })))

@@ -1,4 +1,4 @@
-//! What the whole server shares: its sessions, its counters and who hears of changes.
+//! Shared server state: sessions, counters and change notifications.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,22 +7,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
-use crate::seal::Seal;
-use crate::session::Session;
+use crate::session::FixtureSession;
+use crate::state_seal::RequestStateSeal;
 
-/// A listener that is this many changes behind misses the oldest ones.
+/// Capacity of the change channel; a slower listener misses the oldest changes.
 const CHANGES: usize = 64;
 
-/// Something that a client may want to hear of.
+/// A change that clients can be notified of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum FixtureChange {
     Tools,
     Prompts,
     Resource(String),
 }
 
-impl Change {
-    /// The notification that tells of it.
+impl FixtureChange {
+    /// The notification method.
     pub(crate) fn method(&self) -> &'static str {
         match self {
             Self::Tools => "notifications/tools/list_changed",
@@ -31,7 +31,7 @@ impl Change {
         }
     }
 
-    /// The parameters of that notification.
+    /// The notification parameters.
     pub(crate) fn params(&self) -> Value {
         match self {
             Self::Tools | Self::Prompts => json!({}),
@@ -40,26 +40,26 @@ impl Change {
     }
 }
 
-/// One server: many clients of both eras may use it at once.
+/// One server for many concurrent clients of both eras.
 #[derive(Debug)]
-pub struct Fixture {
-    pub(crate) changes: broadcast::Sender<Change>,
-    pub(crate) seal: Seal,
-    /// Whether the list of tools has the one that comes and goes.
+pub struct McpFixture {
+    pub(crate) changes: broadcast::Sender<FixtureChange>,
+    pub(crate) seal: RequestStateSeal,
+    /// Whether the dynamic tool is listed.
     pub(crate) extra_tool: AtomicBool,
-    /// Whether the list of prompts has the one that comes and goes.
+    /// Whether the dynamic prompt is listed.
     pub(crate) extra_prompt: AtomicBool,
-    sessions: Mutex<HashMap<String, Arc<Session>>>,
+    sessions: Mutex<HashMap<String, Arc<FixtureSession>>>,
     calls: AtomicU64,
     cancelled: AtomicU64,
 }
 
-impl Fixture {
-    /// A server without clients.
+impl McpFixture {
+    /// Creates a server without sessions.
     pub fn new() -> Result<Self, getrandom::Error> {
         Ok(Self {
             changes: broadcast::channel(CHANGES).0,
-            seal: Seal::new()?,
+            seal: RequestStateSeal::new()?,
             extra_tool: AtomicBool::new(false),
             extra_prompt: AtomicBool::new(false),
             sessions: Mutex::default(),
@@ -68,12 +68,12 @@ impl Fixture {
         })
     }
 
-    /// How often `echo` ran.
+    /// Number of `echo` calls.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// How many requests a client cancelled while they ran.
+    /// Number of requests cancelled by clients.
     pub fn cancelled(&self) -> u64 {
         self.cancelled.load(Ordering::Relaxed)
     }
@@ -87,31 +87,31 @@ impl Fixture {
     }
 
     /// Opens a session under a new id.
-    pub(crate) fn open(&self, session: Session) -> Result<String, getrandom::Error> {
+    pub(crate) fn open_session(&self, session: FixtureSession) -> Result<String, getrandom::Error> {
         let mut id = [0; 16];
         getrandom::fill(&mut id)?;
         let id = hex::encode(id);
-        locked(&self.sessions).insert(id.clone(), Arc::new(session));
+        lock(&self.sessions).insert(id.clone(), Arc::new(session));
         Ok(id)
     }
 
-    pub(crate) fn session(&self, id: &str) -> Option<Arc<Session>> {
-        locked(&self.sessions).get(id).cloned()
+    pub(crate) fn session(&self, id: &str) -> Option<Arc<FixtureSession>> {
+        lock(&self.sessions).get(id).cloned()
     }
 
     /// Ends a session; false if there is none.
-    pub(crate) fn close(&self, id: &str) -> bool {
-        let session = locked(&self.sessions).remove(id);
+    pub(crate) fn close_session(&self, id: &str) -> bool {
+        let session = lock(&self.sessions).remove(id);
         session.inspect(|session| session.ended.cancel()).is_some()
     }
 
-    /// Tells whoever listens; nobody has to.
-    pub(crate) fn announce(&self, change: Change) {
+    /// Notifies listeners, if any.
+    pub(crate) fn notify_change(&self, change: FixtureChange) {
         let _ = self.changes.send(change);
     }
 }
 
-/// The value behind a lock. A panic elsewhere leaves these plain maps in order.
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks a mutex, ignoring poison: a panic cannot leave these maps inconsistent.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

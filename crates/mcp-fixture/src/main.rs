@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
-use cynode_mcp_fixture::{Fixture, serve, serve_lines};
+use cynode_mcp_fixture::{McpFixture, serve, serve_lines};
 use tokio::io::{BufReader, stdin, stdout};
 use tokio::net::TcpListener;
 
@@ -27,18 +27,18 @@ struct Cli {
     stdio: bool,
 }
 
-// One thread, so that what is measured beside it keeps its cores.
+// One thread, to leave the other cores to the benchmarked process.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let cli = Cli::parse();
-    let fixture = Arc::new(Fixture::new().context("no randomness for keys")?);
+    let fixture = Arc::new(McpFixture::new().context("no randomness for keys")?);
     let Some(address) = cli.listen else {
         return serve_lines(fixture, BufReader::new(stdin()), stdout())
             .await
             .context("stdio failed");
     };
     let listener = TcpListener::bind(address).await.context("cannot listen")?;
-    // The one line on standard output: who started this program learns the port from it.
+    // The only line on standard output: the parent process reads the port from it.
     writeln!(std::io::stdout(), "http://{}/mcp", listener.local_addr()?)?;
     serve(fixture, listener).await.context("cannot serve")
 }

@@ -2,63 +2,58 @@
 
 use serde_json::{Map, Value, json};
 
-/// One message of the other side.
+/// A message of the client.
 #[derive(Debug)]
-pub(crate) enum Message {
-    /// It wants an answer.
-    Request(Request),
-    /// It does not.
+pub(crate) enum FixtureMessage {
+    Request(FixtureRequest),
     Notification {
-        /// What happened.
         method: String,
-        /// The details.
         params: Map<String, Value>,
     },
-    /// An answer to a question of ours.
-    Answer {
-        /// The id of the question.
+    /// A response to a server-to-client request.
+    Response {
         id: Value,
         /// The result, or the error object.
         outcome: Result<Value, Value>,
     },
 }
 
-/// A request of the other side.
+/// A request of the client.
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
+pub(crate) struct FixtureRequest {
     pub(crate) id: Value,
     pub(crate) method: String,
     pub(crate) params: Map<String, Value>,
 }
 
-impl Request {
-    /// The reserved metadata of the parameters.
+impl FixtureRequest {
+    /// An entry of `_meta`.
     pub(crate) fn meta(&self, key: &str) -> Option<&Value> {
         self.params.get("_meta")?.get(key)
     }
 
-    /// A parameter that is a text.
+    /// A string parameter.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         self.params.get(key)?.as_str()
     }
 
-    /// An argument of a tool or prompt that is a text.
+    /// A string argument of a tool or prompt.
     pub(crate) fn argument(&self, key: &str) -> Option<&str> {
         self.params.get("arguments")?.get(key)?.as_str()
     }
 }
 
-/// Why a request is refused.
+/// A JSON-RPC error.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct FixtureRpcError {
     code: i64,
     message: String,
     data: Option<Value>,
-    /// The HTTP status, where the answer is not a stream.
+    /// The HTTP status, if the response is not a stream.
     pub(crate) status: u16,
 }
 
-impl Fault {
+impl FixtureRpcError {
     pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None, status: 200 }
     }
@@ -83,7 +78,7 @@ impl Fault {
         Self::new(-32020, message).status(400)
     }
 
-    /// The client did not say that it can answer what this request would ask it.
+    /// The client did not declare a capability that this request requires.
     pub(crate) fn missing_capability(capability: &str) -> Self {
         let mut required = Map::new();
         required.insert(capability.to_owned(), json!({}));
@@ -111,44 +106,49 @@ impl Fault {
     }
 }
 
-/// Reads a message; the fault names what is wrong with it.
-pub(crate) fn parse(value: Value) -> Result<Message, Fault> {
+/// Parses a message.
+pub(crate) fn parse_message(value: Value) -> Result<FixtureMessage, FixtureRpcError> {
     let Value::Object(mut object) = value else {
-        return Err(Fault::invalid_request("one message is one JSON object"));
+        return Err(FixtureRpcError::invalid_request("one message is one JSON object"));
     };
     if object.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return Err(Fault::invalid_request("jsonrpc must be \"2.0\""));
+        return Err(FixtureRpcError::invalid_request("jsonrpc must be \"2.0\""));
     }
     let id = object.remove("id");
     let Some(method) = object.get("method").and_then(Value::as_str).map(str::to_owned) else {
-        return answer(id, object);
+        return parse_response(id, object);
     };
     let params = match object.remove("params") {
         None => Map::new(),
         Some(Value::Object(params)) => params,
-        Some(_) => return Err(Fault::invalid_request("params must be an object")),
+        Some(_) => return Err(FixtureRpcError::invalid_request("params must be an object")),
     };
     match id {
-        None => Ok(Message::Notification { method, params }),
+        None => Ok(FixtureMessage::Notification { method, params }),
         Some(id @ (Value::String(_) | Value::Number(_))) => {
-            Ok(Message::Request(Request { id, method, params }))
+            Ok(FixtureMessage::Request(FixtureRequest { id, method, params }))
         }
-        Some(_) => Err(Fault::invalid_request("an id is a text or a number")),
+        Some(_) => Err(FixtureRpcError::invalid_request("an id is a text or a number")),
     }
 }
 
-fn answer(id: Option<Value>, mut object: Map<String, Value>) -> Result<Message, Fault> {
+fn parse_response(
+    id: Option<Value>,
+    mut object: Map<String, Value>,
+) -> Result<FixtureMessage, FixtureRpcError> {
     let outcome = match (object.remove("result"), object.remove("error")) {
         (Some(result), None) => Ok(result),
         (None, Some(error)) => Err(error),
-        _ => return Err(Fault::invalid_request("neither a request nor an answer")),
+        _ => return Err(FixtureRpcError::invalid_request("neither a request nor an answer")),
     };
-    let id = id.ok_or_else(|| Fault::invalid_request("an answer needs the id of its question"))?;
-    Ok(Message::Answer { id, outcome })
+    let id = id.ok_or_else(|| {
+        FixtureRpcError::invalid_request("an answer needs the id of its question")
+    })?;
+    Ok(FixtureMessage::Response { id, outcome })
 }
 
-/// The answer to the request `id`.
-pub(crate) fn reply(id: &Value, outcome: Result<Value, Fault>) -> Value {
+/// The response to the request `id`.
+pub(crate) fn response_message(id: &Value, outcome: Result<Value, FixtureRpcError>) -> Value {
     match outcome {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
         Err(fault) => {
@@ -174,16 +174,25 @@ mod tests {
             json!({ "jsonrpc": "2.0", "id": 1, "method": "ping", "params": [] }),
             json!({ "jsonrpc": "2.0", "id": 1 }),
         ] {
-            assert!(parse(bad.clone()).is_err(), "{bad}");
+            assert!(parse_message(bad.clone()).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn requests_notifications_and_answers_are_told_apart() {
-        let of = |value| parse(value).unwrap();
+        let of = |value| parse_message(value).unwrap();
 
-        assert!(matches!(of(json!({"jsonrpc":"2.0","id":"a","method":"m"})), Message::Request(_)));
-        assert!(matches!(of(json!({"jsonrpc":"2.0","method":"m"})), Message::Notification { .. }));
-        assert!(matches!(of(json!({"jsonrpc":"2.0","id":1,"result":{}})), Message::Answer { .. }));
+        assert!(matches!(
+            of(json!({"jsonrpc":"2.0","id":"a","method":"m"})),
+            FixtureMessage::Request(_)
+        ));
+        assert!(matches!(
+            of(json!({"jsonrpc":"2.0","method":"m"})),
+            FixtureMessage::Notification { .. }
+        ));
+        assert!(matches!(
+            of(json!({"jsonrpc":"2.0","id":1,"result":{}})),
+            FixtureMessage::Response { .. }
+        ));
     }
 }

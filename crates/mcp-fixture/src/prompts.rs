@@ -1,17 +1,17 @@
-//! The prompts, and suggestions for their arguments.
+//! The prompts and the completions of their arguments.
 
 use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 
 use crate::content;
-use crate::exchange::{Exchange, Inquiry, Question};
-use crate::fixture::Fixture;
-use crate::message::{Fault, Request};
+use crate::exchange::{FixtureClientRequest, FixtureClientResponses, FixtureExchange};
+use crate::fixture::McpFixture;
+use crate::message::{FixtureRequest, FixtureRpcError};
 
 const SUGGESTIONS: [&str; 4] = ["paris", "park", "party", "london"];
 
-pub(crate) fn list(fixture: &Fixture) -> Value {
+pub(crate) fn list_prompts(fixture: &McpFixture) -> Value {
     let argument = |name: &&str| json!({ "name": name, "description": "A text", "required": true });
     let prompt = |name: &str, arguments: &[&str]| {
         let arguments: Vec<Value> = arguments.iter().map(argument).collect();
@@ -30,38 +30,38 @@ pub(crate) fn list(fixture: &Fixture) -> Value {
     json!({ "prompts": prompts })
 }
 
-pub(crate) async fn get(exchange: &Exchange) -> Result<Value, Fault> {
+pub(crate) async fn get_prompt(exchange: &FixtureExchange) -> Result<Value, FixtureRpcError> {
     let request = &exchange.request;
     let argument = |name: &str| {
-        let missing = || Fault::invalid_params(format!("argument {name} is missing"));
+        let missing = || FixtureRpcError::invalid_params(format!("argument {name} is missing"));
         request.argument(name).ok_or_else(missing)
     };
     let messages = match request.text("name").unwrap_or_default() {
-        "test_simple_prompt" => vec![content::text("This is a simple prompt for testing.")],
-        "test_dynamic_prompt" => vec![content::text("This prompt comes and goes.")],
+        "test_simple_prompt" => vec![content::text_block("This is a simple prompt for testing.")],
+        "test_dynamic_prompt" => vec![content::text_block("This prompt comes and goes.")],
         "test_prompt_with_arguments" => {
             let (one, two) = (argument("arg1")?, argument("arg2")?);
-            vec![content::text(format!("Prompt with arguments: arg1='{one}', arg2='{two}'"))]
+            vec![content::text_block(format!("Prompt with arguments: arg1='{one}', arg2='{two}'"))]
         }
         "test_prompt_with_embedded_resource" => vec![
-            content::resource(
+            content::resource_block(
                 argument("resourceUri")?,
                 "text/plain",
                 "Embedded resource content for testing.",
             ),
-            content::text("Please process the embedded resource above."),
+            content::text_block("Please process the embedded resource above."),
         ],
         "test_prompt_with_image" => {
-            vec![content::image(), content::text("Please analyze the image above.")]
+            vec![content::image_block(), content::text_block("Please analyze the image above.")]
         }
-        "test_input_required_result_prompt" => return of_answers(exchange).await,
-        name => return Err(Fault::invalid_params(format!("there is no prompt {name}"))),
+        "test_input_required_result_prompt" => return prompt_with_input(exchange).await,
+        name => return Err(FixtureRpcError::invalid_params(format!("there is no prompt {name}"))),
     };
-    Ok(from_user(&messages))
+    Ok(user_messages(&messages))
 }
 
-async fn of_answers(exchange: &Exchange) -> Result<Value, Fault> {
-    let question = Question {
+async fn prompt_with_input(exchange: &FixtureExchange) -> Result<Value, FixtureRpcError> {
+    let question = FixtureClientRequest {
         key: "user_context",
         method: "elicitation/create",
         params: json!({
@@ -73,25 +73,26 @@ async fn of_answers(exchange: &Exchange) -> Result<Value, Fault> {
             },
         }),
     };
-    match exchange.inquire(&[question], None).await? {
-        Inquiry::Required(result) => Ok(result),
-        Inquiry::Answers(answers) => {
+    match exchange.request_client(&[question], None).await? {
+        FixtureClientResponses::Required(result) => Ok(result),
+        FixtureClientResponses::Answers(answers) => {
             let context = answers["user_context"]["content"]["context"].as_str().unwrap_or("none");
-            Ok(from_user(&[content::text(format!("Use this context: {context}"))]))
+            Ok(user_messages(&[content::text_block(format!("Use this context: {context}"))]))
         }
     }
 }
 
-fn from_user(contents: &[Value]) -> Value {
+fn user_messages(contents: &[Value]) -> Value {
     let messages: Vec<Value> =
         contents.iter().map(|content| json!({ "role": "user", "content": content })).collect();
     json!({ "messages": messages })
 }
 
-/// Suggests values for an argument.
-pub(crate) fn complete(request: &Request) -> Result<Value, Fault> {
+/// Completes an argument.
+pub(crate) fn complete_argument(request: &FixtureRequest) -> Result<Value, FixtureRpcError> {
     let begun = request.params.get("argument").and_then(|argument| argument["value"].as_str());
-    let begun = begun.ok_or_else(|| Fault::invalid_params("argument.value is missing"))?;
+    let begun =
+        begun.ok_or_else(|| FixtureRpcError::invalid_params("argument.value is missing"))?;
     let values: Vec<&str> = SUGGESTIONS.into_iter().filter(|s| s.starts_with(begun)).collect();
     Ok(json!({ "completion": { "values": values, "total": values.len(), "hasMore": false } }))
 }

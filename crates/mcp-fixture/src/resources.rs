@@ -1,16 +1,16 @@
-//! The resources, and the template of more.
+//! The resources and resource templates.
 
 use serde_json::{Value, json};
 
 use crate::content::PNG;
-use crate::message::{Fault, Request};
+use crate::message::{FixtureRequest, FixtureRpcError};
 
 const STATIC_TEXT: &str = "test://static-text";
 const STATIC_BINARY: &str = "test://static-binary";
-/// Its changes can be subscribed to, and are made by `test_trigger_resource_update`.
+/// Supports subscriptions; updated by `test_trigger_resource_update`.
 pub(crate) const WATCHED: &str = "test://watched-resource";
 
-pub(crate) fn list() -> Value {
+pub(crate) fn list_resources() -> Value {
     let resource = |uri, name, description, mime_type| json!({ "uri": uri, "name": name, "description": description, "mimeType": mime_type });
     json!({ "resources": [
         resource(STATIC_TEXT, "static-text", "A text that stays the same", "text/plain"),
@@ -19,7 +19,7 @@ pub(crate) fn list() -> Value {
     ] })
 }
 
-pub(crate) fn templates() -> Value {
+pub(crate) fn list_templates() -> Value {
     json!({ "resourceTemplates": [{
         "uriTemplate": "test://template/{id}/data",
         "name": "template",
@@ -28,8 +28,9 @@ pub(crate) fn templates() -> Value {
     }] })
 }
 
-pub(crate) fn read(request: &Request) -> Result<Value, Fault> {
-    let uri = request.text("uri").ok_or_else(|| Fault::invalid_params("uri is missing"))?;
+pub(crate) fn read_resource(request: &FixtureRequest) -> Result<Value, FixtureRpcError> {
+    let uri =
+        request.text("uri").ok_or_else(|| FixtureRpcError::invalid_params("uri is missing"))?;
     let text = |mime_type: &str, text: String| json!({ "contents": [{ "uri": uri, "mimeType": mime_type, "text": text }] });
     match uri {
         STATIC_TEXT => {
@@ -42,7 +43,8 @@ pub(crate) fn read(request: &Request) -> Result<Value, Fault> {
         _ => {
             let id = uri.strip_prefix("test://template/").and_then(|u| u.strip_suffix("/data"));
             let id = id.ok_or_else(|| {
-                Fault::invalid_params("there is no such resource").data(json!({ "uri": uri }))
+                FixtureRpcError::invalid_params("there is no such resource")
+                    .data(json!({ "uri": uri }))
             })?;
             let data =
                 json!({ "id": id, "templateTest": true, "data": format!("Data for ID: {id}") });

@@ -1,4 +1,4 @@
-//! A session of the older era: what the server remembers of one client.
+//! A session of the older era.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -9,35 +9,35 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::exchange::Level;
-use crate::fixture::locked;
+use crate::exchange::FixtureLogLevel;
+use crate::fixture::lock;
 
-/// The outcome of a question to the client: its result, or its error object.
-pub(crate) type Outcome = Result<Value, Value>;
+/// The client's response to a request: its result, or its error object.
+pub(crate) type FixtureClientResponse = Result<Value, Value>;
 
 /// One client of the older era.
 #[derive(Debug)]
-pub(crate) struct Session {
-    /// What the client said that it can do.
+pub(crate) struct FixtureSession {
+    /// Capabilities that the client declared.
     pub(crate) capabilities: Value,
-    /// Log messages below it are not sent.
-    pub(crate) level: Mutex<Level>,
-    /// The resources whose changes it wants to hear of.
+    /// Minimum level of log messages.
+    pub(crate) level: Mutex<FixtureLogLevel>,
+    /// Subscribed resource URIs.
     pub(crate) subscriptions: Mutex<HashSet<String>>,
-    /// Messages that wait for the client to come back, by the last event it saw.
+    /// Messages to replay after a reconnect, by last event id.
     pub(crate) replays: Mutex<HashMap<String, Value>>,
-    /// Ends the standing stream with the session.
+    /// Ends the session's stream.
     pub(crate) ended: CancellationToken,
-    questions: Mutex<HashMap<u64, oneshot::Sender<Outcome>>>,
+    questions: Mutex<HashMap<u64, oneshot::Sender<FixtureClientResponse>>>,
     next_question: AtomicU64,
     running: Mutex<HashMap<String, AbortHandle>>,
 }
 
-impl Session {
+impl FixtureSession {
     pub(crate) fn new(capabilities: Value) -> Self {
         Self {
             capabilities,
-            level: Mutex::new(Level::Debug),
+            level: Mutex::new(FixtureLogLevel::Debug),
             subscriptions: Mutex::default(),
             replays: Mutex::default(),
             ended: CancellationToken::new(),
@@ -47,33 +47,33 @@ impl Session {
         }
     }
 
-    /// A new question: its id, and where its answer will arrive.
-    pub(crate) fn question(&self) -> (u64, oneshot::Receiver<Outcome>) {
+    /// Registers a request to the client; returns its id and the receiver of the response.
+    pub(crate) fn register_request(&self) -> (u64, oneshot::Receiver<FixtureClientResponse>) {
         let id = self.next_question.fetch_add(1, Ordering::Relaxed);
         let (answer, waiting) = oneshot::channel();
-        locked(&self.questions).insert(id, answer);
+        lock(&self.questions).insert(id, answer);
         (id, waiting)
     }
 
-    /// Hands an answer to who asked; false if nobody did.
-    pub(crate) fn answered(&self, id: &Value, outcome: Outcome) -> bool {
-        let waiting = id.as_u64().and_then(|id| locked(&self.questions).remove(&id));
+    /// Delivers a response; false if no request is pending.
+    pub(crate) fn deliver_response(&self, id: &Value, outcome: FixtureClientResponse) -> bool {
+        let waiting = id.as_u64().and_then(|id| lock(&self.questions).remove(&id));
         waiting.is_some_and(|waiting| waiting.send(outcome).is_ok())
     }
 
-    /// Remembers how to stop a request that runs.
-    pub(crate) fn started(&self, id: &Value, handle: AbortHandle) {
-        locked(&self.running).insert(id.to_string(), handle);
+    /// Registers a running request for cancellation.
+    pub(crate) fn register_running(&self, id: &Value, handle: AbortHandle) {
+        lock(&self.running).insert(id.to_string(), handle);
     }
 
-    /// Forgets a request that ended.
-    pub(crate) fn finished(&self, id: &Value) {
-        locked(&self.running).remove(&id.to_string());
+    /// Removes a completed request.
+    pub(crate) fn remove_running(&self, id: &Value) {
+        lock(&self.running).remove(&id.to_string());
     }
 
-    /// Stops a request; false if it does not run.
-    pub(crate) fn cancel(&self, id: &Value) -> bool {
-        let handle = locked(&self.running).remove(&id.to_string());
+    /// Cancels a request; false if it is not running.
+    pub(crate) fn cancel_running(&self, id: &Value) -> bool {
+        let handle = lock(&self.running).remove(&id.to_string());
         handle.inspect(AbortHandle::abort).is_some()
     }
 }

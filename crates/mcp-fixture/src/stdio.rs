@@ -1,4 +1,4 @@
-//! Messages as lines, for a server that is a child process.
+//! The stdio transport: one JSON message per line.
 
 use std::io;
 use std::pin::pin;
@@ -12,35 +12,35 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as
 use tokio::sync::mpsc::{self, UnboundedSender};
 
 use crate::dispatch;
-use crate::era;
-use crate::exchange::{Era, Exchange};
-use crate::fixture::Fixture;
-use crate::message::{self, Fault, Message, Request};
-use crate::session::Session;
+use crate::exchange::{FixtureEra, FixtureExchange};
+use crate::fixture::McpFixture;
+use crate::message::{self, FixtureMessage, FixtureRequest, FixtureRpcError};
+use crate::protocol_era;
+use crate::session::FixtureSession;
 
-/// How long a request may still run after the input ended.
+/// How long requests may run after the end of the input.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Serves one client over lines until its input ends.
+/// Serves one client until its input ends.
 pub async fn serve_lines(
-    fixture: Arc<Fixture>,
+    fixture: Arc<McpFixture>,
     input: impl AsyncBufRead,
     output: impl AsyncWrite,
 ) -> io::Result<()> {
     let (input, mut output) = (pin!(input), pin!(output));
     let mut lines = input.lines();
     let (out, mut messages) = mpsc::unbounded_channel();
-    let mut client = Client { fixture, session: None, out };
+    let mut client = FixtureStdioClient { fixture, session: None, out };
     let mut running = FuturesUnordered::new();
     let mut listening = true;
     while listening || !running.is_empty() || !messages.is_empty() {
         tokio::select! {
             line = lines.next_line(), if listening => match line? {
-                // Who went away does not wait for an answer, but may have piped a few requests in.
+                // The client may have piped in requests before it closed the input.
                 None => listening = false,
                 Some(line) => {
-                    if let Some(exchange) = client.hears(&line) {
-                        running.push(client.answer(exchange));
+                    if let Some(exchange) = client.handle_line(&line) {
+                        running.push(client.process_request(exchange));
                     }
                 }
             },
@@ -56,30 +56,30 @@ pub async fn serve_lines(
 }
 
 /// The one client of the process.
-struct Client {
-    fixture: Arc<Fixture>,
-    /// Open once a client of the older era said hello.
-    session: Option<Arc<Session>>,
+struct FixtureStdioClient {
+    fixture: Arc<McpFixture>,
+    /// Set after `initialize` of the older era.
+    session: Option<Arc<FixtureSession>>,
     out: UnboundedSender<Value>,
 }
 
-impl Client {
-    /// Takes a line; a request that needs work comes back as an exchange.
-    fn hears(&mut self, line: &str) -> Option<Exchange> {
-        let parsed = serde_json::from_str(line).map_err(|_| Fault::parse_error());
-        match parsed.and_then(message::parse) {
-            Err(fault) => self.says(&Value::Null, Err(fault)),
-            Ok(Message::Request(request)) => return self.takes(request),
-            Ok(Message::Answer { id, outcome }) => {
-                // An answer to nothing is not worth a complaint on a pipe.
+impl FixtureStdioClient {
+    /// Handles a line; returns an exchange for a request that needs processing.
+    fn handle_line(&mut self, line: &str) -> Option<FixtureExchange> {
+        let parsed = serde_json::from_str(line).map_err(|_| FixtureRpcError::parse_error());
+        match parsed.and_then(message::parse_message) {
+            Err(fault) => self.send_response(&Value::Null, Err(fault)),
+            Ok(FixtureMessage::Request(request)) => return self.handle_request(request),
+            Ok(FixtureMessage::Response { id, outcome }) => {
+                // A response without a pending request is ignored.
                 if let Some(session) = &self.session {
-                    session.answered(&id, outcome);
+                    session.deliver_response(&id, outcome);
                 }
             }
-            Ok(Message::Notification { method, params }) => {
+            Ok(FixtureMessage::Notification { method, params }) => {
                 let session = self.session.as_ref().filter(|_| method == "notifications/cancelled");
                 let id = params.get("requestId");
-                if session.zip(id).is_some_and(|(session, id)| session.cancel(id)) {
+                if session.zip(id).is_some_and(|(session, id)| session.cancel_running(id)) {
                     self.fixture.count_cancelled();
                 }
             }
@@ -87,58 +87,58 @@ impl Client {
         None
     }
 
-    fn takes(&mut self, request: Request) -> Option<Exchange> {
+    fn handle_request(&mut self, request: FixtureRequest) -> Option<FixtureExchange> {
         let says_who_it_is = request.meta("io.modelcontextprotocol/protocolVersion").is_some();
         let era = match &self.session {
-            Some(session) if !says_who_it_is => Era::Session(Arc::clone(session)),
+            Some(session) if !says_who_it_is => FixtureEra::Session(Arc::clone(session)),
             None if request.method == "initialize" && !says_who_it_is => {
-                self.opens(&request);
+                self.handle_initialize(&request);
                 return None;
             }
             _ => {
-                if let Err(fault) = era::check_meta(&request) {
-                    self.says(&request.id, Err(fault));
+                if let Err(fault) = protocol_era::check_meta(&request) {
+                    self.send_response(&request.id, Err(fault));
                     return None;
                 }
-                Era::Stateless
+                FixtureEra::Stateless
             }
         };
-        Some(Exchange { request, era, out: self.out.clone() })
+        Some(FixtureExchange { request, era, out: self.out.clone() })
     }
 
-    fn opens(&mut self, request: &Request) {
+    fn handle_initialize(&mut self, request: &FixtureRequest) {
         let outcome = dispatch::initialize(request).map(|(answer, session)| {
             self.session = Some(Arc::new(session));
             answer
         });
-        self.says(&request.id, outcome);
+        self.send_response(&request.id, outcome);
     }
 
-    /// The work of one request: it ends with the answer, or when the client cancels it.
-    fn answer(&self, exchange: Exchange) -> impl Future<Output = ()> + use<> {
+    /// Processes one request until it is answered or cancelled.
+    fn process_request(&self, exchange: FixtureExchange) -> impl Future<Output = ()> + use<> {
         let fixture = Arc::clone(&self.fixture);
         let id = exchange.request.id.clone();
         let session = match &exchange.era {
-            Era::Session(session) => Some(Arc::clone(session)),
-            Era::Stateless => None,
+            FixtureEra::Session(session) => Some(Arc::clone(session)),
+            FixtureEra::Stateless => None,
         };
         let (handle, registration) = AbortHandle::new_pair();
         if let Some(session) = &session {
-            session.started(&id, handle);
+            session.register_running(&id, handle);
         }
         let work = async move {
-            let outcome = dispatch::answer(&fixture, &exchange).await;
-            let _ = exchange.out.send(message::reply(&exchange.request.id, outcome));
+            let outcome = dispatch::handle_request(&fixture, &exchange).await;
+            let _ = exchange.out.send(message::response_message(&exchange.request.id, outcome));
         };
         async move {
             let _ = Abortable::new(work, registration).await;
             if let Some(session) = session {
-                session.finished(&id);
+                session.remove_running(&id);
             }
         }
     }
 
-    fn says(&self, id: &Value, outcome: Result<Value, Fault>) {
-        let _ = self.out.send(message::reply(id, outcome));
+    fn send_response(&self, id: &Value, outcome: Result<Value, FixtureRpcError>) {
+        let _ = self.out.send(message::response_message(id, outcome));
     }
 }

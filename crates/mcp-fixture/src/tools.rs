@@ -1,22 +1,22 @@
-//! The tools: what there is, and who answers a call.
+//! The tools: listing and dispatch of calls.
 //!
-//! [`list`] is the catalogue; the tools that ask the client something are in [`asking`].
+//! [`list_tools`] is the catalogue; the tools that send requests to the client are in [`client_requests`].
 
-mod asking;
 mod catalogue;
-mod plain;
+mod client_requests;
+mod standalone;
 
 use serde_json::Value;
 
 use crate::content;
-use crate::exchange::{Era, Exchange};
-use crate::fixture::Fixture;
-use crate::message::{Fault, Request};
+use crate::exchange::{FixtureEra, FixtureExchange};
+use crate::fixture::McpFixture;
+use crate::message::{FixtureRequest, FixtureRpcError};
 
-pub(crate) use catalogue::{MIRRORED, list};
+pub(crate) use catalogue::{MIRRORED, list_tools};
 
-/// Tools whose whole answer is known at once.
-const AT_ONCE: &[&str] = &[
+/// Tools that respond at once.
+const IMMEDIATE_TOOLS: &[&str] = &[
     crate::ECHO,
     "test_simple_text",
     "test_image_content",
@@ -32,8 +32,8 @@ const AT_ONCE: &[&str] = &[
     "test_dynamic_tool",
 ];
 
-/// Tools that say something before they answer, whatever the era.
-const TALKATIVE: &[&str] = &[
+/// Tools that send notifications before the response, in both eras.
+const NOTIFYING_TOOLS: &[&str] = &[
     "test_tool_with_logging",
     "test_tool_with_progress",
     "test_logging_tool",
@@ -41,27 +41,30 @@ const TALKATIVE: &[&str] = &[
     "wait",
 ];
 
-/// Whether a call is answered with a stream: in a session whatever is not known at once may ask.
-pub(crate) fn is_streamed(request: &Request, era: &Era) -> bool {
+/// Whether a call is answered with a stream: in a session, any tool that may send requests to the client.
+pub(crate) fn is_streamed(request: &FixtureRequest, era: &FixtureEra) -> bool {
     let name = request.text("name").unwrap_or_default();
     match era {
-        Era::Session(_) => !AT_ONCE.contains(&name),
-        Era::Stateless => TALKATIVE.contains(&name),
+        FixtureEra::Session(_) => !IMMEDIATE_TOOLS.contains(&name),
+        FixtureEra::Stateless => NOTIFYING_TOOLS.contains(&name),
     }
 }
 
 /// Calls a tool.
-pub(crate) async fn call(fixture: &Fixture, exchange: &Exchange) -> Result<Value, Fault> {
+pub(crate) async fn call_tool(
+    fixture: &McpFixture,
+    exchange: &FixtureExchange,
+) -> Result<Value, FixtureRpcError> {
     let Some(name) = exchange.request.text("name") else {
-        return Err(Fault::invalid_params("name is missing"));
+        return Err(FixtureRpcError::invalid_params("name is missing"));
     };
-    if let Some(result) = plain::call(fixture, exchange, name).await {
+    if let Some(result) = standalone::call_tool(fixture, exchange, name).await {
         return Ok(result);
     }
-    match (asking::call(fixture, exchange, name).await, &exchange.era) {
-        // A model that reads the answer learns why; the older era has no error code for it.
-        (Err(fault), Era::Session(_)) if fault.is_missing_capability() => {
-            Ok(content::failed(fault.message()))
+    match (client_requests::call_tool(fixture, exchange, name).await, &exchange.era) {
+        // Reported as a tool result, because the older era has no error code for it.
+        (Err(fault), FixtureEra::Session(_)) if fault.is_missing_capability() => {
+            Ok(content::error_result(fault.message()))
         }
         (outcome, _) => outcome,
     }

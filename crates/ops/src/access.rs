@@ -1,24 +1,27 @@
-//! Whether somebody could call a tool, and why: the question without the call.
+//! Explains whether a caller may use a tool and why, without calling it.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::ids::{TokenId, UserId};
-use cynode_domain::name::kept_spelling;
-use cynode_store::{Binding, Store, UserStore};
+use cynode_domain::name::lookup_name;
+use cynode_domain::name_or_id::NameOrId;
+use cynode_store::{Store, TokenBinding};
 use cynode_wire::tools::{ExplainAccess, ExplainView};
 use serde_json::Value;
 
-use crate::Caller;
-use crate::agents::{AgentIdentity, identity, with_groups};
-use crate::tasks::{self, TaskError};
-use crate::tools;
+use cynode_execution::{tasks, tasks::TaskError};
+use cynode_resources::Caller;
+use cynode_resources::groups::load_group_ids;
+use cynode_resources::tools;
+use cynode_resources::{agents::AgentIdentity, agents::identity};
 
-/// What decides tool calls, asked without calling. The gateway is the one that knows.
+/// Evaluates the policy of a tool call without calling the tool. Implemented by the gateway.
 #[async_trait]
-pub trait Explain: Send + Sync {
-    /// What each stage would say if `identity` called `tool`; nothing is called and no record
-    /// written. Without arguments the stages that look at them are passed over.
+pub trait ToolAccessExplainer: Send + Sync {
+    /// Returns the verdict of each policy stage for a call of `tool` by `identity`. Nothing is
+    /// called or recorded. Without arguments, stages that inspect arguments are skipped.
     async fn explain(
         &self,
         identity: &AgentIdentity,
@@ -28,46 +31,53 @@ pub trait Explain: Send + Sync {
     ) -> ExplainView;
 }
 
-/// Who reads an explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
-    /// A person who can look the tool up in the registry: reads what each stage says.
+    /// A person who can see the tool in the registry: gets the verdict of each stage.
     Registry,
-    /// A person who cannot: reads of a tool that the caller may not use what a call would be answered.
+    /// A person who cannot: for a tool that the caller may not use, gets only what a call would
+    /// return.
     Caller,
 }
 
-/// Why access was not explained.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
-    /// Only administrators may ask about others.
     #[error("only an administrator may ask about another user")]
     NotAdmin,
-    /// There is no such user.
-    #[error("there is no active user \"{0}\"")]
+    #[error("no active user \"{0}\"")]
     NoUser(String),
-    /// The task was not found.
     #[error(transparent)]
     Task(#[from] TaskError),
-    /// The database does not answer.
     #[error(transparent)]
     Store(#[from] cynode_store::Error),
+}
+
+impl Classified for AccessError {
+    fn classify(&self) -> Classification<'_> {
+        match self {
+            Self::NotAdmin => Classification::new(ErrorClass::Forbidden, self),
+            Self::NoUser(_) => Classification::new(ErrorClass::NotFound, self),
+            Self::Task(error) => error.classify(),
+            Self::Store(error) => error.classify(),
+        }
+    }
 }
 
 /// Explains access. Cheap to clone.
 #[derive(Clone)]
 pub struct Access {
     store: Store,
-    decider: Arc<dyn Explain>,
+    decider: Arc<dyn ToolAccessExplainer>,
 }
 
 impl Access {
-    /// Explains what `decider` would decide.
-    pub fn new(store: Store, decider: Arc<dyn Explain>) -> Self {
+    /// Creates an explainer of the decisions of `decider`.
+    pub fn new(store: Store, decider: Arc<dyn ToolAccessExplainer>) -> Self {
         Self { store, decider }
     }
 
-    /// What each stage would say about a call by such an agent for such a user.
+    /// Returns the verdict of each policy stage for a call by this agent type on behalf of this
+    /// user.
     pub async fn explain(
         &self,
         caller: &Caller,
@@ -79,30 +89,29 @@ impl Access {
             .store
             .read(move |tx| {
                 Box::pin(async move {
-                    let wanted = user.unwrap_or_else(|| asking.user.to_string());
-                    let found = match wanted.parse::<UserId>() {
-                        Ok(id) => tx.user_get(id).await?,
-                        Err(_) => tx.user_by_handle(&kept_spelling(&wanted)).await?,
+                    let wanted = user.map_or(NameOrId::Id(asking.user), NameOrId::from);
+                    let found = match &wanted {
+                        NameOrId::Id(id) => tx.user_get(*id).await?,
+                        NameOrId::Name(handle) => tx.user_by_handle(&lookup_name(handle)).await?,
                     };
                     let is_asked = |id: UserId| asking.is_admin || id == asking.user;
                     if !found.as_ref().is_none_or(|user| is_asked(user.id)) {
                         return Err(AccessError::NotAdmin);
                     }
                     let user = found.filter(|user| user.is_active);
-                    let user = user
-                        .ok_or_else(|| AccessError::NoUser(wanted.chars().take(100).collect()))?;
-                    let mut bound = Binding::default();
+                    let user = user.ok_or_else(|| AccessError::NoUser(wanted.excerpt()))?;
+                    let mut bound = TokenBinding::default();
                     if let Some(task) = task {
                         let asked = Caller::on_behalf_of(user.id, user.handle.clone(), false);
-                        let task = tasks::find(tx, &asked, &task).await?;
+                        let task = tasks::find(tx, &asked, &task.into()).await?;
                         (bound.task, bound.project) =
                             (Some(task.asked.id), Some(task.asked.project));
                     }
-                    let user = with_groups(tx, user).await?;
-                    let is_seen = tools::is_seen(tx, &asking, &tool).await?;
+                    let groups = load_group_ids(tx, user.id).await?;
+                    let is_seen = tools::is_tool_visible(tx, &asking, &tool).await?;
                     let audience = if is_seen { Audience::Registry } else { Audience::Caller };
-                    // No such token exists; the id only fills the place.
-                    Ok((identity(agent, TokenId::generate(), user, bound, None), audience))
+                    // No such token exists; the id is a placeholder.
+                    Ok((identity(agent, TokenId::generate(), user, groups, bound, None), audience))
                 })
             })
             .await?;

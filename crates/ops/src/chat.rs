@@ -1,27 +1,28 @@
-//! Chat: any program that speaks OpenAI's API talks to the project manager or to a model.
+//! Chat: OpenAI-compatible clients talk to the project manager or to a model.
 //!
-//! Start at [`Chat::complete`] and [`Chat::stream`]. A turn goes through one fixed order (`turn`): check
-//! the request, resolve the project, take secrets out, keep what the user said, ask (`direct` or
-//! `converse`), keep the answer, give it out; at its end one record says how it went. The model
-//! `cynodeai.pm` is the project manager; every other name goes to a provider and never to it.
+//! Start at [`Chat::complete`] and [`Chat::stream`]. A turn has one fixed order (`turn`): validate
+//! the request, resolve the project, redact secrets, persist the user's messages, dispatch
+//! (`model_turn` or `manager_turn`), persist the answer, return it; at the end one record holds the
+//! outcome. The model `cynodeai.pm` is the project manager; every other name is routed to a
+//! provider.
 //!
-//! Invariants: nothing is kept, sent to a model or handed over before its secrets were taken out. A
-//! turn is given up at once if its reader goes away or the process is asked to stop, and soon if its
-//! reader stops reading: what was said so far is kept, marked as partial.
-//! At most one commit comes before the first word of an answer, and one after the last.
+//! Invariants: nothing is persisted, sent to a model or handed off before its secrets are redacted.
+//! A turn is aborted at once if its client disconnects or the process shuts down, and soon after
+//! its client stops reading: the partial answer is persisted and marked as partial. At most one
+//! commit precedes the first token of an answer, and one follows the last.
 
-mod again;
-mod chain;
-mod check;
-mod converse;
-mod direct;
+mod answer_buffer;
+mod context_window;
 mod error;
-mod gather;
-mod offer;
-mod record;
+mod manager_turn;
+mod model_list;
+mod model_turn;
+mod persist;
+mod retry;
 mod threads;
 mod turn;
-mod window;
+mod turn_links;
+mod validate;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,118 +34,119 @@ use cynode_wire::openai::{ChatChunk, ChatCompletion, ChatRequest};
 use futures_util::{Stream, StreamExt as _, stream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-pub use chain::{Link, PastTurn};
+pub use answer_buffer::MAX_BUFFERED_BYTES;
 pub use error::ChatError;
-pub use gather::MAX_HEARD_BYTES;
-pub use offer::Models;
+pub use model_list::ModelSource;
 pub use threads::ThreadError;
+pub use turn_links::{Link, PastTurn};
 
-pub use crate::secrets::SECRET_MARKER;
+pub use cynode_resources::secrets::SECRET_MARKER;
 
-use crate::Caller;
-use crate::handoff::Handoffs;
-use crate::outlet::{Outlet, UNREAD, outlet};
-use turn::Turn;
+use cynode_execution::handoff::HandoffService;
+use cynode_models::{
+    answer_channel::AnswerSender, answer_channel::UNREAD_TIMEOUT, answer_channel::answer_channel,
+};
+use cynode_resources::Caller;
+use turn::ChatTurn;
 
-/// The model that is the project manager.
+/// The model name of the project manager.
 pub const MANAGER_MODEL: &str = "cynodeai.pm";
 
-/// How long a streamed answer may take to begin before its reader is told that it will come. Until
-/// then a failure is an answer of its own, which programs understand best.
-const FIRST_PIECE: Duration = Duration::from_secs(10);
+/// Time to wait for the first chunk before the stream is opened. A failure within it is an error
+/// response, which clients handle best.
+const FIRST_CHUNK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Who asks, and where.
+/// The context of a chat request.
 #[derive(Debug, Clone)]
 pub struct ChatCall {
-    /// Who asks.
     pub caller: Caller,
-    /// The project, by id or slug; the default project when absent.
+    /// By id or slug; the default project when absent.
     pub project: Option<String>,
-    /// Finds the request in the logs of every process.
+    /// Correlates the logs of every process.
     pub trace_id: String,
-    /// Whether the client says that it repeats a request that failed; what it said is kept once.
+    /// Whether the client marks this as a retry of a failed request; its messages are persisted
+    /// once.
     pub is_repeat: bool,
-    /// The name of the turn, where later turns are to go on from it.
+    /// Set if later turns may continue from this one.
     pub link: Option<Link>,
 }
 
-/// How long and how much.
+/// Timeouts and limits of chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChatOptions {
-    /// How long the next piece of a streamed answer may take.
+    /// Timeout for the next chunk of a streamed answer.
     pub wait: Duration,
-    /// How long a whole answer may take.
+    /// Timeout of an unstreamed answer.
     pub whole: Duration,
-    /// How many turns are open, or looked up by their names, at once.
+    /// Maximum number of concurrent turns and turn lookups.
     pub max_open: usize,
-    /// How long a streamed answer waits in all for a reader that does not read; never longer than
-    /// `wait`.
+    /// Total time that a streamed answer waits for a client that does not read; at most `wait`.
     pub unread: Duration,
 }
 
 impl Default for ChatOptions {
     fn default() -> Self {
         let (wait, whole) = (Duration::from_mins(10), Duration::from_secs(290));
-        Self { wait, whole, max_open: 1024, unread: UNREAD }
+        Self { wait, whole, max_open: 1024, unread: UNREAD_TIMEOUT }
     }
 }
 
-/// Chat. Cheap to clone.
+/// Runs chat turns. Cheap to clone.
 #[derive(Clone)]
 pub struct Chat {
     store: Store,
     clock: SharedClock,
-    models: Arc<dyn Models>,
-    handoffs: Handoffs,
+    models: Arc<dyn ModelSource>,
+    handoffs: HandoffService,
     options: ChatOptions,
-    /// One permit for each turn that may be open or looked up.
-    room: Arc<Semaphore>,
-    /// Turns run here, so that each is put on record, whatever becomes of its reader.
+    /// One permit per turn or lookup.
+    permits: Arc<Semaphore>,
+    /// Turns run here, so that each is recorded even if its client disconnects.
     background: Background,
 }
 
-/// Where an answer goes.
-enum Reader {
-    /// All at once.
-    Whole(oneshot::Sender<Result<ChatCompletion, ChatError>>),
-    /// As it comes.
-    Pieces(Outlet<ChatChunk, ChatError>),
+/// The receiver of an answer.
+enum AnswerReader {
+    Unstreamed(oneshot::Sender<Result<ChatCompletion, ChatError>>),
+    Streamed(AnswerSender<ChatChunk, ChatError>),
 }
 
 impl Chat {
-    /// Chat kept in `store`, answered by `models` and through `handoffs`.
+    /// Creates chat persisted in `store`, answered by `models` and through `handoffs`.
     pub fn new(
-        (store, clock, background): (Store, SharedClock, Background),
-        models: Arc<dyn Models>,
-        handoffs: Handoffs,
+        store: Store,
+        clock: SharedClock,
+        background: Background,
+        models: Arc<dyn ModelSource>,
+        handoffs: HandoffService,
         options: ChatOptions,
     ) -> Self {
-        let room = Arc::new(Semaphore::new(options.max_open));
-        Self { store, clock, models, handoffs, options, room, background }
+        let permits = Arc::new(Semaphore::new(options.max_open));
+        Self { store, clock, models, handoffs, options, permits, background }
     }
 
-    /// Asks, and waits for the whole answer. Dropping the future gives the turn up.
+    /// Runs a turn and returns the complete answer. Dropping the future aborts the turn.
     pub async fn complete(
         &self,
         call: ChatCall,
         request: ChatRequest,
     ) -> Result<ChatCompletion, ChatError> {
         let (reader, answer) = oneshot::channel();
-        self.start(call, request, Reader::Whole(reader))?;
+        self.spawn_turn(call, request, AnswerReader::Unstreamed(reader))?;
         answer.await.unwrap_or(Err(ChatError::Canceled))
     }
 
-    /// Asks, and gives out the answer as it comes. What fails before the first piece is an error
-    /// here, unless the first piece takes long. Dropping the stream gives the turn up.
+    /// Runs a turn and streams the answer. Failures before the first chunk are returned here,
+    /// unless the first chunk is late. Dropping the stream aborts the turn.
     pub async fn stream(
         &self,
         call: ChatCall,
         request: ChatRequest,
     ) -> Result<impl Stream<Item = Result<ChatChunk, ChatError>> + Send + use<>, ChatError> {
         let patience = self.options.unread.min(self.options.wait);
-        let (reader, mut pieces) = outlet(patience, || ChatError::Canceled);
-        self.start(call, request, Reader::Pieces(reader))?;
-        let first = match tokio::time::timeout(FIRST_PIECE, pieces.next()).await {
+        let (reader, mut pieces) = answer_channel(patience, || ChatError::Canceled);
+        self.spawn_turn(call, request, AnswerReader::Streamed(reader))?;
+        let first = match tokio::time::timeout(FIRST_CHUNK_TIMEOUT, pieces.next()).await {
             Ok(Some(Err(error))) => return Err(error),
             Ok(first) => first,
             Err(_) => None,
@@ -152,18 +154,23 @@ impl Chat {
         Ok(stream::iter(first).chain(pieces.into_stream()))
     }
 
-    fn start(&self, call: ChatCall, request: ChatRequest, reader: Reader) -> Result<(), ChatError> {
-        let room = self.room()?;
-        let (chat, turn) = (self.clone(), Turn::new(call, &request, self.clock.now()));
-        self.background.spawn("a turn of chat", async move {
-            chat.run(turn, request, reader, room).await;
+    fn spawn_turn(
+        &self,
+        call: ChatCall,
+        request: ChatRequest,
+        reader: AnswerReader,
+    ) -> Result<(), ChatError> {
+        let room = self.acquire_permit()?;
+        let (chat, turn) = (self.clone(), ChatTurn::new(call, &request, self.clock.now()));
+        self.background.spawn("chat turn", async move {
+            chat.run_turn(turn, request, reader, room).await;
         });
         Ok(())
     }
 
-    /// Room for one more, given back before the reader is told of the end: whoever has an answer can
-    /// ask again.
-    fn room(&self) -> Result<OwnedSemaphorePermit, ChatError> {
-        Arc::clone(&self.room).try_acquire_owned().map_err(|_| ChatError::Busy)
+    /// Acquires a permit, released before the client sees the end: a client with an answer can
+    /// always send the next request.
+    fn acquire_permit(&self) -> Result<OwnedSemaphorePermit, ChatError> {
+        Arc::clone(&self.permits).try_acquire_owned().map_err(|_| ChatError::Busy)
     }
 }

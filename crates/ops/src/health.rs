@@ -1,50 +1,48 @@
-//! Whether state can be written, and what of it cannot be read.
+//! Health of the database and the blob store: write probes and quarantined rows.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cynode_runtime::clock::SharedClock;
-use cynode_store::{QuarantineStore, QuarantinedRow, Store};
+use cynode_store::{QuarantinedRow, Store};
 use tracing::error;
 
-use crate::Blobs;
+use cynode_resources::BlobStore;
 
-/// How long a probe that succeeded is good for: whoever asks more often causes no more writes.
-const FRESH: chrono::Duration = chrono::Duration::seconds(5);
-/// How long a probe may take.
-const PATIENCE: Duration = Duration::from_secs(8);
+/// Time to live of a successful probe: more frequent checks cause no more writes.
+const PROBE_TTL: chrono::Duration = chrono::Duration::seconds(5);
+/// Timeout of a probe.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Rows in quarantine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Quarantined {
-    /// How many there are.
-    pub number: i64,
-    /// The oldest of them.
+pub struct QuarantineSummary {
+    /// Total count.
+    pub count: i64,
     pub rows: Vec<QuarantinedRow>,
 }
 
-/// Whether state can be written and read. Cheap to clone.
+/// Probes storage. Cheap to clone.
 #[derive(Clone)]
-pub struct Health {
+pub struct StorageHealth {
     store: Store,
-    blobs: Blobs,
+    blobs: BlobStore,
     clock: SharedClock,
-    /// When everything could be written.
+    /// Time of the last successful probe.
     written_at: Arc<Mutex<Option<DateTime<Utc>>>>,
 }
 
-impl Health {
-    /// The health of `store` and `blobs`.
-    pub fn new(store: Store, blobs: Blobs, clock: SharedClock) -> Self {
+impl StorageHealth {
+    pub fn new(store: Store, blobs: BlobStore, clock: SharedClock) -> Self {
         Self { store, blobs, clock, written_at: Arc::default() }
     }
 
-    /// Why nothing can be written; nothing if everything can. It is found out by writing.
-    pub async fn write_fault(&self) -> Option<String> {
+    /// Returns why storage is not writable; `None` if it is. Probes by writing.
+    pub async fn check_writable(&self) -> Option<String> {
         let now = self.clock.now();
         let written_at = *self.written_at.lock().unwrap_or_else(PoisonError::into_inner);
-        if written_at.is_some_and(|then| (then..then + FRESH).contains(&now)) {
+        if written_at.is_some_and(|then| (then..then + PROBE_TTL).contains(&now)) {
             return None;
         }
         let fault = match self.probe_store().await {
@@ -58,16 +56,16 @@ impl Health {
 
     async fn probe_store(&self) -> Option<String> {
         let written = self.store.write(|tx| Box::pin(async move { tx.write_probe().await }));
-        match tokio::time::timeout(PATIENCE, written).await {
+        match tokio::time::timeout(PROBE_TIMEOUT, written).await {
             Ok(Ok(())) => None,
             Ok(Err(fault)) => {
                 error!(error = &fault as &dyn std::error::Error, "database not writable");
                 Some(
-                    "the database cannot be written: is its disk full? The log has the cause"
+                    "the database is not writable; check its disk space and the orchestrator's log"
                         .into(),
                 )
             }
-            Err(_) => Some("the database does not answer".to_owned()),
+            Err(_) => Some("the database does not respond".to_owned()),
         }
     }
 
@@ -75,19 +73,22 @@ impl Health {
         let fault = self.blobs.probe().await.err()?;
         error!(error = &fault as &dyn std::error::Error, "blob directory not writable");
         Some(
-            "attachments and artifacts cannot be stored: is the disk of the data directory full?"
+            "attachments and artifacts cannot be stored; check the disk space of the data directory"
                 .into(),
         )
     }
 
-    /// Rows that cannot be read, and the oldest `limit` of them.
-    pub async fn quarantined(&self, limit: u32) -> Result<Quarantined, cynode_store::Error> {
+    /// Returns the number of quarantined rows and the oldest `limit` of them.
+    pub async fn load_quarantine(
+        &self,
+        limit: u32,
+    ) -> Result<QuarantineSummary, cynode_store::Error> {
         self.store
             .read(move |tx| {
                 Box::pin(async move {
                     let number = tx.quarantine_count().await?;
                     let rows = if limit > 0 { tx.quarantine_list(limit).await? } else { vec![] };
-                    Ok(Quarantined { number, rows })
+                    Ok(QuarantineSummary { count: number, rows })
                 })
             })
             .await

@@ -1,59 +1,59 @@
-//! The project manager's inbox: every message that agents send it leads to an action, or waits for a person.
+//! The project manager's inbox: every message of an agent is processed, or waits for a person.
 //!
-//! What follows from a message is [`Disposition::of`] its kind: it stays on record, another agent gets it (`forward`),
-//! the project manager decides, or a person answers ([`crate::Messages::answer`]). A reconciler: what was not
-//! processed is in the database, so a restart in the middle goes on where it was. Every orchestrator has an inbox; a
-//! message is claimed by one of them for as long as its handoff takes, and processed once the project manager has
-//! answered. An inbox claims no message of a task that it has in hand, even if that claim ran out. If that orchestrator dies, the claim runs out and another takes the message up.
+//! The kind of a message decides its [`Disposition`]: it is only recorded, forwarded to another
+//! agent (`forward`), decided by the project manager, or answered by a person
+//! ([`crate::AgentMessages::answer`]). The inbox is a reconciler over the database, so a restart resumes
+//! where it stopped. Every orchestrator runs one. A message is claimed by one of them under a lease
+//! for the duration of its handoff, and processed once the project manager has answered. An inbox
+//! claims no message of a task that it already processes, even if that lease has expired. If an
+//! orchestrator dies, its lease expires and another one claims the message.
 //!
-//! Messages of different tasks are processed concurrently, up to [`InboxOptions::at_once`]; those of one task one
-//! after the other, oldest first. A message that waits for a person holds up no other.
+//! Messages of different tasks are processed concurrently, up to [`InboxOptions::at_once`]; those
+//! of one task one after another, oldest first. A message that waits for a person blocks no other.
 //!
-//! Invariant: that a report is begun is counted before it is. One that fails, or ends whoever deals with
-//! it, is given up after a few times, with the reason on record, and waits for a person. One
-//! that is in hand when its orchestrator is told to stop is given back, and was not begun.
+//! Invariant: an attempt is counted before it starts. A message whose processing fails, or kills
+//! its process, is abandoned after a few attempts, with the reason recorded, and waits for a
+//! person. A message in progress at shutdown is released, and that attempt is not counted.
 
-mod content;
 mod forward;
+mod reports;
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use cynode_domain::backoff::Backoff;
 use cynode_domain::disposition::Disposition;
 use cynode_domain::ids::TaskId;
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_store::{
-    Began, ClaimedReport, EventStore, ReportClaim, ReportClaimStore, Store, TaskStore, Tx,
-    WorkflowStore,
-};
+use cynode_store::{AttemptStarted, ClaimedReport, ReportClaim, Store, Tx};
 use futures_util::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use serde_json::json;
 use tokio::time::Instant;
 
-use self::content::report_of;
-use self::forward::{Forwarded, forward};
-use crate::Signals;
-use crate::handoff::{HandoffError, Handoffs, Subject};
+use self::forward::{ForwardOutcome, forward_message};
+use self::reports::to_report;
 use crate::messages::reason_for_person;
-use crate::signals::Topic;
-use crate::tasks::event;
-use crate::workflow::owner;
+use cynode_execution::tasks::task_event;
+use cynode_execution::workflow::task_owner;
+use cynode_execution::{handoff::HandoffError, handoff::HandoffService, handoff::Subject};
+use cynode_resources::Signals;
+use cynode_resources::signals::Topic;
 
-/// How long it waits for a signal before it looks anyway.
-const INTERVAL: Duration = Duration::from_secs(5);
-/// How often a report is begun that the project manager cannot deal with, or that nobody survives.
+/// Poll interval without a signal.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
+/// Maximum attempts per message.
 const TRIES: u32 = 5;
 
-/// How long claims and pauses of an inbox are.
+/// Lease and retry settings of an inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InboxOptions {
-    /// How long a claim lasts that nobody renews; it is renewed at a third of that.
+    /// Lease duration; renewed every third of it.
     pub lease: Duration,
-    /// The pause after the first failure; each further one is twice as long.
+    /// Backoff after the first failure; doubles each time.
     pub pause: Duration,
-    /// How many messages, each of another task, are processed at once.
+    /// Maximum messages processed concurrently, each of a different task.
     pub at_once: usize,
 }
 
@@ -63,44 +63,49 @@ impl Default for InboxOptions {
     }
 }
 
-/// The project manager's inbox. Any number of them may share a database.
+/// Processes messages for the project manager. Any number of them may share a database.
 pub struct Inbox {
     store: Store,
     clock: SharedClock,
     signals: Signals,
-    handoffs: Handoffs,
+    handoffs: HandoffService,
     options: InboxOptions,
 }
 
 impl Inbox {
-    /// The inbox of the project manager behind `handoffs`.
-    pub fn new((store, clock, signals): (Store, SharedClock, Signals), handoffs: Handoffs) -> Self {
+    /// Creates the inbox of the project manager behind `handoffs`.
+    pub fn new(
+        store: Store,
+        clock: SharedClock,
+        signals: Signals,
+        handoffs: HandoffService,
+    ) -> Self {
         Self { store, clock, signals, handoffs, options: InboxOptions::default() }
     }
 
-    /// The same inbox with other claims and pauses.
+    /// Replaces the options.
     #[must_use]
     pub fn with(self, options: InboxOptions) -> Self {
         Self { options, ..self }
     }
 
-    /// Processes what comes in until the process stops.
+    /// Processes messages until shutdown.
     pub async fn run(self, shutdown: Shutdown) {
-        let mut listener = self.signals.listen(Topic::Events);
+        let mut listener = self.signals.subscribe(Topic::Events);
         let mut in_hand = FuturesUnordered::new();
         let mut tasks = Vec::new();
         let mut may_claim = true;
         while !shutdown.is_triggered() {
             while may_claim && in_hand.len() < self.options.at_once.max(1) {
-                match self.claim(&tasks).await {
+                match self.claim_next(&tasks).await {
                     Ok(Some(report)) => {
                         tasks.push(report.message.sent.task);
-                        in_hand.push(self.survive(report, &shutdown));
+                        in_hand.push(self.process_catching_panics(report, &shutdown));
                     }
                     Ok(None) => may_claim = false,
                     Err(error) => {
                         may_claim = false;
-                        warn_of(&error.into());
+                        log_suspended(&error.into());
                     }
                 }
             }
@@ -109,33 +114,33 @@ impl Inbox {
                 Some((task, dealt)) = in_hand.next(), if !in_hand.is_empty() => {
                     tasks.retain(|other| *other != task);
                     may_claim = dealt.is_ok();
-                    dealt.unwrap_or_else(|error| warn_of(&error));
+                    dealt.unwrap_or_else(|error| log_suspended(&error));
                 }
-                _ = listener.wait(Instant::now() + INTERVAL) => may_claim = true,
+                _ = listener.wait(Instant::now() + POLL_INTERVAL) => may_claim = true,
             }
         }
-        // Each of them sees the shutdown and gives its claim back.
+        // Each sees the shutdown and releases its claim.
         while let Some((_, dealt)) = in_hand.next().await {
-            dealt.unwrap_or_else(|error| warn_of(&error));
+            dealt.unwrap_or_else(|error| log_suspended(&error));
         }
     }
 
-    /// Processes every message that waits, and returns once none is left to claim.
-    pub async fn activate(&self) -> Result<(), HandoffError> {
+    /// Processes all waiting messages; returns once none can be claimed.
+    pub async fn process_waiting(&self) -> Result<(), HandoffError> {
         let stop = Shutdown::new();
         let mut in_hand = FuturesUnordered::new();
         let mut tasks = Vec::new();
         loop {
             while in_hand.len() < self.options.at_once.max(1)
-                && let Some(report) = self.claim(&tasks).await?
+                && let Some(report) = self.claim_next(&tasks).await?
             {
                 tasks.push(report.message.sent.task);
-                in_hand.push(self.survive(report, &stop));
+                in_hand.push(self.process_catching_panics(report, &stop));
             }
             match in_hand.next().await {
                 Some((task, Ok(()))) => tasks.retain(|other| *other != task),
                 Some((_, Err(error))) => {
-                    // The others in hand come to their end; what was given back is not claimed again at once.
+                    // Let the others finish; released messages are not claimed again at once.
                     while in_hand.next().await.is_some() {}
                     return Err(error);
                 }
@@ -144,29 +149,29 @@ impl Inbox {
         }
     }
 
-    /// Deals with a report. A fault of ours in one of them ends neither the others nor the process; the
-    /// report is taken up again when its claim has run out, a few times. Returns the task, whose messages may be
-    /// claimed from then on.
-    async fn survive(
+    /// Processes a message. A panic ends neither the others nor the process; the message is claimed
+    /// again when its lease expires, a few times. Returns the task, whose messages may be claimed
+    /// again.
+    async fn process_catching_panics(
         &self,
         report: ClaimedReport,
         stop: &Shutdown,
     ) -> (TaskId, Result<(), HandoffError>) {
         let (id, task) = (report.claim.message, report.message.sent.task);
-        let dealt = AssertUnwindSafe(self.deal(report, stop)).catch_unwind().await;
+        let dealt = AssertUnwindSafe(self.process_message(report, stop)).catch_unwind().await;
         let dealt = dealt.unwrap_or_else(|_| {
-            tracing::error!(message.id = %id, "processing the message {id} panicked");
+            tracing::error!(message.id = %id, "message processing panicked");
             Ok(())
         });
         (task, dealt)
     }
 
-    /// The next message of a task that is not in hand, if there is one. Where nothing waits, nothing is written.
-    async fn claim(
+    /// Claims the next message of a task that is not in progress. Writes nothing if none waits.
+    async fn claim_next(
         &self,
         in_hand: &[TaskId],
     ) -> Result<Option<ClaimedReport>, cynode_store::Error> {
-        let waits = self.store.read(|tx| Box::pin(async move { tx.report_waits().await }));
+        let waits = self.store.read(|tx| Box::pin(async move { tx.report_has_pending().await }));
         if !waits.await? {
             return Ok(None);
         }
@@ -176,143 +181,155 @@ impl Inbox {
             .write(move |tx| {
                 let in_hand = in_hand.clone();
                 Box::pin(async move {
-                    tx.report_close(now).await?;
+                    tx.report_close_ended(now).await?;
                     tx.report_claim(lease_ms, &in_hand).await
                 })
             })
             .await
     }
 
-    async fn deal(&self, report: ClaimedReport, stop: &Shutdown) -> Result<(), HandoffError> {
+    async fn process_message(
+        &self,
+        report: ClaimedReport,
+        stop: &Shutdown,
+    ) -> Result<(), HandoffError> {
         let (claim, task) = (report.claim, report.message.sent.task);
-        if report.begun > TRIES {
-            let why = format!("it was begun {TRIES} times, and nobody came to the end of it");
-            return self.give_up(claim, task, why).await;
+        if report.attempts > TRIES {
+            let why = format!("abandoned after {TRIES} unfinished attempts");
+            return self.abandon(claim, task, why).await;
         }
         let sent = &report.message.sent;
-        match Disposition::of(sent.kind, &sent.subtype) {
-            Disposition::Record => self.end(claim).await,
-            Disposition::AskPerson => self.ask_person(claim, task, reason_for_person(sent)).await,
+        match Disposition::for_message(sent.kind, &sent.subtype) {
+            Disposition::Record => self.mark_processed(claim).await,
+            Disposition::AskPerson => {
+                self.mark_needs_person(claim, task, reason_for_person(sent)).await
+            }
             Disposition::Forward => {
                 let (message, now) = (report.message.clone(), self.clock.now());
-                let forwarded =
-                    self.store.write(move |tx| Box::pin(forward(tx, claim, message, now))).await?;
+                let forwarded = self
+                    .store
+                    .write(move |tx| Box::pin(forward_message(tx, claim, message, now)))
+                    .await?;
                 self.signals.send(Topic::Events);
                 match forwarded {
-                    Forwarded::Done => Ok(()),
-                    Forwarded::NobodyThere => self.decide(report, stop).await,
+                    ForwardOutcome::Done => Ok(()),
+                    ForwardOutcome::NoRecipient => self.hand_off(report, stop).await,
                 }
             }
-            Disposition::Decide => self.decide(report, stop).await,
+            Disposition::Decide => self.hand_off(report, stop).await,
         }
     }
 
-    /// Has the project manager decide and act.
-    async fn decide(&self, report: ClaimedReport, stop: &Shutdown) -> Result<(), HandoffError> {
-        let ClaimedReport { message, claim, begun } = report;
+    /// Hands the message to the project manager.
+    async fn hand_off(&self, report: ClaimedReport, stop: &Shutdown) -> Result<(), HandoffError> {
+        let ClaimedReport { message, claim, attempts: begun } = report;
         let task = message.sent.task;
         if !self.handoffs.is_configured() {
-            let why = "no project manager is configured that could answer".to_owned();
-            return self.ask_person(claim, task, why).await;
+            let why = "no project manager is configured to answer it".to_owned();
+            return self.mark_needs_person(claim, task, why).await;
         }
-        let Some(body) = report_of(&message) else {
-            let why = "this version cannot read it".to_owned();
-            return self.give_up(claim, task, why).await;
+        let Some(body) = to_report(&message) else {
+            let why = "this version cannot parse the message".to_owned();
+            return self.abandon(claim, task, why).await;
         };
-        let subject = self.store.read(move |tx| Box::pin(subject(tx, task))).await?;
-        // Its task was closed since: nobody claims it any more.
+        let subject = self.store.read(move |tx| Box::pin(load_subject(tx, task))).await?;
+        // The task was closed meanwhile; its messages are no longer claimed.
         let Some(subject) = subject else { return Ok(()) };
         let answer = tokio::select! {
             biased;
-            () = stop.triggered() => return self.put_off(claim, Duration::ZERO, Began::No).await,
+            () = stop.triggered() => return self.release_claim(claim, Duration::ZERO, AttemptStarted::No).await,
             answer = self.handoffs.agent_report(&subject, body) => answer,
-            // Whoever has it now hands it over; what is dropped here ends the first handoff.
-            lost = self.keep_on(claim) => return lost,
+            // The new holder of the lease hands it off; dropping the future here ends the first
+            // handoff.
+            lost = self.renew_lease(claim) => return lost,
         };
         match answer {
             Ok(answer) => {
                 let (id, summary) = (claim.message, answer.summary);
-                tracing::info!(message.id = %id, task.id = %task, "message processed: {summary}");
+                tracing::info!(message.id = %id, task.id = %task, summary, "message processed");
                 match answer.needs_person {
-                    Some(why) => self.ask_person(claim, task, why).await,
-                    None => self.end(claim).await,
+                    Some(why) => self.mark_needs_person(claim, task, why).await,
+                    None => self.mark_processed(claim).await,
                 }
             }
-            Err(error) => self.after(claim, (task, begun), error).await,
+            Err(error) => self.handle_failed_handoff(claim, task, begun, error).await,
         }
     }
 
-    /// What follows from a handoff that brought no answer.
-    async fn after(
+    /// Handles a failed handoff.
+    async fn handle_failed_handoff(
         &self,
         claim: ReportClaim,
-        (task, begun): (TaskId, u32),
+        task: TaskId,
+        begun: u32,
         error: HandoffError,
     ) -> Result<(), HandoffError> {
         let id = claim.message;
         if error.is_unstarted() {
-            self.put_off(claim, Duration::ZERO, Began::No).await?;
-            // Nobody is there: the others wait too.
+            self.release_claim(claim, Duration::ZERO, AttemptStarted::No).await?;
+            // The project manager is unreachable: the other messages wait too.
             return Err(error);
         }
         tracing::warn!(
             message.id = %id, error = &error as &dyn std::error::Error,
-            "a report was not dealt with"
+            "message processing failed"
         );
         if begun >= TRIES {
             return self
-                .give_up(claim, task, format!("given up after {begun} tries: {error}"))
+                .abandon(claim, task, format!("given up after {begun} attempts: {error}"))
                 .await;
         }
-        // Who failed at this one, or went away with it, may do well at the next.
-        let pause = self.options.pause * (1 << begun.saturating_sub(1).min(TRIES));
-        self.put_off(claim, pause, Began::Yes).await
+        // The next message may succeed.
+        // The number of attempts bounds it.
+        let backoff = Backoff { first: self.options.pause, cap: Duration::MAX };
+        let pause = backoff.delay(begun);
+        self.release_claim(claim, pause, AttemptStarted::Yes).await
     }
 
-    /// Renews the claim until it is lost.
-    async fn keep_on(&self, claim: ReportClaim) -> Result<(), HandoffError> {
+    /// Renews the lease until it is lost.
+    async fn renew_lease(&self, claim: ReportClaim) -> Result<(), HandoffError> {
         let lease = self.options.lease;
         let (lease_ms, mut until) = (millis(lease), Instant::now() + lease);
         loop {
             tokio::time::sleep(lease / 3).await;
             let kept: Result<bool, cynode_store::Error> = self
                 .store
-                .write(move |tx| Box::pin(async move { tx.report_keep(claim, lease_ms).await }))
+                .write(move |tx| Box::pin(async move { tx.report_extend(claim, lease_ms).await }))
                 .await;
             match kept {
                 Ok(true) => until = Instant::now() + lease,
                 Ok(false) => return Ok(()),
-                // The claim lasts longer than a database that is away for a moment.
+                // The lease outlasts a short database outage.
                 Err(_) if Instant::now() < until => {}
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    async fn put_off(
+    async fn release_claim(
         &self,
         claim: ReportClaim,
         pause: Duration,
-        began: Began,
+        began: AttemptStarted,
     ) -> Result<(), HandoffError> {
         let pause_ms = millis(pause);
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    tx.report_put_off(claim, pause_ms, began).await?;
+                    tx.report_release(claim, pause_ms, began).await?;
                     Ok(())
                 })
             })
             .await
     }
 
-    /// The message is processed.
-    async fn end(&self, claim: ReportClaim) -> Result<(), HandoffError> {
+    /// Marks the message as processed.
+    async fn mark_processed(&self, claim: ReportClaim) -> Result<(), HandoffError> {
         let now = self.clock.now();
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    tx.report_end(claim, now).await?;
+                    tx.report_complete(claim, now).await?;
                     Ok::<_, HandoffError>(())
                 })
             })
@@ -321,8 +338,8 @@ impl Inbox {
         Ok(())
     }
 
-    /// Leaves a message to a person, and tells everybody who watches its task.
-    async fn ask_person(
+    /// Marks a message as waiting for a person and appends an event.
+    async fn mark_needs_person(
         &self,
         claim: ReportClaim,
         task: TaskId,
@@ -332,9 +349,9 @@ impl Inbox {
             .write(move |tx| {
                 Box::pin(async move {
                     let task = tx.task_lock(task).await?;
-                    if let (true, Some(task)) = (tx.report_ask_person(claim, &why).await?, task) {
+                    if let (true, Some(task)) = (tx.report_escalate(claim, &why).await?, task) {
                         let data = json!({ "message_id": claim.message, "reason": why });
-                        tx.event_append(&event(&task, "agent.needs_person", data)).await?;
+                        tx.event_append(&task_event(&task, "agent.needs_person", data)).await?;
                     }
                     Ok::<_, HandoffError>(())
                 })
@@ -344,33 +361,33 @@ impl Inbox {
         Ok(())
     }
 
-    /// Leaves a report to people, and tells everybody who watches its task.
-    async fn give_up(
+    /// Abandons a message to a person and appends an event.
+    async fn abandon(
         &self,
         claim: ReportClaim,
         task: TaskId,
         why: String,
     ) -> Result<(), HandoffError> {
         let id = claim.message;
-        tracing::warn!(message.id = %id, task.id = %task, "a report is left to people: {why}");
+        tracing::warn!(message.id = %id, task.id = %task, reason = why, "message abandoned to a person");
         self.store
-            .write(move |tx| Box::pin(async move { given_up(tx, claim, task, &why).await }))
+            .write(move |tx| Box::pin(async move { abandon_in_tx(tx, claim, task, &why).await }))
             .await?;
         self.signals.send(Topic::Events);
         Ok(())
     }
 }
 
-async fn given_up(
+async fn abandon_in_tx(
     tx: &mut Tx,
     claim: ReportClaim,
     task: TaskId,
     why: &str,
 ) -> Result<(), HandoffError> {
     let Some(task) = tx.task_lock(task).await? else { return Ok(()) };
-    if tx.report_give_up(claim, why).await? {
+    if tx.report_abandon(claim, why).await? {
         let data = json!({ "message_id": claim.message, "reason": why });
-        tx.event_append(&event(&task, "agent.report_given_up", data)).await?;
+        tx.event_append(&task_event(&task, "agent.report_given_up", data)).await?;
     }
     Ok(())
 }
@@ -379,15 +396,12 @@ fn millis(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn warn_of(error: &HandoffError) {
-    tracing::warn!(
-        error = error as &dyn std::error::Error,
-        "messages of agents wait for the project manager"
-    );
+fn log_suspended(error: &HandoffError) {
+    tracing::warn!(error = error as &dyn std::error::Error, "inbox suspended, agent messages wait");
 }
 
-/// For whom the report is dealt with; nobody once its task is closed.
-async fn subject(tx: &mut Tx, task: TaskId) -> Result<Option<Subject>, HandoffError> {
+/// Returns the subject of the handoff; `None` once the task is closed.
+async fn load_subject(tx: &mut Tx, task: TaskId) -> Result<Option<Subject>, HandoffError> {
     let Some(task) = tx.task_get(task).await?.filter(|task| !task.status.is_terminal()) else {
         return Ok(None);
     };
@@ -396,6 +410,6 @@ async fn subject(tx: &mut Tx, task: TaskId) -> Result<Option<Subject>, HandoffEr
     Ok(Some(Subject {
         task: Some(task.asked.id),
         run: run.map(|run| run.id),
-        ..Subject::of(owner(tx, task.asked.created_by).await?, trace)
+        ..Subject::for_caller(task_owner(tx, task.asked.created_by).await?, trace)
     }))
 }

@@ -1,180 +1,178 @@
-//! What agents and the project manager say to each other about a task.
+//! Messages between agents and the project manager about a task.
 //!
-//! Hub and spoke: agents speak to the project manager only. Start at [`Messages`]; who may speak in
-//! a role is decided in `speaker`, and everything an agent says goes through `say`.
+//! Hub and spoke: agents talk to the project manager only. Start at [`AgentMessages`]; `role_claim` decides
+//! who holds a role, and every message of an agent goes through `append`.
 //!
-//! Invariants: a message that was answered is stored; one that is repeated is stored once. An
-//! instruction is marked as delivered in the transaction whose answer carries it, and is shown in
+//! Invariants: an acknowledged message is persisted; a repeated one is persisted once. An
+//! instruction is marked as delivered in the transaction whose response carries it, and is shown in
 //! the agent's context until the agent acknowledges it.
 
 mod answer;
-mod beat;
+mod append;
 mod checkpoint;
 mod context;
-mod instruct;
-mod look;
+mod heartbeat;
+mod instructions;
+mod queries;
 mod report;
-mod say;
-mod speaker;
+mod role_claim;
 
 use cynode_domain::agent::Role;
+use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::ids::MessageId;
-use cynode_domain::status::IllegalMove;
+use cynode_domain::report::{MAX_ITEMS, MAX_LINE_BYTES, MAX_TEXT_BYTES};
+use cynode_domain::status::IllegalTransition;
 use cynode_runtime::clock::SharedClock;
-use cynode_store::{Message, Store, TaskAgent};
+use cynode_store::{AgentMessage, Store, TaskAgent};
 use cynode_wire::apmas::{AgentView, InstructionView, MessageView};
 use serde_json::{Value, json};
 
 pub(crate) use answer::reason_for_person;
-pub(crate) use instruct::{Instruction, give};
-pub(crate) use say::{Change, Draft, say_as};
-pub(crate) use speaker::{Speaker, open_task};
+pub(crate) use append::{AgentChange, MessageDraft, append_as_agent};
+pub(crate) use instructions::{NewInstruction, store_instruction};
+pub(crate) use role_claim::{RoleClaim, lock_open_task};
 
-use crate::tasks::TaskError;
 use crate::work::WorkError;
-use crate::{BadCursor, Signals};
+use cynode_execution::tasks::TaskError;
+use cynode_resources::{PageError, Signals};
 
-const MAX_TEXT_BYTES: usize = 16 * 1024;
-const MAX_LINE_BYTES: usize = 1024;
-const MAX_ITEMS: usize = 200;
 const MAX_JSON_BYTES: usize = 64 * 1024;
-/// How much agents can say about one task.
+/// Limit of messages per task.
 const MAX_MESSAGES: i64 = 10_000;
 
-/// Why something was not said, or not found.
 #[derive(Debug, thiserror::Error)]
 pub enum MessageError {
-    /// There is no such message, or the caller may not see it.
+    /// Also returned if the caller may not see the message.
     #[error("there is no message {0}")]
     NotFound(MessageId),
-    /// The request breaks rules.
     #[error("{}", .0.join("; "))]
     Invalid(Vec<String>),
-    /// The caller has another role on this task.
-    #[error("this caller is the {has} of the task, and cannot speak as its {said}")]
-    OtherRole {
-        /// The role it has.
-        has: Role,
-        /// The role it named.
-        said: Role,
-    },
-    /// Somebody else has the role.
-    #[error(
-        "another agent is the {0} of the task; a second one takes a numbered role, such as {0}-2"
-    )]
+    #[error("this caller has the role {has} on the task and cannot act as {said}")]
+    OtherRole { has: Role, said: Role },
+    #[error("another agent has the role {0} on the task; use a numbered role, such as {0}-2")]
     RoleTaken(Role),
-    /// The agent has ended.
     #[error("the {role} of the task is {status}: stop here")]
-    Ended {
-        /// The role.
-        role: Role,
-        /// How it ended.
-        status: &'static str,
-    },
-    /// The caller must say who it is.
-    #[error("agentRole is missing: an agent says who it is")]
-    Nameless,
-    /// Agents speak to the project manager only.
+    Ended { role: Role, status: &'static str },
+    #[error("agentRole is missing: name your role")]
+    RoleMissing,
     #[error(
-        "agents speak to the project manager only: send it to \"pm\", who passes on what \"{0}\" should know"
+        "agents can message the project manager only: send it to \"pm\", which forwards it to \"{0}\" if needed"
     )]
-    NotTheManager(String),
-    /// The agent waits for help, and cannot go on by itself.
-    #[error("the {0} waits for help: an instruction of the project manager lets it go on")]
-    WaitsForHelp(Role),
-    /// The key belongs to another message.
+    RecipientNotAllowed(String),
+    /// Only an instruction ends the wait.
+    #[error("{0} is waiting for help and continues when the project manager sends an instruction")]
+    WaitingForHelp(Role),
     #[error("the idempotency key was used for another message")]
     KeyReused,
-    /// Too much was said about the task.
-    #[error("agents have sent {MAX_MESSAGES} messages about the task, and can send no more")]
+    #[error("the task has reached its limit of {MAX_MESSAGES} messages from agents")]
     TooMany,
-    /// Nobody has that role.
     #[error("the task has no {role}; its roles are: {known}")]
-    NobodyThere {
-        /// The role.
+    UnknownRole {
         role: Role,
-        /// The roles there are.
+        /// The existing roles, comma separated.
         known: String,
     },
-    /// It was processed, or a person gave another answer.
-    #[error("message {0} was settled already; `cynork inbox list` lists what waits")]
+    /// Already processed, or answered differently by a person.
+    #[error("message {0} is already settled; see `cynork inbox list` for waiting ones")]
     Settled(MessageId),
-    /// It does not wait for a person.
-    #[error("message {0} does not wait for a person: the project manager processes it")]
-    NotForPeople(MessageId),
-    /// The agent cannot go where it said.
+    #[error("message {0} is not waiting for a person; the project manager processes it")]
+    NotWaitingForPerson(MessageId),
+    /// The agent's status does not allow the transition.
     #[error(transparent)]
-    IllegalMove(#[from] IllegalMove),
-    /// The task was not found, or is closed.
+    IllegalMove(#[from] IllegalTransition),
     #[error(transparent)]
     Task(#[from] TaskError),
-    /// The work unit that the message is about does not allow it.
+    /// The work unit does not allow it.
     #[error(transparent)]
     Work(Box<WorkError>),
-    /// The page asked for cannot be given.
     #[error(transparent)]
-    Page(#[from] BadCursor),
-    /// The database does not answer.
+    Page(#[from] PageError),
     #[error(transparent)]
     Store(#[from] cynode_store::Error),
 }
 
-/// What agents and the project manager say. Cheap to clone.
+impl Classified for MessageError {
+    fn classify(&self) -> Classification<'_> {
+        match self {
+            Self::NotFound(_) | Self::UnknownRole { .. } => {
+                Classification::new(ErrorClass::NotFound, self)
+            }
+            Self::Invalid(faults) => Classification::invalid(self, faults),
+            Self::RoleMissing => Classification::new(ErrorClass::Invalid, self),
+            Self::OtherRole { .. } | Self::RecipientNotAllowed(_) => {
+                Classification::new(ErrorClass::Forbidden, self)
+            }
+            Self::RoleTaken(_)
+            | Self::Ended { .. }
+            | Self::WaitingForHelp(_)
+            | Self::KeyReused
+            | Self::TooMany
+            | Self::Settled(_)
+            | Self::NotWaitingForPerson(_)
+            | Self::IllegalMove(_) => Classification::new(ErrorClass::Conflict, self),
+            Self::Task(error) => error.classify(),
+            Self::Work(error) => error.classify(),
+            Self::Page(error) => error.classify(),
+            Self::Store(error) => error.classify(),
+        }
+    }
+}
+
+/// Manages messages. Cheap to clone.
 #[derive(Clone)]
-pub struct Messages {
+pub struct AgentMessages {
     store: Store,
     clock: SharedClock,
     signals: Signals,
 }
 
-impl Messages {
-    /// Messages kept in `store`.
+impl AgentMessages {
     pub fn new(store: Store, clock: SharedClock, signals: Signals) -> Self {
         Self { store, clock, signals }
     }
 }
 
-pub(crate) fn invalid(fault: impl Into<String>) -> MessageError {
+pub(crate) fn invalid_message(fault: impl Into<String>) -> MessageError {
     MessageError::Invalid(vec![fault.into()])
 }
 
-/// Text that is there and not too long.
+/// Rejects empty or too long text.
 pub(crate) fn check_text(name: &str, text: &str) -> Result<(), MessageError> {
     if text.trim().is_empty() {
-        return Err(invalid(format!("{name} is empty")));
+        return Err(invalid_message(format!("{name} is empty")));
     }
-    at_most(name, text, MAX_TEXT_BYTES)
+    check_max_bytes(name, text, MAX_TEXT_BYTES)
 }
 
-pub(crate) fn at_most(name: &str, text: &str, bytes: usize) -> Result<(), MessageError> {
+pub(crate) fn check_max_bytes(name: &str, text: &str, bytes: usize) -> Result<(), MessageError> {
     if text.len() > bytes {
-        return Err(invalid(format!("{name} is longer than {bytes} bytes")));
+        return Err(invalid_message(format!("{name} is longer than {bytes} bytes")));
     }
     Ok(())
 }
 
-/// Lines without blank ones, if they are not too many or too long.
+/// Removes blank lines; rejects too many or too long ones.
 fn check_lines(name: &str, lines: Vec<String>) -> Result<Vec<String>, MessageError> {
     if lines.len() > MAX_ITEMS {
-        return Err(invalid(format!("{name} has more than {MAX_ITEMS} items")));
+        return Err(invalid_message(format!("{name} must have at most {MAX_ITEMS} items")));
     }
     for line in &lines {
-        at_most(&format!("an item of {name}"), line, MAX_LINE_BYTES)?;
+        check_max_bytes(&format!("an item of {name}"), line, MAX_LINE_BYTES)?;
     }
     Ok(lines.into_iter().filter(|line| !line.trim().is_empty()).collect())
 }
 
 pub(crate) fn check_json(name: &str, value: &Value) -> Result<(), MessageError> {
-    at_most(name, &value.to_string(), MAX_JSON_BYTES)
+    check_max_bytes(name, &value.to_string(), MAX_JSON_BYTES)
 }
 
-/// How much of a text a list shows.
+/// Maximum text bytes in a list.
 const BRIEF_TEXT_BYTES: usize = 2 * 1024;
-/// How much detail a list shows.
+/// Maximum JSON bytes in a list.
 const BRIEF_JSON_BYTES: usize = 8 * 1024;
 
-/// A text as lists show it; the whole is in the item itself.
-pub(crate) fn brief_text(mut text: String) -> String {
+/// Truncates text for lists; the item itself has all of it.
+pub(crate) fn truncate_text(mut text: String) -> String {
     if text.len() > BRIEF_TEXT_BYTES {
         text.truncate(text.floor_char_boundary(BRIEF_TEXT_BYTES));
         text.push('…');
@@ -182,8 +180,8 @@ pub(crate) fn brief_text(mut text: String) -> String {
     text
 }
 
-/// Details as lists show them; the whole is in the item itself.
-pub(crate) fn brief_json(value: Value) -> Value {
+/// Omits long JSON in lists; the item itself has all of it.
+pub(crate) fn omit_long_json(value: Value) -> Value {
     if value.to_string().len() > BRIEF_JSON_BYTES { json!({ "omitted": true }) } else { value }
 }
 
@@ -202,7 +200,7 @@ fn agent_view(agent: TaskAgent) -> AgentView {
     }
 }
 
-fn message_view(message: Message) -> MessageView {
+fn message_view(message: AgentMessage) -> MessageView {
     let sent = message.sent;
     MessageView {
         id: sent.id,
@@ -219,13 +217,13 @@ fn message_view(message: Message) -> MessageView {
         delivered_at: message.delivered_at,
         acknowledged_at: message.acknowledged_at,
         processed_at: message.processed_at,
-        given_up: message.given_up,
-        needs_person: message.needs_person,
+        given_up: message.abandon_reason,
+        needs_person: message.escalation_reason,
         answered_by: message.answered_by,
     }
 }
 
-fn instruction_view(message: Message) -> InstructionView {
+fn instruction_view(message: AgentMessage) -> InstructionView {
     InstructionView {
         id: message.sent.id,
         instruction_type: message.sent.subtype,

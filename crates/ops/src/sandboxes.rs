@@ -1,141 +1,143 @@
-//! Reaching into the workspace of a task: what the project manager does itself.
+//! Sandboxes: direct access of the project manager to the workspace of a task.
 //!
-//! A sandbox is a handle on the workspace of a task on its node, known by the id of the job that
-//! opened it. Every command is a job of its own in that workspace (ADR 19), so that confinement,
-//! limits, logs, cancellation and what happens when a process dies are those of jobs. They are none
-//! of the run's steps: see `EXEC_STEP` in `workflow/make.rs`.
+//! A sandbox is a handle on the workspace of a task on its worker node, identified by the job that
+//! opened it. Every command is a separate job in that workspace (ADR 19), so confinement, limits,
+//! logs, cancellation and crash handling are those of jobs. These jobs are not steps of the run:
+//! see `EXEC_STEP` in `workflow/make.rs`.
 
 mod exec;
 mod files;
 mod logs;
 mod open;
 
+use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::ids::{JobId, RunId, TaskId};
 use cynode_domain::question::QuestionKind;
 use cynode_domain::status::ShownTaskStatus;
 use cynode_runtime::clock::SharedClock;
-use cynode_store::{
-    PlacementStore, QuestionStore, Sandbox, SandboxStore, Store, Task, TaskStore, Tx, WorkflowStore,
-};
+use cynode_store::{Sandbox, Store, Task, Tx};
 
-pub use self::exec::{Exec, Ran};
-pub use self::files::FileBytes;
-pub use self::logs::{LogPiece, LogRequest};
-pub use self::open::{IMAGE, OpenSandbox, Opened};
-use crate::nodes::Placer;
-use crate::runs::Voice;
-use crate::tasks::{TaskError, find};
-use crate::{Caller, Signals};
+pub use self::exec::{SandboxCommand, SandboxCommandResult};
+pub use self::files::SandboxFile;
+pub use self::logs::{SandboxLogChunk, SandboxLogRequest};
+pub use self::open::{IMAGE, OpenSandbox, SandboxView};
+use cynode_execution::nodes::JobPlacer;
+use cynode_execution::runs::{Actor, ActorKind};
+use cynode_execution::{tasks::TaskError, tasks::find};
+use cynode_resources::Signals;
 
-/// How many sandboxes of a task may be in use.
+/// Maximum open sandboxes per task.
 const MAX_OPEN: i64 = 8;
-/// How many commands of a run may be running, opened sandboxes included.
+/// Maximum running commands per run, opening jobs included.
 const MAX_RUNNING: u32 = 8;
-/// How many commands a run may have in all. Attempts beyond it would read as checks.
+/// Maximum commands per run. Higher attempt numbers would read as checks.
 const MAX_EXECS: u32 = 999;
-/// Of how many commands of a run it is kept what was run and what came of it, once they have ended.
-const EXECS_KEPT: u32 = 100;
+/// Ended commands per run whose details are retained.
+const EXECS_RETAINED: u32 = 100;
 
-/// Why a sandbox did not do as asked.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// There is no such sandbox of this task.
     #[error("the task has no sandbox {0}: open one with sandbox.create")]
     NotFound(JobId),
-    /// There is no such command of this sandbox.
     #[error("the sandbox has no command {0}")]
     NoExec(JobId),
-    /// It was destroyed.
     #[error("the sandbox was destroyed: open another with sandbox.create")]
     Destroyed,
-    /// The task is over, and its workspace is no longer worked in.
-    #[error("the task is {status}: retry its run, or create a task for what is left to do")]
-    Closed {
-        /// How it closed.
-        status: ShownTaskStatus,
-    },
-    /// A person has stopped the task for now, so an agent does nothing in its workspace either.
+    #[error("the task is {status}; retry its run, or create a new task")]
+    Closed { status: ShownTaskStatus },
+    /// Paused or waiting for approval, which also stops agents in the workspace.
     #[error("{0}")]
     Halted(&'static str),
-    /// Too many of something are in use.
     #[error("{0}")]
     TooMany(String),
-    /// The task's workspace is elsewhere.
-    #[error("the task's work belongs on node \"{is}\": leave node_slug out")]
-    Elsewhere {
-        /// Where it is.
+    /// The workspace is on another worker node.
+    #[error("the task's workspace is on node \"{is}\"; omit node_slug")]
+    OnOtherNode {
+        /// Slug of that node.
         is: String,
     },
-    /// The request breaks rules.
     #[error("{0}")]
     Invalid(String),
-    /// A file could not be written or read.
     #[error("{0}")]
     File(String),
-    /// The task was not found.
     #[error(transparent)]
     Task(#[from] TaskError),
-    /// The database does not answer.
     #[error(transparent)]
     Store(#[from] cynode_store::Error),
 }
 
-/// Handles on workspaces. Cheap to clone.
+impl Classified for SandboxError {
+    fn classify(&self) -> Classification<'_> {
+        match self {
+            Self::NotFound(_) | Self::NoExec(_) => Classification::new(ErrorClass::NotFound, self),
+            Self::Destroyed
+            | Self::Closed { .. }
+            | Self::Halted(_)
+            | Self::TooMany(_)
+            | Self::OnOtherNode { .. }
+            | Self::File(_) => Classification::new(ErrorClass::Conflict, self),
+            Self::Invalid(_) => Classification::new(ErrorClass::Invalid, self),
+            Self::Task(error) => error.classify(),
+            Self::Store(error) => error.classify(),
+        }
+    }
+}
+
+/// Manages sandboxes. Cheap to clone.
 #[derive(Clone)]
 pub struct Sandboxes {
     store: Store,
     clock: SharedClock,
     signals: Signals,
-    placer: Placer,
+    placer: JobPlacer,
 }
 
 impl Sandboxes {
-    /// Handles kept in `store`; `placer` chooses where the first job of a task runs.
-    pub fn new((store, clock, signals): (Store, SharedClock, Signals), placer: Placer) -> Self {
+    /// Creates the manager; `placer` selects the node of a task's first job.
+    pub fn new(store: Store, clock: SharedClock, signals: Signals, placer: JobPlacer) -> Self {
         Self { store, clock, signals, placer }
     }
 }
 
-/// A task that is open, with its newest run; nobody else makes a job of it until the transaction
-/// ends.
-async fn open_task(
+/// Returns an open task and its newest run, with job creation locked until the transaction ends.
+async fn lock_open_task(
     tx: &mut Tx,
-    (caller, voice): (&Caller, Voice),
+    by: Actor<'_>,
     task: TaskId,
 ) -> Result<(Task, RunId), SandboxError> {
-    find(tx, caller, &task.to_string()).await?;
+    find(tx, by.caller, &task.into()).await?;
     let unknown = || TaskError::NotFound(task.to_string());
     let task = tx.task_lock(task).await?.ok_or_else(unknown)?;
     if task.status.is_terminal() {
-        return Err(SandboxError::Closed { status: task.status.shown() });
+        return Err(SandboxError::Closed { status: task.status.to_shown() });
     }
     tx.task_lock_jobs(task.asked.id).await?;
     let run = tx.run_of_task(task.asked.id).await?.ok_or_else(|| {
-        SandboxError::Invalid("the task has no run yet: it waits for others".to_owned())
+        SandboxError::Invalid("the task has no run yet: it waits for its dependencies".to_owned())
     })?;
-    if voice == Voice::Agent {
-        refuse_halted(tx, &task, run.id).await?;
+    if by.kind == ActorKind::Agent {
+        reject_halted(tx, &task, run.id).await?;
     }
     Ok((task, run.id))
 }
 
-/// What a person has stopped, or has to approve first, no agent works on by another way.
-async fn refuse_halted(tx: &mut Tx, task: &Task, run: RunId) -> Result<(), SandboxError> {
+/// Rejects agents while the run is paused or its plan waits for approval.
+async fn reject_halted(tx: &mut Tx, task: &Task, run: RunId) -> Result<(), SandboxError> {
     if task.paused_at.is_some() {
-        let fault = "the task's run is paused: agents run nothing in it until it is resumed";
+        let fault = "the task's run is paused: agents cannot run commands until it is resumed";
         return Err(SandboxError::Halted(fault));
     }
     let asked = tx.question_last(run).await?.filter(|asked| asked.answer.is_none());
     if asked.is_some_and(|asked| asked.question.kind == QuestionKind::Approval) {
-        let fault = "the task's plan waits for approval: agents run nothing in it until a person \
-                     has approved it";
+        let fault = "the task's plan waits for approval: agents cannot run commands until a person \
+                     approves it";
         return Err(SandboxError::Halted(fault));
     }
     Ok(())
 }
 
-/// A sandbox of a task, whether or not it was destroyed.
-async fn of_task(tx: &mut Tx, task: TaskId, id: JobId) -> Result<Sandbox, SandboxError> {
+/// Loads a sandbox of a task, also a destroyed one.
+async fn find_sandbox(tx: &mut Tx, task: TaskId, id: JobId) -> Result<Sandbox, SandboxError> {
     let found = tx.sandbox_get(id).await?.filter(|sandbox| sandbox.task == task);
     found.ok_or(SandboxError::NotFound(id))
 }

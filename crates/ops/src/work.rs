@@ -1,81 +1,88 @@
-//! Units of work: cutting a task into them, handing them in, and deciding what comes next.
+//! Work units: planning a task, submitting results, and routing what follows.
 //!
-//! Start at [`Work`]. Which unit may begin, which must be looked at again and when a component is
-//! done is decided on a [`board::Board`], in memory; the operations load it, make one move, and
-//! write down what changed, in one transaction under the task's lock.
+//! Start at [`Work`]. A `WorkBoard` decides in memory which unit may start, which must be
+//! revised, and when a component is completed; the operations load it, apply one transition, and
+//! persist the changes in one transaction under the task's lock.
 
 mod board;
-mod look;
 mod plan;
+mod queries;
 mod route;
 mod submit;
 
 use chrono::{DateTime, Utc};
+use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::ids::TaskId;
-use cynode_domain::status::IllegalMove;
+use cynode_domain::status::IllegalTransition;
 use cynode_domain::work::MAX_REVISIONS;
 use cynode_runtime::clock::SharedClock;
-use cynode_store::{EventStore, Store, Task, Tx, WorkStore, WorkUnit};
+use cynode_store::{Store, Task, Tx, WorkUnit};
 use cynode_wire::work::WorkUnitView;
 use serde_json::json;
 
 pub(crate) use route::resume_blocked;
-pub(crate) use submit::follow;
+pub(crate) use submit::apply_agent_status;
 
-use self::board::Board;
+use self::board::WorkBoard;
 use crate::messages::MessageError;
-use crate::tasks::{TaskError, event};
-use crate::{BadCursor, Signals};
+use cynode_execution::{tasks::TaskError, tasks::task_event};
+use cynode_resources::{PageError, Signals};
 
-/// Why work was not planned, handed in or routed.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkError {
-    /// The task has no plan.
     #[error("the task has no plan of work")]
     NoPlan,
-    /// The task has no such unit.
     #[error("the task has no work unit \"{0}\"")]
     NotFound(String),
-    /// The task has another plan.
-    #[error("the task has another plan of work already")]
+    #[error("the task already has another plan of work")]
     PlanExists,
-    /// The request breaks rules.
     #[error("{}", .0.join("; "))]
     Invalid(Vec<String>),
-    /// The unit belongs to another role.
-    #[error("{unit} is work of the {role}")]
-    NotYours {
-        /// The unit.
+    #[error("{unit} belongs to the role {role}")]
+    OtherRole {
         unit: String,
-        /// The role it belongs to.
+        /// The owning role.
         role: String,
     },
-    /// Another agent has begun it.
-    #[error("another agent works on {0}")]
-    Taken(String),
-    /// It was sent back as often as it may be.
+    #[error("another agent is working on {0}")]
+    HeldByOtherAgent(String),
     #[error(
-        "{0} was sent back {MAX_REVISIONS} times: approve it with notes on what is left, or fail it"
+        "{0} has reached its limit of {MAX_REVISIONS} revisions: approve it with notes, or fail it"
     )]
     TooManyRevisions(String),
-    /// The unit cannot go there from where it stands.
+    /// The status does not allow the transition.
     #[error(transparent)]
-    IllegalMove(#[from] IllegalMove),
-    /// The agent may not speak.
+    IllegalMove(#[from] IllegalTransition),
+    /// The agent's role or status does not allow it.
     #[error(transparent)]
     Message(#[from] MessageError),
-    /// The task was not found, or is closed.
     #[error(transparent)]
     Task(#[from] TaskError),
-    /// The page asked for cannot be given.
     #[error(transparent)]
-    Page(#[from] BadCursor),
-    /// The database does not answer.
+    Page(#[from] PageError),
     #[error(transparent)]
     Store(#[from] cynode_store::Error),
 }
 
-/// Units of work. Cheap to clone.
+impl Classified for WorkError {
+    fn classify(&self) -> Classification<'_> {
+        match self {
+            Self::NoPlan | Self::NotFound(_) => Classification::new(ErrorClass::NotFound, self),
+            Self::Invalid(faults) => Classification::invalid(self, faults),
+            Self::OtherRole { .. } => Classification::new(ErrorClass::Forbidden, self),
+            Self::PlanExists
+            | Self::HeldByOtherAgent(_)
+            | Self::TooManyRevisions(_)
+            | Self::IllegalMove(_) => Classification::new(ErrorClass::Conflict, self),
+            Self::Message(error) => error.classify(),
+            Self::Task(error) => error.classify(),
+            Self::Page(error) => error.classify(),
+            Self::Store(error) => error.classify(),
+        }
+    }
+}
+
+/// Manages work units. Cheap to clone.
 #[derive(Clone)]
 pub struct Work {
     store: Store,
@@ -84,28 +91,27 @@ pub struct Work {
 }
 
 impl Work {
-    /// Units of work kept in `store`.
     pub fn new(store: Store, clock: SharedClock, signals: Signals) -> Self {
         Self { store, clock, signals }
     }
 }
 
-/// The board of a task that has a plan.
-async fn load(tx: &mut Tx, task: TaskId, now: DateTime<Utc>) -> Result<Board, WorkError> {
+/// Loads the board of a task that has a plan.
+async fn load_board(tx: &mut Tx, task: TaskId, now: DateTime<Utc>) -> Result<WorkBoard, WorkError> {
     let plan = tx.work_plan_get(task).await?.ok_or(WorkError::NoPlan)?;
     let units = tx.work_unit_list(task).await?;
-    Ok(Board::new(plan.components, units, now))
+    Ok(WorkBoard::new(plan.components, units, now))
 }
 
-/// Writes down what changed on a board, and tells everybody who watches the task.
-async fn save(tx: &mut Tx, task: &Task, board: &Board) -> Result<(), WorkError> {
+/// Persists the changes on a board and appends their events.
+async fn persist_board(tx: &mut Tx, task: &Task, board: &WorkBoard) -> Result<(), WorkError> {
     for unit in board.changed() {
         tx.work_unit_update(unit).await?;
         let data = json!({ "work_unit_id": unit.id, "status": unit.status, "role": unit.role });
-        tx.event_append(&event(task, "work_unit.changed", data)).await?;
+        tx.event_append(&task_event(task, "work_unit.changed", data)).await?;
     }
     if board.is_completed() && tx.work_plan_complete(task.asked.id, board.now()).await? {
-        tx.event_append(&event(task, "work_plan.completed", json!({}))).await?;
+        tx.event_append(&task_event(task, "work_plan.completed", json!({}))).await?;
     }
     Ok(())
 }

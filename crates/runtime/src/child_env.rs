@@ -1,17 +1,16 @@
-//! The environment of child processes: empty, but for variables on an explicit list.
+//! The environment of child processes: empty except for an explicit allowlist.
 //!
-//! Every process of the product that starts another one calls [`ChildEnv::inherit_only`]. A variable
-//! that the operator has set for one process, such as the key of a provider or the password of a
-//! database, never reaches another process by inheritance.
+//! Every process of the product that spawns another calls [`ChildEnv::inherit_only`], so that a variable
+//! set for one process, such as a provider key or a database password, is never inherited by another.
 
 use std::ffi::OsString;
 
-use crate::config::Section;
+use crate::config::ConfigSection;
 use crate::failpoint;
 
-/// Variables that change how a process formats text and reports faults. None of them holds a secret.
-const OF_EVERY_PROCESS: [&str; 7] =
-    ["LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "RUST_BACKTRACE", failpoint::DIRECTORY];
+/// Variables for locale, time zone, temporary files and diagnostics. None of them holds a secret.
+const PROCESS_VARS: [&str; 7] =
+    ["LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "RUST_BACKTRACE", failpoint::DIRECTORY_VAR];
 
 /// The variables of this process that a child inherits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,14 +20,13 @@ pub struct Allowlist {
 }
 
 impl Allowlist {
-    /// No variable.
     pub fn none() -> Self {
         Self::default()
     }
 
     /// The variables of a process of the product: locale, time zone, temporary directory, backtraces.
-    pub fn of_process() -> Self {
-        Self::none().names(&OF_EVERY_PROCESS)
+    pub fn for_process() -> Self {
+        Self::none().names(&PROCESS_VARS)
     }
 
     /// Adds variables by name.
@@ -40,7 +38,7 @@ impl Allowlist {
 
     /// Adds the variables that configure a section: `CYNODE_<SECTION>__*` and its aliases.
     #[must_use]
-    pub fn section<S: Section>(mut self) -> Self {
+    pub fn with_section<S: ConfigSection>(mut self) -> Self {
         self.names.extend(S::ENV_ALIASES.iter().map(|(name, _)| *name));
         self.prefixes.push(format!("CYNODE_{}__", S::NAME.to_ascii_uppercase()));
         self
@@ -52,27 +50,27 @@ impl Allowlist {
     }
 
     /// The variables of this process that a child inherits, with their values.
-    fn inherited(&self) -> impl Iterator<Item = (OsString, OsString)> {
+    fn inherited_vars(&self) -> impl Iterator<Item = (OsString, OsString)> {
         std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(|name| self.admits(name)))
     }
 }
 
 /// A command whose environment can be restricted.
 pub trait ChildEnv {
-    /// Clears the environment of the child, then passes on what `allowed` admits. Variables that are
-    /// set afterwards are kept.
+    /// Clears the child's environment, then inherits the variables that `allowed` admits. Variables set
+    /// afterwards are kept.
     fn inherit_only(&mut self, allowed: &Allowlist) -> &mut Self;
 }
 
 impl ChildEnv for std::process::Command {
     fn inherit_only(&mut self, allowed: &Allowlist) -> &mut Self {
-        self.env_clear().envs(allowed.inherited())
+        self.env_clear().envs(allowed.inherited_vars())
     }
 }
 
 impl ChildEnv for tokio::process::Command {
     fn inherit_only(&mut self, allowed: &Allowlist) -> &mut Self {
-        self.env_clear().envs(allowed.inherited())
+        self.env_clear().envs(allowed.inherited_vars())
     }
 }
 
@@ -100,12 +98,12 @@ mod tests {
 
         assert_eq!(names(&Allowlist::none()), BTreeSet::from(["OWN".to_owned()]));
         assert_eq!(names(&listed), ["CARGO_PKG_NAME", "OWN"].map(str::to_owned).into());
-        assert!(names(&Allowlist::of_process()).iter().all(|name| !name.starts_with("CARGO")));
+        assert!(names(&Allowlist::for_process()).iter().all(|name| !name.starts_with("CARGO")));
     }
 
     #[test]
     fn a_section_is_inherited_with_its_aliases_and_without_other_sections() {
-        let planner = Allowlist::none().section::<PlannerOptions>();
+        let planner = Allowlist::none().with_section::<PlannerOptions>();
 
         assert!(planner.admits("CYNODE_PLANNER__MAX_STEPS"));
         assert!(planner.admits("PLANNER_MAX_STEPS"));

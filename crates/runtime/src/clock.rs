@@ -1,4 +1,4 @@
-//! Where the time comes from, so that tests can set it.
+//! The clock abstraction, so that tests can control time.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,50 +6,46 @@ use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 
-/// A source of the present time.
 pub trait Clock: Send + Sync + Debug {
-    /// The time now, in UTC.
     fn now(&self) -> DateTime<Utc>;
 }
 
-/// A clock that may be shared between parts of a process.
 pub type SharedClock = Arc<dyn Clock>;
 
-/// The clock of the machine.
+/// The system clock.
 ///
-/// Times are cut to microseconds, which is what every database keeps: a time that was stored
-/// and read back equals the one that was written.
+/// Times are truncated to microseconds, the precision of the databases: a time that was stored and
+/// read back equals the original.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> DateTime<Utc> {
-        #[expect(clippy::disallowed_methods, reason = "this is the clock everyone else asks")]
+        #[expect(clippy::disallowed_methods, reason = "the only place that reads the system clock")]
         let now = Utc::now();
         now.trunc_subsecs(6)
     }
 }
 
-/// A clock that moves only when told to. Clones show the same time.
+/// A clock that tests advance manually. Clones share the time.
 #[derive(Debug, Clone)]
 pub struct ManualClock {
     time: Arc<Mutex<DateTime<Utc>>>,
 }
 
 impl ManualClock {
-    /// A clock that stands at `time`.
     pub fn new(time: DateTime<Utc>) -> Self {
         Self { time: Arc::new(Mutex::new(time)) }
     }
 
-    /// Moves the clock forward. A step beyond the end of time stops there.
+    /// Advances the clock; saturates at the maximum time.
     pub fn advance(&self, by: Duration) {
         let by = TimeDelta::from_std(by).unwrap_or(TimeDelta::MAX);
         let mut time = self.time.lock().unwrap_or_else(PoisonError::into_inner);
         *time = time.checked_add_signed(by).unwrap_or(DateTime::<Utc>::MAX_UTC);
     }
 
-    /// Sets the clock, backwards too.
+    /// Sets the clock, forwards or backwards.
     pub fn set(&self, time: DateTime<Utc>) {
         *self.time.lock().unwrap_or_else(PoisonError::into_inner) = time;
     }

@@ -1,63 +1,62 @@
-//! Configuration: flags, file, environment and defaults, in this order of strength.
+//! Configuration from flags, file, environment and defaults, in this order of precedence.
 //!
-//! Each part of a process has a section of `cynode.toml` and a struct that implements
-//! [`Section`]. A process reads all of its sections with [`load_all`], so that it can report every
-//! fault at once instead of one at each start.
+//! Each component has a section of `cynode.toml` and a struct that implements [`ConfigSection`]. A process
+//! loads all of its sections with [`load_all`], which reports all errors at once.
 //!
-//! Environment variables are named `CYNODE_<SECTION>__<KEY>`; their text is read as the type of
-//! the default, lists by comma.
+//! Environment variables are named `CYNODE_<SECTION>__<KEY>`; their text is parsed as the type of
+//! the default, lists separated by commas.
 
 mod env;
-mod faults;
+mod errors;
 mod layers;
 mod sources;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use self::faults::{Complaint, Fault, Faults};
-pub use self::sources::{Sources, data_dir};
+pub use self::errors::{ConfigError, ConfigErrors, ConfigFault};
+pub use self::sources::{ConfigSources, data_dir};
 
-/// Every section that some process has. A file may hold them all.
+/// The sections of all processes. A file may contain all of them.
 pub const SECTIONS: [&str; 7] =
     ["orchestrator", "gateway", "runner", "node", "log", "planner", "pma"];
 
 /// One section of `cynode.toml`, such as `[runner]`.
 ///
-/// The implementor carries `#[serde(default, deny_unknown_fields)]`: a section may name any part
-/// of its keys, and no others.
-pub trait Section: Serialize + DeserializeOwned + Default {
-    /// The section's name, one of [`SECTIONS`].
+/// The implementor has `#[serde(default, deny_unknown_fields)]`: every key is optional, and unknown
+/// keys are errors.
+pub trait ConfigSection: Serialize + DeserializeOwned + Default {
+    /// One of [`SECTIONS`].
     const NAME: &'static str;
 
-    /// Environment variables that set a key under another name, as pairs of variable and key.
+    /// Aliases, as pairs of environment variable and key.
     const ENV_ALIASES: &'static [(&'static str, &'static str)] = &[];
 
-    /// Every value that is out of range.
-    fn faults(&self) -> Vec<Fault>;
+    /// Validates the values; returns every one that is out of range.
+    fn validate(&self) -> Vec<ConfigFault>;
 }
 
-/// Reads one section: flag, else file, else environment, else default.
-pub fn load<S: Section>(sources: &Sources) -> Result<S, Faults> {
-    layers::section(sources)
+/// Loads one section: flag, else file, else environment, else default.
+pub fn load<S: ConfigSection>(sources: &ConfigSources) -> Result<S, ConfigErrors> {
+    layers::load_section(sources)
 }
 
-/// Reads several sections, as a tuple, and reports the faults of all of them together.
-pub fn load_all<T: Sections>(sources: &Sources) -> Result<T, Faults> {
+/// Loads several sections as a tuple; the error contains the faults of all of them.
+pub fn load_all<T: ConfigSections>(sources: &ConfigSources) -> Result<T, ConfigErrors> {
     T::load(sources)
 }
 
-/// Several sections at once; implemented for tuples of [`Section`].
-pub trait Sections: Sized {
-    /// Reads them all; the error holds the faults of all of them.
-    fn load(sources: &Sources) -> Result<Self, Faults>;
+/// Implemented for tuples of [`ConfigSection`].
+pub trait ConfigSections: Sized {
+    /// Loads all sections; the error contains the faults of all of them.
+    fn load(sources: &ConfigSources) -> Result<Self, ConfigErrors>;
 }
 
 macro_rules! tuple_of_sections {
     ($($section:ident $value:ident),+) => {
-        impl<$($section: Section),+> Sections for ($($section,)+) {
-            fn load(sources: &Sources) -> Result<Self, Faults> {
-                let mut faults = Faults::default();
+        impl<$($section: ConfigSection),+> ConfigSections for ($($section,)+) {
+            fn load(sources: &ConfigSources) -> Result<Self, ConfigErrors> {
+                let mut faults = ConfigErrors::default();
                 $(let $value = faults.keep(load::<$section>(sources));)+
                 match ($($value,)+) {
                     ($(Some($value),)+) => Ok(($($value,)+)),

@@ -1,7 +1,7 @@
-//! Small files that survive a power cut.
+//! Small files that survive a power failure.
 //!
-//! A file that is renamed into place without a sync can be empty after a power cut: the name was written
-//! and the content was not. Every small file that a later start depends on is written here.
+//! A file that is renamed without a sync can be empty after a power failure: the directory entry was
+//! persisted and the content was not. Every small file that a later start depends on is written here.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -9,39 +9,38 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// Writes a file that only its owner may read, in place of the one that may be there.
+/// Atomically creates or replaces a file with mode 0600.
 ///
-/// A reader sees the old content or the new one, never a part, also after a power cut.
+/// A reader sees the old or the new content, never a part, also after a power failure.
 pub fn replace(path: impl AsRef<Path>, content: &[u8]) -> io::Result<()> {
     let path = path.as_ref();
-    written(path, content)?.persist(path)?;
+    write_temporary(path, content)?.persist(path)?;
     sync_parent(path)
 }
 
-/// Writes a file that does not exist yet, readable by its owner only.
+/// Atomically creates a file with mode 0600.
 ///
-/// The file appears whole or not at all. An existing file stays as it is and gives
-/// [`io::ErrorKind::AlreadyExists`].
+/// Fails with [`io::ErrorKind::AlreadyExists`] if the file exists.
 pub fn create(path: impl AsRef<Path>, content: &[u8]) -> io::Result<()> {
     let path = path.as_ref();
-    written(path, content)?.persist_noclobber(path)?;
+    write_temporary(path, content)?.persist_noclobber(path)?;
     sync_parent(path)
 }
 
-/// Makes the entry `path` in its directory durable.
+/// Makes the directory entry of `path` durable.
 pub fn sync_parent(path: impl AsRef<Path>) -> io::Result<()> {
-    fs::File::open(parent(path.as_ref()))?.sync_all()
+    fs::File::open(parent_dir(path.as_ref()))?.sync_all()
 }
 
-/// A finished temporary file beside `path`; such files are made with mode 0600.
-fn written(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
-    let mut file = NamedTempFile::new_in(parent(path))?;
+/// A synced temporary file in the directory of `path`, with mode 0600.
+fn write_temporary(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
+    let mut file = NamedTempFile::new_in(parent_dir(path))?;
     file.write_all(content)?;
     file.as_file().sync_all()?;
     Ok(file)
 }
 
-fn parent(path: &Path) -> &Path {
+fn parent_dir(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

@@ -1,7 +1,7 @@
-//! The environment of this process, for settings that are no configuration section.
+//! Environment variables outside of configuration sections.
 
 /// The value of an environment variable; `None` when it is absent or not UTF-8.
-#[expect(clippy::disallowed_methods, reason = "this is the one place that may")]
+#[expect(clippy::disallowed_methods, reason = "the only place that reads the environment")]
 pub fn var(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }

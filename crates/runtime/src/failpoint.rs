@@ -1,7 +1,7 @@
-//! Points at which a test lets a process die or wait. Release builds have none.
+//! Failpoints: places where a test makes a process abort or wait. Disabled in release builds.
 //!
-//! A test arms a point with a file in the directory that [`DIRECTORY`] names. The first process
-//! that comes by takes the file, so that a point acts once, whoever restarts the process.
+//! A test arms a failpoint with a file in the directory that [`DIRECTORY_VAR`] names. The first process
+//! that reaches it renames the file, so that a failpoint fires once, even across restarts.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -10,46 +10,46 @@ use std::{fs, process, thread};
 
 use crate::env;
 
-/// The environment variable with the directory of armed points.
-pub const DIRECTORY: &str = "CYNODE_FAILPOINTS";
-/// What the file of a point says at which a process waits until its file is removed. It dies at
-/// every other.
+/// The environment variable with the directory of armed failpoints.
+pub const DIRECTORY_VAR: &str = "CYNODE_FAILPOINTS";
+/// File content that makes the process wait until the file is removed; any other content makes it
+/// abort.
 pub const WAIT: &str = "wait";
-/// What the name of a point's file ends with from the moment that a process has come by.
+/// Extension of the file once a process has reached the failpoint.
 pub const HIT: &str = "hit";
 
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Dies or waits here if the file `<point>@<subject>` is there. A waiting process lets nothing else
-/// happen on this thread, as if it were stopped.
+/// Aborts or waits if the file `<point>@<subject>` exists. Waiting blocks the thread, as if the
+/// process were stopped.
 #[inline]
 pub fn hit(point: &str, subject: &str) {
     if cfg!(debug_assertions)
         && let Some(directory) = directory()
     {
-        act(&directory.join(format!("{point}@{subject}")));
+        fire(&directory.join(format!("{point}@{subject}")));
     }
 }
 
 fn directory() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
-    FOUND.get_or_init(|| env::var(DIRECTORY).map(PathBuf::from)).as_deref()
+    FOUND.get_or_init(|| env::var(DIRECTORY_VAR).map(PathBuf::from)).as_deref()
 }
 
-fn act(armed: &Path) {
+fn fire(armed: &Path) {
     let taken = armed.with_added_extension(HIT);
-    // Read before it is taken: from then on the test may remove it at any moment.
+    // Read before the rename: afterwards the test may remove it at any time.
     let wish = fs::read(armed);
     if fs::rename(armed, &taken).is_err() {
         return;
     }
     if wish.is_ok_and(|wish| wish == WAIT.as_bytes()) {
         while taken.exists() {
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         return;
     }
-    tracing::error!("this process dies at {}, as its test asked", taken.display());
+    tracing::error!(failpoint = %taken.display(), "failpoint hit, aborting");
     process::abort()
 }
 
@@ -61,7 +61,7 @@ mod tests {
     fn a_point_that_is_not_armed_lets_everybody_pass() {
         let directory = tempfile::tempdir().unwrap();
 
-        act(&directory.path().join("saved@plan_steps"));
+        fire(&directory.path().join("saved@plan_steps"));
 
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
@@ -73,7 +73,7 @@ mod tests {
         fs::write(&armed, WAIT).unwrap();
 
         thread::scope(|scope| {
-            let passing = scope.spawn(|| act(&armed));
+            let passing = scope.spawn(|| fire(&armed));
             let taken = armed.with_added_extension(HIT);
             while !taken.exists() {
                 thread::yield_now();
@@ -82,7 +82,7 @@ mod tests {
             fs::remove_file(taken).unwrap();
         });
 
-        // The second one finds nothing to wait for.
-        act(&armed);
+        // The failpoint has fired and does not wait again.
+        fire(&armed);
     }
 }

@@ -1,7 +1,7 @@
-//! How a process is: alive, ready, and its numbers.
+//! Liveness, readiness and metrics endpoints.
 //!
-//! A process that serves nothing else calls [`serve`]; one that has an HTTP server of its own
-//! merges [`routes`] into it. Nothing here asks who is calling, so no answer holds a secret.
+//! A process without an HTTP server calls [`serve`]; others merge [`routes`] into theirs. The endpoints
+//! are unauthenticated, so no response contains a secret.
 
 pub mod listener;
 
@@ -17,39 +17,29 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use cynode_wire::health::ReadyView;
 
-pub use self::listener::Listener;
-use crate::metrics::Exporter;
+pub use self::listener::HealthListener;
+use crate::metrics::MetricsExporter;
 use crate::shutdown::Shutdown;
 
-/// How long open requests may take once the process is asked to stop.
+/// How long open requests may take after shutdown was triggered.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The format of Prometheus' text.
-const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// Content type of the Prometheus text format.
+const PROMETHEUS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Why health is not served.
+/// Errors of the health server.
 #[derive(Debug, thiserror::Error)]
 pub enum HealthError {
-    /// The address means nothing.
     #[error("\"{listen}\" is not an address to listen on; use host:port or unix:/path")]
-    BadAddress {
-        /// The address given.
-        listen: String,
-    },
-    /// The address cannot be taken; most often another process has it.
+    BadAddress { listen: String },
+    /// Usually another process uses the address.
     #[error("cannot listen on {listen}: {cause}")]
-    Bind {
-        /// The address given.
-        listen: String,
-        /// What the system said.
-        cause: io::Error,
-    },
-    /// The server stopped by itself.
+    Bind { listen: String, cause: io::Error },
     #[error("the health server stopped")]
     Stopped(#[source] io::Error),
 }
 
-/// Whether a process can do its work. Clones share it; it begins as waiting for the start.
+/// Readiness of a process. Clones share it; the initial state is not ready (`starting`).
 #[derive(Debug, Clone)]
 pub struct Readiness {
     reasons: Arc<RwLock<Vec<String>>>,
@@ -62,22 +52,21 @@ impl Default for Readiness {
 }
 
 impl Readiness {
-    /// Not ready yet: the process is starting.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Everything needed answers.
+    /// All dependencies are available.
     pub fn set_ready(&self) {
         self.set(Vec::new());
     }
 
-    /// Something needed does not answer; `reason` says what, in words for a person.
+    /// A dependency is unavailable; `reason` is for people.
     pub fn set_waiting(&self, reason: impl Into<String>) {
         self.set(vec![reason.into()]);
     }
 
-    /// What `/readyz` answers.
+    /// The body of `/readyz`.
     pub fn view(&self) -> ReadyView {
         let reasons = self.reasons.read().unwrap_or_else(PoisonError::into_inner).clone();
         ReadyView { ready: reasons.is_empty(), reasons, warnings: vec![] }
@@ -89,12 +78,12 @@ impl Readiness {
 }
 
 /// `/healthz`, `/readyz` and, with an exporter, `/metrics`.
-pub fn routes(readiness: Readiness, exporter: Option<Exporter>) -> Router {
+pub fn routes(readiness: Readiness, exporter: Option<MetricsExporter>) -> Router {
     let routes = Router::new()
         .route("/healthz", get(|| async { "ok" }))
-        .route("/readyz", get(ready).with_state(readiness));
+        .route("/readyz", get(report_readiness).with_state(readiness));
     match exporter {
-        Some(exporter) => routes.route("/metrics", get(numbers).with_state(exporter)),
+        Some(exporter) => routes.route("/metrics", get(render_metrics).with_state(exporter)),
         None => routes,
     }
 }
@@ -103,20 +92,20 @@ pub fn routes(readiness: Readiness, exporter: Option<Exporter>) -> Router {
 pub async fn serve(
     listen: &str,
     readiness: Readiness,
-    exporter: Option<Exporter>,
+    exporter: Option<MetricsExporter>,
     shutdown: Shutdown,
 ) -> Result<(), HealthError> {
-    let listener = Listener::bind(listen).await?;
+    let listener = HealthListener::bind(listen).await?;
     serve_on(listener, routes(readiness, exporter), shutdown).await
 }
 
-/// Serves `routes` on a listener that is already open, until shutdown.
+/// Serves `routes` on an open listener until shutdown.
 pub async fn serve_on(
-    listener: Listener,
+    listener: HealthListener,
     routes: Router,
     shutdown: Shutdown,
 ) -> Result<(), HealthError> {
-    tracing::info!(health.listen = listener.address(), "health on {}", listener.address());
+    tracing::info!(health.listen = listener.address(), "health server listening");
     let asked = shutdown.clone();
     let stop = async move { asked.triggered().await };
     let overdue = async move {
@@ -129,12 +118,12 @@ pub async fn serve_on(
     }
 }
 
-async fn ready(State(readiness): State<Readiness>) -> Response {
+async fn report_readiness(State(readiness): State<Readiness>) -> Response {
     let view = readiness.view();
     let status = if view.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(view)).into_response()
 }
 
-async fn numbers(State(exporter): State<Exporter>) -> Response {
-    ([(header::CONTENT_TYPE, PROMETHEUS)], exporter.render()).into_response()
+async fn render_metrics(State(exporter): State<MetricsExporter>) -> Response {
+    ([(header::CONTENT_TYPE, PROMETHEUS_CONTENT_TYPE)], exporter.render()).into_response()
 }

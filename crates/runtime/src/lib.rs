@@ -1,12 +1,12 @@
-//! What processes share: configuration, logs, metrics, tasks, shutdown, health, and the filter of
-//! system calls for those that confine themselves.
+//! Process infrastructure: configuration, logs, metrics, background tasks, shutdown, health, and the
+//! system call filter.
 //!
-//! A process starts by reading its sections with [`config::load_all`], turns logs on with
-//! [`telemetry::init`], waits for signals through [`shutdown::Shutdown`], runs its parts on
-//! [`tasks::Tasks`] and shows how it is with [`health::serve`].
+//! A process loads its sections with [`config::load_all`], initialises logging with
+//! [`telemetry::init`], handles signals with [`shutdown::Shutdown`], runs its components on
+//! [`tasks::Tasks`] and serves its health with [`health::serve`].
 //!
-//! Invariant: this is the only crate that reads the environment, the system clock and signals.
-//! It knows nothing of tasks, runs or jobs of the product.
+//! Invariant: only this crate reads the environment, the system clock and signals. It does not know
+//! the product's tasks, runs or jobs.
 
 pub mod child_env;
 pub mod clock;

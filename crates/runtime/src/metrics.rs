@@ -1,6 +1,6 @@
-//! Numbers about the process, in Prometheus' text format.
+//! Metrics of the process, in the Prometheus text format.
 //!
-//! Parts count with the macros of the `metrics` crate; without [`install`] those do nothing.
+//! Code records with the macros of the `metrics` crate; without [`install`] they are no-ops.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -10,59 +10,58 @@ use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, Promet
 
 use crate::shutdown::Shutdown;
 
-/// Buckets, in seconds, of every histogram whose name ends in `_seconds`.
-const SECONDS: [f64; 14] =
+/// Buckets of histograms whose name ends in `_seconds`.
+const SECONDS_BUCKETS: [f64; 14] =
     [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0];
 
-/// How often the values of histograms are put into their buckets.
-const UPKEEP: Duration = Duration::from_secs(5);
+/// Interval of histogram upkeep.
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
-static INSTALLED: Mutex<Option<Exporter>> = Mutex::new(None);
+static INSTALLED: Mutex<Option<MetricsExporter>> = Mutex::new(None);
 
-/// Why metrics are not collected.
 #[derive(Debug, thiserror::Error)]
-#[error("metrics cannot be collected in this process")]
+#[error("could not install the metrics recorder")]
 pub struct MetricsError(#[from] BuildError);
 
-/// Shows what was counted. Clones show the same numbers.
+/// Renders the metrics. Clones share the recorder.
 #[derive(Clone)]
-pub struct Exporter {
+pub struct MetricsExporter {
     handle: PrometheusHandle,
 }
 
-/// Starts to collect. Later calls in the same process give the same exporter.
-pub fn install() -> Result<Exporter, MetricsError> {
+/// Installs the recorder. Later calls in the same process return the same exporter.
+pub fn install() -> Result<MetricsExporter, MetricsError> {
     let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(exporter) = installed.as_ref() {
         return Ok(exporter.clone());
     }
     let handle = PrometheusBuilder::new()
-        .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)?
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS_BUCKETS)?
         .install_recorder()?;
-    let exporter = Exporter { handle };
+    let exporter = MetricsExporter { handle };
     *installed = Some(exporter.clone());
     Ok(exporter)
 }
 
-impl Exporter {
-    /// Every number, in Prometheus' text format.
+impl MetricsExporter {
+    /// All metrics, in the Prometheus text format.
     pub fn render(&self) -> String {
         self.handle.render()
     }
 
-    /// Puts the values of histograms into their buckets until shutdown. Where nobody looks at the
-    /// numbers, each value would take memory for ever without this.
-    pub async fn keep_up(self, shutdown: Shutdown) {
+    /// Drains histogram samples into their buckets until shutdown. Without it, memory would grow while
+    /// the metrics are not scraped.
+    pub async fn run_upkeep(self, shutdown: Shutdown) {
         loop {
             tokio::select! {
                 () = shutdown.triggered() => return,
-                () = tokio::time::sleep(UPKEEP) => self.handle.run_upkeep(),
+                () = tokio::time::sleep(UPKEEP_INTERVAL) => self.handle.run_upkeep(),
             }
         }
     }
 }
 
-impl fmt::Debug for Exporter {
+impl fmt::Debug for MetricsExporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Exporter").finish_non_exhaustive()
     }
@@ -92,13 +91,13 @@ mod tests {
         let (exporter, shutdown) = (install().unwrap(), Shutdown::new());
         ::metrics::histogram!("cynode_test_upkeep_seconds").record(0.02);
 
-        let upkeep = exporter.clone().keep_up(shutdown.clone());
-        let ended = tokio::time::timeout(3 * UPKEEP, upkeep).await;
+        let upkeep = exporter.clone().run_upkeep(shutdown.clone());
+        let ended = tokio::time::timeout(3 * UPKEEP_INTERVAL, upkeep).await;
 
         assert!(ended.is_err(), "it goes on until it is asked to stop");
         let text = exporter.render();
         assert!(text.contains("cynode_test_upkeep_seconds_count 1"), "{text}");
         shutdown.trigger();
-        exporter.keep_up(shutdown).await;
+        exporter.run_upkeep(shutdown).await;
     }
 }

@@ -1,27 +1,27 @@
-//! How far a planner may go: the section `[planner]`.
+//! The section `[planner]`: limits of the planner.
 //!
-//! These two values are also read from the plain variables `PLANNER_MAX_STEPS` and
-//! `MODEL_TEMPERATURE`. Unlike all others they never stop a start: what is out of range is
-//! clamped, what cannot be read becomes the default, and both are told as warnings.
+//! Both values are also read from the variables `PLANNER_MAX_STEPS` and `MODEL_TEMPERATURE`. Unlike all
+//! others they never fail a start: a value out of range is clamped, an unreadable one is replaced with
+//! the default, and both produce warnings.
 
 use std::num::IntErrorKind;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Value;
 
-use crate::config::{Fault, Section};
+use crate::config::{ConfigFault, ConfigSection};
 
-const MAX_STEPS: (i64, i64) = (1, 50);
+const MAX_STEPS_RANGE: (i64, i64) = (1, 50);
 const DEFAULT_MAX_STEPS: u32 = 6;
-const TEMPERATURE: (f64, f64) = (0.0, 2.0);
+const TEMPERATURE_RANGE: (f64, f64) = (0.0, 2.0);
 const DEFAULT_TEMPERATURE: f64 = 0.3;
 
-/// How far a planner may go.
+/// Limits of the planner.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlannerOptions {
-    /// The most steps a plan may have, 1 to 50.
+    /// Maximum steps per plan, 1 to 50.
     pub max_steps: u32,
-    /// How freely the model may choose its words, 0 to 2.
+    /// Sampling temperature of the model, 0 to 2.
     pub temperature: f64,
     #[serde(skip)]
     warnings: Vec<String>,
@@ -38,34 +38,34 @@ impl Default for PlannerOptions {
 }
 
 impl PlannerOptions {
-    /// What was clamped or could not be read, in words. Options are read before the log is on, so
-    /// that whoever read them logs these afterwards.
+    /// Values that were clamped or unreadable. Options are loaded before logging is initialised, so the
+    /// caller logs these afterwards.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 }
 
-impl Section for PlannerOptions {
+impl ConfigSection for PlannerOptions {
     const NAME: &'static str = "planner";
     const ENV_ALIASES: &'static [(&'static str, &'static str)] =
         &[("PLANNER_MAX_STEPS", "max_steps"), ("MODEL_TEMPERATURE", "temperature")];
 
-    fn faults(&self) -> Vec<Fault> {
+    fn validate(&self) -> Vec<ConfigFault> {
         Vec::new()
     }
 }
 
-/// The section as written, before it is known to make sense.
+/// The section before validation.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct RawPlannerSection {
     max_steps: Option<Value>,
     temperature: Option<Value>,
 }
 
 impl<'de> Deserialize<'de> for PlannerOptions {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let written = Written::deserialize(deserializer)?;
+        let written = RawPlannerSection::deserialize(deserializer)?;
         let mut options = Self::default();
         if let Some(value) = written.max_steps {
             options.set_max_steps(&value);
@@ -79,8 +79,8 @@ impl<'de> Deserialize<'de> for PlannerOptions {
 
 impl PlannerOptions {
     fn set_max_steps(&mut self, value: &Value) {
-        let (least, most) = MAX_STEPS;
-        let Some(wanted) = whole_number(value) else {
+        let (least, most) = MAX_STEPS_RANGE;
+        let Some(wanted) = parse_integer(value) else {
             return self.warn(
                 "max_steps",
                 value,
@@ -99,8 +99,8 @@ impl PlannerOptions {
     }
 
     fn set_temperature(&mut self, value: &Value) {
-        let (least, most) = TEMPERATURE;
-        let Some(wanted) = number(value) else {
+        let (least, most) = TEMPERATURE_RANGE;
+        let Some(wanted) = parse_number(value) else {
             return self.warn(
                 "temperature",
                 value,
@@ -119,8 +119,8 @@ impl PlannerOptions {
     }
 }
 
-/// A whole number, as such or as text; one too large to hold is as large as can be.
-fn whole_number(value: &Value) -> Option<i64> {
+/// An integer or its text; saturates on overflow.
+fn parse_integer(value: &Value) -> Option<i64> {
     if let Some(number) = value.as_integer() {
         return Some(number);
     }
@@ -132,11 +132,11 @@ fn whole_number(value: &Value) -> Option<i64> {
     }
 }
 
-/// A finite number, as such or as text.
-fn number(value: &Value) -> Option<f64> {
+/// A finite number or its text.
+fn parse_number(value: &Value) -> Option<f64> {
     let number = match value {
         Value::Float(number) => *number,
-        // Text is the way from an integer that loses nothing a temperature could need.
+        // Via text, since a cast could lose precision.
         Value::Integer(number) => number.to_string().parse().ok()?,
         Value::String(text) => text.trim().parse().ok()?,
         Value::Boolean(_) | Value::Datetime(_) | Value::Array(_) | Value::Table(_) => return None,
@@ -147,11 +147,11 @@ fn number(value: &Value) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Sources, load};
+    use crate::config::{ConfigSources, load};
 
     fn with_env(pairs: &[(&str, &str)]) -> PlannerOptions {
         let env = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        load(&Sources { env: env.collect(), ..Sources::default() }).unwrap()
+        load(&ConfigSources { env: env.collect(), ..ConfigSources::default() }).unwrap()
     }
 
     #[test]
@@ -198,7 +198,8 @@ mod tests {
         std::fs::write(&file, "[planner]\nmax_steps = 99\ntemperature = \"warm\"\n").unwrap();
         let env = [("PLANNER_MAX_STEPS", "3"), ("CYNODE_PLANNER__TEMPERATURE", "0.9")];
         let env = env.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let sources = Sources { file: Some(file), env: env.into(), ..Sources::default() };
+        let sources =
+            ConfigSources { file: Some(file), env: env.into(), ..ConfigSources::default() };
 
         let options: PlannerOptions = load(&sources).unwrap();
 

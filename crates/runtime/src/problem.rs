@@ -1,40 +1,39 @@
-//! The kinds of refusal, and the one place that knows their status codes and names.
+//! Problem kinds (RFC 9457) with their status codes and URNs.
 
 use cynode_wire::problem::Problem;
 
-/// Why a request was refused, as far as a program can act on it.
+/// The kind of an error response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// The request cannot be understood or breaks a rule: change it.
+pub enum ProblemKind {
+    /// The request is malformed or invalid.
     Validation,
-    /// Who is asking is not known: sign in.
+    /// The caller is not authenticated.
     Authentication,
-    /// Who is asking may not do this.
+    /// The caller may not do this.
     Forbidden,
-    /// There is no such thing, or not for who is asking.
+    /// The resource does not exist, or the caller may not see it.
     NotFound,
-    /// The path exists, but not with this method.
+    /// The route does not support this method.
     MethodNotAllowed,
-    /// The thing is not in a state that allows this, or somebody else was first.
+    /// The current state does not allow this, or a concurrent change won.
     Conflict,
     /// The body or a field is larger than allowed.
     TooLarge,
-    /// The body is in a format that is not understood.
+    /// The body has an unsupported format.
     UnsupportedMedia,
-    /// Too many requests: wait and try again.
+    /// Too many requests: retry later.
     RateLimited,
-    /// A fault of the server; the log has the cause.
+    /// An internal error; the log has the cause.
     Internal,
-    /// Understood, but not built.
+    /// Not implemented.
     NotImplemented,
-    /// Something the server needs does not answer: try again shortly.
+    /// A dependency is unavailable: retry shortly.
     Unavailable,
-    /// The answer took too long.
+    /// The request timed out.
     Timeout,
 }
 
-impl Kind {
-    /// Every kind.
+impl ProblemKind {
     pub const ALL: [Self; 13] = [
         Self::Validation,
         Self::Authentication,
@@ -70,7 +69,7 @@ impl Kind {
         }
     }
 
-    /// The stable name, for programs.
+    /// The stable identifier, for programs.
     pub const fn urn(self) -> &'static str {
         match self {
             Self::Validation => "urn:cynode:error:validation",
@@ -89,26 +88,26 @@ impl Kind {
         }
     }
 
-    /// The kind in words, for people.
+    /// The title, for people.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Validation => "The request is not valid",
             Self::Authentication => "Sign in first",
             Self::Forbidden => "Not allowed",
             Self::NotFound => "Not found",
-            Self::MethodNotAllowed => "Method not allowed here",
-            Self::Conflict => "Conflict with the present state",
+            Self::MethodNotAllowed => "Method not allowed",
+            Self::Conflict => "Conflict with the current state",
             Self::TooLarge => "Too large",
-            Self::UnsupportedMedia => "Format not understood",
+            Self::UnsupportedMedia => "Unsupported media type",
             Self::RateLimited => "Too many requests",
             Self::Internal => "Internal error",
             Self::NotImplemented => "Not implemented",
             Self::Unavailable => "Temporarily unavailable",
-            Self::Timeout => "Took too long",
+            Self::Timeout => "Timed out",
         }
     }
 
-    /// The body of a refusal of this kind, without trace id or list of faults.
+    /// The response body, without trace id and list of errors.
     pub fn problem(self, detail: impl Into<String>) -> Problem {
         Problem {
             kind: self.urn().to_owned(),
@@ -129,16 +128,16 @@ mod tests {
 
     #[test]
     fn every_kind_of_problem_has_its_own_name_and_status() {
-        let urns: BTreeSet<_> = Kind::ALL.iter().map(|kind| kind.urn()).collect();
-        let statuses: BTreeSet<_> = Kind::ALL.iter().map(|kind| kind.status()).collect();
-        assert_eq!((urns.len(), statuses.len()), (Kind::ALL.len(), Kind::ALL.len()));
+        let urns: BTreeSet<_> = ProblemKind::ALL.iter().map(|kind| kind.urn()).collect();
+        let statuses: BTreeSet<_> = ProblemKind::ALL.iter().map(|kind| kind.status()).collect();
+        assert_eq!((urns.len(), statuses.len()), (ProblemKind::ALL.len(), ProblemKind::ALL.len()));
     }
 
     #[test]
     fn a_problem_body_carries_name_title_status_and_detail() {
-        let body = Kind::Conflict.problem("task is leased to another runner");
+        let body = ProblemKind::Conflict.problem("task is leased to another runner");
         assert_eq!(body.kind, "urn:cynode:error:conflict");
-        assert_eq!((body.status, body.title.as_str()), (409, "Conflict with the present state"));
+        assert_eq!((body.status, body.title.as_str()), (409, "Conflict with the current state"));
         assert_eq!(body.detail, "task is leased to another runner");
     }
 }

@@ -1,10 +1,9 @@
-//! Takes secrets out of what leaves the process.
+//! Redaction of secrets in data that leaves the process.
 //!
-//! Two nets: fields whose name says that they hold a secret ([`is_secret_key`]), and text in
-//! which something looks like a secret ([`redact`]). Code and prose that only talk about
-//! passwords and tokens stay as they are.
+//! Two mechanisms: field names that imply a secret ([`is_secret_key`]), and text patterns
+//! ([`redact`]). Code and prose that only mention passwords and tokens stay unchanged.
 //!
-//! Invariant: redacting twice gives what redacting once gave, and JSON stays JSON.
+//! Invariant: redaction is idempotent, and valid JSON stays valid.
 
 mod kind;
 mod patterns;
@@ -17,11 +16,11 @@ use serde_json::Value;
 
 pub use kind::SecretKind;
 
-/// What stands where a secret was.
+/// Replaces a secret.
 pub const REDACTED: &str = "[redacted]";
 
-/// Endings of names of fields that hold a secret, without separators and in lower case.
-const SECRET_ENDINGS: [&str; 13] = [
+/// Suffixes of secret field names, in lower case without separators.
+const SECRET_SUFFIXES: [&str; 13] = [
     "password",
     "passwd",
     "passphrase",
@@ -37,34 +36,33 @@ const SECRET_ENDINGS: [&str; 13] = [
     "credentials",
 ];
 
-/// How often a text is looked through.
+/// Limit of passes over a text.
 const MAX_ROUNDS: usize = 6;
 
-/// A text without its secrets, and of which sorts they were.
+/// A redacted text, and the kinds of the secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Redacted<'a> {
-    /// The clean text.
+pub struct RedactedText<'a> {
     pub text: Cow<'a, str>,
-    /// The sorts of what was taken out; empty if nothing was.
+    /// Empty if nothing was redacted.
     pub kinds: BTreeSet<SecretKind>,
 }
 
-/// The text without its secrets.
+/// Replaces secrets with [`REDACTED`].
 pub fn redact(text: &str) -> Cow<'_, str> {
-    redact_marked(text, REDACTED).text
+    redact_with_marker(text, REDACTED).text
 }
 
-/// The text with `marker` where its secrets were.
-pub fn redact_marked<'a>(text: &'a str, marker: &str) -> Redacted<'a> {
+/// Replaces secrets with `marker`.
+pub fn redact_with_marker<'a>(text: &'a str, marker: &str) -> RedactedText<'a> {
     let (mut clean, mut kinds) = (Cow::Borrowed(text), BTreeSet::new());
-    // What one rule cuts out may let another find more. Each round leaves less to find; the bound is
-    // for texts that are made to take long.
+    // A replacement may let another rule match. Each round leaves fewer matches; the limit guards
+    // against adversarial texts.
     for _ in 0..MAX_ROUNDS {
-        if !patterns::ANY.is_match(&clean) {
+        if !patterns::PATTERN_SET.is_match(&clean) {
             break;
         }
         let before = clean.clone();
-        let found = patterns::ANY.matches(&clean);
+        let found = patterns::PATTERN_SET.matches(&clean);
         for rule in found.iter().filter_map(|index| patterns::RULES.get(index)) {
             clean = rule.apply(clean, marker, &mut kinds);
         }
@@ -72,10 +70,10 @@ pub fn redact_marked<'a>(text: &'a str, marker: &str) -> Redacted<'a> {
             break;
         }
     }
-    Redacted { text: clean, kinds }
+    RedactedText { text: clean, kinds }
 }
 
-/// Whether a field of this name holds a secret, whatever its value looks like.
+/// Whether a field of this name holds a secret, regardless of its value.
 ///
 /// `refresh_token`, `X-Api-Key` and `clientSecret` do; `max_tokens`, `token_type` and
 /// `admin_token_file` do not.
@@ -85,10 +83,10 @@ pub fn is_secret_key(key: &str) -> bool {
         .filter(char::is_ascii_alphanumeric)
         .map(|letter| letter.to_ascii_lowercase())
         .collect();
-    plain.contains("password") || SECRET_ENDINGS.iter().any(|ending| plain.ends_with(ending))
+    plain.contains("password") || SECRET_SUFFIXES.iter().any(|ending| plain.ends_with(ending))
 }
 
-/// Takes the secrets out of a JSON value, in every field and at every depth.
+/// Redacts a JSON value recursively.
 pub fn redact_json(value: &mut Value) {
     match value {
         Value::String(text) => {
@@ -106,7 +104,7 @@ pub fn redact_json(value: &mut Value) {
     }
 }
 
-/// Takes the secrets out of the value of a field, by the field's name and by what it looks like.
+/// Redacts the value of a field, by field name and by pattern.
 pub fn redact_field(key: &str, value: &mut Value) {
     if is_secret_key(key) && !value.is_null() && !value.is_boolean() {
         *value = Value::from(REDACTED);

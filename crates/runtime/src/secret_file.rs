@@ -1,4 +1,4 @@
-//! Secrets in files that only their owner may read.
+//! Secrets in files that only the owner can read.
 
 use std::fs;
 use std::io;
@@ -9,75 +9,58 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::durable_file;
 
-/// The permission bits of everyone but the owner.
-const OTHERS: u32 = 0o077;
+/// The permission bits of group and others.
+const GROUP_AND_OTHERS: u32 = 0o077;
 
-/// No secret is larger; a larger file was named by mistake.
+/// A larger file was given by mistake.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// Why a secret cannot be taken from a file.
+/// Errors of reading a secret file.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretFileError {
-    /// The file cannot be read.
     #[error("secret file {} cannot be read", path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
-        /// What the system said.
         #[source]
         cause: io::Error,
     },
-    /// Others than the owner may read or write the file.
+    /// Group or others can access the file.
     #[error(
-        "secret file {} has mode {mode:04o}, so others can reach it; run: chmod 600 {}",
+        "secret file {} has mode {mode:04o}, so other users can access it; run: chmod 600 {}",
         path.display(), path.display()
     )]
-    Exposed {
-        /// The file.
-        path: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-    },
-    /// The file holds nothing usable.
+    Exposed { path: PathBuf, mode: u32 },
     #[error("secret file {} {reason}", path.display())]
-    Unusable {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: &'static str,
-    },
+    Unusable { path: PathBuf, reason: &'static str },
 }
 
-/// Writes a secret to a file that does not exist yet, readable by its owner only.
+/// Atomically creates a file with a secret, with mode 0600.
 ///
-/// The file appears whole or not at all. An existing file stays as it is and gives
-/// [`io::ErrorKind::AlreadyExists`]; see [`replace`].
+/// Fails with [`io::ErrorKind::AlreadyExists`] if the file exists; see [`replace`].
 pub fn write_new(path: impl AsRef<Path>, secret: &SecretString) -> io::Result<()> {
-    durable_file::create(path, &line(secret))
+    durable_file::create(path, &to_line(secret))
 }
 
-/// Writes a secret to a file, in place of the one that may be there.
-///
-/// A reader sees the old secret or the new one, never a part.
+/// Atomically creates or replaces a file with a secret, with mode 0600.
 pub fn replace(path: impl AsRef<Path>, secret: &SecretString) -> io::Result<()> {
-    durable_file::replace(path, &line(secret))
+    durable_file::replace(path, &to_line(secret))
 }
 
-/// Reads a secret, without the white space around it.
+/// Reads a secret and trims white space.
 ///
-/// Refuses a file that others than its owner can reach.
+/// Rejects a file that group or others can access.
 pub fn read(path: impl AsRef<Path>) -> Result<SecretString, SecretFileError> {
     let path = path.as_ref();
     let unreadable = |cause| SecretFileError::Unreadable { path: path.to_owned(), cause };
     let unusable = |reason| SecretFileError::Unusable { path: path.to_owned(), reason };
-    // The open file is asked, not the path, so that nobody can swap it in between.
+    // Checks the open file, not the path, to avoid a race.
     let file = fs::File::open(path).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
     let mode = metadata.permissions().mode() & 0o7777;
     if !metadata.is_file() {
         return Err(unusable("is not a regular file"));
     }
-    if mode & OTHERS != 0 {
+    if mode & GROUP_AND_OTHERS != 0 {
         let path = path.to_owned();
         return Err(SecretFileError::Exposed { path, mode });
     }
@@ -91,7 +74,7 @@ pub fn read(path: impl AsRef<Path>) -> Result<SecretString, SecretFileError> {
     }
 }
 
-fn line(secret: &SecretString) -> Vec<u8> {
+fn to_line(secret: &SecretString) -> Vec<u8> {
     format!("{}\n", secret.expose_secret()).into_bytes()
 }
 

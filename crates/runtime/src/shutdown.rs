@@ -1,4 +1,4 @@
-//! One wish to stop, heard by every part of a process.
+//! Graceful shutdown of a process.
 
 use std::io;
 
@@ -7,49 +7,46 @@ use tokio_util::sync::CancellationToken;
 
 use crate::tasks::Tasks;
 
-/// The exit code of a process that a second Ctrl-C ended at once: 128 + SIGINT.
-const INTERRUPTED: i32 = 130;
+/// Exit code after a second Ctrl-C: 128 + SIGINT.
+const INTERRUPTED_EXIT_CODE: i32 = 130;
 
-/// The wish to stop. Clones share it; once triggered it stays so.
+/// The shutdown signal. Clones share it; it cannot be reset.
 #[derive(Debug, Clone, Default)]
 pub struct Shutdown {
     token: CancellationToken,
 }
 
 impl Shutdown {
-    /// Nobody wishes to stop yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Triggered by the first SIGTERM or SIGINT. A SIGINT after that ends the process at once,
-    /// for a person who will not wait.
+    /// Triggered by the first SIGTERM or SIGINT. A SIGINT after that exits the process immediately.
     ///
     /// Must be called inside a tokio runtime.
     pub fn on_signals(tasks: &Tasks) -> io::Result<Self> {
         let shutdown = Self::new();
         let terminate = signal(SignalKind::terminate())?;
         let interrupt = signal(SignalKind::interrupt())?;
-        tasks.spawn("signals", shutdown.clone().watch(terminate, interrupt));
+        tasks.spawn("signals", shutdown.clone().watch_signals(terminate, interrupt));
         Ok(shutdown)
     }
 
-    /// Asks every part to stop.
+    /// Triggers the shutdown.
     pub fn trigger(&self) {
         self.token.cancel();
     }
 
-    /// Whether somebody asked to stop.
     pub fn is_triggered(&self) -> bool {
         self.token.is_cancelled()
     }
 
-    /// Returns once somebody asks to stop; at once if that has happened.
+    /// Resolves when the shutdown is triggered; immediately if it was.
     pub async fn triggered(&self) {
         self.token.cancelled().await;
     }
 
-    async fn watch(self, mut terminate: Signal, mut interrupt: Signal) {
+    async fn watch_signals(self, mut terminate: Signal, mut interrupt: Signal) {
         let name = tokio::select! {
             _ = terminate.recv() => Some("SIGTERM"),
             _ = interrupt.recv() => Some("SIGINT"),
@@ -59,21 +56,21 @@ impl Shutdown {
             tracing::info!(signal = name, "stopping on {name}");
         }
         self.trigger();
-        exit_on(interrupt);
+        exit_on_signal(interrupt);
     }
 }
 
-/// Ends the process at the next signal, whatever else it is waiting for.
-fn exit_on(mut interrupt: Signal) {
+/// Exits the process at the next signal.
+fn exit_on_signal(mut interrupt: Signal) {
     let impatient = async move {
         if interrupt.recv().await.is_some() {
-            #[expect(clippy::disallowed_methods, reason = "the person asked twice: do not wait")]
-            std::process::exit(INTERRUPTED);
+            #[expect(clippy::disallowed_methods, reason = "second Ctrl-C: do not wait")]
+            std::process::exit(INTERRUPTED_EXIT_CODE);
         }
     };
     #[expect(
         clippy::disallowed_methods,
-        reason = "waits for ever, so a tracked task would keep Tasks::finish from returning"
+        reason = "waits forever, so a tracked task would keep Tasks::finish from returning"
     )]
     drop(tokio::spawn(impatient));
 }

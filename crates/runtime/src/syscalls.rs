@@ -1,4 +1,4 @@
-//! Refusing system calls to the process one is in, for good: it and whatever it becomes.
+//! Seccomp filters for the current process and its descendants. They cannot be removed.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,25 @@ use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompFilter, SeccompRule, TargetArch, sock_filter,
 };
 
-/// Rules for each call; a call that one of its rules fits, or that has none, is refused.
-pub type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+/// Rules by system call; a call that matches one of its rules, or has none, is denied.
+pub type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Where the second numbering of calls begins on `x86_64`. Some calls have numbers of their own in
-/// it, and nothing of ours uses it.
-const X32: u32 = 0x4000_0000;
+/// Start of the x32 system call numbers on `x86_64`. Some calls have other numbers there, and
+/// CyNode does not use them.
+const X32_SYSCALL_BIT: u32 = 0x4000_0000;
 
-/// Refuses these calls with "operation not permitted". Says if that is enforced: not on
-/// architectures that the filter does not know.
+/// Denies these calls with `EPERM`. Returns whether the filter is enforced: it is not on unsupported
+/// architectures.
 ///
-/// `clone3` does not exist for the process either: its flags are behind a pointer that no filter
-/// can read, and libraries fall back to `clone`.
-pub fn refuse(rules: Rules) -> Result<bool, seccompiler::Error> {
+/// `clone3` returns `ENOSYS`: its flags are behind a pointer that a filter cannot read, and libraries
+/// fall back to `clone`.
+pub fn deny_syscalls(rules: SyscallRules) -> Result<bool, seccompiler::Error> {
     let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else { return Ok(false) };
     let absent = BTreeMap::from([(libc::SYS_clone3, vec![])]);
-    let programs = [program(rules, libc::EPERM, arch)?, program(absent, libc::ENOSYS, arch)?];
+    let programs =
+        [compile_program(rules, libc::EPERM, arch)?, compile_program(absent, libc::ENOSYS, arch)?];
     if arch == TargetArch::x86_64 {
-        seccompiler::apply_filter(&second_numbering())?;
+        seccompiler::apply_filter(&deny_x32())?;
     }
     for program in programs {
         seccompiler::apply_filter(&program)?;
@@ -32,20 +33,24 @@ pub fn refuse(rules: Rules) -> Result<bool, seccompiler::Error> {
     Ok(true)
 }
 
-/// Whether the kernel's filters can be made of these rules on every architecture that is known.
-pub fn compile(rules: &Rules) -> Result<(), BackendError> {
+/// Checks that these rules compile on every supported architecture.
+pub fn check_rules(rules: &SyscallRules) -> Result<(), BackendError> {
     [TargetArch::x86_64, TargetArch::aarch64]
         .into_iter()
-        .try_for_each(|arch| program(rules.clone(), libc::EPERM, arch).map(drop))
+        .try_for_each(|arch| compile_program(rules.clone(), libc::EPERM, arch).map(drop))
 }
 
-fn program(rules: Rules, errno: i32, arch: TargetArch) -> Result<BpfProgram, BackendError> {
+fn compile_program(
+    rules: SyscallRules,
+    errno: i32,
+    arch: TargetArch,
+) -> Result<BpfProgram, BackendError> {
     let errno = SeccompAction::Errno(errno.unsigned_abs());
     SeccompFilter::new(rules, SeccompAction::Allow, errno, arch)?.try_into()
 }
 
-/// Refuses every call of the second numbering.
-fn second_numbering() -> BpfProgram {
+/// Denies every x32 system call.
+fn deny_x32() -> BpfProgram {
     const LOAD_NUMBER: u16 = 0x20;
     const JUMP_IF_AT_LEAST: u16 = 0x35;
     const RETURN: u16 = 0x06;
@@ -53,7 +58,7 @@ fn second_numbering() -> BpfProgram {
     let line = |code, k| sock_filter { code, jt: 0, jf: 0, k };
     vec![
         line(LOAD_NUMBER, 0),
-        sock_filter { jf: 1, ..line(JUMP_IF_AT_LEAST, X32) },
+        sock_filter { jf: 1, ..line(JUMP_IF_AT_LEAST, X32_SYSCALL_BIT) },
         line(RETURN, no),
         line(RETURN, libc::SECCOMP_RET_ALLOW),
     ]

@@ -1,7 +1,7 @@
-//! Background work that shutdown waits for.
+//! Background tasks that shutdown waits for.
 //!
-//! Everything that runs beside the main future is spawned here and never with `tokio::spawn`,
-//! so that a process can say whether all of it ended.
+//! All background work is spawned here and never with `tokio::spawn`, so that a process knows when all
+//! of it has ended.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -12,21 +12,20 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
-/// The background work of a process. Clones share it.
+/// The background tasks of a process. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Tasks {
     tracker: TaskTracker,
-    /// Canceled once everything is asked to come to its end.
+    /// Canceled when [`Tasks::finish`] starts.
     ending: CancellationToken,
 }
 
 impl Tasks {
-    /// No work yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Runs `future` beside the caller, in the caller's span.
+    /// Spawns `future` in the caller's span.
     ///
     /// A panic ends this task only; it is logged with `name`.
     pub fn spawn<F>(&self, name: &'static str, future: F)
@@ -35,7 +34,7 @@ impl Tasks {
     {
         let guarded = async move {
             if let Err(panic) = AssertUnwindSafe(future).catch_unwind().await {
-                let reason = words(panic.as_ref());
+                let reason = panic_message(panic.as_ref());
                 tracing::error!(
                     task.name = name,
                     panic = reason,
@@ -46,8 +45,8 @@ impl Tasks {
         self.tracker.spawn(guarded.in_current_span());
     }
 
-    /// The same for work that is given up as soon as everything is asked to come to its end.
-    pub fn spawn_until_ending<F>(&self, name: &'static str, future: F)
+    /// The same for work that is canceled as soon as [`Tasks::finish`] starts.
+    pub fn spawn_until_finish<F>(&self, name: &'static str, future: F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -60,18 +59,18 @@ impl Tasks {
         });
     }
 
-    /// Returns once everything is asked to come to its end; at once if that has happened. Work that
-    /// takes long watches it, keeps what it has, and ends.
-    pub async fn ending(&self) {
+    /// Resolves when [`Tasks::finish`] starts; immediately if it has. Long-running work awaits it, persists
+    /// its state, and ends.
+    pub async fn finishing(&self) {
         self.ending.cancelled().await;
     }
 
-    /// How many tasks have not ended.
+    /// The number of running tasks.
     pub fn running(&self) -> usize {
         self.tracker.len()
     }
 
-    /// Asks every task to come to its end, and waits for it, at most `within`; whether all ended.
+    /// Signals every task to end and waits up to `within`; returns whether all ended.
     pub async fn finish(&self, within: Duration) -> bool {
         self.ending.cancel();
         self.tracker.close();
@@ -79,7 +78,7 @@ impl Tasks {
     }
 }
 
-fn words(panic: &(dyn Any + Send)) -> &str {
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()
         .copied()
@@ -123,10 +122,10 @@ mod tests {
         let kept = Arc::new(AtomicBool::new(false));
         let (flag, watched) = (Arc::clone(&kept), tasks.clone());
         tasks.spawn("careful", async move {
-            watched.ending().await;
+            watched.finishing().await;
             flag.store(true, Ordering::SeqCst);
         });
-        tasks.spawn_until_ending("careless", std::future::pending());
+        tasks.spawn_until_finish("careless", std::future::pending());
 
         assert!(tasks.finish(Duration::from_secs(5)).await);
 
@@ -135,7 +134,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panicking_task_is_logged_with_its_name_and_leaves_the_others_alone() {
-        let log = crate::telemetry::capture::Capture::default();
+        let log = crate::telemetry::capture::LogCapture::default();
         let _guard = tracing::subscriber::set_default(log.subscriber());
         let tasks = Tasks::new();
         tasks.spawn("sweeper", async { panic!("broom broke") });

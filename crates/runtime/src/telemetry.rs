@@ -1,9 +1,9 @@
-//! Logs on stderr, and spans to a collector.
+//! Logs to stderr, and spans to an OpenTelemetry collector.
 //!
 //! Start at [`init`]. A line carries the service, the `trace_id` of the innermost span that has
 //! one, and the fields of all spans around it.
 //!
-//! Invariant: nothing leaves the process without passing through [`crate::redact`].
+//! Invariant: all output passes through [`crate::redact`].
 
 #[cfg(test)]
 pub(crate) mod capture;
@@ -20,31 +20,29 @@ use tracing_subscriber::filter::EnvFilter;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use self::json::JsonLines;
-use self::writer::Redacting;
-use crate::config::{Fault, Section};
+use self::json::JsonLogLayer;
+use self::writer::RedactingMakeWriter;
+use crate::config::{ConfigFault, ConfigSection};
 
-/// How the process logs: the section `[log]`.
+/// The section `[log]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogOptions {
-    /// What is logged: `error`, `warn`, `info`, `debug`, `trace`, or by module as in
-    /// `info,cynode_ops=debug`.
+    /// `error`, `warn`, `info`, `debug`, `trace`, or by module as in `info,cynode_ops=debug`.
     pub level: String,
-    /// How a line looks.
     pub format: LogFormat,
-    /// Where spans are sent by OTLP over HTTP; absent for nowhere.
+    /// The OTLP/HTTP endpoint for spans; `None` disables export.
     pub otlp_endpoint: Option<String>,
 }
 
-/// How a line of the log looks.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {
-    /// One JSON object a line, for programs.
+    /// One JSON object per line.
     #[default]
     Json,
-    /// For people.
+    /// Plain text.
     Text,
 }
 
@@ -54,73 +52,59 @@ impl Default for LogOptions {
     }
 }
 
-impl Section for LogOptions {
+impl ConfigSection for LogOptions {
     const NAME: &'static str = "log";
 
-    fn faults(&self) -> Vec<Fault> {
+    fn validate(&self) -> Vec<ConfigFault> {
         let level = EnvFilter::try_new(&self.level).err().map(|_| {
             let allowed =
                 "error, warn, info, debug, trace, off, or by module as in info,cynode_ops=debug";
-            Fault::new("log.level", format!("{:?}", self.level), allowed)
+            ConfigFault::new("log.level", format!("{:?}", self.level), allowed)
         });
         let is_address = |url: &&String| url.starts_with("http://") || url.starts_with("https://");
         let endpoint = self.otlp_endpoint.as_ref().filter(|url| !is_address(url)).map(|url| {
             let allowed = "an address that begins with http:// or https://";
-            Fault::new("log.otlp_endpoint", format!("{url:?}"), allowed)
+            ConfigFault::new("log.otlp_endpoint", format!("{url:?}"), allowed)
         });
         level.into_iter().chain(endpoint).collect()
     }
 }
 
-/// Why the log cannot be turned on.
+/// Errors of [`init`].
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// The level means nothing.
     #[error("log.level is \"{level}\": {reason}")]
-    BadLevel {
-        /// The level given.
-        level: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The log of this process is on already.
-    #[error("the log of this process is on already")]
+    BadLevel { level: String, reason: String },
+    #[error("logging is already initialised in this process")]
     AlreadyOn,
-    /// Spans cannot be sent by this binary.
     #[error(
         "log.otlp_endpoint is set, but this binary was built without the feature `otlp`; build with --features otlp or remove the setting"
     )]
     OtlpNotBuilt,
-    /// The place to send spans to cannot be used.
     #[error("spans cannot be sent to {endpoint}: {reason}")]
-    Otlp {
-        /// The endpoint given.
-        endpoint: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Otlp { endpoint: String, reason: String },
 }
 
-/// The log of the process. Spans that wait to be sent are sent when it is dropped.
+/// Guard of the process's logging. Dropping it flushes pending spans.
 #[derive(Debug)]
-#[must_use = "dropping it ends the sending of spans"]
+#[must_use = "dropping it stops the export of spans"]
 pub struct Telemetry {
     #[cfg(feature = "otlp")]
     _spans: Option<otlp::Sender>,
 }
 
-/// Turns the log on, once for the process. Panics are logged too.
+/// Initialises logging, once per process. Panics are logged too.
 ///
-/// With an OTLP endpoint it must be called inside a multi-threaded tokio runtime.
+/// With an OTLP endpoint it must be called in a multi-threaded tokio runtime.
 pub fn init(service: &'static str, options: &LogOptions) -> Result<Telemetry, TelemetryError> {
     let filter = EnvFilter::try_new(&options.level).map_err(|error| TelemetryError::BadLevel {
         level: options.level.clone(),
         reason: error.to_string(),
     })?;
-    let writer = Redacting::new(io::stderr);
+    let writer = RedactingMakeWriter::new(io::stderr);
     let lines = match options.format {
-        LogFormat::Json => JsonLines::new(service, writer).boxed(),
-        // Colours would stand between a field's name and its value, and hide it from redaction.
+        LogFormat::Json => JsonLogLayer::new(service, writer).boxed(),
+        // Colour codes between a field's name and its value would defeat redaction.
         LogFormat::Text => {
             tracing_subscriber::fmt::layer().with_ansi(false).with_writer(writer).boxed()
         }
@@ -180,9 +164,9 @@ mod tests {
             otlp_endpoint: Some("collector".to_owned()),
             ..LogOptions::default()
         };
-        let keys: Vec<String> = options.faults().into_iter().map(|fault| fault.key).collect();
+        let keys: Vec<String> = options.validate().into_iter().map(|fault| fault.key).collect();
         assert_eq!(keys, ["log.level", "log.otlp_endpoint"]);
-        assert_eq!(LogOptions::default().faults(), []);
+        assert_eq!(LogOptions::default().validate(), []);
     }
 
     #[test]

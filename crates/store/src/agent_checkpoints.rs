@@ -1,6 +1,5 @@
-//! How far agents came, for whoever goes on after them.
+//! Checkpoints of agents: saved progress from which the successor of an agent resumes.
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::agent::Role;
 use cynode_domain::ids::{AgentId, CheckpointId, TaskId};
@@ -11,52 +10,30 @@ use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
 
-/// What an agent has done and what is left.
+/// The saved progress of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentCheckpoint {
-    /// The checkpoint's id.
     pub id: CheckpointId,
-    /// The task.
     pub task: TaskId,
-    /// The role that the agent has.
+    /// The role of the agent.
     pub role: Role,
-    /// The life that said so.
+    /// The agent instance that saved it.
     pub agent: AgentId,
-    /// How far it came, in words.
+    /// Progress, as free text.
     pub summary: String,
-    /// What is done.
     pub completed_items: Vec<String>,
-    /// What is left.
     pub pending_items: Vec<String>,
-    /// The files it works on.
+    /// The files the agent is editing.
     pub active_files: Vec<String>,
-    /// What its successor should know.
+    /// Notes for the successor.
     pub notes: Option<String>,
-    /// When it was saved.
     pub created_at: DateTime<Utc>,
 }
 
-/// How far agents came. The newest checkpoint of a role counts; a few older ones are kept.
-#[async_trait]
-pub trait AgentCheckpointStore {
-    /// Adds a checkpoint and forgets all but the newest `keep` of its role.
-    async fn agent_checkpoint_insert(
-        &mut self,
-        checkpoint: &AgentCheckpoint,
-        keep: u32,
-    ) -> Result<(), Error>;
-    /// Checkpoints of a role, newest first.
-    async fn agent_checkpoint_list(
-        &mut self,
-        task: TaskId,
-        role: &Role,
-        limit: u32,
-    ) -> Result<Vec<AgentCheckpoint>, Error>;
-}
-
-#[async_trait]
-impl AgentCheckpointStore for Tx {
-    async fn agent_checkpoint_insert(
+/// Agent checkpoints. The newest checkpoint of a role is current; a few older ones are kept.
+impl Tx {
+    /// Adds a checkpoint and deletes all but the newest `keep` of its role.
+    pub async fn agent_checkpoint_insert(
         &mut self,
         checkpoint: &AgentCheckpoint,
         keep: u32,
@@ -84,7 +61,8 @@ impl AgentCheckpointStore for Tx {
         self.execute(sql, params).await.map(drop)
     }
 
-    async fn agent_checkpoint_list(
+    /// Lists the checkpoints of a role, newest first.
+    pub async fn agent_checkpoint_list(
         &mut self,
         task: TaskId,
         role: &Role,
@@ -101,7 +79,7 @@ pub(crate) fn checkpoint(row: &Row) -> Result<AgentCheckpoint, Error> {
     Ok(AgentCheckpoint {
         id: row.id("id")?,
         task: row.id("task_id")?,
-        role: row.word("role")?,
+        role: row.keyword("role")?,
         agent: row.id("agent_id")?,
         summary: row.get("summary")?,
         completed_items: row.json("completed_items")?,

@@ -1,6 +1,5 @@
-//! Tokens of agents. Only SHA-256 hashes of tokens are ever stored.
+//! Agent tokens. Only SHA-256 hashes of tokens are stored.
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{
     JobId, ProjectId, RunId, ScheduleRunId, SessionId, TaskId, ThreadId, TokenId, TraceId, UserId,
@@ -13,88 +12,51 @@ use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
 
-/// What a token is bound to.
+/// The resources a token is limited to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Binding {
-    /// The project.
+pub struct TokenBinding {
     pub project: Option<ProjectId>,
-    /// The task.
     pub task: Option<TaskId>,
-    /// The run.
     pub run: Option<RunId>,
-    /// The job.
     pub job: Option<JobId>,
-    /// The session.
     pub session: Option<SessionId>,
 }
 
-/// The work that a token was issued for, which only whoever hands work over can say.
+/// The work a token was issued for, as stated by its issuer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TokenOrigin {
-    /// The run of a schedule.
     pub schedule_run: Option<ScheduleRunId>,
-    /// The conversation.
+    /// The chat thread.
     pub thread: Option<ThreadId>,
-    /// Finds the work in the logs of every process.
+    /// Correlates the work across the logs of all processes.
     pub trace: Option<TraceId>,
-    /// The verification whose findings the token may write.
+    /// The verification for which the token may write findings.
     pub verification: Option<VerificationKey>,
 }
 
 /// A token of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentToken {
-    /// The token's id.
     pub id: TokenId,
-    /// The hash of the token.
     pub hash: Vec<u8>,
     /// The kind of agent that holds it.
     pub agent: AgentType,
-    /// The user it acts for.
+    /// The user on whose behalf the agent acts.
     pub user: UserId,
-    /// What it is bound to.
-    pub binding: Binding,
-    /// The work that it was issued for.
+    pub binding: TokenBinding,
     pub origin: TokenOrigin,
-    /// What it is for.
+    /// A label.
     pub name: String,
-    /// Who issued it.
     pub created_by: UserId,
-    /// When it was issued.
     pub created_at: DateTime<Utc>,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: DateTime<Utc>,
-    /// When it was revoked.
     pub revoked_at: Option<DateTime<Utc>>,
 }
 
-/// Tokens of agents, found by the hash of what was presented.
-#[async_trait]
-pub trait AgentTokenStore {
-    /// Adds a token.
-    async fn agent_token_insert(&mut self, token: &AgentToken) -> Result<(), Error>;
-    /// The token with this hash.
-    async fn agent_token_by_hash(&mut self, hash: &[u8]) -> Result<Option<AgentToken>, Error>;
-    /// The token with this id.
-    async fn agent_token_get(&mut self, id: TokenId) -> Result<Option<AgentToken>, Error>;
-    /// A page of tokens, newest first, older than `before`; of one user, or of all.
-    async fn agent_token_list(
-        &mut self,
-        user: Option<UserId>,
-        before: Option<TokenId>,
-        limit: u32,
-    ) -> Result<Vec<AgentToken>, Error>;
-    /// Revokes a token; false if it does not exist or was revoked before.
-    async fn agent_token_revoke(&mut self, id: TokenId, at: DateTime<Utc>) -> Result<bool, Error>;
-    /// Revokes every token bound to a job. Gives how many.
-    async fn agent_token_revoke_job(&mut self, job: JobId) -> Result<u64, Error>;
-    /// Forgets tokens that ended before this moment. Gives how many.
-    async fn agent_token_forget(&mut self, ended_before: DateTime<Utc>) -> Result<u64, Error>;
-}
-
-#[async_trait]
-impl AgentTokenStore for Tx {
-    async fn agent_token_insert(&mut self, token: &AgentToken) -> Result<(), Error> {
+/// Agent tokens, looked up by the hash of the presented token.
+impl Tx {
+    pub async fn agent_token_insert(&mut self, token: &AgentToken) -> Result<(), Error> {
         let sql =
             "INSERT INTO agent_tokens (id, token_hash, agent_type, user_id, project_id, task_id,
                    run_id, job_id, session_id, name, created_by, created_at, expires_at, revoked_at,
@@ -125,17 +87,18 @@ impl AgentTokenStore for Tx {
         self.execute(sql, params).await.map(drop)
     }
 
-    async fn agent_token_by_hash(&mut self, hash: &[u8]) -> Result<Option<AgentToken>, Error> {
+    pub async fn agent_token_by_hash(&mut self, hash: &[u8]) -> Result<Option<AgentToken>, Error> {
         let sql = "SELECT * FROM agent_tokens WHERE token_hash = $1";
         self.one(&tables::AGENT_TOKENS, sql, params![hash], token).await
     }
 
-    async fn agent_token_get(&mut self, id: TokenId) -> Result<Option<AgentToken>, Error> {
+    pub async fn agent_token_get(&mut self, id: TokenId) -> Result<Option<AgentToken>, Error> {
         let sql = "SELECT * FROM agent_tokens WHERE id = $1";
         self.one(&tables::AGENT_TOKENS, sql, params![id], token).await
     }
 
-    async fn agent_token_list(
+    /// Lists a page of tokens, newest first, older than `before`; of one user, or of all.
+    pub async fn agent_token_list(
         &mut self,
         user: Option<UserId>,
         before: Option<TokenId>,
@@ -148,18 +111,28 @@ impl AgentTokenStore for Tx {
         self.page(&tables::AGENT_TOKENS, sql, params![user, before, limit], token).await
     }
 
-    async fn agent_token_revoke(&mut self, id: TokenId, at: DateTime<Utc>) -> Result<bool, Error> {
+    /// Revokes a token; returns false if it does not exist or is already revoked.
+    pub async fn agent_token_revoke(
+        &mut self,
+        id: TokenId,
+        at: DateTime<Utc>,
+    ) -> Result<bool, Error> {
         let sql = "UPDATE agent_tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL";
         Ok(self.execute(sql, params![id, at]).await? == 1)
     }
 
-    async fn agent_token_revoke_job(&mut self, job: JobId) -> Result<u64, Error> {
+    /// Revokes every token bound to a job. Returns how many.
+    pub async fn agent_token_revoke_job(&mut self, job: JobId) -> Result<u64, Error> {
         let sql = "UPDATE agent_tokens SET revoked_at = cynode_now()
                    WHERE job_id = $1 AND revoked_at IS NULL";
         self.execute(sql, params![job]).await
     }
 
-    async fn agent_token_forget(&mut self, ended_before: DateTime<Utc>) -> Result<u64, Error> {
+    /// Deletes tokens that expired before this time. Returns how many.
+    pub async fn agent_token_delete_expired(
+        &mut self,
+        ended_before: DateTime<Utc>,
+    ) -> Result<u64, Error> {
         let sql = "DELETE FROM agent_tokens WHERE expires_at < $1";
         self.execute(sql, params![ended_before]).await
     }
@@ -169,9 +142,9 @@ pub(crate) fn token(row: &Row) -> Result<AgentToken, Error> {
     Ok(AgentToken {
         id: row.id("id")?,
         hash: row.get("token_hash")?,
-        agent: row.word("agent_type")?,
+        agent: row.keyword("agent_type")?,
         user: row.id("user_id")?,
-        binding: Binding {
+        binding: TokenBinding {
             project: row.id_opt("project_id")?,
             task: row.id_opt("task_id")?,
             run: row.id_opt("run_id")?,
@@ -182,7 +155,7 @@ pub(crate) fn token(row: &Row) -> Result<AgentToken, Error> {
             schedule_run: row.id_opt("schedule_run_id")?,
             thread: row.id_opt("thread_id")?,
             trace: row.id_opt("trace_id")?,
-            verification: row.word_opt("verification")?,
+            verification: row.keyword_opt("verification")?,
         },
         name: row.get("name")?,
         created_by: row.id("created_by")?,

@@ -1,6 +1,5 @@
-//! Files that belong to a task: their names and hashes. Content is kept outside the database.
+//! Files of a task: paths and hashes. Content is stored outside the database.
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ArtifactId, JobId, RunId, TaskId};
 
@@ -9,87 +8,52 @@ use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
 
-/// A file that belongs to a task.
+/// A file of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifact {
-    /// The artifact's id.
     pub id: ArtifactId,
-    /// The task it belongs to.
     pub task: TaskId,
-    /// The job that made it; absent for attachments.
+    /// The job that produced it; `None` for attachments.
     pub job: Option<JobId>,
     /// `attachment` or `output`.
     pub kind: String,
-    /// Its path, unique in the task for its kind.
+    /// Unique within the task and kind.
     pub path: String,
-    /// Its size.
     pub size_bytes: i64,
-    /// The SHA-256 of its content, in hex: also where the content is found.
+    /// The SHA-256 of the content in hex; also the key of the blob.
     pub sha256: String,
-    /// When it was stored.
     pub created_at: DateTime<Utc>,
 }
 
-/// A file as one job left it. A later job of the same task does not replace it.
+/// A file as one job produced it. Later jobs of the same task do not replace it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobOutput {
-    /// The job that made it.
     pub job: JobId,
     /// The step of that job, from 0.
     pub step_index: u32,
-    /// Its path, unique in the job.
+    /// Unique within the job.
     pub path: String,
-    /// Its size.
     pub size_bytes: i64,
-    /// The SHA-256 of its content, in hex: also where the content is found.
+    /// The SHA-256 of the content in hex; also the key of the blob.
     pub sha256: String,
-    /// When it was stored.
     pub created_at: DateTime<Utc>,
 }
 
-/// Which jobs of a run left the files that an attempt at a step may build on.
+/// Selects the jobs of a run whose outputs an attempt at a step may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BeforeStep {
-    /// The run.
+pub struct EarlierSteps {
     pub run: RunId,
-    /// The step that is to be judged: only steps before it count.
+    /// Only steps before this one are selected.
     pub step_index: u32,
-    /// Attempts with this number or a higher one are no attempts at a step.
+    /// Jobs with this attempt number or a higher one are not attempts at a step.
     pub attempts_below: u32,
 }
 
-/// Files that belong to a task.
-#[async_trait]
-pub trait ArtifactStore {
-    /// Adds an artifact; the newest one at a path stays. Gives the artifact as stored. One that a job
-    /// made is also kept as an output of that job.
-    async fn artifact_put(&mut self, artifact: &Artifact) -> Result<Artifact, Error>;
-    /// Every artifact of a task, by path.
-    async fn artifact_list(&mut self, task: TaskId) -> Result<Vec<Artifact>, Error>;
-    /// One artifact of a task.
-    async fn artifact_get(
-        &mut self,
-        task: TaskId,
-        kind: &str,
-        path: &str,
-    ) -> Result<Option<Artifact>, Error>;
-    /// The outputs of one job, by path.
-    async fn output_list(&mut self, job: JobId) -> Result<Vec<JobOutput>, Error>;
-    /// The outputs of the newest attempt at each earlier step of a run, by step and path. A run goes on
-    /// from a step only when its newest attempt was accepted.
-    async fn output_list_before(&mut self, before: BeforeStep) -> Result<Vec<JobOutput>, Error>;
-    /// The newest output at a path that a job of the task made which is older than this one.
-    async fn output_before(
-        &mut self,
-        task: TaskId,
-        job: JobId,
-        path: &str,
-    ) -> Result<Option<JobOutput>, Error>;
-}
-
-#[async_trait]
-impl ArtifactStore for Tx {
-    async fn artifact_put(&mut self, new: &Artifact) -> Result<Artifact, Error> {
+/// Files of a task.
+impl Tx {
+    /// Adds an artifact, replacing the one at its path if it is newer. Returns the stored artifact. One that a
+    /// job produced is also recorded as an output of that job.
+    pub async fn artifact_put(&mut self, new: &Artifact) -> Result<Artifact, Error> {
         let sql = "INSERT INTO task_artifacts
                    (id, task_id, job_id, kind, path, size_bytes, checksum_sha256, created_at)
                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -123,12 +87,14 @@ impl ArtifactStore for Tx {
         Ok(stored)
     }
 
-    async fn artifact_list(&mut self, task: TaskId) -> Result<Vec<Artifact>, Error> {
+    /// Lists the artifacts of a task, by path.
+    pub async fn artifact_list(&mut self, task: TaskId) -> Result<Vec<Artifact>, Error> {
         let sql = "SELECT * FROM task_artifacts WHERE task_id = $1 ORDER BY kind, path";
         self.list(&tables::ARTIFACTS, sql, params![task], artifact).await
     }
 
-    async fn artifact_get(
+    /// Returns one artifact of a task.
+    pub async fn artifact_get(
         &mut self,
         task: TaskId,
         kind: &str,
@@ -138,14 +104,20 @@ impl ArtifactStore for Tx {
         self.one(&tables::ARTIFACTS, sql, params![task, kind, path], artifact).await
     }
 
-    async fn output_list(&mut self, job: JobId) -> Result<Vec<JobOutput>, Error> {
+    /// Lists the outputs of one job, by path.
+    pub async fn output_list(&mut self, job: JobId) -> Result<Vec<JobOutput>, Error> {
         let sql = "SELECT o.*, j.step_index FROM job_outputs o JOIN jobs j ON j.id = o.job_id
                    WHERE o.job_id = $1 ORDER BY o.path";
-        // All or none: what is left out here would not be there for whoever judges the job.
+        // All or none: the verification of the job must not miss an output.
         self.all(&tables::JOB_OUTPUTS, sql, params![job], output).await
     }
 
-    async fn output_list_before(&mut self, before: BeforeStep) -> Result<Vec<JobOutput>, Error> {
+    /// Lists the outputs of the newest attempt at each earlier step of a run, by step and path. A run leaves a
+    /// step only when its newest attempt was accepted.
+    pub async fn output_list_before(
+        &mut self,
+        before: EarlierSteps,
+    ) -> Result<Vec<JobOutput>, Error> {
         let sql = "SELECT o.*, j.step_index FROM jobs j JOIN job_outputs o ON o.job_id = j.id
                    WHERE j.run_id = $1 AND j.step_index < $2 AND j.attempt < $3
                    AND NOT EXISTS (SELECT 1 FROM jobs later WHERE later.run_id = j.run_id
@@ -156,7 +128,8 @@ impl ArtifactStore for Tx {
         self.all(&tables::JOB_OUTPUTS, sql, params, output).await
     }
 
-    async fn output_before(
+    /// Returns the newest output at a path by an older job of the same task.
+    pub async fn output_previous(
         &mut self,
         task: TaskId,
         job: JobId,
@@ -169,7 +142,7 @@ impl ArtifactStore for Tx {
     }
 }
 
-/// An output with the step of its job.
+/// Selects outputs with the step of their job.
 pub(crate) const OUTPUT: &str =
     "SELECT o.*, j.step_index FROM job_outputs o JOIN jobs j ON j.id = o.job_id";
 

@@ -1,9 +1,8 @@
-//! The record of changes, for reading: who changed what, when and why, whatever it was.
+//! The change log, for reading: who changed what, when and why.
 //!
-//! Changes are added where the thing is written ([`crate::PreferenceStore`], [`crate::SettingStore`],
-//! [`crate::RuleStore`]), in the same transaction. Here they are read, all in one shape.
+//! Changes are appended in the transaction that changes the preference, setting or rule. Here they are read in
+//! one common shape.
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ChangeId, UserId};
 use cynode_domain::preference::Scope;
@@ -17,100 +16,72 @@ use crate::{Error, Tx};
 
 /// One change.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Change {
-    /// Its id; newer changes have greater ones.
+pub struct ChangeRecord {
+    /// Newer changes have greater ids.
     pub id: ChangeId,
-    /// When.
     pub at: DateTime<Utc>,
-    /// Who; nobody if the system did it.
+    /// `None` if the system made the change.
     pub by: Option<UserId>,
-    /// What was done, such as `rule.create`.
+    /// The action, such as `rule.create`.
     pub action: String,
-    /// To what kind of thing, such as `preference`.
+    /// The kind of resource, such as `preference`.
     pub resource_type: String,
-    /// To which: its key, name or id.
+    /// The key, name or id of the resource.
     pub resource: String,
-    /// What it was; nothing if it is new, or has no value that may be shown.
+    /// The old value; `None` if it is new, or has no value that may be shown.
     pub old: Option<Value>,
-    /// What it is; nothing if it was removed, or has no value that may be shown.
+    /// The new value; `None` if it was removed, or has no value that may be shown.
     pub new: Option<Value>,
-    /// Why, or what it was about.
+    /// The reason, or a description.
     pub reason: Option<String>,
 }
 
-/// Which changes of what access is decided by are wanted; everything that is not said is.
+/// Selects changes of the access policy; absent fields match everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AccessChangeFilter {
-    /// Of this kind of thing.
     pub resource_type: Option<String>,
-    /// Of this thing.
     pub resource: Option<String>,
-    /// Made by this user.
     pub by: Option<UserId>,
 }
 
-/// Changes, newest first, older than `before`. Those of things that are gone are there as well.
-#[async_trait]
-pub trait ChangeStore {
-    /// Changes of the preference that a scope has, or had, for a key.
-    async fn preference_changes(
+/// Changes, newest first, older than `before`, including those of deleted resources.
+impl Tx {
+    /// Lists changes of a preference by scope and key, also if it was deleted.
+    pub async fn preference_changes(
         &mut self,
         scope: Scope,
         key: &str,
         before: Option<ChangeId>,
         limit: u32,
-    ) -> Result<Vec<Change>, Error>;
-    /// Changes of a setting.
-    async fn setting_changes(
-        &mut self,
-        key: &str,
-        before: Option<ChangeId>,
-        limit: u32,
-    ) -> Result<Vec<Change>, Error>;
-    /// Changes of what access is decided by: rules, credentials, providers, servers and tools.
-    async fn access_changes(
-        &mut self,
-        filter: &AccessChangeFilter,
-        before: Option<ChangeId>,
-        limit: u32,
-    ) -> Result<Vec<Change>, Error>;
-}
-
-#[async_trait]
-impl ChangeStore for Tx {
-    async fn preference_changes(
-        &mut self,
-        scope: Scope,
-        key: &str,
-        before: Option<ChangeId>,
-        limit: u32,
-    ) -> Result<Vec<Change>, Error> {
+    ) -> Result<Vec<ChangeRecord>, Error> {
         let sql = "SELECT * FROM preference_audit_log WHERE scope_type = $1
                    AND (scope_id = $2 OR (scope_id IS NULL AND $2 /*pg ::uuid */ IS NULL))
                    AND key = $3 AND ($4 /*pg ::uuid */ IS NULL OR id < $4)
                    ORDER BY id DESC LIMIT $5";
         let params = params![scope.kind().as_str(), scope.id(), key, before, limit];
-        self.page(&tables::PREFERENCE_CHANGES, sql, params, of_preference).await
+        self.page(&tables::PREFERENCE_CHANGES, sql, params, preference_change).await
     }
 
-    async fn setting_changes(
+    /// Lists changes of a setting.
+    pub async fn setting_changes(
         &mut self,
         key: &str,
         before: Option<ChangeId>,
         limit: u32,
-    ) -> Result<Vec<Change>, Error> {
+    ) -> Result<Vec<ChangeRecord>, Error> {
         let sql = "SELECT * FROM system_settings_audit_log WHERE key = $1
                    AND ($2 /*pg ::uuid */ IS NULL OR id < $2) ORDER BY id DESC LIMIT $3";
         let params = params![key, before, limit];
-        self.page(&tables::SETTING_CHANGES, sql, params, of_setting).await
+        self.page(&tables::SETTING_CHANGES, sql, params, setting_change).await
     }
 
-    async fn access_changes(
+    /// Lists changes of the access policy: rules, credentials, providers, servers and tools.
+    pub async fn access_changes(
         &mut self,
         filter: &AccessChangeFilter,
         before: Option<ChangeId>,
         limit: u32,
-    ) -> Result<Vec<Change>, Error> {
+    ) -> Result<Vec<ChangeRecord>, Error> {
         let sql = "SELECT * FROM access_control_audit_log
                    WHERE ($1 /*pg ::text */ IS NULL OR resource_type = $1)
                    AND ($2 /*pg ::text */ IS NULL OR resource = $2)
@@ -123,20 +94,20 @@ impl ChangeStore for Tx {
             before,
             limit,
         ];
-        self.page(&tables::ACCESS_CHANGES, sql, params, of_access).await
+        self.page(&tables::ACCESS_CHANGES, sql, params, access_change).await
     }
 }
 
-pub(crate) fn of_preference(row: &Row) -> Result<Change, Error> {
-    of_value(row, "preference")
+pub(crate) fn preference_change(row: &Row) -> Result<ChangeRecord, Error> {
+    value_change(row, "preference")
 }
 
-pub(crate) fn of_setting(row: &Row) -> Result<Change, Error> {
-    of_value(row, "setting")
+pub(crate) fn setting_change(row: &Row) -> Result<ChangeRecord, Error> {
+    value_change(row, "setting")
 }
 
-/// A change of something that has a value.
-fn of_value(row: &Row, kind: &str) -> Result<Change, Error> {
+/// Decodes a change of a resource that has a value.
+fn value_change(row: &Row, kind: &str) -> Result<ChangeRecord, Error> {
     let (old, new) =
         (row.get::<Option<Value>>("old_value")?, row.get::<Option<Value>>("new_value")?);
     let verb = match (&old, &new) {
@@ -144,7 +115,7 @@ fn of_value(row: &Row, kind: &str) -> Result<Change, Error> {
         (Some(_), Some(_)) => "update",
         (Some(_), None) => "remove",
     };
-    Ok(Change {
+    Ok(ChangeRecord {
         id: row.id("id")?,
         at: row.get("changed_at")?,
         by: row.id_opt("changed_by")?,
@@ -157,13 +128,13 @@ fn of_value(row: &Row, kind: &str) -> Result<Change, Error> {
     })
 }
 
-pub(crate) fn of_access(row: &Row) -> Result<Change, Error> {
+pub(crate) fn access_change(row: &Row) -> Result<ChangeRecord, Error> {
     let unreadable = |error: uuid::Error| Error::unreadable("subject_id", error.to_string());
     let by = match (row.get::<String>("subject_type")?, row.get::<Option<String>>("subject_id")?) {
         (kind, Some(id)) if kind == "user" => Some(Uuid::parse_str(&id).map_err(unreadable)?),
         _ => None,
     };
-    Ok(Change {
+    Ok(ChangeRecord {
         id: row.id("id")?,
         at: row.get("created_at")?,
         by: by.map(UserId::from),

@@ -1,120 +1,62 @@
-//! Conversations: threads of a user in a project, and what was said in them.
+//! Chat threads of users in projects, and their messages.
 
 use std::sync::LazyLock;
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ChatMessageId, ChatTurnId, ProjectId, ThreadId, UserId};
 use serde_json::Value;
 
 use crate::column::Row;
-use crate::many::Inserts;
+use crate::multi_insert::InsertStatements;
 use crate::param::{Param, params};
 use crate::quarantine::tables;
 use crate::{Error, Tx};
 
-/// A conversation of a user in a project.
+/// A chat thread of a user in a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
-    /// The thread's id.
     pub id: ThreadId,
-    /// Whose it is.
     pub user: UserId,
-    /// What it is about.
     pub project: ProjectId,
-    /// Its place among the user's threads in the project, from 1; the last one goes on.
+    /// Its number among the user's threads in the project, from 1; the highest is the current thread.
     pub number: i64,
-    /// What people call it.
     pub title: Option<String>,
-    /// When it began.
     pub created_at: DateTime<Utc>,
-    /// When something was last said in it; when it began if nothing was. Not written by an insert.
+    /// When the newest message was added, or the thread was created. An insert ignores it.
     pub updated_at: DateTime<Utc>,
 }
 
-/// Something that was said; without secrets.
+/// A chat message, with secrets redacted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadMessage {
-    /// The message's id; later messages have greater ones.
+    /// Later messages have greater ids.
     pub id: ChatMessageId,
-    /// Where it was said.
     pub thread: ThreadId,
-    /// By whom: `user`, `assistant` or `tool`.
+    /// `user`, `assistant` or `tool`.
     pub role: String,
-    /// What was said.
     pub content: String,
-    /// Whether it was cut off.
+    /// Whether the message was truncated.
     pub is_partial: bool,
-    /// What else is known, such as the model.
+    /// Further data, such as the model.
     pub metadata: Value,
-    /// The turn it belongs to, if later turns may name that one.
+    /// The turn it belongs to, if later turns may reference that turn.
     pub turn: Option<ChatTurnId>,
-    /// When it was said.
     pub created_at: DateTime<Utc>,
 }
 
-/// Where a user's chat takes place who names no project, and what holds there.
+/// The default project of a user, with the data that a chat turn in it needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Home {
-    /// The user's default project.
+pub struct DefaultProjectContext {
     pub project: ProjectId,
-    /// The user's thread there that goes on.
-    pub latest: Option<Thread>,
-    /// Whether there are preferences for everybody, for the user or for the project.
+    /// The user's current thread in it.
+    pub current_thread: Option<Thread>,
+    /// Whether there are system, user or project preferences.
     pub has_preferences: bool,
-    /// The revision of what calls are decided by.
+    /// The revision of the access policy.
     pub revision: i64,
 }
 
-/// Conversations. A message never changes; a user has at most one thread of a number in a project.
-#[async_trait]
-pub trait ThreadStore {
-    /// Adds a thread; false if there is one with its number.
-    async fn thread_insert(&mut self, thread: &Thread) -> Result<bool, Error>;
-    /// The thread with this id.
-    async fn thread_get(&mut self, id: ThreadId) -> Result<Option<Thread>, Error>;
-    /// The user's thread in the project that goes on.
-    async fn thread_latest(
-        &mut self,
-        user: UserId,
-        project: ProjectId,
-    ) -> Result<Option<Thread>, Error>;
-    /// What a turn in the user's default project begins with, in one statement; nothing without such
-    /// a project.
-    async fn thread_at_home(&mut self, user: UserId) -> Result<Option<Home>, Error>;
-    /// A page of the user's threads, newest first, older than `before`; of one project, or of all.
-    async fn thread_list(
-        &mut self,
-        user: UserId,
-        project: Option<ProjectId>,
-        before: Option<ThreadId>,
-        limit: u32,
-    ) -> Result<Vec<Thread>, Error>;
-    /// Adds a message.
-    async fn thread_say(&mut self, message: &ThreadMessage) -> Result<(), Error>;
-    /// The newest messages, oldest of them first.
-    async fn thread_tail(
-        &mut self,
-        thread: ThreadId,
-        limit: u32,
-    ) -> Result<Vec<ThreadMessage>, Error>;
-    /// What was said in a turn that has a name, oldest first.
-    async fn thread_turn(
-        &mut self,
-        thread: ThreadId,
-        turn: ChatTurnId,
-        limit: u32,
-    ) -> Result<Vec<ThreadMessage>, Error>;
-    /// A page of messages, oldest first, after `after`.
-    async fn thread_messages(
-        &mut self,
-        thread: ThreadId,
-        after: Option<ChatMessageId>,
-        limit: u32,
-    ) -> Result<Vec<ThreadMessage>, Error>;
-}
-
-/// The columns of a thread, with the time of its newest message.
+/// Selects threads with the time of their newest message.
 pub(crate) const THREAD: &str = "SELECT t.*, coalesce((SELECT m.created_at FROM chat_messages m
                       WHERE m.thread_id = t.id ORDER BY m.id DESC LIMIT 1), t.created_at)
                       AS updated_at FROM chat_threads t";
@@ -123,11 +65,10 @@ pub(crate) const THREAD: &str = "SELECT t.*, coalesce((SELECT m.created_at FROM 
 const MESSAGE: &[&str] =
     &["id", "thread_id", "role", "content", "is_partial", "metadata", "turn_id", "created_at"];
 
-/// Adds messages.
-pub(crate) static MESSAGE_INSERTS: LazyLock<Inserts> =
-    LazyLock::new(|| Inserts::for_table("chat_messages", MESSAGE));
+pub(crate) static MESSAGE_INSERTS: LazyLock<InsertStatements> =
+    LazyLock::new(|| InsertStatements::for_table("chat_messages", MESSAGE));
 
-/// A message as the values of its row.
+/// The values of a message's row.
 pub(crate) fn message_params(message: &ThreadMessage) -> [Param; 8] {
     [
         message.id.into(),
@@ -141,9 +82,10 @@ pub(crate) fn message_params(message: &ThreadMessage) -> [Param; 8] {
     ]
 }
 
-#[async_trait]
-impl ThreadStore for Tx {
-    async fn thread_insert(&mut self, thread: &Thread) -> Result<bool, Error> {
+/// Chat threads. A message is immutable; thread numbers are unique per user and project.
+impl Tx {
+    /// Adds a thread; returns false if its number is taken.
+    pub async fn thread_insert(&mut self, thread: &Thread) -> Result<bool, Error> {
         let sql = "INSERT INTO chat_threads (id, user_id, project_id, number, title, created_at)
                    VALUES ($1, $2, $3, $4, $5, $6)
                    ON CONFLICT (user_id, project_id, number) DO NOTHING";
@@ -158,12 +100,13 @@ impl ThreadStore for Tx {
         Ok(self.execute(sql, params).await? == 1)
     }
 
-    async fn thread_get(&mut self, id: ThreadId) -> Result<Option<Thread>, Error> {
+    pub async fn thread_get(&mut self, id: ThreadId) -> Result<Option<Thread>, Error> {
         let sql = format!("{THREAD} WHERE t.id = $1");
         self.one(&tables::THREADS, &sql, params![id], thread).await
     }
 
-    async fn thread_latest(
+    /// Returns the user's current thread in the project.
+    pub async fn thread_latest(
         &mut self,
         user: UserId,
         project: ProjectId,
@@ -174,7 +117,12 @@ impl ThreadStore for Tx {
         self.one(&tables::THREADS, &sql, params![user, project], thread).await
     }
 
-    async fn thread_at_home(&mut self, user: UserId) -> Result<Option<Home>, Error> {
+    /// Loads the data that a turn in the user's default project needs, in one statement; `None` without such a
+    /// project.
+    pub async fn thread_at_home(
+        &mut self,
+        user: UserId,
+    ) -> Result<Option<DefaultProjectContext>, Error> {
         let sql = "SELECT p.id AS home, t.*, coalesce((SELECT m.created_at FROM chat_messages m
                    WHERE m.thread_id = t.id ORDER BY m.id DESC LIMIT 1), t.created_at)
                    AS updated_at, (SELECT revision FROM policy_revision) AS revision,
@@ -192,15 +140,16 @@ impl ThreadStore for Tx {
                        AND l.project_id = p.id ORDER BY l.number DESC LIMIT 1)
                    WHERE p.owner_id = $1 AND p.is_default";
         let Some(row) = self.row(sql, params![user]).await? else { return Ok(None) };
-        Ok(Some(Home {
+        Ok(Some(DefaultProjectContext {
             project: row.id("home")?,
-            latest: row.id_opt::<ThreadId>("id")?.map(|_| thread(&row)).transpose()?,
+            current_thread: row.id_opt::<ThreadId>("id")?.map(|_| thread(&row)).transpose()?,
             has_preferences: row.get("has_preferences")?,
             revision: row.get("revision")?,
         }))
     }
 
-    async fn thread_list(
+    /// Lists a page of the user's threads, newest first, older than `before`; of one project, or of all.
+    pub async fn thread_list(
         &mut self,
         user: UserId,
         project: Option<ProjectId>,
@@ -217,11 +166,12 @@ impl ThreadStore for Tx {
         self.page(&tables::THREADS, &sql, params, thread).await
     }
 
-    async fn thread_say(&mut self, message: &ThreadMessage) -> Result<(), Error> {
+    pub async fn thread_message_insert(&mut self, message: &ThreadMessage) -> Result<(), Error> {
         self.execute(MESSAGE_INSERTS.one(), &message_params(message)).await.map(drop)
     }
 
-    async fn thread_tail(
+    /// Lists the newest messages, oldest first.
+    pub async fn thread_message_tail(
         &mut self,
         thread: ThreadId,
         limit: u32,
@@ -233,7 +183,8 @@ impl ThreadStore for Tx {
         Ok(tail)
     }
 
-    async fn thread_turn(
+    /// Lists the messages of a turn that can be referenced, oldest first.
+    pub async fn thread_turn_messages(
         &mut self,
         thread: ThreadId,
         turn: ChatTurnId,
@@ -244,7 +195,8 @@ impl ThreadStore for Tx {
         self.page(&tables::CHAT_MESSAGES, sql, params![thread, turn, limit], message).await
     }
 
-    async fn thread_messages(
+    /// Lists a page of messages, oldest first, after `after`.
+    pub async fn thread_messages(
         &mut self,
         thread: ThreadId,
         after: Option<ChatMessageId>,

@@ -1,62 +1,38 @@
-//! How requests to chat went: flags and figures, never what was said.
+//! Records of chat requests: flags and metrics, never content.
 
 use std::sync::LazyLock;
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ChatTurnId, ProjectId, ThreadId, UserId};
 
 use crate::column::Row;
-use crate::many::Inserts;
+use crate::multi_insert::InsertStatements;
 use crate::param::{Param, params};
 use crate::quarantine::tables;
 use crate::{Error, Tx};
 
-/// How one request to chat went.
+/// The record of one chat request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatRecord {
-    /// The request.
+    /// The turn of the request.
     pub id: ChatTurnId,
-    /// When it came.
     pub created_at: DateTime<Utc>,
-    /// Who asked.
     pub user: UserId,
-    /// In which project, if that became known.
+    /// `None` if the request failed before the project was resolved.
     pub project: Option<ProjectId>,
-    /// In which thread, if it came that far.
+    /// `None` if the request failed before the thread was resolved.
     pub thread: Option<ThreadId>,
-    /// Which model was asked.
+    /// The requested model.
     pub model: String,
     /// `success`, `error`, `canceled` or `timeout`.
     pub outcome: String,
-    /// What a client was told went wrong.
+    /// The error code that the client received.
     pub error_code: Option<String>,
-    /// The sorts of secrets that were taken out; empty if there were none.
+    /// The kinds of secrets that were redacted; empty if none.
     pub redaction_kinds: Vec<String>,
-    /// How long it took.
     pub duration_ms: i64,
-    /// Finds the request in the logs.
+    /// Correlates the request with the logs.
     pub request_id: String,
-}
-
-/// How requests to chat went. A record never changes.
-#[async_trait]
-pub trait ChatRecordStore {
-    /// Adds a record.
-    async fn chat_record_insert(&mut self, record: &ChatRecord) -> Result<(), Error>;
-    /// A page of the user's records, newest first, older than `before`.
-    async fn chat_record_list(
-        &mut self,
-        user: UserId,
-        before: Option<ChatTurnId>,
-        limit: u32,
-    ) -> Result<Vec<ChatRecord>, Error>;
-    /// A page of everybody's records, newest first, older than `before`.
-    async fn chat_record_list_all(
-        &mut self,
-        before: Option<ChatTurnId>,
-        limit: u32,
-    ) -> Result<Vec<ChatRecord>, Error>;
 }
 
 /// The columns of a record, in the order of [`record_params`].
@@ -75,11 +51,10 @@ const RECORD: &[&str] = &[
     "request_id",
 ];
 
-/// Adds records.
-pub(crate) static RECORD_INSERTS: LazyLock<Inserts> =
-    LazyLock::new(|| Inserts::for_table("chat_audit_log", RECORD));
+pub(crate) static RECORD_INSERTS: LazyLock<InsertStatements> =
+    LazyLock::new(|| InsertStatements::for_table("chat_audit_log", RECORD));
 
-/// A record as the values of its row.
+/// The values of a record's row.
 pub(crate) fn record_params(record: &ChatRecord) -> [Param; 12] {
     [
         record.id.into(),
@@ -97,13 +72,14 @@ pub(crate) fn record_params(record: &ChatRecord) -> [Param; 12] {
     ]
 }
 
-#[async_trait]
-impl ChatRecordStore for Tx {
-    async fn chat_record_insert(&mut self, record: &ChatRecord) -> Result<(), Error> {
+/// Records of chat requests. A record is immutable.
+impl Tx {
+    pub async fn chat_record_insert(&mut self, record: &ChatRecord) -> Result<(), Error> {
         self.execute(RECORD_INSERTS.one(), &record_params(record)).await.map(drop)
     }
 
-    async fn chat_record_list(
+    /// Lists a page of the user's records, newest first, older than `before`.
+    pub async fn chat_record_list(
         &mut self,
         user: UserId,
         before: Option<ChatTurnId>,
@@ -114,7 +90,8 @@ impl ChatRecordStore for Tx {
         self.page(&tables::CHAT_RECORDS, sql, params![user, before, limit], record).await
     }
 
-    async fn chat_record_list_all(
+    /// Lists a page of all users' records, newest first, older than `before`.
+    pub async fn chat_record_list_all(
         &mut self,
         before: Option<ChatTurnId>,
         limit: u32,

@@ -1,4 +1,4 @@
-//! Values on their way out of a row.
+//! Decoding of column values.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use uuid::Uuid;
 
 use crate::Error;
 
-/// One row of an answer, from either engine.
+/// One row of a result, from either engine.
 pub(crate) enum Row {
     Postgres(tokio_postgres::Row),
     Sqlite { names: Arc<[String]>, values: Vec<SqliteValue> },
 }
 
-/// A type that a column can be read as.
+/// A type that a column can be decoded as.
 pub(crate) trait Column: for<'a> FromSql<'a> + Sized {
     fn from_sqlite(value: &SqliteValue) -> Result<Self, String>;
 }
@@ -38,24 +38,24 @@ impl Row {
         }
     }
 
-    /// A column that holds a typed id.
+    /// Decodes a typed id.
     pub(crate) fn id<T: From<Uuid>>(&self, name: &str) -> Result<T, Error> {
         self.get::<Uuid>(name).map(T::from)
     }
 
-    /// A column that holds an id, as text, also where it is none.
-    pub(crate) fn text_of_id(&self, name: &str) -> String {
+    /// Decodes an id as text, also if it is not a valid id.
+    pub(crate) fn id_text(&self, name: &str) -> String {
         let id = self.get::<Uuid>(name).map(|id| id.to_string());
         id.or_else(|_| self.get::<String>(name)).unwrap_or_else(|_| "?".to_owned())
     }
 
-    /// A column that holds a typed id, or nothing.
+    /// Decodes an optional typed id.
     pub(crate) fn id_opt<T: From<Uuid>>(&self, name: &str) -> Result<Option<T>, Error> {
         Ok(self.get::<Option<Uuid>>(name)?.map(T::from))
     }
 
-    /// A text column that holds one of a closed set of words.
-    pub(crate) fn word<T>(&self, name: &str) -> Result<T, Error>
+    /// Decodes one of a closed set of words.
+    pub(crate) fn keyword<T>(&self, name: &str) -> Result<T, Error>
     where
         T: FromStr,
         T::Err: ToString,
@@ -65,8 +65,8 @@ impl Row {
             .map_err(|error: T::Err| Error::unreadable(name, error.to_string()))
     }
 
-    /// A text column that holds one of a closed set of words, or nothing.
-    pub(crate) fn word_opt<T>(&self, name: &str) -> Result<Option<T>, Error>
+    /// Decodes an optional one of a closed set of words.
+    pub(crate) fn keyword_opt<T>(&self, name: &str) -> Result<Option<T>, Error>
     where
         T: FromStr,
         T::Err: ToString,
@@ -76,13 +76,13 @@ impl Row {
         parsed.map_err(|error: T::Err| Error::unreadable(name, error.to_string()))
     }
 
-    /// A JSON column that holds a typed value.
+    /// Decodes typed JSON.
     pub(crate) fn json<T: DeserializeOwned>(&self, name: &str) -> Result<T, Error> {
         serde_json::from_value(self.get::<Json>(name)?)
             .map_err(|error| Error::unreadable(name, error.to_string()))
     }
 
-    /// A whole number that cannot be negative.
+    /// Decodes a non-negative integer.
     pub(crate) fn count(&self, name: &str) -> Result<u32, Error> {
         u32::try_from(self.get::<i64>(name)?)
             .map_err(|error| Error::unreadable(name, error.to_string()))
@@ -110,7 +110,7 @@ columns! {
     Uuid: SqliteValue::Text(text) => Uuid::parse_str(text).map_err(|error| error.to_string()),
     Json: SqliteValue::Text(text) => serde_json::from_str(text).map_err(|error| error.to_string()),
     DateTime<Utc>: SqliteValue::Integer(micros) => DateTime::from_timestamp_micros(*micros)
-        .ok_or_else(|| format!("{micros} is no time")),
+        .ok_or_else(|| format!("{micros} is not a valid time")),
 }
 
 impl<T: Column> Column for Option<T> {

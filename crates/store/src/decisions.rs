@@ -1,6 +1,5 @@
-//! What the project manager decided.
+//! Decisions of the project manager.
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{DecisionId, ProjectId, RunId, TaskId, ThreadId, UserId};
 
@@ -9,67 +8,42 @@ use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
 
-/// A decision, and what it was about.
+/// A decision and its context.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
-    /// The decision's id.
+pub struct ManagerDecision {
     pub id: DecisionId,
     /// The kind of handoff in which it was made.
     pub handoff: String,
-    /// For which user.
     pub user: UserId,
-    /// About which project.
     pub project: Option<ProjectId>,
-    /// About which task.
     pub task: Option<TaskId>,
-    /// In which run.
     pub run: Option<RunId>,
-    /// In which conversation.
     pub thread: Option<ThreadId>,
-    /// Follows the work through logs.
+    /// Correlates the work across logs.
     pub trace_id: String,
-    /// What was decided, as a word.
+    /// The purpose of the decision, as a keyword.
     pub purpose: String,
     /// `rule`, `model` or `fallback`.
     pub decided_by: String,
-    /// What was chosen and why, in words.
+    /// The choice and the reason for it.
     pub reason: String,
-    /// The hash of what it rests on.
     pub input_hash: String,
-    /// The model that was asked.
+    /// The model that was called.
     pub model: Option<String>,
-    /// When.
     pub created_at: DateTime<Utc>,
 }
 
-/// Which decisions are looked for.
+/// Selects decisions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DecisionFilter {
-    /// Those made for this user; everybody's when absent.
+    /// Only decisions for this user; all users if absent.
     pub user: Option<UserId>,
-    /// Those about this task.
     pub task: Option<TaskId>,
 }
 
-/// Decisions. They are added and read, never changed.
-#[async_trait]
-pub trait DecisionStore {
-    /// Adds a decision.
-    async fn decision_insert(&mut self, decision: &Decision) -> Result<(), Error>;
-    /// The decisions about a task, oldest first.
-    async fn decision_list(&mut self, task: TaskId, limit: u32) -> Result<Vec<Decision>, Error>;
-    /// A page of decisions, newest first, older than `before`.
-    async fn decision_page(
-        &mut self,
-        filter: DecisionFilter,
-        before: Option<DecisionId>,
-        limit: u32,
-    ) -> Result<Vec<Decision>, Error>;
-}
-
-#[async_trait]
-impl DecisionStore for Tx {
-    async fn decision_insert(&mut self, decision: &Decision) -> Result<(), Error> {
+/// Decisions. They are append-only.
+impl Tx {
+    pub async fn decision_insert(&mut self, decision: &ManagerDecision) -> Result<(), Error> {
         let sql = "INSERT INTO pm_decisions (id, handoff, user_id, project_id, task_id, run_id,
                    thread_id, trace_id, purpose, decided_by, reason, input_hash, model, created_at)
                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
@@ -92,17 +66,23 @@ impl DecisionStore for Tx {
         self.execute(sql, params).await.map(drop)
     }
 
-    async fn decision_list(&mut self, task: TaskId, limit: u32) -> Result<Vec<Decision>, Error> {
+    /// Lists the decisions about a task, oldest first.
+    pub async fn decision_list(
+        &mut self,
+        task: TaskId,
+        limit: u32,
+    ) -> Result<Vec<ManagerDecision>, Error> {
         let sql = "SELECT * FROM pm_decisions WHERE task_id = $1 ORDER BY id LIMIT $2";
         self.page(&tables::DECISIONS, sql, params![task, limit], decision).await
     }
 
-    async fn decision_page(
+    /// Lists a page of decisions, newest first, older than `before`.
+    pub async fn decision_page(
         &mut self,
         filter: DecisionFilter,
         before: Option<DecisionId>,
         limit: u32,
-    ) -> Result<Vec<Decision>, Error> {
+    ) -> Result<Vec<ManagerDecision>, Error> {
         let sql = "SELECT * FROM pm_decisions
                    WHERE ($1 /*pg ::uuid */ IS NULL OR user_id = $1)
                    AND ($2 /*pg ::uuid */ IS NULL OR task_id = $2)
@@ -118,8 +98,8 @@ impl DecisionStore for Tx {
     }
 }
 
-pub(crate) fn decision(row: &Row) -> Result<Decision, Error> {
-    Ok(Decision {
+pub(crate) fn decision(row: &Row) -> Result<ManagerDecision, Error> {
+    Ok(ManagerDecision {
         id: row.id("id")?,
         handoff: row.get("handoff")?,
         user: row.id("user_id")?,

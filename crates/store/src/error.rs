@@ -1,62 +1,50 @@
-//! Why a database operation did not succeed.
+//! Errors of database operations.
 
 use std::error::Error as StdError;
 
-/// Why a database operation did not succeed.
+use cynode_domain::error_class::{Classification, Classified, ErrorClass};
+
+/// Why a database operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The database does not answer, is full, or refused the connection. Trying later may help.
+    /// The database is unreachable, full, or refused the connection. A retry may succeed.
     #[error("the database is unavailable")]
     Unavailable(#[source] Box<dyn StdError + Send + Sync>),
     /// A row with the same unique value exists.
     #[error("a row with the same unique value exists ({constraint})")]
     Duplicate {
-        /// Which rule, as far as the engine says.
+        /// The constraint, if the engine names it.
         constraint: String,
     },
-    /// A text holds a NUL character, which PostgreSQL cannot keep: change the text. Refused on both
-    /// engines alike; text inside JSON and bytes may hold it.
+    /// A text contains a NUL character, which PostgreSQL cannot store. Rejected on both engines; text inside
+    /// JSON and bytes may contain it.
     #[error("text must not hold NUL characters")]
     NulCharacter,
-    /// The statement itself failed: a defect of ours.
+    /// The statement failed: a bug in this program.
     #[error("a statement failed")]
     Statement(#[source] Box<dyn StdError + Send + Sync>),
-    /// A stored value is not what this version expects.
+    /// A stored value cannot be decoded by this version.
     #[error("column {column} holds something this version does not understand: {reason}")]
-    Unreadable {
-        /// The column.
-        column: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A row cannot be decoded. It is on record in `quarantined_rows`.
+    Unreadable { column: String, reason: String },
+    /// A row cannot be decoded. It is recorded in `quarantined_rows`.
     #[error(
         "row {key} of table {table} cannot be read: column {column} holds something this version does \
          not understand ({reason}). It is quarantined: repair or delete it in the database. \
          `cynork status` lists such rows"
     )]
-    Quarantined {
-        /// The table.
-        table: String,
-        /// The row's key.
-        key: String,
-        /// The column.
-        column: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Quarantined { table: String, key: String, column: String, reason: String },
     /// The database was written by a newer version.
     #[error(
         "the database has schema version {found}, this program knows up to {known}: use the newer program"
     )]
     Newer {
-        /// The version of the database.
+        /// The schema version of the database.
         found: i64,
-        /// The newest version this program knows.
+        /// The newest schema version that this program supports.
         known: i64,
     },
-    /// The URL names no database we know.
-    #[error("\"{url}\" is no database: use postgres://… or sqlite:PATH")]
+    /// The URL has an unknown scheme.
+    #[error("\"{url}\" is not a database URL: use postgres://… or sqlite:PATH")]
     UnknownEngine {
         /// The URL, without its password.
         url: String,
@@ -66,19 +54,45 @@ pub enum Error {
     Closed,
 }
 
+impl Classified for Error {
+    fn classify(&self) -> Classification<'_> {
+        match self {
+            Self::Unavailable(_) | Self::Closed => Classification::new(
+                ErrorClass::Outage,
+                "the database is unavailable: try again shortly",
+            ),
+            Self::NulCharacter => Classification::new(ErrorClass::Invalid, self),
+            // The reason may quote stored data: it is for the log and for administrators only.
+            Self::Quarantined { table, key, column, .. } => Classification::new(
+                ErrorClass::Internal,
+                &format!(
+                    "row {key} of table {table} is quarantined: column {column} has a value that this \
+                     version cannot read. An administrator must repair or delete the row in the \
+                     database. `cynork status` lists such rows"
+                ),
+            ),
+            Self::Duplicate { .. }
+            | Self::Statement(_)
+            | Self::Unreadable { .. }
+            | Self::Newer { .. }
+            | Self::UnknownEngine { .. } => Classification::internal(),
+        }
+    }
+}
+
 impl Error {
     /// Whether a row with the same unique value exists.
     pub fn is_duplicate(&self) -> bool {
         matches!(self, Self::Duplicate { .. })
     }
 
-    /// Whether stored data cannot be decoded: it stays so until somebody repairs it.
+    /// Whether stored data cannot be decoded. A retry fails until the data is repaired.
     pub fn is_unreadable(&self) -> bool {
         matches!(self, Self::Unreadable { .. } | Self::Quarantined { .. })
     }
 
-    /// Whether the server refused a prepared statement because its table has other columns by now, as
-    /// after a migration by another process. It did nothing; prepared anew it works.
+    /// Whether the server rejected a prepared statement because the columns of its table changed, as after a
+    /// migration by another process. It had no effect; prepared again it succeeds.
     pub(crate) fn is_outdated(&self) -> bool {
         let Self::Unavailable(cause) = self else { return false };
         let cause = cause.downcast_ref::<tokio_postgres::Error>();
@@ -89,9 +103,9 @@ impl Error {
         Self::Unavailable(Box::new(cause))
     }
 
-    /// An operation did what operations must not do.
-    pub(crate) fn misused(what: &str) -> Self {
-        Self::Statement(format!("the operation was undone: {what}").into())
+    /// An operation broke the rules for operations.
+    pub(crate) fn invalid_operation(what: &str) -> Self {
+        Self::Statement(format!("the operation was rolled back: {what}").into())
     }
 
     pub(crate) fn unreadable(column: &str, reason: impl Into<String>) -> Self {
@@ -149,7 +163,7 @@ impl From<tokio_postgres::Error> for Error {
     }
 }
 
-/// "cached plan must not change result type", in whatever language the server says it.
+/// "cached plan must not change result type", independent of the server's language.
 fn is_outdated(refusal: &tokio_postgres::error::DbError) -> bool {
     use tokio_postgres::error::SqlState;
     *refusal.code() == SqlState::FEATURE_NOT_SUPPORTED
@@ -158,6 +172,25 @@ fn is_outdated(refusal: &tokio_postgres::error::DbError) -> bool {
 
 impl From<deadpool_postgres::PoolError> for Error {
     fn from(error: deadpool_postgres::PoolError) -> Self {
-        Self::unavailable(error)
+        let reason = match &error {
+            deadpool_postgres::PoolError::Backend(cause) => connect_failure(cause),
+            deadpool_postgres::PoolError::Timeout(_) => {
+                "no connection was free in time: the server is overloaded or does not answer"
+                    .to_owned()
+            }
+            deadpool_postgres::PoolError::Closed
+            | deadpool_postgres::PoolError::NoRuntimeSpecified
+            | deadpool_postgres::PoolError::PostCreateHook(_) => error.to_string(),
+        };
+        Self::Unavailable(format!("cannot connect to PostgreSQL: {reason}").into())
+    }
+}
+
+/// What the server replied, or why it could not be reached.
+fn connect_failure(error: &tokio_postgres::Error) -> String {
+    match (error.as_db_error(), StdError::source(error)) {
+        (Some(reply), _) => reply.message().to_owned(),
+        (None, Some(cause)) => cause.to_string(),
+        (None, None) => error.to_string(),
     }
 }

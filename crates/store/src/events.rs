@@ -1,9 +1,8 @@
-//! The outbox: what happened, readable in the order of commits.
+//! The transactional outbox: events, readable in commit order.
 
 use std::fmt;
 use std::str::FromStr;
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{JobId, ProjectId, RunId, TaskId, UserId};
 use serde_json::Value;
@@ -13,101 +12,65 @@ use crate::param::{Param, params};
 use crate::quarantine::tables;
 use crate::{Error, Tx};
 
-/// Something that happened, written in the transaction that made it happen.
+/// An event to append in the transaction that causes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEvent {
-    /// What, such as `task.created`.
+    /// The kind, such as `task.created`.
     pub kind: &'static str,
-    /// Who may see it; administrators see all.
+    /// The user who may see it; administrators see all events.
     pub owner: Option<UserId>,
-    /// The project it belongs to.
     pub project: Option<ProjectId>,
-    /// The task it belongs to.
     pub task: Option<TaskId>,
-    /// The run it belongs to.
     pub run: Option<RunId>,
-    /// The job it belongs to.
     pub job: Option<JobId>,
-    /// Details, by kind.
+    /// Details, depending on the kind.
     pub data: Value,
 }
 
-/// A place in the order of commits.
+/// A position in commit order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EventCursor {
     transaction: i64,
     sequence: i64,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Event {
-    /// Its place.
+pub struct OutboxEvent {
     pub cursor: EventCursor,
-    /// What, such as `task.created`.
+    /// The kind, such as `task.created`.
     pub kind: String,
-    /// The project it belongs to.
     pub project: Option<ProjectId>,
-    /// The task it belongs to.
     pub task: Option<TaskId>,
-    /// The run it belongs to.
     pub run: Option<RunId>,
-    /// The job it belongs to.
     pub job: Option<JobId>,
-    /// Details, by kind.
+    /// Details, depending on the kind.
     pub data: Value,
-    /// When it happened.
     pub occurred_at: DateTime<Utc>,
 }
 
-/// Which events a reader sees.
+/// Selects events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EventFilter {
-    /// Of this owner; of everybody when absent.
+    /// Only events of this owner; all owners if absent.
     pub owner: Option<UserId>,
-    /// Of this task.
     pub task: Option<TaskId>,
 }
 
-/// Events, and how far the outbox was searched for them.
+/// Events, and the position up to which the outbox was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventPage {
-    /// The events that pass the filter, in order.
-    pub events: Vec<Event>,
-    /// Where to go on: every event up to here was looked at, those of others included.
+    /// The events that match the filter, in order.
+    pub events: Vec<OutboxEvent>,
+    /// Where the next page starts: every event up to here was examined, whether it matched or not.
     pub cursor: EventCursor,
 }
 
-/// The outbox. A reader that goes on from the last cursor it saw misses nothing that was
-/// committed, whatever order the transactions finished in.
-#[async_trait]
-pub trait EventStore {
-    /// Adds an event to the transaction.
-    async fn event_append(&mut self, event: &NewEvent) -> Result<(), Error>;
-    /// Events after `cursor`, in order.
-    async fn event_list(
-        &mut self,
-        cursor: EventCursor,
-        filter: EventFilter,
-        limit: u32,
-    ) -> Result<Vec<Event>, Error>;
-    /// Events after `cursor`, in order, and where to go on. A reader whose filter passes nothing advances
-    /// to the newest event all the same.
-    async fn event_page(
-        &mut self,
-        cursor: EventCursor,
-        filter: EventFilter,
-        limit: u32,
-    ) -> Result<EventPage, Error>;
-    /// How the engine would find these events, in its own words.
-    async fn event_list_plan(&mut self, filter: EventFilter) -> Result<String, Error>;
-    /// The place of the newest event.
-    async fn event_latest(&mut self) -> Result<EventCursor, Error>;
-}
-
-#[async_trait]
-impl EventStore for Tx {
-    async fn event_append(&mut self, event: &NewEvent) -> Result<(), Error> {
+/// The outbox. A reader that resumes from its last cursor misses no committed event, in whatever order the
+/// transactions committed.
+impl Tx {
+    /// Appends an event in this transaction.
+    pub async fn event_append(&mut self, event: &NewEvent) -> Result<(), Error> {
         let sql = "INSERT INTO events
                    (kind, owner_id, project_id, task_id, run_id, job_id, data, occurred_at)
                    VALUES ($1, $2, $3, $4, $5, $6, $7, cynode_now())";
@@ -123,17 +86,20 @@ impl EventStore for Tx {
         self.execute(sql, params).await.map(drop)
     }
 
-    async fn event_list(
+    /// Lists events after `cursor`, in order.
+    pub async fn event_list(
         &mut self,
         cursor: EventCursor,
         filter: EventFilter,
         limit: u32,
-    ) -> Result<Vec<Event>, Error> {
+    ) -> Result<Vec<OutboxEvent>, Error> {
         let (sql, params) = list_statement(cursor, filter, limit, self.is_sqlite());
         self.page(&tables::EVENTS, sql, &params, event).await
     }
 
-    async fn event_page(
+    /// Lists events after `cursor`, in order, with the cursor of the next page. If no event matches, the cursor
+    /// still advances to the newest event.
+    pub async fn event_page(
         &mut self,
         cursor: EventCursor,
         filter: EventFilter,
@@ -143,19 +109,21 @@ impl EventStore for Tx {
         let is_full = u32::try_from(events.len()).is_ok_and(|found| found >= limit);
         let last = match events.last() {
             Some(last) if is_full => last.cursor,
-            // One view of the data: what is newest now was looked at above.
+            // Same snapshot: the newest event was examined above.
             _ => self.event_latest().await?.max(cursor),
         };
         Ok(EventPage { events, cursor: last })
     }
 
-    async fn event_list_plan(&mut self, filter: EventFilter) -> Result<String, Error> {
+    /// Returns the query plan of the engine.
+    pub async fn event_list_plan(&mut self, filter: EventFilter) -> Result<String, Error> {
         let start = EventCursor::default();
         let (sql, params) = list_statement(start, filter, 200, self.is_sqlite());
         self.plan(sql, &params).await
     }
 
-    async fn event_latest(&mut self) -> Result<EventCursor, Error> {
+    /// Returns the position of the newest event.
+    pub async fn event_latest(&mut self) -> Result<EventCursor, Error> {
         let sql = if self.is_sqlite() {
             "SELECT txid, seq FROM committed_events ORDER BY seq DESC LIMIT 1"
         } else {
@@ -165,9 +133,9 @@ impl EventStore for Tx {
     }
 }
 
-/// A statement for each filter and engine, so that none reads an event that it does not give out. On
-/// SQLite the sequence alone is the order. On PostgreSQL a range over all columns of an index is read:
-/// with an equality the server might walk the order of commits instead and filter.
+/// One statement per filter and engine, so none reads an event that it does not return. On SQLite the sequence
+/// alone is the order. On PostgreSQL a range over all columns of an index is used: with an equality the planner
+/// might scan in commit order and filter.
 fn list_statement(
     from: EventCursor,
     filter: EventFilter,
@@ -221,8 +189,8 @@ fn cursor(row: &Row) -> Result<EventCursor, Error> {
     Ok(EventCursor { transaction: row.get("txid")?, sequence: row.get("seq")? })
 }
 
-pub(crate) fn event(row: &Row) -> Result<Event, Error> {
-    Ok(Event {
+pub(crate) fn event(row: &Row) -> Result<OutboxEvent, Error> {
+    Ok(OutboxEvent {
         cursor: cursor(row)?,
         kind: row.get("kind")?,
         project: row.id_opt("project_id")?,
@@ -240,15 +208,15 @@ impl fmt::Display for EventCursor {
     }
 }
 
-/// The text is not an event id that we gave out.
+/// The text is not a valid event id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not an event id")]
-pub struct NotACursor(String);
+pub struct InvalidEventCursor(String);
 
 impl FromStr for EventCursor {
-    type Err = NotACursor;
+    type Err = InvalidEventCursor;
 
-    /// Reads what [`fmt::Display`] wrote; `0` is the beginning.
+    /// Parses the output of [`fmt::Display`]; `0` is the start.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if text == "0" {
             return Ok(Self::default());
@@ -258,7 +226,7 @@ impl FromStr for EventCursor {
         });
         match parts {
             Some((transaction, sequence)) => Ok(Self { transaction, sequence }),
-            None => Err(NotACursor(text.to_owned())),
+            None => Err(InvalidEventCursor(text.to_owned())),
         }
     }
 }

@@ -1,6 +1,5 @@
-//! Groups of users, and who is in them.
+//! Groups of users, and their members.
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{GroupId, UserId};
 
@@ -12,81 +11,38 @@ use crate::{Error, Tx};
 /// A group of users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// The group's id; of two groups the later id is the stronger.
+    /// Of two groups, the one with the later id takes precedence.
     pub id: GroupId,
     /// The name in URLs and on the command line.
     pub slug: String,
-    /// The name people see.
+    /// The name shown to people.
     pub display_name: String,
-    /// Who made it.
     pub created_by: Option<UserId>,
-    /// When it was made.
     pub created_at: DateTime<Utc>,
 }
 
 /// A user in a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
-    /// The user.
+pub struct GroupMember {
     pub user: UserId,
-    /// The name to sign in with.
+    /// The sign-in name.
     pub handle: String,
-    /// When the user was added.
     pub added_at: DateTime<Utc>,
 }
 
-/// A user who is being added to a group.
+/// A user to add to a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NewMember {
-    /// To which group.
+pub struct NewGroupMember {
     pub group: GroupId,
-    /// Whom.
     pub user: UserId,
-    /// By whom.
     pub by: Option<UserId>,
-    /// When.
     pub at: DateTime<Utc>,
 }
 
-/// Groups of users, and who is in them.
-#[async_trait]
-pub trait GroupStore {
-    /// Adds a group; false if its slug is taken.
-    async fn group_insert(&mut self, group: &Group) -> Result<bool, Error>;
-    /// The group with this id.
-    async fn group_get(&mut self, id: GroupId) -> Result<Option<Group>, Error>;
-    /// The group with this slug.
-    async fn group_by_slug(&mut self, slug: &str) -> Result<Option<Group>, Error>;
-    /// Groups by slug, after `after`; those that `member` is in, or all.
-    async fn group_list(
-        &mut self,
-        member: Option<UserId>,
-        after: Option<&str>,
-        limit: u32,
-    ) -> Result<Vec<Group>, Error>;
-    /// Removes a group and who is in it, and gives its skills back to their owners; false if there is
-    /// none. What else names the group is for the caller to remove.
-    async fn group_delete(&mut self, id: GroupId) -> Result<bool, Error>;
-    /// The groups of a user, ascending: the order in which they count.
-    async fn groups_of(&mut self, user: UserId) -> Result<Vec<GroupId>, Error>;
-    /// Every membership, by user and then by group, ascending.
-    async fn membership_list(&mut self) -> Result<Vec<(UserId, GroupId)>, Error>;
-    /// Adds a user to a group; false if the user is in it.
-    async fn member_add(&mut self, new: &NewMember) -> Result<bool, Error>;
-    /// Takes a user out of a group; false if the user is not in it.
-    async fn member_remove(&mut self, group: GroupId, user: UserId) -> Result<bool, Error>;
-    /// Who is in a group, by handle, after `after`.
-    async fn member_list(
-        &mut self,
-        group: GroupId,
-        after: Option<&str>,
-        limit: u32,
-    ) -> Result<Vec<Member>, Error>;
-}
-
-#[async_trait]
-impl GroupStore for Tx {
-    async fn group_insert(&mut self, group: &Group) -> Result<bool, Error> {
+/// Groups of users, and their members.
+impl Tx {
+    /// Adds a group; returns false if its slug is taken.
+    pub async fn group_insert(&mut self, group: &Group) -> Result<bool, Error> {
         let sql = "INSERT INTO user_groups (id, slug, display_name, created_by, created_at)
                    VALUES ($1, $2, $3, $4, $5) ON CONFLICT (slug) DO NOTHING";
         let params =
@@ -94,17 +50,18 @@ impl GroupStore for Tx {
         Ok(self.execute(sql, params).await? == 1)
     }
 
-    async fn group_get(&mut self, id: GroupId) -> Result<Option<Group>, Error> {
+    pub async fn group_get(&mut self, id: GroupId) -> Result<Option<Group>, Error> {
         let sql = "SELECT * FROM user_groups WHERE id = $1";
         self.one(&tables::GROUPS, sql, params![id], group).await
     }
 
-    async fn group_by_slug(&mut self, slug: &str) -> Result<Option<Group>, Error> {
+    pub async fn group_by_slug(&mut self, slug: &str) -> Result<Option<Group>, Error> {
         let sql = "SELECT * FROM user_groups WHERE slug = $1";
         self.one(&tables::GROUPS, sql, params![slug], group).await
     }
 
-    async fn group_list(
+    /// Lists groups by slug, after `after`; those of `member`, or all.
+    pub async fn group_list(
         &mut self,
         member: Option<UserId>,
         after: Option<&str>,
@@ -118,7 +75,9 @@ impl GroupStore for Tx {
         self.page(&tables::GROUPS, sql, params![member, after, limit], group).await
     }
 
-    async fn group_delete(&mut self, id: GroupId) -> Result<bool, Error> {
+    /// Deletes a group and its memberships, and returns its skills to their owners; returns false if it does
+    /// not exist. The caller deletes all other references to the group.
+    pub async fn group_delete(&mut self, id: GroupId) -> Result<bool, Error> {
         let sql = "UPDATE skills SET scope = 'user', group_id = NULL, version = version + 1
                    WHERE group_id = $1";
         self.execute(sql, params![id]).await?;
@@ -128,37 +87,42 @@ impl GroupStore for Tx {
         Ok(self.execute(sql, params![id]).await? == 1)
     }
 
-    async fn groups_of(&mut self, user: UserId) -> Result<Vec<GroupId>, Error> {
+    /// Lists the groups of a user, ascending: the order of precedence.
+    pub async fn groups_of(&mut self, user: UserId) -> Result<Vec<GroupId>, Error> {
         let sql = "SELECT * FROM user_group_members WHERE user_id = $1 ORDER BY group_id";
-        // All or none: what a group is denied must not be allowed to a member.
+        // All or none: a deny rule of a group must apply to each of its members.
         let memberships = self.all(&tables::MEMBERS, sql, params![user], membership).await?;
         Ok(memberships.into_iter().map(|(_, group)| group).collect())
     }
 
-    async fn membership_list(&mut self) -> Result<Vec<(UserId, GroupId)>, Error> {
+    /// Lists all memberships, by user and then by group, ascending.
+    pub async fn membership_list(&mut self) -> Result<Vec<(UserId, GroupId)>, Error> {
         let sql = "SELECT user_id, group_id FROM user_group_members ORDER BY user_id, group_id";
         self.list(&tables::MEMBERS, sql, &[], membership).await
     }
 
-    async fn member_add(&mut self, new: &NewMember) -> Result<bool, Error> {
+    /// Adds a user to a group; returns false if the user is a member already.
+    pub async fn member_add(&mut self, new: &NewGroupMember) -> Result<bool, Error> {
         let sql = "INSERT INTO user_group_members (group_id, user_id, added_by, added_at)
                    VALUES ($1, $2, $3, $4) ON CONFLICT (group_id, user_id) DO NOTHING";
         let params = params![new.group, new.user, new.by, new.at];
         Ok(self.execute(sql, params).await? == 1)
     }
 
-    async fn member_remove(&mut self, group: GroupId, user: UserId) -> Result<bool, Error> {
+    /// Removes a user from a group; returns false if the user is not a member.
+    pub async fn member_remove(&mut self, group: GroupId, user: UserId) -> Result<bool, Error> {
         let sql = "DELETE FROM user_group_members WHERE group_id = $1 AND user_id = $2";
         Ok(self.execute(sql, params![group, user]).await? == 1)
     }
 
-    async fn member_list(
+    /// Lists the members of a group, by handle, after `after`.
+    pub async fn member_list(
         &mut self,
         group: GroupId,
         after: Option<&str>,
         limit: u32,
-    ) -> Result<Vec<Member>, Error> {
-        // Handles sort by byte on both engines.
+    ) -> Result<Vec<GroupMember>, Error> {
+        // Handles are sorted by byte on both engines.
         let sql = "SELECT m.group_id, m.user_id, u.handle, m.added_at FROM user_group_members m
                    JOIN users u ON u.id = m.user_id WHERE m.group_id = $1
                    AND ($2 /*pg ::text */ IS NULL OR u.handle /*pg COLLATE \"C\" */ > $2)
@@ -181,8 +145,8 @@ pub(crate) fn membership(row: &Row) -> Result<(UserId, GroupId), Error> {
     Ok((row.id("user_id")?, row.id("group_id")?))
 }
 
-fn member(row: &Row) -> Result<Member, Error> {
-    Ok(Member {
+fn member(row: &Row) -> Result<GroupMember, Error> {
+    Ok(GroupMember {
         user: row.id("user_id")?,
         handle: row.get("handle")?,
         added_at: row.get("added_at")?,

@@ -1,12 +1,11 @@
-//! The record of calls to models: what was spent, and what was decided.
+//! Records of model calls: usage, cost and egress decisions.
 //!
-//! Start at [`InferenceStore`]; money is set aside for a call in [`reserve`].
+//! Budget is reserved for a call in [`reserve`].
 
 mod reserve;
 
 use std::sync::LazyLock;
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{CredentialId, InferenceId, ProjectId, RunId, TaskId, ThreadId, UserId};
 use cynode_domain::model::InferenceOutcome;
@@ -14,142 +13,89 @@ use cynode_domain::policy::{Effect, Principal};
 use uuid::Uuid;
 
 use crate::column::Row;
-use crate::many::Inserts;
+use crate::multi_insert::InsertStatements;
 use crate::param::{Param, params};
 use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 pub use reserve::SpendingLimits;
 
-/// One call to a model.
+/// One model call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InferenceCall {
-    /// Its id.
     pub id: InferenceId,
-    /// When it began.
     pub created_at: DateTime<Utc>,
-    /// What it was for.
     pub purpose: String,
-    /// Which agent asked; nothing for a person.
+    /// The calling agent; `None` for a person.
     pub agent: Option<Principal>,
-    /// For whom.
     pub user: UserId,
-    /// In which project.
     pub project: Option<ProjectId>,
-    /// For which task.
     pub task: Option<TaskId>,
-    /// In which run.
     pub run: Option<RunId>,
-    /// In which conversation.
     pub thread: Option<ThreadId>,
-    /// Finds the request in the logs.
+    /// Correlates the request with the logs.
     pub trace_id: String,
-    /// The provider; empty if none was found.
+    /// Empty if no provider was found.
     pub provider: String,
-    /// The model.
     pub model: String,
-    /// The hash of the question.
     pub prompt_hash: Option<String>,
-    /// Tokens sent.
     pub input_tokens: Option<i64>,
-    /// Tokens that came back.
     pub output_tokens: Option<i64>,
-    /// The cost in millionths of a US dollar, if it is known.
+    /// In millionths of a US dollar; `None` if unknown.
     pub cost_micro_usd: Option<i64>,
-    /// Whether that is an estimate.
+    /// Whether the cost is an estimate.
     pub is_estimate: bool,
-    /// How long it took.
     pub latency_ms: i64,
-    /// How long it took until the first piece.
-    pub first_ms: Option<i64>,
-    /// What came of it.
+    /// Time to the first chunk.
+    pub first_chunk_ms: Option<i64>,
     pub outcome: InferenceOutcome,
-    /// What went wrong.
     pub error: Option<String>,
 }
 
-/// A decision about a call out. Metadata only: there is no place for questions or answers.
+/// The egress decision on a model call. Metadata only: neither prompts nor answers are stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EgressDecision {
-    /// The call.
     pub call: InferenceId,
-    /// When it was decided.
     pub at: DateTime<Utc>,
-    /// Which agent asked; nothing for a person.
+    /// The calling agent; `None` for a person.
     pub agent: Option<Principal>,
-    /// For whom.
     pub user: UserId,
-    /// For which task.
     pub task: Option<TaskId>,
-    /// What was asked for: `provider/operation`.
+    /// `provider/operation`.
     pub resource: String,
-    /// Whether it was let through.
+    /// Whether the call was allowed.
     pub decision: Effect,
-    /// By what.
+    /// The rule or limit that decided.
     pub reason: String,
-    /// With which credential.
     pub credential: Option<CredentialId>,
-    /// Finds the request in the logs.
+    /// Correlates the request with the logs.
     pub trace_id: String,
 }
 
-/// Which calls are wanted.
+/// Selects model calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InferenceFilter {
-    /// For this user.
     pub user: Option<UserId>,
-    /// In this run.
     pub run: Option<RunId>,
-    /// For this task.
     pub task: Option<TaskId>,
-    /// For this purpose.
     pub purpose: Option<String>,
-    /// Not before this moment.
+    /// Inclusive.
     pub since: Option<DateTime<Utc>>,
 }
 
-/// Sums over calls.
+/// Totals of model calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InferenceSums {
-    /// How many calls.
     pub calls: i64,
-    /// Tokens sent.
     pub input_tokens: i64,
-    /// Tokens that came back.
     pub output_tokens: i64,
-    /// The known cost.
+    /// The sum of known costs.
     pub cost_micro_usd: i64,
-    /// How many calls with tokens have no known cost.
+    /// Calls with tokens but without a known cost.
     pub unpriced: i64,
 }
 
-/// Calls to models and decisions about them: nothing changes but a call that is open, once, when it
-/// ends.
-#[async_trait]
-pub trait InferenceStore {
-    /// Records a call that ended. One that is on record already stays as it is, unless it was open.
-    async fn inference_append(&mut self, call: &InferenceCall) -> Result<(), Error>;
-    /// The call with this id.
-    async fn inference_get(&mut self, id: InferenceId) -> Result<Option<InferenceCall>, Error>;
-    /// Calls, newest first, older than `before`.
-    async fn inference_list(
-        &mut self,
-        filter: &InferenceFilter,
-        before: Option<InferenceId>,
-        limit: u32,
-    ) -> Result<Vec<InferenceCall>, Error>;
-    /// Sums over all calls that the filter selects.
-    async fn inference_sums(&mut self, filter: &InferenceFilter) -> Result<InferenceSums, Error>;
-    /// Records a decision.
-    async fn egress_decision_append(&mut self, decision: &EgressDecision) -> Result<(), Error>;
-    /// The decisions about a call, in order.
-    async fn egress_decision_list(
-        &mut self,
-        call: InferenceId,
-    ) -> Result<Vec<EgressDecision>, Error>;
-}
-
-/// Which rows a filter selects; its parameters are the first five.
+/// The condition of a filter; its parameters are the first five.
 macro_rules! selected {
     () => {
         "($1 /*pg ::uuid */ IS NULL OR user_id = $1) AND ($2 /*pg ::uuid */ IS NULL OR run_id = $2)
@@ -199,22 +145,21 @@ const DECISION: &[&str] = &[
     "trace_id",
 ];
 
-/// Adds calls.
-pub(crate) static CALL_INSERTS: LazyLock<Inserts> =
-    LazyLock::new(|| Inserts::for_table("brain_calls", CALL).ending(ENDS));
+pub(crate) static CALL_INSERTS: LazyLock<InsertStatements> = LazyLock::new(|| {
+    InsertStatements::for_table("brain_calls", CALL).with_suffix(COMPLETE_OPEN_CALL)
+});
 
-/// What becomes of a call that was open when it ends.
-const ENDS: &str = " ON CONFLICT (id) DO UPDATE SET input_tokens = excluded.input_tokens, \
+/// Completes a call that is recorded as open.
+const COMPLETE_OPEN_CALL: &str = " ON CONFLICT (id) DO UPDATE SET input_tokens = excluded.input_tokens, \
     output_tokens = excluded.output_tokens, cost_micro_usd = excluded.cost_micro_usd, \
     is_estimate = excluded.is_estimate, latency_ms = excluded.latency_ms, \
     first_ms = excluded.first_ms, outcome = excluded.outcome, error = excluded.error \
     WHERE brain_calls.outcome = 'open'";
 
-/// Adds decisions.
-pub(crate) static DECISION_INSERTS: LazyLock<Inserts> =
-    LazyLock::new(|| Inserts::for_table("egress_audit", DECISION));
+pub(crate) static DECISION_INSERTS: LazyLock<InsertStatements> =
+    LazyLock::new(|| InsertStatements::for_table("egress_audit", DECISION));
 
-/// A call as the values of its row.
+/// The values of a call's row.
 pub(crate) fn call_params(call: &InferenceCall) -> [Param; 21] {
     [
         call.id.into(),
@@ -235,13 +180,13 @@ pub(crate) fn call_params(call: &InferenceCall) -> [Param; 21] {
         call.cost_micro_usd.into(),
         call.is_estimate.into(),
         call.latency_ms.into(),
-        call.first_ms.into(),
+        call.first_chunk_ms.into(),
         call.outcome.as_str().into(),
         call.error.clone().into(),
     ]
 }
 
-/// A decision as the values of its row.
+/// The values of a decision's row.
 pub(crate) fn decision_params(decision: &EgressDecision) -> [Param; 11] {
     [
         Uuid::now_v7().into(),
@@ -258,18 +203,20 @@ pub(crate) fn decision_params(decision: &EgressDecision) -> [Param; 11] {
     ]
 }
 
-#[async_trait]
-impl InferenceStore for Tx {
-    async fn inference_append(&mut self, call: &InferenceCall) -> Result<(), Error> {
+/// Model calls and egress decisions: append-only, except that an open call is completed once.
+impl Tx {
+    /// Records a call that ended. A recorded call is not changed unless it is open.
+    pub async fn inference_append(&mut self, call: &InferenceCall) -> Result<(), Error> {
         self.execute(CALL_INSERTS.one(), &call_params(call)).await.map(drop)
     }
 
-    async fn inference_get(&mut self, id: InferenceId) -> Result<Option<InferenceCall>, Error> {
+    pub async fn inference_get(&mut self, id: InferenceId) -> Result<Option<InferenceCall>, Error> {
         let sql = "SELECT * FROM brain_calls WHERE id = $1";
         self.one(&tables::INFERENCES, sql, params![id], call).await
     }
 
-    async fn inference_list(
+    /// Lists calls, newest first, older than `before`.
+    pub async fn inference_list(
         &mut self,
         filter: &InferenceFilter,
         before: Option<InferenceId>,
@@ -280,12 +227,16 @@ impl InferenceStore for Tx {
             selected!(),
             " AND ($6 /*pg ::uuid */ IS NULL OR id < $6) ORDER BY id DESC LIMIT $7"
         );
-        let mut params = wanted(filter).to_vec();
+        let mut params = filter_params(filter).to_vec();
         params.extend_from_slice(params![before, limit]);
         self.page(&tables::INFERENCES, sql, &params, call).await
     }
 
-    async fn inference_sums(&mut self, filter: &InferenceFilter) -> Result<InferenceSums, Error> {
+    /// Sums over all calls that match the filter.
+    pub async fn inference_sums(
+        &mut self,
+        filter: &InferenceFilter,
+    ) -> Result<InferenceSums, Error> {
         let sql = concat!(
             "SELECT count(*) AS calls,
              CAST(coalesce(sum(input_tokens), 0) AS bigint) AS input_tokens,
@@ -297,7 +248,7 @@ impl InferenceStore for Tx {
              FROM brain_calls WHERE ",
             selected!()
         );
-        let row = self.row(sql, &wanted(filter)).await?;
+        let row = self.row(sql, &filter_params(filter)).await?;
         row.map_or(Ok(InferenceSums::default()), |row| {
             Ok(InferenceSums {
                 calls: row.get("calls")?,
@@ -309,11 +260,12 @@ impl InferenceStore for Tx {
         })
     }
 
-    async fn egress_decision_append(&mut self, decision: &EgressDecision) -> Result<(), Error> {
+    pub async fn egress_decision_append(&mut self, decision: &EgressDecision) -> Result<(), Error> {
         self.execute(DECISION_INSERTS.one(), &decision_params(decision)).await.map(drop)
     }
 
-    async fn egress_decision_list(
+    /// Lists the decisions on a call, in order.
+    pub async fn egress_decision_list(
         &mut self,
         call: InferenceId,
     ) -> Result<Vec<EgressDecision>, Error> {
@@ -322,7 +274,7 @@ impl InferenceStore for Tx {
     }
 }
 
-fn wanted(filter: &InferenceFilter) -> [Param; 5] {
+fn filter_params(filter: &InferenceFilter) -> [Param; 5] {
     [
         filter.user.into(),
         filter.run.into(),
@@ -360,8 +312,8 @@ pub(crate) fn call(row: &Row) -> Result<InferenceCall, Error> {
         cost_micro_usd: row.get("cost_micro_usd")?,
         is_estimate: row.get("is_estimate")?,
         latency_ms: row.get("latency_ms")?,
-        first_ms: row.get("first_ms")?,
-        outcome: row.word("outcome")?,
+        first_chunk_ms: row.get("first_ms")?,
+        outcome: row.keyword("outcome")?,
         error: row.get("error")?,
     })
 }
@@ -374,7 +326,7 @@ pub(crate) fn decision(row: &Row) -> Result<EgressDecision, Error> {
         user: row.id("user_id")?,
         task: row.id_opt("task_id")?,
         resource: row.get("resource")?,
-        decision: row.word("decision")?,
+        decision: row.keyword("decision")?,
         reason: row.get("reason")?,
         credential: row.id_opt("credential_id")?,
         trace_id: row.get("trace_id")?,

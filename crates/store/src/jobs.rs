@@ -1,6 +1,5 @@
 //! Jobs, their leases and their output.
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{IncarnationId, JobId, NodeId, RunId, TaskId};
 use cynode_domain::status::JobStatus;
@@ -11,146 +10,50 @@ use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
 
-/// A step attempt to be run on a node.
+/// A step attempt to be executed on a worker node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewJob {
-    /// The job's id.
     pub id: JobId,
-    /// The task it belongs to.
     pub task: TaskId,
-    /// The run it belongs to.
     pub run: RunId,
     /// The step of the plan, from 0.
     pub step_index: u32,
     /// The attempt at that step, from 1.
     pub attempt: u32,
-    /// The node that has the task's workspace.
+    /// The worker node that has the task's workspace.
     pub pinned_node: Option<NodeId>,
-    /// What is to be run.
+    /// The commands to execute.
     pub payload: Value,
 }
 
-/// A job and what became of it.
+/// A job with its state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    /// What it is.
     pub asked: NewJob,
-    /// Where it stands.
     pub status: JobStatus,
-    /// The node it was given to.
+    /// The worker node it is assigned to.
     pub node: Option<NodeId>,
-    /// The process of that node that holds it, once it was handed out.
+    /// The process of that node that holds the lease, once the job was dispatched.
     pub incarnation: Option<IncarnationId>,
-    /// What came of it.
     pub result: Option<Value>,
-    /// Whether its node is to stop it.
+    /// Whether its node must stop it.
     pub cancel_requested: bool,
-    /// Whether its node has said that it has it.
+    /// Whether its node has acknowledged it.
     pub acknowledged: bool,
-    /// Until when somebody is asked which node it belongs to.
-    pub place_until: Option<DateTime<Utc>>,
-    /// When it was made.
+    /// The deadline until which a pending placement decision blocks assignment.
+    pub placement_deadline: Option<DateTime<Utc>>,
     pub created_at: DateTime<Utc>,
-    /// When its node took it.
+    /// When its node fetched it.
     pub started_at: Option<DateTime<Utc>>,
-    /// When it ended.
     pub ended_at: Option<DateTime<Utc>>,
 }
 
-/// Jobs, their leases and their output. A closed job never changes again, but for one whose lease ran
-/// out: what its node knows of it after all is added once.
-#[async_trait]
-pub trait JobStore {
-    /// Adds a job unless one exists for its (run, step, attempt). Gives the job that is kept, and
-    /// whether it is new.
-    async fn job_insert(&mut self, job: &NewJob) -> Result<(JobId, bool), Error>;
-    /// The job with this id.
-    async fn job_get(&mut self, id: JobId) -> Result<Option<Job>, Error>;
-    /// The job with this id, locked until the transaction ends.
-    async fn job_lock(&mut self, id: JobId) -> Result<Option<Job>, Error>;
-    /// Every job of a task, oldest first, with all that was run and came of it: no narrower question
-    /// is answered with it.
-    async fn job_list(&mut self, task: TaskId) -> Result<Vec<Job>, Error>;
-    /// The jobs of a task at steps before this one, oldest first.
-    async fn job_list_before(&mut self, task: TaskId, step_index: u32) -> Result<Vec<Job>, Error>;
-    /// The jobs of a run at this step, oldest first.
-    async fn job_list_step(&mut self, run: RunId, step_index: u32) -> Result<Vec<Job>, Error>;
-    /// The open jobs of a task, oldest first.
-    async fn job_list_open(&mut self, task: TaskId) -> Result<Vec<Job>, Error>;
-    /// Open jobs without a node that could be given one, oldest first; locked, and skipped by others.
-    /// Those about which somebody is asked could not, nor those pinned to a node that takes no job
-    /// now. Of those of a task that are pinned nowhere only the oldest could: the others follow it.
-    async fn job_unassigned(&mut self, limit: u32) -> Result<Vec<Job>, Error>;
-    /// Open jobs without a node that were made before this time and are pinned to a node that takes
-    /// no more, has not polled since, or has no sandboxes; oldest first, locked, skipped by others.
-    async fn job_stranded(&mut self, before: DateTime<Utc>, limit: u32) -> Result<Vec<Job>, Error>;
-    /// Open jobs of a node, oldest first.
-    async fn job_of_node(&mut self, node: NodeId) -> Result<Vec<Job>, Error>;
-    /// Gives a queued job to a node.
-    async fn job_assign(&mut self, id: JobId, node: NodeId) -> Result<(), Error>;
-    /// Takes queued jobs away from nodes that are not active or have not polled for `silent_ms`.
-    /// Gives the task of each.
-    async fn job_unassign_silent(&mut self, silent_ms: i64) -> Result<Vec<TaskId>, Error>;
-    /// A queued job was handed out to this process of its node: it runs, under a lease, from now on.
-    async fn job_start(
-        &mut self,
-        id: JobId,
-        process: IncarnationId,
-        lease_ms: u32,
-    ) -> Result<(), Error>;
-    /// The process of a node says that it has the job: extends its lease; false if it holds no such
-    /// open job.
-    async fn job_renew(
-        &mut self,
-        id: JobId,
-        holder: (NodeId, IncarnationId),
-        lease_ms: u32,
-    ) -> Result<bool, Error>;
-    /// Jobs of a node that a process held are held by its successor from now on; without a process,
-    /// running jobs that were handed out before processes had names.
-    async fn job_adopt(
-        &mut self,
-        node: NodeId,
-        from: Option<IncarnationId>,
-        to: IncarnationId,
-    ) -> Result<u64, Error>;
-    /// Gives every running job at least `lease_ms`: nobody could renew while we were away.
-    async fn job_renew_all(&mut self, lease_ms: u32) -> Result<u64, Error>;
-    /// Running jobs whose lease is over.
-    async fn job_expired(&mut self) -> Result<Vec<Job>, Error>;
-    /// Closes a job that is open; false if it is closed.
-    async fn job_close(
-        &mut self,
-        id: JobId,
-        status: JobStatus,
-        result: Option<&Value>,
-    ) -> Result<bool, Error>;
-    /// Adds what the process that holds a job knows of it after its lease ran out. False if the job is
-    /// not such a one.
-    async fn job_settle(
-        &mut self,
-        id: JobId,
-        process: IncarnationId,
-        known: (JobStatus, &Value),
-    ) -> Result<bool, Error>;
-    /// Asks the node of a running job to stop it.
-    async fn job_request_cancel(&mut self, id: JobId) -> Result<(), Error>;
-    /// Adds a piece of output where it belongs. A piece that does not continue what is stored
-    /// changes nothing. Gives the length stored now.
-    async fn log_append(
-        &mut self,
-        job: JobId,
-        stream: &str,
-        offset: i64,
-        data: &[u8],
-    ) -> Result<i64, Error>;
-    /// Everything stored of a stream.
-    async fn log_read(&mut self, job: JobId, stream: &str) -> Result<Vec<u8>, Error>;
-}
-
-#[async_trait]
-impl JobStore for Tx {
-    async fn job_insert(&mut self, job: &NewJob) -> Result<(JobId, bool), Error> {
+/// Jobs, their leases and their output. A closed job is immutable, except that the late result of a job with an
+/// expired lease is added once.
+impl Tx {
+    /// Adds a job unless one exists for its (run, step, attempt). Returns the stored job, and whether it is
+    /// new.
+    pub async fn job_insert(&mut self, job: &NewJob) -> Result<(JobId, bool), Error> {
         let sql = "INSERT INTO jobs (id, task_id, run_id, step_index, attempt, status, closed,
                    pinned_node_id, payload, cancel_requested, acknowledged, created_at)
                    VALUES ($1, $2, $3, $4, $5, 'queued', $8, $6, $7, $8, $8, cynode_now())
@@ -173,37 +76,49 @@ impl JobStore for Tx {
         row.map_or(Ok((job.id, false)), |row| Ok((row.id("id")?, false)))
     }
 
-    async fn job_get(&mut self, id: JobId) -> Result<Option<Job>, Error> {
+    pub async fn job_get(&mut self, id: JobId) -> Result<Option<Job>, Error> {
         let sql = "SELECT * FROM jobs WHERE id = $1";
         self.one(&tables::JOBS, sql, params![id], job).await
     }
 
-    async fn job_lock(&mut self, id: JobId) -> Result<Option<Job>, Error> {
+    /// Returns the job, locked until the transaction ends.
+    pub async fn job_lock(&mut self, id: JobId) -> Result<Option<Job>, Error> {
         let sql = "SELECT * FROM jobs WHERE id = $1 /*pg FOR NO KEY UPDATE */";
         self.one(&tables::JOBS, sql, params![id], job).await
     }
 
-    async fn job_list(&mut self, task: TaskId) -> Result<Vec<Job>, Error> {
+    /// Lists every job of a task, oldest first, with payload and result. Use a narrower query where one exists.
+    pub async fn job_list(&mut self, task: TaskId) -> Result<Vec<Job>, Error> {
         let sql = "SELECT * FROM jobs WHERE task_id = $1 ORDER BY id";
         self.list(&tables::JOBS, sql, params![task], job).await
     }
 
-    async fn job_list_before(&mut self, task: TaskId, step_index: u32) -> Result<Vec<Job>, Error> {
+    /// Lists the jobs of a task at steps before this one, oldest first.
+    pub async fn job_list_before(
+        &mut self,
+        task: TaskId,
+        step_index: u32,
+    ) -> Result<Vec<Job>, Error> {
         let sql = "SELECT * FROM jobs WHERE task_id = $1 AND step_index < $2 ORDER BY id";
         self.all(&tables::JOBS, sql, params![task, step_index], job).await
     }
 
-    async fn job_list_step(&mut self, run: RunId, step_index: u32) -> Result<Vec<Job>, Error> {
+    /// Lists the jobs of a run at this step, oldest first.
+    pub async fn job_list_step(&mut self, run: RunId, step_index: u32) -> Result<Vec<Job>, Error> {
         let sql = "SELECT * FROM jobs WHERE run_id = $1 AND step_index = $2 ORDER BY id";
         self.all(&tables::JOBS, sql, params![run, step_index], job).await
     }
 
-    async fn job_list_open(&mut self, task: TaskId) -> Result<Vec<Job>, Error> {
+    /// Lists the open jobs of a task, oldest first.
+    pub async fn job_list_open(&mut self, task: TaskId) -> Result<Vec<Job>, Error> {
         let sql = "SELECT * FROM jobs WHERE task_id = $1 AND NOT closed ORDER BY id";
         self.list(&tables::JOBS, sql, params![task], job).await
     }
 
-    async fn job_unassigned(&mut self, limit: u32) -> Result<Vec<Job>, Error> {
+    /// Lists open jobs that can be assigned, oldest first; locked, rows locked by others are skipped. Excluded
+    /// are jobs whose placement is being decided, and jobs pinned to a node that accepts none now. Of a task's
+    /// unpinned jobs only the oldest is listed: the others follow it.
+    pub async fn job_list_unassigned(&mut self, limit: u32) -> Result<Vec<Job>, Error> {
         let sql = "SELECT * FROM jobs j WHERE j.node_id IS NULL AND NOT j.closed
                    AND (j.place_until IS NULL OR j.place_until <= cynode_now())
                    AND (j.pinned_node_id IS NULL OR j.pinned_node_id IN (
@@ -217,7 +132,13 @@ impl JobStore for Tx {
         self.page(&tables::JOBS, sql, params![limit], job).await
     }
 
-    async fn job_stranded(&mut self, before: DateTime<Utc>, limit: u32) -> Result<Vec<Job>, Error> {
+    /// Lists unassigned open jobs created before this time and pinned to a node that accepts no jobs, has not
+    /// polled since, or has no sandbox support; oldest first, locked, rows locked by others are skipped.
+    pub async fn job_list_stranded(
+        &mut self,
+        before: DateTime<Utc>,
+        limit: u32,
+    ) -> Result<Vec<Job>, Error> {
         let sql = "SELECT * FROM jobs WHERE node_id IS NULL AND NOT closed AND created_at < $1
                    AND pinned_node_id IN (SELECT id FROM nodes
                        WHERE status = 'drained' OR NOT sandbox_supported
@@ -226,18 +147,22 @@ impl JobStore for Tx {
         self.page(&tables::JOBS, sql, params![before, limit], job).await
     }
 
-    async fn job_of_node(&mut self, node: NodeId) -> Result<Vec<Job>, Error> {
+    /// Lists the open jobs of a node, oldest first.
+    pub async fn job_list_of_node(&mut self, node: NodeId) -> Result<Vec<Job>, Error> {
         let sql = "SELECT * FROM jobs WHERE node_id = $1 AND NOT closed ORDER BY id";
         self.list(&tables::JOBS, sql, params![node], job).await
     }
 
-    async fn job_assign(&mut self, id: JobId, node: NodeId) -> Result<(), Error> {
+    /// Assigns a queued job to a node.
+    pub async fn job_assign(&mut self, id: JobId, node: NodeId) -> Result<(), Error> {
         let sql =
             "UPDATE jobs SET node_id = $2, place_until = NULL WHERE id = $1 AND status = 'queued'";
         self.execute(sql, params![id, node]).await.map(drop)
     }
 
-    async fn job_unassign_silent(&mut self, silent_ms: i64) -> Result<Vec<TaskId>, Error> {
+    /// Unassigns queued jobs of nodes that are not active or have not polled for `silent_ms`. Returns the task
+    /// of each.
+    pub async fn job_unassign_silent(&mut self, silent_ms: i64) -> Result<Vec<TaskId>, Error> {
         let sql = "UPDATE jobs SET node_id = NULL WHERE status = 'queued' AND NOT closed
                    AND node_id IN (SELECT id FROM nodes
                        WHERE status <> 'active' OR last_seen_at IS NULL
@@ -247,7 +172,8 @@ impl JobStore for Tx {
         rows.iter().map(|row| row.id("task_id")).collect()
     }
 
-    async fn job_start(
+    /// Starts a queued job that was dispatched to this process of its node, under a lease.
+    pub async fn job_start(
         &mut self,
         id: JobId,
         process: IncarnationId,
@@ -259,10 +185,12 @@ impl JobStore for Tx {
         self.execute(sql, params![id, lease_ms, process]).await.map(drop)
     }
 
-    async fn job_renew(
+    /// Extends the lease of a job held by this process of a node; returns false if it holds no such open job.
+    pub async fn job_renew(
         &mut self,
         id: JobId,
-        (node, process): (NodeId, IncarnationId),
+        node: NodeId,
+        process: IncarnationId,
         lease_ms: u32,
     ) -> Result<bool, Error> {
         let sql = "UPDATE jobs SET lease_expires_at = cynode_after($3), acknowledged = $4
@@ -270,7 +198,9 @@ impl JobStore for Tx {
         Ok(self.execute(sql, params![id, process, lease_ms, true, node]).await? == 1)
     }
 
-    async fn job_adopt(
+    /// Transfers the jobs of a node from one process to its successor; without a process, running jobs that
+    /// were dispatched before processes had ids.
+    pub async fn job_adopt(
         &mut self,
         node: NodeId,
         from: Option<IncarnationId>,
@@ -286,8 +216,10 @@ impl JobStore for Tx {
         self.execute(sql, params![node, from, to]).await
     }
 
-    async fn job_renew_all(&mut self, lease_ms: u32) -> Result<u64, Error> {
-        // Whoever has a row locked renews or ends that job.
+    /// Extends the lease of every running job to at least `lease_ms`: nodes could not renew while the
+    /// orchestrator was down.
+    pub async fn job_renew_all(&mut self, lease_ms: u32) -> Result<u64, Error> {
+        // A transaction that has locked a row renews or closes that job itself.
         let sql = "UPDATE jobs SET lease_expires_at = cynode_after($1) WHERE id IN (
                      SELECT id FROM jobs WHERE status = 'running' AND NOT closed
                        AND lease_expires_at < cynode_after($1)
@@ -295,14 +227,16 @@ impl JobStore for Tx {
         self.execute(sql, params![lease_ms]).await
     }
 
-    async fn job_expired(&mut self) -> Result<Vec<Job>, Error> {
+    /// Lists running jobs whose lease has expired.
+    pub async fn job_list_expired(&mut self) -> Result<Vec<Job>, Error> {
         let sql = "SELECT * FROM jobs WHERE status = 'running' AND NOT closed
                    AND lease_expires_at <= cynode_now()
                    ORDER BY id /*pg FOR NO KEY UPDATE SKIP LOCKED */";
         self.list(&tables::JOBS, sql, &[], job).await
     }
 
-    async fn job_close(
+    /// Closes an open job; returns false if it is closed.
+    pub async fn job_close(
         &mut self,
         id: JobId,
         status: JobStatus,
@@ -314,23 +248,29 @@ impl JobStore for Tx {
         Ok(self.execute(sql, params![id, status, true, result]).await? == 1)
     }
 
-    async fn job_settle(
+    /// Adds the result of a job that its process reports after the lease expired. Returns false for any other
+    /// job.
+    pub async fn job_add_late_result(
         &mut self,
         id: JobId,
         process: IncarnationId,
-        (status, result): (JobStatus, &Value),
+        status: JobStatus,
+        result: &Value,
     ) -> Result<bool, Error> {
         let sql = "UPDATE jobs SET status = $3, result = $4
                    WHERE id = $1 AND incarnation_id = $2 AND status = 'lease_expired'";
         Ok(self.execute(sql, params![id, process, status, result]).await? == 1)
     }
 
-    async fn job_request_cancel(&mut self, id: JobId) -> Result<(), Error> {
+    /// Requests that the node of a running job stops it.
+    pub async fn job_request_cancel(&mut self, id: JobId) -> Result<(), Error> {
         let sql = "UPDATE jobs SET cancel_requested = $2 WHERE id = $1 AND NOT closed";
         self.execute(sql, params![id, true]).await.map(drop)
     }
 
-    async fn log_append(
+    /// Appends a chunk of output at its offset. A chunk that does not continue the stored output is ignored.
+    /// Returns the stored length.
+    pub async fn log_append(
         &mut self,
         job: JobId,
         stream: &str,
@@ -351,7 +291,8 @@ impl JobStore for Tx {
         Ok(if added == 1 { offset + length } else { stored })
     }
 
-    async fn log_read(&mut self, job: JobId, stream: &str) -> Result<Vec<u8>, Error> {
+    /// Reads the whole stored output of a stream.
+    pub async fn log_read(&mut self, job: JobId, stream: &str) -> Result<Vec<u8>, Error> {
         let sql = "SELECT data FROM job_logs WHERE job_id = $1 AND stream = $2
                    ORDER BY start_offset";
         let mut all = vec![];
@@ -373,13 +314,13 @@ pub(crate) fn job(row: &Row) -> Result<Job, Error> {
             pinned_node: row.id_opt("pinned_node_id")?,
             payload: row.get("payload")?,
         },
-        status: row.word("status")?,
+        status: row.keyword("status")?,
         node: row.id_opt("node_id")?,
         incarnation: row.id_opt("incarnation_id")?,
         result: row.get("result")?,
         cancel_requested: row.get("cancel_requested")?,
         acknowledged: row.get("acknowledged")?,
-        place_until: row.get("place_until")?,
+        placement_deadline: row.get("place_until")?,
         created_at: row.get("created_at")?,
         started_at: row.get("started_at")?,
         ended_at: row.get("ended_at")?,

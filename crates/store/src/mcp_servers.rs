@@ -1,8 +1,7 @@
-//! MCP servers that people installed.
+//! Installed MCP servers.
 
 use std::collections::BTreeMap;
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ServerId, UserId};
 use cynode_domain::policy::ToolScope;
@@ -14,28 +13,24 @@ use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
 
-/// How a server is reached. Holds secrets; nothing of it is shown but names.
+/// The transport of a server. Contains secrets; only names are ever shown.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ServerTransport {
-    /// A process that speaks over its standard streams.
+    /// A process that communicates over its standard streams.
     Stdio {
-        /// The program.
         command: String,
-        /// Its arguments.
         args: Vec<String>,
-        /// The only variables it sees.
+        /// Its whole environment.
         env: BTreeMap<String, String>,
-        /// Whether it may use the network.
         allow_network: bool,
     },
     /// A streamable HTTP endpoint.
     Http {
-        /// The endpoint.
         url: String,
-        /// Headers sent with every request.
+        /// Sent with every request.
         headers: BTreeMap<String, String>,
-        /// Whether an administrator granted that it may be in an internal network.
+        /// Whether an administrator allowed addresses in an internal network.
         #[serde(default)]
         may_be_internal: bool,
     },
@@ -44,23 +39,19 @@ pub enum ServerTransport {
 /// An installed server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpServer {
-    /// The server's id.
     pub id: ServerId,
-    /// Its name in `<server>.<tool>`.
+    /// The prefix in `<server>.<tool>`.
     pub slug: String,
-    /// Who installed it.
+    /// The user who installed it.
     pub owner: UserId,
-    /// How it is reached.
     pub transport: ServerTransport,
-    /// The scope that its tools begin with.
+    /// The initial scope of its tools.
     pub scope: ToolScope,
     /// Whether its tools can be called.
     pub enabled: bool,
-    /// What went wrong when it was last spoken to.
+    /// The error of the last connection.
     pub last_error: Option<String>,
-    /// When it was installed.
     pub created_at: DateTime<Utc>,
-    /// When it last changed.
     pub updated_at: DateTime<Utc>,
 }
 
@@ -74,7 +65,7 @@ impl ServerTransport {
 }
 
 impl std::fmt::Debug for ServerTransport {
-    /// Without values of variables and headers.
+    /// Omits the values of variables and headers.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Stdio { command, .. } => {
@@ -85,26 +76,10 @@ impl std::fmt::Debug for ServerTransport {
     }
 }
 
-/// Installed servers. A slug is given once.
-#[async_trait]
-pub trait ServerStore {
-    /// Adds a server. A slug that exists is a [`Error::Duplicate`].
-    async fn server_insert(&mut self, server: &McpServer) -> Result<(), Error>;
-    /// The server with this id.
-    async fn server_get(&mut self, id: ServerId) -> Result<Option<McpServer>, Error>;
-    /// The server with this slug.
-    async fn server_by_slug(&mut self, slug: &str) -> Result<Option<McpServer>, Error>;
-    /// Every server, by slug.
-    async fn server_list(&mut self) -> Result<Vec<McpServer>, Error>;
-    /// Writes the transport, scope, switch, error and time of a server.
-    async fn server_update(&mut self, server: &McpServer) -> Result<(), Error>;
-    /// Removes a server. Its tools are to be removed first.
-    async fn server_delete(&mut self, id: ServerId) -> Result<(), Error>;
-}
-
-#[async_trait]
-impl ServerStore for Tx {
-    async fn server_insert(&mut self, server: &McpServer) -> Result<(), Error> {
+/// Installed servers. Slugs are unique.
+impl Tx {
+    /// Adds a server. A slug that exists is an [`Error::Duplicate`].
+    pub async fn server_insert(&mut self, server: &McpServer) -> Result<(), Error> {
         let sql = "INSERT INTO mcp_servers (id, slug, owner_id, transport, config, scope, enabled,
                    last_error, created_at, updated_at)
                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
@@ -123,22 +98,24 @@ impl ServerStore for Tx {
         self.execute(sql, params).await.map(drop)
     }
 
-    async fn server_get(&mut self, id: ServerId) -> Result<Option<McpServer>, Error> {
+    pub async fn server_get(&mut self, id: ServerId) -> Result<Option<McpServer>, Error> {
         let sql = "SELECT * FROM mcp_servers WHERE id = $1";
         self.one(&tables::SERVERS, sql, params![id], server).await
     }
 
-    async fn server_by_slug(&mut self, slug: &str) -> Result<Option<McpServer>, Error> {
+    pub async fn server_by_slug(&mut self, slug: &str) -> Result<Option<McpServer>, Error> {
         let sql = "SELECT * FROM mcp_servers WHERE slug = $1";
         self.one(&tables::SERVERS, sql, params![slug], server).await
     }
 
-    async fn server_list(&mut self) -> Result<Vec<McpServer>, Error> {
+    /// Lists all servers, by slug.
+    pub async fn server_list(&mut self) -> Result<Vec<McpServer>, Error> {
         let sql = "SELECT * FROM mcp_servers ORDER BY slug";
         self.list(&tables::SERVERS, sql, &[], server).await
     }
 
-    async fn server_update(&mut self, server: &McpServer) -> Result<(), Error> {
+    /// Updates transport, scope, switch, error and time of a server.
+    pub async fn server_update(&mut self, server: &McpServer) -> Result<(), Error> {
         let sql = "UPDATE mcp_servers SET transport = $2, config = $3, scope = $4, enabled = $5,
                    last_error = $6, updated_at = $7 WHERE id = $1";
         let params = params![
@@ -153,7 +130,8 @@ impl ServerStore for Tx {
         self.execute(sql, params).await.map(drop)
     }
 
-    async fn server_delete(&mut self, id: ServerId) -> Result<(), Error> {
+    /// Deletes a server. The caller deletes its tools first.
+    pub async fn server_delete(&mut self, id: ServerId) -> Result<(), Error> {
         self.execute("DELETE FROM mcp_servers WHERE id = $1", params![id]).await.map(drop)
     }
 }
@@ -164,7 +142,7 @@ pub(crate) fn server(row: &Row) -> Result<McpServer, Error> {
         slug: row.get("slug")?,
         owner: row.id("owner_id")?,
         transport: row.json("config")?,
-        scope: row.word("scope")?,
+        scope: row.keyword("scope")?,
         enabled: row.get("enabled")?,
         last_error: row.get("last_error")?,
         created_at: row.get("created_at")?,

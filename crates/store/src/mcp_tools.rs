@@ -1,6 +1,5 @@
-//! The tools that agents can call.
+//! Tools that agents can call.
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ServerId, ToolId};
 use cynode_domain::policy::ToolScope;
@@ -12,78 +11,58 @@ use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
 
-/// What a tool says about itself.
+/// The definition of a tool, as its server states it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Definition {
-    /// The name for people.
+pub struct McpToolDefinition {
+    /// The display name.
     pub title: Option<String>,
-    /// What it does, as models read it.
+    /// Shown to models.
     pub description: String,
-    /// The JSON Schema of its arguments.
+    /// JSON Schema of the arguments.
     pub input_schema: Value,
-    /// The JSON Schema of its results.
+    /// JSON Schema of the results.
     pub output_schema: Option<Value>,
-    /// All else, as its server says it: annotations, icons, metadata.
+    /// All other fields: annotations, icons, metadata.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub other: Map<String, Value>,
 }
 
 /// A tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct McpTool {
-    /// The tool's id.
+pub struct StoredTool {
     pub id: ToolId,
-    /// The name to call it by: canonical, unique.
+    /// The canonical name; unique.
     pub name: String,
-    /// The server it is on; none if it is built in.
+    /// The server that provides it; `None` for built-in tools.
     pub server: Option<ServerId>,
     /// Where it may be called from.
     pub scope: ToolScope,
-    /// Whether it can be called.
     pub enabled: bool,
-    /// Whether its server still offers it.
+    /// Whether its server still lists it.
     pub present: bool,
-    /// What it says about itself now.
-    pub definition: Definition,
-    /// The SHA-256 of that, in hexadecimal.
+    /// The current definition.
+    pub definition: McpToolDefinition,
+    /// The SHA-256 of the current definition, in hex.
     pub definition_sha256: String,
-    /// What it said when it was approved.
-    pub approved: Definition,
-    /// The SHA-256 of that.
+    /// The definition that was approved.
+    pub approved: McpToolDefinition,
+    /// The SHA-256 of the approved definition, in hex.
     pub approved_sha256: String,
-    /// When it was first seen.
     pub first_seen_at: DateTime<Utc>,
-    /// When it last changed.
     pub updated_at: DateTime<Utc>,
 }
 
-impl McpTool {
-    /// Whether it is still what was approved.
+impl StoredTool {
+    /// Whether the current definition is the approved one.
     pub fn is_approved(&self) -> bool {
         self.definition_sha256 == self.approved_sha256
     }
 }
 
-/// Tools, built in and of servers. A name is given once.
-#[async_trait]
-pub trait ToolStore {
-    /// Adds a tool. A name that exists is a [`Error::Duplicate`].
-    async fn tool_insert(&mut self, tool: &McpTool) -> Result<(), Error>;
-    /// The tool with this name.
-    async fn tool_by_name(&mut self, name: &str) -> Result<Option<McpTool>, Error>;
-    /// Every tool, by name.
-    async fn tool_list(&mut self) -> Result<Vec<McpTool>, Error>;
-    /// Writes all of a tool but its name, server and first sight.
-    async fn tool_update(&mut self, tool: &McpTool) -> Result<(), Error>;
-    /// Removes a tool.
-    async fn tool_delete(&mut self, id: ToolId) -> Result<(), Error>;
-    /// Removes every tool of a server.
-    async fn tool_delete_of(&mut self, server: ServerId) -> Result<(), Error>;
-}
-
-#[async_trait]
-impl ToolStore for Tx {
-    async fn tool_insert(&mut self, tool: &McpTool) -> Result<(), Error> {
+/// Tools, built in and of servers. Names are unique.
+impl Tx {
+    /// Adds a tool. A name that exists is an [`Error::Duplicate`].
+    pub async fn tool_insert(&mut self, tool: &StoredTool) -> Result<(), Error> {
         let sql = "INSERT INTO mcp_tools (id, name, server_id, scope, enabled, present, definition,
                    definition_sha256, approved_definition, approved_sha256, first_seen_at, updated_at)
                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
@@ -104,17 +83,18 @@ impl ToolStore for Tx {
         self.execute(sql, params).await.map(drop)
     }
 
-    async fn tool_by_name(&mut self, name: &str) -> Result<Option<McpTool>, Error> {
+    pub async fn tool_by_name(&mut self, name: &str) -> Result<Option<StoredTool>, Error> {
         let sql = "SELECT * FROM mcp_tools WHERE name = $1";
         self.one(&tables::TOOLS, sql, params![name], tool).await
     }
 
-    async fn tool_list(&mut self) -> Result<Vec<McpTool>, Error> {
+    pub async fn tool_list(&mut self) -> Result<Vec<StoredTool>, Error> {
         let sql = "SELECT * FROM mcp_tools ORDER BY name";
         self.list(&tables::TOOLS, sql, &[], tool).await
     }
 
-    async fn tool_update(&mut self, tool: &McpTool) -> Result<(), Error> {
+    /// Updates a tool, except its name, server and `first_seen_at`.
+    pub async fn tool_update(&mut self, tool: &StoredTool) -> Result<(), Error> {
         let sql = "UPDATE mcp_tools SET scope = $2, enabled = $3, present = $4, definition = $5,
                    definition_sha256 = $6, approved_definition = $7, approved_sha256 = $8,
                    updated_at = $9 WHERE id = $1";
@@ -132,22 +112,22 @@ impl ToolStore for Tx {
         self.execute(sql, params).await.map(drop)
     }
 
-    async fn tool_delete(&mut self, id: ToolId) -> Result<(), Error> {
+    pub async fn tool_delete(&mut self, id: ToolId) -> Result<(), Error> {
         self.execute("DELETE FROM mcp_tools WHERE id = $1", params![id]).await.map(drop)
     }
 
-    async fn tool_delete_of(&mut self, server: ServerId) -> Result<(), Error> {
+    pub async fn tool_delete_by_server(&mut self, server: ServerId) -> Result<(), Error> {
         let sql = "DELETE FROM mcp_tools WHERE server_id = $1";
         self.execute(sql, params![server]).await.map(drop)
     }
 }
 
-pub(crate) fn tool(row: &Row) -> Result<McpTool, Error> {
-    Ok(McpTool {
+pub(crate) fn tool(row: &Row) -> Result<StoredTool, Error> {
+    Ok(StoredTool {
         id: row.id("id")?,
         name: row.get("name")?,
         server: row.id_opt("server_id")?,
-        scope: row.word("scope")?,
+        scope: row.keyword("scope")?,
         enabled: row.get("enabled")?,
         present: row.get("present")?,
         definition: row.json("definition")?,

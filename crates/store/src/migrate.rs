@@ -1,9 +1,9 @@
 //! Forward-only migrations, embedded in the binary.
 
-use crate::store::Engine;
+use crate::store::DatabaseEngine;
 use crate::{Error, Store, Tx};
 
-/// One step of the schema, in both dialects.
+/// One migration, in both dialects.
 struct Migration {
     version: i64,
     postgres: &'static str,
@@ -153,17 +153,18 @@ const MIGRATIONS: &[Migration] = &[
     },
 ];
 
-/// Any number; the same in every process, so that only one migrates a PostgreSQL at a time.
+/// An arbitrary number; the same in every process, so that only one process migrates a PostgreSQL database at a
+/// time.
 const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(4277009)";
 
-/// Brings the schema up to date in one transaction.
+/// Migrates the schema to the newest version in one transaction.
 pub(crate) async fn migrate(store: &Store) -> Result<(), Error> {
     let engine = store.engine();
     store.write(move |tx| Box::pin(apply_all(tx, engine))).await
 }
 
-async fn apply_all(tx: &mut Tx, engine: Engine) -> Result<(), Error> {
-    if engine == Engine::Postgres {
+async fn apply_all(tx: &mut Tx, engine: DatabaseEngine) -> Result<(), Error> {
+    if engine == DatabaseEngine::Postgres {
         tx.batch(MIGRATION_LOCK).await?;
     }
     tx.batch("CREATE TABLE IF NOT EXISTS schema_version (version bigint NOT NULL)").await?;
@@ -178,8 +179,8 @@ async fn apply_all(tx: &mut Tx, engine: Engine) -> Result<(), Error> {
     }
     for migration in MIGRATIONS.iter().filter(|migration| migration.version > found) {
         let sql = match engine {
-            Engine::Postgres => migration.postgres,
-            Engine::Sqlite => migration.sqlite,
+            DatabaseEngine::Postgres => migration.postgres,
+            DatabaseEngine::Sqlite => migration.sqlite,
         };
         tx.batch(sql).await?;
         tx.execute("INSERT INTO schema_version VALUES ($1)", &[migration.version.into()]).await?;

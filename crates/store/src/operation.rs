@@ -1,8 +1,7 @@
-//! An operation on its way to a transaction: without its types, run inside a shared transaction, and
-//! answered only after that transaction was committed.
+//! Type-erased operations: run inside a shared transaction, and answered only after its commit.
 //!
-//! Only the caller knows what an operation answers. Everything between is the same for all of them and
-//! is compiled once, not once for each operation in each crate.
+//! Only the caller knows the result type. Everything in between is compiled once, not once per operation in
+//! each crate.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -13,93 +12,96 @@ use tokio::sync::oneshot;
 
 use crate::{Error, Tx};
 
-/// What came of a body. [`typed`] makes of it what its caller waits for.
-pub(crate) type Outcome = Result<Box<dyn Any + Send>, Refusal>;
+/// The result of a body; [`restore_types`] restores its type.
+pub(crate) type OperationResult = Result<Box<dyn Any + Send>, OperationError>;
 
-/// Why nothing was kept.
-pub(crate) enum Refusal {
-    /// The database says so.
+/// Why an operation was rolled back.
+pub(crate) enum OperationError {
+    /// A database error.
     Store(Error),
-    /// The body says so, with an error of its own.
+    /// An error of the body itself.
     Body(Box<dyn Any + Send>),
 }
 
-impl From<Error> for Refusal {
+impl From<Error> for OperationError {
     fn from(error: Error) -> Self {
         Self::Store(error)
     }
 }
 
-/// A body of work that runs in one transaction.
-pub(crate) type Body = Box<dyn for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Outcome> + Send>;
+/// The body of an operation, which runs in one transaction.
+pub(crate) type OperationBody =
+    Box<dyn for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, OperationResult> + Send>;
 
-/// Takes the types off a body.
-pub(crate) fn erased<T, E, F>(body: F) -> Body
+/// Erases the types of a body.
+pub(crate) fn erase_types<T, E, F>(body: F) -> OperationBody
 where
     T: Send + 'static,
     E: Send + 'static,
     F: for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Result<T, E>> + Send + 'static,
 {
-    Box::new(move |tx| Box::pin(body(tx).map(outcome)))
+    Box::new(move |tx| Box::pin(body(tx).map(erase_result)))
 }
 
-fn outcome<T: Send + 'static, E: Send + 'static>(result: Result<T, E>) -> Outcome {
+fn erase_result<T: Send + 'static, E: Send + 'static>(result: Result<T, E>) -> OperationResult {
     match result {
         Ok(value) => Ok(Box::new(value)),
-        Err(error) => Err(Refusal::Body(Box::new(error))),
+        Err(error) => Err(OperationError::Body(Box::new(error))),
     }
 }
 
-/// Puts the types of a body that was [`erased`] back on.
-pub(crate) fn typed<T: 'static, E: From<Error> + 'static>(outcome: Outcome) -> Result<T, E> {
-    let mixed_up = || E::from(Error::misused("its answer is another's"));
+/// Restores the types of a body that was [`erase_types`].
+pub(crate) fn restore_types<T: 'static, E: From<Error> + 'static>(
+    outcome: OperationResult,
+) -> Result<T, E> {
+    let mixed_up = || E::from(Error::invalid_operation("its result has an unexpected type"));
     match outcome {
         Ok(value) => value.downcast().map(|value| *value).map_err(|_| mixed_up()),
-        Err(Refusal::Store(error)) => Err(E::from(error)),
-        Err(Refusal::Body(error)) => {
+        Err(OperationError::Store(error)) => Err(E::from(error)),
+        Err(OperationError::Body(error)) => {
             Err(error.downcast().map_or_else(|_| mixed_up(), |error| *error))
         }
     }
 }
 
-/// Runs `body` so that its success means that all it did can be kept. A panic is a failure of this
-/// operation alone, and so is going on after a statement failed: PostgreSQL would forget everything.
-pub(crate) async fn run_guarded(body: Body, tx: &mut Tx) -> Outcome {
-    tx.forget_failure();
+/// Runs `body` so that its success means that all its changes can be committed. A panic fails this operation
+/// only. So does continuing after a failed statement: PostgreSQL would discard all changes.
+pub(crate) async fn run_guarded(body: OperationBody, tx: &mut Tx) -> OperationResult {
+    tx.clear_failure();
     let outcome = AssertUnwindSafe(async { body(tx).await }).catch_unwind().await;
-    let value = outcome.unwrap_or_else(|_| Err(Error::misused("it panicked").into()))?;
+    let value = outcome.unwrap_or_else(|_| Err(Error::invalid_operation("it panicked").into()))?;
     if tx.has_failed() {
-        return Err(Error::misused("it went on after a statement had failed").into());
+        return Err(Error::invalid_operation("it continued after a failed statement").into());
     }
     Ok(value)
 }
 
-/// An operation of any type, as queues hold it.
+/// An operation as queues hold it.
 pub(crate) type Queued = Box<dyn Operation>;
 
-/// An operation that is run first and answered later.
+/// An operation that is run first and answered after the commit.
 pub(crate) trait Operation: Send {
-    /// Runs the body; true if its changes are to be kept.
+    /// Runs the body; returns whether its changes are to be committed.
     fn run<'a>(&'a mut self, tx: &'a mut Tx) -> BoxFuture<'a, bool>;
 
-    /// Tells the caller: its own result, or why the transaction was not committed. Gives what is to
-    /// be run next, if the operation has more to do.
-    fn answer(self: Box<Self>, commit: Result<(), Error>) -> Option<Queued>;
+    /// Replies to the caller with its result, or with the failure of the commit. Returns the next operation to
+    /// run, if there is one.
+    fn reply(self: Box<Self>, commit: Result<(), Error>) -> Option<Queued>;
 }
 
-struct Pending {
-    body: Option<Body>,
-    outcome: Option<Outcome>,
-    reply: oneshot::Sender<Outcome>,
+struct PendingOperation {
+    body: Option<OperationBody>,
+    outcome: Option<OperationResult>,
+    reply: oneshot::Sender<OperationResult>,
 }
 
-/// Wraps `body` for a queue, and gives the place where its answer arrives.
-pub(crate) fn queue(body: Body) -> (Queued, oneshot::Receiver<Outcome>) {
+/// Wraps `body` for a queue, and returns the receiver of its result.
+pub(crate) fn into_queued(body: OperationBody) -> (Queued, oneshot::Receiver<OperationResult>) {
     let (reply, answer) = oneshot::channel();
-    (Box::new(Pending { body: Some(body), outcome: None, reply }), answer)
+    (Box::new(PendingOperation { body: Some(body), outcome: None, reply }), answer)
 }
 
-impl Operation for Pending {
+impl Operation for PendingOperation {
     fn run<'a>(&'a mut self, tx: &'a mut Tx) -> BoxFuture<'a, bool> {
         Box::pin(async move {
             let Some(body) = self.body.take() else {
@@ -112,14 +114,14 @@ impl Operation for Pending {
         })
     }
 
-    fn answer(self: Box<Self>, commit: Result<(), Error>) -> Option<Queued> {
+    fn reply(self: Box<Self>, commit: Result<(), Error>) -> Option<Queued> {
         let outcome = match (self.outcome, commit) {
             (Some(Ok(value)), Ok(())) => Ok(value),
             (Some(Err(refusal)), _) => Err(refusal),
             (_, Err(error)) => Err(error.into()),
             (None, Ok(())) => Err(Error::Closed.into()),
         };
-        // A caller that stopped waiting has no use for the answer.
+        // The caller may have stopped waiting.
         let _ = self.reply.send(outcome);
         None
     }

@@ -1,4 +1,4 @@
-//! Values on their way into a statement, in the form each engine wants.
+//! Statement parameters, encoded for either engine.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::agent::{Activity, MessageKind};
@@ -19,7 +19,7 @@ use serde_json::Value as Json;
 use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked};
 use uuid::Uuid;
 
-/// A value on its way into a statement.
+/// A statement parameter.
 #[derive(Debug, Clone)]
 pub(crate) enum Param {
     Null,
@@ -33,7 +33,7 @@ pub(crate) enum Param {
 }
 
 impl Param {
-    /// How long it is where it may be long, about.
+    /// The approximate size of text and JSON.
     pub(crate) fn text_bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -187,7 +187,7 @@ impl ToSql for Param {
         }
     }
 
-    /// The schema decides the type; a mismatch is refused by the server.
+    /// The schema determines the type; the server rejects a mismatch.
     fn accepts(_: &Type) -> bool {
         true
     }

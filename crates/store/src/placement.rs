@@ -1,71 +1,40 @@
-//! Where jobs wait to be given a place, and where their task is.
+//! Placement of jobs on worker nodes.
 
-use async_trait::async_trait;
 use cynode_domain::ids::{JobId, NodeId, TaskId};
 
 use crate::param::params;
 use crate::{Error, Job, Tx};
 
-/// Where jobs wait to be given a place. All jobs of a task share a workspace, so they share a node.
-#[async_trait]
-pub trait PlacementStore {
-    /// A job without a node is left alone for `wait_ms`: somebody is asked where it belongs.
-    async fn job_await_placement(&mut self, id: JobId, wait_ms: u32) -> Result<(), Error>;
-    /// Nobody is asked any longer where a job without a node belongs.
-    async fn job_end_placement(&mut self, id: JobId) -> Result<(), Error>;
-    /// Records by what a job was given to its node, in words.
-    async fn job_record_placement(&mut self, id: JobId, by: &str) -> Result<(), Error>;
-    /// By what a job was given to its node; none if that is not on record.
-    async fn job_placement(&mut self, id: JobId) -> Result<Option<String>, Error>;
-    /// The node that a task's newest job with a node was given to, unless that never began; else the
-    /// one that an open job of it is pinned to.
-    async fn task_node(&mut self, task: TaskId) -> Result<Option<NodeId>, Error>;
-    /// Whether another job of this job's task has completed on its node: any, or one of its run only.
-    async fn job_has_workspace(&mut self, job: &Job, of_run: bool) -> Result<bool, Error>;
-    /// Those of the tasks that have been closed for at least so many seconds.
-    async fn tasks_closed_for(
-        &mut self,
-        tasks: &[TaskId],
-        seconds: u32,
-    ) -> Result<Vec<TaskId>, Error>;
-    /// Whether a job of a task is open.
-    async fn task_has_open_job(&mut self, task: TaskId) -> Result<bool, Error>;
-    /// Open jobs of a task that have no node yet belong to this one from now on. Those that somebody
-    /// else has locked are left as they are.
-    async fn task_gather(&mut self, task: TaskId, node: NodeId) -> Result<(), Error>;
-    /// Waiting jobs of a task of which none has begun are pinned nowhere any longer. Those that
-    /// somebody else has locked are left as they are.
-    async fn task_scatter(&mut self, task: TaskId) -> Result<(), Error>;
-    /// Keeps others from making a job of a task until the transaction ends.
-    async fn task_lock_jobs(&mut self, task: TaskId) -> Result<(), Error>;
-    /// The node that an open job of a task has to wait for, because it is pinned to it.
-    async fn task_awaited_node(&mut self, task: TaskId) -> Result<Option<NodeId>, Error>;
-}
-
-#[async_trait]
-impl PlacementStore for Tx {
-    async fn job_await_placement(&mut self, id: JobId, wait_ms: u32) -> Result<(), Error> {
+/// Placement of jobs. All jobs of a task share a workspace, so they share a node.
+impl Tx {
+    /// Blocks the assignment of a job for `wait_ms` while its placement is decided.
+    pub async fn job_defer_assignment(&mut self, id: JobId, wait_ms: u32) -> Result<(), Error> {
         let sql = "UPDATE jobs SET place_until = cynode_after($2)
                    WHERE id = $1 AND node_id IS NULL AND NOT closed";
         self.execute(sql, params![id, wait_ms]).await.map(drop)
     }
 
-    async fn job_end_placement(&mut self, id: JobId) -> Result<(), Error> {
+    /// Unblocks the assignment of a job.
+    pub async fn job_allow_assignment(&mut self, id: JobId) -> Result<(), Error> {
         let sql = "UPDATE jobs SET place_until = NULL WHERE id = $1 AND node_id IS NULL";
         self.execute(sql, params![id]).await.map(drop)
     }
 
-    async fn job_record_placement(&mut self, id: JobId, by: &str) -> Result<(), Error> {
+    /// Records who or what placed a job on its node.
+    pub async fn job_record_placement(&mut self, id: JobId, by: &str) -> Result<(), Error> {
         let sql = "UPDATE jobs SET placed_by = $2 WHERE id = $1";
         self.execute(sql, params![id, by]).await.map(drop)
     }
 
-    async fn job_placement(&mut self, id: JobId) -> Result<Option<String>, Error> {
+    /// Returns who or what placed a job on its node; `None` if not recorded.
+    pub async fn job_placement(&mut self, id: JobId) -> Result<Option<String>, Error> {
         let sql = "SELECT placed_by FROM jobs WHERE id = $1";
         self.row(sql, params![id]).await?.map_or(Ok(None), |row| row.get("placed_by"))
     }
 
-    async fn task_node(&mut self, task: TaskId) -> Result<Option<NodeId>, Error> {
+    /// Returns the node of a task's newest assigned job, unless it never started; otherwise the node that an
+    /// open job is pinned to.
+    pub async fn task_node(&mut self, task: TaskId) -> Result<Option<NodeId>, Error> {
         let sql = "SELECT coalesce(node_id, pinned_node_id) AS its_node FROM jobs
                    WHERE task_id = $1 AND (NOT closed OR started_at IS NOT NULL)
                    AND coalesce(node_id, pinned_node_id) IS NOT NULL
@@ -73,7 +42,8 @@ impl PlacementStore for Tx {
         self.row(sql, params![task]).await?.map(|row| row.id("its_node")).transpose()
     }
 
-    async fn job_has_workspace(&mut self, job: &Job, of_run: bool) -> Result<bool, Error> {
+    /// Whether another job of the same task, or with `of_run` of the same run, has completed on the job's node.
+    pub async fn job_has_workspace(&mut self, job: &Job, of_run: bool) -> Result<bool, Error> {
         let sql = "SELECT 1 AS one FROM jobs WHERE task_id = $1 AND node_id = $2 AND id <> $3
                    AND status = 'completed' AND (run_id = $4 OR NOT $5) LIMIT 1";
         let asked = &job.asked;
@@ -81,7 +51,8 @@ impl PlacementStore for Tx {
         Ok(self.row(sql, params).await?.is_some())
     }
 
-    async fn tasks_closed_for(
+    /// Returns those of the tasks that were closed at least this many seconds ago.
+    pub async fn tasks_closed_for(
         &mut self,
         tasks: &[TaskId],
         seconds: u32,
@@ -98,12 +69,14 @@ impl PlacementStore for Tx {
         Ok(closed)
     }
 
-    async fn task_has_open_job(&mut self, task: TaskId) -> Result<bool, Error> {
+    /// Whether a task has an open job.
+    pub async fn task_has_open_job(&mut self, task: TaskId) -> Result<bool, Error> {
         let sql = "SELECT 1 AS one FROM jobs WHERE task_id = $1 AND NOT closed LIMIT 1";
         Ok(self.row(sql, params![task]).await?.is_some())
     }
 
-    async fn task_gather(&mut self, task: TaskId, node: NodeId) -> Result<(), Error> {
+    /// Pins the unassigned open jobs of a task to this node. Rows locked by others are skipped.
+    pub async fn task_pin_jobs(&mut self, task: TaskId, node: NodeId) -> Result<(), Error> {
         let sql = "UPDATE jobs SET pinned_node_id = $2, place_until = NULL
                    WHERE id IN (SELECT id FROM jobs WHERE task_id = $1 AND node_id IS NULL
                        AND pinned_node_id IS NULL AND NOT closed
@@ -111,7 +84,8 @@ impl PlacementStore for Tx {
         self.execute(sql, params![task, node]).await.map(drop)
     }
 
-    async fn task_scatter(&mut self, task: TaskId) -> Result<(), Error> {
+    /// Unpins the waiting jobs of a task of which no job has started. Rows locked by others are skipped.
+    pub async fn task_unpin_jobs(&mut self, task: TaskId) -> Result<(), Error> {
         let sql = "UPDATE jobs SET pinned_node_id = NULL
                    WHERE id IN (SELECT id FROM jobs WHERE task_id = $1 AND node_id IS NULL
                        AND pinned_node_id IS NOT NULL AND NOT closed
@@ -121,15 +95,10 @@ impl PlacementStore for Tx {
         self.execute(sql, params![task]).await.map(drop)
     }
 
-    async fn task_lock_jobs(&mut self, task: TaskId) -> Result<(), Error> {
-        // Whoever hands out a step holds the lease of its task meanwhile.
+    /// Blocks the creation of jobs for a task until the transaction ends.
+    pub async fn task_lock_jobs(&mut self, task: TaskId) -> Result<(), Error> {
+        // A transaction that creates a job holds the lock on the lease of its task.
         let sql = "SELECT task_id FROM task_workflow_leases WHERE task_id = $1 /*pg FOR UPDATE */";
         self.rows(sql, params![task]).await.map(drop)
-    }
-
-    async fn task_awaited_node(&mut self, task: TaskId) -> Result<Option<NodeId>, Error> {
-        let sql = "SELECT pinned_node_id FROM jobs WHERE task_id = $1 AND node_id IS NULL
-                   AND pinned_node_id IS NOT NULL AND NOT closed ORDER BY id LIMIT 1";
-        self.row(sql, params![task]).await?.map(|row| row.id("pinned_node_id")).transpose()
     }
 }

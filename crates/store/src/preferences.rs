@@ -1,8 +1,7 @@
-//! Preferences, each of one scope, and the record of their changes.
+//! Preferences by scope, and their change log.
 
 use std::fmt::Write as _;
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{PreferenceId, UserId};
 use cynode_domain::preference::Scope;
@@ -17,80 +16,39 @@ use crate::{Error, Tx};
 /// A preference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preference {
-    /// The entry's id.
     pub id: PreferenceId,
-    /// Whom it is for.
     pub scope: Scope,
-    /// What it is about.
+    /// The key, such as `output.format`.
     pub key: String,
-    /// Its value.
     pub value: Value,
-    /// What the value is meant to be. Any word: what this version does not know is passed over
-    /// when preferences are resolved, not when they are read.
+    /// The intended type. Any word is stored: an unknown type is ignored when preferences are resolved, not
+    /// when they are read.
     pub value_type: String,
-    /// Grows with every change; 1 at first.
+    /// Incremented by every change; starts at 1.
     pub version: i64,
-    /// When it was written.
     pub updated_at: DateTime<Utc>,
-    /// Who wrote it.
     pub updated_by: Option<UserId>,
 }
 
 /// A change of a preference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreferenceChange {
-    /// The entry.
     pub entry: PreferenceId,
-    /// Whom it is for.
     pub scope: Scope,
-    /// What it is about.
     pub key: String,
-    /// What it was; nothing if it is new.
+    /// `None` if it is new.
     pub old: Option<Value>,
-    /// What it is; nothing if it was removed.
+    /// `None` if it was removed.
     pub new: Option<Value>,
-    /// Who changed it.
     pub by: Option<UserId>,
-    /// When.
     pub at: DateTime<Utc>,
-    /// Why.
     pub reason: Option<String>,
 }
 
-/// Preferences. A scope has at most one entry for a key.
-#[async_trait]
-pub trait PreferenceStore {
-    /// The entry of a scope for a key.
-    async fn preference_get(
-        &mut self,
-        scope: Scope,
-        key: &str,
-    ) -> Result<Option<Preference>, Error>;
-    /// Entries of a scope whose key begins with `prefix`, by key, after `after`.
-    async fn preference_list(
-        &mut self,
-        scope: Scope,
-        prefix: &str,
-        after: Option<&str>,
-        limit: u32,
-    ) -> Result<Vec<Preference>, Error>;
-    /// Every entry of these scopes, scope by scope and by key.
-    async fn preference_list_of(&mut self, scopes: &[Scope]) -> Result<Vec<Preference>, Error>;
-    /// How many entries a scope has.
-    async fn preference_count(&mut self, scope: Scope) -> Result<i64, Error>;
-    /// Adds an entry; false if the scope has one for that key.
-    async fn preference_insert(&mut self, new: &Preference) -> Result<bool, Error>;
-    /// Writes an entry whose version was `version - 1`; false if it is not that.
-    async fn preference_update(&mut self, changed: &Preference) -> Result<bool, Error>;
-    /// Removes an entry of this version; false if it is not that.
-    async fn preference_delete(&mut self, id: PreferenceId, version: i64) -> Result<bool, Error>;
-    /// Records a change; they are read with [`crate::ChangeStore`].
-    async fn preference_change_append(&mut self, change: &PreferenceChange) -> Result<(), Error>;
-}
-
-#[async_trait]
-impl PreferenceStore for Tx {
-    async fn preference_get(
+/// Preferences. Keys are unique per scope.
+impl Tx {
+    /// Returns the preference of a scope for a key.
+    pub async fn preference_get(
         &mut self,
         scope: Scope,
         key: &str,
@@ -102,7 +60,8 @@ impl PreferenceStore for Tx {
         self.one(&tables::PREFERENCES, sql, params, preference).await
     }
 
-    async fn preference_list(
+    /// Lists preferences of a scope whose key starts with `prefix`, by key, after `after`.
+    pub async fn preference_list(
         &mut self,
         scope: Scope,
         prefix: &str,
@@ -118,8 +77,12 @@ impl PreferenceStore for Tx {
         self.page(&tables::PREFERENCES, sql, params, preference).await
     }
 
-    async fn preference_list_of(&mut self, scopes: &[Scope]) -> Result<Vec<Preference>, Error> {
-        // Each arm is found by an index of its own.
+    /// Lists all preferences of these scopes, in the order of the scopes and then by key.
+    pub async fn preference_list_scopes(
+        &mut self,
+        scopes: &[Scope],
+    ) -> Result<Vec<Preference>, Error> {
+        // Each arm uses its own index.
         let mut sql = String::new();
         let mut params: Vec<Param> = vec![];
         for (place, scope) in scopes.iter().enumerate() {
@@ -143,14 +106,16 @@ impl PreferenceStore for Tx {
         self.list(&tables::PREFERENCES, &sql, &params, preference).await
     }
 
-    async fn preference_count(&mut self, scope: Scope) -> Result<i64, Error> {
+    /// Counts the preferences of a scope.
+    pub async fn preference_count(&mut self, scope: Scope) -> Result<i64, Error> {
         let sql = "SELECT count(*) AS entries FROM preference_entries WHERE scope_type = $1
                    AND (scope_id = $2 OR (scope_id IS NULL AND $2 /*pg ::uuid */ IS NULL))";
         let row = self.row(sql, params![scope.kind().as_str(), scope.id()]).await?;
         row.map_or(Ok(0), |row| row.get("entries"))
     }
 
-    async fn preference_insert(&mut self, new: &Preference) -> Result<bool, Error> {
+    /// Adds a preference; returns false if the scope has one for the key.
+    pub async fn preference_insert(&mut self, new: &Preference) -> Result<bool, Error> {
         let sql = "INSERT INTO preference_entries
                    (id, scope_type, scope_id, key, value, value_type, version, updated_at, updated_by)
                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING";
@@ -168,7 +133,8 @@ impl PreferenceStore for Tx {
         Ok(self.execute(sql, params).await? == 1)
     }
 
-    async fn preference_update(&mut self, changed: &Preference) -> Result<bool, Error> {
+    /// Updates a preference whose version was `version - 1`; returns false if the version differs.
+    pub async fn preference_update(&mut self, changed: &Preference) -> Result<bool, Error> {
         let sql = "UPDATE preference_entries SET value = $3, value_type = $4, version = $2,
                    updated_at = $5, updated_by = $6 WHERE id = $1 AND version + 1 = $2";
         let params = params![
@@ -182,12 +148,21 @@ impl PreferenceStore for Tx {
         Ok(self.execute(sql, params).await? == 1)
     }
 
-    async fn preference_delete(&mut self, id: PreferenceId, version: i64) -> Result<bool, Error> {
+    /// Deletes a preference of this version; returns false if the version differs.
+    pub async fn preference_delete(
+        &mut self,
+        id: PreferenceId,
+        version: i64,
+    ) -> Result<bool, Error> {
         let sql = "DELETE FROM preference_entries WHERE id = $1 AND version = $2";
         Ok(self.execute(sql, params![id, version]).await? == 1)
     }
 
-    async fn preference_change_append(&mut self, change: &PreferenceChange) -> Result<(), Error> {
+    /// Records a change; [`crate::Tx::preference_changes`] reads it.
+    pub async fn preference_change_append(
+        &mut self,
+        change: &PreferenceChange,
+    ) -> Result<(), Error> {
         let sql = "INSERT INTO preference_audit_log (id, entry_id, scope_type, scope_id, key,
                    old_value, new_value, changed_by, changed_at, reason)
                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
@@ -208,7 +183,7 @@ impl PreferenceStore for Tx {
 }
 
 fn scope(row: &Row) -> Result<Scope, Error> {
-    Scope::new(row.word("scope_type")?, row.get("scope_id")?)
+    Scope::new(row.keyword("scope_type")?, row.get("scope_id")?)
         .map_err(|error| Error::unreadable("scope_id", error.to_string()))
 }
 

@@ -1,6 +1,5 @@
 //! Projects.
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ProjectId, UserId};
 
@@ -9,54 +8,28 @@ use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
 
-/// A container for tasks.
+/// A container of tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
-    /// The project's id.
     pub id: ProjectId,
     /// The name in URLs and on the command line.
     pub slug: String,
-    /// The name people see.
+    /// The name shown to people.
     pub display_name: String,
-    /// What the project is about.
     pub description: String,
-    /// Whose it is.
     pub owner: UserId,
     /// Whether it is its owner's default project.
     pub is_default: bool,
-    /// Whether it takes new tasks.
+    /// Whether it accepts new tasks.
     pub is_active: bool,
-    /// When it was made.
     pub created_at: DateTime<Utc>,
-    /// When it last changed.
     pub updated_at: DateTime<Utc>,
 }
 
 /// Projects. An owner has at most one default project.
-#[async_trait]
-pub trait ProjectStore {
-    /// Adds a project unless its slug, or its owner's default, exists; true if it was added.
-    async fn project_insert(&mut self, project: &Project) -> Result<bool, Error>;
-    /// The project with this id.
-    async fn project_get(&mut self, id: ProjectId) -> Result<Option<Project>, Error>;
-    /// The project with this slug.
-    async fn project_by_slug(&mut self, slug: &str) -> Result<Option<Project>, Error>;
-    /// The owner's default project.
-    async fn project_default_of(&mut self, owner: UserId) -> Result<Option<Project>, Error>;
-    /// A page of projects, newest first, older than `before`; of one owner, or of all.
-    async fn project_list(
-        &mut self,
-        owner: Option<UserId>,
-        before: Option<ProjectId>,
-        limit: u32,
-    ) -> Result<Vec<Project>, Error>;
-    /// Writes the display name, description and activity of a project.
-    async fn project_update(&mut self, project: &Project) -> Result<(), Error>;
-}
-
-#[async_trait]
-impl ProjectStore for Tx {
-    async fn project_insert(&mut self, project: &Project) -> Result<bool, Error> {
+impl Tx {
+    /// Adds a project unless its slug, or its owner's default, exists; returns true if it was added.
+    pub async fn project_insert(&mut self, project: &Project) -> Result<bool, Error> {
         let sql = "INSERT INTO projects
                    (id, slug, display_name, description, owner_id, is_default, is_active,
                     created_at, updated_at)
@@ -75,22 +48,24 @@ impl ProjectStore for Tx {
         Ok(self.execute(sql, params).await? == 1)
     }
 
-    async fn project_get(&mut self, id: ProjectId) -> Result<Option<Project>, Error> {
+    pub async fn project_get(&mut self, id: ProjectId) -> Result<Option<Project>, Error> {
         let sql = "SELECT * FROM projects WHERE id = $1";
         self.one(&tables::PROJECTS, sql, params![id], project).await
     }
 
-    async fn project_by_slug(&mut self, slug: &str) -> Result<Option<Project>, Error> {
+    pub async fn project_by_slug(&mut self, slug: &str) -> Result<Option<Project>, Error> {
         let sql = "SELECT * FROM projects WHERE slug = $1";
         self.one(&tables::PROJECTS, sql, params![slug], project).await
     }
 
-    async fn project_default_of(&mut self, owner: UserId) -> Result<Option<Project>, Error> {
+    /// Returns the owner's default project.
+    pub async fn project_default(&mut self, owner: UserId) -> Result<Option<Project>, Error> {
         let sql = "SELECT * FROM projects WHERE owner_id = $1 AND is_default";
         self.one(&tables::PROJECTS, sql, params![owner], project).await
     }
 
-    async fn project_list(
+    /// Lists a page of projects, newest first, older than `before`; of one owner, or of all.
+    pub async fn project_list(
         &mut self,
         owner: Option<UserId>,
         before: Option<ProjectId>,
@@ -103,7 +78,8 @@ impl ProjectStore for Tx {
         self.page(&tables::PROJECTS, sql, params![owner, before, limit], project).await
     }
 
-    async fn project_update(&mut self, project: &Project) -> Result<(), Error> {
+    /// Updates the display name, description and activity of a project.
+    pub async fn project_update(&mut self, project: &Project) -> Result<(), Error> {
         let sql = "UPDATE projects SET display_name = $2, description = $3, is_active = $4,
                    updated_at = $5 WHERE id = $1";
         let params = params![

@@ -1,11 +1,10 @@
-//! Rows that this version cannot decode: a column holds an unknown word, JSON without a field, or a
-//! text that is no id.
+//! Quarantine of rows that this version cannot decode: a column holds an unknown word, JSON without a required
+//! field, or an invalid id.
 //!
-//! Invariant: such a row affects nobody but those who ask for it. Lists and claims skip it
-//! ([`Tx::list`], [`Tx::page`]), reads of the row itself and reads that decide by every row of one
-//! aggregate fail and name it ([`Tx::one`], [`Tx::all`]). Either way it is recorded in
-//! `quarantined_rows`, logged once, and left alone by claims until [`QuarantineStore::quarantine_recheck`]
-//! finds that it was repaired or deleted.
+//! Invariant: such a row affects only callers that request it. Lists and claims skip it ([`Tx::list`],
+//! [`Tx::page`]); reads of the row itself, and reads that need every row of an aggregate, fail and name it
+//! ([`Tx::one`], [`Tx::all`]). Either way it is recorded in `quarantined_rows`, logged once, and skipped by
+//! claims until [`crate::Tx::quarantine_recheck`] finds it repaired or deleted.
 
 pub(crate) mod tables;
 
@@ -13,128 +12,104 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-pub(crate) use self::tables::Table;
+pub(crate) use self::tables::DecodedTable;
 use crate::column::Row;
 use crate::param::{Param, params};
 use crate::{Error, Tx};
 
-/// How many rows are recorded at most. What is found beyond that is skipped all the same.
+/// The most rows that are recorded. Further rows are skipped too, but not recorded.
 const MAX_RECORDED: usize = 10_000;
-/// The longest reason that is kept, in characters.
+/// The longest reason that is stored, in characters.
 const MAX_REASON_CHARS: usize = 500;
 
-/// What a probe writes: more than one page, so that room for a single page is not enough.
+/// The size of a probe: more than one page, so that room for a single page is not enough.
 const PROBE_BYTES: usize = 8 * 1024;
 
-/// A row that cannot be decoded, or content that is damaged.
+/// A row that cannot be decoded, or damaged content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuarantinedRow {
-    /// The table.
     pub table: String,
-    /// The row's key; parts of a key are separated by a slash.
+    /// The key of the row; the parts of a compound key are separated by a slash.
     pub key: String,
-    /// Which column, and what is wrong with it. It may quote what is stored.
+    /// The column and what is wrong with it. May quote the stored value.
     pub reason: String,
-    /// When it was found.
     pub first_seen_at: DateTime<Utc>,
 }
 
-/// Rows in quarantine.
-#[async_trait]
-pub trait QuarantineStore {
-    /// Rows in quarantine, oldest first.
-    async fn quarantine_list(&mut self, limit: u32) -> Result<Vec<QuarantinedRow>, Error>;
-    /// How many rows are in quarantine.
-    async fn quarantine_count(&mut self) -> Result<i64, Error>;
-    /// Records a finding that the store cannot make itself, such as a damaged blob; true if it is new.
-    async fn quarantine_add(&mut self, table: &str, key: &str, reason: &str)
-    -> Result<bool, Error>;
-    /// Whether this is in quarantine.
-    async fn quarantine_has(&mut self, table: &str, key: &str) -> Result<bool, Error>;
-    /// Removes a finding; false if there is none.
-    async fn quarantine_remove(&mut self, table: &str, key: &str) -> Result<bool, Error>;
-    /// Writes something that changes nothing: fails if the database cannot be written.
-    async fn write_probe(&mut self) -> Result<(), Error>;
-    /// Decodes every quarantined row again and releases those that were repaired or deleted; how many.
-    async fn quarantine_recheck(&mut self) -> Result<u64, Error>;
-}
-
-/// What an open store has found and not recorded yet, and what it knows to be recorded.
+/// Undecodable rows that are not recorded yet, and the keys of recorded ones.
 #[derive(Debug, Default)]
 pub(crate) struct Quarantine {
-    found: Mutex<Found>,
+    state: Mutex<QuarantineState>,
     is_pending: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Found {
-    pending: Vec<Finding>,
+struct QuarantineState {
+    pending: Vec<UndecodableRow>,
     known: HashSet<(String, String)>,
 }
 
-/// A row that was found and is not recorded.
+/// An undecodable row that is not recorded yet.
 #[derive(Debug)]
-pub(crate) struct Finding {
+pub(crate) struct UndecodableRow {
     table: &'static str,
     key: String,
     reason: String,
 }
 
-impl Finding {
-    pub(crate) fn place(&self) -> (String, String) {
+impl UndecodableRow {
+    pub(crate) fn table_and_key(&self) -> (String, String) {
         (self.table.to_owned(), self.key.clone())
     }
 }
 
 impl Quarantine {
-    fn found(&self) -> MutexGuard<'_, Found> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_state(&self) -> MutexGuard<'_, QuarantineState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a row, unless it is known.
-    fn note(&self, table: &'static str, key: String, reason: String) {
-        let mut found = self.found();
+    /// Adds a row, unless it is known.
+    fn add(&self, table: &'static str, key: String, reason: String) {
+        let mut found = self.lock_state();
         let place = (table.to_owned(), key.clone());
         if found.known.len() >= MAX_RECORDED || !found.known.insert(place) {
             return;
         }
-        found.pending.push(Finding { table, key, reason });
+        found.pending.push(UndecodableRow { table, key, reason });
         self.is_pending.store(true, Ordering::Release);
     }
 
-    /// Whether rows were found that are not recorded.
+    /// Whether there are unrecorded rows.
     pub(crate) fn is_pending(&self) -> bool {
         self.is_pending.load(Ordering::Acquire)
     }
 
-    /// What was found and is not recorded.
-    pub(crate) fn take(&self) -> Vec<Finding> {
-        let mut found = self.found();
+    /// Takes the unrecorded rows.
+    pub(crate) fn take(&self) -> Vec<UndecodableRow> {
+        let mut found = self.lock_state();
         self.is_pending.store(false, Ordering::Release);
         std::mem::take(&mut found.pending)
     }
 
-    /// Forgets findings that could not be recorded, so that they are noted when they are found again.
-    pub(crate) fn forget(&self, found: &[(String, String)]) {
-        let mut known = self.found();
+    /// Drops rows that could not be recorded, so that the next read reports them again.
+    pub(crate) fn discard(&self, found: &[(String, String)]) {
+        let mut known = self.lock_state();
         for place in found {
             known.known.remove(place);
         }
     }
 
-    /// Keeps in mind only what is recorded: what another process released is reported again if it is
-    /// found again.
+    /// Keeps only recorded keys: a row that another process released is reported again if it is found again.
     fn retain(&self, recorded: &HashSet<(String, String)>) {
-        let mut found = self.found();
-        let pending: HashSet<_> = found.pending.iter().map(Finding::place).collect();
+        let mut found = self.lock_state();
+        let pending: HashSet<_> = found.pending.iter().map(UndecodableRow::table_and_key).collect();
         found.known.retain(|place| recorded.contains(place) || pending.contains(place));
     }
 }
 
-/// A condition that holds for rows that are not in quarantine. `key` is the column of an id.
+/// A condition for rows that are not in quarantine. `key` is an id column.
 pub(crate) fn not_quarantined(table: &str, key: &str) -> String {
     format!(
         "NOT EXISTS (SELECT 1 FROM quarantined_rows quarantined
@@ -143,29 +118,29 @@ pub(crate) fn not_quarantined(table: &str, key: &str) -> String {
 }
 
 impl Tx {
-    /// Every row that can be decoded.
+    /// Returns every row that can be decoded.
     pub(crate) async fn list<T>(
         &mut self,
-        table: &'static Table,
+        table: &'static DecodedTable,
         sql: &str,
         params: &[Param],
         decode: impl Fn(&Row) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
         let rows = self.rows(sql, params).await?;
-        Ok(self.readable(table, &rows, decode))
+        Ok(self.decode_readable(table, &rows, decode))
     }
 
-    /// As [`Tx::list`], for a statement whose last parameter is its limit: rows that are skipped make a
-    /// page no shorter, since a short page means that no other follows.
+    /// As [`Tx::list`], for a statement whose last parameter is its limit. Skipped rows do not shorten the
+    /// page, because a short page means that it is the last.
     pub(crate) async fn page<T>(
         &mut self,
-        table: &'static Table,
+        table: &'static DecodedTable,
         sql: &str,
         params: &[Param],
         decode: impl Fn(&Row) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
         let rows = self.rows(sql, params).await?;
-        let mut page = self.readable(table, &rows, &decode);
+        let mut page = self.decode_readable(table, &rows, &decode);
         let Some((Param::Int(wanted), others)) = params.split_last() else { return Ok(page) };
         let (mut fetched, mut limit) = (rows.len(), *wanted);
         while page.len() < fetched && is_full(fetched, limit) && !is_full(page.len(), *wanted) {
@@ -174,16 +149,16 @@ impl Tx {
             params.push(limit.into());
             let rows = self.rows(sql, &params).await?;
             fetched = rows.len();
-            page = self.readable(table, &rows, &decode);
+            page = self.decode_readable(table, &rows, &decode);
         }
         page.truncate(usize::try_from(*wanted).unwrap_or(0));
         Ok(page)
     }
 
-    /// The first row of the answer. One that cannot be decoded is [`Error::Quarantined`].
+    /// Returns the first row. One that cannot be decoded is [`Error::Quarantined`].
     pub(crate) async fn one<T>(
         &mut self,
-        table: &'static Table,
+        table: &'static DecodedTable,
         sql: &str,
         params: &[Param],
         decode: impl Fn(&Row) -> Result<T, Error>,
@@ -192,11 +167,11 @@ impl Tx {
         row.map(|row| self.decode(table, &row, &decode)).transpose()
     }
 
-    /// Every row, for callers that decide by all of them: one that cannot be decoded is
+    /// Returns every row, for callers that need all of them: one that cannot be decoded is
     /// [`Error::Quarantined`].
     pub(crate) async fn all<T>(
         &mut self,
-        table: &'static Table,
+        table: &'static DecodedTable,
         sql: &str,
         params: &[Param],
         decode: impl Fn(&Row) -> Result<T, Error>,
@@ -205,48 +180,51 @@ impl Tx {
         rows.iter().map(|row| self.decode(table, row, &decode)).collect()
     }
 
-    /// Records the row of a failed decoding in this transaction, so that its next statements leave the
-    /// row out. Any other error is given back.
+    /// Records the row of a failed decoding in this transaction, so that its next statements skip the row.
+    /// Returns any other error.
     pub(crate) async fn quarantine_now(&mut self, error: Error) -> Result<(), Error> {
         let Error::Quarantined { table, key, column, reason } = error else { return Err(error) };
-        self.quarantine_add(&table, &key, &reason_of(&column, &reason)).await.map(drop)
+        self.quarantine_add(&table, &key, &stored_reason(&column, &reason)).await.map(drop)
     }
 
-    /// Records what was found since the last time.
-    pub(crate) async fn record_quarantine(&mut self, found: Vec<Finding>) -> Result<(), Error> {
-        for Finding { table, key, reason } in found {
+    /// Records undecodable rows.
+    pub(crate) async fn record_quarantine(
+        &mut self,
+        found: Vec<UndecodableRow>,
+    ) -> Result<(), Error> {
+        for UndecodableRow { table, key, reason } in found {
             self.quarantine_add(table, &key, &reason).await?;
         }
         Ok(())
     }
 
-    pub(crate) fn readable<T>(
+    pub(crate) fn decode_readable<T>(
         &self,
-        table: &'static Table,
+        table: &'static DecodedTable,
         rows: &[Row],
         decode: impl Fn(&Row) -> Result<T, Error>,
     ) -> Vec<T> {
         rows.iter().filter_map(|row| self.decode(table, row, &decode).ok()).collect()
     }
 
-    /// Decodes a row; one that cannot be is noted.
+    /// Decodes a row; one that cannot be decoded is queued for recording.
     pub(crate) fn decode<T>(
         &self,
-        table: &'static Table,
+        table: &'static DecodedTable,
         row: &Row,
         decode: impl Fn(&Row) -> Result<T, Error>,
     ) -> Result<T, Error> {
         decode(row).map_err(|error| {
             let Error::Unreadable { column, reason } = error else { return error };
             let key = table.key_of(row);
-            self.quarantine().note(table.name, key.clone(), reason_of(&column, &reason));
+            self.quarantine().add(table.name, key.clone(), stored_reason(&column, &reason));
             Error::Quarantined { table: table.name.to_owned(), key, column, reason }
         })
     }
 }
 
-/// What is wrong, as it is kept.
-fn reason_of(column: &str, reason: &str) -> String {
+/// The reason, as stored.
+fn stored_reason(column: &str, reason: &str) -> String {
     let text = format!("column {column}: {reason}");
     text.chars().filter(|c| *c != '\0').take(MAX_REASON_CHARS).collect()
 }
@@ -255,20 +233,23 @@ fn is_full(rows: usize, limit: i64) -> bool {
     i64::try_from(rows).unwrap_or(i64::MAX) >= limit
 }
 
-#[async_trait]
-impl QuarantineStore for Tx {
-    async fn quarantine_list(&mut self, limit: u32) -> Result<Vec<QuarantinedRow>, Error> {
+/// The quarantine.
+impl Tx {
+    /// Lists rows in quarantine, oldest first.
+    pub async fn quarantine_list(&mut self, limit: u32) -> Result<Vec<QuarantinedRow>, Error> {
         let sql = "SELECT * FROM quarantined_rows ORDER BY first_seen_at, table_name, row_key
                    LIMIT $1";
         self.rows(sql, params![limit]).await?.iter().map(quarantined).collect()
     }
 
-    async fn quarantine_count(&mut self) -> Result<i64, Error> {
+    /// Counts the rows in quarantine.
+    pub async fn quarantine_count(&mut self) -> Result<i64, Error> {
         let sql = "SELECT count(*) AS number FROM quarantined_rows";
         self.row(sql, &[]).await?.map_or(Ok(0), |row| row.get("number"))
     }
 
-    async fn quarantine_add(
+    /// Records a defect that the store cannot detect itself, such as a damaged blob; returns true if it is new.
+    pub async fn quarantine_add(
         &mut self,
         table: &str,
         key: &str,
@@ -283,12 +264,14 @@ impl QuarantineStore for Tx {
         Ok(is_new)
     }
 
-    async fn quarantine_has(&mut self, table: &str, key: &str) -> Result<bool, Error> {
+    /// Whether a row is in quarantine.
+    pub async fn quarantine_contains(&mut self, table: &str, key: &str) -> Result<bool, Error> {
         let sql = "SELECT row_key FROM quarantined_rows WHERE table_name = $1 AND row_key = $2";
         Ok(self.row(sql, params![table, key]).await?.is_some())
     }
 
-    async fn quarantine_remove(&mut self, table: &str, key: &str) -> Result<bool, Error> {
+    /// Releases a row; returns false if it is not in quarantine.
+    pub async fn quarantine_remove(&mut self, table: &str, key: &str) -> Result<bool, Error> {
         let sql = "DELETE FROM quarantined_rows WHERE table_name = $1 AND row_key = $2";
         let is_removed = self.execute(sql, params![table, key]).await? == 1;
         if is_removed {
@@ -297,22 +280,25 @@ impl QuarantineStore for Tx {
         Ok(is_removed)
     }
 
-    async fn write_probe(&mut self) -> Result<(), Error> {
+    /// Writes and deletes a probe: fails if the database cannot be written.
+    pub async fn write_probe(&mut self) -> Result<(), Error> {
         let sql = "UPDATE write_probe SET checked_at = cynode_now(), padding = $1 WHERE id = 1";
         self.execute(sql, params![vec![0_u8; PROBE_BYTES]]).await.map(drop)
     }
 
-    async fn quarantine_recheck(&mut self) -> Result<u64, Error> {
+    /// Decodes every quarantined row again and releases those that were repaired or deleted; returns their
+    /// number.
+    pub async fn quarantine_recheck(&mut self) -> Result<u64, Error> {
         let limit = u32::try_from(MAX_RECORDED).unwrap_or(u32::MAX);
         let (mut released, mut left) = (0, HashSet::new());
         for QuarantinedRow { table: name, key, .. } in self.quarantine_list(limit).await? {
-            let table = tables::find(&name);
+            let table = tables::find_table(&name);
             let is_bad = match table {
                 Some(table) => match self.row(&table.select(), &table.params(&key)).await? {
                     Some(row) => (table.check)(&row).is_err(),
                     None => false,
                 },
-                // Found by somebody else, who also removes it.
+                // Recorded by another component, which also releases it.
                 None => true,
             };
             if !is_bad && self.quarantine_remove(&name, &key).await? {

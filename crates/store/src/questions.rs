@@ -1,8 +1,7 @@
 //! Questions of runs to people.
 //!
-//! Invariant: a run has at most one open question, because it stands still until that is answered.
+//! Invariant: a run has at most one open question, because it waits until that is answered.
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{RunId, TaskId, UserId};
 use cynode_domain::question::{Answer, Question};
@@ -13,69 +12,41 @@ use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
 
-/// A question, and what was answered.
+/// A question with its answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
-    /// The run that asks.
+pub struct RunQuestion {
     pub run: RunId,
-    /// Its task.
     pub task: TaskId,
-    /// Unique in the run; the answer is an effect under the same key.
+    /// Unique in the run; the answer is recorded as an effect under the same key.
     pub key: String,
-    /// The node that asks.
+    /// The workflow node that asked.
     pub asked_by: String,
-    /// The question.
     pub question: Question,
-    /// When it was asked.
     pub asked_at: DateTime<Utc>,
-    /// Until when an answer is waited for.
+    /// The deadline for an answer.
     pub answer_by: Option<DateTime<Utc>>,
-    /// The answer.
     pub answer: Option<Answer>,
-    /// When it was answered.
     pub answered_at: Option<DateTime<Utc>>,
 }
 
-/// A question on its way in.
+/// A question to add.
 #[derive(Debug, Clone, PartialEq)]
-pub struct NewQuestion {
-    /// The run that asks.
+pub struct NewRunQuestion {
     pub run: RunId,
-    /// Its task.
     pub task: TaskId,
     /// Unique in the run.
     pub key: String,
-    /// The node that asks.
+    /// The workflow node that asks.
     pub asked_by: String,
-    /// The question.
     pub question: Question,
-    /// For how long an answer is waited for; for ever when absent.
+    /// How long the run waits for an answer; without limit if absent.
     pub within_ms: Option<i64>,
 }
 
 /// Questions of runs to people.
-#[async_trait]
-pub trait QuestionStore {
-    /// Asks; false if the run has asked this before.
-    async fn question_ask(&mut self, question: &NewQuestion) -> Result<bool, Error>;
-    /// The question of a run that was asked last, answered or not.
-    async fn question_last(&mut self, run: RunId) -> Result<Option<Asked>, Error>;
-    /// Every question of a run, oldest first.
-    async fn question_list(&mut self, run: RunId) -> Result<Vec<Asked>, Error>;
-    /// Keeps an answer; false if there is one already.
-    async fn question_answer(
-        &mut self,
-        asked: &Asked,
-        answer: &Answer,
-        by: Option<UserId>,
-    ) -> Result<bool, Error>;
-    /// Open questions of open runs whose time is over.
-    async fn question_overdue(&mut self, limit: u32) -> Result<Vec<Asked>, Error>;
-}
-
-#[async_trait]
-impl QuestionStore for Tx {
-    async fn question_ask(&mut self, question: &NewQuestion) -> Result<bool, Error> {
+impl Tx {
+    /// Adds a question; returns false if the run already has it.
+    pub async fn question_insert(&mut self, question: &NewRunQuestion) -> Result<bool, Error> {
         let sql = "INSERT INTO run_questions
                    (run_id, key, task_id, asked_by, question, asked_at, answer_by)
                    VALUES ($1, $2, $3, $4, $5, cynode_now(),
@@ -92,20 +63,23 @@ impl QuestionStore for Tx {
         Ok(self.execute(sql, params).await? == 1)
     }
 
-    async fn question_last(&mut self, run: RunId) -> Result<Option<Asked>, Error> {
+    /// Returns the newest question of a run, answered or not.
+    pub async fn question_last(&mut self, run: RunId) -> Result<Option<RunQuestion>, Error> {
         let sql = "SELECT * FROM run_questions WHERE run_id = $1
                    ORDER BY asked_at DESC, key DESC LIMIT 1";
-        self.one(&tables::QUESTIONS, sql, params![run], asked).await
+        self.one(&tables::QUESTIONS, sql, params![run], run_question).await
     }
 
-    async fn question_list(&mut self, run: RunId) -> Result<Vec<Asked>, Error> {
+    /// Lists the questions of a run, oldest first.
+    pub async fn question_list(&mut self, run: RunId) -> Result<Vec<RunQuestion>, Error> {
         let sql = "SELECT * FROM run_questions WHERE run_id = $1 ORDER BY asked_at, key";
-        self.list(&tables::QUESTIONS, sql, params![run], asked).await
+        self.list(&tables::QUESTIONS, sql, params![run], run_question).await
     }
 
-    async fn question_answer(
+    /// Stores an answer; returns false if there is one already.
+    pub async fn question_answer(
         &mut self,
-        asked: &Asked,
+        asked: &RunQuestion,
         answer: &Answer,
         by: Option<UserId>,
     ) -> Result<bool, Error> {
@@ -116,18 +90,19 @@ impl QuestionStore for Tx {
         Ok(self.execute(sql, params).await? == 1)
     }
 
-    async fn question_overdue(&mut self, limit: u32) -> Result<Vec<Asked>, Error> {
+    /// Lists open questions of open runs whose deadline has passed.
+    pub async fn question_list_overdue(&mut self, limit: u32) -> Result<Vec<RunQuestion>, Error> {
         let sql = "SELECT q.* FROM run_questions q JOIN runs r ON r.id = q.run_id
                    WHERE q.answered_at IS NULL AND q.answer_by <= cynode_now() AND r.runnable
                    ORDER BY q.answer_by LIMIT $1";
-        self.page(&tables::QUESTIONS, sql, params![limit], asked).await
+        self.page(&tables::QUESTIONS, sql, params![limit], run_question).await
     }
 }
 
-pub(crate) fn asked(row: &Row) -> Result<Asked, Error> {
+pub(crate) fn run_question(row: &Row) -> Result<RunQuestion, Error> {
     let answer: Option<serde_json::Value> = row.get("answer")?;
     let answer = answer.map(serde_json::from_value).transpose();
-    Ok(Asked {
+    Ok(RunQuestion {
         run: row.id("run_id")?,
         task: row.id("task_id")?,
         key: row.get("key")?,

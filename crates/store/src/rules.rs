@@ -1,11 +1,10 @@
-//! Access rules, and the record of who changed what access is decided by.
+//! Access rules, and the change log of the access policy.
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{RuleId, TaskId, UserId};
 use cynode_domain::policy::Effect;
 use cynode_domain::policy::pattern::Pattern;
-use cynode_domain::policy::rules::{Rule, Subject};
+use cynode_domain::policy::rules::{AccessRule, Subject};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -14,61 +13,37 @@ use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
 
-/// A rule, and who wrote it.
+/// An access rule with its author.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredRule {
-    /// The rule.
-    pub rule: Rule,
-    /// Who wrote it; nobody if it came with the installation.
+    pub rule: AccessRule,
+    /// `None` for a rule of the installation.
     pub updated_by: Option<UserId>,
-    /// When it was made.
     pub created_at: DateTime<Utc>,
-    /// When it last changed.
     pub updated_at: DateTime<Utc>,
 }
 
-/// A change of what access is decided by.
+/// A change of the access policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessChange {
-    /// Who; nobody if the system did it.
+    /// `None` if the system made the change.
     pub by: Option<UserId>,
-    /// What was done, such as `rule.create`.
+    /// The action, such as `rule.create`.
     pub action: &'static str,
-    /// To what kind of thing, such as `mcp.tool`.
+    /// The kind of resource, such as `mcp.tool`.
     pub resource_type: &'static str,
-    /// To which.
+    /// The key, name or id of the resource.
     pub resource: String,
-    /// Whether it was allowed.
     pub allowed: bool,
     /// Details for people.
     pub reason: Option<String>,
-    /// For which task.
     pub task: Option<TaskId>,
-    /// When.
     pub at: DateTime<Utc>,
 }
 
-/// Access rules, and the record of changes.
-#[async_trait]
-pub trait RuleStore {
-    /// Adds a rule.
-    async fn rule_insert(&mut self, rule: &StoredRule) -> Result<(), Error>;
-    /// The rule with this id.
-    async fn rule_get(&mut self, id: RuleId) -> Result<Option<StoredRule>, Error>;
-    /// Every rule, oldest first.
-    async fn rule_list(&mut self) -> Result<Vec<StoredRule>, Error>;
-    /// Every rule as decisions are to follow it. What cannot be read of a rule that may deny counts as
-    /// covering everything; a rule that allows and cannot be read is left out.
-    async fn rule_list_enforced(&mut self) -> Result<Vec<Rule>, Error>;
-    /// Removes a rule; false if there is none.
-    async fn rule_delete(&mut self, id: RuleId) -> Result<bool, Error>;
-    /// Records a change; they are read with [`crate::ChangeStore`].
-    async fn access_change_append(&mut self, change: &AccessChange) -> Result<(), Error>;
-}
-
-#[async_trait]
-impl RuleStore for Tx {
-    async fn rule_insert(&mut self, stored: &StoredRule) -> Result<(), Error> {
+/// Access rules, and the change log.
+impl Tx {
+    pub async fn rule_insert(&mut self, stored: &StoredRule) -> Result<(), Error> {
         let sql = "INSERT INTO access_control_rules (id, subject_type, subject_id, action,
                    resource_type, resource_pattern, effect, priority, conditions, updated_by,
                    created_at, updated_at)
@@ -92,33 +67,38 @@ impl RuleStore for Tx {
         self.execute(sql, params).await.map(drop)
     }
 
-    async fn rule_get(&mut self, id: RuleId) -> Result<Option<StoredRule>, Error> {
+    pub async fn rule_get(&mut self, id: RuleId) -> Result<Option<StoredRule>, Error> {
         let sql = "SELECT * FROM access_control_rules WHERE id = $1";
         self.one(&tables::RULES, sql, params![id], stored_rule).await
     }
 
-    async fn rule_list(&mut self) -> Result<Vec<StoredRule>, Error> {
+    /// Lists all rules, oldest first.
+    pub async fn rule_list(&mut self) -> Result<Vec<StoredRule>, Error> {
         let sql = "SELECT * FROM access_control_rules ORDER BY id";
         self.list(&tables::RULES, sql, &[], stored_rule).await
     }
 
-    async fn rule_list_enforced(&mut self) -> Result<Vec<Rule>, Error> {
+    /// Lists the rules to enforce. If a deny rule cannot be decoded, its unreadable parts match everything; an
+    /// allow rule that cannot be decoded is skipped.
+    pub async fn rule_list_enforced(&mut self) -> Result<Vec<AccessRule>, Error> {
         let sql = "SELECT * FROM access_control_rules ORDER BY id";
         let rows = self.rows(sql, &[]).await?;
         let rules =
             rows.iter().filter_map(|row| match self.decode(&tables::RULES, row, stored_rule) {
                 Ok(stored) => Some(stored.rule),
-                Err(_) => widened(row),
+                Err(_) => widened_deny_rule(row),
             });
         Ok(rules.collect())
     }
 
-    async fn rule_delete(&mut self, id: RuleId) -> Result<bool, Error> {
+    /// Removes a rule; returns false if it does not exist.
+    pub async fn rule_delete(&mut self, id: RuleId) -> Result<bool, Error> {
         let sql = "DELETE FROM access_control_rules WHERE id = $1";
         Ok(self.execute(sql, params![id]).await? == 1)
     }
 
-    async fn access_change_append(&mut self, change: &AccessChange) -> Result<(), Error> {
+    /// Records a change; [`crate::Tx::access_changes`] reads it.
+    pub async fn access_change_append(&mut self, change: &AccessChange) -> Result<(), Error> {
         let sql = "INSERT INTO access_control_audit_log (id, subject_type, subject_id, action,
                    resource_type, resource, decision, reason, task_id, created_at)
                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
@@ -149,15 +129,14 @@ fn subject_columns(subject: Subject) -> (&'static str, Option<String>) {
     }
 }
 
-/// What is enforced of a rule that cannot be decoded. One that allows is not enforced. Any other denies,
-/// and each part of it that cannot be read covers everything: it may be wider than its author meant, and
-/// never narrower.
-fn widened(row: &Row) -> Option<Rule> {
-    if row.word("effect").is_ok_and(|effect: Effect| effect == Effect::Allow) {
+/// The rule to enforce for a row that cannot be decoded. An allow rule is not enforced. Any other denies, and
+/// each unreadable part matches everything: it may be broader than intended, and never narrower.
+fn widened_deny_rule(row: &Row) -> Option<AccessRule> {
+    if row.keyword("effect").is_ok_and(|effect: Effect| effect == Effect::Allow) {
         return None;
     }
-    let pattern = |name| row.word(name).or_else(|_| "*".parse::<Pattern>()).ok();
-    Some(Rule {
+    let pattern = |name| row.keyword(name).or_else(|_| "*".parse::<Pattern>()).ok();
+    Some(AccessRule {
         id: row.id("id").unwrap_or_else(|_| RuleId::generate()),
         subject: subject(row).unwrap_or(Subject::System),
         action: pattern("action")?,
@@ -179,13 +158,13 @@ fn subject(row: &Row) -> Result<Subject, Error> {
 }
 
 pub(crate) fn stored_rule(row: &Row) -> Result<StoredRule, Error> {
-    let rule = Rule {
+    let rule = AccessRule {
         id: row.id("id")?,
         subject: subject(row)?,
-        action: row.word("action")?,
-        resource_type: row.word("resource_type")?,
-        resource: row.word("resource_pattern")?,
-        effect: row.word("effect")?,
+        action: row.keyword("action")?,
+        resource_type: row.keyword("resource_type")?,
+        resource: row.keyword("resource_pattern")?,
+        effect: row.keyword("effect")?,
         priority: row.get("priority")?,
         conditions: row.json("conditions")?,
     };

@@ -1,6 +1,5 @@
-//! Looking back at runs. Who drives them is in [`crate::WorkflowStore`].
+//! Reads of runs, for people. The queries of runners are in `workflow`.
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{JobId, RunId, TaskId};
 
@@ -9,98 +8,69 @@ use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Run, Tx};
 
-/// A run and its times.
+/// A run with its timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RecordedRun {
-    /// The run.
+pub struct RunRecord {
     pub run: Run,
-    /// When it was made.
     pub created_at: DateTime<Utc>,
-    /// When a runner first took it.
+    /// When a runner first claimed it.
     pub started_at: Option<DateTime<Utc>>,
-    /// When it ended.
     pub ended_at: Option<DateTime<Utc>>,
 }
 
-/// A transition of a run, without the state after it.
+/// A transition of a run, without the state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PastTransition {
+pub struct TransitionSummary {
     /// Its number, from 1.
     pub sequence: i64,
-    /// The node that completed.
     pub node: String,
-    /// The edge taken out of it.
     pub edge: String,
-    /// The step it was about.
     pub step_index: Option<u32>,
-    /// The job it was about.
     pub job: Option<JobId>,
-    /// How long the node took.
     pub duration_ms: i64,
-    /// When it was recorded.
     pub recorded_at: DateTime<Utc>,
 }
 
-/// Runs as they are remembered.
-#[async_trait]
-pub trait RunStore {
-    /// The run with this id.
-    async fn run_get(&mut self, id: RunId) -> Result<Option<RecordedRun>, Error>;
-    /// Runs of a task, newest first.
-    async fn run_list(
-        &mut self,
-        task: TaskId,
-        before: Option<RunId>,
-        limit: u32,
-    ) -> Result<Vec<RecordedRun>, Error>;
-    /// Transitions of a run after number `after`, oldest first.
-    async fn history_page(
-        &mut self,
-        run: RunId,
-        after: i64,
-        limit: u32,
-    ) -> Result<Vec<PastTransition>, Error>;
-}
-
-#[async_trait]
-impl RunStore for Tx {
-    async fn run_get(&mut self, id: RunId) -> Result<Option<RecordedRun>, Error> {
+impl Tx {
+    pub async fn run_get(&mut self, id: RunId) -> Result<Option<RunRecord>, Error> {
         let sql = "SELECT * FROM runs WHERE id = $1";
         self.one(&tables::RUNS, sql, params![id], recorded).await
     }
 
-    async fn run_list(
+    /// Lists runs of a task, newest first.
+    pub async fn run_list(
         &mut self,
         task: TaskId,
         before: Option<RunId>,
         limit: u32,
-    ) -> Result<Vec<RecordedRun>, Error> {
+    ) -> Result<Vec<RunRecord>, Error> {
         let sql = "SELECT * FROM runs WHERE task_id = $1
                    AND ($2 /*pg ::uuid */ IS NULL OR id < $2) ORDER BY id DESC LIMIT $3";
         self.page(&tables::RUNS, sql, params![task, before, limit], recorded).await
     }
 
-    async fn history_page(
+    /// Lists transitions of a run after number `after`, oldest first.
+    pub async fn history_page(
         &mut self,
         run: RunId,
         after: i64,
         limit: u32,
-    ) -> Result<Vec<PastTransition>, Error> {
+    ) -> Result<Vec<TransitionSummary>, Error> {
         let sql =
             "SELECT run_id, sequence, node_id, edge, step_index, job_id, duration_ms, recorded_at
                    FROM workflow_history WHERE run_id = $1 AND sequence > $2
                    ORDER BY sequence LIMIT $3";
-        self.page(&tables::HISTORY, sql, params![run, after, limit], transition).await
+        self.page(&tables::HISTORY, sql, params![run, after, limit], transition_summary).await
     }
 }
 
-pub(crate) fn recorded(row: &Row) -> Result<RecordedRun, Error> {
-    Ok(RecordedRun {
+pub(crate) fn recorded(row: &Row) -> Result<RunRecord, Error> {
+    Ok(RunRecord {
         run: Run {
             id: row.id("id")?,
             task: row.id("task_id")?,
             trace: row.id("trace_id")?,
-            status: row.word("status")?,
+            status: row.keyword("status")?,
         },
         created_at: row.get("created_at")?,
         started_at: row.get("started_at")?,
@@ -108,9 +78,9 @@ pub(crate) fn recorded(row: &Row) -> Result<RecordedRun, Error> {
     })
 }
 
-pub(crate) fn transition(row: &Row) -> Result<PastTransition, Error> {
+pub(crate) fn transition_summary(row: &Row) -> Result<TransitionSummary, Error> {
     let step_index: Option<i64> = row.get("step_index")?;
-    Ok(PastTransition {
+    Ok(TransitionSummary {
         sequence: row.get("sequence")?,
         node: row.get("node_id")?,
         edge: row.get("edge")?,

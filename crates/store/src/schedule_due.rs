@@ -1,8 +1,7 @@
-//! What the clock brings: which schedules have come due, and how long until the next does.
+//! Due schedules, and the time until the next one is due.
 //!
-//! Invariant: a row that this version cannot read keeps no other from coming due.
+//! Invariant: an undecodable row blocks no other schedule.
 
-use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use cynode_domain::ids::ScheduleId;
 
@@ -12,55 +11,29 @@ use crate::quarantine::{not_quarantined, tables};
 use crate::schedules::schedule;
 use crate::{Error, Schedule, Tx};
 
-/// A schedule whose time has come.
+/// A schedule that is due.
 #[derive(Debug)]
 pub struct DueSchedule {
-    /// Which.
     pub id: ScheduleId,
-    /// By which time that was told.
+    /// The database time at which it was found due.
     pub now: DateTime<Utc>,
-    /// The schedule, unless this version cannot read it.
+    /// An error if the row cannot be decoded.
     pub schedule: Result<Schedule, Error>,
 }
 
-/// How long there is to wait.
+/// How long to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ScheduleAhead {
-    /// Until a schedule comes due; none if no schedule ever does.
+pub struct ScheduleWait {
+    /// Until the next schedule is due; `None` if there is none.
     pub due: Option<TimeDelta>,
-    /// Until an open run can be claimed; none if there is no open run.
+    /// Until an open run can be claimed; `None` if there is none.
     pub run: Option<TimeDelta>,
 }
 
-/// What the clock brings.
-#[async_trait]
-pub trait DueStore {
-    /// Schedules whose time has come, locked until the transaction ends. Those that somebody else has
-    /// locked are left to them.
-    async fn schedule_due(&mut self, limit: u32) -> Result<Vec<DueSchedule>, Error>;
-    /// Moves a schedule from its due time to the next; false if it was moved already.
-    async fn schedule_advance(
-        &mut self,
-        id: ScheduleId,
-        from: DateTime<Utc>,
-        to: Option<DateTime<Utc>>,
-    ) -> Result<bool, Error>;
-    /// Pauses a schedule, whatever else its row holds.
-    async fn schedule_pause(&mut self, id: ScheduleId) -> Result<(), Error>;
-    /// How many runs of a schedule are open: those that have not ended, and those with a task that is
-    /// open.
-    async fn schedule_open_runs(&mut self, id: ScheduleId) -> Result<u32, Error>;
-    /// How many times to come are dealt with already, because somebody wanted them skipped.
-    async fn schedule_skipped_ahead(&mut self, id: ScheduleId) -> Result<u32, Error>;
-    /// How long until something comes due or can be claimed.
-    async fn schedule_wait(&mut self) -> Result<ScheduleAhead, Error>;
-    /// The time of the database.
-    async fn schedule_now(&mut self) -> Result<DateTime<Utc>, Error>;
-}
-
-#[async_trait]
-impl DueStore for Tx {
-    async fn schedule_due(&mut self, limit: u32) -> Result<Vec<DueSchedule>, Error> {
+/// Due schedules.
+impl Tx {
+    /// Lists due schedules, locked until the transaction ends. Rows locked by others are skipped.
+    pub async fn schedule_list_due(&mut self, limit: u32) -> Result<Vec<DueSchedule>, Error> {
         let sql = "SELECT s.*, cynode_now() AS now FROM schedules s
                    WHERE s.next_due_at <= cynode_now() AND s.is_enabled
                    ORDER BY s.next_due_at LIMIT $1 /*pg FOR UPDATE SKIP LOCKED */";
@@ -69,10 +42,11 @@ impl DueStore for Tx {
             let schedule = self.decode(&tables::SCHEDULES, row, schedule);
             Ok(DueSchedule { id: row.id("id")?, now: row.get("now")?, schedule })
         };
-        Ok(self.readable(&tables::SCHEDULES, &rows, due))
+        Ok(self.decode_readable(&tables::SCHEDULES, &rows, due))
     }
 
-    async fn schedule_advance(
+    /// Advances a schedule from its due time to the next; returns false if it was already advanced.
+    pub async fn schedule_advance(
         &mut self,
         id: ScheduleId,
         from: DateTime<Utc>,
@@ -82,13 +56,15 @@ impl DueStore for Tx {
         Ok(self.execute(sql, params![id, from, to]).await? == 1)
     }
 
-    async fn schedule_pause(&mut self, id: ScheduleId) -> Result<(), Error> {
+    /// Pauses a schedule, even if its row cannot be decoded.
+    pub async fn schedule_pause(&mut self, id: ScheduleId) -> Result<(), Error> {
         let sql = "UPDATE schedules SET is_enabled = $2, next_due_at = NULL,
                    updated_at = cynode_now() WHERE id = $1";
         self.execute(sql, params![id, false]).await.map(drop)
     }
 
-    async fn schedule_open_runs(&mut self, id: ScheduleId) -> Result<u32, Error> {
+    /// Counts the open runs of a schedule: those that have not ended, and those with an open task.
+    pub async fn schedule_count_open_runs(&mut self, id: ScheduleId) -> Result<u32, Error> {
         let sql = "SELECT count(*) AS found FROM schedule_runs r WHERE r.schedule_id = $1
                    AND (r.ended_at IS NULL OR EXISTS (
                        SELECT t.task_id FROM schedule_run_tasks t JOIN tasks k ON k.id = t.task_id
@@ -96,13 +72,15 @@ impl DueStore for Tx {
         self.row(sql, params![id]).await?.map_or(Ok(0), |row| row.count("found"))
     }
 
-    async fn schedule_skipped_ahead(&mut self, id: ScheduleId) -> Result<u32, Error> {
+    /// Counts the future due times that already have a run, because a user skipped them.
+    pub async fn schedule_count_skipped_ahead(&mut self, id: ScheduleId) -> Result<u32, Error> {
         let sql = "SELECT count(*) AS found FROM schedule_runs
                    WHERE schedule_id = $1 AND due_at > cynode_now()";
         self.row(sql, params![id]).await?.map_or(Ok(0), |row| row.count("found"))
     }
 
-    async fn schedule_wait(&mut self) -> Result<ScheduleAhead, Error> {
+    /// Returns how long until a schedule is due or a run can be claimed.
+    pub async fn schedule_next_wait(&mut self) -> Result<ScheduleWait, Error> {
         let readable = not_quarantined("schedule_runs", "schedule_runs.id");
         let sql = format!(
             "SELECT cynode_now() AS now,
@@ -113,10 +91,11 @@ impl DueStore for Tx {
         let row = self.row(&sql, &[]).await?.ok_or(Error::Closed)?;
         let now: DateTime<Utc> = row.get("now")?;
         let until = |at: Option<DateTime<Utc>>| at.map(|at| (at - now).max(TimeDelta::zero()));
-        Ok(ScheduleAhead { due: until(row.get("due")?), run: until(row.get("run")?) })
+        Ok(ScheduleWait { due: until(row.get("due")?), run: until(row.get("run")?) })
     }
 
-    async fn schedule_now(&mut self) -> Result<DateTime<Utc>, Error> {
+    /// Returns the time of the database.
+    pub async fn schedule_now(&mut self) -> Result<DateTime<Utc>, Error> {
         let row = self.row("SELECT cynode_now() AS now", &[]).await?;
         row.ok_or(Error::Closed)?.get("now")
     }

@@ -1,10 +1,9 @@
-//! Times at which schedules came due, and who deals with them.
+//! Runs of schedules, one per due time, and the claims on them.
 //!
-//! Invariants: a due time of a schedule has one row. Of those who claim a row one after the other, only
-//! the last can write to it. The tasks of a run are made once, whoever tries again. A run whose tasks are
-//! open is not forgotten. All times are the database's.
+//! Invariants: a due time of a schedule has one row. Only the newest claim of a row can write to it. The tasks
+//! of a run are created once, however often it is retried. A run with open tasks is not deleted. All times are
+//! those of the database.
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ScheduleId, ScheduleRunId, TaskId};
 use cynode_domain::schedule::ScheduleRunStatus;
@@ -15,166 +14,91 @@ use crate::param::params;
 use crate::quarantine::{not_quarantined, tables};
 use crate::{Error, Tx};
 
-/// One time at which a schedule came due.
+/// One due time of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScheduleRun {
-    /// The run's id.
     pub id: ScheduleRunId,
-    /// Of which schedule.
     pub schedule: ScheduleId,
-    /// When it came due.
     pub due_at: DateTime<Utc>,
-    /// Whether a person asked for it, and not the clock.
+    /// Whether a person triggered it, and not the clock.
     pub is_manual: bool,
-    /// How far it has come.
     pub status: ScheduleRunStatus,
     /// What was done, or why not, for people.
     pub summary: String,
-    /// How often it was claimed.
+    /// The number of claims.
     pub attempts: u32,
-    /// How often somebody began with it and failed.
+    /// The number of attempts that failed.
     pub failures: u32,
-    /// How often it was put off because nobody was there.
-    pub put_off: u32,
-    /// How often it was given back by somebody who had to stop.
-    pub given_back: u32,
-    /// When its tasks were made, if they were made all at once.
+    /// How often it was delayed because the project manager was unavailable.
+    pub delays: u32,
+    /// How often its claim was released by a process that shut down.
+    pub releases: u32,
+    /// When its tasks were created, if they were created in one transaction.
     pub made_at: Option<DateTime<Utc>>,
-    /// When it was noticed.
     pub created_at: DateTime<Utc>,
-    /// When it ended.
     pub ended_at: Option<DateTime<Utc>>,
 }
 
 impl ScheduleRun {
-    /// How often it was claimed before by somebody who recorded nothing: who died of it, most likely.
-    pub fn lost(&self) -> u32 {
-        let recorded = self.failures.saturating_add(self.put_off).saturating_add(self.given_back);
+    /// The number of earlier claims without a recorded result: their processes probably crashed.
+    pub fn lost_claims(&self) -> u32 {
+        let recorded = self.failures.saturating_add(self.delays).saturating_add(self.releases);
         self.attempts.saturating_sub(1).saturating_sub(recorded)
     }
 }
 
-/// A run on its way in.
+/// A schedule run to add.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewScheduleRun {
-    /// The run's id.
     pub id: ScheduleRunId,
-    /// Of which schedule.
     pub schedule: ScheduleId,
-    /// When it came due; now, if absent.
+    /// Now if absent.
     pub due_at: Option<DateTime<Utc>>,
-    /// Whether a person asked for it.
+    /// Whether a person triggered it.
     pub is_manual: bool,
-    /// Why nothing is to be done, if so.
-    pub skipped: Option<String>,
+    /// The reason, if the run is to be skipped.
+    pub skip_reason: Option<String>,
 }
 
-/// The right to deal with a run, until somebody else claims it.
+/// The right to process a run, until another process claims it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScheduleClaim {
-    /// The run.
     pub run: ScheduleRunId,
-    /// How often it had been claimed with this claim.
+    /// The number of claims so far, including this one.
     pub attempt: u32,
 }
 
-/// Why a claim is given up.
+/// Why a claim is released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PutOff {
-    /// Nobody was there to do it.
-    Away,
-    /// Somebody began, and failed.
+pub enum ReleaseReason {
+    /// The project manager was unavailable.
+    ManagerUnavailable,
+    /// The attempt failed.
     Failed,
-    /// Whoever had it had to stop: that says nothing of the run.
-    GivenBack,
+    /// The process shut down: not a failure of the run.
+    Shutdown,
 }
 
-/// A task that was made for a run.
+/// A task that was created for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScheduledTask {
-    /// The run.
     pub run: ScheduleRunId,
-    /// The task.
     pub task: TaskId,
-    /// Its name.
     pub name: String,
-    /// Where it stands.
     pub status: TaskStatus,
 }
 
 /// Runs of schedules.
-#[async_trait]
-pub trait ScheduleRunStore {
-    /// Adds a run that can be claimed at once, or that is skipped; false if there is one of that time.
-    async fn schedule_run_insert(&mut self, run: &NewScheduleRun) -> Result<bool, Error>;
-    /// The run with this id.
-    async fn schedule_run_get(&mut self, id: ScheduleRunId) -> Result<Option<ScheduleRun>, Error>;
-    /// A page of a schedule's runs, newest first, older than `before`.
-    async fn schedule_run_list(
-        &mut self,
-        schedule: ScheduleId,
-        before: Option<ScheduleRunId>,
-        limit: u32,
-    ) -> Result<Vec<ScheduleRun>, Error>;
-    /// Forgets all but the newest `keep` of a schedule's runs that have ended and whose tasks have.
-    async fn schedule_run_forget(&mut self, schedule: ScheduleId, keep: u32) -> Result<u64, Error>;
-    /// Claims open runs that nobody deals with for so many milliseconds. Owners take turns: those come
-    /// first for whom the fewest runs are handed over, and of one owner's those that wait longest.
-    async fn schedule_run_claim(
-        &mut self,
-        lease_ms: i64,
-        limit: u32,
-    ) -> Result<Vec<ScheduleRun>, Error>;
-    /// Keeps a claim for so many milliseconds from now, saying how far the run has come; false if the
-    /// claim is lost.
-    async fn schedule_run_keep(
-        &mut self,
-        claim: ScheduleClaim,
-        status: ScheduleRunStatus,
-        lease_ms: i64,
-    ) -> Result<bool, Error>;
-    /// Gives a claim up for so many milliseconds, says why and as what it counts; false if the claim is
-    /// lost.
-    async fn schedule_run_retry(
-        &mut self,
-        claim: ScheduleClaim,
-        wait_ms: i64,
-        (why, counts): (&str, PutOff),
-    ) -> Result<bool, Error>;
-    /// Ends a run; false if the claim is lost.
-    async fn schedule_run_end(
-        &mut self,
-        claim: ScheduleClaim,
-        status: ScheduleRunStatus,
-        summary: &str,
-    ) -> Result<bool, Error>;
-}
-
-/// Tasks of runs.
-#[async_trait]
-pub trait ScheduledTaskStore {
-    /// Takes the one right to make the tasks of an open run, together with which they have to be made;
-    /// false if they were made, or the run has ended.
-    async fn schedule_run_make(&mut self, run: ScheduleRunId) -> Result<bool, Error>;
-    /// Notes that a task was made for a run; noting it twice changes nothing.
-    async fn scheduled_task_add(&mut self, run: ScheduleRunId, task: TaskId) -> Result<(), Error>;
-    /// The tasks of a schedule's runs from `first` to `last`, oldest first.
-    async fn scheduled_task_list(
-        &mut self,
-        schedule: ScheduleId,
-        (first, last): (ScheduleRunId, ScheduleRunId),
-    ) -> Result<Vec<ScheduledTask>, Error>;
-}
-
-#[async_trait]
-impl ScheduleRunStore for Tx {
-    async fn schedule_run_insert(&mut self, run: &NewScheduleRun) -> Result<bool, Error> {
+impl Tx {
+    /// Adds a run that can be claimed at once, or that is skipped; returns false if there is one for its due
+    /// time.
+    pub async fn schedule_run_insert(&mut self, run: &NewScheduleRun) -> Result<bool, Error> {
         let sql = "INSERT INTO schedule_runs (id, schedule_id, due_at, is_manual, status, summary,
                    attempts, claimed_until, created_at, ended_at)
                    VALUES ($1, $2, coalesce($3 /*pg ::timestamptz */, cynode_now()), $4, $5, $6, $7,
                        cynode_now(), cynode_now(), CASE WHEN $8 THEN cynode_now() ELSE NULL END)
                    ON CONFLICT DO NOTHING";
-        let status = match run.skipped {
+        let status = match run.skip_reason {
             Some(_) => ScheduleRunStatus::Skipped,
             None => ScheduleRunStatus::Claimed,
         };
@@ -184,19 +108,23 @@ impl ScheduleRunStore for Tx {
             run.due_at,
             run.is_manual,
             status.as_str(),
-            run.skipped.clone().unwrap_or_default(),
+            run.skip_reason.clone().unwrap_or_default(),
             0_u32,
-            run.skipped.is_some(),
+            run.skip_reason.is_some(),
         ];
         Ok(self.execute(sql, params).await? == 1)
     }
 
-    async fn schedule_run_get(&mut self, id: ScheduleRunId) -> Result<Option<ScheduleRun>, Error> {
+    pub async fn schedule_run_get(
+        &mut self,
+        id: ScheduleRunId,
+    ) -> Result<Option<ScheduleRun>, Error> {
         let sql = "SELECT * FROM schedule_runs WHERE id = $1";
         self.one(&tables::SCHEDULE_RUNS, sql, params![id], run).await
     }
 
-    async fn schedule_run_list(
+    /// Lists a page of a schedule's runs, newest first, older than `before`.
+    pub async fn schedule_run_list(
         &mut self,
         schedule: ScheduleId,
         before: Option<ScheduleRunId>,
@@ -207,7 +135,12 @@ impl ScheduleRunStore for Tx {
         self.page(&tables::SCHEDULE_RUNS, sql, params![schedule, before, limit], run).await
     }
 
-    async fn schedule_run_forget(&mut self, schedule: ScheduleId, keep: u32) -> Result<u64, Error> {
+    /// Deletes all but the newest `keep` of a schedule's runs that have ended and whose tasks are closed.
+    pub async fn schedule_run_delete_old(
+        &mut self,
+        schedule: ScheduleId,
+        keep: u32,
+    ) -> Result<u64, Error> {
         let sql = "DELETE FROM schedule_runs WHERE schedule_id = $1 AND ended_at IS NOT NULL
                    AND NOT EXISTS (
                        SELECT t.task_id FROM schedule_run_tasks t JOIN tasks k ON k.id = t.task_id
@@ -217,7 +150,9 @@ impl ScheduleRunStore for Tx {
         self.execute(sql, params![schedule, keep]).await
     }
 
-    async fn schedule_run_claim(
+    /// Claims open, unclaimed runs for this many milliseconds. Fair between owners: runs of the owner with the
+    /// fewest claimed runs come first, and of one owner those that wait longest.
+    pub async fn schedule_run_claim(
         &mut self,
         lease_ms: i64,
         limit: u32,
@@ -247,7 +182,9 @@ impl ScheduleRunStore for Tx {
         self.list(&tables::SCHEDULE_RUNS, &sql, params![lease_ms, limit, handed], run).await
     }
 
-    async fn schedule_run_keep(
+    /// Extends a claim to this many milliseconds from now and updates the status of the run; returns false if
+    /// the claim is lost.
+    pub async fn schedule_run_keep(
         &mut self,
         claim: ScheduleClaim,
         status: ScheduleRunStatus,
@@ -259,11 +196,14 @@ impl ScheduleRunStore for Tx {
         Ok(self.execute(sql, params).await? == 1)
     }
 
-    async fn schedule_run_retry(
+    /// Releases a claim with a reason and delays the next one for this many milliseconds; returns false if the
+    /// claim is lost.
+    pub async fn schedule_run_release(
         &mut self,
         claim: ScheduleClaim,
         wait_ms: i64,
-        (why, counts): (&str, PutOff),
+        why: &str,
+        counts: ReleaseReason,
     ) -> Result<bool, Error> {
         let sql = "UPDATE schedule_runs SET status = $3, claimed_until = cynode_after($4),
                    summary = $5, failures = failures + CASE WHEN $6 THEN 1 ELSE 0 END,
@@ -278,14 +218,15 @@ impl ScheduleRunStore for Tx {
             waiting,
             wait_ms,
             why,
-            is(PutOff::Failed),
-            is(PutOff::Away),
-            is(PutOff::GivenBack),
+            is(ReleaseReason::Failed),
+            is(ReleaseReason::ManagerUnavailable),
+            is(ReleaseReason::Shutdown),
         ];
         Ok(self.execute(sql, params).await? == 1)
     }
 
-    async fn schedule_run_end(
+    /// Ends a run; returns false if the claim is lost.
+    pub async fn schedule_run_end(
         &mut self,
         claim: ScheduleClaim,
         status: ScheduleRunStatus,
@@ -298,39 +239,27 @@ impl ScheduleRunStore for Tx {
     }
 }
 
-#[async_trait]
-impl ScheduledTaskStore for Tx {
-    async fn schedule_run_make(&mut self, run: ScheduleRunId) -> Result<bool, Error> {
+/// Tasks of runs.
+impl Tx {
+    /// Acquires the right to create the tasks of an open run, in the transaction that creates them; returns
+    /// false if they exist, or the run has ended.
+    pub async fn schedule_run_make(&mut self, run: ScheduleRunId) -> Result<bool, Error> {
         let sql = "UPDATE schedule_runs SET made_at = cynode_now()
                    WHERE id = $1 AND made_at IS NULL AND ended_at IS NULL";
         Ok(self.execute(sql, params![run]).await? == 1)
     }
 
-    async fn scheduled_task_add(&mut self, run: ScheduleRunId, task: TaskId) -> Result<(), Error> {
-        // Nothing is noted for a run whose schedule was deleted meanwhile.
+    /// Records that a task was created for a run; idempotent.
+    pub async fn scheduled_task_add(
+        &mut self,
+        run: ScheduleRunId,
+        task: TaskId,
+    ) -> Result<(), Error> {
+        // No row is added if the schedule was deleted meanwhile.
         let sql = "INSERT INTO schedule_run_tasks (run_id, task_id)
                    SELECT r.id, k.id FROM schedule_runs r, tasks k WHERE r.id = $1 AND k.id = $2
                    ON CONFLICT DO NOTHING";
         self.execute(sql, params![run, task]).await.map(drop)
-    }
-
-    async fn scheduled_task_list(
-        &mut self,
-        schedule: ScheduleId,
-        (first, last): (ScheduleRunId, ScheduleRunId),
-    ) -> Result<Vec<ScheduledTask>, Error> {
-        let sql = "SELECT t.run_id, k.id, k.name, k.status FROM schedule_runs r
-                   JOIN schedule_run_tasks t ON t.run_id = r.id JOIN tasks k ON k.id = t.task_id
-                   WHERE r.schedule_id = $1 AND r.id >= $2 AND r.id <= $3 ORDER BY k.id";
-        let task = |row: &Row| {
-            Ok(ScheduledTask {
-                run: row.id("run_id")?,
-                task: row.id("id")?,
-                name: row.get("name")?,
-                status: row.word("status")?,
-            })
-        };
-        self.list(&tables::TASKS, sql, params![schedule, first, last], task).await
     }
 }
 
@@ -340,12 +269,12 @@ pub(crate) fn run(row: &Row) -> Result<ScheduleRun, Error> {
         schedule: row.id("schedule_id")?,
         due_at: row.get("due_at")?,
         is_manual: row.get("is_manual")?,
-        status: row.word("status")?,
+        status: row.keyword("status")?,
         summary: row.get("summary")?,
         attempts: row.count("attempts")?,
         failures: row.count("failures")?,
-        put_off: row.count("put_off")?,
-        given_back: row.count("given_back")?,
+        delays: row.count("put_off")?,
+        releases: row.count("given_back")?,
         made_at: row.get("made_at")?,
         created_at: row.get("created_at")?,
         ended_at: row.get("ended_at")?,

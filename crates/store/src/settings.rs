@@ -1,6 +1,5 @@
-//! Settings of the installation, and the revision of all that access is decided by.
+//! Settings of the installation, and the revision of the access policy.
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::UserId;
 use serde_json::Value;
@@ -14,67 +13,36 @@ use crate::{Error, Tx};
 /// A setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
-    /// The setting's name.
     pub key: String,
-    /// Its value.
     pub value: Value,
-    /// Grows with every change; 1 at first.
+    /// Incremented by every change; starts at 1.
     pub version: i64,
-    /// When it was set.
     pub updated_at: DateTime<Utc>,
-    /// Who set it.
     pub updated_by: Option<UserId>,
 }
 
 /// A change of a setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SettingChange {
-    /// The setting's name.
     pub key: String,
-    /// What it was; nothing if it is new.
+    /// `None` if it is new.
     pub old: Option<Value>,
-    /// What it is; nothing if it was removed.
+    /// `None` if it was removed.
     pub new: Option<Value>,
-    /// Who changed it.
     pub by: Option<UserId>,
-    /// When.
     pub at: DateTime<Utc>,
-    /// Why.
     pub reason: Option<String>,
 }
 
-/// Settings.
-#[async_trait]
-pub trait SettingStore {
-    /// The setting with this name; locked until the transaction ends.
-    async fn setting_lock(&mut self, key: &str) -> Result<Option<Setting>, Error>;
-    /// Settings whose name begins with `prefix`, by name, after `after`.
-    async fn setting_list(
-        &mut self,
-        prefix: &str,
-        after: Option<&str>,
-        limit: u32,
-    ) -> Result<Vec<Setting>, Error>;
-    /// Sets a setting whose version was `version - 1`, or is new with 1; false if it is not that.
-    async fn setting_put(&mut self, setting: &Setting) -> Result<bool, Error>;
-    /// Removes a setting; false if there is none.
-    async fn setting_delete(&mut self, key: &str) -> Result<bool, Error>;
-    /// Records a change; they are read with [`crate::ChangeStore`].
-    async fn setting_change_append(&mut self, change: &SettingChange) -> Result<(), Error>;
-    /// How often what access is decided by has changed.
-    async fn policy_revision(&mut self) -> Result<i64, Error>;
-    /// Says that what access is decided by has changed.
-    async fn policy_touch(&mut self) -> Result<(), Error>;
-}
-
-#[async_trait]
-impl SettingStore for Tx {
-    async fn setting_lock(&mut self, key: &str) -> Result<Option<Setting>, Error> {
+impl Tx {
+    /// Returns a setting; locked until the transaction ends.
+    pub async fn setting_lock(&mut self, key: &str) -> Result<Option<Setting>, Error> {
         let sql = "SELECT * FROM system_settings WHERE key = $1 /*pg FOR UPDATE */";
         self.one(&tables::SETTINGS, sql, params![key], setting).await
     }
 
-    async fn setting_list(
+    /// Lists settings whose name starts with `prefix`, by name, after `after`.
+    pub async fn setting_list(
         &mut self,
         prefix: &str,
         after: Option<&str>,
@@ -87,7 +55,9 @@ impl SettingStore for Tx {
         self.page(&tables::SETTINGS, sql, params![prefix, after, limit], setting).await
     }
 
-    async fn setting_put(&mut self, setting: &Setting) -> Result<bool, Error> {
+    /// Inserts a setting (version 1), or updates one whose version was `version - 1`; returns false if the
+    /// version differs.
+    pub async fn setting_put(&mut self, setting: &Setting) -> Result<bool, Error> {
         let sql =
             "INSERT INTO system_settings (key, value, value_type, version, updated_at, updated_by)
                    VALUES ($1, $2, $3, $4, $5, $6)
@@ -106,12 +76,14 @@ impl SettingStore for Tx {
         Ok(self.execute(sql, params).await? == 1)
     }
 
-    async fn setting_delete(&mut self, key: &str) -> Result<bool, Error> {
+    /// Removes a setting; returns false if it does not exist.
+    pub async fn setting_delete(&mut self, key: &str) -> Result<bool, Error> {
         let sql = "DELETE FROM system_settings WHERE key = $1";
         Ok(self.execute(sql, params![key]).await? == 1)
     }
 
-    async fn setting_change_append(&mut self, change: &SettingChange) -> Result<(), Error> {
+    /// Records a change; [`crate::Tx::setting_changes`] reads it.
+    pub async fn setting_change_append(&mut self, change: &SettingChange) -> Result<(), Error> {
         let sql = "INSERT INTO system_settings_audit_log
                    (id, key, old_value, new_value, changed_by, changed_at, reason)
                    VALUES ($1, $2, $3, $4, $5, $6, $7)";
@@ -127,18 +99,20 @@ impl SettingStore for Tx {
         self.execute(sql, params).await.map(drop)
     }
 
-    async fn policy_revision(&mut self) -> Result<i64, Error> {
+    /// Returns the revision of the access policy.
+    pub async fn policy_revision(&mut self) -> Result<i64, Error> {
         let row = self.row("SELECT revision FROM policy_revision", &[]).await?;
         row.map_or(Ok(0), |row| row.get("revision"))
     }
 
-    async fn policy_touch(&mut self) -> Result<(), Error> {
+    /// Increments the revision of the access policy.
+    pub async fn policy_bump_revision(&mut self) -> Result<(), Error> {
         let sql = "UPDATE policy_revision SET revision = revision + 1";
         self.execute(sql, &[]).await.map(drop)
     }
 }
 
-/// The type of a value, in words.
+/// The name of a value's type.
 fn value_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -151,7 +125,7 @@ fn value_type(value: &Value) -> &'static str {
 }
 
 impl Setting {
-    /// The type of its value, in words.
+    /// The name of its value's type.
     pub fn value_type(&self) -> &'static str {
         value_type(&self.value)
     }

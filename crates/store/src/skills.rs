@@ -1,6 +1,5 @@
 //! Skills.
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{GroupId, ProjectId, SkillId, UserId};
 use cynode_domain::skill::SkillScope;
@@ -13,68 +12,46 @@ use crate::{Error, Tx};
 /// A skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
-    /// The skill's id.
     pub id: SkillId,
-    /// Its name for people.
+    /// The name shown to people.
     pub name: String,
     /// Who can read it.
     pub scope: SkillScope,
-    /// The project of a project's skill.
+    /// For a project skill.
     pub project: Option<ProjectId>,
-    /// The group of a group's skill.
+    /// For a group skill.
     pub group: Option<GroupId>,
-    /// Whose it is; nobody's: the system's own.
+    /// `None` for skills of the system.
     pub owner: Option<UserId>,
-    /// The text; empty where a list leaves it out.
+    /// Empty in lists.
     pub content: String,
-    /// The SHA-256 of the text, in hex.
+    /// The SHA-256 of the content, in hex.
     pub content_sha256: String,
-    /// Grows with every change; 1 at first.
+    /// Incremented by every change; starts at 1.
     pub version: i64,
-    /// When it was made.
     pub created_at: DateTime<Utc>,
-    /// When it was written.
     pub updated_at: DateTime<Utc>,
-    /// Who wrote it last; nobody: the release.
+    /// `None` for a release.
     pub updated_by: Option<UserId>,
 }
 
-/// Which skills a list shows.
+/// Selects skills of a list.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SkillFilter {
-    /// Those that this user can read: own ones, those of own projects and groups, and global
-    /// ones. Without: all of them.
+    /// Only skills that this user can read: own ones, those of own projects and groups, and global ones. All if
+    /// absent.
     pub reader: Option<UserId>,
-    /// Those of this scope.
+    /// Only this scope.
     pub scope: Option<SkillScope>,
-    /// Those of this owner.
+    /// Only this owner.
     pub owner: Option<UserId>,
-    /// Those older than this one.
+    /// Only skills older than this one.
     pub before: Option<SkillId>,
-    /// At most this many.
     pub limit: u32,
 }
 
-/// Skills.
-#[async_trait]
-pub trait SkillStore {
-    /// Adds a skill.
-    async fn skill_insert(&mut self, skill: &Skill) -> Result<(), Error>;
-    /// The skill with this id.
-    async fn skill_get(&mut self, id: SkillId) -> Result<Option<Skill>, Error>;
-    /// Skills without content, newest first.
-    async fn skill_list(&mut self, filter: &SkillFilter) -> Result<Vec<Skill>, Error>;
-    /// How many skills a user owns.
-    async fn skill_count(&mut self, owner: UserId) -> Result<i64, Error>;
-    /// Writes a skill whose version was `version - 1`; false if it is not that.
-    async fn skill_update(&mut self, skill: &Skill) -> Result<bool, Error>;
-    /// Removes a skill; false if there is none.
-    async fn skill_delete(&mut self, id: SkillId) -> Result<bool, Error>;
-}
-
-#[async_trait]
-impl SkillStore for Tx {
-    async fn skill_insert(&mut self, skill: &Skill) -> Result<(), Error> {
+impl Tx {
+    pub async fn skill_insert(&mut self, skill: &Skill) -> Result<(), Error> {
         let sql = "INSERT INTO skills (id, name, scope, project_id, owner_id, content,
                    content_sha256, version, created_at, updated_at, group_id, updated_by)
                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
@@ -95,12 +72,13 @@ impl SkillStore for Tx {
         self.execute(sql, params).await.map(drop)
     }
 
-    async fn skill_get(&mut self, id: SkillId) -> Result<Option<Skill>, Error> {
+    pub async fn skill_get(&mut self, id: SkillId) -> Result<Option<Skill>, Error> {
         let sql = "SELECT * FROM skills WHERE id = $1";
         self.one(&tables::SKILLS, sql, params![id], skill).await
     }
 
-    async fn skill_list(&mut self, filter: &SkillFilter) -> Result<Vec<Skill>, Error> {
+    /// Lists skills without content, newest first.
+    pub async fn skill_list(&mut self, filter: &SkillFilter) -> Result<Vec<Skill>, Error> {
         let sql = "SELECT s.id, s.name, s.scope, s.project_id, s.owner_id, '' AS content,
                    s.content_sha256, s.version, s.created_at, s.updated_at, s.group_id, s.updated_by
                    FROM skills s LEFT JOIN projects p ON p.id = s.project_id
@@ -116,13 +94,15 @@ impl SkillStore for Tx {
         self.page(&tables::SKILLS, sql, params, skill).await
     }
 
-    async fn skill_count(&mut self, owner: UserId) -> Result<i64, Error> {
+    /// Counts the skills that a user owns.
+    pub async fn skill_count(&mut self, owner: UserId) -> Result<i64, Error> {
         let sql = "SELECT count(*) AS skills FROM skills WHERE owner_id = $1";
         let row = self.row(sql, params![owner]).await?;
         row.map_or(Ok(0), |row| row.get("skills"))
     }
 
-    async fn skill_update(&mut self, skill: &Skill) -> Result<bool, Error> {
+    /// Updates a skill whose version was `version - 1`; returns false if the version differs.
+    pub async fn skill_update(&mut self, skill: &Skill) -> Result<bool, Error> {
         let sql = "UPDATE skills SET name = $3, scope = $4, project_id = $5, content = $6,
                    content_sha256 = $7, version = $2, updated_at = $8, group_id = $9,
                    updated_by = $10
@@ -142,7 +122,8 @@ impl SkillStore for Tx {
         Ok(self.execute(sql, params).await? == 1)
     }
 
-    async fn skill_delete(&mut self, id: SkillId) -> Result<bool, Error> {
+    /// Removes a skill; returns false if it does not exist.
+    pub async fn skill_delete(&mut self, id: SkillId) -> Result<bool, Error> {
         let sql = "DELETE FROM skills WHERE id = $1";
         Ok(self.execute(sql, params![id]).await? == 1)
     }
@@ -152,7 +133,7 @@ pub(crate) fn skill(row: &Row) -> Result<Skill, Error> {
     Ok(Skill {
         id: row.id("id")?,
         name: row.get("name")?,
-        scope: row.word("scope")?,
+        scope: row.keyword("scope")?,
         project: row.id_opt("project_id")?,
         group: row.id_opt("group_id")?,
         owner: row.id_opt("owner_id")?,

@@ -1,7 +1,7 @@
-//! The embedded engine: one writer thread with group commit, a few reader threads.
+//! The embedded engine: one writer thread with group commit, and a few reader threads.
 //!
-//! Operations that queue up while a commit waits for the disk share the next one, each behind its
-//! own savepoint: durability costs one sync per batch, not one per operation.
+//! Operations that arrive during a commit share the next one, each in its own savepoint: durability costs one
+//! sync per batch, not one per operation.
 
 use std::collections::VecDeque;
 use std::fs::OpenOptions;
@@ -21,9 +21,9 @@ use crate::operation::Queued;
 use crate::quarantine::Quarantine;
 use crate::{Error, Tx};
 
-/// Waiting operations; more than this and callers wait for room.
+/// Capacity of the queue; further callers wait.
 const QUEUE: usize = 1024;
-/// Operations that share one commit at most.
+/// The most operations in one commit.
 const BATCH: usize = 256;
 const READERS: usize = 2;
 
@@ -38,18 +38,18 @@ pub(crate) struct Sqlite {
 impl Sqlite {
     /// Opens or creates the database at `path`, and starts its threads.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        create(path);
+        create_file(path);
         let connection = connect(path)?;
         let (writes, write_queue) = mpsc::channel(QUEUE);
         let quarantine = Arc::<Quarantine>::default();
-        let tx = Tx::sqlite(connection).noting_in(&quarantine);
+        let tx = Tx::sqlite(connection).with_quarantine(&quarantine);
         start_thread("store-writer", move || serve_writes(tx, write_queue))?;
         let (reads, read_queue) = mpsc::channel(QUEUE);
         let read_queue = Arc::new(Mutex::new(read_queue));
         for _ in 0..READERS {
             let (connection, queue) = (connect(path)?, Arc::clone(&read_queue));
             connection.execute_batch("PRAGMA query_only = ON")?;
-            let tx = Tx::sqlite(connection).noting_in(&quarantine);
+            let tx = Tx::sqlite(connection).with_quarantine(&quarantine);
             start_thread("store-reader", move || serve_reads(tx, &queue))?;
         }
         Ok(Self { writes, reads, quarantine })
@@ -59,8 +59,8 @@ impl Sqlite {
         self.writes.send(operation).await.map_err(|_| Error::Closed)
     }
 
-    /// A place in the queue of writes.
-    pub(crate) async fn room_to_write(&self) -> Result<mpsc::Permit<'_, Queued>, Error> {
+    /// Reserves a slot in the queue of writes.
+    pub(crate) async fn reserve_write(&self) -> Result<mpsc::Permit<'_, Queued>, Error> {
         self.writes.reserve().await.map_err(|_| Error::Closed)
     }
 
@@ -73,9 +73,9 @@ fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), 
     thread::Builder::new().name(name.to_owned()).spawn(body).map(drop).map_err(Error::unavailable)
 }
 
-/// A new database belongs to its owner alone; what SQLite puts beside it takes the same mode. What
-/// cannot be made is named by SQLite a moment later.
-fn create(path: &Path) {
+/// Creates the database file readable by its owner only; SQLite gives its other files the same mode. An error
+/// here is ignored, because SQLite reports it next.
+fn create_file(path: &Path) {
     let _ = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
 }
 
@@ -88,7 +88,7 @@ fn connect(path: &Path) -> Result<Connection, Error> {
          PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY;
          PRAGMA wal_autocheckpoint = 4000;",
     )?;
-    // Statements are planned once: without this, each new value of a parameter may plan them anew.
+    // Statements are planned once: without this, each new value of a parameter may cause a new plan.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(256);
     let flags = FunctionFlags::SQLITE_UTF8;
@@ -113,65 +113,67 @@ fn serve_writes(mut tx: Tx, mut queue: mpsc::Receiver<Queued>) {
     }
 }
 
-/// Runs what is due and what waits; what they have left to do is due next.
+/// Runs due and queued operations; the operations that they return are due next.
 fn write_batch(tx: &mut Tx, due: &mut VecDeque<Queued>, queue: &mut mpsc::Receiver<Queued>) {
-    if let Err(error) = at_once(tx.statement("BEGIN IMMEDIATE")) {
+    if let Err(error) = poll_once(tx.statement("BEGIN IMMEDIATE")) {
         let failure = Arc::new(error);
         for operation in std::mem::take(due) {
-            due.extend(operation.answer(Err(Error::unavailable(Arc::clone(&failure)))));
+            due.extend(operation.reply(Err(Error::unavailable(Arc::clone(&failure)))));
         }
         return;
     }
     let mut done = vec![];
     let mut next = due.pop_front();
     while let Some(mut operation) = next {
-        // There is nothing to protect from the first, and a savepoint keeps copies of what changes.
+        // The first operation needs no savepoint: there is nothing to protect, and a savepoint copies changed
+        // pages.
         let kept = if done.is_empty() {
             run_first(tx, &mut operation)
         } else {
             run_in_savepoint(tx, &mut operation)
         };
         done.push((operation, kept));
-        let is_full = done.len() == BATCH || tx.was_undone();
+        let is_full = done.len() == BATCH || tx.was_rolled_back();
         next = if is_full { None } else { due.pop_front().or_else(|| queue.try_recv().ok()) };
     }
-    // Fails if SQLite undid the transaction itself, so nobody is told that their work was kept.
-    let commit = at_once(tx.statement("COMMIT"));
+    // Fails if SQLite rolled the transaction back itself, so that no caller is told that its changes were
+    // committed.
+    let commit = poll_once(tx.statement("COMMIT"));
     if let Err(error) = &commit {
-        let _ = at_once(tx.statement("ROLLBACK"));
+        let _ = poll_once(tx.statement("ROLLBACK"));
         let undone = done.len();
         let error = error as &dyn std::error::Error;
         tracing::error!(error, undone, "the database could not be written: is its disk full?");
     }
     let failure = commit.err().map(Arc::new);
     for (operation, kept) in done {
-        due.extend(operation.answer(match (&failure, kept) {
+        due.extend(operation.reply(match (&failure, kept) {
             (Some(failure), _) => Err(Error::unavailable(Arc::clone(failure))),
             (None, kept) => kept,
         }));
     }
 }
 
-/// Runs one operation at the beginning of a transaction; its failure begins another.
+/// Runs one operation at the start of a transaction; its failure starts another.
 fn run_first(tx: &mut Tx, operation: &mut Queued) -> Result<(), Error> {
     let outcome = operation.run(tx).now_or_never();
     if outcome == Some(true) {
         return Ok(());
     }
-    at_once(tx.batch("ROLLBACK; BEGIN IMMEDIATE"))?;
+    poll_once(tx.batch("ROLLBACK; BEGIN IMMEDIATE"))?;
     if outcome.is_none() { Err(Error::Closed) } else { Ok(()) }
 }
 
-/// Runs one operation so that its failure undoes its own changes and nobody else's.
+/// Runs one operation so that its failure undoes its own changes only.
 fn run_in_savepoint(tx: &mut Tx, operation: &mut Queued) -> Result<(), Error> {
-    at_once(tx.statement("SAVEPOINT operation"))?;
-    // An operation that waits for anything but the store would stop every other writer: it is
-    // undone, and its caller told.
+    poll_once(tx.statement("SAVEPOINT operation"))?;
+    // An operation that awaits anything but the store would block every other writer: it is rolled back, and
+    // fails.
     let outcome = operation.run(tx).now_or_never();
     if outcome == Some(true) {
-        return at_once(tx.statement("RELEASE operation"));
+        return poll_once(tx.statement("RELEASE operation"));
     }
-    at_once(tx.batch("ROLLBACK TO operation; RELEASE operation"))?;
+    poll_once(tx.batch("ROLLBACK TO operation; RELEASE operation"))?;
     if outcome.is_none() { Err(Error::Closed) } else { Ok(()) }
 }
 
@@ -184,25 +186,24 @@ fn serve_reads(mut tx: Tx, queue: &Mutex<mpsc::Receiver<Queued>>) {
         let Some(mut operation) = next else {
             return;
         };
-        let begun = at_once(tx.statement("BEGIN"));
+        let begun = poll_once(tx.statement("BEGIN"));
         let answer = begun.and_then(|()| match operation.run(&mut tx).now_or_never() {
             Some(_) => Ok(()),
             None => Err(Error::Closed),
         });
-        let _ = at_once(tx.statement("ROLLBACK"));
-        // Readers have nothing left to do.
-        let _ = operation.answer(answer);
+        let _ = poll_once(tx.statement("ROLLBACK"));
+        // Readers return no further operation.
+        let _ = operation.reply(answer);
     }
 }
 
 /// Statements on SQLite never wait, so their futures are ready at the first poll.
-fn at_once<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+fn poll_once<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     future.now_or_never().unwrap_or(Err(Error::Closed))
 }
 
-/// The file named by a `sqlite:` URL. A database in memory is none: every connection would see
-/// another one.
-pub(crate) fn path_of(url: &str) -> Option<PathBuf> {
+/// The file of a `sqlite:` URL. In-memory databases are not supported: every connection would open its own.
+pub(crate) fn file_path(url: &str) -> Option<PathBuf> {
     let path = url.strip_prefix("sqlite:")?;
     let path = path.strip_prefix("//").unwrap_or(path);
     (!path.is_empty() && path != ":memory:").then(|| PathBuf::from(path))

@@ -1,49 +1,44 @@
 //! The store: opens a database and runs operations on it.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use crate::operation::{Body, Outcome, Queued, erased, queue, typed};
+use crate::operation::{
+    OperationBody, OperationResult, Queued, erase_types, into_queued, restore_types,
+};
 use crate::postgres::Postgres;
-use crate::quarantine::{Finding, Quarantine};
+use crate::quarantine::{Quarantine, UndecodableRow};
 use crate::sqlite::{self, Sqlite};
-use crate::{Error, Move, MoveStore, Moved, Notices, Tx, migrate};
-
-/// Every statement of a reader sees the same moment.
-const READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+use crate::{Error, NotificationChannel, Tx, migrate};
 
 /// An open, migrated database. Cheap to clone.
 #[derive(Clone)]
-pub struct Store(pub(crate) Backend);
+pub struct Store(pub(crate) StoreBackend);
 
 #[derive(Clone)]
-pub(crate) enum Backend {
+pub(crate) enum StoreBackend {
     Postgres(Postgres),
     Sqlite(Sqlite),
 }
 
-/// Which engine keeps the state.
+/// The database engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Engine {
+pub enum DatabaseEngine {
     /// A PostgreSQL server.
     Postgres,
     /// The embedded database.
     Sqlite,
 }
 
-/// What an operation needs around it.
+/// The kind of transaction an operation needs.
 #[derive(Clone, Copy)]
-enum Manner {
+enum TransactionKind {
     Write,
-    Append,
-    WriteAlone,
-    ReadAlone,
     Read,
 }
 
-impl Engine {
+impl DatabaseEngine {
     /// The engine's name for people.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -54,13 +49,13 @@ impl Engine {
 }
 
 impl Store {
-    /// Opens the database at `url` and brings its schema up to date. A database written by a
-    /// newer version is refused and left as it is.
+    /// Opens the database at `url` and migrates its schema. A database of a newer version is rejected and not
+    /// changed.
     pub async fn open(url: &str) -> Result<Self, Error> {
-        let backend = if let Some(path) = sqlite::path_of(url) {
-            Backend::Sqlite(Sqlite::open(&path)?)
+        let backend = if let Some(path) = sqlite::file_path(url) {
+            StoreBackend::Sqlite(Sqlite::open(&path)?)
         } else if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-            Backend::Postgres(Postgres::open(url)?)
+            StoreBackend::Postgres(Postgres::open(url)?)
         } else {
             return Err(Error::UnknownEngine { url: without_password(url) });
         };
@@ -69,21 +64,21 @@ impl Store {
         Ok(store)
     }
 
-    /// The file that a URL of the embedded database names.
-    pub fn file_of(url: &str) -> Option<PathBuf> {
-        sqlite::path_of(url)
+    /// The file that a `sqlite:` URL names.
+    pub fn sqlite_path(url: &str) -> Option<PathBuf> {
+        sqlite::file_path(url)
     }
 
-    /// Which engine keeps the state.
-    pub fn engine(&self) -> Engine {
+    /// Returns the database engine.
+    pub fn engine(&self) -> DatabaseEngine {
         match self.0 {
-            Backend::Postgres(_) => Engine::Postgres,
-            Backend::Sqlite(_) => Engine::Sqlite,
+            StoreBackend::Postgres(_) => DatabaseEngine::Postgres,
+            StoreBackend::Sqlite(_) => DatabaseEngine::Sqlite,
         }
     }
 
-    /// Runs `body` in one transaction: all of it is kept, or nothing is. It must not go on after
-    /// a statement failed: then nothing is kept, whatever it answers.
+    /// Runs `body` in one transaction: all of its changes are committed, or none. It must not continue after a
+    /// failed statement: then it is rolled back, whatever it returns.
     ///
     /// The body awaits nothing but `tx`; on SQLite all writers wait for it.
     pub async fn write<T, E, F>(&self, body: F) -> Result<T, E>
@@ -92,35 +87,23 @@ impl Store {
         E: From<Error> + Send + 'static,
         F: for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Result<T, E>> + Send + 'static,
     {
-        typed(self.run(Manner::Write, erased(body)).await)
+        restore_types(self.run(TransactionKind::Write, erase_types(body)).await)
     }
 
-    /// As [`Store::write`], for small rows that many callers append at once: on PostgreSQL too they
-    /// share commits. The body takes no locks that other operations wait for.
-    pub async fn append<T, E, F>(&self, body: F) -> Result<T, E>
-    where
-        T: Send + 'static,
-        E: From<Error> + Send + 'static,
-        F: for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Result<T, E>> + Send + 'static,
-    {
-        typed(self.run(Manner::Append, erased(body)).await)
-    }
-
-    /// Runs an operation that answers for itself, in a transaction. `make` is asked when there is
-    /// room for it, and may have changed its mind: whoever stops waiting before that leaves
-    /// nothing behind.
-    pub(crate) async fn hand_over(
+    /// Enqueues an operation that replies by itself. `make` is called once the queue has room and may return
+    /// nothing: a caller that is cancelled before that leaves nothing behind.
+    pub(crate) async fn enqueue_operation(
         &self,
         make: impl FnOnce() -> Option<Queued>,
     ) -> Result<(), Error> {
         match &self.0 {
-            Backend::Postgres(postgres) => {
+            StoreBackend::Postgres(postgres) => {
                 if let Some(operation) = make() {
-                    postgres.run_beside(operation);
+                    postgres.spawn_operation(operation);
                 }
             }
-            Backend::Sqlite(sqlite) => {
-                let room = sqlite.room_to_write().await?;
+            StoreBackend::Sqlite(sqlite) => {
+                let room = sqlite.reserve_write().await?;
                 if let Some(operation) = make() {
                     room.send(operation);
                 }
@@ -129,61 +112,28 @@ impl Store {
         Ok(())
     }
 
-    /// Runs `body`, of which a single statement writes. On PostgreSQL nothing is put around it, which
-    /// saves two round trips; statements after it see what others wrote meanwhile.
-    pub async fn write_alone<T, E, F>(&self, body: F) -> Result<T, E>
-    where
-        T: Send + 'static,
-        E: From<Error> + Send + 'static,
-        F: for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Result<T, E>> + Send + 'static,
-    {
-        typed(self.run(Manner::WriteAlone, erased(body)).await)
-    }
-
-    /// Runs `body`, which reads rows by their keys and must not write. On PostgreSQL nothing is put around
-    /// its statements, which saves two round trips; each sees what others wrote meanwhile.
-    pub async fn read_alone<T, E, F>(&self, body: F) -> Result<T, E>
-    where
-        T: Send + 'static,
-        E: From<Error> + Send + 'static,
-        F: for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Result<T, E>> + Send + 'static,
-    {
-        typed(self.run(Manner::ReadAlone, erased(body)).await)
-    }
-
-    /// Writes a move as [`MoveStore::run_move`] does, sharing its commit with others. `None` may
-    /// also mean that somebody else was busy with the task: [`Store::write`] waits for them.
-    pub async fn transit(&self, wanted: Arc<Move>) -> Result<Option<Moved>, Error> {
+    /// Opens a connection for notifications between processes; `None` on SQLite, which has one process.
+    pub async fn open_notifications(&self) -> Result<Option<NotificationChannel>, Error> {
         match &self.0 {
-            Backend::Postgres(postgres) => postgres.transit(wanted).await,
-            Backend::Sqlite(_) => {
-                self.write(move |tx| Box::pin(async move { tx.run_move(&wanted).await })).await
-            }
+            StoreBackend::Postgres(postgres) => postgres.open_notifications().await.map(Some),
+            StoreBackend::Sqlite(_) => Ok(None),
         }
     }
 
-    /// A connection for notices between processes; nothing on SQLite, which has one process.
-    pub async fn notices(&self) -> Result<Option<Notices>, Error> {
-        match &self.0 {
-            Backend::Postgres(postgres) => postgres.notices().await.map(Some),
-            Backend::Sqlite(_) => Ok(None),
-        }
-    }
-
-    /// Runs `body` over one consistent view of the data; it must not write.
+    /// Runs `body` on one consistent snapshot; it must not write.
     pub async fn read<T, E, F>(&self, body: F) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<Error> + Send + 'static,
         F: for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Result<T, E>> + Send + 'static,
     {
-        typed(self.run(Manner::Read, erased(body)).await)
+        restore_types(self.run(TransactionKind::Read, erase_types(body)).await)
     }
 
-    /// Boxed, so that it is compiled here and not wherever it is awaited.
-    fn run(&self, manner: Manner, body: Body) -> BoxFuture<'_, Outcome> {
+    /// Boxed, so that it is compiled here and not at each call site.
+    fn run(&self, manner: TransactionKind, body: OperationBody) -> BoxFuture<'_, OperationResult> {
         Box::pin(async move {
-            let outcome = self.run_alone(manner, body).await;
+            let outcome = self.run_operation(manner, body).await;
             if self.quarantine().is_pending() {
                 self.record_quarantine().await;
             }
@@ -191,58 +141,55 @@ impl Store {
         })
     }
 
-    async fn run_alone(&self, manner: Manner, body: Body) -> Outcome {
+    async fn run_operation(&self, manner: TransactionKind, body: OperationBody) -> OperationResult {
         match &self.0 {
-            Backend::Postgres(postgres) => on_postgres(postgres, manner, body).await,
-            Backend::Sqlite(sqlite) => on_sqlite(sqlite, manner, body).await,
+            StoreBackend::Postgres(postgres) => match manner {
+                TransactionKind::Write => postgres.write(body).await,
+                TransactionKind::Read => postgres.read(body).await,
+            },
+            StoreBackend::Sqlite(sqlite) => run_on_sqlite(sqlite, manner, body).await,
         }
     }
 
     fn quarantine(&self) -> &Quarantine {
         match &self.0 {
-            Backend::Postgres(postgres) => &postgres.quarantine,
-            Backend::Sqlite(sqlite) => &sqlite.quarantine,
+            StoreBackend::Postgres(postgres) => &postgres.quarantine,
+            StoreBackend::Sqlite(sqlite) => &sqlite.quarantine,
         }
     }
 
-    /// Records rows that could not be decoded, in a transaction of their own: whoever found them may
-    /// have been reading only.
+    /// Records undecodable rows in a separate transaction, because the operation that found them may be
+    /// read-only.
     async fn record_quarantine(&self) {
         let found = self.quarantine().take();
-        let places: Vec<_> = found.iter().map(Finding::place).collect();
-        let body = erased(move |tx| Box::pin(async move { tx.record_quarantine(found).await }));
-        if let Err(error) = typed::<(), Error>(self.run_alone(Manner::Write, body).await) {
-            self.quarantine().forget(&places);
+        let places: Vec<_> = found.iter().map(UndecodableRow::table_and_key).collect();
+        let body =
+            erase_types(move |tx| Box::pin(async move { tx.record_quarantine(found).await }));
+        if let Err(error) =
+            restore_types::<(), Error>(self.run_operation(TransactionKind::Write, body).await)
+        {
+            self.quarantine().discard(&places);
             let error = &error as &dyn std::error::Error;
             tracing::error!(error, rows = places.len(), "quarantined rows not recorded");
         }
     }
 }
 
-async fn on_postgres(postgres: &Postgres, manner: Manner, body: Body) -> Outcome {
+async fn run_on_sqlite(
+    sqlite: &Sqlite,
+    manner: TransactionKind,
+    body: OperationBody,
+) -> OperationResult {
+    let (operation, answer) = into_queued(body);
     match manner {
-        Manner::Write => postgres.run("BEGIN", body).await,
-        Manner::Read => postgres.run(READ, body).await,
-        Manner::WriteAlone | Manner::ReadAlone => postgres.run_bare(body).await,
-        Manner::Append => {
-            let (operation, answer) = queue(body);
-            postgres.append(operation).await?;
-            answer.await.map_err(|_| Error::Closed)?
-        }
-    }
-}
-
-async fn on_sqlite(sqlite: &Sqlite, manner: Manner, body: Body) -> Outcome {
-    let (operation, answer) = queue(body);
-    match manner {
-        Manner::Write | Manner::Append | Manner::WriteAlone => sqlite.write(operation).await?,
-        Manner::Read | Manner::ReadAlone => sqlite.read(operation).await?,
+        TransactionKind::Write => sqlite.write(operation).await?,
+        TransactionKind::Read => sqlite.read(operation).await?,
     }
     answer.await.map_err(|_| Error::Closed)?
 }
 
-/// As much of what we were given as can hold no password: that stands before an `@`, after a `?`,
-/// or in `password=…`.
+/// The part of a URL that cannot contain a password: without text before an `@`, after a `?`, or in
+/// `password=…`.
 fn without_password(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
     let rest = rest.rsplit_once('@').map_or(rest.to_owned(), |(_, host)| format!("…@{host}"));

@@ -1,89 +1,123 @@
 //! One transaction, on either engine.
 
+mod connection;
+
 use std::sync::Arc;
 
 use deadpool_postgres::Object;
-use futures_util::future::{join_all, join3, try_join_all};
-use tokio_postgres::types::ToSql;
+use futures_util::FutureExt as _;
 
+use self::connection::EngineConnection;
+pub(crate) use self::connection::for_postgres;
 use crate::Error;
 use crate::column::Row;
 use crate::param::Param;
 use crate::quarantine::Quarantine;
 
-/// One transaction. What it can do is the sum of the store traits; it is committed by [`crate::Store`]
-/// when the operation succeeds, and rolled back otherwise.
+/// One transaction. [`crate::Store`] commits it when the operation succeeds, and rolls it back otherwise.
 pub struct Tx {
-    connection: Connection,
-    /// Whether a statement failed. PostgreSQL then refuses all that follow and forgets all that
-    /// came before; SQLite would not, so the operation is refused as a whole on both.
+    connection: EngineConnection,
+    /// Whether a statement failed. PostgreSQL then rejects all later statements and discards all earlier ones;
+    /// SQLite would not, so the whole operation fails on both.
     failed: bool,
-    stage: Stage,
-    /// Where rows are noted that cannot be decoded.
+    stage: TransactionStage,
+    /// Collects rows that cannot be decoded.
     quarantine: Arc<Quarantine>,
+    statements: u64,
 }
 
-/// How far a transaction is on PostgreSQL: whether a statement that did nothing may be sent again.
+/// The progress of a transaction on PostgreSQL. It decides whether a failed statement may be sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// Each statement is a transaction of its own.
-    Bare,
-    /// Begun with this statement, and nothing was done since.
+pub(crate) enum TransactionStage {
+    /// The first statement sends this one before itself, in the same round trip.
+    NotBegun(&'static str),
+    /// Begun with this statement, and nothing was written since.
     Begun(&'static str),
-    /// What was done would be lost.
-    UnderWay,
+    /// A repeated statement would lose earlier writes.
+    Written,
 }
 
 impl Drop for Tx {
-    /// A caller that went away leaves its transaction half done. That connection must not go back
-    /// to the pool: closing it makes the server roll back.
+    /// A caller that was cancelled leaves its transaction open. That connection must not return to the pool:
+    /// closing it makes the server roll back.
     fn drop(&mut self) {
-        if let Connection::Postgres { client, open: true } = &mut self.connection {
+        if let EngineConnection::Postgres { client, open: true } = &mut self.connection {
             drop(client.take().map(Object::take));
         }
     }
 }
 
-/// The SQLite connection is owned so that a transaction may move between threads; its futures
-/// never wait, so the writer thread drives a whole operation in one poll.
-enum Connection {
-    Postgres { client: Option<Object>, open: bool },
-    Sqlite(rusqlite::Connection),
-}
-
 impl Tx {
     pub(crate) fn postgres(client: Object) -> Self {
-        Self::over(Connection::Postgres { client: Some(client), open: false })
+        Self::from_connection(EngineConnection::Postgres { client: Some(client), open: false })
     }
 
-    /// Notes whether a transaction is open, for [`Drop`].
+    /// Records whether a transaction is open, for [`Drop`].
     pub(crate) fn set_open(&mut self, is_open: bool) {
-        if let Connection::Postgres { open, .. } = &mut self.connection {
+        if let EngineConnection::Postgres { open, .. } = &mut self.connection {
             *open = is_open;
         }
     }
 
-    /// Notes how far the transaction is.
-    pub(crate) fn set_stage(&mut self, stage: Stage) {
+    /// Records the progress of the transaction.
+    pub(crate) fn set_stage(&mut self, stage: TransactionStage) {
         self.stage = stage;
     }
 
-    /// After a statement: whether it is to be sent again. One that was prepared before its table got
-    /// another column is refused; then every statement of the pool is prepared anew, and this one is
-    /// repeated if nothing is lost by that. Otherwise the caller repeats the operation.
-    async fn is_repeated<T>(&mut self, answer: &Result<T, Error>) -> bool {
+    /// The statement that begins the transaction, if the next statement has to send it.
+    fn begin(&mut self) -> Option<&'static str> {
+        let TransactionStage::NotBegun(begin) = self.stage else { return None };
+        self.stage = TransactionStage::Begun(begin);
+        Some(begin)
+    }
+
+    /// Begins the transaction, if no statement has done so.
+    async fn ensure_begun(&mut self) -> Result<(), Error> {
+        match self.begin() {
+            Some(begin) => self.connection.batch(begin).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Commits or rolls back. Does nothing if no statement was sent.
+    pub(crate) async fn end(&mut self, is_kept: bool) -> Result<(), Error> {
+        if matches!(self.stage, TransactionStage::NotBegun(_)) {
+            self.set_open(false);
+            return Ok(());
+        }
+        let ended = self.connection.batch(if is_kept { "COMMIT" } else { "ROLLBACK" }).await;
+        self.set_open(ended.is_err());
+        ended
+    }
+
+    /// Ends a transaction that wrote nothing, without waiting for the server.
+    pub(crate) fn end_read(&mut self) {
+        let is_sent = match (&self.connection, self.stage) {
+            (
+                EngineConnection::Postgres { client: Some(client), .. },
+                TransactionStage::Begun(_) | TransactionStage::Written,
+            ) => {
+                // The first poll sends it; the next user of the connection is served after it.
+                !matches!(client.batch_execute("ROLLBACK").now_or_never(), Some(Err(_)))
+            }
+            (EngineConnection::Postgres { .. } | EngineConnection::Sqlite(_), _) => true,
+        };
+        self.set_open(!is_sent);
+    }
+
+    /// Whether a statement is to be sent again after this reply. The server rejects a statement that was
+    /// prepared before a column was added to its table. Then every statement of the pool is prepared anew, and
+    /// this one is repeated if that loses no writes. Otherwise the caller repeats the operation.
+    async fn must_repeat<T>(&mut self, answer: &Result<T, Error>) -> bool {
         let stage = self.stage;
         if !answer.as_ref().is_err_and(Error::is_outdated) {
-            if stage != Stage::Bare {
-                self.stage = Stage::UnderWay;
-            }
+            self.stage = TransactionStage::Written;
             return false;
         }
-        self.connection.forget_statements();
+        self.connection.clear_statements();
         match stage {
-            Stage::Bare => true,
-            Stage::UnderWay => false,
-            Stage::Begun(begin) => {
+            TransactionStage::NotBegun(_) | TransactionStage::Written => false,
+            TransactionStage::Begun(begin) => {
                 self.connection.batch("ROLLBACK").await.is_ok()
                     && self.connection.batch(begin).await.is_ok()
             }
@@ -91,16 +125,17 @@ impl Tx {
     }
 
     pub(crate) fn sqlite(connection: rusqlite::Connection) -> Self {
-        Self::over(Connection::Sqlite(connection))
+        Self::from_connection(EngineConnection::Sqlite(connection))
     }
 
-    fn over(connection: Connection) -> Self {
+    fn from_connection(connection: EngineConnection) -> Self {
         let quarantine = Arc::default();
-        Self { connection, failed: false, stage: Stage::UnderWay, quarantine }
+        let stage = TransactionStage::Written;
+        Self { connection, failed: false, stage, quarantine, statements: 0 }
     }
 
-    /// The same transaction, with rows that cannot be decoded noted in `quarantine`.
-    pub(crate) fn noting_in(mut self, quarantine: &Arc<Quarantine>) -> Self {
+    /// Collects rows that cannot be decoded in `quarantine`.
+    pub(crate) fn with_quarantine(mut self, quarantine: &Arc<Quarantine>) -> Self {
         self.quarantine = Arc::clone(quarantine);
         self
     }
@@ -109,48 +144,57 @@ impl Tx {
         &self.quarantine
     }
 
-    /// Whether a statement failed since [`Tx::forget_failure`].
+    /// Whether a statement failed since [`Tx::clear_failure`].
     pub(crate) fn has_failed(&self) -> bool {
         self.failed
     }
 
     /// Starts a new operation.
-    pub(crate) fn forget_failure(&mut self) {
+    pub(crate) fn clear_failure(&mut self) {
         self.failed = false;
     }
 
-    /// Whether SQLite undid the whole transaction by itself, as it does when the disk is full.
-    pub(crate) fn was_undone(&self) -> bool {
+    /// Whether SQLite rolled back the whole transaction by itself, as it does when the disk is full.
+    pub(crate) fn was_rolled_back(&self) -> bool {
         match &self.connection {
-            Connection::Postgres { .. } => false,
-            Connection::Sqlite(connection) => connection.is_autocommit(),
+            EngineConnection::Postgres { .. } => false,
+            EngineConnection::Sqlite(connection) => connection.is_autocommit(),
         }
     }
 
-    /// Whether the embedded engine answers.
+    /// Whether this is the embedded engine.
     pub(crate) fn is_sqlite(&self) -> bool {
-        matches!(self.connection, Connection::Sqlite(_))
+        matches!(self.connection, EngineConnection::Sqlite(_))
     }
 
-    /// Every row of the answer.
+    /// How many single statements it has sent.
+    pub fn statement_count(&self) -> u64 {
+        self.statements
+    }
+
+    /// Returns all rows of a query.
     pub(crate) async fn rows(&mut self, sql: &str, params: &[Param]) -> Result<Vec<Row>, Error> {
-        let mut answer = match check(params) {
-            Ok(()) => self.connection.rows(sql, params).await,
+        self.statements += 1;
+        let mut answer = match check_params(params) {
+            Ok(()) => {
+                let begin = self.begin();
+                self.connection.rows(begin, sql, params).await
+            }
             Err(error) => Err(error),
         };
-        if self.is_repeated(&answer).await {
-            answer = self.connection.rows(sql, params).await;
+        if self.must_repeat(&answer).await {
+            answer = self.connection.rows(None, sql, params).await;
         }
         self.failed |= answer.is_err();
         answer
     }
 
-    /// The first row of the answer, if there is one.
+    /// Returns the first row of a query, if there is one.
     pub(crate) async fn row(&mut self, sql: &str, params: &[Param]) -> Result<Option<Row>, Error> {
         Ok(self.rows(sql, params).await?.into_iter().next())
     }
 
-    /// How the engine would find the rows of a statement, in its own words.
+    /// Returns the query plan of a statement, as the engine prints it.
     pub(crate) async fn plan(&mut self, sql: &str, params: &[Param]) -> Result<String, Error> {
         let (explain, column) = if self.is_sqlite() {
             ("EXPLAIN QUERY PLAN", "detail")
@@ -162,220 +206,101 @@ impl Tx {
         Ok(lines?.join("\n"))
     }
 
-    /// How many rows a statement changed.
+    /// Executes a statement; returns how many rows it changed.
     pub(crate) async fn execute(&mut self, sql: &str, params: &[Param]) -> Result<u64, Error> {
-        let mut answer = match check(params) {
-            Ok(()) => self.connection.execute(sql, params).await,
+        self.statements += 1;
+        let mut answer = match check_params(params) {
+            Ok(()) => {
+                let begin = self.begin();
+                self.connection.execute(begin, sql, params).await
+            }
             Err(error) => Err(error),
         };
-        if self.is_repeated(&answer).await {
-            answer = self.connection.execute(sql, params).await;
+        if self.must_repeat(&answer).await {
+            answer = self.connection.execute(None, sql, params).await;
         }
         self.failed |= answer.is_err();
         answer
     }
 
-    /// Runs one statement that takes no parameters and gives no rows; it is kept prepared.
+    /// Executes one statement without parameters and rows; it stays prepared.
     pub(crate) async fn statement(&mut self, sql: &'static str) -> Result<(), Error> {
         match &self.connection {
-            Connection::Sqlite(_) => self.execute_as_is(sql, &[]).await.map(drop),
-            Connection::Postgres { .. } => self.batch(sql).await,
+            EngineConnection::Sqlite(_) => self.execute_untranslated(sql, &[]).await.map(drop),
+            EngineConnection::Postgres { .. } => self.batch(sql).await,
         }
     }
 
-    /// Runs statements that need no translation, as [`Tx::execute_as_is`], and in no order: the
-    /// answer to one is not waited for before the next is sent. Gives how many rows each changed.
+    /// Executes statements that need no translation, as [`Tx::execute_untranslated`], in no particular order: they are
+    /// pipelined. Returns how many rows each changed.
     pub(crate) async fn execute_all(
         &mut self,
         statements: &[(&str, &[Param])],
     ) -> Result<Vec<u64>, Error> {
-        let answer = match statements.iter().try_for_each(|(_, params)| check(params)) {
-            Ok(()) => self.connection.execute_all(statements).await,
+        let answer = match statements.iter().try_for_each(|(_, params)| check_params(params)) {
+            Ok(()) => match self.ensure_begun().await {
+                Ok(()) => self.connection.execute_all(statements).await,
+                Err(error) => Err(error),
+            },
             Err(error) => Err(error),
         };
-        // Some of them may have been done.
-        self.stage = Stage::UnderWay;
+        // Some of them may have been executed.
+        self.stage = TransactionStage::Written;
         self.failed |= answer.is_err();
         answer
     }
 
-    /// As [`Tx::execute_all`], in a transaction of its own that is begun and committed in the same
-    /// round trip. For PostgreSQL alone; whoever uses it has not begun a transaction.
+    /// Runs statements in a transaction of their own that is begun and committed in the same round trip, on
+    /// PostgreSQL. Returns the rows of each query.
     pub(crate) async fn commit_all(
         &mut self,
-        statements: &[(&str, &[Param])],
-    ) -> Result<Vec<u64>, Error> {
-        match statements.iter().try_for_each(|(_, params)| check(params)) {
-            Ok(()) => self.connection.commit_all(statements).await,
-            Err(error) => Err(error),
+        queries: &[(&'static str, Vec<Param>)],
+        inserts: &[(&str, &[Param])],
+    ) -> Result<Vec<Vec<Row>>, Error> {
+        let mut written = self.connection.commit_all(queries, inserts).await;
+        if written.as_ref().is_err_and(Error::is_outdated) {
+            // Nothing was written.
+            self.connection.clear_statements();
+            written = self.connection.commit_all(queries, inserts).await;
         }
+        written
     }
 
-    /// Whether the connection is of no more use.
+    /// Whether the connection is unusable.
     pub(crate) fn is_lost(&self) -> bool {
         match &self.connection {
-            Connection::Postgres { client, .. } => {
+            EngineConnection::Postgres { client, .. } => {
                 client.as_ref().is_none_or(|client| client.is_closed())
             }
-            Connection::Sqlite(_) => false,
+            EngineConnection::Sqlite(_) => false,
         }
     }
 
-    /// As [`Tx::execute`], for a statement in which every parameter stands once and in order: both
-    /// engines read that alike, so it needs no translation.
-    async fn execute_as_is(&mut self, sql: &str, params: &[Param]) -> Result<u64, Error> {
-        let answer = match check(params) {
-            Ok(()) => self.connection.execute_as_is(sql, params).await,
+    /// As [`Tx::execute`], for a statement in which every parameter occurs once and in order: both engines read
+    /// that alike, so it needs no translation.
+    async fn execute_untranslated(&mut self, sql: &str, params: &[Param]) -> Result<u64, Error> {
+        let answer = match check_params(params) {
+            Ok(()) => self.connection.execute_untranslated(None, sql, params).await,
             Err(error) => Err(error),
         };
         self.failed |= answer.is_err();
         answer
     }
 
-    /// Runs statements that take no parameters and give no rows.
+    /// Runs statements that take no parameters and return no rows.
     pub(crate) async fn batch(&mut self, sql: &str) -> Result<(), Error> {
-        let answer = self.connection.batch(sql).await;
-        self.stage = Stage::UnderWay;
+        let answer = match self.ensure_begun().await {
+            Ok(()) => self.connection.batch(sql).await,
+            Err(error) => Err(error),
+        };
+        self.stage = TransactionStage::Written;
         self.failed |= answer.is_err();
         answer
     }
 }
 
-impl Connection {
-    /// Has every statement prepared anew, here and on the other connections of the pool.
-    fn forget_statements(&self) {
-        if let Self::Postgres { client: Some(client), .. } = self {
-            client.statement_cache.clear();
-            if let Some(pool) = Object::pool(client) {
-                pool.manager().statement_caches.clear();
-            }
-        }
-    }
-
-    async fn rows(&mut self, sql: &str, params: &[Param]) -> Result<Vec<Row>, Error> {
-        match self {
-            Self::Postgres { client, .. } => {
-                let client = client.as_ref().ok_or(Error::Closed)?;
-                let statement = client.prepare_cached(&for_postgres(sql)).await?;
-                let rows = client.query(&statement, &borrowed(params)).await?;
-                Ok(rows.into_iter().map(Row::Postgres).collect())
-            }
-            Self::Sqlite(connection) => sqlite_rows(connection, sql, params),
-        }
-    }
-
-    async fn execute(&mut self, sql: &str, params: &[Param]) -> Result<u64, Error> {
-        let sql = match self {
-            Self::Postgres { .. } => for_postgres(sql),
-            Self::Sqlite(_) => for_sqlite(sql),
-        };
-        self.execute_as_is(&sql, params).await
-    }
-
-    async fn execute_all(&mut self, statements: &[(&str, &[Param])]) -> Result<Vec<u64>, Error> {
-        if let Self::Postgres { client, .. } = self {
-            let client = &**client.as_ref().ok_or(Error::Closed)?;
-            let sent = statements.iter().map(|(sql, params)| async move {
-                let statement = client.prepare_cached(sql).await?;
-                Ok(client.execute(&statement, &borrowed(params)).await?)
-            });
-            return try_join_all(sent).await;
-        }
-        let mut changed = Vec::with_capacity(statements.len());
-        for (sql, params) in statements {
-            changed.push(self.execute_as_is(sql, params).await?);
-        }
-        Ok(changed)
-    }
-
-    async fn commit_all(&mut self, statements: &[(&str, &[Param])]) -> Result<Vec<u64>, Error> {
-        let Self::Postgres { client, .. } = self else {
-            return Err(Error::misused("only a server shares commits in this way"));
-        };
-        let client = &**client.as_ref().ok_or(Error::Closed)?;
-        let mut prepared = Vec::with_capacity(statements.len());
-        for (sql, params) in statements {
-            prepared.push((client.prepare_cached(sql).await?, borrowed(params)));
-        }
-        let sent = prepared.iter().map(|(statement, params)| client.execute(statement, params));
-        if let [_] = statements {
-            // A statement alone is a transaction.
-            return try_join_all(sent).await.map_err(Error::from);
-        }
-        // Sent in this order, before the first answer. After a failure the server refuses the rest, and
-        // its commit is a rollback.
-        let (begun, done, ended) =
-            join3(client.batch_execute("BEGIN"), join_all(sent), client.batch_execute("COMMIT"))
-                .await;
-        begun?;
-        let changed = done.into_iter().collect::<Result<Vec<u64>, _>>()?;
-        ended?;
-        Ok(changed)
-    }
-
-    async fn execute_as_is(&mut self, sql: &str, params: &[Param]) -> Result<u64, Error> {
-        match self {
-            Self::Postgres { client, .. } => {
-                let client = client.as_ref().ok_or(Error::Closed)?;
-                let statement = client.prepare_cached(sql).await?;
-                Ok(client.execute(&statement, &borrowed(params)).await?)
-            }
-            Self::Sqlite(connection) => {
-                let mut statement = connection.prepare_cached(sql)?;
-                Ok(statement.execute(rusqlite::params_from_iter(params))? as u64)
-            }
-        }
-    }
-
-    async fn batch(&mut self, sql: &str) -> Result<(), Error> {
-        match self {
-            Self::Postgres { client, .. } => {
-                let client = client.as_ref().ok_or(Error::Closed)?;
-                Ok(client.batch_execute(sql).await?)
-            }
-            Self::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
-        }
-    }
-}
-
-/// Refuses on either engine what only one of them could keep.
-pub(crate) fn check(params: &[Param]) -> Result<(), Error> {
+/// Rejects on both engines values that only one of them could store.
+pub(crate) fn check_params(params: &[Param]) -> Result<(), Error> {
     let is_unfit = |param: &Param| matches!(param, Param::Text(text) if text.contains('\0'));
     if params.iter().any(is_unfit) { Err(Error::NulCharacter) } else { Ok(()) }
-}
-
-/// Text in `/*pg … */` is for PostgreSQL only; SQLite, which has one writer and needs no row
-/// locks, reads it as a comment.
-pub(crate) fn for_postgres(sql: &str) -> String {
-    sql.replace("/*pg", "").replace("*/", "")
-}
-
-/// To SQLite `$2` is a name, numbered by where it first stands; `?2` is the second parameter.
-fn for_sqlite(sql: &str) -> String {
-    sql.replace('$', "?")
-}
-
-fn borrowed(params: &[Param]) -> Vec<&(dyn ToSql + Sync)> {
-    params.iter().map(|param| param as &(dyn ToSql + Sync)).collect()
-}
-
-fn sqlite_rows(
-    connection: &rusqlite::Connection,
-    sql: &str,
-    params: &[Param],
-) -> Result<Vec<Row>, Error> {
-    let mut statement = connection.prepare_cached(&for_sqlite(sql))?;
-    let mut rows = statement.query(rusqlite::params_from_iter(params))?;
-    let mut found = vec![];
-    let mut names: Option<Arc<[String]>> = None;
-    while let Some(row) = rows.next()? {
-        // Only now: the first step finds out whether another connection has added columns.
-        let names = names.get_or_insert_with(|| {
-            let statement: &rusqlite::Statement<'_> = row.as_ref();
-            statement.column_names().map(ToOwned::to_owned).collect()
-        });
-        let values = (0..names.len()).map(|index| row.get(index)).collect::<Result<_, _>>()?;
-        found.push(Row::Sqlite { names: Arc::clone(names), values });
-    }
-    Ok(found)
 }

@@ -1,9 +1,8 @@
-//! Verdicts on steps, as people read them later.
+//! Verdicts on steps, for people.
 //!
-//! The journal of a run holds what its runner was answered; these rows hold what counts in the end, also
-//! after a person has settled what was open.
+//! The journal of a run holds the verdict that its runner received; these rows hold the final one, also after a
+//! person has settled an open verdict.
 
-use async_trait::async_trait;
 use cynode_domain::ids::{JobId, RunId, TaskId};
 use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::Verdict;
@@ -15,47 +14,32 @@ use crate::{Error, Tx};
 /// The verdict of a run on the result of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepVerdict {
-    /// The run that had it judged.
+    /// The run that requested it.
     pub run: RunId,
-    /// The job: one attempt at one step.
+    /// One attempt at one step.
     pub job: JobId,
-    /// The task.
     pub task: TaskId,
-    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// A job that was made for a step, without what came of it.
+/// A job of a step, without its result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepJob {
-    /// The job.
     pub id: JobId,
-    /// The run that made it.
     pub run: RunId,
     /// The step of the plan, from 0.
     pub step_index: u32,
     /// The attempt at that step, from 1.
     pub attempt: u32,
-    /// Where it stands.
     pub status: JobStatus,
-    /// What is to be run.
+    /// The commands to execute.
     pub payload: Value,
 }
 
 /// Verdicts on steps.
-#[async_trait]
-pub trait VerdictStore {
-    /// Writes a verdict in the place of the run's earlier one on the same job.
-    async fn verdict_put(&mut self, verdict: &StepVerdict) -> Result<(), Error>;
-    /// The verdicts of all runs of a task, oldest run first.
-    async fn verdict_list(&mut self, task: TaskId) -> Result<Vec<StepVerdict>, Error>;
-    /// The jobs of a task at steps before this one, oldest first, without their output.
-    async fn step_job_list(&mut self, task: TaskId, before: u32) -> Result<Vec<StepJob>, Error>;
-}
-
-#[async_trait]
-impl VerdictStore for Tx {
-    async fn verdict_put(&mut self, verdict: &StepVerdict) -> Result<(), Error> {
+impl Tx {
+    /// Writes a verdict, replacing the run's earlier one on the same job.
+    pub async fn verdict_put(&mut self, verdict: &StepVerdict) -> Result<(), Error> {
         let sql = "INSERT INTO step_verdicts (run_id, job_id, task_id, verdict, recorded_at)
                    VALUES ($1, $2, $3, $4, cynode_now())
                    ON CONFLICT (run_id, job_id) DO UPDATE
@@ -64,7 +48,8 @@ impl VerdictStore for Tx {
         self.execute(sql, params![*run, *job, *task, json!(verdict)]).await.map(drop)
     }
 
-    async fn verdict_list(&mut self, task: TaskId) -> Result<Vec<StepVerdict>, Error> {
+    /// Lists the verdicts of all runs of a task, oldest run first.
+    pub async fn verdict_list(&mut self, task: TaskId) -> Result<Vec<StepVerdict>, Error> {
         let sql = "SELECT run_id, job_id, verdict FROM step_verdicts WHERE task_id = $1
                    ORDER BY run_id, job_id";
         let rows = self.rows(sql, params![task]).await?;
@@ -80,7 +65,12 @@ impl VerdictStore for Tx {
             .collect()
     }
 
-    async fn step_job_list(&mut self, task: TaskId, before: u32) -> Result<Vec<StepJob>, Error> {
+    /// Lists the jobs of a task at steps before this one, oldest first, without their output.
+    pub async fn step_job_list(
+        &mut self,
+        task: TaskId,
+        before: u32,
+    ) -> Result<Vec<StepJob>, Error> {
         let sql = "SELECT id, run_id, step_index, attempt, status, payload FROM jobs
                    WHERE task_id = $1 AND step_index < $2 ORDER BY id";
         let rows = self.rows(sql, params![task, before]).await?;
@@ -91,7 +81,7 @@ impl VerdictStore for Tx {
                     run: row.id("run_id")?,
                     step_index: row.count("step_index")?,
                     attempt: row.count("attempt")?,
-                    status: row.word("status")?,
+                    status: row.keyword("status")?,
                     payload: row.get("payload")?,
                 })
             })

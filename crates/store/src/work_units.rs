@@ -1,6 +1,5 @@
-//! Plans of work and the units they consist of.
+//! Work plans and their work units.
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{AgentId, TaskId};
 use cynode_domain::status::WorkUnitStatus;
@@ -12,86 +11,58 @@ use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
 
-/// What a task is cut into. Each task has at most one.
+/// The decomposition of a task. Each task has at most one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkPlan {
-    /// The task.
     pub task: TaskId,
-    /// The issue it comes from.
+    /// The issue it was created from.
     pub issue_number: Option<i64>,
-    /// Its components, as they were given.
+    /// As given.
     pub components: Vec<WorkComponent>,
-    /// When it was made.
     pub created_at: DateTime<Utc>,
     /// When its last unit was completed.
     pub completed_at: Option<DateTime<Utc>>,
 }
 
-/// A piece of work that one role does.
+/// A piece of work for one role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkUnit {
-    /// The task.
     pub task: TaskId,
-    /// Its id within the task, such as `impl:auth`.
+    /// The id within the task, such as `impl:auth`.
     pub id: String,
-    /// Its place in the plan.
+    /// The index in the plan.
     pub position: u32,
-    /// The component it belongs to.
     pub component: String,
-    /// What kind it is.
     pub kind: UnitKind,
-    /// Where it stands.
     pub status: WorkUnitStatus,
     /// The role that does it.
     pub role: String,
-    /// The agent that has begun.
+    /// The agent that started it.
     pub agent: Option<AgentId>,
     /// The unit whose result it builds on.
     pub parent: Option<String>,
-    /// The file that was handed in.
+    /// The submitted file.
     pub artifact_path: Option<String>,
-    /// What was said when it was handed in.
+    /// The summary of the submission.
     pub summary: Option<String>,
-    /// Details of what was handed in.
+    /// Details of the submission.
     pub metadata: Option<Value>,
-    /// What whoever goes on should know.
+    /// Notes for the successor.
     pub notes: Option<String>,
-    /// How often it was sent back.
+    /// How often a revision was requested.
     pub revision_count: u32,
-    /// Why it was last sent back.
+    /// Why the last revision was requested.
     pub revision_feedback: Option<Value>,
-    /// When it was given to its role.
+    /// When it was assigned to its role.
     pub assigned_at: Option<DateTime<Utc>>,
-    /// When it was completed.
     pub completed_at: Option<DateTime<Utc>>,
-    /// When it last changed.
     pub updated_at: DateTime<Utc>,
 }
 
-/// Plans of work and the units they consist of. A closed unit never changes again.
-#[async_trait]
-pub trait WorkStore {
-    /// Adds a plan with its units; false if the task has one.
-    async fn work_plan_insert(
-        &mut self,
-        plan: &WorkPlan,
-        units: &[WorkUnit],
-    ) -> Result<bool, Error>;
-    /// The plan of a task.
-    async fn work_plan_get(&mut self, task: TaskId) -> Result<Option<WorkPlan>, Error>;
-    /// Every unit of the plan is completed.
-    async fn work_plan_complete(&mut self, task: TaskId, at: DateTime<Utc>) -> Result<bool, Error>;
-    /// One unit of a task.
-    async fn work_unit_get(&mut self, task: TaskId, id: &str) -> Result<Option<WorkUnit>, Error>;
-    /// Every unit of a task, in the order of its plan.
-    async fn work_unit_list(&mut self, task: TaskId) -> Result<Vec<WorkUnit>, Error>;
-    /// Writes down where an open unit stands; false if it is closed.
-    async fn work_unit_update(&mut self, unit: &WorkUnit) -> Result<bool, Error>;
-}
-
-#[async_trait]
-impl WorkStore for Tx {
-    async fn work_plan_insert(
+/// Work plans and their work units. A closed unit is immutable.
+impl Tx {
+    /// Adds a plan with its units; returns false if the task has one.
+    pub async fn work_plan_insert(
         &mut self,
         plan: &WorkPlan,
         units: &[WorkUnit],
@@ -114,28 +85,41 @@ impl WorkStore for Tx {
         Ok(true)
     }
 
-    async fn work_plan_get(&mut self, task: TaskId) -> Result<Option<WorkPlan>, Error> {
+    /// Returns the plan of a task.
+    pub async fn work_plan_get(&mut self, task: TaskId) -> Result<Option<WorkPlan>, Error> {
         let sql = "SELECT * FROM work_plans WHERE task_id = $1";
         self.one(&tables::WORK_PLANS, sql, params![task], plan).await
     }
 
-    async fn work_plan_complete(&mut self, task: TaskId, at: DateTime<Utc>) -> Result<bool, Error> {
+    /// Marks the plan as completed.
+    pub async fn work_plan_complete(
+        &mut self,
+        task: TaskId,
+        at: DateTime<Utc>,
+    ) -> Result<bool, Error> {
         let sql = "UPDATE work_plans SET completed_at = $2
                    WHERE task_id = $1 AND completed_at IS NULL";
         Ok(self.execute(sql, params![task, at]).await? == 1)
     }
 
-    async fn work_unit_get(&mut self, task: TaskId, id: &str) -> Result<Option<WorkUnit>, Error> {
+    /// Returns one unit of a task.
+    pub async fn work_unit_get(
+        &mut self,
+        task: TaskId,
+        id: &str,
+    ) -> Result<Option<WorkUnit>, Error> {
         let sql = "SELECT * FROM work_units WHERE task_id = $1 AND unit_id = $2";
         self.one(&tables::WORK_UNITS, sql, params![task, id], unit).await
     }
 
-    async fn work_unit_list(&mut self, task: TaskId) -> Result<Vec<WorkUnit>, Error> {
+    /// Lists the units of a task, in the order of its plan.
+    pub async fn work_unit_list(&mut self, task: TaskId) -> Result<Vec<WorkUnit>, Error> {
         let sql = "SELECT * FROM work_units WHERE task_id = $1 ORDER BY position";
         self.all(&tables::WORK_UNITS, sql, params![task], unit).await
     }
 
-    async fn work_unit_update(&mut self, unit: &WorkUnit) -> Result<bool, Error> {
+    /// Updates an open unit; returns false if it is closed.
+    pub async fn work_unit_update(&mut self, unit: &WorkUnit) -> Result<bool, Error> {
         let sql = "UPDATE work_units SET status = $3, closed = $4, agent_id = $5,
                    artifact_path = $6, summary = $7, metadata = $8, notes = $9,
                    revision_count = $10, revision_feedback = $11, assigned_at = $12,
@@ -207,8 +191,8 @@ pub(crate) fn unit(row: &Row) -> Result<WorkUnit, Error> {
         id: row.get("unit_id")?,
         position: row.count("position")?,
         component: row.get("component")?,
-        kind: row.word("kind")?,
-        status: row.word("status")?,
+        kind: row.keyword("kind")?,
+        status: row.keyword("status")?,
         role: row.get("role")?,
         agent: row.id_opt("agent_id")?,
         parent: row.get("parent_unit_id")?,

@@ -1,25 +1,25 @@
 //! Runs, their checkpoints, history and journalled effects.
 //!
-//! Start at [`WorkflowStore`]. A run is moved by [`crate::Store::transit`] ([`moves`], many at once on
-//! PostgreSQL: [`lane`]) and handed out by [`claim`]. A checkpoint keeps the position of a run and
-//! the number of its newest whole state; history keeps that state and what each transition changed since
-//! ([`history`]), so that a transition writes no more when the state is large.
+//! [`crate::Store::transition`] ([`transitions`]) advances a run, [`claim_runs`] assigns it to a runner. A checkpoint
+//! holds the position of a run and the number of its newest full state; history holds that state and the
+//! changes of each later transition ([`history`]), so a transition writes no more when the state is large.
 
 mod claim;
 mod history;
-pub(crate) mod lane;
-mod moves;
+mod transition_sql;
+mod transitions;
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use cynode_domain::changes::StateRecord;
 use cynode_domain::ids::{JobId, RunId, TaskId, TraceId};
 use cynode_domain::status::RunStatus;
 use serde_json::Value;
 
-pub use self::claim::{Claim, Granted};
+pub use self::claim::{GrantedRun, RunClaim};
 pub(crate) use self::history::{position, transition};
-pub use self::moves::{Close, Held, Move, MoveStore, Moved, Told};
+pub use self::transitions::{
+    EffectWrite, EventPayload, LeaseToken, RunClosure, TransitionOutcome, TransitionWrite,
+};
 use crate::column::Row;
 use crate::param::params;
 use crate::quarantine::tables;
@@ -28,163 +28,72 @@ use crate::{Error, Tx};
 /// One execution of a task's workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// The run's id.
     pub id: RunId,
     /// The task it executes.
     pub task: TaskId,
-    /// Follows the run through logs of every process.
+    /// Correlates the run across the logs of all processes.
     pub trace: TraceId,
-    /// Where it stands.
     pub status: RunStatus,
 }
 
-/// The versions of the graph that a runner can drive.
+/// The versions of the graph that a runner supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Versions {
-    /// The oldest.
+pub struct GraphVersionRange {
     pub oldest: u32,
-    /// The newest; new runs begin with it.
+    /// New runs start with it.
     pub newest: u32,
 }
 
-impl Versions {
-    /// Any version, for those who only look.
+impl GraphVersionRange {
+    /// Any version, for readers.
     pub const ANY: Self = Self { oldest: 0, newest: u32::MAX };
 }
 
-/// Where a run stands between two nodes.
+/// The newest state of a run, between two workflow nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checkpoint {
-    /// The whole state after the last completed node.
+    /// The full state after `last_node`.
     pub state: Value,
-    /// That node.
+    /// The last workflow node that completed.
     pub last_node: String,
-    /// The edge taken out of it.
     pub edge: String,
-    /// Transitions so far.
+    /// The number of transitions so far.
     pub sequence: i64,
-    /// When it was recorded.
     pub updated_at: DateTime<Utc>,
 }
 
-/// One step of a run from node to node.
+/// One transition of a run from node to node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transition {
-    /// The run.
     pub run: RunId,
-    /// The task.
     pub task: TaskId,
     /// Its number, from 1.
     pub sequence: i64,
-    /// The node that completed.
     pub node: String,
-    /// The edge taken out of it.
     pub edge: String,
-    /// The step it was about.
     pub step_index: Option<u32>,
-    /// The job it was about.
     pub job: Option<JobId>,
-    /// The state after it, or what it changed.
+    /// The state after it, or its changes.
     pub record: StateRecord,
-    /// The epoch it was written in.
+    /// The epoch of the lease under which it was written.
     pub epoch: i64,
-    /// How long the node took.
     pub duration_ms: i64,
-    /// When it was recorded; given by the database.
+    /// Set by the database.
     pub recorded_at: Option<DateTime<Utc>>,
 }
 
-/// An effect that happened, with its answer.
+/// An effect with its journalled answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effect {
     /// Unique in the run.
     pub key: String,
-    /// What it answered.
     pub answer: Value,
 }
 
 /// Runs, checkpoints, history and effects.
-#[async_trait]
-pub trait WorkflowStore {
-    /// Adds a run that waits for a runner, or first for what its task depends on.
-    async fn run_insert(&mut self, run: &Run) -> Result<(), Error>;
-    /// The newest run of a task.
-    async fn run_of_task(&mut self, task: TaskId) -> Result<Option<Run>, Error>;
-    /// Moves a run; terminal statuses take it out of reach of claims, and are never overwritten.
-    async fn run_set_status(&mut self, run: RunId, status: RunStatus) -> Result<(), Error>;
-    /// The oldest run that nobody drives and whose task is open and waits for nothing. The task is
-    /// locked, and skipped by others, until the transaction ends. Somebody may have been granted its
-    /// lease a moment before: only [`crate::LeaseStore::lease_grant`] decides who drives it.
-    async fn run_next(&mut self) -> Result<Option<Run>, Error>;
-    /// Whether there is a run for [`WorkflowStore::run_next`]. It is kept from nobody.
-    async fn run_is_next(&mut self) -> Result<bool, Error>;
-    /// Hands runs to a runner, oldest first; task and run are running from here on.
-    async fn run_claim(&mut self, claim: &Claim) -> Result<Vec<Granted>, Error>;
-    /// Notes that a runner was granted a run, as [`WorkflowStore::run_claim`] does; `started` is
-    /// the event that tells of it.
-    async fn run_begin(
-        &mut self,
-        run: &Run,
-        versions: Versions,
-        started: &'static str,
-    ) -> Result<(), Error>;
-    /// The version of the graph that drives the run; before its first grant, the oldest that
-    /// it needs, if any.
-    async fn run_version(&mut self, run: RunId) -> Result<Option<u32>, Error>;
-    /// Notes that only runners that know this version of the graph, or newer ones, can go on with the
-    /// run, also if it has not begun. A version that is newer already stays.
-    async fn run_raise_version(&mut self, run: RunId, version: u32) -> Result<(), Error>;
-    /// Remembers why a runner put the run down, and leaves it alone for a while. A version other
-    /// than the one on record takes its place, and takes the run out of reach of other runners.
-    async fn run_put_down(
-        &mut self,
-        run: RunId,
-        reason: &str,
-        version: Option<u32>,
-        pause_ms: u32,
-    ) -> Result<(), Error>;
-    /// Leaves a run alone for a while longer that was put down for `reason`. Gives whether the run is open.
-    async fn run_wait_longer(
-        &mut self,
-        run: RunId,
-        reason: &str,
-        pause_ms: u32,
-    ) -> Result<bool, Error>;
-    /// Lets runners take a run at once that was put down.
-    async fn run_wake(&mut self, run: RunId) -> Result<(), Error>;
-    /// Why the last runner put the run down, until another takes it.
-    async fn run_put_down_reason(&mut self, run: RunId) -> Result<Option<String>, Error>;
-    /// Lets go of runs that wait for dependencies of which none is left: those that wait for `on`,
-    /// or all. Gives their number.
-    async fn runs_unblock(&mut self, on: Option<TaskId>) -> Result<u64, Error>;
-    /// The newest checkpoint of a task.
-    async fn checkpoint_get(&mut self, task: TaskId) -> Result<Option<Checkpoint>, Error>;
-    /// The number of the newest transition of a task; 0 before the first.
-    async fn checkpoint_position(&mut self, task: TaskId) -> Result<i64, Error>;
-    /// Every transition of a run, oldest first.
-    async fn history_list(&mut self, run: RunId) -> Result<Vec<Transition>, Error>;
-    /// The newest transition of a run.
-    async fn history_last(&mut self, run: RunId) -> Result<Option<Transition>, Error>;
-    /// The whole state of a run after transition `sequence`; nothing if there is no such row.
-    async fn state_at(&mut self, run: RunId, sequence: i64) -> Result<Option<Value>, Error>;
-    /// Remembers an effect; the first answer under a key stays. Gives the answer that is kept.
-    async fn effect_record(
-        &mut self,
-        run: RunId,
-        sequence: i64,
-        effect: &Effect,
-    ) -> Result<Value, Error>;
-    /// The answer that is kept under a key.
-    async fn effect_get(&mut self, run: RunId, key: &str) -> Result<Option<Value>, Error>;
-    /// Effects recorded after transition `sequence`.
-    async fn effect_list(&mut self, run: RunId, sequence: i64) -> Result<Vec<Effect>, Error>;
-    /// How many effects `<number>/<node>/<name>/<what>` the run has for things other than `but`.
-    async fn effects_of_others(&mut self, run: RunId, name: &str, but: &str) -> Result<u32, Error>;
-}
-
-#[async_trait]
-impl WorkflowStore for Tx {
-    async fn run_insert(&mut self, run: &Run) -> Result<(), Error> {
+impl Tx {
+    /// Adds a run that waits for a runner, or first for the dependencies of its task.
+    pub async fn run_insert(&mut self, run: &Run) -> Result<(), Error> {
         let sql =
             "INSERT INTO runs (id, task_id, trace_id, status, runnable, created_at, waits_for)
                    VALUES ($1, $2, $3, $4, $5, cynode_now(), CASE WHEN EXISTS (
@@ -194,12 +103,15 @@ impl WorkflowStore for Tx {
         self.execute(sql, params).await.map(drop)
     }
 
-    async fn run_of_task(&mut self, task: TaskId) -> Result<Option<Run>, Error> {
+    /// Returns the newest run of a task.
+    pub async fn run_of_task(&mut self, task: TaskId) -> Result<Option<Run>, Error> {
         let sql = "SELECT * FROM runs WHERE task_id = $1 ORDER BY id DESC LIMIT 1";
         self.one(&tables::RUNS, sql, params![task], run).await
     }
 
-    async fn run_set_status(&mut self, run: RunId, status: RunStatus) -> Result<(), Error> {
+    /// Sets the status of a run; a run with a terminal status cannot be claimed, and the status is never
+    /// overwritten.
+    pub async fn run_set_status(&mut self, run: RunId, status: RunStatus) -> Result<(), Error> {
         let sql = "UPDATE runs SET status = $2, runnable = $3,
                    started_at = CASE WHEN $2 = 'running' THEN coalesce(started_at, cynode_now())
                        ELSE started_at END,
@@ -208,28 +120,37 @@ impl WorkflowStore for Tx {
         self.execute(sql, params![run, status, !status.is_terminal()]).await.map(drop)
     }
 
-    async fn run_next(&mut self) -> Result<Option<Run>, Error> {
-        claim::next(self, Versions::ANY).await
+    /// Returns the oldest run without a live lease whose task is open and waits for nothing. The task is locked
+    /// until the transaction ends; others skip it. Its lease may have been granted to another runner
+    /// concurrently: only [`crate::Tx::lease_grant`] decides who drives it.
+    pub async fn run_next(&mut self) -> Result<Option<Run>, Error> {
+        claim::next_claimable(self, GraphVersionRange::ANY).await
     }
 
-    async fn run_is_next(&mut self) -> Result<bool, Error> {
-        claim::is_next(self, Versions::ANY).await
+    /// Whether there is a run for [`crate::Tx::run_next`]. Locks nothing.
+    pub async fn run_has_next(&mut self) -> Result<bool, Error> {
+        claim::has_claimable(self, GraphVersionRange::ANY).await
     }
 
-    async fn run_claim(&mut self, claim: &Claim) -> Result<Vec<Granted>, Error> {
-        claim::claim(self, claim).await
+    /// Claims runs for a runner, oldest first; sets the status of task and run to running.
+    pub async fn run_claim(&mut self, claim: &RunClaim) -> Result<Vec<GrantedRun>, Error> {
+        claim::claim_runs(self, claim).await
     }
 
-    async fn run_begin(
+    /// Records that a runner was granted a run, as [`crate::Tx::run_claim`] does; `started` is the kind of the
+    /// event that announces it.
+    pub async fn run_record_grant(
         &mut self,
         run: &Run,
-        versions: Versions,
+        versions: GraphVersionRange,
         started: &'static str,
     ) -> Result<(), Error> {
-        claim::begin(self, run, versions, started).await
+        claim::record_grant(self, run, versions, started).await
     }
 
-    async fn run_version(&mut self, run: RunId) -> Result<Option<u32>, Error> {
+    /// Returns the version of the graph that drives the run; before the first grant, the oldest version it
+    /// requires, if any.
+    pub async fn run_version(&mut self, run: RunId) -> Result<Option<u32>, Error> {
         let sql = "SELECT graph_version FROM runs WHERE id = $1";
         let Some(row) = self.row(sql, params![run]).await? else {
             return Ok(None);
@@ -238,13 +159,17 @@ impl WorkflowStore for Tx {
         Ok(version.and_then(|version| u32::try_from(version).ok()))
     }
 
-    async fn run_raise_version(&mut self, run: RunId, version: u32) -> Result<(), Error> {
+    /// Requires this version of the graph, or a newer one, to resume the run, also if it has not started. A
+    /// newer requirement is kept.
+    pub async fn run_require_version(&mut self, run: RunId, version: u32) -> Result<(), Error> {
         let sql = "UPDATE runs SET graph_version = $2
                    WHERE id = $1 AND runnable AND (graph_version IS NULL OR graph_version < $2)";
         self.execute(sql, params![run, version]).await.map(drop)
     }
 
-    async fn run_put_down(
+    /// Suspends a run: records the reason, and blocks claims for `pause_ms`. A version replaces the recorded
+    /// one, which excludes runners that do not support it.
+    pub async fn run_suspend(
         &mut self,
         run: RunId,
         reason: &str,
@@ -256,7 +181,8 @@ impl WorkflowStore for Tx {
         self.execute(sql, params![run, reason, version, pause_ms]).await.map(drop)
     }
 
-    async fn run_wait_longer(
+    /// Extends the suspension of a run that was suspended for `reason`. Returns whether the run is open.
+    pub async fn run_extend_suspension(
         &mut self,
         run: RunId,
         reason: &str,
@@ -269,18 +195,15 @@ impl WorkflowStore for Tx {
         Ok(self.row(sql, params![run]).await?.is_some())
     }
 
-    async fn run_wake(&mut self, run: RunId) -> Result<(), Error> {
+    /// Ends the suspension of a run, so that it can be claimed at once.
+    pub async fn run_end_suspension(&mut self, run: RunId) -> Result<(), Error> {
         let sql = "UPDATE runs SET not_before = NULL, put_down_reason = NULL
                    WHERE id = $1 AND runnable AND not_before IS NOT NULL";
         self.execute(sql, params![run]).await.map(drop)
     }
 
-    async fn run_put_down_reason(&mut self, run: RunId) -> Result<Option<String>, Error> {
-        let sql = "SELECT put_down_reason FROM runs WHERE id = $1 AND runnable";
-        self.row(sql, params![run]).await?.map_or(Ok(None), |row| row.get("put_down_reason"))
-    }
-
-    async fn runs_unblock(&mut self, on: Option<TaskId>) -> Result<u64, Error> {
+    /// Unblocks runs whose dependencies are all completed: those that depend on `on`, or all. Returns how many.
+    pub async fn runs_unblock(&mut self, on: Option<TaskId>) -> Result<u64, Error> {
         let sql = "UPDATE runs SET waits_for = NULL
                    WHERE runnable AND waits_for = 'dependencies'
                    AND ($1 /*pg ::uuid */ IS NULL OR task_id IN (
@@ -291,31 +214,37 @@ impl WorkflowStore for Tx {
         self.execute(sql, params![on]).await
     }
 
-    async fn checkpoint_get(&mut self, task: TaskId) -> Result<Option<Checkpoint>, Error> {
+    /// Returns the newest checkpoint of a task.
+    pub async fn checkpoint_get(&mut self, task: TaskId) -> Result<Option<Checkpoint>, Error> {
         history::checkpoint(self, task).await
     }
 
-    async fn checkpoint_position(&mut self, task: TaskId) -> Result<i64, Error> {
+    /// Returns the number of the newest transition of a task; 0 before the first.
+    pub async fn checkpoint_position(&mut self, task: TaskId) -> Result<i64, Error> {
         let sql = "SELECT sequence FROM workflow_checkpoints WHERE task_id = $1";
         self.row(sql, params![task]).await?.map_or(Ok(0), |row| row.get("sequence"))
     }
 
-    async fn history_list(&mut self, run: RunId) -> Result<Vec<Transition>, Error> {
+    /// Lists the transitions of a run, oldest first.
+    pub async fn history_list(&mut self, run: RunId) -> Result<Vec<Transition>, Error> {
         let sql = "SELECT * FROM workflow_history WHERE run_id = $1 ORDER BY sequence";
         self.all(&tables::HISTORY, sql, params![run], transition).await
     }
 
-    async fn history_last(&mut self, run: RunId) -> Result<Option<Transition>, Error> {
+    /// Returns the newest transition of a run.
+    pub async fn history_last(&mut self, run: RunId) -> Result<Option<Transition>, Error> {
         let sql = "SELECT * FROM workflow_history WHERE run_id = $1
                    ORDER BY sequence DESC LIMIT 1";
         self.one(&tables::HISTORY, sql, params![run], transition).await
     }
 
-    async fn state_at(&mut self, run: RunId, sequence: i64) -> Result<Option<Value>, Error> {
+    /// Returns the full state of a run after transition `sequence`; `None` if there is no such transition.
+    pub async fn state_at(&mut self, run: RunId, sequence: i64) -> Result<Option<Value>, Error> {
         history::state_at(self, run, sequence).await
     }
 
-    async fn effect_record(
+    /// Journals an effect; the first answer under a key is kept. Returns the journalled answer.
+    pub async fn effect_record(
         &mut self,
         run: RunId,
         sequence: i64,
@@ -328,20 +257,28 @@ impl WorkflowStore for Tx {
         Ok(kept.unwrap_or_else(|| effect.answer.clone()))
     }
 
-    async fn effect_get(&mut self, run: RunId, key: &str) -> Result<Option<Value>, Error> {
+    /// Returns the journalled answer under a key.
+    pub async fn effect_get(&mut self, run: RunId, key: &str) -> Result<Option<Value>, Error> {
         let sql = "SELECT * FROM workflow_effects WHERE run_id = $1 AND key = $2";
         let found = self.one(&tables::EFFECTS, sql, params![run, key], effect).await?;
         Ok(found.map(|effect| effect.answer))
     }
 
-    async fn effect_list(&mut self, run: RunId, sequence: i64) -> Result<Vec<Effect>, Error> {
+    /// Lists effects journalled after transition `sequence`.
+    pub async fn effect_list(&mut self, run: RunId, sequence: i64) -> Result<Vec<Effect>, Error> {
         let sql = "SELECT run_id, key, answer FROM workflow_effects
                    WHERE run_id = $1 AND sequence > $2 ORDER BY key";
-        // All or none: an effect that is left out would happen again.
+        // All or none: a missing effect would be executed again.
         self.all(&tables::EFFECTS, sql, params![run, sequence], effect).await
     }
 
-    async fn effects_of_others(&mut self, run: RunId, name: &str, but: &str) -> Result<u32, Error> {
+    /// Counts the run's effects `<number>/<node>/<name>/<what>` where `<what>` is not `but`.
+    pub async fn effect_count_others(
+        &mut self,
+        run: RunId,
+        name: &str,
+        but: &str,
+    ) -> Result<u32, Error> {
         let sql = "SELECT count(*) AS number FROM workflow_effects
                    WHERE run_id = $1 AND key LIKE $2 AND NOT key LIKE $3";
         let (all, its) = (format!("%/{name}/%"), format!("%/{name}/{but}"));
@@ -360,6 +297,6 @@ pub(crate) fn run(row: &Row) -> Result<Run, Error> {
         id: row.id("id")?,
         task: row.id("task_id")?,
         trace: row.id("trace_id")?,
-        status: row.word("status")?,
+        status: row.keyword("status")?,
     })
 }

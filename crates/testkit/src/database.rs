@@ -1,4 +1,4 @@
-//! A database that lives as long as its test.
+//! A temporary database for one test.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
@@ -8,55 +8,57 @@ use nix::sys::statvfs::statvfs;
 use tempfile::TempDir;
 use tokio_postgres::{Config, NoTls};
 
-use crate::server::{self, Server};
+use crate::postgres_server::{self, SharedPostgresServer};
 
-/// An empty database of one test. It is removed when the value is dropped.
+/// An empty database for one test, removed on drop.
 #[derive(Debug)]
 pub struct TestDatabase {
-    /// Where it is: `postgres://…` or `sqlite:PATH`.
+    /// `postgres://…` or `sqlite:PATH`.
     pub url: String,
-    home: Home,
+    location: TestDatabaseLocation,
 }
 
 #[derive(Debug)]
-enum Home {
+enum TestDatabaseLocation {
     Directory(TempDir),
-    Server { server: &'static Server, name: String },
+    Server { server: &'static SharedPostgresServer, name: String },
 }
 
 impl TestDatabase {
     /// The name of the database, or of its file.
     pub fn name(&self) -> String {
-        match &self.home {
-            Home::Directory(directory) => directory.path().join(FILE).display().to_string(),
-            Home::Server { name, .. } => name.clone(),
+        match &self.location {
+            TestDatabaseLocation::Directory(directory) => {
+                directory.path().join(DATABASE_FILE).display().to_string()
+            }
+            TestDatabaseLocation::Server { name, .. } => name.clone(),
         }
     }
 }
 
-const FILE: &str = "cynode.db";
-/// A file system in memory, where there is one.
-const MEMORY: &str = "/dev/shm";
-/// The least room in memory that is enough for every test that runs at once; a container often has less.
-const ROOM: u64 = 4 * 1024 * 1024 * 1024;
+const DATABASE_FILE: &str = "cynode.db";
+/// A memory file system, if there is one.
+const MEMORY_DIR: &str = "/dev/shm";
+/// Minimum free memory for all concurrent tests; a container often has less.
+const MIN_MEMORY_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 
-/// A fresh SQLite database in a directory of its own: in memory if there is room, where no commit waits
-/// for a disk. What has to outlive a power cut is not for it.
+/// Creates a SQLite database in its own directory: in memory if there is room, so that no commit waits
+/// for a disk. Not for tests of durability.
 ///
 /// # Panics
 ///
-/// When no temporary directory can be made.
+/// When no temporary directory can be created.
 pub fn sqlite_database() -> TestDatabase {
-    let directory = match directory(MEMORY) {
+    let directory = match create_directory(MEMORY_DIR) {
         Ok(directory) => directory,
         Err(error) => panic!("no temporary directory for a test database: {error}"),
     };
-    let url = format!("sqlite:{}", directory.path().join(FILE).display());
-    TestDatabase { url, home: Home::Directory(directory) }
+    let url = format!("sqlite:{}", directory.path().join(DATABASE_FILE).display());
+    TestDatabase { url, location: TestDatabaseLocation::Directory(directory) }
 }
 
-/// A new directory in `memory` if there is room, or else where temporary files are.
-fn directory(memory: &str) -> io::Result<TempDir> {
+/// Creates a directory in `memory` if there is room, else in the temporary directory.
+fn create_directory(memory: &str) -> io::Result<TempDir> {
     let mut directory = tempfile::Builder::new();
     directory.prefix("cynode-test-");
     if has_room(memory)
@@ -68,45 +70,49 @@ fn directory(memory: &str) -> io::Result<TempDir> {
 }
 
 fn has_room(place: &str) -> bool {
-    statvfs(place)
-        .is_ok_and(|found| found.blocks_available().saturating_mul(found.fragment_size()) >= ROOM)
+    statvfs(place).is_ok_and(|found| {
+        found.blocks_available().saturating_mul(found.fragment_size()) >= MIN_MEMORY_BYTES
+    })
 }
 
-/// A fresh database on the private PostgreSQL server, which is started if it does not run.
+/// Creates a database on the private PostgreSQL server, which is started if necessary.
 ///
 /// # Panics
 ///
-/// When PostgreSQL is not installed or does not start; the text says what to do.
+/// When PostgreSQL is not installed or does not start, with instructions.
 pub async fn postgres_database() -> TestDatabase {
-    let server = server::shared();
+    let server = postgres_server::shared_server();
     let name = format!("test_{:016x}", RandomState::new().build_hasher().finish());
-    if let Err(error) = administer(server, &format!("CREATE DATABASE {name}")).await {
-        panic!("the test server made no database: {error}");
+    if let Err(error) = run_admin_sql(server, &format!("CREATE DATABASE {name}")).await {
+        panic!("the test server cannot create a database: {error}");
     }
-    TestDatabase { url: server.url(&name), home: Home::Server { server, name } }
+    TestDatabase { url: server.url(&name), location: TestDatabaseLocation::Server { server, name } }
 }
 
 impl Drop for TestDatabase {
-    /// Removes the database even under the feet of open connections, so that a long test run
-    /// needs no more disk than a short one.
+    /// Removes the database despite open connections, so that a long test run needs no more disk
+    /// than a short one.
     fn drop(&mut self) {
-        let Home::Server { server, name } = &self.home else {
+        let TestDatabaseLocation::Server { server, name } = &self.location else {
             return;
         };
         let (server, sql) = (*server, format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
         let dropped = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(administer(server, &sql)).map_err(std::io::Error::other)
+            runtime.block_on(run_admin_sql(server, &sql)).map_err(std::io::Error::other)
         });
-        // What is left behind goes with the server's directory.
+        // Leftovers are removed with the server's directory.
         let _ = dropped.join();
     }
 }
 
 /// Runs one statement as the owner of the server.
-async fn administer(server: &Server, sql: &str) -> Result<(), tokio_postgres::Error> {
+async fn run_admin_sql(
+    server: &SharedPostgresServer,
+    sql: &str,
+) -> Result<(), tokio_postgres::Error> {
     let mut config = Config::new();
-    config.host_path(server.sockets()).user(server::USER).dbname("postgres");
+    config.host_path(server.socket_dir()).user(postgres_server::USER).dbname("postgres");
     let (client, connection) = config.connect(NoTls).await?;
     tokio::select! {
         done = client.batch_execute(sql) => done,
@@ -120,7 +126,7 @@ mod tests {
 
     use super::*;
 
-    async fn value_of(url: &str, sql: &str) -> String {
+    async fn query_value(url: &str, sql: &str) -> String {
         let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
         tokio::select! {
             row = client.query_one(sql, &[]) => row.unwrap().get(0),
@@ -133,8 +139,8 @@ mod tests {
         let (one, other) = (postgres_database().await, postgres_database().await);
 
         assert!(one.url.starts_with("postgres://"));
-        assert_eq!(value_of(&one.url, "SELECT current_database()::text").await, one.name());
-        assert_eq!(value_of(&other.url, "SELECT current_database()::text").await, other.name());
+        assert_eq!(query_value(&one.url, "SELECT current_database()::text").await, one.name());
+        assert_eq!(query_value(&other.url, "SELECT current_database()::text").await, other.name());
         assert_ne!(one.name(), other.name());
     }
 
@@ -143,18 +149,18 @@ mod tests {
         let (kept, dropped) = (postgres_database().await, postgres_database().await);
         let count =
             format!("SELECT count(*)::text FROM pg_database WHERE datname = '{}'", dropped.name());
-        assert_eq!(value_of(&kept.url, &count).await, "1");
+        assert_eq!(query_value(&kept.url, &count).await, "1");
 
         drop(dropped);
 
-        assert_eq!(value_of(&kept.url, &count).await, "0");
+        assert_eq!(query_value(&kept.url, &count).await, "0");
     }
 
     #[tokio::test]
     async fn the_test_server_listens_on_no_network() {
         let database = postgres_database().await;
 
-        assert_eq!(value_of(&database.url, "SHOW listen_addresses").await, "");
+        assert_eq!(query_value(&database.url, "SHOW listen_addresses").await, "");
     }
 
     #[test]
@@ -170,7 +176,7 @@ mod tests {
 
     #[test]
     fn without_room_in_memory_a_sqlite_database_is_among_temporary_files() {
-        let made = directory("/nowhere").unwrap();
+        let made = create_directory("/nowhere").unwrap();
 
         assert!(made.path().starts_with(std::env::temp_dir()));
     }

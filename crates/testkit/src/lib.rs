@@ -1,24 +1,23 @@
-//! Databases for tests, one fresh one per call, and a [`provider`] of models that answers as told.
+//! Test support: a fresh database per call, and a scripted model [`provider`].
 //!
-//! Start at [`postgres_database`] and [`sqlite_database`]. PostgreSQL comes from a private server
-//! that all test processes of this workspace share; it is started by the first that needs it and
-//! stops by itself when none does. A machine without PostgreSQL fails the tests with
-//! instructions; nothing is skipped.
+//! Start at [`postgres_database`] and [`sqlite_database`]. PostgreSQL runs as a private server shared
+//! by all test processes of this workspace; the first process starts it, and it stops when no process
+//! uses it. Without PostgreSQL the tests fail with instructions; nothing is skipped.
 //!
-//! For tests only: what cannot be set up is a panic that says why.
+//! For tests only: a failed set-up panics with the reason.
 
-mod contents;
 mod database;
-mod durable;
+mod durable_server;
+mod postgres_server;
+mod postgres_tools;
 pub mod provider;
 mod query;
 mod refused_writes;
 mod secrets;
-mod server;
-mod tools;
+mod table_search;
 
 pub use database::{TestDatabase, postgres_database, sqlite_database};
-pub use durable::DurableServer;
+pub use durable_server::DurableServer;
 pub use query::query;
-pub use refused_writes::{RefusedWrites, refuse_writes};
+pub use refused_writes::{WriteRejection, reject_writes};
 pub use secrets::{PlantedSecret, planted_secrets};

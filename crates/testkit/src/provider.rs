@@ -1,26 +1,26 @@
-//! A provider of models that answers as it is told, for tests.
+//! A scripted model provider for tests.
 //!
-//! Start at [`ScriptedProvider`]: a real server on a port of this machine that speaks the APIs of OpenAI,
-//! Anthropic and Ollama, streamed and not. [`Answer`] is what it says, faults included.
+//! Start at [`ScriptedProvider`]: a real HTTP server on a local port that implements the APIs of OpenAI,
+//! Anthropic and Ollama, with and without streaming. [`Answer`] is one scripted response or fault.
 //!
 //! ```no_run
 //! use cynode_testkit::provider::{Answer, ScriptedProvider};
 //!
 //! let provider = ScriptedProvider::start();
 //! provider.script([
-//!     Answer::call("look_up", serde_json::json!({ "city": "Rome" })),
+//!     Answer::tool_call("look_up", serde_json::json!({ "city": "Rome" })),
 //!     Answer::text("It is warm in Rome."),
 //! ]);
 //! // … point a client at provider.openai_url() …
 //! assert!(!provider.saw("sk-my-secret"));
 //! ```
 
-mod answer;
 mod anthropic;
 mod contract;
+mod http_response;
+mod http_server;
 mod openai;
-mod reply;
-mod serve;
+mod scripted_response;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,78 +29,78 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::watch;
 
-pub use answer::Answer;
-pub use contract::Contract;
-use serve::Server;
+pub use contract::StructuredOutputContract;
+use http_server::ProviderServer;
+pub use scripted_response::Answer;
 
-/// How long a test waits for something that should happen at once.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a test waits for an expected event.
+const EVENT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A request that the provider saw.
+/// A request that the provider received.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SeenRequest {
-    /// Its path, such as `/v1/chat/completions`.
+pub struct ScriptedProviderRequest {
+    /// For example `/v1/chat/completions`.
     pub path: String,
-    /// Its headers, names in lower case.
+    /// Names in lower case.
     pub headers: Vec<(String, String)>,
-    /// Its body as it came.
+    /// The raw body.
     pub text: String,
-    /// Its body as JSON; null if it is none.
+    /// The body as JSON; null if it is not JSON.
     pub body: Value,
 }
 
-impl SeenRequest {
-    /// The value of a header; the name in lower case.
+impl ScriptedProviderRequest {
+    /// The value of a header; `name` must be lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
     }
 
-    /// The text of the last message, as the OpenAI wire writes it.
+    /// The text of the last message of an OpenAI request.
     pub fn last_message(&self) -> &str {
         let messages = self.body["messages"].as_array();
         messages.and_then(|it| it.last()?["content"].as_str()).unwrap_or_default()
     }
 }
 
-/// A provider that answers as it is told. Dropping it closes its port.
+/// A scripted provider. Dropping it closes its port.
 #[derive(Debug)]
 pub struct ScriptedProvider {
-    server: Server,
-    state: Arc<State>,
+    server: ProviderServer,
+    state: Arc<ScriptedProviderState>,
 }
 
-/// What server and test share.
+/// State shared by server and test.
 #[derive(Debug)]
-struct State {
-    inner: Mutex<Inner>,
-    /// How many answers nobody read to their end.
+struct ScriptedProviderState {
+    inner: Mutex<ProviderScript>,
+    /// Number of responses that the client did not read to their end.
     abandoned: watch::Sender<usize>,
-    /// How many requests have come in.
+    /// Number of received requests.
     arrived: watch::Sender<usize>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct ProviderScript {
     script: VecDeque<Answer>,
     rules: Vec<(String, Answer)>,
-    otherwise: Option<Answer>,
+    fallback: Option<Answer>,
     models: Vec<String>,
-    seen: Vec<SeenRequest>,
-    /// Requests that try out what binds the model; they are answered by the contract.
-    probes: Vec<SeenRequest>,
-    contract: Contract,
-    /// How many of the next probes are answered with status 401.
+    requests: Vec<ScriptedProviderRequest>,
+    /// Capability probes, answered by the contract.
+    probes: Vec<ScriptedProviderRequest>,
+    contract: StructuredOutputContract,
+    /// Number of coming probes to answer with status 401.
     rejected_probes: usize,
-    forgets: bool,
+    is_recording_off: bool,
 }
 
-impl State {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+impl ScriptedProviderState {
+    fn lock(&self) -> MutexGuard<'_, ProviderScript> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is said to a request: by rule, by the script, or what is said otherwise.
-    fn answer(&self, seen: &SeenRequest) -> Answer {
+    /// Chooses the response: by rule, by the script, or the fallback.
+    fn choose_response(&self, seen: &ScriptedProviderRequest) -> Answer {
         let mut inner = self.lock();
         let contract = inner.contract;
         if contract::is_probe(&seen.body) {
@@ -108,56 +108,56 @@ impl State {
                 inner.rejected_probes -= 1;
                 return Answer::unauthorized("nobody");
             }
-            return contract.probed(&seen.body);
+            return contract.probe_response(&seen.body);
         }
-        contract.enforced(&seen.body, inner.next(&seen.text))
+        contract.enforce(&seen.body, inner.next_response(&seen.text))
     }
 
-    fn note(&self, request: SeenRequest) {
+    fn record_request(&self, request: ScriptedProviderRequest) {
         let mut inner = self.lock();
         if contract::is_probe(&request.body) {
             inner.probes.push(request);
             return;
         }
-        if !inner.forgets {
-            inner.seen.push(request);
+        if !inner.is_recording_off {
+            inner.requests.push(request);
         }
         drop(inner);
         self.arrived.send_modify(|count| *count += 1);
     }
 }
 
-impl Inner {
-    /// By rule, by the script, or what is said otherwise.
-    fn next(&mut self, body: &str) -> Answer {
+impl ProviderScript {
+    /// By rule, by the script, or the fallback.
+    fn next_response(&mut self, body: &str) -> Answer {
         if let Some((_, answer)) = self.rules.iter().find(|(text, _)| body.contains(text)) {
             return answer.clone();
         }
-        let next = self.script.pop_front().or_else(|| self.otherwise.clone());
-        next.unwrap_or_else(|| Answer::status(400, "the script of this provider is over"))
+        let next = self.script.pop_front().or_else(|| self.fallback.clone());
+        next.unwrap_or_else(|| Answer::status(400, "the script of this provider has ended"))
     }
 }
 
 impl ScriptedProvider {
-    /// A provider without a script: every request is told so (400), until [`Self::script`],
-    /// [`Self::when`] or [`Self::otherwise`] says more.
+    /// Starts a provider without a script: every request fails with 400 until [`Self::script`],
+    /// [`Self::when`] or [`Self::otherwise`] is called.
     ///
     /// # Panics
-    /// If this machine gives it no port.
+    /// If no port can be bound.
     pub fn start() -> Self {
-        let state = Arc::new(State {
-            inner: Mutex::new(Inner {
+        let state = Arc::new(ScriptedProviderState {
+            inner: Mutex::new(ProviderScript {
                 models: vec!["scripted-model".to_owned()],
-                ..Inner::default()
+                ..ProviderScript::default()
             }),
             abandoned: watch::Sender::new(0),
             arrived: watch::Sender::new(0),
         });
-        let server = serve::start(Arc::clone(&state));
+        let server = http_server::start_server(Arc::clone(&state));
         Self { server, state }
     }
 
-    /// A provider that says the same to everybody.
+    /// Starts a provider that returns the same text to every request.
     pub fn saying(text: &str) -> Self {
         let provider = Self::start();
         provider.otherwise(Answer::text(text));
@@ -176,81 +176,81 @@ impl ScriptedProvider {
 
     /// The answer to every request after the script.
     pub fn otherwise(&self, answer: Answer) {
-        self.state.lock().otherwise = Some(answer);
+        self.state.lock().fallback = Some(answer);
     }
 
-    /// The models that it offers, instead of `scripted-model`.
-    pub fn offer(&self, models: &[&str]) {
+    /// Sets the offered models, instead of `scripted-model`.
+    pub fn set_models(&self, models: &[&str]) {
         self.state.lock().models = models.iter().map(|&name| name.to_owned()).collect();
     }
 
-    /// What it does with a request for a value of a schema, instead of [`Contract::ForcedTools`].
-    pub fn behave_as(&self, contract: Contract) {
+    /// Sets how structured-output requests are handled, instead of [`StructuredOutputContract::ForcedTools`].
+    pub fn set_contract(&self, contract: StructuredOutputContract) {
         self.state.lock().contract = contract;
     }
 
-    /// Answers the next probes with status 401, so that nothing is learned from them.
+    /// Answers the next probes with status 401, so that they are inconclusive.
     pub fn reject_probes(&self, count: usize) {
         self.state.lock().rejected_probes = count;
     }
 
-    /// Every probe so far, oldest first; [`Self::requests`] has none of them.
-    pub fn probes(&self) -> Vec<SeenRequest> {
+    /// Every probe so far, oldest first; not included in [`Self::requests`].
+    pub fn probes(&self) -> Vec<ScriptedProviderRequest> {
         self.state.lock().probes.clone()
     }
 
-    /// Keeps no requests from now on: for measurements.
+    /// Stops recording requests: for benchmarks.
     pub fn forget_requests(&self) {
-        self.state.lock().forgets = true;
+        self.state.lock().is_recording_off = true;
     }
 
-    /// Where OpenAI clients find it.
+    /// Base URL for OpenAI clients.
     pub fn openai_url(&self) -> String {
         format!("http://{}/v1", self.server.address)
     }
 
-    /// Where Anthropic and Ollama clients find it.
+    /// Base URL for Anthropic and Ollama clients.
     pub fn url(&self) -> String {
         format!("http://{}", self.server.address)
     }
 
     /// Every request so far, oldest first.
-    pub fn requests(&self) -> Vec<SeenRequest> {
-        self.state.lock().seen.clone()
+    pub fn requests(&self) -> Vec<ScriptedProviderRequest> {
+        self.state.lock().requests.clone()
     }
 
-    /// Whether `text` was in any header or body that came here.
-    pub fn saw(&self, text: &str) -> bool {
+    /// Whether `text` was in any received header or body.
+    pub fn has_received(&self, text: &str) -> bool {
         let inner = self.state.lock();
-        inner.seen.iter().any(|request| {
+        inner.requests.iter().any(|request| {
             request.text.contains(text) || request.headers.iter().any(|(_, it)| it.contains(text))
         })
     }
 
-    /// How many answers of the script nobody has asked for.
-    pub fn unread(&self) -> usize {
+    /// Number of scripted responses that were not requested yet.
+    pub fn remaining_responses(&self) -> usize {
         self.state.lock().script.len()
     }
 
-    /// Waits until `count` requests have come in.
+    /// Waits until `count` requests were received.
     ///
     /// # Panics
-    /// If they do not come within half a minute.
-    pub async fn until_asked(&self, count: usize) {
-        until(&self.state.arrived, count).await;
+    /// After half a minute.
+    pub async fn wait_for_requests(&self, count: usize) {
+        wait_for_count(&self.state.arrived, count).await;
     }
 
-    /// Waits until `count` answers were left before their end.
+    /// Waits until `count` responses were abandoned before their end.
     ///
     /// # Panics
-    /// If they are not within half a minute.
-    pub async fn until_abandoned(&self, count: usize) {
-        until(&self.state.abandoned, count).await;
+    /// After half a minute.
+    pub async fn wait_for_abandoned(&self, count: usize) {
+        wait_for_count(&self.state.abandoned, count).await;
     }
 }
 
-async fn until(counter: &watch::Sender<usize>, count: usize) {
+async fn wait_for_count(counter: &watch::Sender<usize>, count: usize) {
     let mut counter = counter.subscribe();
-    let reached = tokio::time::timeout(PATIENCE, counter.wait_for(|now| *now >= count)).await;
-    assert!(matches!(reached, Ok(Ok(_))), "the scripted provider waited in vain");
+    let reached = tokio::time::timeout(EVENT_TIMEOUT, counter.wait_for(|now| *now >= count)).await;
+    assert!(matches!(reached, Ok(Ok(_))), "the scripted provider timed out");
 }

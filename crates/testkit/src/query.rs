@@ -1,18 +1,18 @@
-//! Looking into a database, and changing it, behind the back of whoever uses it.
+//! Runs SQL directly against a test database, bypassing the store.
 
 use rusqlite::types::ValueRef;
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
-/// What the last statement of an SQL text gives in the database at `url`: rows of text, empty where
-/// there is nothing.
+/// Runs SQL in the database at `url` and returns the rows of the last statement as text; NULL is an
+/// empty string.
 ///
 /// # Panics
 ///
-/// When the database does not take the text.
+/// When the SQL fails.
 pub async fn query(url: &str, sql: &str) -> Vec<Vec<String>> {
     let found = match url.strip_prefix("sqlite:") {
-        Some(path) => in_sqlite(path, sql).map_err(|error| error.to_string()),
-        None => in_postgres(url, sql).await.map_err(|error| format!("{error:?}")),
+        Some(path) => query_sqlite(path, sql).map_err(|error| error.to_string()),
+        None => query_postgres(url, sql).await.map_err(|error| format!("{error:?}")),
     };
     match found {
         Ok(rows) => rows,
@@ -20,7 +20,7 @@ pub async fn query(url: &str, sql: &str) -> Vec<Vec<String>> {
     }
 }
 
-fn in_sqlite(path: &str, sql: &str) -> Result<Vec<Vec<String>>, rusqlite::Error> {
+fn query_sqlite(path: &str, sql: &str) -> Result<Vec<Vec<String>>, rusqlite::Error> {
     let connection = rusqlite::Connection::open(path)?;
     connection.busy_timeout(std::time::Duration::from_secs(20))?;
     let (before, last) = sql.trim_end().rsplit_once(';').unwrap_or(("", sql));
@@ -44,7 +44,7 @@ fn in_sqlite(path: &str, sql: &str) -> Result<Vec<Vec<String>>, rusqlite::Error>
     rows.collect()
 }
 
-async fn in_postgres(url: &str, sql: &str) -> Result<Vec<Vec<String>>, tokio_postgres::Error> {
+async fn query_postgres(url: &str, sql: &str) -> Result<Vec<Vec<String>>, tokio_postgres::Error> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
     let answer = tokio::select! {
         answer = client.simple_query(sql) => answer?,

@@ -1,13 +1,13 @@
-//! A database that answers readers and refuses every write, as one whose disk is full.
+//! Makes a database reject every write, as if its disk were full.
 
 use rusqlite::Connection;
 
 use crate::query;
 
-/// Every write to a database fails while this is there.
-pub struct RefusedWrites {
+/// Guard: every write to the database fails until [`WriteRejection::end`].
+pub struct WriteRejection {
     url: String,
-    /// Holds the only right to write; PostgreSQL is told.
+    /// Holds SQLite's write lock; `None` for PostgreSQL, which is set read-only.
     sqlite: Option<Connection>,
 }
 
@@ -16,7 +16,7 @@ pub struct RefusedWrites {
 /// # Panics
 ///
 /// When the database does not answer.
-pub async fn refuse_writes(url: &str) -> RefusedWrites {
+pub async fn reject_writes(url: &str) -> WriteRejection {
     let sqlite = url.strip_prefix("sqlite:").map(|path| {
         let begun = Connection::open(path).and_then(|connection| {
             connection.busy_timeout(std::time::Duration::from_secs(20))?;
@@ -31,11 +31,11 @@ pub async fn refuse_writes(url: &str) -> RefusedWrites {
     if sqlite.is_none() {
         set_read_only(url, "SET default_transaction_read_only = on").await;
     }
-    RefusedWrites { url: url.to_owned(), sqlite }
+    WriteRejection { url: url.to_owned(), sqlite }
 }
 
-impl RefusedWrites {
-    /// Lets writes succeed again.
+impl WriteRejection {
+    /// Allows writes again.
     pub async fn end(self) {
         if self.sqlite.is_none() {
             set_read_only(&self.url, "RESET default_transaction_read_only").await;
@@ -43,7 +43,7 @@ impl RefusedWrites {
     }
 }
 
-/// Changes a PostgreSQL database for everybody: who is connected has to connect again.
+/// Changes a PostgreSQL database for all clients: open connections are terminated.
 async fn set_read_only(url: &str, change: &str) {
     let sql = format!(
         "BEGIN READ WRITE;

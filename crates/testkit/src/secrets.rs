@@ -1,20 +1,20 @@
-//! Secrets of the common kinds, none of them real.
+//! Fake secrets of the common kinds.
 //!
-//! They are put together when asked for, so that no scanner takes this file for a leak.
+//! They are assembled at run time, so that no scanner reports this file.
 
-/// Looks random, and is in no dictionary.
+/// Looks random, matches no dictionary word.
 const RANDOM: &str = "Zk93hQ0vLx72PbNcR5tYw8AeUi4SdGf6";
 
-/// A text that holds a secret.
+/// A text that contains a secret.
 #[derive(Debug, Clone)]
 pub struct PlantedSecret {
-    /// Where such secrets come from.
+    /// Origin of such secrets.
     pub name: &'static str,
-    /// The sort that records name.
+    /// The kind named in records.
     pub kind: &'static str,
-    /// What must be found nowhere afterwards.
+    /// The part that must not be stored anywhere.
     pub needle: String,
-    /// The text around it, as people paste it.
+    /// The surrounding text, as people paste it.
     pub text: String,
 }
 
@@ -27,7 +27,7 @@ pub fn planted_secrets() -> Vec<PlantedSecret> {
     all
 }
 
-fn planted(
+fn plant_all(
     kind: &'static str,
     texts: Vec<(&'static str, String)>,
 ) -> impl Iterator<Item = PlantedSecret> {
@@ -61,7 +61,7 @@ fn provider_keys() -> Vec<PlantedSecret> {
         ("Azure storage key", format!("AccountName=acme;AccountKey={r}==;EndpointSuffix=x")),
         ("Azure service bus key", format!("Endpoint=sb://acme/;SharedAccessKey={r}=")),
     ];
-    let mut all: Vec<_> = planted("api_key", texts).collect();
+    let mut all: Vec<_> = plant_all("api_key", texts).collect();
     let (head, tail) = ("AKIA", "IOSFODNN7EXAMPLE");
     all.push(PlantedSecret {
         name: "AWS access key id",
@@ -103,7 +103,7 @@ fn tokens() -> Vec<PlantedSecret> {
         ("token in YAML", format!("  refresh_token: {r}")),
         ("session cookie", format!("Set-Cookie: session={r}; HttpOnly")),
     ];
-    planted("token", texts).collect()
+    plant_all("token", texts).collect()
 }
 
 fn passwords() -> Vec<PlantedSecret> {
@@ -119,7 +119,7 @@ fn passwords() -> Vec<PlantedSecret> {
         ("connection string", format!("Server=db;Uid=me;Pwd={r};Database=x")),
         ("command line", format!("login --password {r} --user me")),
     ];
-    planted("password", texts).collect()
+    plant_all("password", texts).collect()
 }
 
 fn private_keys() -> Vec<PlantedSecret> {
@@ -133,8 +133,8 @@ fn private_keys() -> Vec<PlantedSecret> {
         ("cut-off key", format!("cut off: {openssh}\nb3Bl{r}")),
         ("age key", format!("AGE-SECRET-KEY-1{}{r}", "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L")),
     ];
-    // The tail of an age key is upper case, so its needle is the part that is.
-    planted("private_key", texts)
+    // An age key is upper case, so its needle is an upper-case part.
+    plant_all("private_key", texts)
         .map(|secret| match secret.name {
             "age key" => PlantedSecret { needle: "QPZRY9X8GF2TVDW0S3JN54".to_owned(), ..secret },
             _ => secret,

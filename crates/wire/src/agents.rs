@@ -9,22 +9,22 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IssueAgentToken {
-    /// The kind of agent that will hold it.
+    /// Type of the agent that will hold it.
     pub agent_type: AgentType,
-    /// What the token is for.
+    /// Purpose of the token.
     pub name: String,
-    /// The user it acts for; the caller when absent. Only administrators may name another.
+    /// User it acts for; the caller when absent. Only administrators may name another user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<UserId>,
-    /// Seconds until it ends, 1 to 2592000 (30 days); one hour when absent.
+    /// Lifetime in seconds, 1 to 2592000 (30 days); 3600 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_seconds: Option<u32>,
-    /// What it is bound to. A sandbox token needs a task and a job.
+    /// Resources it is bound to. A sandbox token needs a task and a job.
     #[serde(flatten)]
     pub binding: BindingView,
 }
 
-/// What a token is bound to: tools called with it see nothing else.
+/// Resources a token is bound to: tools called with it can access nothing else.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct BindingView {
     /// The project.
@@ -49,26 +49,26 @@ pub struct BindingView {
 pub struct AgentTokenView {
     /// The token's id.
     pub id: TokenId,
-    /// The kind of agent that holds it.
+    /// Type of the agent that holds it.
     pub agent_type: AgentType,
-    /// What the token is for.
+    /// Purpose of the token.
     pub name: String,
     /// The user it acts for.
     pub user_id: UserId,
-    /// What it is bound to.
+    /// Resources it is bound to.
     #[serde(flatten)]
     pub binding: BindingView,
-    /// Who issued it.
+    /// User who issued it.
     pub created_by: UserId,
     /// When it was issued.
     pub created_at: DateTime<Utc>,
-    /// When it ends.
+    /// Expiry time.
     pub expires_at: DateTime<Utc>,
     /// When it was revoked.
     pub revoked_at: Option<DateTime<Utc>>,
 }
 
-/// A new agent token; the only answer that ever carries the secret.
+/// A new agent token; the only response with the secret.
 #[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct NewAgentTokenView {
     /// The token without its secret.

@@ -1,223 +1,282 @@
-//! What agents and the project manager say to each other: the arguments and results of the
+//! Messages between agents and the project manager: arguments and results of the
 //! `apmas_*` tools.
 //!
-//! Arguments have the names that agents know (`agentRole`, `workUnitId`); `task_id` is ours.
+//! Arguments have `camelCase` names, which agents expect (`agentRole`, `workUnitId`), except `task_id`.
 
 mod views;
 
-use cynode_domain::agent::{Activity, HelpKind, InstructionKind, NoteKind, Progress, Role};
+use cynode_domain::agent::{
+    Activity, HelpKind, InstructionKind, MAX_ROLE_CHARS, NoteKind, Progress, Role,
+};
 use cynode_domain::ids::{MessageId, TaskId};
+use cynode_domain::report::{MAX_ITEMS, MAX_LINE_BYTES, MAX_TEXT_BYTES, ReportKind};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+use crate::page::{MAX_CURSOR_CHARS, MAX_LIMIT};
+use crate::tool_calls::tool_calls;
+use crate::work::MAX_WORK_UNIT_ID_CHARS;
 
 pub use views::*;
 
+/// The longest idempotency key of a message.
+pub const MAX_IDEMPOTENCY_KEY_CHARS: usize = 200;
+/// The most messages in a context.
+pub const MAX_CONTEXT_MESSAGES: u32 = 50;
+/// The most agents that a request for a context names.
+pub const MAX_CONTEXT_ROLES: usize = 50;
+
+tool_calls! {
+    Heartbeat => "apmas_heartbeat",
+    SaveAgentCheckpoint => "apmas_checkpoint",
+    ReportToPm => "apmas_report_to_pm",
+    ReportStatus => "apmas_report_status",
+    SendMessage => "apmas_send_message",
+    RequestHelp => "apmas_request_help",
+    CompleteAgent => "apmas_complete",
+    InstructAgent => "apmas_pm_instruct",
+    GetContext => "apmas_get_context",
+}
+
 /// `apmas_heartbeat`
-#[derive(Debug, Clone, Deserialize, Serialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Heartbeat {
     /// The task.
     #[serde(rename = "task_id")]
     pub task_id: TaskId,
-    /// Who speaks.
+    /// The role of the calling agent on the task, such as `developer` or `reviewer-2`.
     pub agent_role: Role,
-    /// What it does.
+    /// Current activity.
     pub status: Activity,
-    /// How far it came.
+    /// Progress, in words.
+    #[schemars(length(min = 1, max = MAX_LINE_BYTES))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<String>,
-    /// How much of its context is used.
+    /// Tokens of its context that are used.
+    #[schemars(range(min = 0))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_context_usage: Option<i64>,
-    /// Instructions it has seen.
+    /// Ids of instructions it acknowledges.
+    #[schemars(length(max = MAX_ITEMS))]
     #[serde(default)]
     pub acknowledge: Vec<MessageId>,
 }
 
 /// `apmas_checkpoint`
-#[derive(Debug, Clone, Deserialize, Serialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SaveAgentCheckpoint {
     /// The task.
     #[serde(rename = "task_id")]
     pub task_id: TaskId,
-    /// Who speaks.
+    /// The role of the calling agent on the task, such as `developer` or `reviewer-2`.
     pub agent_role: Role,
-    /// How far it came, in words.
+    /// Progress, in words.
+    #[schemars(length(min = 1, max = MAX_TEXT_BYTES))]
     pub summary: String,
-    /// What is done.
+    /// Completed items.
+    #[schemars(length(max = MAX_ITEMS), inner(length(max = MAX_LINE_BYTES)))]
     pub completed_items: Vec<String>,
-    /// What is left.
+    /// Pending items.
+    #[schemars(length(max = MAX_ITEMS), inner(length(max = MAX_LINE_BYTES)))]
     pub pending_items: Vec<String>,
-    /// The files it works on.
+    /// Files it is working on.
+    #[schemars(length(max = MAX_ITEMS), inner(length(max = MAX_LINE_BYTES)))]
     #[serde(default)]
     pub active_files: Vec<String>,
-    /// What its successor should know.
+    /// Notes for its successor.
+    #[schemars(length(min = 1, max = MAX_TEXT_BYTES))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
 }
 
 /// `apmas_report_to_pm`
-#[derive(Debug, Clone, Deserialize, Serialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReportToPm {
     /// The task.
     #[serde(rename = "task_id")]
     pub task_id: TaskId,
-    /// Who speaks.
+    /// The role of the calling agent on the task, such as `developer` or `reviewer-2`.
     pub agent_role: Role,
     /// The type of report.
+    #[schemars(with = "ReportKind")]
     pub message_type: String,
     /// The component it is about.
+    #[schemars(length(min = 1, max = MAX_LINE_BYTES))]
     pub component: String,
     /// Details, by type.
+    #[schemars(with = "Map<String, Value>")]
     pub payload: Value,
-    /// The same key again is the same report.
+    /// Idempotency key: a report with the same key is stored once.
+    #[schemars(length(min = 1, max = MAX_IDEMPOTENCY_KEY_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
 }
 
 /// `apmas_report_status`
-#[derive(Debug, Clone, Deserialize, Serialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReportStatus {
     /// The task.
     #[serde(rename = "task_id")]
     pub task_id: TaskId,
-    /// Who speaks.
+    /// The role of the calling agent on the task, such as `developer` or `reviewer-2`.
     pub agent_role: Role,
-    /// How it is going.
+    /// Progress status.
     pub status: Progress,
-    /// The same in words.
+    /// Status message.
+    #[schemars(length(min = 1, max = MAX_TEXT_BYTES))]
     pub message: String,
-    /// Files worth looking at.
+    /// Relevant files.
+    #[schemars(length(max = MAX_ITEMS), inner(length(max = MAX_LINE_BYTES)))]
     #[serde(default)]
     pub artifacts: Vec<String>,
-    /// Why it cannot go on.
+    /// Why it is blocked.
+    #[schemars(length(min = 1, max = MAX_TEXT_BYTES))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_reason: Option<String>,
     /// The work unit it is about.
+    #[schemars(length(min = 1, max = MAX_WORK_UNIT_ID_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_unit_id: Option<String>,
-    /// The same key again is the same message.
+    /// Idempotency key: a message with the same key is stored once.
+    #[schemars(length(min = 1, max = MAX_IDEMPOTENCY_KEY_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
 }
 
 /// `apmas_send_message`
-#[derive(Debug, Clone, Deserialize, Serialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SendMessage {
     /// The task.
     #[serde(rename = "task_id")]
     pub task_id: TaskId,
-    /// Who speaks.
+    /// The role of the calling agent on the task, such as `developer` or `reviewer-2`.
     pub agent_role: Role,
-    /// To whom: the project manager.
+    /// Recipient: `pm`, the project manager.
+    #[schemars(length(min = 1, max = MAX_ROLE_CHARS))]
     pub to: String,
-    /// What kind of message.
+    /// Message kind.
     #[serde(rename = "type")]
     pub kind: NoteKind,
     /// The message.
+    #[schemars(length(min = 1, max = MAX_TEXT_BYTES))]
     pub content: String,
-    /// The same key again is the same message.
+    /// Idempotency key: a message with the same key is stored once.
+    #[schemars(length(min = 1, max = MAX_IDEMPOTENCY_KEY_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
 }
 
 /// `apmas_request_help`
-#[derive(Debug, Clone, Deserialize, Serialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RequestHelp {
     /// The task.
     #[serde(rename = "task_id")]
     pub task_id: TaskId,
-    /// Who speaks.
+    /// The role of the calling agent on the task, such as `developer` or `reviewer-2`.
     pub agent_role: Role,
-    /// Whose help.
+    /// Kind of help that is requested.
     pub help_type: HelpKind,
-    /// What the matter is.
+    /// Description of the problem.
+    #[schemars(length(min = 1, max = MAX_TEXT_BYTES))]
     pub issue: String,
-    /// The agent whose help is wanted.
+    /// Role of the agent whose help is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_agent: Option<Role>,
-    /// What one must know to help.
+    /// Background information.
+    #[schemars(length(min = 1, max = MAX_TEXT_BYTES))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// The same key again is the same question.
+    /// Idempotency key: a question with the same key is stored once.
+    #[schemars(length(min = 1, max = MAX_IDEMPOTENCY_KEY_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
 }
 
 /// `apmas_complete`
-#[derive(Debug, Clone, Deserialize, Serialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CompleteAgent {
     /// The task.
     #[serde(rename = "task_id")]
     pub task_id: TaskId,
-    /// Who speaks.
+    /// The role of the calling agent on the task, such as `developer` or `reviewer-2`.
     pub agent_role: Role,
-    /// What was done.
+    /// Summary of the work.
+    #[schemars(length(min = 1, max = MAX_TEXT_BYTES))]
     pub summary: String,
-    /// The files that show it.
+    /// Files with the result.
+    #[schemars(length(max = MAX_ITEMS), inner(length(max = MAX_LINE_BYTES)))]
     pub artifacts: Vec<String>,
-    /// What others should know.
+    /// Notes for other agents.
+    #[schemars(length(min = 1, max = MAX_TEXT_BYTES))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
 }
 
 /// `apmas_pm_instruct`
-#[derive(Debug, Clone, Deserialize, Serialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InstructAgent {
     /// The task.
     #[serde(rename = "task_id")]
     pub task_id: TaskId,
-    /// Whom.
+    /// Role of the receiving agent.
     pub to_agent: Role,
-    /// What kind of instruction.
+    /// Instruction type.
     pub instruction_type: InstructionKind,
-    /// What to do.
+    /// The instructions.
+    #[schemars(length(min = 1, max = MAX_TEXT_BYTES))]
     pub instructions: String,
-    /// Details, for programs.
+    /// Structured details.
+    #[schemars(with = "Map<String, Value>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Value>,
-    /// The same key again is the same instruction.
+    /// Idempotency key: an instruction with the same key is stored once.
+    #[schemars(length(min = 1, max = MAX_IDEMPOTENCY_KEY_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
 }
 
 /// `apmas_get_context`
-#[derive(Debug, Clone, Deserialize, Serialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GetContext {
     /// The task.
     #[serde(rename = "task_id")]
     pub task_id: TaskId,
-    /// Who asks; it gets its instructions with the answer.
+    /// Role of the caller; its pending instructions are part of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_role: Option<Role>,
-    /// What to show; everything when absent.
+    /// Parts to include; all when absent.
+    #[schemars(extend("uniqueItems" = true))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include: Option<Vec<ContextPart>>,
-    /// Only these agents.
+    /// Only agents with these roles.
+    #[schemars(length(max = MAX_CONTEXT_ROLES))]
     #[serde(default)]
     pub agent_roles: Vec<Role>,
-    /// How many messages; 50 when absent.
+    /// Maximum number of messages; 50 when absent.
+    #[schemars(range(min = 1, max = MAX_CONTEXT_MESSAGES))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_limit: Option<u32>,
 }
 
 /// A part of the context.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextPart {
     /// The task itself.
     Project,
-    /// Who works on it.
+    /// Its agents.
     Agents,
-    /// What was said.
+    /// Its messages.
     Messages,
     /// Its files.
     Artifacts,
@@ -226,28 +285,31 @@ pub enum ContextPart {
 }
 
 /// `db.message.list`
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MessageQuery {
-    /// From or to this role.
+    /// Only messages from or to this role.
+    #[schemars(length(min = 1, max = MAX_ROLE_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// Of this kind.
+    /// Only messages of this kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<cynode_domain::agent::MessageKind>,
-    /// Only what waits for the project manager.
-    #[serde(default)]
+    /// Only messages that the project manager has not processed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unprocessed: bool,
-    /// Only what waits for a person, on open tasks.
-    #[serde(default)]
+    /// Only messages on open tasks that wait for a person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waiting_for_person: bool,
-    /// Oldest first, for whoever works through them.
-    #[serde(default)]
+    /// Oldest first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub oldest_first: bool,
-    /// How many items.
+    /// Page size.
+    #[schemars(range(min = 1, max = MAX_LIMIT))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Where the page begins.
+    /// The `next_cursor` of the previous page.
+    #[schemars(length(min = 1, max = MAX_CURSOR_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }

@@ -1,8 +1,11 @@
-//! Files that belong to a task. Their content travels as the bare body of a request or answer.
+//! Files of a task. Content is sent as the raw body of a request or response.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ArtifactId, JobId, TaskId};
 use serde::{Deserialize, Serialize};
+
+/// The longest path of a file.
+pub const MAX_PATH_BYTES: usize = 1024;
 
 /// A file that belongs to a task, without its content.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
@@ -11,7 +14,7 @@ pub struct ArtifactView {
     pub id: ArtifactId,
     /// The task it belongs to.
     pub task_id: TaskId,
-    /// The job that made it; absent for attachments.
+    /// The job that produced it; absent for attachments.
     pub job_id: Option<JobId>,
     /// `attachment` or `output`.
     pub kind: String,
@@ -25,10 +28,10 @@ pub struct ArtifactView {
     pub created_at: DateTime<Utc>,
 }
 
-/// A file as one job left it, without its content.
+/// An output file of one job, without its content.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct OutputView {
-    /// The job that made it.
+    /// The job that produced it.
     pub job_id: JobId,
     /// The step of that job, from 0.
     pub step_index: u32,
@@ -48,26 +51,26 @@ pub struct OutputText {
     /// The file.
     #[serde(rename = "artifact")]
     pub output: OutputView,
-    /// Its text; empty if it is none.
+    /// Its text; empty if the content is not text.
     pub text: String,
-    /// Whether it is no text.
+    /// Whether the content is not text.
     pub is_binary: bool,
-    /// Whether the file is longer.
+    /// Whether the text was truncated.
     pub is_cut: bool,
 }
 
-/// What a job changed in a file.
+/// Changes of a job to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct OutputDiff {
     /// The file.
     #[serde(rename = "artifact")]
     pub output: OutputView,
-    /// What it is compared with, in words; absent if there was no such file before.
+    /// What it is compared with, in words; absent for a new file.
     pub against: Option<String>,
-    /// A unified diff; empty if nothing changed, or if one of both is no text.
+    /// Unified diff; empty if nothing changed, or if either content is not text.
     pub diff: String,
-    /// Whether one of both is no text.
+    /// Whether either content is not text.
     pub is_binary: bool,
-    /// Whether the diff is longer.
+    /// Whether the diff was truncated.
     pub is_cut: bool,
 }

@@ -1,4 +1,4 @@
-//! The record of every tool call and every chat: who asked, and what came of it. Never with what.
+//! Audit records of tool calls and chats: caller and outcome, without content.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{
@@ -8,36 +8,36 @@ use cynode_domain::ids::{
 use cynode_domain::policy::{CallStatus, Effect, Stage};
 use serde::{Deserialize, Serialize};
 
-/// Which calls are wanted.
+/// Filters on tool calls.
 #[derive(Debug, Clone, Default, Deserialize, Serialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct AuditQuery {
-    /// How many, 1 to 200; 50 when absent.
+    /// Page size, 1 to 200; 50 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// The `next_cursor` of the page before; absent for the first page.
+    /// The `next_cursor` of the previous page; absent for the first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
-    /// For this task.
+    /// Only for this task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
-    /// In this project.
+    /// Only in this project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_id: Option<ProjectId>,
-    /// For this user.
+    /// Only for this user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<UserId>,
-    /// Of this tool.
+    /// Only of this tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// Allowed or denied.
+    /// Only with this decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Effect>,
-    /// Not before this moment.
+    /// Only at or after this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<DateTime<Utc>>,
-    /// Before this moment.
+    /// Only before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<DateTime<Utc>>,
 }
@@ -47,17 +47,17 @@ pub struct AuditQuery {
 pub struct CallView {
     /// The call's id.
     pub id: CallId,
-    /// The chain that holds it.
+    /// Hash chain of the record.
     pub chain_id: ChainId,
-    /// Its place in the chain.
+    /// Sequence number in the chain.
     pub seq: i64,
-    /// When it was decided.
+    /// Time of the decision.
     pub created_at: DateTime<Utc>,
-    /// `pm`, `pa`, `sandbox`, `user`, or `unknown` for a caller without a good token.
+    /// `pm`, `pa`, `sandbox`, `user`, or `unknown` for a caller without a valid token.
     pub agent_type: String,
-    /// The token it was made with.
+    /// Token of the caller.
     pub token_id: Option<TokenId>,
-    /// The user it was made for.
+    /// User of the caller.
     pub user_id: Option<UserId>,
     /// That user's groups.
     pub group_ids: Vec<GroupId>,
@@ -75,91 +75,91 @@ pub struct CallView {
     pub tool_name: String,
     /// The server it is on, or `builtin`.
     pub server: String,
-    /// Whether it was let through.
+    /// Whether it was allowed.
     pub decision: Effect,
     /// The stage that decided.
     pub stage: Stage,
-    /// What came of it.
+    /// Outcome.
     pub status: CallStatus,
-    /// What kind of failure, when it failed.
+    /// Error type of a failed call.
     pub error_type: Option<String>,
-    /// How long it took.
+    /// Duration in milliseconds.
     pub duration_ms: Option<i64>,
-    /// Where it was decided: `gateway`, or a node.
+    /// Component that decided: `gateway`, or a node.
     pub origin: String,
-    /// Finds the request in the logs.
+    /// Trace id, to find the request in the logs.
     pub request_id: String,
-    /// The hash that the next record of the chain builds on.
+    /// Hash of the record, included in the next record of the chain.
     pub hash: String,
 }
 
-/// What a verification found.
+/// Result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct VerifyView {
-    /// Whether every chain is whole.
+    /// Whether all chains are intact.
     pub intact: bool,
-    /// Records looked at.
+    /// Number of verified records.
     pub records: u64,
     /// Each chain.
     pub chains: Vec<ChainView>,
 }
 
-/// What a verification found in one chain.
+/// Result of the verification of one chain.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ChainView {
     /// The chain.
     pub chain_id: ChainId,
-    /// Records looked at.
+    /// Number of verified records.
     pub records: u64,
-    /// The place of the newest record.
+    /// Sequence number of the newest record.
     pub last_seq: i64,
-    /// The hash of the newest record. Kept elsewhere, it proves later that the end was not cut off.
+    /// Hash of the newest record. Stored elsewhere, it proves later that the chain was not truncated.
     pub head: String,
-    /// What is wrong, first fault first; at most a hundred.
+    /// Faults, in order; at most 100.
     pub faults: Vec<String>,
 }
 
-/// Which requests to chat are wanted.
+/// Filters on chat requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ChatRecordQuery {
-    /// Of this user; administrators only see those of others.
+    /// Only of this user. Only administrators may name another user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<UserId>,
-    /// How many items, 1 to 200; 50 when absent.
+    /// Page size, 1 to 200; 50 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// The `next_cursor` of the page before; absent for the first page.
+    /// The `next_cursor` of the previous page; absent for the first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
 
-/// How one request to chat went: never what was said.
+/// Metadata of one chat request, without message text.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ChatRecordView {
     /// The request.
     pub id: ChatTurnId,
-    /// When it came.
+    /// Time of the request.
     pub created_at: DateTime<Utc>,
-    /// Who asked.
+    /// User of the request.
     pub user_id: UserId,
-    /// In which project, if that became known.
+    /// Project, if resolved.
     pub project_id: Option<ProjectId>,
-    /// In which thread, if it came that far.
+    /// Thread, if resolved.
     pub thread_id: Option<ThreadId>,
-    /// Which model was asked.
+    /// Requested model.
     pub model: String,
     /// `success`, `error`, `canceled` or `timeout`.
     pub outcome: String,
-    /// What a client was told went wrong.
+    /// Error code of the response.
     pub error_code: Option<String>,
-    /// Whether secrets were taken out of it.
+    /// Whether secrets were redacted.
     pub redaction_applied: bool,
-    /// The sorts of secrets that were taken out.
+    /// Kinds of redacted secrets.
     pub redaction_kinds: Vec<String>,
-    /// How long it took.
+    /// Duration in milliseconds.
     pub duration_ms: i64,
-    /// Finds the request in the logs.
+    /// Trace id, to find the request in the logs.
     pub request_id: String,
 }

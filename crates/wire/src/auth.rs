@@ -1,4 +1,4 @@
-//! Signing in, tokens, and who is asking.
+//! Sign-in, tokens and users.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{TokenId, UserId};
@@ -27,26 +27,26 @@ pub struct RefreshToken {
 pub struct SessionView {
     /// Send as `Authorization: Bearer …`.
     pub access_token: String,
-    /// Good for one refresh; the answer carries the next one.
+    /// Valid for one refresh; the response carries the next one.
     pub refresh_token: String,
     /// Always `Bearer`.
     pub token_type: String,
-    /// Seconds until the access token ends.
+    /// Lifetime of the access token in seconds.
     pub expires_in: u64,
 }
 
-/// Who is asking.
+/// A user.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct UserView {
     /// The user's id.
     pub id: UserId,
     /// The user's handle.
     pub handle: String,
-    /// Whether the user administers this installation.
+    /// Whether the user is an administrator.
     pub is_admin: bool,
     /// Whether the user may sign in.
     pub is_active: bool,
-    /// When the account was made.
+    /// Creation time.
     pub created_at: DateTime<Utc>,
 }
 
@@ -58,7 +58,7 @@ pub struct CreateUser {
     pub handle: String,
     /// At least 12 characters.
     pub password: String,
-    /// Whether the user administers this installation.
+    /// Whether the user is an administrator.
     #[serde(default)]
     pub is_admin: bool,
 }
@@ -67,9 +67,9 @@ pub struct CreateUser {
 #[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateToken {
-    /// What the token is for.
+    /// Purpose of the token.
     pub name: String,
-    /// Days until it ends; absent for no end.
+    /// Lifetime in days; no expiry when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_days: Option<u32>,
 }
@@ -79,17 +79,17 @@ pub struct CreateToken {
 pub struct TokenView {
     /// The token's id.
     pub id: TokenId,
-    /// What the token is for.
+    /// Purpose of the token.
     pub name: String,
-    /// When it was made.
+    /// Creation time.
     pub created_at: DateTime<Utc>,
-    /// When it ends; absent for no end.
+    /// Expiry time; absent for no expiry.
     pub expires_at: Option<DateTime<Utc>>,
     /// When it was revoked.
     pub revoked_at: Option<DateTime<Utc>>,
 }
 
-/// A new API token; the only answer that ever carries the secret.
+/// A new API token; the only response with the secret.
 #[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct NewTokenView {
     /// The token without its secret.

@@ -1,4 +1,4 @@
-//! Who changed what, when and why: one shape for preferences, settings, rules, credentials and
+//! Change records, in one format for preferences, settings, rules, credentials and
 //! providers.
 
 use chrono::{DateTime, Utc};
@@ -8,62 +8,61 @@ use serde_json::Value;
 
 use crate::page::PageQuery;
 
-/// One change on record. Secrets are never part of it.
+/// One recorded change, without secrets.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ChangeView {
     /// Its id.
     pub id: ChangeId,
-    /// When it was made.
+    /// Creation time.
     pub changed_at: DateTime<Utc>,
-    /// Who made it; nobody if the system did.
+    /// User who made it; null for the system.
     pub changed_by: Option<UserId>,
     /// That user's handle.
     pub changed_by_handle: Option<String>,
-    /// What was done, such as `preference.update` or `rule.create`.
+    /// Action, such as `preference.update` or `rule.create`.
     pub action: String,
-    /// To what kind of thing: `preference`, `setting`, `access_control_rule`, `api_credential`,
-    /// `model_provider`, …
+    /// Resource type: `preference`, `setting`, `access_control_rule`, `api_credential`, `model_provider`, …
     pub resource_type: String,
-    /// To which: its key, name or id.
+    /// Key, name or id of the resource.
     pub resource: String,
-    /// What it was. Absent if it is new, or has no value that may be shown.
+    /// Old value. Absent for a new resource, or if it may not be shown.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub old_value: Option<Value>,
-    /// What it is. Absent if it was removed, or has no value that may be shown.
+    /// New value. Absent for a removed resource, or if it may not be shown.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub new_value: Option<Value>,
-    /// Why, or what it was about.
+    /// Reason of the change.
     pub reason: Option<String>,
 }
 
-/// Which changes of what access is decided by are wanted.
+/// Filters on changes to access control.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ChangeQuery {
-    /// Of this kind of thing, such as `access_control_rule`.
+    /// Only changes to this kind of resource, such as `access_control_rule`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_type: Option<String>,
-    /// Made by this user.
+    /// Only changes by this user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<UserId>,
-    /// How many items, 1 to 200; 50 when absent.
+    /// Page size, 1 to 200; 50 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// The `next_cursor` of the page before; absent for the first page.
+    /// The `next_cursor` of the previous page; absent for the first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
 
 impl ChangeQuery {
-    /// A page of the changes of one kind of thing.
-    pub fn of(resource_type: &str, page: PageQuery) -> Self {
+    /// A page of the changes to one kind of resource.
+    pub fn for_resource_type(resource_type: &str, page: PageQuery) -> Self {
         let PageQuery { limit, cursor } = page;
         Self { resource_type: Some(resource_type.to_owned()), user_id: None, limit, cursor }
     }
 }
 
-/// Null is a value: only what is not there is nothing.
+/// Distinguishes null, which is a value, from an absent field.
 fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(from).map(Some)
 }

@@ -1,4 +1,4 @@
-//! What was checked of the commands of a task.
+//! Checks of a task's commands.
 
 use cynode_domain::ids::JobId;
 use cynode_domain::status::JobStatus;
@@ -16,24 +16,22 @@ pub struct StepChecksView {
     pub job_id: JobId,
     /// The command line, or the text of the script.
     pub command: String,
-    /// Where the job stands.
+    /// Status of the job.
     pub status: JobStatus,
-    /// Every check that was applied to it, in order; nothing else was checked. Empty until the result is
-    /// judged.
+    /// Applied checks, in order. Empty until the result is judged.
     pub checks: Vec<CheckView>,
 }
 
 /// One check of a step's result.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct CheckView {
-    /// What was checked: `exit_code`, `file_exists`, `output_matches`, `command_succeeds`, or `text` for
-    /// a criterion in prose.
+    /// Check: `exit_code`, `file_exists`, `output_matches`, `command_succeeds`, or `text` for a criterion in prose.
     pub check: String,
-    /// What came of it.
+    /// Outcome.
     pub result: CheckResult,
-    /// Who judged it; absent for a criterion that was not judged.
+    /// Judge; absent for a criterion that was not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_by: Option<Judge>,
-    /// One sentence for people: what was found, or why it was not judged.
+    /// Finding in one sentence, or why it was not judged.
     pub message: String,
 }

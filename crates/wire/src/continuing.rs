@@ -1,4 +1,4 @@
-//! How a runner hears what becomes of a run that stands still.
+//! How a runner requests a decision on a blocked run.
 
 use cynode_domain::ids::JobId;
 use serde::{Deserialize, Serialize};
@@ -6,46 +6,45 @@ use serde::{Deserialize, Serialize};
 use crate::handoff::ContinueWith;
 use crate::workflow::Hold;
 
-/// Why nobody decides in an installation without a project manager.
+/// Reason in an installation without a project manager.
 pub const NO_MANAGER: &str = "no project manager is configured";
 
-/// `POST /v1/workflow/continue`: asks how a run goes on whose step was not accepted and has no attempt
-/// left. Why it stands still is read from the job and its verdict. Asked again before it is answered, it
-/// waits for the same answer.
+/// `POST /v1/workflow/continue`: requests a decision on a run whose step was not accepted and has no attempt left.
+/// The reason is read from the job and its verdict. Idempotent: a repeated call waits for the same decision.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContinueRun {
-    /// Proof of the right to write.
+    /// Lease that authorises the write.
     pub hold: Hold,
     /// The job whose result was not accepted.
     pub job_id: JobId,
-    /// How often the run went on already after it stood still.
+    /// How often the run was continued before.
     #[serde(default)]
     pub continued: u32,
-    /// How long to wait for the answer, in milliseconds; at most 30000.
+    /// Maximum wait for the decision, in milliseconds; at most 30000.
     #[serde(default)]
     pub wait_ms: u32,
 }
 
-/// How a run goes on, as far as it is known.
+/// Decision on a blocked run, if made.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum ContinuationView {
-    /// It is decided. A result that was not accepted is never taken as it is.
+    /// Decided. A result that was not accepted is never accepted as it is.
     Settled {
         /// How.
         with: ContinueWith,
-        /// Why, for people, as a part of a sentence.
+        /// Reason, as part of a sentence.
         reason: String,
     },
-    /// Nobody decides: the step has failed.
+    /// There is no project manager: the step has failed.
     NoManager {
-        /// Why, for people.
+        /// Reason, in words.
         reason: String,
     },
-    /// Somebody still decides: ask again.
+    /// Not decided yet: call again.
     Waiting {
-        /// What is waited for, for people.
+        /// What is waited for, in words.
         waiting_for: String,
     },
 }

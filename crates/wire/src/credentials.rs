@@ -1,4 +1,4 @@
-//! Credentials for providers. A secret goes in and never comes out.
+//! Credentials for providers. Secrets are write-only.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use cynode_domain::model::{CredentialKind, CredentialOwner};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// A secret on its way in. It does not show itself in debug output.
+/// A secret in a request. Debug output redacts it.
 #[derive(Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(transparent)]
 pub struct GivenSecret(pub String);
@@ -23,24 +23,23 @@ impl fmt::Debug for GivenSecret {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetCredential {
-    /// Whose it is: the caller's own unless this says otherwise.
+    /// Owner type; `user` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner_type: Option<CredentialOwner>,
-    /// The user or group; the caller unless this says otherwise.
+    /// User or group; the caller when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner_id: Option<Uuid>,
-    /// For which provider.
+    /// Provider name.
     pub provider: String,
-    /// Its name among those of the same owner for the same provider; `default` unless this says
-    /// otherwise.
+    /// Name among the owner's credentials for the provider; `default` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it is; a key of an API unless this says otherwise.
+    /// Credential type; `api_key` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential_type: Option<CredentialKind>,
-    /// The secret. It is never given back.
+    /// The secret. It is never returned.
     pub secret: GivenSecret,
-    /// From when on it is not used any more.
+    /// Expiry time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<DateTime<Utc>>,
 }
@@ -49,9 +48,9 @@ pub struct SetCredential {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RotateCredential {
-    /// The secret that replaces the one there is.
+    /// The new secret.
     pub secret: GivenSecret,
-    /// From when on it is not used any more: null for never. Absent to leave that as it is.
+    /// New expiry time; null for no expiry, unchanged when absent.
     #[serde(default, skip_serializing_if = "Expiry::is_kept")]
     #[schema(value_type = Option<DateTime<Utc>>)]
     pub expires_at: Expiry,
@@ -61,30 +60,30 @@ pub struct RotateCredential {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateCredential {
-    /// Whether it is used. Absent to leave that as it is.
+    /// Whether it is enabled; unchanged when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_active: Option<bool>,
-    /// From when on it is not used any more: null for never. Absent to leave that as it is.
+    /// New expiry time; null for no expiry, unchanged when absent.
     #[serde(default, skip_serializing_if = "Expiry::is_kept")]
     #[schema(value_type = Option<DateTime<Utc>>)]
     pub expires_at: Expiry,
 }
 
-/// What becomes of the end of a credential. On the wire null is never, and absent is as it was.
+/// New expiry of a credential. In JSON, null means never and absent means unchanged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(from = "Option<DateTime<Utc>>", into = "Option<DateTime<Utc>>")]
 pub enum Expiry {
-    /// It stays as it was.
+    /// Unchanged.
     #[default]
     Kept,
-    /// It does not end.
+    /// No expiry.
     Never,
-    /// It ends then.
+    /// Expires at this time.
     At(DateTime<Utc>),
 }
 
 impl Expiry {
-    /// Whether it stays as it was.
+    /// Whether the expiry is unchanged.
     pub fn is_kept(&self) -> bool {
         *self == Self::Kept
     }
@@ -110,36 +109,36 @@ impl From<Expiry> for Option<DateTime<Utc>> {
 pub struct CredentialView {
     /// Its id.
     pub id: CredentialId,
-    /// Whose it is.
+    /// Owner.
     pub owner_type: CredentialOwner,
-    /// The user or group; nothing for the installation's own.
+    /// User or group; null for a system credential.
     pub owner_id: Option<Uuid>,
-    /// For which provider.
+    /// Provider name.
     pub provider: String,
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Type.
     pub credential_type: CredentialKind,
     /// The key it is encrypted with.
     pub key_id: String,
-    /// Whether it is used.
+    /// Whether it is enabled.
     pub is_active: bool,
-    /// From when on it is not used any more.
+    /// Expiry time.
     pub expires_at: Option<DateTime<Utc>>,
-    /// Grows with every change.
+    /// Version, incremented by every change.
     pub version: i64,
-    /// Who wrote it.
+    /// User who wrote it.
     pub updated_by: Option<UserId>,
-    /// When.
+    /// Timestamp.
     pub updated_at: DateTime<Utc>,
 }
 
-/// What a change of the key did.
+/// Result of a key rotation.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct RotatedKeyView {
     /// The new key.
     pub key_id: String,
-    /// How many credentials were encrypted anew.
+    /// Number of re-encrypted credentials.
     pub credentials: u64,
 }
 

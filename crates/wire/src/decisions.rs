@@ -1,54 +1,54 @@
-//! What the project manager decided, and by what.
+//! Decisions of the project manager.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{DecisionId, ProjectId, RunId, TaskId, ThreadId, UserId};
 use serde::{Deserialize, Serialize};
 
-/// One decision of the project manager. (That of a run's job on a node is another: see runs.)
+/// One decision of the project manager. Decisions of a run are in `runs`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct PastDecisionView {
     /// Its id.
     pub id: DecisionId,
-    /// When.
+    /// Timestamp.
     pub created_at: DateTime<Utc>,
-    /// The kind of work that was handed over, such as `chat` or `plan`.
+    /// Handoff kind, such as `chat` or `plan`.
     pub handoff: String,
-    /// What was decided, as a word.
+    /// Purpose of the decision.
     pub purpose: String,
     /// `rule`, `model` or `fallback`.
     pub decided_by: String,
-    /// What was chosen and why, in words.
+    /// Choice and reason, in words.
     pub reason: String,
-    /// The model that was asked.
+    /// Model that was called.
     pub model: Option<String>,
-    /// A hash of what it rests on, to find the same question again.
+    /// Hash of the input, to find equal questions.
     pub input_hash: String,
-    /// For whom.
+    /// User.
     pub user: UserId,
-    /// About which project.
+    /// Project.
     pub project: Option<ProjectId>,
-    /// About which task.
+    /// Task.
     pub task: Option<TaskId>,
-    /// In which run.
+    /// Run.
     pub run: Option<RunId>,
-    /// In which conversation.
+    /// Thread.
     pub thread: Option<ThreadId>,
-    /// Finds the work in the logs.
+    /// Trace id, to find the work in the logs.
     pub trace_id: String,
 }
 
-/// Which decisions a list shows.
+/// Filters on decisions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct DecisionQuery {
-    /// Those about this task.
+    /// Only decisions about this task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
-    /// How many items, 1 to 200; 50 when absent.
+    /// Page size, 1 to 200; 50 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// The `next_cursor` of the page before; absent for the first page.
+    /// The `next_cursor` of the previous page; absent for the first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Events: what happened, in the order it was committed.
+//! Events, in commit order.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{JobId, ProjectId, RunId, TaskId};
@@ -19,12 +19,12 @@ pub struct EventQuery {
     pub after: Option<String>,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct Event {
-    /// Its place in the order of commits; opaque, and the SSE event id.
+    /// Position in commit order; opaque. Also the SSE event id.
     pub id: String,
-    /// What happened, such as `task.created`, `workflow.transition`, `job.ended`, `task.closed`.
+    /// Kind, such as `task.created`, `workflow.transition`, `job.ended`, `task.closed`.
     pub kind: String,
     /// The project it belongs to.
     pub project_id: Option<ProjectId>,

@@ -1,27 +1,39 @@
-//! What verifications found.
+//! Findings of verifications.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::finding::{FindingAuthor, FindingStatus, Severity};
 use cynode_domain::ids::{FindingId, JobId, RunId, TaskId, TokenId, UserId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A finding to be kept.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+/// The longest message and suggestion.
+pub const MAX_TEXT_CHARS: usize = 4000;
+/// The longest location.
+pub const MAX_LOCATION_CHARS: usize = 500;
+/// The highest step that a finding names.
+pub const MAX_STEP_INDEX: u32 = 10_000;
+
+/// A finding to store.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateFinding {
-    /// What it says about the work.
+    /// Finding status.
     pub status: FindingStatus,
-    /// How much it matters.
+    /// Severity.
     pub severity: Severity,
-    /// What was found.
+    /// Message.
+    #[schemars(length(min = 1, max = MAX_TEXT_CHARS))]
     pub message: String,
-    /// Where: a file, a line, a criterion.
+    /// Location: a file, a line or a criterion.
+    #[schemars(length(min = 1, max = MAX_LOCATION_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
-    /// What to do about it.
+    /// Suggested fix.
+    #[schemars(length(min = 1, max = MAX_TEXT_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
     /// The step of the plan that was verified, from 0.
+    #[schemars(range(max = MAX_STEP_INDEX))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_index: Option<u32>,
     /// The job whose result was verified.
@@ -42,22 +54,22 @@ pub struct FindingView {
     pub job_id: Option<JobId>,
     /// The step of the plan that was verified, from 0.
     pub step_index: Option<u32>,
-    /// What it says about the work.
+    /// Finding status.
     pub status: FindingStatus,
-    /// How much it matters.
+    /// Severity.
     pub severity: Severity,
-    /// What was found.
+    /// Message.
     pub message: String,
-    /// Where: a file, a line, a criterion.
+    /// Location: a file, a line or a criterion.
     pub location: Option<String>,
-    /// What to do about it.
+    /// Suggested fix.
     pub suggestion: Option<String>,
-    /// Who wrote it: a rule, an agent of some kind, or a person.
+    /// Author: a rule, an agent type, or a person.
     pub agent_type: FindingAuthor,
-    /// With which token; none for rules, and for answers of people.
+    /// Token of the author; null for rules and people.
     pub token_id: Option<TokenId>,
-    /// The person who wrote it, or the user whom the agent or the task belongs to.
+    /// The person who wrote it, or the user of the agent or task.
     pub user_id: UserId,
-    /// When.
+    /// Timestamp.
     pub created_at: DateTime<Utc>,
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct CreateGroup {
     /// Its name in URLs and on the command line: lowercase letters, digits and single dashes.
     pub name: String,
-    /// The name people see; the same when absent.
+    /// Display name; the name when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
 }
@@ -18,15 +18,15 @@ pub struct CreateGroup {
 /// A group of users.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct GroupView {
-    /// The group's id. Where two groups of a user disagree, the later id counts.
+    /// Group id. If two groups of a user conflict, the later id wins.
     pub id: GroupId,
     /// Its name in URLs and on the command line.
     pub name: String,
-    /// The name people see.
+    /// Display name.
     pub display_name: String,
-    /// Whether the caller is in it.
+    /// Whether the caller is a member.
     pub is_member: bool,
-    /// When it was made.
+    /// Creation time.
     pub created_at: DateTime<Utc>,
 }
 
@@ -35,7 +35,7 @@ pub struct GroupView {
 pub struct MemberView {
     /// The user.
     pub user_id: UserId,
-    /// The name to sign in with.
+    /// Handle.
     pub handle: String,
     /// When the user was added.
     pub added_at: DateTime<Utc>,

@@ -1,4 +1,4 @@
-//! The handoff API: how the orchestrator gives work to the project manager, `POST /v1/handoff/<kind>`.
+//! The handoff API, `POST /v1/handoff/<kind>`: the orchestrator hands work to the project manager.
 //!
 //! Every handoff is a [`Handoff`]: its own body, and the [`HandoffContext`] that the orchestrator
 //! resolved for it. Chat is answered by a stream of [`ChatEvent`]s, a line of JSON each; everything
@@ -30,29 +30,29 @@ pub const DEADLINE_HEADER: &str = "x-cynode-deadline-ms";
 /// The content type of a stream of [`ChatEvent`]s.
 pub const EVENT_STREAM: &str = "application/x-ndjson";
 
-/// What kind of work is handed over.
+/// Kind of a handoff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HandoffKind {
-    /// A turn of a conversation.
+    /// A chat turn.
     Chat,
-    /// A request in prose becomes steps.
+    /// Plan a request in prose.
     Plan,
-    /// A step whose result was not accepted gets another command.
+    /// Plan another command for a step whose result was not accepted.
     Replan,
-    /// Criteria in prose are to be judged.
+    /// Judge criteria in prose.
     Verify,
-    /// A schedule came due whose payload must be interpreted.
+    /// Interpret the prose payload of a due schedule.
     ScheduledRun,
-    /// A run stands where rules do not say how to go on.
+    /// Decide how a blocked run continues.
     ContinueRun,
-    /// An agent reported.
+    /// Process a report of an agent.
     AgentReport,
-    /// A choice that depends on preferences.
+    /// Make a choice that depends on preferences.
     Decide,
-    /// Several nodes could take the work of a task.
+    /// Choose one of several worker nodes.
     Place,
-    /// One task is to be verified; for analysts only.
+    /// Verify one task; for analysts only.
     Analyse,
 }
 
@@ -71,7 +71,7 @@ impl HandoffKind {
         Self::Analyse,
     ];
 
-    /// The word for it in paths and records.
+    /// Name in paths and records.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Chat => "chat",
@@ -92,17 +92,17 @@ impl HandoffKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentRole {
-    /// Drives tasks to their end.
+    /// Manages tasks.
     ProjectManager,
     /// Verifies one task.
     ProjectAnalyst,
 }
 
 impl AgentRole {
-    /// Both.
+    /// All roles.
     pub const ALL: [Self; 2] = [Self::ProjectManager, Self::ProjectAnalyst];
 
-    /// The word for it in flags, files and keys of preferences.
+    /// Name in flags, files and preference keys.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ProjectManager => "project_manager",
@@ -110,7 +110,7 @@ impl AgentRole {
         }
     }
 
-    /// The kind of token that this role presents.
+    /// Agent type of the role's tokens.
     pub const fn agent_type(self) -> AgentType {
         match self {
             Self::ProjectManager => AgentType::Pm,
@@ -119,48 +119,48 @@ impl AgentRole {
     }
 }
 
-/// Work that is handed over.
+/// A handoff with its context.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Handoff<B> {
-    /// For whom, about what, and with which rights.
+    /// User, scope and rights of the handoff.
     pub context: HandoffContext,
     /// The work.
     pub body: B,
 }
 
-/// What the orchestrator knows of the work, so that nobody has to ask.
+/// Context that the orchestrator resolved for a handoff.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HandoffContext {
-    /// For whom.
+    /// User.
     pub user: HandoffUser,
     /// The user's groups.
     #[serde(default)]
     pub groups: Vec<GroupId>,
-    /// About which project.
+    /// Project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<ProjectFacts>,
-    /// About which task.
+    /// Task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskFacts>,
-    /// In which conversation.
+    /// Thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<ThreadId>,
-    /// In which run.
+    /// Run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
-    /// Follows the work through the logs of every process.
+    /// Trace id, shared by the logs of all processes.
     pub trace_id: String,
-    /// The right to call tools and models for this work; it ends with the handoff.
+    /// Token for tool and model calls; it expires with the handoff.
     pub agent_token: AgentSecret,
     /// The preferences in effect, with their sources.
     pub preferences: EffectiveView,
-    /// The text of the skill that goes with every request to a model.
+    /// Text of the default skill, part of every prompt.
     pub skill: String,
 }
 
-/// For whom work is done.
+/// User of a handoff.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HandoffUser {
@@ -170,22 +170,22 @@ pub struct HandoffUser {
     pub handle: String,
 }
 
-/// A project, as far as it matters to whoever works on it.
+/// Facts about a project.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProjectFacts {
     /// The project.
     pub id: ProjectId,
-    /// Its short name.
+    /// Slug.
     pub slug: String,
     /// Its name.
     pub name: String,
-    /// What it is about.
+    /// Description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
 
-/// A task, as far as it matters to whoever works on it.
+/// Facts about a task.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskFacts {
@@ -193,28 +193,28 @@ pub struct TaskFacts {
     pub id: TaskId,
     /// Its name.
     pub name: String,
-    /// Where it stands.
+    /// Status.
     pub status: ShownTaskStatus,
-    /// What was asked for.
+    /// The prompt.
     pub prompt: String,
-    /// What must be true of the result.
+    /// Acceptance criteria.
     pub acceptance_criteria: Vec<Criterion>,
-    /// When it last changed, for whoever changes it on from there.
+    /// Last change, for optimistic concurrency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<DateTime<Utc>>,
-    /// What its workspace holds before the next job begins.
+    /// Contents of its workspace before the next job.
     #[serde(default)]
     pub workspace: WorkspaceFacts,
 }
 
-/// What the workspace of a task holds, as far as the orchestrator knows.
+/// Known contents of a task's workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkspaceFacts {
-    /// The files that came with the task, below [`WorkspaceFacts::ATTACHMENTS`].
+    /// Attachments of the task, below [`WorkspaceFacts::ATTACHMENTS`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<FileFacts>,
-    /// Whether jobs of the task have run in it: it then also holds what they left there.
+    /// Whether jobs have run in it, so that it may contain their files.
     #[serde(default)]
     pub is_used: bool,
 }
@@ -234,18 +234,18 @@ pub struct FileFacts {
     pub size_bytes: i64,
 }
 
-/// A token's secret. It is written to the wire and shown nowhere else.
+/// A token secret. Serialised, but redacted in debug output.
 #[derive(Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct AgentSecret(String);
 
 impl AgentSecret {
-    /// Keeps a secret.
+    /// Wraps a secret.
     pub fn new(secret: String) -> Self {
         Self(secret)
     }
 
-    /// The secret, for the request that presents it.
+    /// Returns the secret.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -257,20 +257,20 @@ impl std::fmt::Debug for AgentSecret {
     }
 }
 
-/// What made a decision.
+/// Author of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DecidedBy {
-    /// A rule; no model was asked.
+    /// A rule, without a model call.
     Rule,
-    /// A model, whose answer fitted.
+    /// A model with a valid answer.
     Model,
-    /// The rule that takes the place of a model that did not answer, or not usefully.
+    /// The fallback rule for a model without a valid answer.
     Fallback,
 }
 
 impl DecidedBy {
-    /// The word for it in records.
+    /// Name in records.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Rule => "rule",
@@ -280,93 +280,92 @@ impl DecidedBy {
     }
 }
 
-/// One decision, for the record.
+/// Record of one decision.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DecisionRecord {
-    /// What was decided, such as `plan` or `handle_failure`.
+    /// Purpose, such as `plan` or `handle_failure`.
     pub purpose: String,
-    /// What made it.
+    /// Author.
     pub by: DecidedBy,
-    /// What was chosen and why, in words.
+    /// Choice and reason, in words.
     pub reason: String,
-    /// SHA-256 of what it rests on, in hexadecimal.
+    /// SHA-256 of the input, in hex.
     pub input_hash: String,
-    /// The model that was asked.
+    /// Model that was called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
-/// What happens while the project manager answers in a conversation, a line each. `done` or
-/// `failed` is the last one.
+/// Event of a streamed chat answer, one per line. `done` or `failed` is the last one.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ChatEvent {
-    /// More of the answer.
+    /// A text chunk.
     Delta {
-        /// What follows the text so far.
+        /// Text to append.
         text: String,
     },
     /// A tool was called.
     Tool {
         /// Its name.
         name: String,
-        /// How it went; absent when it begins.
+        /// Whether it succeeded; absent when the call starts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         succeeded: Option<bool>,
-        /// What it did, for people.
+        /// Summary for people.
         summary: String,
     },
-    /// The answer is whole.
+    /// The answer is complete.
     Done {
-        /// What models were charged for it.
+        /// Token usage.
         #[serde(default)]
         usage: HandoffUsage,
-        /// What was decided on the way.
+        /// Decisions made.
         #[serde(default)]
         decisions: Vec<DecisionRecord>,
     },
-    /// There will be no whole answer.
+    /// The answer failed.
     Failed {
-        /// Why, for people; without secrets.
+        /// Reason for people, without secrets.
         message: String,
-        /// Whether asking again may help.
+        /// Whether a retry may succeed.
         may_retry: bool,
-        /// What sort of failure it is.
+        /// Failure kind.
         #[serde(default, skip_serializing_if = "FailureKind::is_other")]
         kind: FailureKind,
-        /// What was decided on the way.
+        /// Decisions made.
         #[serde(default)]
         decisions: Vec<DecisionRecord>,
     },
 }
 
-/// What sort of failure ended an answer.
+/// Kind of a failed answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
-    /// The answer took longer than it may.
+    /// Deadline exceeded.
     Timeout,
-    /// Something else went wrong.
+    /// Any other failure.
     #[default]
     Other,
 }
 
 impl FailureKind {
-    /// Whether it is none of those with a name.
+    /// Whether it is [`FailureKind::Other`].
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes what it may leave out so")]
     fn is_other(&self) -> bool {
         *self == Self::Other
     }
 }
 
-/// What models were charged for.
+/// Token usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HandoffUsage {
-    /// Tokens of the requests.
+    /// Input tokens.
     pub prompt_tokens: u64,
-    /// Tokens of the answers.
+    /// Output tokens.
     pub completion_tokens: u64,
 }
 

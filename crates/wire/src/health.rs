@@ -3,29 +3,28 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-/// `GET /readyz`: 200 when everything needed answers, else 503 with the reasons in words.
+/// `GET /readyz`: 200 if all dependencies respond, otherwise 503 with the reasons.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ReadyView {
-    /// Whether work can be done.
+    /// Whether the system can run work.
     pub ready: bool,
-    /// What is missing, in words.
+    /// Reasons why it is not ready.
     pub reasons: Vec<String>,
-    /// What needs attention although work can be done, in words.
+    /// Warnings that do not affect readiness.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// A stored row that the orchestrator cannot read, or stored content that is damaged. Everything else goes
-/// on without it.
+/// An unreadable row or damaged blob, which the orchestrator skips.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct QuarantinedRowView {
     /// The table; `blobs` for content.
     pub table: String,
     /// The row's key.
     pub key: String,
-    /// What is wrong with it.
+    /// Fault.
     pub reason: String,
-    /// When it was found.
+    /// When it was first detected.
     pub first_seen_at: DateTime<Utc>,
 }
 
@@ -36,20 +35,20 @@ pub struct StatusView {
     pub version: String,
     /// `sqlite` or `postgres`.
     pub database: String,
-    /// Whether work can be done.
+    /// Whether the system can run work.
     pub ready: bool,
-    /// What is missing, in words.
+    /// Reasons why it is not ready.
     pub reasons: Vec<String>,
-    /// Nodes that poll.
+    /// Polling nodes.
     pub active_nodes: i64,
-    /// Tasks waiting for a runner.
+    /// Tasks that wait for a runner.
     pub queued_tasks: i64,
-    /// Tasks a runner drives.
+    /// Tasks driven by a runner.
     pub running_tasks: i64,
-    /// Whether the project manager is there; work that names its commands is done without it.
+    /// Status of the project manager; tasks with commands run without it.
     #[serde(default)]
     pub project_manager: ManagerStatus,
-    /// How many stored rows cannot be read and are left out.
+    /// Number of unreadable rows, which are skipped.
     #[serde(default)]
     pub quarantined_rows: i64,
     /// The oldest of these rows, for administrators.
@@ -57,15 +56,15 @@ pub struct StatusView {
     pub quarantined: Vec<QuarantinedRowView>,
 }
 
-/// Whether the project manager is there.
+/// Status of the project manager.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ManagerStatus {
-    /// None is configured, or an older orchestrator does not say.
+    /// Not configured, or not reported by an older orchestrator.
     #[default]
     Absent,
-    /// One is configured, and does not answer.
+    /// Configured, but not responding.
     Away,
-    /// It answers.
+    /// Responding.
     Present,
 }

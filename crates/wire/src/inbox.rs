@@ -1,4 +1,4 @@
-//! The inbox of a person: messages of agents that only a person can answer.
+//! The inbox: messages of agents that need a person's answer.
 
 use cynode_domain::agent::InstructionKind;
 use serde::{Deserialize, Serialize};
@@ -21,10 +21,10 @@ pub struct InboxItem {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct InboxQuery {
-    /// How many items, 1 to 200; 50 when absent.
+    /// Page size, 1 to 200; 50 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// The `next_cursor` of the page before; absent for the first page.
+    /// The `next_cursor` of the previous page; absent for the first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// Only messages about this task, by id or name.
@@ -33,7 +33,7 @@ pub struct InboxQuery {
 }
 
 impl InboxQuery {
-    /// The pagination part.
+    /// Paging parameters of the query.
     pub fn page(&self) -> PageQuery {
         PageQuery { limit: self.limit, cursor: self.cursor.clone() }
     }
@@ -43,9 +43,9 @@ impl InboxQuery {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerMessage {
-    /// What the agent is told.
+    /// Answer for the agent.
     pub text: String,
-    /// What the agent does with it; `continue` when absent.
+    /// Instruction type; `continue` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instruction: Option<InstructionKind>,
 }

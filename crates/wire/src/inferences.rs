@@ -1,4 +1,4 @@
-//! The record of calls to models, and what they cost.
+//! Records of model calls and their cost.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{CredentialId, InferenceId, ProjectId, RunId, TaskId, ThreadId, UserId};
@@ -8,88 +8,88 @@ use serde::{Deserialize, Serialize};
 
 use crate::page::Page;
 
-/// One call to a model: metadata only, neither question nor answer.
+/// Metadata of one model call, without prompt and answer.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct InferenceView {
     /// Its id.
     pub id: InferenceId,
-    /// When it began.
+    /// Start time.
     pub created_at: DateTime<Utc>,
-    /// What it was for, such as `chat` or `plan`.
+    /// Purpose, such as `chat` or `plan`.
     pub purpose: String,
-    /// Which agent asked; nothing for a person.
+    /// Calling agent; null for a person.
     pub agent: Option<Principal>,
-    /// For whom.
+    /// User.
     pub user: UserId,
-    /// In which project.
+    /// Project.
     pub project: Option<ProjectId>,
-    /// For which task.
+    /// Task.
     pub task: Option<TaskId>,
-    /// In which run.
+    /// Run.
     pub run: Option<RunId>,
-    /// In which conversation.
+    /// Thread.
     pub thread: Option<ThreadId>,
-    /// Finds the request in the logs.
+    /// Trace id, to find the request in the logs.
     pub trace_id: String,
-    /// The provider; empty if none was found.
+    /// Provider; empty if none matched.
     pub provider: String,
     /// The model, as the provider names it.
     pub model: String,
-    /// A hash of the question, to find the same one again.
+    /// Hash of the prompt, to find equal calls.
     pub prompt_hash: Option<String>,
-    /// Tokens sent, as the provider counted them.
+    /// Input tokens, as counted by the provider.
     pub input_tokens: Option<i64>,
-    /// Tokens that came back, as the provider counted them.
+    /// Output tokens, as counted by the provider.
     pub output_tokens: Option<i64>,
-    /// The cost in millionths of a US dollar; nothing if it is not known.
+    /// Cost in micro-USD; null if unknown.
     pub cost_micro_usd: Option<i64>,
-    /// Whether the cost is an estimate, because nobody counted or the call is still open.
+    /// Whether the cost is an estimate: the provider reported no usage, or the call is in progress.
     #[serde(default)]
     pub is_estimate: bool,
-    /// How long it took.
+    /// Duration in milliseconds.
     pub latency_ms: i64,
-    /// How long it took until the first piece of a streamed answer.
+    /// Time to the first token of a streamed answer, in milliseconds.
     pub first_ms: Option<i64>,
-    /// What came of it.
+    /// Outcome.
     pub outcome: InferenceOutcome,
-    /// What went wrong, in one word or a few.
+    /// Error, in a few words.
     pub error: Option<String>,
 }
 
-/// Which calls a list shows.
+/// Filters on model calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct InferenceQuery {
-    /// Those in this run.
+    /// Only calls of this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// Those for this task.
+    /// Only calls for this task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
-    /// Those for this purpose.
+    /// Only calls for this purpose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purpose: Option<String>,
-    /// How many items, 1 to 200; 50 when absent.
+    /// Page size, 1 to 200; 50 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// The `next_cursor` of the page before; absent for the first page.
+    /// The `next_cursor` of the previous page; absent for the first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
 
-/// Sums over all calls that a list selects, not only those of its page.
+/// Totals over all matching calls, not only those of the page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct InferenceTotals {
-    /// How many calls.
+    /// Number of calls.
     pub calls: i64,
-    /// Tokens sent.
+    /// Input tokens.
     pub input_tokens: i64,
-    /// Tokens that came back.
+    /// Output tokens.
     pub output_tokens: i64,
-    /// The known cost, in millionths of a US dollar.
+    /// Known cost, in micro-USD.
     pub cost_micro_usd: i64,
-    /// How many of the calls that reached a model have no known cost.
+    /// Number of sent calls without a known cost.
     pub unpriced: i64,
 }
 
@@ -98,22 +98,22 @@ pub struct InferenceTotals {
 pub struct InferencesView {
     /// The calls, newest first.
     pub calls: Page<InferenceView>,
-    /// Sums over all of them.
+    /// Totals.
     pub totals: InferenceTotals,
 }
 
-/// One decision about a call to a model: whether a provider may be asked, and by what.
+/// One egress decision: whether a provider may be called, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct EgressDecisionView {
-    /// When it was decided.
+    /// Time of the decision.
     pub decided_at: DateTime<Utc>,
-    /// What was asked for: `provider/operation`.
+    /// Requested resource: `provider/operation`.
     pub resource: String,
-    /// Whether it was let through.
+    /// Whether it was allowed.
     pub decision: Effect,
-    /// By what: a rule with its id, what the provider's entry says, or a preference.
+    /// Reason: a rule with its id, the provider's entry, or a preference.
     pub reason: String,
-    /// With which credential; nothing if none was sent.
+    /// Credential that was sent; null if none.
     pub credential_id: Option<CredentialId>,
 }
 
@@ -122,6 +122,6 @@ pub struct EgressDecisionView {
 pub struct InferenceDetailView {
     /// The call.
     pub call: InferenceView,
-    /// What was decided about it, in order: one entry for each provider that was thought of.
+    /// Egress decisions in order, one for each candidate provider.
     pub decisions: Vec<EgressDecisionView>,
 }

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use cynode_domain::ids::{JobId, NodeId, TaskId};
 use cynode_domain::job::Ending;
 use cynode_domain::status::JobStatus;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A job.
@@ -24,21 +25,21 @@ pub struct JobView {
     /// belongs to no step; `step_index` and `attempt` are 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exec: Option<u32>,
-    /// Where it stands.
+    /// Status.
     pub status: JobStatus,
-    /// The node it was given to.
+    /// Node it is assigned to.
     pub node_id: Option<NodeId>,
-    /// What came of it, once ended.
+    /// Result, once ended.
     pub result: Option<JobResult>,
-    /// When it was made.
+    /// Creation time.
     pub created_at: DateTime<Utc>,
-    /// When its node took it.
+    /// When its node accepted it.
     pub started_at: Option<DateTime<Utc>>,
     /// When it ended.
     pub ended_at: Option<DateTime<Utc>>,
 }
 
-/// What came of a job.
+/// Result of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobResult {
@@ -48,22 +49,24 @@ pub struct JobResult {
     pub stdout: String,
     /// The kept part of standard error; invalid UTF-8 is replaced.
     pub stderr: String,
-    /// Which streams were longer than what was kept.
+    /// Which streams were truncated.
     pub truncated: Truncated,
 }
 
-/// Which streams were longer than what was kept.
+/// Which streams were truncated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Truncated {
-    /// Standard output was.
+    /// Standard output.
     pub stdout: bool,
-    /// Standard error was.
+    /// Standard error.
     pub stderr: bool,
 }
 
 /// One of the two output streams of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, Serialize, utoipa::ToSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema, utoipa::ToSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
     /// Standard output.
@@ -76,7 +79,7 @@ impl Stream {
     /// Both, stdout first.
     pub const ALL: [Self; 2] = [Self::Stdout, Self::Stderr];
 
-    /// The word for this stream in the database, on the wire and as a file name.
+    /// Name in the database, in JSON and as a file name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Stdout => "stdout",

@@ -1,9 +1,9 @@
-//! The bodies of every API: what crosses a process boundary, and nothing else.
+//! Request and response bodies of every API.
 //!
-//! Requests refuse unknown fields; answers may grow. Request types are verbs (`CreateTask`),
-//! answers end in `View`, stream items in `Event`.
+//! Requests reject unknown fields; responses may gain fields. Request types are verbs (`CreateTask`),
+//! responses end in `View`, stream items in `Event`.
 //!
-//! Invariant: no type here has behaviour beyond reading and writing itself.
+//! Invariant: types here have no behaviour beyond serialisation and the contract of each call.
 
 pub mod agents;
 pub mod apmas;
@@ -34,6 +34,7 @@ pub mod projects;
 pub mod providers;
 pub mod replanning;
 pub mod rules;
+pub mod runner_calls;
 pub mod runs;
 pub mod schedules;
 pub mod servers;
@@ -43,6 +44,7 @@ pub mod sse;
 pub mod steering;
 pub mod tasks;
 pub mod threads;
+pub mod tool_calls;
 pub mod tools;
 pub mod work;
 pub mod workflow;

@@ -1,18 +1,29 @@
-//! What agents note while their job runs.
+//! Notes of agents while their job runs.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::JobId;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A note to be kept until the job ends.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+/// The longest key of a note.
+pub const MAX_KEY_CHARS: usize = 200;
+/// The longest note.
+pub const MAX_CONTENT_BYTES: usize = 64 * 1024;
+/// The longest summary of a note.
+pub const MAX_SUMMARY_CHARS: usize = 1000;
+
+/// A note, stored until the job ends.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddNote {
-    /// Its name within the job; what had that name before is replaced.
+    /// Key within the job; an existing note is replaced.
+    #[schemars(length(min = 1, max = MAX_KEY_CHARS))]
     pub key: String,
     /// The note.
+    #[schemars(length(max = MAX_CONTENT_BYTES))]
     pub content: String,
-    /// What it is about, in short.
+    /// Short summary.
+    #[schemars(length(min = 1, max = MAX_SUMMARY_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
 }
@@ -20,13 +31,13 @@ pub struct AddNote {
 /// A note, in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct NoteView {
-    /// Its name within the job.
+    /// Key within the job.
     pub key: String,
-    /// What it is about, in short.
+    /// Short summary.
     pub summary: Option<String>,
-    /// How long it is, in bytes.
+    /// Size in bytes.
     pub size_bytes: i64,
-    /// When it was written.
+    /// Time of the last write.
     pub updated_at: DateTime<Utc>,
 }
 

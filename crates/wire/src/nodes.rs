@@ -1,6 +1,6 @@
-//! The node API: how a worker node joins, asks for work and reports it.
+//! The node API: registration, polling and results of worker nodes.
 //!
-//! One long poll does three things: it shows that the node lives, renews the lease of every job
+//! One long poll is the heartbeat of the node, renews the lease of every job
 //! it lists, and brings new assignments and cancellations.
 //!
 //! A process of a node names its incarnation on every call, in the header [`INCARNATION_HEADER`]. A
@@ -16,6 +16,8 @@ use crate::jobs::Stream;
 
 /// The header that names the incarnation of the calling node.
 pub const INCARNATION_HEADER: &str = "x-cynode-incarnation";
+/// The longest name of a worker node in a request.
+pub const MAX_NODE_NAME_CHARS: usize = 200;
 
 /// `POST /v1/nodes/register`, with the join token as bearer.
 #[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
@@ -23,28 +25,27 @@ pub const INCARNATION_HEADER: &str = "x-cynode-incarnation";
 pub struct RegisterNode {
     /// The node's name, unique in the installation.
     pub node_slug: String,
-    /// What the node can do.
+    /// Capabilities of the node.
     pub capabilities: Capabilities,
     /// The process that registers.
     pub incarnation: Incarnation,
 }
 
-/// A process of a node, and the ones before it. Also the body of `POST /v1/node/start`, with which a
-/// process that has the node's token begins.
+/// A process of a node and its predecessors. Also the body of `POST /v1/node/start`, sent by a process that
+/// already has the node's token.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Incarnation {
     /// This process.
     pub id: IncarnationId,
-    /// Earlier processes on the same state directory whose jobs this one takes over, newest first;
-    /// at most 32.
+    /// Earlier processes on the same state directory whose jobs this one adopts, newest first; at most 32.
     pub succeeds: Vec<IncarnationId>,
-    /// Whether those are known to have ended: this process holds the lock of their state directory,
-    /// which is in the same place since the same boot of the machine.
+    /// Whether they have certainly exited: this process holds the lock of their state directory, at the same path
+    /// and in the same boot of the machine.
     pub predecessors_ended: bool,
 }
 
-/// What a node can do.
+/// Capabilities of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Capabilities {
@@ -58,58 +59,58 @@ pub struct Capabilities {
     pub memory_mib: u64,
     /// How jobs are isolated.
     pub sandbox: SandboxLevel,
-    /// Jobs it runs at once.
+    /// Maximum concurrent jobs.
     pub max_concurrency: u32,
 }
 
-/// How far a node can isolate a job, measured when it started.
+/// Sandbox capabilities, measured at start.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SandboxLevel {
-    /// Whether jobs can run at all; a node that cannot isolate takes none.
+    /// Whether jobs can run; a node without isolation accepts none.
     pub supported: bool,
     /// The backend, such as `namespaces`.
     pub backend: String,
-    /// What is enforced, such as `pid_namespace`, `landlock`, `seccomp`.
+    /// Enforced features, such as `pid_namespace`, `landlock`, `seccomp`.
     pub features: Vec<String>,
     /// Why it is not supported, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// The answer to a registration.
+/// Response to a registration.
 #[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct RegisteredView {
     /// The node's id; the same for the same slug.
     pub node_id: NodeId,
-    /// The node's own token, for every later call. Earlier ones end.
+    /// Node token for later calls. Earlier ones are revoked.
     pub node_token: String,
 }
 
 /// `POST /v1/node/poll`
-#[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Poll {
-    /// Every job the node has accepted and not yet delivered the result of.
+    /// Accepted jobs without a delivered result.
     pub holding: Vec<JobId>,
-    /// How many more jobs it would take.
+    /// Number of free slots.
     pub free_slots: u32,
-    /// How long to wait for news, in milliseconds; at most 30000.
+    /// Maximum wait, in milliseconds; at most 30000.
     pub wait_ms: u32,
 }
 
-/// The answer to a poll.
+/// Response to a poll.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct PollView {
-    /// Jobs given to this node, possibly for a second time: a node never starts one twice.
+    /// Jobs assigned to this node, possibly repeated: a node never starts a job twice.
     pub assignments: Vec<Assignment>,
-    /// Jobs of this node that are to stop.
+    /// Jobs to cancel.
     pub cancel: Vec<JobId>,
-    /// Jobs the node holds that the orchestrator no longer waits for; their results would be refused.
+    /// Held jobs whose results the orchestrator would reject.
     pub forget: Vec<JobId>,
 }
 
-/// A job given to a node.
+/// A job assigned to a node.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct Assignment {
     /// The job.
@@ -118,17 +119,16 @@ pub struct Assignment {
     pub task_id: TaskId,
     /// The run it belongs to.
     pub run_id: RunId,
-    /// What runs.
+    /// Action to run.
     pub action: Action,
-    /// Its bounds.
+    /// Limits.
     pub limits: Limits,
     /// Names of attachments to place in the workspace before it starts.
     pub attachments: Vec<String>,
-    /// The incarnation that the job is given to; no other one starts it.
+    /// Incarnation that the job is assigned to; no other one starts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<IncarnationId>,
-    /// Whether the task has run on this node before: without the workspace of then, the job must
-    /// not start.
+    /// Whether the job needs the existing workspace of the task: without it, the job must not start.
     #[serde(default)]
     pub needs_workspace: bool,
 }
@@ -143,10 +143,10 @@ pub struct AskWorkspaces {
     pub closed_for_s: u32,
 }
 
-/// Which workspaces a node may remove.
+/// Workspaces that a node may remove.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct WorkspacesView {
-    /// Those of the tasks asked about that have been closed for that long.
+    /// Tasks of the request that have been closed for that long.
     pub removable: Vec<TaskId>,
 }
 
@@ -154,35 +154,35 @@ pub struct WorkspacesView {
 #[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AppendLog {
-    /// Which stream.
+    /// Stream.
     pub stream: Stream,
-    /// Where in the stream the data begins, in bytes.
+    /// Offset of the data in the stream, in bytes.
     pub offset: u64,
     /// The data, in standard base64.
     pub data_base64: String,
 }
 
-/// Where the next piece of a log is expected.
+/// Expected offset of the next log chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct LogPosition {
     /// Bytes stored so far.
     pub next_offset: u64,
 }
 
-/// A worker node, as people see it.
+/// A worker node.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct NodeView {
     /// The node's id.
     pub id: NodeId,
     /// The node's name.
     pub node_slug: String,
-    /// Where it stands.
+    /// Status.
     pub status: NodeStatus,
-    /// What it can do.
+    /// Capabilities.
     pub capabilities: Capabilities,
-    /// Jobs it has now.
+    /// Running jobs.
     pub running_jobs: i64,
-    /// The process that works under its name; absent once that was stopped.
+    /// Incarnation that holds its name; absent after it has stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<IncarnationId>,
     /// When it last polled.

@@ -1,10 +1,9 @@
-//! The chat-completions API of OpenAI: what clients send us, and what we send to models.
+//! The chat-completions API of OpenAI, used for clients and for providers.
 //!
 //! Start at [`ChatRequest`] and [`ChatCompletion`]; a stream is a sequence of [`ChatChunk`].
 //!
-//! Invariant: a field that is not named here is kept and written out as it was read, so that a
-//! client's `response_format` or `logprobs` reaches a provider that knows it. These are the only
-//! requests of this crate that do not refuse unknown fields.
+//! Invariant: unknown fields are preserved, so that a client's `response_format` or `logprobs` reaches a provider
+//! that supports it. Only these requests of this crate accept unknown fields.
 
 mod answer;
 mod chunk;
@@ -19,70 +18,70 @@ pub use chunk::{ChatChunk, ChunkChoice, Delta, FunctionDelta, ToolCallDelta};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Fields that this version does not name, passed through untouched.
+/// Unknown fields, passed through unchanged.
 pub type Other = Map<String, Value>;
 
-/// What is asked of a model.
+/// A chat completion request.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ChatRequest {
-    /// Which model; absent for the default of whoever answers.
+    /// Model; the server's default when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The conversation, oldest first.
+    /// Messages, oldest first.
     pub messages: Vec<ChatMessage>,
-    /// Whether the answer comes in pieces.
+    /// Whether the answer is streamed.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_false")]
     pub stream: bool,
-    /// How the pieces come, such as `{"include_usage": true}`.
+    /// Stream options, such as `{"include_usage": true}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream_options: Option<StreamOptions>,
-    /// The tools that the model may ask for.
+    /// Tools that the model may call.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolDefinition>,
     /// `auto`, `none`, `required`, or the one function that must be called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub tool_choice: Option<Value>,
-    /// The most tokens of the answer, as older clients say it.
+    /// Maximum output tokens, in the older field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// The most tokens of the answer, as newer clients say it.
+    /// Maximum output tokens, in the newer field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_completion_tokens: Option<u64>,
-    /// How freely the model chooses, 0 to 2.
+    /// Sampling temperature, 0 to 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// The share of probability that the model chooses from.
+    /// Nucleus sampling probability mass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// Text that ends the answer: a string or a list of strings.
+    /// Stop sequences: a string or a list of strings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub stop: Option<Value>,
-    /// What the caller notes about the request, such as its purpose.
+    /// Metadata of the caller, such as the purpose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub metadata: Option<Value>,
-    /// Everything else the client said.
+    /// Other fields of the client.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub other: Other,
 }
 
 impl ChatRequest {
-    /// The most tokens of the answer, whichever way it was said.
+    /// Maximum output tokens, from either field.
     pub fn token_limit(&self) -> Option<u64> {
         self.max_completion_tokens.or(self.max_tokens)
     }
 }
 
-/// How the pieces of an answer come.
+/// Stream options.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct StreamOptions {
-    /// Whether a last piece says what the answer cost.
+    /// Whether a last chunk carries the usage.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_false")]
     pub include_usage: bool,
-    /// Everything else the client said.
+    /// Other fields of the client.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub other: Other,
@@ -91,55 +90,55 @@ pub struct StreamOptions {
 /// One message of a conversation.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ChatMessage {
-    /// Who speaks: `system`, `developer`, `user`, `assistant` or `tool`.
+    /// Role: `system`, `developer`, `user`, `assistant` or `tool`.
     pub role: String,
-    /// What is said; absent or null where the assistant only calls tools.
+    /// Content; absent or null if the assistant only calls tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Content>,
-    /// The calls that the assistant asked for.
+    /// Tool calls of the assistant.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
-    /// Which call a message of a tool answers.
+    /// Tool call that a `tool` message responds to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
-    /// Which of several speakers of the same role.
+    /// Name of the author, to distinguish authors of the same role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Everything else the client said.
+    /// Other fields of the client.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub other: Other,
 }
 
 impl ChatMessage {
-    /// A plain text of somebody.
+    /// A text message.
     pub fn text(role: &str, text: impl Into<String>) -> Self {
         Self { role: role.to_owned(), content: Some(Content::Text(text.into())), ..Self::default() }
     }
 
-    /// What a tool answered to a call.
+    /// A tool result.
     pub fn tool_result(call: &str, text: impl Into<String>) -> Self {
         Self { tool_call_id: Some(call.to_owned()), ..Self::text("tool", text) }
     }
 
-    /// All that the message says in words; images and the like are left out.
+    /// Text of the message, without images and other parts.
     pub fn plain_text(&self) -> String {
         self.content.as_ref().map(Content::plain_text).unwrap_or_default()
     }
 }
 
-/// What a message says: words, or words mixed with other things.
+/// Content of a message: text, or parts.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
 pub enum Content {
-    /// Only words.
+    /// Text.
     Text(String),
-    /// Words, images and files, in order.
+    /// Parts: text, images and files, in order.
     Parts(Vec<Part>),
 }
 
 impl Content {
-    /// All that it says in words, parts separated by a line break.
+    /// Text, with parts separated by line breaks.
     pub fn plain_text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
@@ -163,25 +162,25 @@ pub struct Part {
     /// `text`, `image_url`, `input_audio`, `file` or `refusal`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The words of a `text` part.
+    /// Text of a `text` part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// What the other kinds carry.
+    /// Fields of other kinds.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub other: Other,
 }
 
-/// A tool that a model may ask for.
+/// A tool that the model may call.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ToolDefinition {
     /// `function`; newer kinds are passed through.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The function, where it is one.
+    /// The function, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<FunctionDefinition>,
-    /// Everything else the client said.
+    /// Other fields of the client.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub other: Other,
@@ -206,36 +205,36 @@ impl ToolDefinition {
     }
 }
 
-/// What a function is for and what it takes.
+/// Definition of a function.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct FunctionDefinition {
     /// Its name.
     pub name: String,
-    /// What it does, for the model.
+    /// Description for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The JSON Schema of its arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub parameters: Option<Value>,
-    /// Everything else the client said, such as `strict`.
+    /// Other fields of the client, such as `strict`.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub other: Other,
 }
 
-/// A call that the model asks for.
+/// A tool call of the model.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ToolCall {
-    /// What the result is to be sent back under.
+    /// Id to return the result with.
     pub id: String,
     /// `function`; newer kinds are passed through.
     #[serde(rename = "type", default = "function_kind")]
     pub kind: String,
-    /// The function and its arguments, where it is one.
+    /// The function and its arguments, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<FunctionCall>,
-    /// Everything else that was said.
+    /// Other fields.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub other: Other,
@@ -250,12 +249,12 @@ impl ToolCall {
     }
 }
 
-/// Which function, and with what.
+/// A function call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct FunctionCall {
     /// Its name.
     pub name: String,
-    /// JSON text as the model wrote it: it may be invalid.
+    /// JSON text of the model; it may be invalid.
     #[serde(default)]
     pub arguments: String,
 }
@@ -264,7 +263,7 @@ fn function_kind() -> String {
     "function".to_owned()
 }
 
-/// Clients write `null` for what they leave out.
+/// Accepts `null` as absent, because clients send it.
 fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,

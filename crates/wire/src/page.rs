@@ -1,21 +1,26 @@
 //! Cursor pagination, the same for every list.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The page size when a request names none.
+/// Default page size.
 pub const DEFAULT_LIMIT: u32 = 50;
-/// The largest page size.
+/// Maximum page size.
 pub const MAX_LIMIT: u32 = 200;
+/// The longest cursor.
+pub const MAX_CURSOR_CHARS: usize = 200;
 
-/// Which page of a list is wanted.
-#[derive(Debug, Clone, Default, Deserialize, Serialize, utoipa::IntoParams)]
+/// Paging parameters.
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct PageQuery {
-    /// How many items, 1 to 200; 50 when absent.
+    /// Page size, 1 to 200; 50 when absent.
+    #[schemars(range(min = 1, max = MAX_LIMIT))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// The `next_cursor` of the page before; absent for the first page.
+    /// The `next_cursor` of the previous page; absent for the first page.
+    #[schemars(length(min = 1, max = MAX_CURSOR_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -25,7 +30,7 @@ pub struct PageQuery {
 pub struct Page<T> {
     /// The items.
     pub items: Vec<T>,
-    /// Ask with this cursor for the next page; absent on the last one.
+    /// Cursor of the next page; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }

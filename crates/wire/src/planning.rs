@@ -1,4 +1,4 @@
-//! How a runner has a request in prose planned.
+//! How a runner requests a plan for a prompt.
 
 use cynode_domain::plan::Step;
 use cynode_domain::question::Question;
@@ -6,51 +6,51 @@ use serde::{Deserialize, Serialize};
 
 use crate::workflow::Hold;
 
-/// Why prose is not planned in an installation without a project manager.
+/// Reason in an installation without a project manager.
 pub const NO_PLANNER: &str = "No planner is configured that reads prose";
 
-/// `POST /v1/workflow/plan`: has the task's prompt turned into steps. Asked again before it is
-/// answered, it waits for the same plan.
+/// `POST /v1/workflow/plan`: requests a plan for the task's prompt. Idempotent: a repeated call waits for the same
+/// plan.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlanRun {
-    /// Proof of the right to write.
+    /// Lease that authorises the write.
     pub hold: Hold,
-    /// What people said when they were asked about the request, oldest first.
+    /// Answers of people to questions about the request, oldest first.
     #[serde(default)]
     pub said: Vec<String>,
-    /// How long to wait for the plan, in milliseconds; at most 30000.
+    /// Maximum wait for the plan, in milliseconds; at most 30000.
     #[serde(default)]
     pub wait_ms: u32,
 }
 
-/// What came of planning so far.
+/// State of planning.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum PlanningView {
-    /// There is a plan.
+    /// The plan.
     Planned {
-        /// The steps, in the order they run.
+        /// Steps in execution order.
         steps: Vec<Step>,
-        /// What was taken for granted.
+        /// Assumptions.
         assumptions: Vec<String>,
-        /// Who made the plan, in words.
+        /// Author of the plan, in words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         made_by: Option<String>,
     },
-    /// A person must be asked first.
+    /// A person must answer a question first.
     Ask {
-        /// What.
+        /// The question.
         question: Question,
     },
-    /// Nobody plans prose now: a person must say what is to be run.
+    /// No planner is available: a person must give the commands.
     NoPlanner {
-        /// Why, for people, as a sentence without its stop.
+        /// Reason, as a sentence without its full stop.
         reason: String,
     },
-    /// Somebody still plans: ask again.
+    /// Planning is in progress: call again.
     Waiting {
-        /// What is waited for, for people.
+        /// What is waited for, in words.
         waiting_for: String,
     },
 }

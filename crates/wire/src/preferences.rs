@@ -1,51 +1,67 @@
-//! Preferences: wishes about how work is done.
+//! Preferences, by scope.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::{ProjectId, TaskId, UserId};
+use cynode_domain::ids::{self, ProjectId, TaskId, UserId};
 use cynode_domain::preference::{ScopeKind, ValueType};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-/// Which preference is meant.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+/// The longest key.
+pub const MAX_KEY_BYTES: usize = 200;
+/// The longest reason of a change.
+pub const MAX_REASON_CHARS: usize = 1000;
+
+pub(crate) fn uuid_schema(_: &mut SchemaGenerator) -> Schema {
+    ids::uuid_schema()
+}
+
+/// Scope and key of a preference.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PreferenceKey {
     /// `system`, `group`, `user`, `project` or `task`.
     pub scope_type: ScopeKind,
-    /// The id of the group, user, project or task; absent for `system`.
+    /// The id of the group, user, project or task; absent for `system`, and for the own user.
+    #[schemars(schema_with = "uuid_schema")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope_id: Option<Uuid>,
-    /// What it is about; case matters.
+    /// Key, such as `output.summary_style`; case-sensitive.
+    #[schemars(length(min = 1, max = MAX_KEY_BYTES))]
     pub key: String,
 }
 
-/// A preference to be written.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
+/// A preference to write.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WritePreference {
-    /// The value. Null hides what weaker scopes say.
+    /// The value. Null hides the value of weaker scopes.
     pub value: Value,
-    /// What the value is meant to be.
+    /// Value type.
     pub value_type: ValueType,
-    /// The version it replaces. Absent to replace whatever is there.
+    /// Expected current version; unconditional when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_version: Option<i64>,
-    /// Why, for the record.
+    /// Reason, for the change history.
+    #[schemars(length(min = 1, max = MAX_REASON_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// A preference to be removed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+/// A preference to remove.
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema, utoipa::ToSchema,
+)]
 #[serde(deny_unknown_fields)]
 pub struct RemovePreference {
-    /// The version that is removed. Absent to remove whatever is there.
+    /// Expected current version; unconditional when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_version: Option<i64>,
-    /// Why, for the record.
+    /// Reason, for the change history.
+    #[schemars(length(min = 1, max = MAX_REASON_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -57,21 +73,21 @@ pub struct PreferenceView {
     pub scope_type: ScopeKind,
     /// The id of the group, user, project or task.
     pub scope_id: Option<Uuid>,
-    /// What it is about.
+    /// Key.
     pub key: String,
     /// Its value.
     pub value: Value,
-    /// What the value is meant to be.
+    /// Value type.
     pub value_type: String,
-    /// Grows with every change.
+    /// Version, incremented by every change.
     pub version: i64,
-    /// Who wrote it.
+    /// User who wrote it.
     pub updated_by: Option<UserId>,
-    /// When.
+    /// Timestamp.
     pub updated_at: DateTime<Utc>,
 }
 
-/// Which changes of a preference are wanted.
+/// Filters on changes of a preference.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -82,51 +98,51 @@ pub struct PreferenceChangesQuery {
     /// The id of the group, user, project or task; the caller when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope_id: Option<Uuid>,
-    /// How many items, 1 to 200; 50 when absent.
+    /// Page size, 1 to 200; 50 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// The `next_cursor` of the page before; absent for the first page.
+    /// The `next_cursor` of the previous page; absent for the first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
 
-/// Where an effective preference comes from.
+/// Source of an effective preference.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct PreferenceSource {
-    /// The kind of scope that won.
+    /// Scope type.
     pub scope_type: ScopeKind,
-    /// Which one of that kind.
+    /// Scope id.
     pub scope_id: Option<Uuid>,
     /// The version of the entry.
     pub version: i64,
 }
 
-/// A preference that was passed over.
+/// A skipped preference.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct SkippedPreference {
-    /// The kind of its scope.
+    /// Scope type.
     pub scope_type: ScopeKind,
-    /// Which one of that kind.
+    /// Scope id.
     pub scope_id: Option<Uuid>,
-    /// What it is about.
+    /// Key.
     pub key: String,
-    /// Why.
+    /// Reason.
     pub reason: String,
 }
 
-/// What holds for a task, a project or a user.
+/// Effective preferences of a task, a project or a user.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct EffectiveView {
     /// The value of each key; null where a scope hides weaker ones.
     pub effective: BTreeMap<String, Value>,
-    /// Where each value comes from, if that was asked for.
+    /// Source of each value, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<BTreeMap<String, PreferenceSource>>,
-    /// Entries that were passed over, because they are not what they say they are.
+    /// Entries that were skipped because of an invalid value.
     pub skipped: Vec<SkippedPreference>,
 }
 
-/// Whose preference is meant.
+/// Scope of a preference.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -139,7 +155,7 @@ pub struct PreferenceScope {
     pub scope_id: Option<Uuid>,
 }
 
-/// Which preferences a list shows.
+/// Filters on preferences.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -150,26 +166,26 @@ pub struct PreferenceQuery {
     /// The id of the user, project or task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope_id: Option<Uuid>,
-    /// Only keys that begin with this.
+    /// Only keys with this prefix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// How many items, 1 to 200; 50 when absent.
+    /// Page size, 1 to 200; 50 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// The `next_cursor` of the page before; absent for the first page.
+    /// The `next_cursor` of the previous page; absent for the first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
 
-/// For what preferences are resolved; for the caller when both are absent.
+/// Target of the resolution; the caller when both are absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct EffectiveQuery {
-    /// A task: its own, its project's and its creator's preferences count.
+    /// A task: its own preferences, and those of its project and its creator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
-    /// A project: its own and the caller's.
+    /// A project: its own preferences and the caller's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<ProjectId>,
 }
@@ -184,15 +200,15 @@ pub struct PutPreference {
     /// The id of the user, project or task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope_id: Option<Uuid>,
-    /// The value. Null hides what weaker scopes say.
+    /// The value. Null hides the value of weaker scopes.
     pub value: Value,
-    /// What the value is meant to be; what it is when absent.
+    /// Value type; inferred from the value when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value_type: Option<ValueType>,
-    /// The version it replaces: 0 for a new one. Absent to replace whatever is there.
+    /// Expected current version, 0 for a new entry; unconditional when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_version: Option<i64>,
-    /// Why, for the record.
+    /// Reason, for the change history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

@@ -2,15 +2,23 @@
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::ProjectId;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The longest display name.
+pub const MAX_NAME_CHARS: usize = 100;
+/// The longest description.
+pub const MAX_DESCRIPTION_BYTES: usize = 64 * 1024;
+
 /// `POST /v1/projects`
-#[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateProject {
-    /// The name people see; its slug is made from it.
+    /// Display name; the slug is derived from it.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS))]
     pub display_name: String,
-    /// What the project is about.
+    /// Description.
+    #[schemars(length(max = MAX_DESCRIPTION_BYTES))]
     #[serde(default)]
     pub description: String,
 }
@@ -19,13 +27,13 @@ pub struct CreateProject {
 #[derive(Debug, Clone, Default, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateProject {
-    /// The new name people see; the slug stays.
+    /// New display name; the slug does not change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
     /// The new description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether the project takes new tasks.
+    /// Whether the project accepts new tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_active: Option<bool>,
 }
@@ -35,17 +43,17 @@ pub struct UpdateProject {
 pub struct ProjectView {
     /// The project's id.
     pub id: ProjectId,
-    /// The name in URLs and on the command line.
+    /// Name in URLs and on the command line.
     pub slug: String,
-    /// The name people see.
+    /// Display name.
     pub display_name: String,
-    /// What the project is about.
+    /// Description.
     pub description: String,
     /// Whether it is its owner's default project.
     pub is_default: bool,
-    /// Whether the project takes new tasks.
+    /// Whether the project accepts new tasks.
     pub is_active: bool,
-    /// When it was made.
+    /// Creation time.
     pub created_at: DateTime<Utc>,
     /// When it last changed.
     pub updated_at: DateTime<Utc>,

@@ -1,4 +1,4 @@
-//! Providers of models, and the models they offer.
+//! Model providers and their models.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use cynode_domain::ids::UserId;
 use cynode_domain::model::{ProviderKind, ProviderUse};
 use serde::{Deserialize, Serialize};
 
-/// What a model costs, in US dollars for a million tokens.
+/// Price of a model, in USD per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// Of what is sent.
+    /// Input tokens.
     pub input: f64,
-    /// Of what comes back.
+    /// Output tokens.
     pub output: f64,
 }
 
@@ -21,28 +21,27 @@ pub struct Price {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PutProvider {
-    /// What it speaks.
+    /// API it speaks.
     pub kind: ProviderKind,
-    /// Where it is, such as `https://api.openai.com/v1`. Absent for the usual place of its kind.
+    /// Base URL, such as `https://api.openai.com/v1`; the public endpoint of its kind when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// Whether it is one's own: what is sent stays here, and costs nothing. Absent: if it is on this
-    /// machine.
+    /// Whether it is local: data stays on this machine and calls are free; derived from the URL when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_local: Option<bool>,
-    /// Whether it is used; it is unless this says otherwise.
+    /// Whether it is enabled; true when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_enabled: Option<bool>,
-    /// Who may use it; those whom a rule allows unless this says otherwise.
+    /// Who may use it; `rules` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow: Option<ProviderUse>,
-    /// The models it offers. Empty: the provider is asked.
+    /// Model ids; if empty, they are requested from the provider.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
-    /// How many calls it answers at the same time.
+    /// Maximum concurrent calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
-    /// What its models cost, by name.
+    /// Prices by model.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Price>,
 }
@@ -50,29 +49,29 @@ pub struct PutProvider {
 /// A provider of models.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ProviderView {
-    /// Its name: what stands before the slash in the name of a model.
+    /// Name: the part before the slash in model ids.
     pub name: String,
-    /// What it speaks.
+    /// API it speaks.
     pub kind: ProviderKind,
-    /// Where it is.
+    /// Base URL.
     pub base_url: String,
-    /// Whether it is one's own.
+    /// Whether it is local.
     pub is_local: bool,
-    /// Whether it is used.
+    /// Whether it is enabled.
     pub is_enabled: bool,
     /// Who may use it.
     pub allow: ProviderUse,
-    /// The models it was said to offer; empty if it is asked.
+    /// Configured model ids; empty if they are requested from the provider.
     pub models: Vec<String>,
-    /// How many calls it answers at the same time.
+    /// Maximum concurrent calls.
     pub concurrency: u32,
-    /// What its models cost, by name.
+    /// Prices by model.
     pub prices: BTreeMap<String, Price>,
-    /// Grows with every change.
+    /// Version, incremented by every change.
     pub version: i64,
-    /// Who wrote it.
+    /// User who wrote it.
     pub updated_by: Option<UserId>,
-    /// When.
+    /// Timestamp.
     pub updated_at: DateTime<Utc>,
 }
 
@@ -85,40 +84,40 @@ pub struct ModelView {
     pub provider: String,
     /// The provider's own name for it.
     pub model: String,
-    /// Whether it is one's own.
+    /// Whether it is local.
     pub is_local: bool,
-    /// The hints that mean it, such as `fast`.
+    /// Hints that select it, such as `fast`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
 }
 
-/// A provider that did not say which models it offers, and why.
+/// A provider whose models could not be listed.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct SilentProvider {
     /// The provider.
     pub provider: String,
-    /// Why.
+    /// Reason.
     pub reason: String,
 }
 
 /// `GET /v1/brain/models`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ModelsView {
-    /// What the caller may use.
+    /// Models that the caller may use.
     pub models: Vec<ModelView>,
-    /// Providers that could not be asked.
+    /// Providers whose models could not be listed.
     pub silent: Vec<SilentProvider>,
 }
 
-/// What came of a test of a provider.
+/// Result of a provider test.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ProviderTestView {
-    /// Whether it answered and took the credential.
+    /// Whether it responded and accepted the credential.
     pub is_ok: bool,
-    /// What it said, or what went wrong.
+    /// Response, or error.
     pub detail: String,
-    /// The models it offers.
+    /// Its models.
     pub models: Vec<String>,
-    /// How long it took.
+    /// Duration in milliseconds.
     pub latency_ms: i64,
 }

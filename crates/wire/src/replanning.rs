@@ -1,4 +1,4 @@
-//! How a runner has a step planned anew whose result was not accepted.
+//! How a runner requests another command for a step whose result was not accepted.
 
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Action;
@@ -6,42 +6,42 @@ use serde::{Deserialize, Serialize};
 
 use crate::workflow::Hold;
 
-/// `POST /v1/workflow/replan`: gives the findings about a step that was not accepted to the project
-/// manager, which may plan another command for the next attempt. What was found is read from the
-/// database. Asked again before it is answered, it waits for the same answer.
+/// `POST /v1/workflow/replan`: passes the findings about a step that was not accepted to the project manager, which
+/// may plan another command for the next attempt. Findings are read from the database. Idempotent: a repeated call
+/// waits for the same answer.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplanStep {
-    /// Proof of the right to write.
+    /// Lease that authorises the write.
     pub hold: Hold,
     /// The job whose result was not accepted.
     pub job_id: JobId,
-    /// How long to wait for the answer, in milliseconds; at most 30000.
+    /// Maximum wait for the decision, in milliseconds; at most 30000.
     #[serde(default)]
     pub wait_ms: u32,
 }
 
-/// What becomes of the command of a step that was not accepted.
+/// Decision on the command of a step whose result was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum ReplanView {
     /// The next attempt runs another command.
     Replanned {
-        /// What it runs.
+        /// Action.
         action: Action,
-        /// Why, for people.
+        /// Reason, in words.
         reason: String,
-        /// Whether a person must agree first, because the task wants that of its plans.
+        /// Whether a person must approve it first.
         needs_approval: bool,
     },
-    /// The command stays as it is.
+    /// The command is unchanged.
     Kept {
-        /// Why, for people, as a part of a sentence.
+        /// Reason, as part of a sentence.
         reason: String,
     },
-    /// The project manager still decides: ask again.
+    /// Not decided yet: call again.
     Waiting {
-        /// What is waited for, for people.
+        /// What is waited for, in words.
         waiting_for: String,
     },
 }

@@ -10,23 +10,23 @@ use serde::{Deserialize, Serialize};
 /// `POST /v1/rules`
 #[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct CreateRule {
-    /// Whom it is about.
+    /// Subject.
     #[serde(flatten)]
     pub subject: Subject,
-    /// What they do; `mcp.tool.invoke` when absent.
+    /// Action; `mcp.tool.invoke` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<Pattern>,
-    /// What kind of thing they do it to; `mcp.tool` when absent.
+    /// Resource type; `mcp.tool` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_type: Option<Pattern>,
-    /// Which of those, such as `db.*`.
+    /// Resource pattern, such as `db.*`.
     pub resource_pattern: Pattern,
-    /// What then happens.
+    /// Effect.
     pub effect: Effect,
-    /// Which of several matching rules is named as the reason: the highest.
+    /// Priority: of several matching rules, the highest is reported as the reason.
     #[serde(default)]
     pub priority: i64,
-    /// What must hold beside the subject.
+    /// Additional conditions.
     #[serde(default)]
     pub conditions: Conditions,
 }
@@ -36,24 +36,24 @@ pub struct CreateRule {
 pub struct RuleView {
     /// The rule's id.
     pub id: RuleId,
-    /// Whom it is about.
+    /// Subject.
     #[serde(flatten)]
     pub subject: Subject,
-    /// What they do.
+    /// Action.
     pub action: Pattern,
-    /// What kind of thing they do it to.
+    /// Resource type.
     pub resource_type: Pattern,
-    /// Which of those.
+    /// Resource pattern.
     pub resource_pattern: Pattern,
-    /// What then happens.
+    /// Effect.
     pub effect: Effect,
-    /// Which of several matching rules is named as the reason: the highest.
+    /// Priority: of several matching rules, the highest is reported as the reason.
     pub priority: i64,
-    /// What must hold beside the subject.
+    /// Additional conditions.
     pub conditions: Conditions,
-    /// Who wrote it; nobody if it came with the installation.
+    /// User who wrote it; null for a built-in rule.
     pub updated_by: Option<UserId>,
-    /// When it was made.
+    /// Creation time.
     pub created_at: DateTime<Utc>,
     /// When it last changed.
     pub updated_at: DateTime<Utc>,

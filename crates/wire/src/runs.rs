@@ -1,4 +1,4 @@
-//! Runs: where they stand, how they went, and what people do to them.
+//! Runs: state, history and interventions.
 //!
 //! A run is named by its id, or by the id or name of its task: that is the task's newest run.
 
@@ -13,6 +13,9 @@ use serde_json::Value;
 
 use crate::page::PageQuery;
 
+/// The longest comment on an answer.
+pub const MAX_COMMENT_CHARS: usize = 1000;
+
 /// One execution of a task's workflow.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct RunView {
@@ -24,36 +27,36 @@ pub struct RunView {
     pub task_name: String,
     /// The project the task belongs to.
     pub project_id: ProjectId,
-    /// Follows the run through logs of every process.
+    /// Trace id, shared by the logs of all processes.
     pub trace_id: TraceId,
-    /// Where its workflow stands.
+    /// Workflow status.
     pub status: RunStatus,
-    /// Where it stands for people: its status, and what it waits for.
+    /// State for people: status and what it waits for.
     pub state: RunState,
-    /// Where in the graph it is.
+    /// Position in the graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<PlaceView>,
-    /// Who drives it.
+    /// Current lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<LeaseView>,
     /// What it waits for, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<String>,
-    /// The version of the graph that drives it; absent until a runner took it.
+    /// Graph version; absent until a runner has claimed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph_version: Option<u32>,
-    /// The run and the row of it that this run went on from.
+    /// Run and history row that this run is derived from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<ParentView>,
-    /// When it was made.
+    /// Creation time.
     pub created_at: DateTime<Utc>,
-    /// When a runner first took it.
+    /// When a runner first claimed it.
     pub started_at: Option<DateTime<Utc>>,
     /// When it ended.
     pub ended_at: Option<DateTime<Utc>>,
 }
 
-/// Where in its graph a run is.
+/// Position of a run in its graph.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct PlaceView {
     /// Transitions so far.
@@ -62,63 +65,63 @@ pub struct PlaceView {
     pub last_node: String,
     /// The edge taken out of it.
     pub edge: String,
-    /// The node it is in, or will go on with; absent at the end.
+    /// Current or next node; absent at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
 }
 
-/// Who drives a run.
+/// Lease of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct LeaseView {
     /// The runner.
     pub holder_id: HolderId,
     /// The epoch of the lease.
     pub epoch: i64,
-    /// When the lease ends unless it is renewed.
+    /// When the lease expires unless renewed.
     pub expires_at: DateTime<Utc>,
 }
 
-/// What a run went on from.
+/// Run and history row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ParentView {
     /// The run.
     pub run_id: RunId,
-    /// The row of its history after which this run went on; 0 for its beginning.
+    /// Row of its history; 0 for the start.
     pub sequence: i64,
 }
 
-/// A run with all that is known of it at this moment.
+/// A run with its current details.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct RunDetail {
     /// The run.
     #[serde(flatten)]
     pub run: RunView,
-    /// The step it is at.
+    /// Current step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepView>,
-    /// The question that was asked last.
+    /// Newest question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<QuestionView>,
-    /// What came of its task, once that is closed.
+    /// Summary of its task, once closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// What was verified of its task, once that is completed.
+    /// Verification of its task, once completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<VerificationStatus>,
 }
 
-/// The step that a run is at.
+/// Current step of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct StepView {
-    /// Its place in the plan, from 0.
+    /// Index in the plan, from 0.
     pub index: u32,
-    /// How many steps the plan has.
+    /// Number of steps.
     pub of: u32,
-    /// What it runs.
+    /// Action.
     pub action: String,
-    /// How often it was dispatched.
+    /// Number of the attempt.
     pub attempt: u32,
-    /// How often it may be, if it fails.
+    /// Maximum attempts.
     pub max_attempts: u32,
     /// Its newest job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,9 +136,9 @@ pub struct QuestionView {
     pub question: Question,
     /// The node that asks.
     pub asked_by: String,
-    /// When.
+    /// Timestamp.
     pub asked_at: DateTime<Utc>,
-    /// Until when an answer is waited for.
+    /// Deadline for an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_by: Option<DateTime<Utc>>,
     /// The answer.
@@ -151,10 +154,10 @@ pub struct QuestionView {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct RunQuery {
-    /// How many items, 1 to 200; 50 when absent.
+    /// Page size, 1 to 200; 50 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// The `next_cursor` of the page before; absent for the first page.
+    /// The `next_cursor` of the previous page; absent for the first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// Only runs of this task, by id or name.
@@ -170,39 +173,39 @@ pub struct RunQuery {
 }
 
 impl RunQuery {
-    /// The pagination part.
+    /// Paging parameters of the query.
     pub fn page(&self) -> PageQuery {
         PageQuery { limit: self.limit, cursor: self.cursor.clone() }
     }
 }
 
-/// One line of a run's history: the workflow moved, or somebody did something to the run.
+/// One item of a run's history: a transition, or an intervention of a person.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum HistoryItem {
-    /// The workflow moved.
+    /// A transition.
     Transition(HistoryRow),
-    /// Somebody did something.
+    /// An intervention of a person.
     Act(ActView),
 }
 
-/// A transition of a run, and what it changed.
+/// A transition and its changes.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct HistoryRow {
-    /// Its number, from 1.
+    /// Sequence number, from 1.
     pub sequence: i64,
     /// The node that completed.
     pub node: String,
-    /// Which of its edges was taken.
+    /// Edge that was taken.
     pub edge: String,
-    /// Where that leads; absent at the end.
+    /// Next node; absent at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_node: Option<String>,
-    /// The step it was about, from 0.
+    /// Step, from 0.
     pub step_index: Option<u32>,
-    /// The job it was about.
+    /// Job.
     pub job_id: Option<JobId>,
-    /// The parts of the state that it changed.
+    /// Changed fields of the state.
     pub changed: Vec<String>,
     /// How long the node took, in milliseconds.
     pub duration_ms: i64,
@@ -210,18 +213,18 @@ pub struct HistoryRow {
     pub recorded_at: DateTime<Utc>,
 }
 
-/// What somebody did to a run.
+/// An intervention of a person.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ActView {
-    /// After which transition; 0 before the first.
+    /// Transition it followed; 0 before the first.
     pub sequence: i64,
-    /// What.
+    /// Kind of intervention.
     pub verb: RunVerb,
-    /// Who.
+    /// User.
     pub by: String,
     /// Details, by verb.
     pub detail: Value,
-    /// When.
+    /// Timestamp.
     pub recorded_at: DateTime<Utc>,
 }
 
@@ -230,34 +233,34 @@ pub struct ActView {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct DiffQuery {
-    /// The row of the run to compare from; the one before `to`, or the newest with another run.
+    /// First row; the row before `to` when absent, or the newest one if `with` is another run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<i64>,
-    /// The row to compare with; the newest when absent.
+    /// Second row; the newest when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<i64>,
-    /// The run that `to` is a row of; the same run when absent.
+    /// Run that `to` belongs to; the same run when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with: Option<String>,
 }
 
-/// What is different between the states at two rows.
+/// Differences between the states at two rows.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct DiffView {
     /// The first row.
     pub from: ParentView,
     /// The second row.
     pub to: ParentView,
-    /// What is different, by path.
+    /// Differences by path.
     pub differences: Vec<DifferenceView>,
-    /// How many more differences there are than are shown.
+    /// Number of omitted differences.
     pub left_out: u32,
 }
 
 /// One value that differs.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct DifferenceView {
-    /// Where in the state, such as `/plan/steps/0/action/line` (RFC 6901).
+    /// JSON Pointer into the state, such as `/plan/steps/0/action/line` (RFC 6901).
     pub path: String,
     /// The value at the first row; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -267,22 +270,22 @@ pub struct DifferenceView {
     pub after: Option<Value>,
 }
 
-/// One decision of a run: what it was made from, by what, and what it led to.
+/// One decision of a run: input, author and consequence.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct DecisionView {
-    /// The transition that it was made in, or after which.
+    /// Transition in or after which it was made.
     pub sequence: i64,
     /// The node, or `person`.
     pub node: String,
-    /// What was to be decided.
+    /// Subject of the decision.
     pub about: String,
-    /// What was known.
+    /// Input of the decision.
     pub input: Vec<String>,
-    /// The rule, or the person, that decided.
+    /// Rule or person that decided.
     pub made_by: String,
-    /// What it led to.
+    /// Consequence.
     pub led_to: String,
-    /// When.
+    /// Timestamp.
     pub recorded_at: DateTime<Utc>,
 }
 
@@ -292,7 +295,7 @@ pub struct DecisionView {
 pub struct AnswerRun {
     /// The answer, in one of the forms that the question accepts.
     pub reply: Reply,
-    /// Why, in words.
+    /// Comment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
 }
@@ -301,7 +304,7 @@ pub struct AnswerRun {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RetryRun {
-    /// The node to begin with, as it ran last; when absent, the one that failed, or the step that did.
+    /// Node to start from; the failed node or step when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
 }
@@ -310,12 +313,12 @@ pub struct RetryRun {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForkRun {
-    /// The row of the history to go on from.
+    /// History row to fork at.
     pub sequence: i64,
-    /// A name for the new task; made from the old one's when absent. Numbered if taken.
+    /// Name of the new task; derived from the old name when absent. Numbered if taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_name: Option<String>,
-    /// Two requests of one user with the same key make one task.
+    /// Idempotency key: requests of one user with the same key create one task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
 }

@@ -1,85 +1,111 @@
-//! Schedules: work that comes due by the clock.
+//! Schedules.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ProjectId, ScheduleId, ScheduleRunId, TaskId, UserId};
-use cynode_domain::schedule::{IfMissed, Overlap, ScheduleRunStatus};
+use cynode_domain::schedule::{IfMissed, MAX_EXPRESSION, MIN_EVERY_S, Overlap, ScheduleRunStatus};
 use cynode_domain::status::ShownTaskStatus;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::page::PageQuery;
 use crate::tasks::CreateTask;
 
+/// The longest name.
+pub const MAX_NAME_CHARS: usize = 200;
+/// The longest due time and time zone.
+pub const MAX_TIME_CHARS: usize = 60;
+/// The longest request in prose.
+pub const MAX_PROMPT_BYTES: usize = 64 * 1024;
+/// The most tasks of one due time.
+pub const MAX_DUE_TASKS: usize = 10;
+
 /// `POST /v1/schedules`: one of `cron`, `every_s` and `at`, and one of `prompt` and `task`.
-#[derive(Debug, Clone, Default, Deserialize, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateSchedule {
-    /// What it is called; unique for its owner and project. Normalised.
+    /// Name, unique per owner and project. Normalised.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS))]
     pub name: String,
-    /// The project in which its tasks are made, by id or slug; the caller's default project when absent.
+    /// Project of its tasks, by id or slug; the caller's default project when absent.
+    #[schemars(skip)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// Five fields: minute, hour, day of the month, month, day of the week.
+    /// Cron expression: minute, hour, day of month, month, day of week.
+    #[schemars(length(min = 1, max = MAX_EXPRESSION))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cron: Option<String>,
-    /// Seconds between two due times, at least 60.
+    /// Interval in seconds, at least 60.
+    #[schemars(range(min = MIN_EVERY_S))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every_s: Option<u32>,
-    /// The one time it is due: with an offset, or as the clocks of `time_zone` show it.
+    /// One-off due time: `2026-11-16T03:00:00Z`, or `2026-11-16 03:00` as local time in `time_zone`.
+    #[schemars(length(min = 1, max = MAX_TIME_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
-    /// The time zone of `cron` and `at`, and of what is shown; UTC when absent.
+    /// Time zone of `cron` and `at`, and of the output; UTC when absent.
+    #[schemars(length(min = 1, max = MAX_TIME_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
-    /// What is to be done, in prose: the project manager interprets it and makes the tasks.
+    /// Work in prose; the project manager interprets it and creates the tasks.
+    #[schemars(length(min = 1, max = MAX_PROMPT_BYTES))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// A task with commands or a script, made as it stands.
+    /// A task with commands or a script, created unchanged; as in `POST /v1/tasks`, without a project.
+    #[schemars(with = "Map<String, Value>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Box<CreateTask>>,
-    /// Whether it comes due; true when absent.
+    /// Whether it is enabled; true when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// What becomes of times that nobody saw come; `once` when absent.
+    /// Policy for missed due times; `once` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub if_missed: Option<IfMissed>,
-    /// What becomes of times that come while earlier work is open; `skip` when absent.
+    /// Policy for due times while earlier work is open; `skip` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overlap: Option<Overlap>,
 }
 
-/// `PATCH /v1/schedules/{schedule}`; absent fields stay as they are. A new timing takes the place of the
-/// old one, of whatever kind, and so does a new payload.
-#[derive(Debug, Clone, Default, Deserialize, Serialize, utoipa::ToSchema)]
+/// `PATCH /v1/schedules/{schedule}`; absent fields do not change. A new timing or payload replaces the old one, of
+/// any kind.
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateSchedule {
     /// The new name.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Due as this expression says.
+    /// Cron expression.
+    #[schemars(length(min = 1, max = MAX_EXPRESSION))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cron: Option<String>,
-    /// Due every so many seconds, from now.
+    /// Interval in seconds, from now.
+    #[schemars(range(min = MIN_EVERY_S))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every_s: Option<u32>,
-    /// Due once.
+    /// One-off due time.
+    #[schemars(length(min = 1, max = MAX_TIME_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     /// The new time zone.
+    #[schemars(length(min = 1, max = MAX_TIME_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
-    /// The new request in prose.
+    /// New prompt.
+    #[schemars(length(min = 1, max = MAX_PROMPT_BYTES))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// The new task.
+    #[schemars(with = "Map<String, Value>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Box<CreateTask>>,
-    /// Whether it comes due.
+    /// Whether it is enabled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// What becomes of times that nobody saw come.
+    /// Policy for missed due times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub if_missed: Option<IfMissed>,
-    /// What becomes of times that come while earlier work is open.
+    /// Policy for due times while earlier work is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overlap: Option<Overlap>,
 }
@@ -89,10 +115,10 @@ pub struct UpdateSchedule {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ScheduleQuery {
-    /// How many items, 1 to 200; 50 when absent.
+    /// Page size, 1 to 200; 50 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// The `next_cursor` of the page before; absent for the first page.
+    /// The `next_cursor` of the previous page; absent for the first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// Only schedules of this project, by id or slug.
@@ -101,7 +127,7 @@ pub struct ScheduleQuery {
 }
 
 impl ScheduleQuery {
-    /// The pagination part.
+    /// Paging parameters of the query.
     pub fn page(&self) -> PageQuery {
         PageQuery { limit: self.limit, cursor: self.cursor.clone() }
     }
@@ -114,81 +140,81 @@ pub struct ScheduleView {
     pub id: ScheduleId,
     /// Its name.
     pub name: String,
-    /// Whose it is.
+    /// Owner.
     pub owner_id: UserId,
-    /// The project in which its tasks are made.
+    /// Project of its tasks.
     pub project_id: ProjectId,
-    /// `active`, `paused`, or `finished` when it will never be due again.
+    /// `active`, `paused`, or `finished` if it is never due again.
     pub state: String,
-    /// Due as this expression says.
+    /// Cron expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cron: Option<String>,
-    /// Due every so many seconds.
+    /// Interval in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every_s: Option<u32>,
-    /// Due once.
+    /// One-off due time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<DateTime<Utc>>,
     /// Its time zone.
     pub time_zone: String,
-    /// What is to be done, in prose.
+    /// Work in prose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// The task that is made.
+    /// Task to create.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Box<CreateTask>>,
-    /// Whether it comes due.
+    /// Whether it is enabled.
     pub enabled: bool,
-    /// What becomes of times that nobody saw come.
+    /// Policy for missed due times.
     pub if_missed: IfMissed,
-    /// What becomes of times that come while earlier work is open.
+    /// Policy for due times while earlier work is open.
     pub overlap: Overlap,
-    /// When it is due next.
+    /// Next due time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_due_at: Option<DateTime<Utc>>,
-    /// The same as the clocks of its zone show it.
+    /// Next due time in its time zone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_due_local: Option<String>,
     /// Its newest run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_run: Option<ScheduleRunView>,
-    /// When it was made.
+    /// Creation time.
     pub created_at: DateTime<Utc>,
     /// When it last changed.
     pub updated_at: DateTime<Utc>,
 }
 
-/// One time at which a schedule came due, and what came of it.
+/// One run of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ScheduleRunView {
     /// The run's id.
     pub id: ScheduleRunId,
-    /// When it came due.
+    /// Due time.
     pub due_at: DateTime<Utc>,
-    /// The same as the clocks of the schedule's zone showed it.
+    /// Due time in the schedule's time zone.
     pub due_local: String,
-    /// Whether a person asked for it, and not the clock.
+    /// Whether a person fired it.
     pub manual: bool,
     /// `claimed`, `handed_over`, `done`, `skipped` or `failed`.
     pub status: ScheduleRunStatus,
-    /// What was done, or why not.
+    /// Summary, or why it was skipped or failed.
     pub summary: String,
-    /// The tasks that were made.
+    /// Created tasks.
     pub tasks: Vec<ScheduledTaskView>,
-    /// How often it was tried.
+    /// Number of attempts.
     pub attempts: u32,
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<DateTime<Utc>>,
 }
 
-/// A task that was made for a due time.
+/// A task created by a schedule run.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ScheduledTaskView {
     /// The task.
     pub id: TaskId,
     /// Its name.
     pub name: String,
-    /// Where it stands now.
+    /// Current status.
     pub status: ShownTaskStatus,
 }

@@ -1,4 +1,4 @@
-//! MCP servers that people install.
+//! Installed MCP servers.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InstallServer {
-    /// The server's name: its tools are called `<slug>.<tool>`.
+    /// Server name; its tools are named `<slug>.<tool>`.
     pub slug: String,
-    /// How it is reached.
+    /// Transport.
     pub transport: Transport,
-    /// The scope that its tools begin with; `both` when absent.
+    /// Initial scope of its tools; `both` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<ToolScope>,
 }
@@ -24,7 +24,7 @@ pub struct InstallServer {
 #[derive(Clone, Default, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateServer {
-    /// How it is reached from now on.
+    /// New transport.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
     /// Whether its tools can be called.
@@ -32,19 +32,18 @@ pub struct UpdateServer {
     pub enabled: Option<bool>,
 }
 
-/// How a server is reached. Values of variables and headers may be secret: they go in and never
-/// come out again.
+/// Transport of a server. Values of variables and headers may be secret and are write-only.
 #[derive(Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Transport {
-    /// A process that speaks over its standard streams, in a sandbox.
+    /// A sandboxed process that speaks MCP on its standard streams.
     Stdio {
         /// The program.
         command: String,
         /// Its arguments.
         #[serde(default)]
         args: Vec<String>,
-        /// The only variables it sees.
+        /// Its environment variables; it gets no others.
         #[serde(default)]
         env: BTreeMap<String, String>,
         /// Whether it may use the network.
@@ -61,17 +60,17 @@ pub enum Transport {
     },
 }
 
-/// How a server is reached, without secrets.
+/// Transport of a server, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TransportView {
-    /// A process that speaks over its standard streams, in a sandbox.
+    /// A sandboxed process that speaks MCP on its standard streams.
     Stdio {
         /// The program.
         command: String,
         /// Its arguments.
         args: Vec<String>,
-        /// The names of the variables it sees.
+        /// Names of its environment variables.
         env_names: Vec<String>,
         /// Whether it may use the network.
         allow_network: bool,
@@ -92,15 +91,15 @@ pub struct ServerView {
     pub id: ServerId,
     /// The server's name.
     pub slug: String,
-    /// Who installed it.
+    /// User who installed it.
     pub owner_id: UserId,
-    /// How it is reached.
+    /// Transport.
     pub transport: TransportView,
-    /// The scope that its tools begin with.
+    /// Initial scope of its tools.
     pub scope: ToolScope,
     /// Whether its tools can be called.
     pub enabled: bool,
-    /// What went wrong when it was last spoken to.
+    /// Last connection error.
     pub last_error: Option<String>,
     /// When it was installed.
     pub created_at: DateTime<Utc>,

@@ -5,16 +5,21 @@ use cynode_domain::ids::UserId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// The longest key.
+pub const MAX_KEY_BYTES: usize = 200;
+/// The longest reason of a change.
+pub const MAX_REASON_CHARS: usize = 1000;
+
 /// `PUT /v1/settings/{key}`
 #[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetSetting {
     /// The value.
     pub value: Value,
-    /// The version it replaces: 0 for a new one. Absent to replace whatever is there.
+    /// Expected current version, 0 for a new entry; unconditional when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_version: Option<i64>,
-    /// Why, for the record.
+    /// Reason, for the change history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -28,10 +33,10 @@ pub struct SettingView {
     pub value: Value,
     /// `boolean`, `number`, `string`, `array`, `object` or `null`.
     pub value_type: String,
-    /// Grows with every change.
+    /// Version, incremented by every change.
     pub version: i64,
-    /// Who set it.
+    /// User who set it.
     pub updated_by: Option<UserId>,
-    /// When.
+    /// Timestamp.
     pub updated_at: DateTime<Utc>,
 }

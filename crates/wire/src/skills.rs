@@ -1,19 +1,27 @@
-//! Skills: texts that tell agents how to work.
+//! Skills: instructions for agents.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{GroupId, ProjectId, SkillId, UserId};
 use cynode_domain::skill::SkillScope;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::page::PageQuery;
+use crate::page::{MAX_CURSOR_CHARS, MAX_LIMIT, PageQuery};
 
-/// A skill to be kept.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+/// The longest name of a skill.
+pub const MAX_NAME_CHARS: usize = 100;
+/// The longest text of a skill.
+pub const MAX_CONTENT_BYTES: usize = 64 * 1024;
+
+/// A skill to store.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateSkill {
     /// The text, in Markdown.
+    #[schemars(length(min = 1, max = MAX_CONTENT_BYTES))]
     pub content: String,
-    /// Its name; the first heading when absent.
+    /// Name; the first heading when absent.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Who can read it; `user` when absent.
@@ -27,17 +35,21 @@ pub struct CreateSkill {
     pub group_id: Option<GroupId>,
 }
 
-/// What is to be changed of a skill.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+/// Changes to a skill.
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema, utoipa::ToSchema,
+)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateSkill {
-    /// Another text.
+    /// New text.
+    #[schemars(length(min = 1, max = MAX_CONTENT_BYTES))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
-    /// Another name.
+    /// New name.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Other readers.
+    /// New scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<SkillScope>,
     /// The project of a project's skill.
@@ -48,15 +60,17 @@ pub struct UpdateSkill {
     pub group_id: Option<GroupId>,
 }
 
-/// Which skills are wanted.
-#[derive(Debug, Clone, Default, Deserialize, Serialize, utoipa::IntoParams)]
+/// Filters on skills.
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct SkillQuery {
-    /// How many items, 1 to 200; 50 when absent.
+    /// Page size, 1 to 200; 50 when absent.
+    #[schemars(range(min = 1, max = MAX_LIMIT))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// The `next_cursor` of the page before; absent for the first page.
+    /// The `next_cursor` of the previous page; absent for the first page.
+    #[schemars(length(min = 1, max = MAX_CURSOR_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// Only skills of this scope.
@@ -68,7 +82,7 @@ pub struct SkillQuery {
 }
 
 impl SkillQuery {
-    /// The pagination part.
+    /// Paging parameters of the query.
     pub fn page(&self) -> PageQuery {
         PageQuery { limit: self.limit, cursor: self.cursor.clone() }
     }
@@ -79,7 +93,7 @@ impl SkillQuery {
 pub struct SkillView {
     /// The skill's id.
     pub id: SkillId,
-    /// Its name for people.
+    /// Name.
     pub name: String,
     /// Who can read it.
     pub scope: SkillScope,
@@ -87,17 +101,17 @@ pub struct SkillView {
     pub project_id: Option<ProjectId>,
     /// The group of a group's skill.
     pub group_id: Option<GroupId>,
-    /// Whose it is; nobody's: the system's own, which only administrators replace.
+    /// Owner; null for the system skill, which only administrators replace.
     pub owner: Option<UserId>,
     /// The SHA-256 of the text, in hex.
     pub content_sha256: String,
-    /// Grows with every change.
+    /// Version, incremented by every change.
     pub version: i64,
-    /// When it was made.
+    /// Creation time.
     pub created_at: DateTime<Utc>,
-    /// When it was written.
+    /// Time of the last write.
     pub updated_at: DateTime<Utc>,
-    /// Who wrote it last; nobody: the release.
+    /// User who wrote it last; null for the text of the release.
     pub updated_by: Option<UserId>,
 }
 

@@ -1,47 +1,58 @@
-//! Reading a stream of server-sent events, piece by piece and within bounds.
+//! Incremental, bounded parser of server-sent events.
 //!
-//! However the bytes are cut on their way, the same events come out. An event is given out with the
-//! blank line that ends it: what a broken stream began is never taken for whole, unless whoever reads
-//! asks for it ([`Reader::rest`]) and can tell.
+//! This is the only parser of `text/event-stream` in the workspace. It buffers at most one event and never more than
+//! its limit, so a server that sends an endless line or event cannot exhaust memory. Chunk boundaries do not affect the result. An event is returned at the blank line that ends it; the incomplete
+//! event of a broken stream is returned only by [`Reader::rest`].
 
-/// What some servers begin a stream with; it is not a part of the first line.
+/// Some servers start a stream with it; it is not part of the first line.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// One event of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Event {
-    /// Its kind, where it names one.
+    /// Event name, if given.
     pub name: Option<String>,
-    /// What it says, lines separated by line feeds.
+    /// Data, with lines separated by line feeds.
     pub data: String,
-    /// Where to go on from after a break.
+    /// Event id, to resume after.
     pub id: Option<String>,
-    /// How long to wait before coming back, in milliseconds.
+    /// Reconnection delay, in milliseconds.
     pub retry_ms: Option<u64>,
 }
 
-/// An event is larger than what is read.
+/// An event exceeds the size limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooLarge;
+pub struct TooLarge {
+    /// The limit, in bytes.
+    pub limit: usize,
+}
 
-/// Puts events together from the pieces in which they arrive.
+impl std::fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "an event is larger than {} bytes", self.limit)
+    }
+}
+
+impl std::error::Error for TooLarge {}
+
+/// Incremental parser of server-sent events.
 #[derive(Debug)]
 pub struct Reader {
-    /// A line of which the end has not arrived.
+    /// The incomplete current line.
     line: Vec<u8>,
     event: Event,
     has_data: bool,
-    /// The last line ended with a carriage return: a line feed that follows belongs to it.
+    /// The last line ended with a carriage return; a following line feed belongs to it.
     after_return: bool,
     limit: usize,
-    /// What the first line may begin with; nothing once it has ended.
+    /// Prefix that the first line may have; `None` after the first line.
     mark: Option<&'static [u8]>,
-    /// Whether an event counts that says nothing but where or when to go on.
+    /// Whether events with only an id or a retry delay are returned.
     is_following: bool,
 }
 
 impl Reader {
-    /// Reads events of at most `limit` bytes.
+    /// Parses events of at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self {
             line: vec![],
@@ -54,13 +65,12 @@ impl Reader {
         }
     }
 
-    /// The same, for whoever comes back to a stream that broke: events that say nothing but where or
-    /// when to go on are given out too.
+    /// As [`Reader::new`], for a caller that reconnects: also returns events with only an id or a retry delay.
     pub fn following(limit: usize) -> Self {
         Self { is_following: true, ..Self::new(limit) }
     }
 
-    /// Takes a piece of the stream; the events that it completes are handed to `found`.
+    /// Adds a chunk; calls `found` for each completed event.
     pub fn push(&mut self, piece: &[u8], mut found: impl FnMut(Event)) -> Result<(), TooLarge> {
         let mut rest = piece;
         while let Some(first) = rest.first() {
@@ -69,21 +79,19 @@ impl Reader {
                 continue;
             }
             let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
-                self.line.extend_from_slice(rest);
-                break;
+                return self.extend_line(rest);
             };
-            self.line.extend_from_slice(&rest[..end]);
+            self.extend_line(&rest[..end])?;
             self.after_return = rest[end] == b'\r';
             rest = &rest[end + 1..];
-            self.check()?;
             if let Some(event) = self.end_line() {
                 found(event);
             }
         }
-        self.check()
+        Ok(())
     }
 
-    /// What was begun when the stream ended, as if it had been ended too.
+    /// The incomplete event at the end of the stream, if any.
     pub fn rest(&mut self) -> Option<Event> {
         if !self.line.is_empty() {
             self.end_line();
@@ -91,9 +99,14 @@ impl Reader {
         self.end_line()
     }
 
-    fn check(&self) -> Result<(), TooLarge> {
+    /// Appends to the current line, unless the event would exceed the limit.
+    fn extend_line(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
         let size = self.line.len().saturating_add(self.event.data.len());
-        if size > self.limit { Err(TooLarge) } else { Ok(()) }
+        if size.saturating_add(bytes.len()) > self.limit {
+            return Err(TooLarge { limit: self.limit });
+        }
+        self.line.extend_from_slice(bytes);
+        Ok(())
     }
 
     fn end_line(&mut self) -> Option<Event> {
@@ -119,7 +132,9 @@ impl Reader {
             }
             "event" => self.event.name = Some(value.to_owned()),
             "id" if !value.contains('\0') => self.event.id = Some(value.to_owned()),
-            "retry" => self.event.retry_ms = value.parse().ok(),
+            "retry" if value.bytes().all(|byte| byte.is_ascii_digit()) => {
+                self.event.retry_ms = value.parse().ok().or(self.event.retry_ms);
+            }
             _ => {}
         }
         self.line.clear();
@@ -214,7 +229,41 @@ mod tests {
         let ending =
             (0..100).map(|_| reader.push(b"data: aaaaaaaaaa\n", drop)).find(Result::is_err);
 
-        assert_eq!(ending, Some(Err(TooLarge)));
+        assert_eq!(ending, Some(Err(TooLarge { limit: 100 })));
+    }
+
+    #[test]
+    fn a_line_without_end_is_given_up_before_it_is_buffered() {
+        for line in ["data: ", ": ", "", "event: ", "id: "] {
+            let mut reader = Reader::new(100);
+            reader.push(line.as_bytes(), drop).unwrap();
+
+            let ending = (0..100).map(|_| reader.push(&[b'a'; 10], drop)).find(Result::is_err);
+
+            assert_eq!(ending, Some(Err(TooLarge { limit: 100 })), "{line:?}");
+            assert!(reader.line.len() <= 100, "{line:?}");
+            assert_eq!(reader.push(&vec![b'a'; 1 << 20], drop), Err(TooLarge { limit: 100 }));
+            assert!(reader.line.capacity() < 1 << 10, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn the_limit_is_for_each_event_and_not_for_the_stream() {
+        let mut reader = Reader::new(100);
+        let mut count = 0;
+
+        for _ in 0..100 {
+            reader.push(b"data: aaaaaaaaaaaaaaaaaaaa\n\n", |_| count += 1).unwrap();
+        }
+
+        assert_eq!(count, 100);
+    }
+
+    #[test]
+    fn a_reconnection_delay_is_made_of_digits() {
+        let events = read([b"retry: 250\nretry: +7\nretry: soon\nretry:\ndata: a\n\n"]);
+
+        assert_eq!(events, [Event { retry_ms: Some(250), ..data("a") }]);
     }
 
     proptest! {

@@ -1,24 +1,24 @@
-//! What a runner hears of people, and asks of them. The rest of its API is in [`crate::workflow`].
+//! Pause requests and questions of runs. The rest of the runner API is in [`crate::workflow`].
 
 use cynode_domain::question::Question;
 use serde::{Deserialize, Serialize};
 
 use crate::workflow::Hold;
 
-/// The answer to a checkpoint: it is stored.
+/// Response to a checkpoint: it is stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct SavedView {
-    /// Whether somebody asked the run to pause: the runner puts it down now.
+    /// Whether the run shall pause: the runner suspends it now.
     #[serde(default)]
     pub pause: bool,
 }
 
-/// `POST /v1/workflow/ask`: puts the run down until a person has answered. The answer is an effect of the
-/// run, under the same key.
+/// `POST /v1/workflow/ask`: suspends the run until a person has answered. The answer is an effect of the run, with
+/// the same key.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskPerson {
-    /// Proof of the right to write; it ends with this call.
+    /// Lease that authorises the write; it is released by this call.
     pub hold: Hold,
     /// Unique in the run.
     pub key: String,

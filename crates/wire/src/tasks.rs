@@ -1,4 +1,4 @@
-//! Tasks: creating them, looking at them, stopping them.
+//! Tasks: create, read, update, cancel.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Criterion;
@@ -7,18 +7,39 @@ use cynode_domain::job::Limits;
 use cynode_domain::plan::{InputMode, StepCriterion};
 use cynode_domain::status::ShownTaskStatus;
 use cynode_domain::verification::VerificationStatus;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::checks::StepChecksView;
 use crate::jobs::JobView;
 use crate::page::PageQuery;
 
+/// The longest name of a task, before it is normalised.
+pub const MAX_NAME_CHARS: usize = 200;
+/// The longest request in prose.
+pub const MAX_PROMPT_BYTES: usize = 1024 * 1024;
+/// The most commands of a task.
+pub const MAX_COMMANDS: usize = 200;
+/// The longest commands of a task in all.
+pub const MAX_COMMANDS_BYTES: usize = 64 * 1024;
+/// The most acceptance criteria, expected outputs and dependencies.
+pub const MAX_LIST: usize = 100;
+/// The most attempts of a step.
+pub const MAX_ATTEMPTS: u32 = 10;
+/// The longest idempotency key.
+pub const MAX_IDEMPOTENCY_KEY_BYTES: usize = 200;
+/// The longest reason for ending a task.
+pub const MAX_REASON_CHARS: usize = 1000;
+/// The longest timestamp.
+const MAX_TIME_CHARS: usize = 64;
+
 /// `POST /v1/tasks`
-#[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateTask {
-    /// How the task says what is to be done.
-    #[serde(default = "prompt_mode")]
+    /// Input mode.
+    #[serde(default)]
     pub input_mode: InputMode,
     /// The request in prose, or the text of the script.
     #[serde(default)]
@@ -26,20 +47,20 @@ pub struct CreateTask {
     /// The command lines, in `commands` mode.
     #[serde(default)]
     pub commands: Vec<String>,
-    /// A name for the task; made from the request when absent. Normalised, and numbered if taken.
+    /// Name of the task; derived from the request when absent. Normalised, and numbered if taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_name: Option<String>,
     /// The project, by id or slug; the caller's default project when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// What must be true of the result.
+    /// Acceptance criteria.
     #[serde(default)]
     pub acceptance_criteria: Vec<Criterion>,
-    /// What must be true of the result of single commands before the next one starts; only in `commands`
-    /// mode, where each command is a step.
+    /// Criteria for single commands, checked before the next one starts; only in `commands` mode, where each command is
+    /// a step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub step_criteria: Vec<StepCriterion>,
-    /// Artifact paths the last step must leave behind.
+    /// Artifact paths that the last step must produce.
     #[serde(default)]
     pub expected_outputs: Vec<String>,
     /// Tasks that must complete first, by id or name.
@@ -48,53 +69,54 @@ pub struct CreateTask {
     /// Files to place in the workspace under `attachments/`.
     #[serde(default)]
     pub attachments: Vec<Attachment>,
-    /// The bounds of each job.
+    /// Limits of each job.
     #[serde(default)]
     pub limits: Limits,
-    /// Whether a step may run again after it was interrupted, up to 3 times in all or `max_attempts` if
-    /// that is more: only for commands that are safe to repeat.
+    /// Whether a step may be retried after an interruption, up to 3 attempts or `max_attempts` if that is more; only
+    /// for commands that are safe to repeat.
     #[serde(default)]
     pub retry_interrupted: bool,
-    /// How often a failing step may run in all, 1 to 10; when absent, the preference
-    /// `workflow.max_step_retries` decides, and without it once.
+    /// Maximum attempts of a failing step, 1 to 10; when absent, the preference `workflow.max_step_retries` applies,
+    /// otherwise 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
-    /// Whether a person must agree to the plan before anything runs: `POST /v1/runs/{run}/answer`.
+    /// Whether a person must approve the plan before anything runs: `POST /v1/runs/{run}/answer`.
     #[serde(default)]
     pub approve_plan: bool,
-    /// How long a question of the task's run waits for an answer, in seconds, 60 to 31536000; then the
-    /// task fails. For ever when absent.
+    /// How long a question of the task's run waits for an answer, in seconds, 60 to 31536000; then the task fails.
+    /// Unlimited when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_within_s: Option<u32>,
-    /// The worker node that all of it runs on, by name or id. When absent the project manager chooses
-    /// one where several could, and rules without it.
+    /// Worker node for the task, by name or id. When absent, the project manager chooses one of several, or a rule
+    /// without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Two requests of one user with the same key create one task.
+    /// Idempotency key: requests of one user with the same key create one task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
 }
 
-fn prompt_mode() -> InputMode {
-    InputMode::Prompt
-}
-
-/// `PATCH /v1/tasks/{task}`: what is absent stays as it is.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
+/// `PATCH /v1/tasks/{task}`; absent fields do not change.
+#[derive(
+    Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema, utoipa::ToSchema,
+)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateTask {
-    /// A new name for the task. Normalised; refused if another task of its creator has it.
+    /// New name. Normalised; rejected if another task of its creator has it.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_name: Option<String>,
-    /// What must be true of the result from now on, in the place of all criteria so far.
+    /// New acceptance criteria, replacing all current ones.
+    #[schemars(with = "Vec<Value>", length(max = MAX_LIST))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acceptance_criteria: Option<Vec<Criterion>>,
-    /// The `updated_at` of the task that the change rests on: refused if the task has changed since.
+    /// Expected `updated_at` of the task; rejected if the task has changed since.
+    #[schemars(with = "String", length(min = 1, max = MAX_TIME_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_updated_at: Option<DateTime<Utc>>,
 }
 
-/// A file that comes with a task.
+/// An input file of a task.
 #[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Attachment {
@@ -109,10 +131,10 @@ pub struct Attachment {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct TaskQuery {
-    /// How many items, 1 to 200; 50 when absent.
+    /// Page size, 1 to 200; 50 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// The `next_cursor` of the page before; absent for the first page.
+    /// The `next_cursor` of the previous page; absent for the first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// Only tasks with this status.
@@ -124,7 +146,7 @@ pub struct TaskQuery {
 }
 
 impl TaskQuery {
-    /// The pagination part.
+    /// Paging parameters of the query.
     pub fn page(&self) -> PageQuery {
         PageQuery { limit: self.limit, cursor: self.cursor.clone() }
     }
@@ -146,36 +168,36 @@ pub struct TaskView {
     pub project_id: ProjectId,
     /// Its newest run.
     pub run_id: Option<RunId>,
-    /// How the task says what is to be done.
+    /// Input mode.
     pub input_mode: InputMode,
     /// The request in prose, or the text of the script.
     pub prompt: String,
     /// The command lines, in `commands` mode.
     pub commands: Vec<String>,
-    /// What must be true of the result.
+    /// Acceptance criteria.
     pub acceptance_criteria: Vec<Criterion>,
-    /// What must be true of the result of single commands before the next one starts.
+    /// Criteria for single commands, checked before the next one starts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub step_criteria: Vec<StepCriterion>,
     /// Tasks that must complete first.
     pub depends_on: Vec<TaskId>,
-    /// Why a queued task will not start by itself: something it depends on did not complete. Or why
-    /// a running one stands still: its last runner could not go on with it.
+    /// Why a queued task cannot start: a dependency did not complete; or why a running task is blocked: its last
+    /// runner could not continue it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_reason: Option<String>,
     /// The worker node that it must run on, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// What came of it, once closed.
+    /// Summary, once closed.
     pub summary: Option<String>,
     /// What was verified of it: `verified`, `unverified` or `not_checked`. Absent unless it is completed, and
     /// for tasks that completed before this was recorded.
     #[serde(default)]
     pub verification: Option<VerificationStatus>,
-    /// The commands that were run, with the checks that were applied to each. Left out of lists.
+    /// Executed commands with their checks. Omitted in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepChecksView>,
-    /// When it was made.
+    /// Creation time.
     pub created_at: DateTime<Utc>,
     /// When it last changed.
     pub updated_at: DateTime<Utc>,
@@ -192,15 +214,15 @@ pub struct ResultView {
     pub task_id: TaskId,
     /// Its status, as in [`TaskView::status`].
     pub status: ShownTaskStatus,
-    /// What came of it, once closed.
+    /// Summary, once closed.
     pub summary: Option<String>,
-    /// What was verified of it, as in [`TaskView::verification`].
+    /// Verification, as in [`TaskView::verification`].
     #[serde(default)]
     pub verification: Option<VerificationStatus>,
     /// The commands that were run, with the checks that were applied to each.
     #[serde(default)]
     pub steps: Vec<StepChecksView>,
-    /// Every job, in the order they were made.
+    /// All jobs, in creation order.
     pub jobs: Vec<JobView>,
 }
 
@@ -224,11 +246,12 @@ pub struct AddDependency {
 }
 
 /// `GET /v1/tasks/{task}/logs`
-#[derive(Debug, Clone, Default, Deserialize, Serialize, utoipa::IntoParams)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct LogQuery {
     /// `stdout`, `stderr` or `all`; `all` when absent.
+    #[schemars(extend("enum" = ["stdout", "stderr", "all"]))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
 }
@@ -247,15 +270,15 @@ pub struct LogsView {
 /// One transition of a run's workflow.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct TransitionView {
-    /// Its number, from 1.
+    /// Sequence number, from 1.
     pub sequence: i64,
     /// The node that completed.
     pub node: String,
-    /// Which of its edges was taken.
+    /// Edge that was taken.
     pub edge: String,
     /// The step it was about.
     pub step_index: Option<u32>,
-    /// The job it was about.
+    /// Job.
     pub job_id: Option<JobId>,
     /// How long the node took, in milliseconds.
     pub duration_ms: i64,

@@ -1,18 +1,18 @@
-//! Conversations: threads of a user in a project, and what was said in them.
+//! Chat threads of a user in a project, and their messages.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ChatMessageId, ProjectId, ThreadId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// `POST /v1/chat/threads`: a new thread, which is the one that goes on from now.
+/// `POST /v1/chat/threads`: creates a thread, which becomes the current one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateThread {
     /// The project, by id or slug; the default project when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// What people call it.
+    /// Title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
 }
@@ -25,10 +25,10 @@ pub struct ThreadQuery {
     /// Of this project, by id or slug; of all projects when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// How many items, 1 to 200; 50 when absent.
+    /// Page size, 1 to 200; 50 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// The `next_cursor` of the page before; absent for the first page.
+    /// The `next_cursor` of the previous page; absent for the first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -38,40 +38,40 @@ pub struct ThreadQuery {
 pub struct ThreadView {
     /// The thread's id.
     pub id: ThreadId,
-    /// What it is about.
+    /// Project.
     pub project_id: ProjectId,
-    /// What people call it.
+    /// Title.
     pub title: Option<String>,
-    /// When it began.
+    /// Start time.
     pub created_at: DateTime<Utc>,
-    /// When something was last said in it.
+    /// Time of the last message.
     pub updated_at: DateTime<Utc>,
 }
 
-/// `POST /v1/chat/threads/{thread}/messages`: says something without asking for an answer.
+/// `POST /v1/chat/threads/{thread}/messages`: appends a message without requesting an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AppendMessage {
-    /// Who says it: `user`.
+    /// Role: `user`.
     pub role: String,
-    /// What is said; secrets in it are not kept.
+    /// Content; secrets are redacted before it is stored.
     pub content: String,
 }
 
-/// Something that was said, without secrets.
+/// A message, with secrets redacted.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ThreadMessageView {
     /// The message's id.
     pub id: ChatMessageId,
-    /// By whom: `user`, `assistant` or `tool`.
+    /// Role: `user`, `assistant` or `tool`.
     pub role: String,
-    /// What was said.
+    /// Its messages.
     pub content: String,
     /// Whether it was cut off: by its reader, a timeout or a fault.
     pub is_partial: bool,
-    /// What else is known, such as the model.
+    /// Other metadata, such as the model.
     #[schema(value_type = Object)]
     pub metadata: Value,
-    /// When it was said.
+    /// Creation time.
     pub created_at: DateTime<Utc>,
 }

@@ -6,13 +6,13 @@ use cynode_domain::policy::{Principal, Stage, ToolScope};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a tool says about itself.
+/// Definition of a tool, as its server publishes it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct DefinitionView {
-    /// The name for people.
+    /// Title for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it does, as models read it.
+    /// Description for models.
     pub description: String,
     /// The JSON Schema of its arguments.
     pub input_schema: Value,
@@ -21,11 +21,11 @@ pub struct DefinitionView {
     pub output_schema: Option<Value>,
 }
 
-/// Whether a tool is still what was approved.
+/// Whether a tool's definition equals the approved one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Approval {
-    /// It is.
+    /// Unchanged since its approval.
     Approved,
     /// Its definition changed; it cannot be called until an administrator approves the change.
     Changed,
@@ -44,9 +44,9 @@ pub struct ToolView {
     pub scope: ToolScope,
     /// Whether it can be called.
     pub enabled: bool,
-    /// Whether it is still what was approved.
+    /// Whether its definition equals the approved one.
     pub approval: Approval,
-    /// What it does.
+    /// Description.
     pub description: String,
     /// When it was first seen.
     pub first_seen_at: DateTime<Utc>,
@@ -60,11 +60,11 @@ pub struct ToolDetailView {
     /// The tool.
     #[serde(flatten)]
     pub tool: ToolView,
-    /// What it says about itself now.
+    /// Current definition.
     pub definition: DefinitionView,
-    /// The SHA-256 of that.
+    /// SHA-256 of the current definition.
     pub definition_sha256: String,
-    /// What it said when it was approved, if that is something else.
+    /// Approved definition, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<DefinitionView>,
 }
@@ -93,52 +93,52 @@ pub struct ApproveTool {
 #[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExplainAccess {
-    /// Who would call.
+    /// Caller.
     pub caller: Principal,
-    /// Which tool.
+    /// Tool.
     pub tool: String,
-    /// For whom, by handle or id; the asking user when absent. Only administrators may name another.
+    /// User, by handle or id; the caller when absent. Only administrators may name another user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// For which task, by id or name.
+    /// Task, by id or name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// With which arguments; that stage is passed over when absent.
+    /// Arguments; the argument stage is skipped when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Value>,
 }
 
-/// Whether a tool could be called, and what each stage says.
+/// Result of an access explanation.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ExplainView {
-    /// Whether it could be called.
+    /// Whether the call would be allowed.
     pub allowed: bool,
-    /// The first stage that refuses.
+    /// First stage that denies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused_by: Option<Stage>,
-    /// What each stage says, in order.
+    /// Verdict of each stage, in order.
     pub stages: Vec<StageView>,
 }
 
-/// What one stage says.
+/// Verdict of one stage.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct StageView {
     /// The stage.
     pub stage: Stage,
-    /// What it says.
+    /// Verdict.
     pub verdict: StageVerdict,
-    /// Why.
+    /// Reason.
     pub reason: String,
 }
 
-/// What a stage says.
+/// Verdict of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StageVerdict {
-    /// Yes.
+    /// Passed.
     Pass,
-    /// No.
+    /// Denied.
     Refuse,
-    /// It was not asked.
+    /// Not evaluated.
     Skipped,
 }

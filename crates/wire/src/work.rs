@@ -1,114 +1,140 @@
-//! Work units: the arguments and results of the tools that plan, hand in and route work.
+//! Work units: arguments and results of the tools that plan, submit and route work.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::agent::Role;
 use cynode_domain::ids::TaskId;
+use cynode_domain::report::MAX_TEXT_BYTES;
 use cynode_domain::status::WorkUnitStatus;
-use cynode_domain::work::{UnitKind, WorkComponent};
+use cynode_domain::work::{MAX_COMPONENTS, MAX_NAME_BYTES, UnitKind, WorkComponent};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::apmas::InstructionView;
+use crate::artifacts::MAX_PATH_BYTES;
+use crate::page::{MAX_CURSOR_CHARS, MAX_LIMIT};
+use crate::tool_calls::tool_calls;
+
+/// The longest id of a work unit.
+pub const MAX_WORK_UNIT_ID_CHARS: usize = 100;
+
+tool_calls! {
+    CreatePlan => "apmas_create_plan",
+    SubmitWork => "apmas_submit_work",
+    RouteWork => "apmas_route_work",
+}
 
 /// `apmas_create_plan`
-#[derive(Debug, Clone, Deserialize, Serialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreatePlan {
     /// The task.
     #[serde(rename = "task_id")]
     pub task_id: TaskId,
     /// The issue it comes from.
+    #[schemars(range(min = 1))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issue_number: Option<i64>,
-    /// What it is cut into.
+    /// Components.
+    #[schemars(length(min = 1, max = MAX_COMPONENTS))]
     pub components: Vec<WorkComponent>,
 }
 
 /// `apmas_submit_work`
-#[derive(Debug, Clone, Deserialize, Serialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SubmitWork {
     /// The task.
     #[serde(rename = "task_id")]
     pub task_id: TaskId,
-    /// Who speaks.
+    /// Role of the calling agent.
     pub agent_role: Role,
-    /// The unit that is handed in.
+    /// The id of the work unit, such as `impl:auth`.
+    #[schemars(length(min = 1, max = MAX_WORK_UNIT_ID_CHARS))]
     pub work_unit_id: String,
-    /// The file that shows it.
+    /// The file with the result, as a relative path.
+    #[schemars(length(min = 1, max = MAX_PATH_BYTES))]
     pub artifact_path: String,
-    /// What was done.
+    /// Summary of the work.
+    #[schemars(length(min = 1, max = MAX_TEXT_BYTES))]
     pub summary: String,
-    /// Details, such as a reviewer's verdict.
+    /// Structured details, such as a reviewer's verdict.
+    #[schemars(with = "Map<String, Value>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
 }
 
 /// `apmas_route_work`
-#[derive(Debug, Clone, Deserialize, Serialize)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RouteWork {
     /// The task.
     #[serde(rename = "task_id")]
     pub task_id: TaskId,
-    /// The unit that is decided on.
+    /// The id of the work unit, such as `impl:auth`.
+    #[schemars(length(min = 1, max = MAX_WORK_UNIT_ID_CHARS))]
     pub work_unit_id: String,
-    /// What is decided.
+    /// Decision.
     pub decision: Decision,
-    /// Why it is sent back: text, or a reviewer's feedback.
+    /// The changes to make, as text or as a review; required for `revision`.
+    #[schemars(extend("type" = ["string", "object"]))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Value>,
-    /// What whoever goes on should know.
+    /// Notes for the next agent.
+    #[schemars(length(min = 1, max = MAX_TEXT_BYTES))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
 }
 
-/// What can be decided about a work unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+/// Decision on a work unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// It is accepted; what comes after it begins.
+    /// Accept it; dependent units start.
     Approve,
-    /// It is sent back.
+    /// Return it for revision.
     Revision,
-    /// It was blocked and can go on.
+    /// Unblock it.
     Resume,
-    /// It is given up.
+    /// Fail it.
     Fail,
 }
 
 /// `apmas_get_work_status`, `db.work_unit.list`
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkQuery {
-    /// Which units.
+    /// Filter on work units.
     #[serde(default)]
     pub filter: WorkFilter,
-    /// Of this component only.
+    /// Only units of this component.
+    #[schemars(length(min = 1, max = MAX_NAME_BYTES))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub component: Option<String>,
-    /// How many items.
+    /// Page size.
+    #[schemars(range(min = 1, max = MAX_LIMIT))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Where the page begins.
+    /// The `next_cursor` of the previous page.
+    #[schemars(length(min = 1, max = MAX_CURSOR_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
 
-/// Which units a list shows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+/// Filter on work units.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkFilter {
-    /// All of them.
+    /// All.
     #[default]
     All,
-    /// Those that nobody has begun.
+    /// Not started.
     Pending,
-    /// Those that somebody works on.
+    /// In progress.
     InProgress,
-    /// Those that wait for a verdict.
+    /// Submitted, without a decision.
     Submitted,
-    /// Those that are done.
+    /// Completed.
     Completed,
 }
 
@@ -121,28 +147,28 @@ pub struct WorkUnitView {
     pub work_unit_id: String,
     /// The component it belongs to.
     pub component: String,
-    /// What kind it is.
+    /// Kind.
     #[serde(rename = "type")]
     pub kind: UnitKind,
-    /// Where it stands.
+    /// Status.
     pub status: WorkUnitStatus,
-    /// The role that does it.
+    /// Assigned role.
     pub assigned_role: String,
-    /// The unit whose result it builds on.
+    /// Parent unit, whose result it uses.
     pub parent_work_unit_id: Option<String>,
-    /// The file that was handed in.
+    /// Submitted file.
     pub artifact_path: Option<String>,
-    /// What was said when it was handed in.
+    /// Summary of the submission.
     pub summary: Option<String>,
-    /// Details of what was handed in.
+    /// Structured details of the submission.
     pub metadata: Option<Value>,
-    /// What whoever goes on should know.
+    /// Notes for the next agent.
     pub notes: Option<String>,
-    /// How often it was sent back.
+    /// Number of revisions.
     pub revision_count: u32,
-    /// Why it was last sent back.
+    /// Feedback of the last revision.
     pub revision_feedback: Option<Value>,
-    /// When it was given to its role.
+    /// When it was assigned.
     pub assigned_at: Option<DateTime<Utc>>,
     /// When it was completed.
     pub completed_at: Option<DateTime<Utc>>,
@@ -150,48 +176,48 @@ pub struct WorkUnitView {
     pub updated_at: DateTime<Utc>,
 }
 
-/// How far a plan is.
+/// Progress of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct WorkStatusView {
     /// The task.
     pub task_id: TaskId,
-    /// How many units it has.
+    /// Number of units.
     pub total_work_units: u32,
-    /// How many are done.
+    /// Number of completed units.
     pub completed_work_units: u32,
-    /// The same in percent; 0 without units.
+    /// Progress in percent; 0 without units.
     pub progress_percent: u32,
-    /// When the last unit was done.
+    /// When the last unit was completed.
     pub completed_at: Option<DateTime<Utc>>,
-    /// The units, in the order of the plan.
+    /// Units in plan order.
     pub items: Vec<WorkUnitView>,
-    /// Ask with this cursor for the next page; absent on the last one.
+    /// Cursor of the next page; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
-/// The answer to an agent that handed in its work.
+/// Response to a submission.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SubmittedView {
-    /// The unit as it stands now.
+    /// Current state of the unit.
     pub work_unit: WorkUnitView,
-    /// Whether it was handed in like this before.
+    /// Whether the same was submitted before.
     pub repeated: bool,
-    /// What the project manager wants of the agent, told for the first time.
+    /// Newly delivered instructions of the project manager.
     pub instructions: Vec<InstructionView>,
 }
 
-/// The answer to a decision about a unit.
+/// Response to a routing decision.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct RoutedView {
-    /// The unit as it stands now.
+    /// Current state of the unit.
     pub work_unit: WorkUnitView,
     /// Whether the same was decided before.
     pub repeated: bool,
-    /// Units that this gave to a role.
+    /// Units that became assigned.
     pub assigned: Vec<String>,
-    /// Units that this completed.
+    /// Units that became completed.
     pub completed: Vec<String>,
-    /// Whether the whole plan is done.
+    /// Whether the plan is completed.
     pub plan_completed: bool,
 }

@@ -1,22 +1,21 @@
-//! The loop of a node: keep in touch with the orchestrator, and see every job through.
+//! The node daemon: polls the orchestrator and drives every job to delivery.
 //!
-//! Start at [`Agent::run`]. Two things go on side by side and never wait for each other: the long
-//! poll (`poll`), which brings jobs and requests to stop, and one task per job (`job`), which
-//! prepares, starts, follows and delivers it. What both know is in the `roster`.
+//! Start at [`NodeDaemon::run`]. Two activities run concurrently and never wait for each other: the long
+//! poll (`poll`), which receives jobs and stop requests, and one task per job (`job_task`), which
+//! prepares, starts, follows and delivers it. They share state through the `job_registry`.
 //!
-//! Invariant: a job's directory goes away only after the orchestrator has its result, or has said
-//! that it does not want one.
+//! Invariant: a job directory is removed only after the orchestrator has accepted the result or
+//! rejected it permanently.
 
 mod artifacts;
 mod attachments;
-mod backoff;
-mod job;
+mod connection;
+mod job_registry;
+mod job_task;
 mod lineage;
-mod link;
 mod logs;
 mod poll;
 mod result;
-mod roster;
 mod sweep;
 
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -26,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cynode_client::Client;
+use cynode_domain::backoff::Backoff;
 use cynode_domain::ids::JobId;
 use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
@@ -33,119 +33,110 @@ use cynode_runtime::tasks::Tasks;
 use cynode_wire::nodes::Capabilities;
 use tokio::time::Instant;
 
-use self::backoff::Backoff;
-use self::lineage::Lineage;
-use self::link::{Link, LinkError};
-use self::roster::Roster;
+use self::connection::{OrchestratorCallError, OrchestratorConnection};
+use self::job_registry::JobRegistry;
+use self::lineage::ProcessLineage;
 use crate::job_dir::{JobDir, JobDirError, StopRequest};
 use crate::sandbox::{Sandbox, SandboxOptions};
 
-/// How long a stopping node tries to end and deliver what it has.
-const LAST_WORDS: Duration = Duration::from_secs(3);
+/// How long a stopping node tries to end its jobs and deliver their results.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
+/// Backoff between failed calls to the orchestrator.
+const BACKOFF: Backoff = Backoff { first: Duration::from_millis(100), cap: Duration::from_secs(5) };
 
-/// What a node needs to know.
+/// Configuration of a node daemon.
 #[derive(Debug, Clone)]
-pub struct AgentOptions {
-    /// Where the orchestrator is.
+pub struct NodeDaemonOptions {
     pub orchestrator_url: String,
-    /// The file with the token that lets a node join; read whenever it joins.
+    /// File with the join token; read on every join.
     pub join_token_file: PathBuf,
-    /// The node's name, unique in the installation.
+    /// Unique in the installation.
     pub slug: String,
-    /// Jobs it runs at once.
+    /// Maximum number of jobs that run concurrently.
     pub max_concurrency: u32,
-    /// How long a task's workspace is kept after the task was closed.
+    /// How long a task's workspace is kept after the task is closed.
     pub workspace_retention: Duration,
-    /// How and where jobs run.
     pub sandbox: SandboxOptions,
 }
 
-/// Why a node cannot work.
+/// Why the daemon cannot start or continue.
 #[derive(Debug, thiserror::Error)]
-pub enum AgentError {
-    /// Two nodes would start the same jobs.
-    #[error("another node already works in {}; give this one another --state-dir", .0.display())]
-    InUse(PathBuf),
-    /// The state directory cannot be used.
+pub enum NodeDaemonError {
+    /// Two daemons on one state directory would start the same jobs.
+    #[error("another node already uses {}; choose another --state-dir", .0.display())]
+    StateDirInUse(PathBuf),
     #[error("the state directory {} cannot be used", .path.display())]
     StateDir {
-        /// Where it is.
         path: PathBuf,
-        /// What the system said.
         #[source]
         cause: io::Error,
     },
-    /// Jobs cannot be kept.
-    #[error("jobs cannot be kept")]
+    #[error("job directories cannot be read or written")]
     Jobs(#[from] JobDirError),
-    /// The orchestrator's address cannot be used.
     #[error(transparent)]
-    Address(cynode_client::Error),
-    /// The orchestrator was reached, and does not accept this node.
-    #[error("the orchestrator at {url} refuses this node: {reason}; the join token is read from {}",
+    Address(cynode_client::ClientError),
+    /// The orchestrator answered and rejected the join.
+    #[error("the orchestrator at {url} rejected this node: {reason}; the join token is read from {}",
         .join_token_file.display())]
-    Refused {
-        /// Where it listens.
-        url: String,
-        /// What it said.
-        reason: String,
-        /// The file with the token that was presented.
-        join_token_file: PathBuf,
-    },
+    JoinRejected { url: String, reason: String, join_token_file: PathBuf },
 }
 
-/// A node, ready to run.
+/// A prepared daemon, ready to run.
 #[derive(Debug)]
-pub struct Agent {
-    context: Arc<Context>,
-    /// Held for as long as this node lives.
+pub struct NodeDaemon {
+    context: Arc<DaemonContext>,
+    /// Locked until the daemon is dropped.
     _state_lock: File,
 }
 
-/// What the poll and every job share.
+/// State shared by the poll loop and every job task.
 #[derive(Debug)]
-struct Context {
-    options: AgentOptions,
+struct DaemonContext {
+    options: NodeDaemonOptions,
     sandbox: Sandbox,
-    link: Link,
-    roster: Roster,
+    connection: OrchestratorConnection,
+    jobs: JobRegistry,
     readiness: Readiness,
     tasks: Tasks,
 }
 
-impl Context {
-    /// Calls until the orchestrator has answered; an error is its final word. A job that is
-    /// forgotten meanwhile is not worth another try.
-    async fn persist<T, F>(&self, job: JobId, call: impl Fn(Client) -> F) -> Result<T, LinkError>
+impl DaemonContext {
+    /// Retries the call until it succeeds or fails permanently. Stops retrying once the job is marked
+    /// as forgotten.
+    async fn call_until_answered<T, F>(
+        &self,
+        job: JobId,
+        call: impl Fn(Client) -> F,
+    ) -> Result<T, OrchestratorCallError>
     where
-        F: Future<Output = Result<T, cynode_client::Error>>,
+        F: Future<Output = Result<T, cynode_client::ClientError>>,
     {
-        self.persist_within(job, Duration::MAX, call).await
+        self.call_until_answered_within(job, Duration::MAX, call).await
     }
 
-    /// The same, for as long as the orchestrator does not answer at all. One that answers with an error
-    /// for longer than `limit` has said its final word.
-    async fn persist_within<T, F>(
+    /// Like `call_until_answered`, but gives error responses at most `limit` to go away. An unreachable
+    /// orchestrator is retried without limit.
+    async fn call_until_answered_within<T, F>(
         &self,
         job: JobId,
         limit: Duration,
         call: impl Fn(Client) -> F,
-    ) -> Result<T, LinkError>
+    ) -> Result<T, OrchestratorCallError>
     where
-        F: Future<Output = Result<T, cynode_client::Error>>,
+        F: Future<Output = Result<T, cynode_client::ClientError>>,
     {
-        let mut backoff = Backoff::new();
+        let mut failures = 0;
         let mut failing_since = None;
         loop {
-            match self.link.call(&call).await {
-                Err(error) if !error.is_final() && !self.roster.is_forgotten(job) => {
-                    let begun = error.is_answer().then(Instant::now);
+            match self.connection.call(&call).await {
+                Err(error) if !error.is_final() && !self.jobs.is_forgotten(job) => {
+                    let begun = error.is_response().then(Instant::now);
                     failing_since = begun.map(|now| failing_since.unwrap_or(now));
                     if failing_since.is_some_and(|since: Instant| since.elapsed() >= limit) {
                         return Err(error);
                     }
-                    tracing::debug!(job.id = %job, "job {job} waits for the orchestrator: {error}");
-                    backoff.wait().await;
+                    tracing::debug!(job.id = %job, %error, "call failed, retrying");
+                    sleep_after_failure(&mut failures).await;
                 }
                 result => return result,
             }
@@ -153,9 +144,15 @@ impl Context {
     }
 }
 
-impl Context {
-    fn refused(&self, error: &LinkError) -> AgentError {
-        AgentError::Refused {
+/// Counts a failed call and sleeps until the next attempt.
+async fn sleep_after_failure(failures: &mut u32) {
+    *failures = failures.saturating_add(1);
+    tokio::time::sleep(BACKOFF.jittered_delay(*failures)).await;
+}
+
+impl DaemonContext {
+    fn join_rejected_error(&self, error: &OrchestratorCallError) -> NodeDaemonError {
+        NodeDaemonError::JoinRejected {
             url: self.options.orchestrator_url.clone(),
             reason: error.to_string(),
             join_token_file: self.options.join_token_file.clone(),
@@ -163,94 +160,96 @@ impl Context {
     }
 }
 
-impl Agent {
-    /// Takes the state directory and finds out what sandboxes can enforce here.
+impl NodeDaemon {
+    /// Locks the state directory and probes which isolation sandboxes can enforce on this machine.
     pub async fn prepare(
-        mut options: AgentOptions,
+        mut options: NodeDaemonOptions,
         readiness: Readiness,
-    ) -> Result<Self, AgentError> {
+    ) -> Result<Self, NodeDaemonError> {
         let lock = lock_state_dir(&options.sandbox.state_dir)?;
         let sandbox_options = options.sandbox.clone();
-        let sandbox = blocking(move || Sandbox::prepare(sandbox_options)).await??;
-        // From here on the path has no links in it.
+        let sandbox = run_blocking(move || Sandbox::prepare(sandbox_options)).await??;
+        // Canonical from here on.
         sandbox.state_dir().clone_into(&mut options.sandbox.state_dir);
         match (&sandbox.level().reason, sandbox.level().features.join(", ")) {
-            (Some(reason), _) => tracing::error!("this node takes no jobs: {reason}"),
-            (None, features) => tracing::info!("jobs are isolated by {features}"),
+            (Some(reason), _) => tracing::error!(reason, "sandbox unavailable, rejecting jobs"),
+            (None, features) => tracing::info!("sandbox ready: {features}"),
         }
-        let capabilities = capabilities(&options, &sandbox);
+        let capabilities = detect_capabilities(&options, &sandbox);
         let state_dir = &options.sandbox.state_dir;
-        let lineage = Lineage::begin(state_dir)
-            .map_err(|cause| AgentError::StateDir { path: state_dir.clone(), cause })?;
-        let link = Link::new(&options, capabilities, lineage).map_err(AgentError::Address)?;
-        let (roster, tasks) = (Roster::default(), Tasks::new());
-        let context = Context { options, sandbox, link, roster, readiness, tasks };
+        let lineage = ProcessLineage::begin(state_dir)
+            .map_err(|cause| NodeDaemonError::StateDir { path: state_dir.clone(), cause })?;
+        let link = OrchestratorConnection::new(&options, capabilities, lineage)
+            .map_err(NodeDaemonError::Address)?;
+        let (roster, tasks) = (JobRegistry::default(), Tasks::new());
+        let context =
+            DaemonContext { options, sandbox, connection: link, jobs: roster, readiness, tasks };
         Ok(Self { context: Arc::new(context), _state_lock: lock })
     }
 
-    /// Works until `shutdown`, then ends what runs and delivers what it can in a few seconds.
-    pub async fn run(self, shutdown: Shutdown) -> Result<(), AgentError> {
+    /// Runs until `shutdown`, then stops running jobs and delivers results for a few seconds.
+    pub async fn run(self, shutdown: Shutdown) -> Result<(), NodeDaemonError> {
         let context = &self.context;
-        self.adopt()?;
-        context.tasks.spawn("sweep", sweep::run(Arc::clone(context), shutdown.clone()));
+        self.adopt_jobs()?;
+        context.tasks.spawn("sweep", sweep::run_sweeps(Arc::clone(context), shutdown.clone()));
         let refusal = tokio::select! {
             () = shutdown.triggered() => None,
-            refusal = poll::run(context) => Some(refusal),
+            refusal = poll::run_poll_loop(context) => Some(refusal),
         };
         context.readiness.set_waiting("the node is stopping");
-        context.roster.stop_all(StopRequest::NodeStops);
-        if context.tasks.finish(LAST_WORDS).await {
-            context.link.stop().await;
+        context.jobs.request_stop_all(StopRequest::NodeShutdown);
+        if context.tasks.finish(SHUTDOWN_GRACE).await {
+            context.connection.release_name().await;
         } else {
-            tracing::warn!("some results are not delivered yet; the next start will deliver them");
+            tracing::warn!("results undelivered at shutdown; the next start delivers them");
         }
-        refusal.map_or(Ok(()), |error| Err(context.refused(&error)))
+        refusal.map_or(Ok(()), |error| Err(context.join_rejected_error(&error)))
     }
 
-    /// Takes over every job that an earlier node accepted and did not deliver.
-    fn adopt(&self) -> Result<(), AgentError> {
+    /// Adopts every job that an earlier process accepted and did not deliver.
+    fn adopt_jobs(&self) -> Result<(), NodeDaemonError> {
         for (id, dir) in JobDir::list(&self.context.sandbox.jobs_dir())? {
-            tracing::info!(job.id = %id, "job {id} was accepted earlier and is taken over");
-            job::adopt(&self.context, id, dir);
+            tracing::info!(job.id = %id, "job adopted");
+            job_task::adopt_job(&self.context, id, dir);
         }
         Ok(())
     }
 }
 
-fn lock_state_dir(path: &PathBuf) -> Result<File, AgentError> {
-    let unusable = |cause| AgentError::StateDir { path: path.clone(), cause };
+fn lock_state_dir(path: &PathBuf) -> Result<File, NodeDaemonError> {
+    let unusable = |cause| NodeDaemonError::StateDir { path: path.clone(), cause };
     fs::create_dir_all(path).map_err(unusable)?;
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
     let lock = options.open(path.join("node.lock")).map_err(unusable)?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
-        Err(TryLockError::WouldBlock) => Err(AgentError::InUse(path.clone())),
+        Err(TryLockError::WouldBlock) => Err(NodeDaemonError::StateDirInUse(path.clone())),
         Err(TryLockError::Error(cause)) => Err(unusable(cause)),
     }
 }
 
-fn capabilities(options: &AgentOptions, sandbox: &Sandbox) -> Capabilities {
+fn detect_capabilities(options: &NodeDaemonOptions, sandbox: &Sandbox) -> Capabilities {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     Capabilities {
         os: std::env::consts::OS.to_owned(),
         arch: std::env::consts::ARCH.to_owned(),
         cpu_cores: u32::try_from(cores).unwrap_or(u32::MAX),
-        memory_mib: memory_mib(&fs::read_to_string("/proc/meminfo").unwrap_or_default()),
+        memory_mib: parse_memory_mib(&fs::read_to_string("/proc/meminfo").unwrap_or_default()),
         sandbox: sandbox.level().clone(),
         max_concurrency: options.max_concurrency,
     }
 }
 
-/// The machine's memory; 0 when the system does not tell.
-fn memory_mib(meminfo: &str) -> u64 {
+/// Total memory of the machine; 0 if `/proc/meminfo` does not contain it.
+fn parse_memory_mib(meminfo: &str) -> u64 {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
     kib.unwrap_or(0) / 1024
 }
 
-/// Runs disk work where it holds up nobody.
-async fn blocking<T: Send + 'static>(
+/// Runs blocking disk I/O off the async worker threads.
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, JobDirError> {
     tokio::task::spawn_blocking(work)
@@ -264,8 +263,8 @@ mod tests {
 
     #[test]
     fn memory_is_read_in_mebibytes() {
-        assert_eq!(memory_mib("MemTotal:        8150048 kB\nMemFree: 1 kB\n"), 7959);
-        assert_eq!(memory_mib(""), 0);
+        assert_eq!(parse_memory_mib("MemTotal:        8150048 kB\nMemFree: 1 kB\n"), 7959);
+        assert_eq!(parse_memory_mib(""), 0);
     }
 
     #[test]
@@ -276,6 +275,6 @@ mod tests {
 
         let second = lock_state_dir(&path);
 
-        assert!(matches!(second, Err(AgentError::InUse(_))));
+        assert!(matches!(second, Err(NodeDaemonError::StateDirInUse(_))));
     }
 }

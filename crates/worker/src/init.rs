@@ -1,11 +1,11 @@
-//! PID 1 of a sandbox: makes the namespaces, starts the command, and outlives no one.
+//! PID 1 of a sandbox: creates the namespaces, starts the command and reaps processes.
 //!
-//! When this process ends, the kernel ends every other process of the sandbox with it; that is how
-//! nothing a job starts can stay behind.
+//! When this process ends, the kernel kills every other process of the sandbox, so nothing that a job
+//! starts can stay behind.
 
 mod loopback;
 mod memory;
-mod reap;
+mod reaper;
 mod root;
 
 use std::fmt::Display;
@@ -23,48 +23,52 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, sethostname};
 
-use crate::entry;
 use crate::job_dir::JobDir;
 use crate::sandbox_process::SandboxProcess;
-use crate::spec::{Confined, DECLARED, ExecPlan, Isolation, JobSpec, Report, argv};
+use crate::spec::{
+    ConfinementReport, DECLARED_ENV_VAR, ExecPlan, InitReport, Isolation, JobSpec, build_argv,
+};
+use crate::stage_entry;
 
 /// Runs the sandbox of the job in `path`.
 pub(crate) fn main(path: &Path) -> ExitCode {
-    let Ok(reporter) = Reporter::of_stdin() else { return ExitCode::FAILURE };
-    // The kernel's list of mounts knows only paths without links.
+    let Ok(reporter) = InitReporter::from_stdin() else { return ExitCode::FAILURE };
+    // The kernel's mount table contains canonical paths only.
     let ending = path
         .canonicalize()
         .map_err(|error| error.to_string())
-        .and_then(|path| run(&JobDir::at(&path), &reporter))
+        .and_then(|path| run_sandbox(&JobDir::open(&path), &reporter))
         .unwrap_or_else(|reason| Ending::NotStarted { reason });
-    match reporter.send(&Report::Ended { ending }) {
+    match reporter.send(&InitReport::Ended { ending }) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn run(dir: &JobDir, reporter: &Reporter) -> Result<Ending, String> {
-    prctl::set_pdeathsig(Signal::SIGKILL).map_err(because("the supervisor cannot be watched"))?;
-    prctl::set_dumpable(false).map_err(because("PID 1 cannot be hidden"))?;
+fn run_sandbox(dir: &JobDir, reporter: &InitReporter) -> Result<Ending, String> {
+    prctl::set_pdeathsig(Signal::SIGKILL)
+        .map_err(with_context("the supervisor cannot be watched"))?;
+    prctl::set_dumpable(false).map_err(with_context("PID 1 cannot be hidden"))?;
     SandboxProcess::current()
         .and_then(|process| dir.set_process(process))
-        .map_err(because("the sandbox process cannot be written down"))?;
+        .map_err(with_context("the sandbox process cannot be recorded"))?;
     let spec = dir.spec().map_err(|error| error.to_string())?;
-    let reaper =
-        reap::Reaper::new(spec.assignment.limits).map_err(because("signals cannot be blocked"))?;
+    let reaper = reaper::Reaper::new(spec.assignment.limits)
+        .map_err(with_context("signals cannot be blocked"))?;
     let has_network = spec.interactive.as_ref().is_some_and(|program| program.network);
     enter_namespaces(has_network)?;
-    let plan = plan(&spec);
-    root::build(dir, &spec).map_err(|error| format!("the filesystem cannot be built: {error}"))?;
-    let (command, mut features) = start(&plan)?;
+    let plan = build_exec_plan(&spec);
+    root::build_root(dir, &spec)
+        .map_err(|error| format!("the filesystem cannot be built: {error}"))?;
+    let (command, mut features) = start_command(&plan)?;
     let namespaces = NAMESPACES.iter().filter(|name| !has_network || **name != NETWORK);
     features.splice(0..0, namespaces.map(|name| (*name).to_owned()));
     if spec.isolation == Isolation::UserNamespace {
         features.insert(0, "user_namespace".to_owned());
     }
     reporter
-        .send(&Report::Started { features })
-        .map_err(because("the supervisor does not listen"))?;
+        .send(&InitReport::Started { features })
+        .map_err(with_context("the supervisor cannot be reached"))?;
     Ok(reaper.run(command, reporter.fd()))
 }
 
@@ -76,19 +80,19 @@ fn enter_namespaces(has_network: bool) -> Result<(), String> {
     let mut namespaces =
         CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
     namespaces.set(CloneFlags::CLONE_NEWNET, !has_network);
-    unshare(namespaces).map_err(because("this system does not allow namespaces"))?;
-    sethostname("sandbox").map_err(because("the host name cannot be set"))?;
+    unshare(namespaces).map_err(with_context("this system does not allow namespaces"))?;
+    sethostname("sandbox").map_err(with_context("the host name cannot be set"))?;
     if has_network {
         return Ok(());
     }
-    loopback::up().map_err(because("the loopback interface cannot be set up"))
+    loopback::bring_up_loopback().map_err(with_context("the loopback interface cannot be set up"))
 }
 
-fn because<E: Display>(what: &'static str) -> impl FnOnce(E) -> String {
+fn with_context<E: Display>(what: &'static str) -> impl FnOnce(E) -> String {
     move |error| format!("{what}: {error}")
 }
 
-fn plan(spec: &JobSpec) -> ExecPlan {
+fn build_exec_plan(spec: &JobSpec) -> ExecPlan {
     let job = &spec.assignment;
     let mut env = vec![
         ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned()),
@@ -105,7 +109,7 @@ fn plan(spec: &JobSpec) -> ExecPlan {
     }
     let program = spec.interactive.as_ref();
     ExecPlan {
-        argv: program.map_or_else(|| argv(&job.action).1, |program| program.argv.clone()),
+        argv: program.map_or_else(|| build_argv(&job.action).1, |program| program.argv.clone()),
         env: env.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         is_interactive: program.is_some(),
         limits: job.limits,
@@ -116,40 +120,42 @@ fn plan(spec: &JobSpec) -> ExecPlan {
     }
 }
 
-/// Starts the command, and returns once it is confined and runs.
-fn start(plan: &ExecPlan) -> Result<(Pid, Vec<String>), String> {
-    let plan = serde_json::to_string(plan).map_err(because("the plan cannot be written"))?;
-    let (mut answer, answerer) = io::pipe().map_err(because("a pipe cannot be made"))?;
-    let child = Command::new(entry::SELF)
-        .arg0(entry::PROCESS_NAME)
-        .arg(entry::EXEC)
+/// Starts the command; returns once it is confined and running.
+fn start_command(plan: &ExecPlan) -> Result<(Pid, Vec<String>), String> {
+    let plan = serde_json::to_string(plan).map_err(with_context("the plan cannot be written"))?;
+    let (mut answer, answerer) = io::pipe().map_err(with_context("a pipe cannot be made"))?;
+    let child = Command::new(stage_entry::SELF_EXE)
+        .arg0(stage_entry::PROCESS_NAME)
+        .arg(stage_entry::EXEC)
         .arg(plan)
-        .inherit_only(&Allowlist::none().names(&[DECLARED]))
+        .inherit_only(&Allowlist::none().names(&[DECLARED_ENV_VAR]))
         .current_dir(root::WORKSPACE)
         .stdin(OwnedFd::from(answerer))
         .stdout(Stdio::inherit())
         .stderr(Stdio::inherit())
         .spawn()
-        .map_err(because("the command's process cannot be started"))?;
+        .map_err(with_context("the command's process cannot be started"))?;
     let mut text = String::new();
-    answer.read_to_string(&mut text).map_err(because("the command's process is silent"))?;
-    let pid = i32::try_from(child.id()).map_err(because("the process id is too large"))?;
+    answer
+        .read_to_string(&mut text)
+        .map_err(with_context("the command's process sent no report"))?;
+    let pid = i32::try_from(child.id()).map_err(with_context("the process id is too large"))?;
     match text.lines().next_back().map(serde_json::from_str) {
-        Some(Ok(Confined::Enforced(features))) => Ok((Pid::from_raw(pid), features)),
-        Some(Ok(Confined::Failed(reason))) => Err(reason),
+        Some(Ok(ConfinementReport::Enforced(features))) => Ok((Pid::from_raw(pid), features)),
+        Some(Ok(ConfinementReport::Failed(reason))) => Err(reason),
         Some(Err(_)) | None => Err("the command's process died before it was confined".to_owned()),
     }
 }
 
-/// The way to the supervisor: a pipe that came as standard input.
-struct Reporter(File);
+/// Pipe to the supervisor, inherited as standard input.
+struct InitReporter(File);
 
-impl Reporter {
-    fn of_stdin() -> io::Result<Self> {
+impl InitReporter {
+    fn from_stdin() -> io::Result<Self> {
         Ok(Self(io::stdin().as_fd().try_clone_to_owned()?.into()))
     }
 
-    fn send(&self, report: &Report) -> io::Result<()> {
+    fn send(&self, report: &InitReport) -> io::Result<()> {
         let mut line = serde_json::to_vec(report)?;
         line.push(b'\n');
         (&self.0).write_all(&line)

@@ -1,17 +1,17 @@
-//! The directory of one job: the only thing that a node, its successor and a sandbox share.
+//! The directory of one job: the only state shared by a node, its successor and a sandbox.
 //!
 //! ```text
-//! spec.json      what runs; written before the directory gets its name
-//! lock           locked by the job's supervisor for as long as it lives
-//! started        the sandbox was about to start
+//! spec.json      the job; written before the directory gets its final name
+//! lock           locked by the job's supervisor while it runs
+//! started        marker: the sandbox was about to start
 //! process.json   PID 1 of the sandbox; written before it starts the command
-//! stdout stderr  the kept output
-//! artifacts/     files the job hands back
-//! outcome.json   how it ended; written once, before the lock is freed
-//! cancel stop    requests to end it
+//! stdout stderr  the captured output
+//! artifacts/     files to upload
+//! outcome.json   the outcome; written once, before the lock is released
+//! cancel stop    stop requests
 //! ```
 //!
-//! Invariant: a directory under its final name means the job was accepted.
+//! Invariant: a directory with its final name is an accepted job.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -24,74 +24,68 @@ use cynode_domain::ids::JobId;
 use cynode_runtime::durable_file;
 use cynode_wire::jobs::Stream;
 
-use crate::files;
+use crate::durable_files;
 use crate::sandbox_process::SandboxProcess;
-use crate::spec::{JobSpec, Outcome};
+use crate::spec::{JobSpec, SandboxJobOutcome};
 
-/// How often a sandbox is looked at that the kernel is ending.
-const PROCESS_INTERVAL: Duration = Duration::from_millis(2);
+/// Poll interval while the kernel ends a sandbox.
+const PROCESS_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Why a job directory could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JobDirError {
-    /// The job was accepted before; it must not start again.
     #[error("the job was accepted before")]
     Exists,
-    /// The job goes on with files that are not here.
     #[error("the workspace of its task, with the files of earlier steps, is not on this node")]
     NoWorkspace,
-    /// The disk refused.
     #[error("{path} cannot be used")]
     Io {
-        /// Which file or directory.
         path: PathBuf,
-        /// What the system said.
         #[source]
         cause: io::Error,
     },
 }
 
 impl JobDirError {
-    pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::Io { path: path.to_owned(), cause }
     }
 }
 
-/// Who asked for a job to end.
+/// Why a job must stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopRequest {
-    /// A person, through the orchestrator.
+    /// Canceled through the orchestrator.
     Cancel,
-    /// The node, because it stops.
-    NodeStops,
+    /// The node shuts down.
+    NodeShutdown,
 }
 
 impl StopRequest {
-    const ALL: [Self; 2] = [Self::Cancel, Self::NodeStops];
+    const ALL: [Self; 2] = [Self::Cancel, Self::NodeShutdown];
 
     const fn file_name(self) -> &'static str {
         match self {
             Self::Cancel => "cancel",
-            Self::NodeStops => "stop",
+            Self::NodeShutdown => "stop",
         }
     }
 }
 
-/// The directory of one job. Cheap to clone; reading it never changes it.
+/// The directory of one job. Cheap to clone; reading never changes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobDir {
     path: PathBuf,
 }
 
 impl JobDir {
-    /// The directory at `path`, which exists.
-    pub fn at(path: &Path) -> Self {
+    /// Wraps the existing directory at `path`.
+    pub fn open(path: &Path) -> Self {
         Self { path: path.to_owned() }
     }
 
-    /// Accepts a job: makes its directory durable under `jobs`, or says it was accepted before.
+    /// Accepts a job: creates its directory durably under `jobs`. Fails with `Exists` if it was accepted before.
     ///
-    /// The directory is filled under a name that adoption ignores and renamed when complete.
+    /// The directory is written under a name that adoption ignores, and renamed when complete.
     pub fn create(jobs: &Path, spec: &JobSpec) -> Result<Self, JobDirError> {
         let name = spec.assignment.job_id.to_string();
         let path = jobs.join(&name);
@@ -99,25 +93,25 @@ impl JobDir {
             return Err(JobDirError::Exists);
         }
         let draft = jobs.join(format!(".{name}"));
-        fill(&draft, spec).map_err(JobDirError::at(&draft))?;
-        // The rename itself refuses to replace a directory that has something in it.
+        write_draft(&draft, spec).map_err(JobDirError::io_error(&draft))?;
+        // The rename fails on a non-empty directory.
         fs::rename(&draft, &path).map_err(|cause| {
-            if path.exists() { JobDirError::Exists } else { JobDirError::at(&path)(cause) }
+            if path.exists() { JobDirError::Exists } else { JobDirError::io_error(&path)(cause) }
         })?;
-        durable_file::sync_parent(&path).map_err(JobDirError::at(&path))?;
+        durable_file::sync_parent(&path).map_err(JobDirError::io_error(&path))?;
         Ok(Self { path })
     }
 
-    /// Every job accepted under `jobs`; drafts of jobs that were not are removed.
+    /// Lists the accepted jobs under `jobs` and removes incomplete drafts.
     pub fn list(jobs: &Path) -> Result<Vec<(JobId, Self)>, JobDirError> {
         let mut found = Vec::new();
-        for entry in fs::read_dir(jobs).map_err(JobDirError::at(jobs))? {
-            let path = entry.map_err(JobDirError::at(jobs))?.path();
+        for entry in fs::read_dir(jobs).map_err(JobDirError::io_error(jobs))? {
+            let path = entry.map_err(JobDirError::io_error(jobs))?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             match name.parse() {
                 Ok(id) => found.push((id, Self { path })),
                 Err(_) if name.starts_with('.') => {
-                    fs::remove_dir_all(&path).map_err(JobDirError::at(&path))?;
+                    fs::remove_dir_all(&path).map_err(JobDirError::io_error(&path))?;
                 }
                 Err(_) => {}
             }
@@ -125,72 +119,69 @@ impl JobDir {
         Ok(found)
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What runs.
     pub fn spec(&self) -> Result<JobSpec, JobDirError> {
         let path = self.path.join("spec.json");
-        read_json(&path).map_err(JobDirError::at(&path))
+        read_json(&path).map_err(JobDirError::io_error(&path))
     }
 
-    /// How it ended; `None` while that is unknown.
-    pub fn outcome(&self) -> Option<Outcome> {
+    /// `None` until the outcome is written.
+    pub fn outcome(&self) -> Option<SandboxJobOutcome> {
         read_json(&self.path.join("outcome.json")).ok()
     }
 
-    /// Writes down how it ended. The first outcome stays.
-    pub fn set_outcome(&self, outcome: &Outcome) -> Result<(), JobDirError> {
+    /// Persists the outcome; the first one wins.
+    pub fn set_outcome(&self, outcome: &SandboxJobOutcome) -> Result<(), JobDirError> {
         let path = self.path.join("outcome.json");
         if path.exists() {
             return Ok(());
         }
-        files::write_json(&path, outcome).map_err(JobDirError::at(&path))
+        durable_files::write_json(&path, outcome).map_err(JobDirError::io_error(&path))
     }
 
-    /// Whether the sandbox was at least about to start.
+    /// Whether the start marker exists: the sandbox may have started.
     pub fn is_started(&self) -> bool {
         self.path.join("started").exists()
     }
 
     pub(crate) fn mark_started(&self) -> io::Result<()> {
-        files::mark(&self.path.join("started"))
+        durable_files::create_marker(&self.path.join("started"))
     }
 
-    /// Asks the supervisor to end the job.
+    /// Requests that the supervisor stops the job.
     pub fn request_stop(&self, request: StopRequest) -> Result<(), JobDirError> {
         let path = self.path.join(request.file_name());
-        File::create(&path).map(drop).map_err(JobDirError::at(&path))
+        File::create(&path).map(drop).map_err(JobDirError::io_error(&path))
     }
 
-    /// The request to end the job, if there is one.
     pub fn stop_request(&self) -> Option<StopRequest> {
         StopRequest::ALL.into_iter().find(|request| self.path.join(request.file_name()).exists())
     }
 
-    /// The file that keeps the output of `stream`.
+    /// Path of the captured output of `stream`.
     pub fn stream(&self, stream: Stream) -> PathBuf {
         self.path.join(stream.as_str())
     }
 
-    /// The pipe through which an interactive program is spoken to.
-    pub(crate) fn stdin(&self) -> PathBuf {
+    /// Named pipe connected to the standard input of an interactive program.
+    pub(crate) fn stdin_path(&self) -> PathBuf {
         self.path.join("stdin")
     }
 
-    /// Where the job leaves files to hand back.
-    pub fn artifacts(&self) -> PathBuf {
+    /// Directory of files that the job wants uploaded.
+    pub fn artifacts_dir(&self) -> PathBuf {
         self.path.join("artifacts")
     }
 
-    /// An empty directory to build the sandbox's root on.
-    pub(crate) fn root(&self) -> PathBuf {
+    /// Empty directory that the sandbox's root is mounted on.
+    pub(crate) fn root_dir(&self) -> PathBuf {
         self.path.join("root")
     }
 
-    /// Takes the lock for a supervisor about to start; `None` when one lives.
+    /// Locks the job for a supervisor about to start; `None` if another supervisor runs.
     pub(crate) fn try_lock(&self) -> io::Result<Option<File>> {
         let file = self.open_lock()?;
         match file.try_lock() {
@@ -200,26 +191,26 @@ impl JobDir {
         }
     }
 
-    /// Waits, blocking, until neither a supervisor nor the sandbox lives. A supervisor that is killed frees the lock
-    /// before the kernel has ended the sandbox.
+    /// Blocks until neither a supervisor nor the sandbox runs. A killed supervisor releases the lock before the
+    /// kernel has ended the sandbox.
     pub(crate) fn wait_ended(&self) -> io::Result<()> {
         let locked = self.open_lock()?.lock();
         while self.has_live_sandbox() {
-            thread::sleep(PROCESS_INTERVAL);
+            thread::sleep(PROCESS_POLL_INTERVAL);
         }
         locked
     }
 
-    /// Writes down which process is PID 1 of the sandbox.
+    /// Persists the identity of the sandbox's PID 1.
     pub(crate) fn set_process(&self, process: SandboxProcess) -> io::Result<()> {
         fs::write(self.path.join("process.json"), serde_json::to_vec(&process)?)
     }
 
-    /// Whether PID 1 of the sandbox may live. What cannot be read now, for want of descriptors for example, may.
+    /// Whether PID 1 of the sandbox may be alive. An unreadable record (e.g. out of descriptors) counts as alive.
     fn has_live_sandbox(&self) -> bool {
         match read_json::<SandboxProcess>(&self.path.join("process.json")) {
             Ok(process) => !process.has_ended(),
-            // PID 1 was not started, or a power cut ended it together with its file.
+            // PID 1 was not started, or a power failure ended it and truncated its record.
             Err(error) => !matches!(
                 error.kind(),
                 io::ErrorKind::NotFound | io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
@@ -232,7 +223,7 @@ impl JobDir {
     }
 }
 
-fn fill(draft: &Path, spec: &JobSpec) -> io::Result<()> {
+fn write_draft(draft: &Path, spec: &JobSpec) -> io::Result<()> {
     if draft.exists() {
         fs::remove_dir_all(draft)?;
     }
@@ -244,7 +235,7 @@ fn fill(draft: &Path, spec: &JobSpec) -> io::Result<()> {
     for name in ["lock", "stdout", "stderr"] {
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(draft.join(name))?;
     }
-    files::write_json(&draft.join("spec.json"), spec)
+    durable_files::write_json(&draft.join("spec.json"), spec)
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> io::Result<T> {

@@ -1,7 +1,7 @@
-//! What a worker node does: take jobs, run each in a sandbox, deliver what came of them.
+//! The worker node: accepts jobs, runs each in a sandbox and delivers its result.
 //!
-//! Start reading at [`agent`], the loop that talks to the orchestrator; [`sandbox`] is how it starts
-//! a job and learns of its end. Behind that are four kinds of process, each this same executable:
+//! Start reading at [`agent`], the loop that polls the orchestrator; [`sandbox`] starts a job and
+//! reports its end. A job involves four kinds of process, each running this same executable:
 //!
 //! ```text
 //! node ── sandbox-shim ── sandbox-init (PID 1) ── sandbox-exec → the command
@@ -9,14 +9,13 @@
 //!         outlives node   filesystem, reaps       then becomes it
 //! ```
 //!
-//! Invariant: a job directory is made before anything starts and a job whose directory exists is
-//! never started again, so a job runs at most once whatever dies. Nothing here is `unsafe`:
-//! privileges are dropped by the process that is about to become the command, never after a fork.
+//! Invariant: a job directory is created before any process starts, and a job whose directory exists
+//! is never started again, so a job runs at most once, even across crashes. Nothing here is `unsafe`:
+//! privileges are dropped by the process that is about to exec the command, never after a fork.
 
 pub mod agent;
 mod confine;
-mod entry;
-mod files;
+mod durable_files;
 mod init;
 pub mod job_dir;
 mod remove;
@@ -24,5 +23,6 @@ pub mod sandbox;
 mod sandbox_process;
 mod shim;
 pub mod spec;
+mod stage_entry;
 
-pub use entry::enter_if_asked;
+pub use stage_entry::run_stage_if_requested;

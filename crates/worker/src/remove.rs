@@ -1,7 +1,7 @@
-//! Removing what a job left, whatever shape it is in.
+//! Removes a job's directory tree, however deep or inaccessible it is.
 //!
-//! A job may nest directories deeper than a stack or a path can go, or forbid itself to look into
-//! them. Links are removed, never followed.
+//! A job may nest directories deeper than the stack or `PATH_MAX` allows, or remove its own permission to
+//! read them. Links are removed, never followed.
 
 use std::ffi::CString;
 use std::io;
@@ -17,18 +17,18 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 /// Directories below this are moved up to the top before they are entered.
 const MAX_DEPTH: u32 = 64;
 
-/// Removes the directory at `path` and everything in it. One that does not exist is no error.
+/// Removes the directory at `path` recursively. Succeeds if it does not exist.
 pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
-    let top = match open(path, flags(), Mode::empty()) {
+    let top = match open(path, dir_flags(), Mode::empty()) {
         Ok(top) => top,
         Err(Errno::ENOENT) => return Ok(()),
         Err(error) => return Err(error.into()),
     };
-    let mut removal = Removal { top, moved: 0 };
+    let mut removal = TreeRemoval { top, moved: 0 };
     loop {
         let before = removal.moved;
         let top = removal.top.try_clone()?;
-        removal.clear(&top, 0)?;
+        removal.clear_dir(&top, 0)?;
         if removal.moved == before {
             break;
         }
@@ -36,15 +36,15 @@ pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
     std::fs::remove_dir(path)
 }
 
-struct Removal {
+struct TreeRemoval {
     top: OwnedFd,
-    /// How many directories were moved up, which makes their new names unique.
+    /// Number of directories moved up, used to make their new names unique.
     moved: u32,
 }
 
-impl Removal {
-    fn clear(&mut self, dir: &OwnedFd, depth: u32) -> io::Result<()> {
-        for name in names(dir)? {
+impl TreeRemoval {
+    fn clear_dir(&mut self, dir: &OwnedFd, depth: u32) -> io::Result<()> {
+        for name in list_names(dir)? {
             match unlinkat(dir, name.as_c_str(), UnlinkatFlags::NoRemoveDir) {
                 Ok(()) | Err(Errno::ENOENT) => {}
                 Err(Errno::EISDIR | Errno::EPERM) => self.remove_dir(dir, &name, depth)?,
@@ -60,30 +60,30 @@ impl Removal {
             let place = format!(".removed-{}", self.moved);
             return Ok(renameat(parent, name.as_c_str(), &self.top, place.as_str())?);
         }
-        let dir = enter(parent, name)?;
-        self.clear(&dir, depth + 1)?;
+        let dir = open_dir_as_owner(parent, name)?;
+        self.clear_dir(&dir, depth + 1)?;
         drop(dir);
         match unlinkat(parent, name.as_c_str(), UnlinkatFlags::RemoveDir) {
-            // At the top, something may have been moved up meanwhile; the next round gets it.
+            // A directory may have been moved up meanwhile; the next round removes it.
             Ok(()) | Err(Errno::ENOENT | Errno::ENOTEMPTY) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 }
 
-/// Opens a directory, giving its owner back the permission to.
-fn enter(parent: &OwnedFd, name: &CString) -> nix::Result<OwnedFd> {
+/// Restores the owner's permissions on a directory and opens it.
+fn open_dir_as_owner(parent: &OwnedFd, name: &CString) -> nix::Result<OwnedFd> {
     let owner_may = Mode::S_IRWXU;
     match fchmodat(parent, name.as_c_str(), owner_may, FchmodatFlags::FollowSymlink) {
-        // Somebody else's directory may still be empty, and then it can be removed.
-        Ok(()) | Err(Errno::EPERM) => openat(parent, name.as_c_str(), flags(), Mode::empty()),
+        // A directory of another owner can still be removed if it is empty.
+        Ok(()) | Err(Errno::EPERM) => openat(parent, name.as_c_str(), dir_flags(), Mode::empty()),
         Err(error) => Err(error),
     }
 }
 
-fn names(dir: &OwnedFd) -> io::Result<Vec<CString>> {
-    // A listing of its own: a cloned descriptor would go on where the last listing ended.
-    let mut listing = Dir::openat(dir, ".", flags(), Mode::empty())?;
+fn list_names(dir: &OwnedFd) -> io::Result<Vec<CString>> {
+    // Reopened: a cloned descriptor would share the read position of the last listing.
+    let mut listing = Dir::openat(dir, ".", dir_flags(), Mode::empty())?;
     let mut names = Vec::new();
     for entry in listing.iter() {
         let name = entry?.file_name().to_owned();
@@ -94,7 +94,7 @@ fn names(dir: &OwnedFd) -> io::Result<Vec<CString>> {
     Ok(names)
 }
 
-fn flags() -> OFlag {
+fn dir_flags() -> OFlag {
     OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC
 }
 
@@ -112,10 +112,10 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let tree = home.path().join("tree");
         fs::create_dir(&tree).unwrap();
-        let mut at = open(&tree, flags(), Mode::empty()).unwrap();
+        let mut at = open(&tree, dir_flags(), Mode::empty()).unwrap();
         for _ in 0..5000 {
             mkdirat(&at, "deep", Mode::S_IRWXU).unwrap();
-            at = openat(&at, "deep", flags(), Mode::empty()).unwrap();
+            at = openat(&at, "deep", dir_flags(), Mode::empty()).unwrap();
         }
 
         remove_tree(&tree).unwrap();

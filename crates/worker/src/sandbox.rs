@@ -1,7 +1,7 @@
-//! Starting jobs in sandboxes, and learning of their end.
+//! Starts jobs in sandboxes and observes their end.
 //!
-//! Start at [`Sandbox::prepare`], which finds out by running one what this machine can enforce.
-//! A started job belongs to its own supervisor process; all that is kept here is the way to ask.
+//! Start at [`Sandbox::prepare`], which probes what this machine can enforce by running a sandbox.
+//! A started job belongs to its own supervisor process; this module only watches it.
 
 mod interactive;
 mod probe;
@@ -23,28 +23,28 @@ use cynode_wire::jobs::Truncated;
 use cynode_wire::nodes::{Assignment, SandboxLevel};
 use tokio::sync::oneshot;
 
-use crate::entry;
 use crate::job_dir::{JobDir, JobDirError, StopRequest};
-use crate::spec::{Isolation, JobSpec, Outcome};
+use crate::spec::{Isolation, JobSpec, SandboxJobOutcome};
+use crate::stage_entry;
 
-pub use interactive::{Control, Program, Talk};
+pub use interactive::{InteractiveControl, InteractiveProcess, InteractiveProgram};
 
-/// What a node's sandboxes need to know.
+/// Configuration of a node's sandboxes.
 #[derive(Debug, Clone)]
 pub struct SandboxOptions {
-    /// The program that becomes the stages of a sandbox: one whose `main` begins with
-    /// [`crate::enter_if_asked`].
+    /// The program that runs the stages of a sandbox; its `main` must begin with
+    /// [`crate::run_stage_if_requested`].
     pub executable: PathBuf,
-    /// Where jobs and workspaces are kept.
+    /// Root of job directories and workspaces.
     pub state_dir: PathBuf,
-    /// Host paths that jobs may read beyond the system's own.
+    /// Host paths that jobs may read besides the system directories.
     pub expose: Vec<PathBuf>,
 }
 
 impl SandboxOptions {
-    /// Sandboxes made of the running program itself.
+    /// Uses the running program for the stages.
     pub fn new(state_dir: PathBuf) -> Self {
-        Self { executable: PathBuf::from(entry::SELF), state_dir, expose: vec![] }
+        Self { executable: PathBuf::from(stage_entry::SELF_EXE), state_dir, expose: vec![] }
     }
 }
 
@@ -57,59 +57,57 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Makes the directories and runs one sandbox to see what works. Blocks for as long as it takes.
+    /// Creates the directories and probes the isolation by running a sandbox. Blocks.
     ///
-    /// A machine that can isolate nothing is no error: its [`Sandbox::level`] says so.
+    /// Succeeds on a machine without isolation; [`Sandbox::level`] then reports it as unsupported.
     pub fn prepare(mut options: SandboxOptions) -> Result<Self, JobDirError> {
         for name in ["jobs", "workspaces", "trash"] {
             let path = options.state_dir.join(name);
             let made = DirBuilder::new().recursive(true).mode(0o700).create(&path);
-            made.map_err(JobDirError::at(&path))?;
+            made.map_err(JobDirError::io_error(&path))?;
         }
         let state_dir = options.state_dir.canonicalize();
-        options.state_dir = state_dir.map_err(JobDirError::at(&options.state_dir))?;
-        probe::choose(options)
+        options.state_dir = state_dir.map_err(JobDirError::io_error(&options.state_dir))?;
+        probe::choose_isolation(options)
     }
 
-    /// What is enforced here.
+    /// The isolation that this machine enforces.
     pub fn level(&self) -> &SandboxLevel {
         &self.level
     }
 
-    /// Where everything is kept, as a path without links.
+    /// Canonical path of the state directory.
     pub fn state_dir(&self) -> &Path {
         &self.options.state_dir
     }
 
-    /// Where accepted jobs are.
     pub fn jobs_dir(&self) -> PathBuf {
         self.options.state_dir.join("jobs")
     }
 
-    /// Where workspaces are.
     pub fn workspaces_dir(&self) -> PathBuf {
         self.options.state_dir.join("workspaces")
     }
 
-    /// Where finished jobs wait to be removed.
+    /// Directories that await removal.
     pub fn trash_dir(&self) -> PathBuf {
         self.options.state_dir.join("trash")
     }
 
-    /// The directory that jobs of `task` share.
+    /// The directory shared by jobs of `task`.
     pub fn workspace(&self, task: TaskId) -> PathBuf {
         self.workspaces_dir().join(task.to_string())
     }
 
-    /// The user and group that own what jobs of `task` write.
-    pub fn owner(&self, task: TaskId) -> Option<u32> {
+    /// The uid and gid that own the files of `task`; `None` if it is the node's own.
+    pub fn owner_id(&self, task: TaskId) -> Option<u32> {
         match self.isolation {
             Isolation::OwnUser => Some(self.isolation.uid(task)),
             Isolation::UserNamespace => None,
         }
     }
 
-    /// Accepts a job, durably, exactly once; starts nothing yet.
+    /// Persists a job, exactly once; does not start it.
     pub fn accept(&self, assignment: Assignment) -> Result<JobDir, JobDirError> {
         let workspace = self.workspace(assignment.task_id);
         if self.jobs_dir().join(assignment.job_id.to_string()).exists() {
@@ -121,7 +119,7 @@ impl Sandbox {
             }
             let made = DirBuilder::new().recursive(true).mode(0o700).create(&workspace);
             let made = made.and_then(|()| durable_file::sync_parent(&workspace));
-            made.map_err(JobDirError::at(&workspace))?;
+            made.map_err(JobDirError::io_error(&workspace))?;
         }
         let expose = self.options.expose.clone();
         let spec =
@@ -129,34 +127,33 @@ impl Sandbox {
         JobDir::create(&self.jobs_dir(), &spec)
     }
 
-    /// Starts the supervisor of an accepted job. Call it once for each [`Sandbox::accept`].
-    pub fn start(&self, dir: &JobDir) -> Watch {
-        match self.spawn(dir) {
-            Ok(supervisor) => Watch::new(dir, supervisor),
+    /// Starts the supervisor of an accepted job. Call once per [`Sandbox::accept`].
+    pub fn start(&self, dir: &JobDir) -> JobWatch {
+        match self.spawn_supervisor(dir) {
+            Ok(supervisor) => JobWatch::new(dir, supervisor),
             Err(error) => {
                 let reason = format!("the job's supervisor cannot be started: {error}");
-                // Should this fail as well, the job will count as interrupted.
-                let _ = dir.set_outcome(&ended(Ending::NotStarted { reason }));
-                Watch::new(dir, None)
+                // If this fails too, the job counts as interrupted.
+                let _ = dir.set_outcome(&node_outcome(Ending::NotStarted { reason }));
+                JobWatch::new(dir, None)
             }
         }
     }
 
-    /// Watches a job that an earlier node accepted. Whether it was started does not matter: it
-    /// never is again.
-    pub fn adopt(&self, dir: &JobDir) -> Watch {
-        Watch::new(dir, None)
+    /// Watches a job that an earlier process accepted. Never starts it again.
+    pub fn watch(&self, dir: &JobDir) -> JobWatch {
+        JobWatch::new(dir, None)
     }
 
-    fn spawn(&self, dir: &JobDir) -> io::Result<Option<Child>> {
+    fn spawn_supervisor(&self, dir: &JobDir) -> io::Result<Option<Child>> {
         let Some(lock) = dir.try_lock()? else { return Ok(None) };
         Command::new(&self.options.executable)
-            .arg0(entry::PROCESS_NAME)
-            .arg(entry::SHIM)
+            .arg0(stage_entry::PROCESS_NAME)
+            .arg(stage_entry::SHIM)
             .arg(dir.path())
             .inherit_only(&Allowlist::none())
             .current_dir("/")
-            // The supervisor holds the lock by this descriptor; ours closes with the command.
+            // The supervisor holds the lock through this descriptor; the node's copy closes with the command.
             .stdin(lock)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -165,18 +162,18 @@ impl Sandbox {
     }
 }
 
-/// Knows when a job has ended.
+/// Observes the end of a job.
 #[derive(Debug)]
-pub struct Watch {
+pub struct JobWatch {
     dir: JobDir,
     ended: oneshot::Receiver<()>,
 }
 
-impl Watch {
+impl JobWatch {
     fn new(dir: &JobDir, supervisor: Option<Child>) -> Self {
         let (sender, ended) = oneshot::channel();
         let waited = dir.clone();
-        // A plain thread: waiting for a lock cannot be canceled, and must not delay a node's end.
+        // A plain thread: waiting for a lock cannot be canceled, and must not delay the node's shutdown.
         let thread = thread::Builder::new().name("job-watch".to_owned()).spawn(move || {
             let _ = waited.wait_ended();
             if let Some(mut supervisor) = supervisor {
@@ -187,28 +184,28 @@ impl Watch {
         if let Err(error) = thread {
             tracing::error!(
                 error = &error as &dyn std::error::Error,
-                "no thread to watch a job with"
+                "job watch thread cannot be started"
             );
         }
         Self { dir: dir.clone(), ended }
     }
 
-    /// Waits until the job has ended; may be dropped and called again.
-    pub async fn ended(&mut self) {
+    /// Waits until the job has ended; cancel-safe.
+    pub async fn wait_ended(&mut self) {
         let _ = (&mut self.ended).await;
     }
 
-    /// Waits, blocking, and returns what came of the job.
-    pub fn wait(self) -> Outcome {
+    /// Blocks until the job has ended; returns the outcome.
+    pub fn wait(self) -> SandboxJobOutcome {
         let _ = self.ended.blocking_recv();
-        conclude(&self.dir)
+        resolve_outcome(&self.dir)
     }
 }
 
-/// What came of a job that no supervisor works on any more.
+/// Returns the outcome of a job after its supervisor has ended.
 ///
-/// Blocks while one does, so that a job can never be both running and over.
-pub fn conclude(dir: &JobDir) -> Outcome {
+/// Blocks while the supervisor runs, so that a job is never both running and ended.
+pub fn resolve_outcome(dir: &JobDir) -> SandboxJobOutcome {
     let _ = dir.wait_ended();
     if let Some(outcome) = dir.outcome() {
         return outcome;
@@ -220,16 +217,16 @@ pub fn conclude(dir: &JobDir) -> Outcome {
     };
     let ending =
         reason.map_or(Ending::Canceled, |reason| Ending::Interrupted { reason: reason.to_owned() });
-    let outcome = ended(ending);
-    // Written down, so that a later look says the same.
+    let outcome = node_outcome(ending);
+    // Persisted, so that later calls return the same.
     let _ = dir.set_outcome(&outcome);
     outcome
 }
 
-/// An outcome that is decided by the node, not by a supervisor.
-pub(crate) fn ended(ending: Ending) -> Outcome {
+/// An outcome decided by the node instead of a supervisor.
+pub(crate) fn node_outcome(ending: Ending) -> SandboxJobOutcome {
     let now = SystemClock.now();
-    Outcome {
+    SandboxJobOutcome {
         ending,
         truncated: Truncated::default(),
         started_at: now,

@@ -1,8 +1,8 @@
-//! PID 1 of a sandbox, as the node sees it: whether it still lives after its supervisor was killed.
+//! Identity of a sandbox's PID 1: tells whether it is alive after its supervisor was killed.
 //!
-//! A killed supervisor frees the job's lock at once, while the kernel is still ending the sandbox. PID 1 is gone, or a
-//! zombie, only after the kernel has ended every other process of the sandbox. It therefore writes its own process id
-//! down before it starts the command, and nothing of the job counts as ended while that process lives.
+//! A killed supervisor releases the job's lock at once, while the kernel is still ending the sandbox. PID 1 is gone,
+//! or a zombie, only after the kernel has ended every other process of the sandbox. PID 1 therefore records its
+//! process id before it starts the command, and the job has not ended while that process is alive.
 
 use std::fs;
 use std::io;
@@ -11,24 +11,24 @@ use std::path::Path;
 use nix::errno::Errno;
 use serde::{Deserialize, Serialize};
 
-/// A process, told apart from a later one with the same id by when it started.
+/// A process, distinguished by its start time from a later one with the same id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SandboxProcess {
     pid: u32,
-    /// In clock ticks since the machine started.
+    /// In clock ticks since boot.
     start_time: u64,
 }
 
 impl SandboxProcess {
-    /// The calling process, with the id that it has where `/proc` was mounted: for PID 1 of a sandbox that has not
+    /// The calling process, with its id in the namespace where `/proc` was mounted: for PID 1 of a sandbox that has not
     /// built its own root yet, the id that the node sees.
     pub(crate) fn current() -> io::Result<Self> {
         Self::read("self")
     }
 
-    /// Whether the process has ended. One whose state cannot be read has not, unless `/proc` does not know it.
+    /// Whether the process has ended. An unreadable state counts as alive, unless `/proc` does not list the process.
     pub(crate) fn has_ended(self) -> bool {
-        match Stat::read(&self.pid.to_string()) {
+        match ProcessStat::read(&self.pid.to_string()) {
             Ok(stat) => stat.process != self || matches!(stat.state, 'Z' | 'X'),
             Err(error) => {
                 let is_unknown = error.raw_os_error() == Some(Errno::ESRCH as i32);
@@ -38,23 +38,23 @@ impl SandboxProcess {
     }
 
     fn read(name: &str) -> io::Result<Self> {
-        Ok(Stat::read(name)?.process)
+        Ok(ProcessStat::read(name)?.process)
     }
 }
 
-/// What `/proc/<pid>/stat` says of a process.
-struct Stat {
+/// Parsed `/proc/<pid>/stat`.
+struct ProcessStat {
     process: SandboxProcess,
     state: char,
 }
 
-impl Stat {
+impl ProcessStat {
     fn read(name: &str) -> io::Result<Self> {
         let text = fs::read_to_string(Path::new("/proc").join(name).join("stat"))?;
         Self::parse(&text).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
     }
 
-    /// The name of the program stands in parentheses and may hold spaces and parentheses itself.
+    /// The program name is in parentheses and may itself contain spaces and parentheses.
     fn parse(text: &str) -> Option<Self> {
         let (pid, _) = text.split_once(' ')?;
         let (_, fields) = text.rsplit_once(')')?;
@@ -76,7 +76,7 @@ mod tests {
     fn the_name_of_a_program_does_not_confuse_the_fields() {
         let text = "42 (a ) b (c) R 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 9876 1 2";
 
-        let stat = Stat::parse(text).unwrap();
+        let stat = ProcessStat::parse(text).unwrap();
 
         assert_eq!(stat.process, SandboxProcess { pid: 42, start_time: 9876 });
         assert_eq!(stat.state, 'R');

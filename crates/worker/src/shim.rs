@@ -1,12 +1,12 @@
-//! The supervisor of one job: starts its sandbox, bounds it, and writes down how it ended.
+//! The supervisor of one job: starts its sandbox, enforces its limits and persists its outcome.
 //!
-//! It lives in a session of its own and holds the job's lock (its standard input) until it ends, so
-//! it neither needs the node nor dies with it. It never has a second thread: the sandbox is made by
-//! `unshare`, which a process with threads may not call.
+//! It runs in its own session and holds the job's lock (its standard input) until it exits, so it
+//! survives the node. It never has a second thread: the sandbox is created with `unshare`, which a
+//! multi-threaded process may not call.
 
 mod disk;
-pub(crate) mod host;
 mod output;
+pub(crate) mod program_shim;
 mod spawn;
 mod supervise;
 mod sync;
@@ -21,19 +21,19 @@ use cynode_wire::jobs::Truncated;
 use nix::sys::stat::{Mode, umask};
 
 use crate::job_dir::JobDir;
-use crate::spec::Outcome;
+use crate::spec::SandboxJobOutcome;
 
-/// Runs the job in `path` to its end. The outcome is in the directory, not in the exit code.
+/// Runs the job in `path` to its end. The outcome is written to the directory, not to the exit code.
 pub(crate) fn main(path: &Path) -> ExitCode {
-    let dir = JobDir::at(path);
-    // A leader of a group cannot make a session; it is apart from the node's group already then.
+    let dir = JobDir::open(path);
+    // Fails for a group leader, which is already separate from the node's group.
     let _ = nix::unistd::setsid();
     umask(Mode::from_bits_truncate(0o077));
     if dir.is_started() || dir.outcome().is_some() {
         return ExitCode::FAILURE;
     }
-    let begun = sync::Begun::now();
-    let mut outcome = run(&dir, SystemClock.now());
+    let begun = sync::JobStartTime::now();
+    let mut outcome = run_job(&dir, SystemClock.now());
     if let Err(reason) = sync_files(&dir, &begun) {
         outcome.ending = Ending::Interrupted { reason };
     }
@@ -43,19 +43,20 @@ pub(crate) fn main(path: &Path) -> ExitCode {
     }
 }
 
-/// Makes the job's files durable. The outcome is written afterwards, because the next step relies on both.
-fn sync_files(dir: &JobDir, begun: &sync::Begun) -> Result<(), String> {
+/// Syncs the job's files. The outcome is written afterwards, because the next step relies on both.
+fn sync_files(dir: &JobDir, begun: &sync::JobStartTime) -> Result<(), String> {
     if !dir.is_started() {
         return Ok(());
     }
     let spec = dir.spec().map_err(|error| error.to_string())?;
-    sync::files(dir, &spec, begun)
-        .map_err(|error| format!("what it wrote could not be made durable: {error}"))
+    sync::sync_job_files(dir, &spec, begun)
+        .map_err(|error| format!("its files could not be synced to disk: {error}"))
 }
 
-fn run(dir: &JobDir, started_at: DateTime<Utc>) -> Outcome {
-    let seen = spawn::sandbox(dir).map_or_else(not_started, supervise::Supervisor::run);
-    Outcome {
+fn run_job(dir: &JobDir, started_at: DateTime<Utc>) -> SandboxJobOutcome {
+    let seen =
+        spawn::spawn_sandbox(dir).map_or_else(not_started_outcome, supervise::JobSupervisor::run);
+    SandboxJobOutcome {
         ending: seen.ending,
         truncated: seen.truncated,
         started_at,
@@ -64,15 +65,15 @@ fn run(dir: &JobDir, started_at: DateTime<Utc>) -> Outcome {
     }
 }
 
-/// What the supervisor saw of a job.
-struct Seen {
+/// The supervisor's part of the outcome.
+struct SupervisedOutcome {
     ending: Ending,
     truncated: Truncated,
     features: Vec<String>,
 }
 
-fn not_started(reason: String) -> Seen {
-    Seen {
+fn not_started_outcome(reason: String) -> SupervisedOutcome {
+    SupervisedOutcome {
         ending: Ending::NotStarted { reason },
         truncated: Truncated::default(),
         features: vec![],

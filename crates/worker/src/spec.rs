@@ -1,4 +1,4 @@
-//! What a node writes down about a job, and what the sandbox writes down about its end.
+//! Data exchanged between the node and the stages of a sandbox.
 
 use std::path::PathBuf;
 
@@ -9,47 +9,45 @@ use cynode_wire::jobs::Truncated;
 use cynode_wire::nodes::Assignment;
 use serde::{Deserialize, Serialize};
 
-/// The first id of the range that jobs run under when the node is root; nothing else uses it.
+/// First uid of the range reserved for jobs when the node is root.
 const FIRST_UID: u32 = 2_000_000;
 const UIDS: u128 = 1_000_000;
 
-/// Everything needed to run a job: `spec.json` in its directory.
+/// Everything needed to run a job: `spec.json` in the job directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobSpec {
-    /// The job as the orchestrator gave it.
     pub assignment: Assignment,
-    /// The directory that jobs of one task share.
+    /// Shared by all jobs of one task.
     pub workspace: PathBuf,
-    /// How the job is kept apart from the node's own user.
     pub isolation: Isolation,
-    /// Host paths the job may read beyond the system's own.
+    /// Host paths the job may read besides the system directories.
     pub expose: Vec<PathBuf>,
-    /// What runs instead of the assignment's action, if somebody talks with it.
+    /// An interactive program to run instead of the assignment's action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interactive: Option<Interactive>,
+    pub interactive: Option<InteractiveCommand>,
 }
 
-/// A program that somebody talks with over its standard streams.
+/// A program connected to a client over its standard streams.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Interactive {
+pub struct InteractiveCommand {
     /// The program and its arguments.
     pub argv: Vec<String>,
     /// Whether it may use the network.
     pub network: bool,
 }
 
-/// How a job is kept apart from the user the node runs as.
+/// How a job is isolated from the user the node runs as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Isolation {
-    /// The node is root: the job runs under an id of its own, without a user namespace.
+    /// The node is root: the job runs under its own uid, without a user namespace.
     OwnUser,
-    /// The job runs in a user namespace where the node's user appears as root without powers.
+    /// The job runs in a user namespace where the node's user maps to root without capabilities.
     UserNamespace,
 }
 
 impl Isolation {
-    /// The id that jobs of `task` run under: one per task, because they share a workspace.
+    /// The uid of jobs of `task`: one per task, because its jobs share a workspace.
     pub fn uid(self, task: TaskId) -> u32 {
         match self {
             Self::OwnUser => {
@@ -61,78 +59,73 @@ impl Isolation {
     }
 }
 
-/// What came of a job: `outcome.json` in its directory.
+/// The outcome of a job: `outcome.json` in the job directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
-    /// How it ended.
+pub struct SandboxJobOutcome {
     pub ending: Ending,
-    /// Which streams were longer than what was kept.
     pub truncated: Truncated,
-    /// When its supervisor began.
+    /// When the supervisor started.
     pub started_at: DateTime<Utc>,
-    /// When it was over.
     pub ended_at: DateTime<Utc>,
-    /// What the sandbox enforced.
+    /// Isolation features that the sandbox enforced.
     pub features: Vec<String>,
 }
 
-/// What PID 1 tells the supervisor, one JSON line each.
+/// Message of PID 1 to the supervisor, one JSON line each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub(crate) enum Report {
-    /// The command runs, confined by these features.
+pub(crate) enum InitReport {
+    /// The command runs, confined by these isolation features.
     Started { features: Vec<String> },
-    /// It is over.
+    /// The command has ended.
     Ended { ending: Ending },
 }
 
-/// What the last stage needs to know to become the command.
+/// Input of the `sandbox-exec` stage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ExecPlan {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// The whole environment.
+    /// The complete environment.
     pub env: Vec<(String, String)>,
-    /// The bounds it puts on itself.
     pub limits: Limits,
-    /// The id to change to; absent in a user namespace, where there is only one.
+    /// The uid to change to; absent in a user namespace, which maps only one.
     pub uid: Option<u32>,
-    /// Whether somebody talks with it: it then reads [`STDIN`] and gets the variables in
-    /// [`DECLARED`], too.
+    /// An interactive program reads [`SANDBOX_STDIN`] and also gets the variables in [`DECLARED_ENV_VAR`].
     pub is_interactive: bool,
 }
 
-/// Where what is said to an interactive program comes from, inside the sandbox.
-pub(crate) const STDIN: &str = "/job/stdin";
-/// The variable in which the stages of a sandbox hand on those declared for the program, as JSON.
-/// In one piece, so that none of them means something to the stages themselves; and not in a file
-/// or an argument, because values may be secret.
-pub(crate) const DECLARED: &str = "CYNODE_SANDBOX_DECLARED";
+/// Path of an interactive program's standard input inside the sandbox.
+pub(crate) const SANDBOX_STDIN: &str = "/job/stdin";
+/// Environment variable that carries the program's declared variables through the stages, as JSON.
+/// One variable, so that none of them affects the stages themselves; not a file or an argument, because
+/// values may be secret.
+pub(crate) const DECLARED_ENV_VAR: &str = "CYNODE_SANDBOX_DECLARED";
 
-/// What the last stage says before it becomes the command.
+/// Message of the `sandbox-exec` stage before it execs the command.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Confined {
-    /// It is confined, and about to start.
+pub(crate) enum ConfinementReport {
+    /// Confined by these features and about to exec.
     Enforced(Vec<String>),
-    /// It could not be confined or started.
+    /// Confinement or exec failed, with the reason.
     Failed(String),
 }
 
-/// Where a script is found inside the sandbox.
-pub(crate) const SCRIPT: &str = "/job/script";
-/// The kernel refuses single arguments of 128 KiB; longer lines go through a file.
+/// Path of the script inside the sandbox.
+pub(crate) const SANDBOX_SCRIPT: &str = "/job/script";
+/// Longer lines are passed as a file: the kernel rejects single arguments of 128 KiB.
 const MAX_LINE: usize = 100_000;
 
-/// The text to place at [`SCRIPT`], and the program with its arguments.
-pub(crate) fn argv(action: &Action) -> (Option<&str>, Vec<String>) {
+/// Returns the text to write to [`SANDBOX_SCRIPT`], if any, and the program with its arguments.
+pub(crate) fn build_argv(action: &Action) -> (Option<&str>, Vec<String>) {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     match action {
         Action::Command { line } if line.len() <= MAX_LINE => {
             (None, words(&["/bin/sh", "-c", line]))
         }
-        Action::Script { text } if text.starts_with("#!") => (Some(text), words(&[SCRIPT])),
+        Action::Script { text } if text.starts_with("#!") => (Some(text), words(&[SANDBOX_SCRIPT])),
         Action::Command { line: text } | Action::Script { text } => {
-            (Some(text), words(&["/bin/sh", SCRIPT]))
+            (Some(text), words(&["/bin/sh", SANDBOX_SCRIPT]))
         }
     }
 }
@@ -147,9 +140,9 @@ mod tests {
         let plain = Action::Script { text: "true".to_owned() };
         let long = Action::Command { line: format!("true {}", "x".repeat(MAX_LINE)) };
 
-        assert_eq!(argv(&bash).1, [SCRIPT]);
-        assert_eq!(argv(&plain).1, ["/bin/sh", SCRIPT]);
-        assert_eq!(argv(&long).1, ["/bin/sh", SCRIPT]);
+        assert_eq!(build_argv(&bash).1, [SANDBOX_SCRIPT]);
+        assert_eq!(build_argv(&plain).1, ["/bin/sh", SANDBOX_SCRIPT]);
+        assert_eq!(build_argv(&long).1, ["/bin/sh", SANDBOX_SCRIPT]);
     }
 
     #[test]

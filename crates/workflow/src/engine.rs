@@ -1,22 +1,24 @@
 //! A durable graph engine: typed nodes, edges as pure functions, journalled effects, checkpoints.
 //!
-//! Start at [`Node`], then [`Graph`], then [`drive`]. A node turns data into data and reaches the
-//! world through [`NodeCx::effect`] only; which node comes next is decided by the [`Edge`]s of the
-//! graph over the state, so a run can be continued from its last checkpoint by another process.
+//! Start at [`WorkflowNode`], then [`Graph`], then [`drive`]. A node maps input to output and performs external
+//! calls only through [`NodeContext::effect`]; the [`GraphEdge`]s of the graph choose the next node from the state,
+//! so another process can resume a run from its last checkpoint.
 //!
-//! Invariant: a node starts only after the transition before it was saved, and an effect whose
-//! answer was recorded is never performed again.
+//! Invariant: a node starts only after the previous transition was saved, and an effect with a recorded
+//! answer is never performed again.
 
 mod drive;
 mod effects;
 mod graph;
-mod life;
+mod heartbeat;
 mod node;
 mod retry;
 
-pub use drive::{Checkpoints, Ended, Resume, Stopped, Transition, drive};
-pub use effects::{Answers, EffectLog, JournalError, NodeCx};
-pub use graph::{Edge, FAILED, FINISHED, Failure, Graph, GraphError, UnknownPosition};
-pub use life::Life;
-pub use node::{Ask, ErrorClass, Node, NodeError, On};
-pub use retry::{Backoff, Policy};
+pub use drive::{DriveError, DriveOutcome, NodeTransition, ResumePoint, TransitionJournal, drive};
+pub use effects::{EffectAnswers, EffectJournal, JournalError, NodeContext};
+pub use graph::{
+    FAILED, FINISHED, Graph, GraphEdge, GraphError, NodePermanentFailure, UnknownPosition,
+};
+pub use heartbeat::NodeHeartbeat;
+pub use node::{NodeQuestion, StateBinding, WorkflowNode, WorkflowNodeError};
+pub use retry::NodeRetryPolicy;

@@ -1,89 +1,84 @@
-//! The workflow of a task: the seven nodes, and every way between them.
+//! The task workflow: the seven nodes and every edge between them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use cynode_domain::backoff::Backoff;
 use cynode_domain::run_policy::RunPolicy;
+use cynode_domain::workflow_state::{NodeFailure, WorkflowState};
 
-use crate::control::ControlPlane;
-use crate::engine::{Backoff, Edge, Failure, Graph, GraphError, Node, Policy};
-use crate::nodes::Control;
-use crate::nodes::collect_result::CollectResult;
-use crate::nodes::dispatch_step::DispatchStep;
-use crate::nodes::finalize_summary::FinalizeSummary;
-use crate::nodes::load_task_context::LoadTaskContext;
-use crate::nodes::mark_failed::MarkFailed;
-use crate::nodes::plan_steps::PlanSteps;
-use crate::nodes::verify_step_result::VerifyStepResult;
-use crate::state::{NodeFailure, RunState};
+use crate::engine::{
+    Graph, GraphEdge, GraphError, NodePermanentFailure, NodeRetryPolicy, WorkflowNode,
+};
+use crate::nodes::collect_result::CollectResultNode;
+use crate::nodes::dispatch_step::DispatchStepNode;
+use crate::nodes::finalize_summary::FinalizeSummaryNode;
+use crate::nodes::load_task_context::LoadTaskContextNode;
+use crate::nodes::mark_failed::MarkFailedNode;
+use crate::nodes::plan_steps::PlanStepsNode;
+use crate::nodes::verify_step_result::VerifyStepResultNode;
+use crate::run_handle::RunHandle;
 
-/// Grows with every change of nodes, edges or state that an older runner cannot continue.
+/// Builds the graph of one run.
 ///
-/// 2: a run that stood still goes on as the project manager or a person said; a runner of before would
-/// fail it in spite of the answer.
-/// 3: a person is asked what an analyst could not tell; a runner of before cannot read such a verdict.
-/// 4: a person is asked about criteria that nobody judged; a runner of before would accept them.
-/// 5: plans say who planned each step and what must be true of its result; a runner of before would forget
-/// both.
-pub const GRAPH_VERSION: u32 = 5;
-
-/// The workflow of one task, acting through `plane`.
-///
-/// A node that fails for good leads to `mark_failed` with its reason.
-pub fn task_graph(plane: Arc<dyn ControlPlane>) -> Result<Graph<RunState>, GraphError> {
-    let (control, usual) = (Control::new(plane), RunPolicy::default());
-    let usual = |node| policy_of(&usual, node, Policy::unbounded());
-    Graph::new(LoadTaskContext::NAME, MarkFailed::NAME, remember_failure)
-        .tuned_by(policy_in_force)
-        .node(
-            LoadTaskContext(control.clone()),
-            usual(LoadTaskContext::NAME),
-            vec![Edge::otherwise("loaded", PlanSteps::NAME)],
+/// A node that fails permanently leads to `mark_failed` with its reason.
+pub fn build_task_graph(run: Arc<RunHandle>) -> Result<Graph<WorkflowState>, GraphError> {
+    let usual = RunPolicy::default();
+    let usual = |node| node_policy(&usual, node, NodeRetryPolicy::without_timeout());
+    Graph::new(LoadTaskContextNode::NAME, MarkFailedNode::NAME, record_failure)
+        .with_policy_tuning(effective_policy)
+        .add_node(
+            LoadTaskContextNode(Arc::clone(&run)),
+            usual(LoadTaskContextNode::NAME),
+            vec![GraphEdge::otherwise("loaded", PlanStepsNode::NAME)],
         )
-        .node(
-            PlanSteps(control.clone()),
-            usual(PlanSteps::NAME),
+        .add_node(
+            PlanStepsNode(Arc::clone(&run)),
+            usual(PlanStepsNode::NAME),
             vec![
-                Edge::when("first_step", DispatchStep::NAME, |state: &RunState| {
+                GraphEdge::when("first_step", DispatchStepNode::NAME, |state: &WorkflowState| {
                     !state.plan.steps.is_empty()
                 }),
-                Edge::otherwise("no_steps", FinalizeSummary::NAME),
+                GraphEdge::otherwise("no_steps", FinalizeSummaryNode::NAME),
             ],
         )
-        .node(
-            DispatchStep(control.clone()),
-            usual(DispatchStep::NAME),
-            vec![Edge::otherwise("dispatched", CollectResult::NAME)],
+        .add_node(
+            DispatchStepNode(Arc::clone(&run)),
+            usual(DispatchStepNode::NAME),
+            vec![GraphEdge::otherwise("dispatched", CollectResultNode::NAME)],
         )
-        // How long the job may take is bounded by its own limits; the policy says for how long nobody
-        // may say anything about it.
-        .node(
-            CollectResult(control.clone()),
-            usual(CollectResult::NAME),
-            vec![Edge::otherwise("collected", VerifyStepResult::NAME)],
+        // The job's duration is bounded by its own limits; the policy bounds the time without a status report.
+        .add_node(
+            CollectResultNode(Arc::clone(&run)),
+            usual(CollectResultNode::NAME),
+            vec![GraphEdge::otherwise("collected", VerifyStepResultNode::NAME)],
         )
-        .node(VerifyStepResult(control), usual(VerifyStepResult::NAME), after_verification())
-        .node(FinalizeSummary, usual(FinalizeSummary::NAME), vec![])
-        .node(MarkFailed, usual(MarkFailed::NAME), vec![])
+        .add_node(
+            VerifyStepResultNode(run),
+            usual(VerifyStepResultNode::NAME),
+            verification_edges(),
+        )
+        .add_node(FinalizeSummaryNode, usual(FinalizeSummaryNode::NAME), vec![])
+        .add_node(MarkFailedNode, usual(MarkFailedNode::NAME), vec![])
         .build()
 }
 
-/// The two decisions of the graph: is there another step, and may this one be repeated.
-fn after_verification() -> Vec<Edge<RunState>> {
+/// The two decisions of the graph: whether there is another step, and whether this one may be retried.
+fn verification_edges() -> Vec<GraphEdge<WorkflowState>> {
     vec![
-        Edge::when("next_step", DispatchStep::NAME, |state: &RunState| {
+        GraphEdge::when("next_step", DispatchStepNode::NAME, |state: &WorkflowState| {
             state.is_accepted() && !state.is_at_last_step()
         })
         .then(|state| state.current_step_index += 1),
-        Edge::when("all_verified", FinalizeSummary::NAME, RunState::is_accepted),
-        Edge::when("retry_step", DispatchStep::NAME, |state: &RunState| {
+        GraphEdge::when("all_verified", FinalizeSummaryNode::NAME, WorkflowState::is_accepted),
+        GraphEdge::when("retry_step", DispatchStepNode::NAME, |state: &WorkflowState| {
             state.may_retry() || state.is_continued()
         }),
-        Edge::otherwise("no_retry_left", MarkFailed::NAME),
+        GraphEdge::otherwise("no_retry_left", MarkFailedNode::NAME),
     ]
 }
 
-fn remember_failure(state: &mut RunState, failure: Failure) {
+fn record_failure(state: &mut WorkflowState, failure: NodePermanentFailure) {
     state.failure = Some(NodeFailure {
         node: failure.node.to_owned(),
         reason: failure.reason,
@@ -92,14 +87,18 @@ fn remember_failure(state: &mut RunState, failure: Failure) {
     });
 }
 
-/// What the state says about how a node is tried. Runs of before that have no say.
-fn policy_in_force(state: &RunState, node: &'static str, usual: Policy) -> Policy {
-    state.policy.as_ref().map_or(usual, |policy| policy_of(policy, node, usual))
+/// The effective policy of a node. Runs of older versions have no policy in their state.
+fn effective_policy(
+    state: &WorkflowState,
+    node: &'static str,
+    usual: NodeRetryPolicy,
+) -> NodeRetryPolicy {
+    state.policy.as_ref().map_or(usual, |policy| node_policy(policy, node, usual))
 }
 
-fn policy_of(policy: &RunPolicy, node: &str, usual: Policy) -> Policy {
+fn node_policy(policy: &RunPolicy, node: &str, usual: NodeRetryPolicy) -> NodeRetryPolicy {
     let seconds = policy.timeout_of(node).map(|seconds| Duration::from_secs(seconds.into()));
-    Policy {
+    NodeRetryPolicy {
         attempts: policy.attempts_at(node),
         backoff: Backoff {
             first: Duration::from_millis(policy.first_pause_ms.into()),

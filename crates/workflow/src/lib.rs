@@ -1,21 +1,21 @@
-//! The graph engine, the seven nodes of a task's workflow, and the service that drives them.
+//! The graph engine, the seven nodes of the task workflow, and the runner service that drives them.
 //!
 //! Start reading at [`engine`]: a small library of typed nodes, edges, journalled effects and
-//! checkpoints that knows nothing of tasks. [`graph`] wires the seven nodes of [`nodes`] over
-//! [`state::RunState`]; [`runner`] claims tasks and keeps their leases while the graph runs.
+//! checkpoints, independent of tasks. [`graph`] wires the seven nodes of [`nodes`] over
+//! [`WorkflowState`](cynode_domain::workflow_state::WorkflowState); [`runner`] claims runs and
+//! renews their leases while the graph runs.
 //!
-//! Invariant: nothing here opens a database or starts a command. Every effect is a call of the
-//! orchestrator that carries the lease and its fencing epoch, so a stale run cannot write.
+//! Invariant: nothing here opens a database or starts a command. Every effect is a call to the
+//! orchestrator that carries the lease and its fencing epoch, so a stale runner cannot write.
 
-pub mod control;
+mod checkpoint_encoder;
 pub mod engine;
 pub mod graph;
-pub mod held;
 pub mod nodes;
-pub mod orchestrator;
+pub mod orchestrator_api;
 pub mod resume;
+pub mod run_handle;
 pub mod runner;
-mod saved;
-pub mod state;
+mod state;
 mod summary;
 pub mod workflow;

@@ -1,36 +1,25 @@
-//! Where a granted run goes on.
+//! Resumes a granted run from its checkpoint.
 
 use cynode_wire::workflow::{CheckpointView, GrantView};
 
-use crate::engine::{Answers, Graph, Resume, UnknownPosition};
+use crate::engine::{EffectAnswers, Graph, ResumePoint, UnknownPosition};
 use crate::workflow::TaskState;
 
-/// Why a checkpoint cannot be continued by this version of the program; a newer one may.
+/// Why this version of the program cannot resume a checkpoint; a newer one may.
 #[derive(Debug, thiserror::Error)]
 pub enum ResumeError {
-    /// The state is not what this version writes.
     #[error("the checkpoint cannot be read")]
     Unreadable(#[source] serde_json::Error),
-    /// It is of a graph that this runner does not know, or no longer.
-    #[error(
-        "the checkpoint is of graph version {found}, and this runner knows {oldest} to {newest}"
-    )]
-    Version {
-        /// The version of the graph that made it.
-        found: u32,
-        /// The oldest version that can be continued.
-        oldest: u32,
-        /// The newest.
-        newest: u32,
-    },
-    /// It stands at a place that the graph does not have.
+    #[error("the checkpoint has graph version {found}; this runner supports {oldest} to {newest}")]
+    Version { found: u32, oldest: u32, newest: u32 },
+    /// The checkpoint names a node or edge that the graph does not have.
     #[error(transparent)]
     Unknown(#[from] UnknownPosition),
 }
 
 impl ResumeError {
-    /// The version of the graph that the run needs, if that is what is wrong.
-    pub fn needs(&self) -> Option<u32> {
+    /// The graph version that the run needs, if the version is the problem.
+    pub fn required_graph_version(&self) -> Option<u32> {
         match self {
             Self::Version { found, .. } => Some(*found),
             Self::Unreadable(_) | Self::Unknown(_) => None,
@@ -38,29 +27,32 @@ impl ResumeError {
     }
 }
 
-/// Where the granted run goes on: at its start, or after its checkpoint.
-pub fn resume<S: TaskState>(graph: &Graph<S>, grant: &GrantView) -> Result<Resume<S>, ResumeError> {
+/// Resumes the granted run from its start or its checkpoint.
+pub fn resume_run<S: TaskState>(
+    graph: &Graph<S>,
+    grant: &GrantView,
+) -> Result<ResumePoint<S>, ResumeError> {
     let task = grant.hold.task_id;
     let effects = grant.effects.iter().map(|effect| (effect.key.clone(), effect.answer.clone()));
-    let answers: Answers = effects.collect();
+    let answers: EffectAnswers = effects.collect();
     let resume = match &grant.checkpoint {
         None => {
-            tracing::info!(task.id = %task, "run of task {task} started");
-            Resume::fresh(graph, S::new(task))
+            tracing::info!(task.id = %task, "run started");
+            ResumePoint::from_start(graph, S::new(task))
         }
         Some(checkpoint) => {
             let node = &checkpoint.last_node_id;
-            tracing::info!(task.id = %task, node, "run of task {task} resumed after {node}");
-            after(graph, checkpoint)?
+            tracing::info!(task.id = %task, node, "run resumed");
+            resume_after(graph, checkpoint)?
         }
     };
     Ok(resume.with_answers(answers))
 }
 
-fn after<S: TaskState>(
+fn resume_after<S: TaskState>(
     graph: &Graph<S>,
     checkpoint: &CheckpointView,
-) -> Result<Resume<S>, ResumeError> {
+) -> Result<ResumePoint<S>, ResumeError> {
     let state: S =
         serde_json::from_value(checkpoint.state.clone()).map_err(ResumeError::Unreadable)?;
     let (found, oldest, newest) = (state.version(), S::OLDEST, S::VERSION);
@@ -68,5 +60,5 @@ fn after<S: TaskState>(
         return Err(ResumeError::Version { found, oldest, newest });
     }
     let position = (checkpoint.sequence, &*checkpoint.last_node_id, &*checkpoint.edge);
-    Ok(Resume::after(graph, position, state)?)
+    Ok(ResumePoint::after_transition(graph, position, state)?)
 }

@@ -1,13 +1,13 @@
-//! The runner service: claims tasks, drives their graphs, and keeps their leases meanwhile.
+//! The runner service: claims runs, drives their graphs and renews their leases.
 //!
-//! Start at [`Runner::run`]. A run that lost its lease is dropped where it stands; the fencing
-//! epoch keeps what it already sent from doing harm. On shutdown no task is claimed any more,
-//! running nodes get a moment to reach a checkpoint, and leases are given up, so that another
-//! runner can go on at once.
+//! Start at [`WorkflowRunner::run`]. A run whose lease is lost is dropped at once; the fencing epoch rejects
+//! writes that are still in flight. On shutdown the runner claims nothing more, gives running nodes a
+//! grace period to reach a checkpoint, and releases the leases, so that another runner can resume the
+//! runs at once.
 
-mod lease;
-mod run;
-mod slot;
+mod lease_renewal;
+mod run_driver;
+mod runner_slot;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,77 +17,75 @@ use cynode_runtime::failpoint;
 use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::Tasks;
-use cynode_wire::workflow::{ClaimRun, GrantView};
+use cynode_wire::workflow::{ClaimRun, ClaimView, GrantView};
 use tokio::time::{Instant, sleep};
 
-pub(crate) use self::lease::KeptLease;
-pub(crate) use self::slot::Slot;
-use self::slot::Slots;
-use crate::held::AWAY;
-use crate::orchestrator::{CallError, Orchestrator};
-use crate::workflow::{TaskWorkflow, Workflow};
+pub(crate) use self::lease_renewal::ExtendableLease;
+pub(crate) use self::runner_slot::RunnerSlot;
+use self::runner_slot::RunnerSlots;
+use crate::orchestrator_api::{OrchestratorConnection, RunnerCallError};
+use crate::run_handle::UNAVAILABLE_BACKOFF;
+use crate::workflow::{RunnableWorkflow, TaskWorkflow};
 
-/// How many tasks one claim asks for at most: others want some too.
+/// Maximum number of runs per claim, so that other runners get some too.
 const MAX_CLAIM: usize = 8;
-/// How long a claim waits for a task.
+/// How long a claim waits for a run.
 const CLAIM_WAIT: Duration = Duration::from_secs(20);
-/// How long running nodes have to reach a checkpoint once the process is asked to stop.
-pub(crate) const GRACE: Duration = Duration::from_secs(3);
-/// How long giving up a lease may take.
-pub(crate) const RELEASE: Duration = Duration::from_secs(1);
+/// How long running nodes have to reach a checkpoint on shutdown.
+pub(crate) const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
+/// Timeout of a lease release.
+pub(crate) const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What runs need beyond that to end.
-const LAST_WORDS: Duration = Duration::from_millis(250);
-/// Claims are at least this far apart while there is no task, even if each is answered at once.
-const LEAST_CLAIM: Duration = Duration::from_millis(100);
+/// Additional time for runs to end.
+const SHUTDOWN_MARGIN: Duration = Duration::from_millis(250);
+/// Minimum interval between claims that return no run.
+const MIN_CLAIM_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How a runner works.
+/// Configuration of a runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
-    /// How many tasks are driven at once.
+pub struct WorkflowRunnerOptions {
+    /// Maximum number of runs driven concurrently.
     pub slots: usize,
-    /// How long a lease lasts without renewal.
+    /// Lifetime of a lease without renewal.
     pub lease: Duration,
-    /// Who holds the leases; somebody new when absent.
+    /// Holder id of the leases; generated when absent.
     pub holder: Option<HolderId>,
 }
 
-impl Default for Options {
+impl Default for WorkflowRunnerOptions {
     fn default() -> Self {
         Self { slots: 16, lease: Duration::from_secs(10), holder: None }
     }
 }
 
-/// A runner: one holder of leases, from process start to end.
-pub struct Runner<W = TaskWorkflow> {
-    /// What it drives.
+/// A runner: one lease holder for the lifetime of the process.
+pub struct WorkflowRunner<W = TaskWorkflow> {
     workflow: Arc<W>,
-    /// Where tasks come from and where every transition goes.
-    orchestrator: Arc<dyn Orchestrator>,
-    options: Options,
-    /// Tells leases of this process from those of the one before it.
+    orchestrator: Arc<dyn OrchestratorConnection>,
+    options: WorkflowRunnerOptions,
+    /// Distinguishes leases of this process from those of its predecessor.
     holder: HolderId,
-    /// Says whether the orchestrator answers.
+    /// Ready while the orchestrator answers claims.
     readiness: Readiness,
 }
 
-impl Runner {
-    /// A runner of tasks that has not begun.
+impl WorkflowRunner {
+    /// Creates a runner of the task workflow.
     pub fn new(
-        orchestrator: Arc<dyn Orchestrator>,
-        options: Options,
+        orchestrator: Arc<dyn OrchestratorConnection>,
+        options: WorkflowRunnerOptions,
         readiness: Readiness,
     ) -> Self {
-        Self::of(TaskWorkflow, orchestrator, options, readiness)
+        Self::with_workflow(TaskWorkflow, orchestrator, options, readiness)
     }
 }
 
-impl<W: Workflow> Runner<W> {
-    /// A runner of any workflow that has not begun.
-    pub fn of(
+impl<W: RunnableWorkflow> WorkflowRunner<W> {
+    /// Creates a runner of any workflow.
+    pub fn with_workflow(
         workflow: W,
-        orchestrator: Arc<dyn Orchestrator>,
-        options: Options,
+        orchestrator: Arc<dyn OrchestratorConnection>,
+        options: WorkflowRunnerOptions,
         readiness: Readiness,
     ) -> Self {
         let workflow = Arc::new(workflow);
@@ -95,21 +93,21 @@ impl<W: Workflow> Runner<W> {
         Self { workflow, orchestrator, options, holder, readiness }
     }
 
-    /// Drives tasks until `shutdown`, then puts the running ones down in good order.
+    /// Drives runs until `shutdown`, then suspends them at a checkpoint where possible.
     ///
-    /// Fails if the orchestrator refuses the first claim, as it does with a wrong token: that does not
-    /// pass by itself. A refusal after a claim that succeeded is waited out.
-    pub async fn run(self, shutdown: Shutdown) -> Result<(), CallError> {
-        let slots = Slots::new(self.options.slots);
+    /// Fails if the orchestrator rejects the first claim, e.g. because of a wrong token. A rejection after
+    /// a successful claim is retried.
+    pub async fn run(self, shutdown: Shutdown) -> Result<(), RunnerCallError> {
+        let slots = RunnerSlots::new(self.options.slots);
         let tasks = Tasks::new();
-        tracing::info!(holder.id = %self.holder, "runner {} claims tasks", self.holder);
+        tracing::info!(holder.id = %self.holder, "runner started");
         let mut was_answered = false;
         loop {
-            // Tasks are claimed only while they could be driven at once.
+            // Runs are claimed only while a slot is free.
             let next = async {
-                let Some(free) = slots.take(MAX_CLAIM).await else { return Ok(None) };
-                let grants = self.claim(free.len(), was_answered).await?;
-                Ok::<_, CallError>(Some(free.into_iter().zip(grants).collect::<Vec<_>>()))
+                let Some(free) = slots.acquire(MAX_CLAIM).await else { return Ok(None) };
+                let grants = self.claim_runs(free.len(), was_answered).await?;
+                Ok::<_, RunnerCallError>(Some(free.into_iter().zip(grants).collect::<Vec<_>>()))
             };
             let granted = tokio::select! {
                 biased;
@@ -121,18 +119,23 @@ impl<W: Workflow> Runner<W> {
             };
             was_answered = true;
             for (slot, grant) in granted {
-                let run = self.run_of(grant, slot, &shutdown);
+                let run = self.build_driver(grant, slot, &shutdown);
                 tasks.spawn("workflow run", run.drive());
             }
         }
-        if !tasks.finish(GRACE + RELEASE + LAST_WORDS).await {
-            tracing::warn!("some runs did not stop in time; their leases end by themselves");
+        if !tasks.finish(SHUTDOWN_GRACE + RELEASE_TIMEOUT + SHUTDOWN_MARGIN).await {
+            tracing::warn!("runs did not stop in time; their leases will expire");
         }
         Ok(())
     }
 
-    fn run_of(&self, grant: GrantView, slot: Slot, shutdown: &Shutdown) -> run::Run<W> {
-        run::Run {
+    fn build_driver(
+        &self,
+        grant: GrantView,
+        slot: RunnerSlot,
+        shutdown: &Shutdown,
+    ) -> run_driver::RunDriver<W> {
+        run_driver::RunDriver {
             workflow: Arc::clone(&self.workflow),
             orchestrator: Arc::clone(&self.orchestrator),
             grant,
@@ -142,21 +145,26 @@ impl<W: Workflow> Runner<W> {
         }
     }
 
-    /// Asks for up to `max` tasks until there is one, slowly while the orchestrator is away. Fails if
-    /// the orchestrator refuses a runner that it never answered.
-    async fn claim(&self, max: usize, mut was_answered: bool) -> Result<Vec<GrantView>, CallError> {
+    /// Claims up to `max` runs; retries until there is one, with backoff while the orchestrator is
+    /// unavailable. Fails if the orchestrator rejects a runner that never had a successful claim.
+    async fn claim_runs(
+        &self,
+        max: usize,
+        mut was_answered: bool,
+    ) -> Result<Vec<GrantView>, RunnerCallError> {
         let body = ClaimRun {
             holder_id: self.holder,
-            lease_ms: Some(lease::millis(self.options.lease)),
-            wait_ms: lease::millis(CLAIM_WAIT),
+            lease_ms: Some(lease_renewal::to_millis(self.options.lease)),
+            wait_ms: lease_renewal::to_millis(CLAIM_WAIT),
             max: u32::try_from(max).ok(),
             graph_versions: Some(self.workflow.versions()),
         };
         let mut failures = 0;
         loop {
             let asked = Instant::now();
-            match self.orchestrator.claim(&body).await {
-                Ok(grants) => {
+            match self.orchestrator.call(&body).await {
+                Ok(ClaimView { grant, more }) => {
+                    let grants: Vec<_> = grant.into_iter().chain(more).collect();
                     failures = 0;
                     was_answered = true;
                     self.readiness.set_ready();
@@ -164,26 +172,26 @@ impl<W: Workflow> Runner<W> {
                         failpoint::hit("grant_received", "claim");
                         return Ok(grants);
                     }
-                    sleep(LEAST_CLAIM.saturating_sub(asked.elapsed())).await;
+                    sleep(MIN_CLAIM_INTERVAL.saturating_sub(asked.elapsed())).await;
                 }
-                Err(error @ CallError::Refused(_)) if !was_answered => return Err(error),
+                Err(error @ RunnerCallError::Refused(_)) if !was_answered => return Err(error),
                 Err(error) => {
                     failures += 1;
-                    self.readiness.set_waiting(format!("the orchestrator gives no task: {error}"));
+                    self.readiness.set_waiting(format!("claim failed: {error}"));
                     if failures == 1 {
                         tracing::warn!(
                             error = &error as &dyn std::error::Error,
-                            "no task could be claimed: {error}"
+                            "claim failed, retrying: {error}"
                         );
                     }
-                    sleep(AWAY.delay(failures)).await;
+                    sleep(UNAVAILABLE_BACKOFF.jittered_delay(failures)).await;
                 }
             }
         }
     }
 }
 
-impl<W> std::fmt::Debug for Runner<W> {
+impl<W> std::fmt::Debug for WorkflowRunner<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut debug = f.debug_struct("Runner");
         debug.field("holder", &self.holder).field("options", &self.options).finish_non_exhaustive()

@@ -1,19 +1,19 @@
-//! What a person reads at the end of a run.
+//! Renders the summary of a run.
 
 use cynode_domain::job::{Action, Ending};
 use cynode_domain::plan::{Step, StepAuthor};
-use cynode_domain::verification::{ACCEPT_UNVERIFIED, VerificationStatus};
+use cynode_domain::verification::{ACCEPT_UNVERIFIED_KEY, VerificationStatus};
+use cynode_domain::workflow_state::{NodeFailure, VerificationTally, WorkflowState};
 
-use crate::engine::Node;
-use crate::nodes::collect_result::CollectResult;
-use crate::nodes::dispatch_step::DispatchStep;
-use crate::nodes::load_task_context::LoadTaskContext;
-use crate::nodes::plan_steps::PlanSteps;
-use crate::nodes::verify_step_result::VerifyStepResult;
-use crate::state::{NodeFailure, RunState, Tally};
+use crate::engine::WorkflowNode;
+use crate::nodes::collect_result::CollectResultNode;
+use crate::nodes::dispatch_step::DispatchStepNode;
+use crate::nodes::load_task_context::LoadTaskContextNode;
+use crate::nodes::plan_steps::PlanStepsNode;
+use crate::nodes::verify_step_result::VerifyStepResultNode;
 
-/// The summary of a run whose every step was accepted: what ran, what was checked, and what was not.
-pub(crate) fn completed(state: &RunState) -> String {
+/// The summary of a completed run: what ran, which criteria were judged, and which were not.
+pub(crate) fn render_completed(state: &WorkflowState) -> String {
     if state.plan.steps.is_empty() {
         return "Nothing to do: the plan has no steps.".to_owned();
     }
@@ -21,55 +21,57 @@ pub(crate) fn completed(state: &RunState) -> String {
     let repeated = usize::try_from(attempts).is_ok_and(|n| n > state.plan.steps.len());
     let attempts = if repeated { format!(" in {attempts} attempts") } else { String::new() };
     let tally = &state.tally;
-    let ran = format!("{}{attempts}", endings(state));
+    let ran = format!("{}{attempts}", describe_endings(state));
     match tally.status() {
         VerificationStatus::NotChecked => {
             format!("{ran}; no acceptance criteria were given.")
         }
         VerificationStatus::Verified => {
-            format!("{ran}; {} met: {}.", criteria(tally), judges(tally))
+            format!("{ran}; {} met: {}.", describe_criteria(tally), describe_judges(tally))
         }
         VerificationStatus::Unverified => {
-            let open = unjudged(state);
+            let open = describe_unjudged(state);
             format!(
-                "Unverified: {ran}; of {} {} not judged, which the preference {ACCEPT_UNVERIFIED} \
+                "Unverified: {ran}; of {} {} not judged, which the preference {ACCEPT_UNVERIFIED_KEY} \
                  accepts{open}.",
-                total_criteria(tally.total()),
-                were(tally.unverified),
+                count_criteria(tally.total()),
+                count_unjudged(tally.unverified),
             )
         }
     }
 }
 
-/// How the commands ended: all with code 0, but for the last where a criterion demands another code.
-fn endings(state: &RunState) -> String {
+/// How the commands ended: all with code 0, except the last if a criterion requires another code.
+fn describe_endings(state: &WorkflowState) -> String {
     let steps = state.plan.steps.len();
     let is_script = |step: &Step| matches!(step.action, Action::Script { .. });
     let noun = if state.plan.steps.iter().any(is_script) { "script" } else { "command" };
     match state.last_result.as_ref().map(|result| &result.ending) {
         Some(Ending::Exited { code: 0 }) | None => {
-            format!("{} exited with code 0", count(steps, noun))
+            format!("{} exited with code 0", pluralize(steps, noun))
         }
-        Some(ending) => format!("{} ran, and the last {}", count(steps, noun), ending.describe()),
+        Some(ending) => {
+            format!("{} ran, and the last {}", pluralize(steps, noun), ending.describe())
+        }
     }
 }
 
-fn criteria(tally: &Tally) -> String {
+fn describe_criteria(tally: &VerificationTally) -> String {
     let verb = if tally.total() == 1 { "is" } else { "are" };
-    format!("{} {verb}", total_criteria(tally.total()))
+    format!("{} {verb}", count_criteria(tally.total()))
 }
 
-fn total_criteria(number: u32) -> String {
+fn count_criteria(number: u32) -> String {
     let noun = if number == 1 { "criterion" } else { "criteria" };
     format!("{number} acceptance {noun}")
 }
 
-fn were(number: u32) -> String {
+fn count_unjudged(number: u32) -> String {
     if number == 1 { "1 was".to_owned() } else { format!("{number} were") }
 }
 
-/// By whom the criteria were judged.
-fn judges(tally: &Tally) -> String {
+/// Number of criteria by judge.
+fn describe_judges(tally: &VerificationTally) -> String {
     let by = [
         (tally.by_rule, "by rule"),
         (tally.by_analyst, "by an analyst"),
@@ -79,30 +81,30 @@ fn judges(tally: &Tally) -> String {
     by.map(|(number, who)| format!("{number} {who}")).collect::<Vec<_>>().join(", ")
 }
 
-/// What was not judged at the last step, and why.
-fn unjudged(state: &RunState) -> String {
+/// Criteria that were not judged at the last step, and why.
+fn describe_unjudged(state: &WorkflowState) -> String {
     let open = state.verification.iter().flat_map(|verdict| verdict.open());
     let open: Vec<_> = open.map(|finding| finding.message.as_str()).collect();
     if open.is_empty() { String::new() } else { format!(": {}", open.join("; ")) }
 }
 
-/// The summary of a run that failed for good.
-pub(crate) fn failed(state: &RunState) -> String {
+/// The summary of a failed run.
+pub(crate) fn render_failed(state: &WorkflowState) -> String {
     if let Some(failure) = &state.failure {
         return format!(
             "{}: {}.",
-            what_failed(state, failure),
+            describe_failed_node(state, failure),
             failure.reason.trim_end_matches('.')
         );
     }
-    let attempts = count(usize::try_from(state.attempts()).unwrap_or(usize::MAX), "attempt");
+    let attempts = pluralize(usize::try_from(state.attempts()).unwrap_or(usize::MAX), "attempt");
     let reason = state.verification.as_ref().and_then(|verdict| verdict.first_failure());
     let reason = reason.unwrap_or("its result was not accepted");
-    let mut text = format!("{} failed after {attempts}: {reason}.", step(state));
-    if let Some(reason) = reason_kept(state) {
-        text = format!("{text} It was not planned anew: {reason}.");
+    let mut text = format!("{} failed after {attempts}: {reason}.", describe_current_step(state));
+    if let Some(reason) = unrevised_reason(state) {
+        text = format!("{text} It was not replanned: {reason}.");
     }
-    if let Some(decided) = state.decided() {
+    if let Some(decided) = state.current_continuation() {
         return format!("{text} It was not run again: {}.", decided.reason);
     }
     let interrupted = state.last_result.as_ref().is_some_and(|result| result.is_interrupted());
@@ -112,34 +114,40 @@ pub(crate) fn failed(state: &RunState) -> String {
     text
 }
 
-/// Why the project manager planned no other command for the step that failed, if it could have.
-fn reason_kept(state: &RunState) -> Option<&str> {
+/// Why the project manager planned no other command for the failed step, if the step is the manager's.
+fn unrevised_reason(state: &WorkflowState) -> Option<&str> {
     let result = state.last_result.as_ref()?;
     let revision = state.revision.as_ref().filter(|revision| revision.job_id == result.job_id)?;
     let is_managers = state.current_step().is_some_and(|step| step.author == StepAuthor::Manager);
     (is_managers && revision.action.is_none()).then_some(revision.reason.as_str())
 }
 
-fn what_failed(state: &RunState, failure: &NodeFailure) -> String {
+fn describe_failed_node(state: &WorkflowState, failure: &NodeFailure) -> String {
     match failure.node.as_str() {
-        LoadTaskContext::NAME => "The task could not be read".to_owned(),
-        PlanSteps::NAME => "The task could not be planned".to_owned(),
-        DispatchStep::NAME => format!("{} could not be dispatched", step(state)),
-        CollectResult::NAME => format!("The result of {} is missing", lower(&step(state))),
-        VerifyStepResult::NAME => format!("{} could not be verified", step(state)),
+        LoadTaskContextNode::NAME => "The task could not be read".to_owned(),
+        PlanStepsNode::NAME => "The task could not be planned".to_owned(),
+        DispatchStepNode::NAME => {
+            format!("{} could not be dispatched", describe_current_step(state))
+        }
+        CollectResultNode::NAME => {
+            format!("The result of {} is missing", lowercase_step(&describe_current_step(state)))
+        }
+        VerifyStepResultNode::NAME => {
+            format!("{} could not be verified", describe_current_step(state))
+        }
         other => format!("{other} failed"),
     }
 }
 
-fn step(state: &RunState) -> String {
+fn describe_current_step(state: &WorkflowState) -> String {
     format!("Step {} of {}", state.current_step_index + 1, state.plan.steps.len())
 }
 
-fn lower(sentence: &str) -> String {
+fn lowercase_step(sentence: &str) -> String {
     sentence.replacen("Step", "step", 1)
 }
 
-fn count(number: usize, noun: &str) -> String {
+fn pluralize(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")
 }
@@ -148,37 +156,40 @@ fn count(number: usize, noun: &str) -> String {
 mod tests {
     use cynode_domain::ids::TaskId;
     use cynode_domain::plan::Plan;
-    use cynode_domain::verdict::{BY_ANALYST, Finding, Verdict};
+    use cynode_domain::verdict::{ANALYST_RULE, Finding, Verdict};
 
     use super::*;
 
-    fn state(commands: usize, findings: Vec<Finding>) -> RunState {
-        let mut state = RunState::new(TaskId::generate());
+    fn state_with(commands: usize, findings: Vec<Finding>) -> WorkflowState {
+        let mut state = WorkflowState::new(TaskId::generate());
         let action = Action::Command { line: "make".to_owned() };
         state.plan =
             Plan { steps: vec![Step::new(action); commands], assumptions: vec![], made_by: None }
                 .into();
-        let verdict = Verdict::of(findings).accept_unverified();
-        state.tally = state.tally.with(&verdict, &[]);
+        let verdict = Verdict::from_findings(findings).accept_unverified();
+        state.tally = state.tally.with_verdict(&verdict, &[]);
         state.verification = Some(verdict.into());
         state
     }
 
-    fn met(rule: &str) -> Finding {
-        Finding::of(rule, true, String::new())
+    fn met_finding(rule: &str) -> Finding {
+        Finding::from_rule(rule, true, String::new())
     }
 
     #[test]
     fn a_summary_says_what_was_checked_and_by_whom() {
-        let bare = state(3, vec![met("exit_code")]);
-        let judged = state(1, vec![met("exit_code"), met("file_exists"), met(BY_ANALYST)]);
+        let bare = state_with(3, vec![met_finding("exit_code")]);
+        let judged = state_with(
+            1,
+            vec![met_finding("exit_code"), met_finding("file_exists"), met_finding(ANALYST_RULE)],
+        );
 
         assert_eq!(
-            completed(&bare),
+            render_completed(&bare),
             "3 commands exited with code 0; no acceptance criteria were given."
         );
         assert_eq!(
-            completed(&judged),
+            render_completed(&judged),
             "1 command exited with code 0; 2 acceptance criteria are met: 1 by rule, 1 by an analyst."
         );
     }
@@ -186,10 +197,10 @@ mod tests {
     #[test]
     fn a_summary_names_what_nobody_judged_and_what_accepted_it() {
         let open = Finding::unchecked("reads well (no model is configured)");
-        let state = state(1, vec![met("exit_code"), met("file_exists"), open]);
+        let state = state_with(1, vec![met_finding("exit_code"), met_finding("file_exists"), open]);
 
         assert_eq!(
-            completed(&state),
+            render_completed(&state),
             "Unverified: 1 command exited with code 0; of 2 acceptance criteria 1 was not judged, which \
              the preference verification.accept_unverified accepts: reads well (no model is configured)."
         );

@@ -1,4 +1,4 @@
-//! Reports of agents to a real project manager: each of the eight types, seen from outside.
+//! Reports of agents to a real project manager: each of the eight types, end to end.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -11,25 +11,25 @@ use cynode_wire::agents::BindingView;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::processes::send;
-use crate::project_manager::{agent, bound_agent, system};
+use crate::processes::send_signal;
+use crate::project_manager::{agent, issue_bound_agent_client, system};
 use crate::system::{PATIENCE, System};
-use crate::work::{commands, create};
+use crate::work::{commands, create_task_once};
 
-/// Tasks whose commands do not end, with agents at work on them.
-struct Team {
+/// Tasks whose commands do not end, with agents that work on them.
+struct AgentTeam {
     system: System,
     manager: Client,
 }
 
 /// An agent on a task.
-struct Agent {
+struct AgentOnTask {
     client: Client,
     task: TaskId,
     role: &'static str,
 }
 
-impl Agent {
+impl AgentOnTask {
     async fn call(&self, tool: &str, more: Value) -> Value {
         let mut arguments = json!({ "task_id": self.task, "agentRole": self.role });
         arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -60,10 +60,10 @@ impl Agent {
     }
 }
 
-impl Team {
+impl AgentTeam {
     /// A task with a plan of one component with these units, and the agent of its job in this role.
-    async fn task(&self, component: &str, units: &[&str], role: &'static str) -> Agent {
-        let task = create(&self.system.client, commands(&["tail -f /dev/null"])).await;
+    async fn task(&self, component: &str, units: &[&str], role: &'static str) -> AgentOnTask {
+        let task = create_task_once(&self.system.client, commands(&["tail -f /dev/null"])).await;
         if !units.is_empty() {
             let component = json!({ "name": component, "description": "a part", "units": units });
             let plan = json!({ "task_id": task, "components": [component] });
@@ -75,14 +75,14 @@ impl Team {
         });
         let job_id = Some(job_id.await);
         let binding = BindingView { task_id: Some(task), job_id, ..BindingView::default() };
-        let client = bound_agent(&self.system, AgentType::Sandbox, binding).await;
-        Agent { client, task, role }
+        let client = issue_bound_agent_client(&self.system, AgentType::Sandbox, binding).await;
+        AgentOnTask { client, task, role }
     }
 
-    /// Another agent on the task of an agent, with no job of its own.
-    async fn beside(&self, other: &Agent, role: &'static str) -> Agent {
+    /// Another agent on the task of an agent, without its own job.
+    async fn beside(&self, other: &AgentOnTask, role: &'static str) -> AgentOnTask {
         let client = agent(&self.system, AgentType::Pa, Some(other.task)).await;
-        Agent { client, task: other.task, role }
+        AgentOnTask { client, task: other.task, role }
     }
 
     async fn unit(&self, task: TaskId, unit: &str) -> Value {
@@ -102,19 +102,20 @@ impl Team {
     /// The messages about a task that wait for a person.
     fn inbox(&self, task: TaskId) -> Vec<Value> {
         let task = task.to_string();
-        let listed = self.system.cynork(&["inbox", "list", "--task", &task, "-o", "json"]).fine();
+        let listed =
+            self.system.cynork(&["inbox", "list", "--task", &task, "-o", "json"]).expect_success();
         listed.json()["messages"].as_array().unwrap().clone()
     }
 }
 
-/// The report of a reviewer that wants changes; `round` makes each one different.
+/// The report of a reviewer that requests changes; `round` makes each one different.
 fn wanted_changes(round: u32) -> Value {
     let issue = json!({ "description": "too long", "fileLocation": "a.md:1", "howToFix": "cut" });
     let summary = format!("not yet, in round {round}");
     json!({ "verdict": "changes_requested", "summary": summary, "majorIssues": [issue] })
 }
 
-/// Waits for something that other processes do.
+/// Polls for an effect of other processes.
 async fn eventually<T>(what: &str, look: impl AsyncFn() -> Result<T, String>) -> T {
     let begun = Instant::now();
     loop {
@@ -126,20 +127,20 @@ async fn eventually<T>(what: &str, look: impl AsyncFn() -> Result<T, String>) ->
     }
 }
 
-/// Lets the model approve a unit.
-fn approve(provider: &ScriptedProvider, unit: &str) {
+/// Makes the model approve a unit.
+fn script_approval(provider: &ScriptedProvider, unit: &str) {
     let approved = json!({ "verdict": "approve", "issues": [], "notes": "fine" });
     let question = format!("Review the work handed in for {unit}");
-    provider.when(&question, Answer::call("respond", approved));
+    provider.when(&question, Answer::tool_call("respond", approved));
 }
 
-async fn team(provider: &ScriptedProvider) -> Team {
-    approve(provider, "impl:pay");
+async fn team(provider: &ScriptedProvider) -> AgentTeam {
+    script_approval(provider, "impl:pay");
     let answer = json!({ "answer": "Use blue.", "reason": "the request says so" });
-    provider.when("Answer the question of the developer", Answer::call("respond", answer));
+    provider.when("Answer the question of the developer", Answer::tool_call("respond", answer));
     let system = system(provider).await;
     let manager = agent(&system, AgentType::Pm, None).await;
-    Team { system, manager }
+    AgentTeam { system, manager }
 }
 
 #[tokio::test]
@@ -166,7 +167,7 @@ async fn every_type_of_report_takes_effect_with_a_real_project_manager() {
 }
 
 /// `work_completed`
-async fn completed_work_is_asked_for_reviewed_and_approved(team: &Team) {
+async fn completed_work_is_asked_for_reviewed_and_approved(team: &AgentTeam) {
     let developer = team.task("pay", &["implementation"], "developer").await;
 
     let done = json!({ "summary": "as it says", "workUnitId": "impl:pay" });
@@ -181,7 +182,7 @@ async fn completed_work_is_asked_for_reviewed_and_approved(team: &Team) {
 }
 
 /// `review_approved`, `tests_passed`
-async fn approvals_and_passed_tests_close_their_units(team: &Team) {
+async fn approvals_and_passed_tests_close_their_units(team: &AgentTeam) {
     let reviewer = team.task("auth", &["review"], "reviewer").await;
     let tester = team.task("auth", &["test"], "tester").await;
     reviewer.submit("review:auth").await;
@@ -196,7 +197,7 @@ async fn approvals_and_passed_tests_close_their_units(team: &Team) {
 }
 
 /// `review_changes_requested`
-async fn wanted_changes_send_the_unit_back(team: &Team) {
+async fn wanted_changes_send_the_unit_back(team: &AgentTeam) {
     let developer = team.task("auth", &["implementation", "review"], "developer").await;
     let reviewer = team.beside(&developer, "reviewer").await;
     developer.submit("impl:auth").await;
@@ -209,7 +210,7 @@ async fn wanted_changes_send_the_unit_back(team: &Team) {
 }
 
 /// `tests_failed`, `work_blocked`, and a status that says the same about a unit
-async fn failures_and_blockers_are_answered(team: &Team) {
+async fn failures_and_blockers_are_answered(team: &AgentTeam) {
     let developer = team.task("auth", &["implementation"], "developer").await;
     let tester = team.beside(&developer, "tester").await;
     let stuck = json!({
@@ -238,7 +239,7 @@ async fn failures_and_blockers_are_answered(team: &Team) {
 }
 
 /// `needs_clarification`, `request_human_input`
-async fn questions_are_answered_by_the_model_or_by_a_person(team: &Team) {
+async fn questions_are_answered_by_the_model_or_by_a_person(team: &AgentTeam) {
     let developer = team.task("auth", &[], "developer").await;
 
     let asked = json!({ "question": "Which colour?" });
@@ -248,16 +249,17 @@ async fn questions_are_answered_by_the_model_or_by_a_person(team: &Team) {
     let asked = json!({ "question": "May I spend money?" });
     developer.report("request_human_input", "auth", asked).await;
     let task = developer.task.to_string();
-    let listed = team.system.cynork(&["inbox", "list", "--task", &task, "-o", "json"]).fine();
+    let listed =
+        team.system.cynork(&["inbox", "list", "--task", &task, "-o", "json"]).expect_success();
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
     let message = &listed["messages"][0];
     assert_eq!(message["content"], "May I spend money?", "{listed:#}");
     assert_eq!(message["needs_person"], "developer asks for a person", "{listed:#}");
     let id = message["id"].as_str().unwrap();
-    team.system.cynork(&["inbox", "answer", id, "Up to ten euros."]).fine();
+    team.system.cynork(&["inbox", "answer", id, "Up to ten euros."]).expect_success();
     let told = developer.instruction().await;
     assert_eq!(told, ("continue".to_owned(), "Up to ten euros.".to_owned()));
-    let left = team.system.cynork(&["inbox", "list", "--task", &task]).fine();
+    let left = team.system.cynork(&["inbox", "list", "--task", &task]).expect_success();
     assert!(left.stdout.contains("nothing is waiting for you"), "{left:?}");
 }
 
@@ -301,17 +303,17 @@ async fn a_report_whose_project_manager_is_killed_while_it_decides_takes_effect_
     let team = team(&provider).await;
     let developer = team.task("till", &["implementation"], "developer").await;
     // The model does not answer the first request.
-    provider.script([Answer::silence()]);
-    let manager = team.system.role("pma").await;
+    provider.script([Answer::no_response()]);
+    let manager = team.system.wait_for_role("pma").await;
     developer.submit("impl:till").await;
-    provider.until_asked(1).await;
+    provider.wait_for_requests(1).await;
     assert_eq!(team.unit(developer.task, "impl:till").await["status"], "submitted");
-    approve(&provider, "impl:till");
+    script_approval(&provider, "impl:till");
 
-    send(manager, Signal::SIGKILL);
+    send_signal(manager, Signal::SIGKILL);
     team.until_unit_is(developer.task, "impl:till", "completed").await;
 
-    assert_ne!(team.system.role("pma").await, manager);
+    assert_ne!(team.system.wait_for_role("pma").await, manager);
     assert!(developer.instruction().await.1.contains("Run the tests"));
     let messages = json!({ "task_id": developer.task });
     let messages = team.manager.mcp_call("db.message.list", &messages).await.unwrap();

@@ -1,9 +1,9 @@
-//! Which tools the gateway refuses to agents, and who reaches the listener of the project manager.
+//! Tools that the gateway denies to agents, and access to the listener of the project manager.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 
-use cynode_client::{Client, McpError};
+use cynode_client::{Client, McpClientError};
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::policy::{AgentType, Stage};
 use serde_json::{Value, json};
@@ -12,10 +12,10 @@ use crate::project_manager::{agent, done};
 use crate::system::System;
 use crate::work::commands;
 
-/// Panics unless the gateway refuses the call at this stage.
+/// Panics unless the gateway denies the call at this stage.
 async fn assert_refused(agent: &Client, tool: &str, arguments: &Value, expected: Stage) {
     match agent.mcp_call(tool, arguments).await {
-        Err(McpError::Refused { stage, .. }) => assert_eq!(stage, expected, "{tool}"),
+        Err(McpClientError::Refused { stage, .. }) => assert_eq!(stage, expected, "{tool}"),
         other => panic!("{tool}: {other:?}"),
     }
 }

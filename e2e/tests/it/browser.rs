@@ -1,4 +1,4 @@
-//! A real Chromium without a window, driven over `WebDriver`.
+//! A real headless Chromium, driven over `WebDriver`.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,45 +8,45 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::processes::{eventually, mentioning, send};
+use crate::processes::{eventually, find_mentioning, send_signal};
 use crate::system::PATIENCE;
 
-/// The key under which the protocol names an element.
+/// The key of an element in the protocol.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 const POLL: Duration = Duration::from_millis(20);
-/// The driver waits a minute for a browser; a second one is given its chance.
+/// The driver waits a minute for a browser; then a second one is tried.
 const START: Duration = Duration::from_mins(2);
 
-/// A browser with one tab and a profile of its own. Dropping it ends its processes.
-pub(crate) struct Browser {
+/// A browser with one tab and its own profile. Dropping it ends its processes.
+pub(crate) struct TestBrowser {
     driver: Child,
     session: String,
     http: reqwest::Client,
-    /// Holds the profile; every process of the browser has it as its home.
+    /// Contains the profile; every process of the browser has it as its home.
     home: tempfile::TempDir,
 }
 
-impl Browser {
+impl TestBrowser {
     /// Starts a browser of `width` by `height` points.
     pub(crate) async fn open(width: u32, height: u32) -> Self {
         let home = tempfile::Builder::new().prefix("cynode-browser-").tempdir().unwrap();
         let (driver, address) = start_driver(home.path()).await;
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
         let mut browser = Self { driver, session: address, http, home };
-        let id = browser.begin().await;
+        let id = browser.create_session().await;
         browser.session += "/session/";
         browser.session += &id;
-        // Windows have a least width that phones do not have.
+        // Windows have a minimum width, phones do not.
         let size =
             json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         let size = json!({ "cmd": "Emulation.setDeviceMetricsOverride", "params": size });
-        browser.ask("/goog/cdp/execute", size).await.unwrap();
+        browser.send_command("/goog/cdp/execute", size).await.unwrap();
         browser
     }
 
-    /// Begins a session; its id. The driver gives up a Chromium that is slow to start, which is
-    /// then started again with a profile that no other has touched.
-    async fn begin(&self) -> String {
+    /// Creates a session and returns its id. The driver aborts a Chromium that starts slowly; it is
+    /// then started again with a fresh profile.
+    async fn create_session(&self) -> String {
         let begun = Instant::now();
         let mut turn = 0;
         loop {
@@ -61,7 +61,7 @@ impl Browser {
             let options = json!({ "args": arguments });
             let wanted = json!({ "browserName": "chrome", "goog:chromeOptions": options });
             let wanted = json!({ "capabilities": { "alwaysMatch": wanted } });
-            match self.ask("/session", wanted).await {
+            match self.send_command("/session", wanted).await {
                 Ok(made) => return made["sessionId"].as_str().unwrap().to_owned(),
                 Err(error) => assert!(begun.elapsed() < START, "no browser: {error}"),
             }
@@ -69,34 +69,34 @@ impl Browser {
         }
     }
 
-    /// Goes to an address.
+    /// Opens an address.
     pub(crate) async fn visit(&self, url: &str) {
-        self.ask("/url", json!({ "url": url })).await.unwrap();
+        self.send_command("/url", json!({ "url": url })).await.unwrap();
     }
 
-    /// Clicks what a selector finds, once it is there and nothing covers it.
+    /// Clicks the element of a selector, once it exists and nothing covers it.
     pub(crate) async fn click(&self, selector: &str) {
-        self.act(selector, "click", json!({})).await;
+        self.send_element_command(selector, "click", json!({})).await;
     }
 
     /// Types into a field.
     pub(crate) async fn type_into(&self, selector: &str, text: &str) {
-        self.act(selector, "value", json!({ "text": text })).await;
+        self.send_element_command(selector, "value", json!({ "text": text })).await;
     }
 
-    /// Runs a script in the page; what it returns.
+    /// Runs a script in the page; returns its result.
     pub(crate) async fn run(&self, script: &str) -> Value {
-        self.ask("/execute/sync", json!({ "script": script, "args": [] })).await.unwrap()
+        self.send_command("/execute/sync", json!({ "script": script, "args": [] })).await.unwrap()
     }
 
-    /// The visible text of what a selector finds, or nothing.
+    /// The visible text of the element of a selector, or nothing.
     pub(crate) async fn text(&self, selector: &str) -> String {
         let script = format!("return document.querySelector({})?.innerText ?? ''", json!(selector));
         self.run(&script).await.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Waits until a selector finds something that says `words`.
-    pub(crate) async fn says(&self, selector: &str, words: &str) {
+    /// Waits until an element of the selector contains `words`.
+    pub(crate) async fn wait_for_text(&self, selector: &str, words: &str) {
         let begun = Instant::now();
         loop {
             let text = self.text(selector).await;
@@ -109,15 +109,15 @@ impl Browser {
         }
     }
 
-    /// Does something to an element, again while it is not there or not to be reached.
-    async fn act(&self, selector: &str, verb: &str, body: Value) {
+    /// Sends a command to an element; retries while it does not exist or cannot be reached.
+    async fn send_element_command(&self, selector: &str, verb: &str, body: Value) {
         let begun = Instant::now();
         loop {
             let find = json!({ "using": "css selector", "value": selector });
-            let done = match self.ask("/element", find).await {
+            let done = match self.send_command("/element", find).await {
                 Ok(found) => {
                     let element = found[ELEMENT].as_str().unwrap();
-                    self.ask(&format!("/element/{element}/{verb}"), body.clone()).await
+                    self.send_command(&format!("/element/{element}/{verb}"), body.clone()).await
                 }
                 Err(error) => Err(error),
             };
@@ -127,7 +127,7 @@ impl Browser {
         }
     }
 
-    async fn ask(&self, path: &str, body: Value) -> Result<Value, String> {
+    async fn send_command(&self, path: &str, body: Value) -> Result<Value, String> {
         let url = format!("{}{path}", self.session);
         let answer = self.http.post(url).json(&body).send().await.unwrap();
         let (is_fine, mut body) =
@@ -136,17 +136,17 @@ impl Browser {
     }
 }
 
-impl Drop for Browser {
+impl Drop for TestBrowser {
     fn drop(&mut self) {
         let _ = self.driver.kill();
         let _ = self.driver.wait();
-        for pid in mentioning(self.home.path()) {
-            send(pid, Signal::SIGKILL);
+        for pid in find_mentioning(self.home.path()) {
+            send_signal(pid, Signal::SIGKILL);
         }
     }
 }
 
-/// Starts the driver on a port of its choice; where it listens.
+/// Starts the driver on a free port; returns its address.
 async fn start_driver(home: &Path) -> (Child, String) {
     let out = home.join("driver.out");
     let mut command = Command::new("chromedriver");

@@ -1,4 +1,4 @@
-//! Clients that call tools all the time, and remember what they asked for and what they heard.
+//! Clients that call tools continuously, and record every request and its response.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,40 +10,39 @@ use tokio::sync::watch;
 
 use crate::counting::{FORBIDDEN, NUMBERED};
 
-/// The name under which the counting server is installed.
+/// Name of the installed counting server.
 pub(crate) const SERVER: &str = "count";
-/// Of this many calls in a row, one goes to each forbidden tool.
+/// Of this many consecutive calls, one goes to each forbidden tool.
 const ROUND: usize = 12;
 
-/// Where the orchestrator is: a number that grows with each start, and its address. None while the
-/// clients are to stop.
-pub(crate) type Place = Option<(u32, String)>;
+/// The orchestrator's address with a number that grows with each start. `None` stops the clients.
+pub(crate) type OrchestratorAddress = Option<(u32, String)>;
 
-/// A call that was sent.
+/// A sent call.
 #[derive(Debug, Clone)]
-pub(crate) struct Call {
-    /// The tool, as its server calls it.
+pub(crate) struct SentCall {
+    /// The tool, by its server's own name.
     pub(crate) tool: String,
-    /// What makes the call unlike any other.
+    /// Unique text of the call.
     pub(crate) text: String,
-    /// What the client heard.
-    pub(crate) heard: Heard,
+    /// The response.
+    pub(crate) response: ClientCallResponse,
 }
 
-/// What a client heard of its call.
+/// The response to a call, as seen by the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Heard {
-    /// Nothing: the connection broke.
-    Nothing,
+pub(crate) enum ClientCallResponse {
+    /// None: the connection broke.
+    ConnectionLost,
     /// The tool's result.
     Result,
-    /// A refusal or failure of this stage and type.
+    /// A denial or failure of this stage and type.
     Error(String, String),
 }
 
-impl Call {
-    /// Whether the gateway is to refuse it, and at which stage.
-    pub(crate) fn forbidden(&self) -> Option<&'static str> {
+impl SentCall {
+    /// The stage at which the gateway must deny the call, if any.
+    pub(crate) fn expected_denial_stage(&self) -> Option<&'static str> {
         match self.tool.as_str() {
             "off" => Some("enabled"),
             "inner" => Some("scope"),
@@ -54,44 +53,45 @@ impl Call {
     }
 }
 
-/// A client with a token of its own. It sends one call after the other.
-pub(crate) struct Caller {
+/// A client with its own token. It sends one call after the other.
+pub(crate) struct CallingClient {
     pub(crate) token: TokenId,
-    calls: Arc<Mutex<Vec<Call>>>,
+    calls: Arc<Mutex<Vec<SentCall>>>,
 }
 
-impl Caller {
+impl CallingClient {
     /// Starts a client among `tasks`; it ends when the place is none.
     pub(crate) fn start(
         (name, token, secret): (usize, TokenId, String),
-        place: watch::Receiver<Place>,
+        place: watch::Receiver<OrchestratorAddress>,
         tasks: &Tasks,
     ) -> Self {
         let calls = Arc::new(Mutex::new(vec![]));
         let kept = Arc::clone(&calls);
-        tasks.spawn("caller", async move { call_on(name, &secret, place, &kept).await });
+        tasks.spawn("caller", async move { call_continuously(name, &secret, place, &kept).await });
         Self { token, calls }
     }
 
     /// Every call, in order.
-    pub(crate) fn calls(&self) -> Vec<Call> {
+    pub(crate) fn calls(&self) -> Vec<SentCall> {
         self.calls.lock().unwrap().clone()
     }
 }
 
-async fn call_on(
+async fn call_continuously(
     name: usize,
     secret: &str,
-    mut place: watch::Receiver<Place>,
-    calls: &Mutex<Vec<Call>>,
+    mut place: watch::Receiver<OrchestratorAddress>,
+    calls: &Mutex<Vec<SentCall>>,
 ) {
     let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30));
     let http = http.build().unwrap();
     let (mut number, mut lost) = (0, None);
     loop {
-        // After a broken connection there is nothing to call before the next start.
-        let is_new =
-            |place: &Place| place.as_ref().is_none_or(|(start, _)| lost.is_none_or(|l| *start > l));
+        // After a broken connection, no call is possible before the next start.
+        let is_new = |place: &OrchestratorAddress| {
+            place.as_ref().is_none_or(|(start, _)| lost.is_none_or(|l| *start > l))
+        };
         let Some((start, url)) = place.wait_for(is_new).await.unwrap().clone() else {
             return;
         };
@@ -100,17 +100,22 @@ async fn call_on(
             None => format!("n{}", number % NUMBERED),
         };
         let text = format!("{name}-{number}");
-        let heard = send(&http, &url, secret, (&tool, &text)).await;
-        lost = (heard == Heard::Nothing).then_some(start);
-        calls.lock().unwrap().push(Call { tool, text, heard });
+        let heard = send_call(&http, &url, secret, (&tool, &text)).await;
+        lost = (heard == ClientCallResponse::ConnectionLost).then_some(start);
+        calls.lock().unwrap().push(SentCall { tool, text, response: heard });
         number += 1;
     }
 }
 
-async fn send(http: &reqwest::Client, url: &str, secret: &str, call: (&str, &str)) -> Heard {
+async fn send_call(
+    http: &reqwest::Client,
+    url: &str,
+    secret: &str,
+    call: (&str, &str),
+) -> ClientCallResponse {
     let (tool, text) = call;
     let name = format!("{SERVER}.{tool}");
-    // The odd one breaks its schema.
+    // The call to `odd` violates its schema.
     let text = if tool == "odd" { json!(1) } else { json!(text) };
     let params = json!({
         "name": name,
@@ -128,20 +133,20 @@ async fn send(http: &reqwest::Client, url: &str, secret: &str, call: (&str, &str
         .header("mcp-name", &name)
         .json(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }));
     let Ok(response) = request.send().await else {
-        return Heard::Nothing;
+        return ClientCallResponse::ConnectionLost;
     };
     match response.json::<Value>().await {
-        Ok(answer) => heard(&answer),
-        Err(_) => Heard::Nothing,
+        Ok(answer) => parse_call_response(&answer),
+        Err(_) => ClientCallResponse::ConnectionLost,
     }
 }
 
-fn heard(answer: &Value) -> Heard {
+fn parse_call_response(answer: &Value) -> ClientCallResponse {
     let of_tool = &answer["result"]["structuredContent"]["error"];
     let error = if of_tool.is_null() { &answer["error"]["data"]["error"] } else { of_tool };
     if error.is_null() && answer["result"]["content"].is_array() {
-        return Heard::Result;
+        return ClientCallResponse::Result;
     }
     let text = |value: &Value| value.as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
-    Heard::Error(text(&error["stage"]), text(&error["type"]))
+    ClientCallResponse::Error(text(&error["stage"]), text(&error["type"]))
 }

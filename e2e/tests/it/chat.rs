@@ -1,4 +1,4 @@
-//! Chat with the whole system: people at a terminal, programs, and what stays of what they said.
+//! Chat with the whole system: people at a terminal, programs, and what is stored.
 
 use std::fs;
 use std::path::Path;
@@ -8,13 +8,13 @@ use cynode_testkit::provider::{Answer, ScriptedProvider};
 use cynode_wire::openai::{ChatMessage, ChatRequest};
 use serde_json::json;
 
-use crate::system::{Database, PATIENCE, System};
-use crate::work::closed;
+use crate::system::{PATIENCE, System, SystemDatabase};
+use crate::work::wait_until_closed;
 
 const MANAGER: &str = "cynodeai.pm";
 pub(crate) const MODEL: &str = "scripted/scripted-model";
 
-fn asking(model: &str, text: &str) -> ChatRequest {
+fn chat_request(model: &str, text: &str) -> ChatRequest {
     ChatRequest {
         model: Some(model.to_owned()),
         messages: vec![ChatMessage::text("user", text)],
@@ -22,7 +22,7 @@ fn asking(model: &str, text: &str) -> ChatRequest {
     }
 }
 
-pub(crate) async fn provide(system: &System, provider: &ScriptedProvider) {
+pub(crate) async fn add_provider(system: &System, provider: &ScriptedProvider) {
     let body = json!({
         "kind": "openai", "base_url": provider.openai_url(), "allow": "everyone",
         "models": ["scripted-model"],
@@ -33,18 +33,18 @@ pub(crate) async fn provide(system: &System, provider: &ScriptedProvider) {
 
 #[tokio::test]
 async fn a_task_asked_for_in_chat_is_created_and_runs_to_its_end() {
-    ask_for_a_task(&System::new().await).await;
+    request_task_in_chat(&System::new().await).await;
 }
 
 #[tokio::test]
 async fn on_a_postgres_server_the_project_manager_answers_and_remembers_the_conversation() {
-    let system = System::with(Database::Postgres, "").await;
+    let system = System::with(SystemDatabase::Postgres, "").await;
     let provider = ScriptedProvider::saying("It is warm in Rome.");
-    ask_for_a_task(&system).await;
-    provide(&system, &provider).await;
+    request_task_in_chat(&system).await;
+    add_provider(&system, &provider).await;
 
-    let first = system.cynork(&["chat", "--new", "-m", "How warm is it in Rome?"]).fine();
-    let stream = system.client.chat_stream(None, &asking(MANAGER, "And why is that?")).await;
+    let first = system.cynork(&["chat", "--new", "-m", "How warm is it in Rome?"]).expect_success();
+    let stream = system.client.chat_stream(None, &chat_request(MANAGER, "And why is that?")).await;
     let mut pieces = stream.unwrap();
     let mut second = String::new();
     while let Some(piece) = pieces.next().await.unwrap() {
@@ -62,33 +62,34 @@ async fn on_a_postgres_server_the_project_manager_answers_and_remembers_the_conv
 async fn who_hangs_up_ends_the_model_call_of_the_project_manager() {
     let system = System::new().await;
     let provider = ScriptedProvider::start();
-    provider.otherwise(Answer::silence());
-    provide(&system, &provider).await;
-    let (whole, streamed) = (asking(MANAGER, "Say something"), asking(MANAGER, "Say more"));
+    provider.otherwise(Answer::no_response());
+    add_provider(&system, &provider).await;
+    let (whole, streamed) =
+        (chat_request(MANAGER, "Say something"), chat_request(MANAGER, "Say more"));
 
     tokio::select! {
         answer = system.client.chat(None, &whole) => panic!("{answer:?}"),
-        () = provider.until_asked(1) => {}
+        () = provider.wait_for_requests(1) => {}
     }
-    provider.until_abandoned(1).await;
+    provider.wait_for_abandoned(1).await;
     let pieces = async {
         let mut pieces = system.client.chat_stream(None, &streamed).await.unwrap();
         while pieces.next().await.unwrap().is_some() {}
     };
     tokio::select! {
-        () = pieces => panic!("somebody answered"),
-        () = provider.until_asked(2) => {}
+        () = pieces => panic!("the stream ended"),
+        () = provider.wait_for_requests(2) => {}
     }
-    provider.until_abandoned(2).await;
+    provider.wait_for_abandoned(2).await;
 }
 
-async fn ask_for_a_task(system: &System) {
-    let asked = system.cynork(&["chat", "-m", "run: echo hello"]).fine();
-    let tasks = system.cynork(&["task", "list", "-o", "json"]).fine().json();
+async fn request_task_in_chat(system: &System) {
+    let asked = system.cynork(&["chat", "-m", "run: echo hello"]).expect_success();
+    let tasks = system.cynork(&["task", "list", "-o", "json"]).expect_success().json();
     let name = tasks["items"][0]["task_name"].as_str().unwrap().to_owned();
     let id = tasks["items"][0]["id"].as_str().unwrap().parse().unwrap();
-    let view = closed(&system.client, id, PATIENCE).await;
-    let told = system.cynork(&["chat", "-m", &format!("status of {name}")]).fine();
+    let view = wait_until_closed(&system.client, id, PATIENCE).await;
+    let told = system.cynork(&["chat", "-m", &format!("status of {name}")]).expect_success();
 
     assert!(asked.stdout.contains(&name), "{asked:?}");
     assert_eq!(view.status.as_str(), "completed");
@@ -99,11 +100,11 @@ async fn ask_for_a_task(system: &System) {
 async fn a_model_is_asked_once_from_the_command_line_as_text_and_as_json() {
     let system = System::new().await;
     let provider = ScriptedProvider::saying("It is warm in Rome.");
-    provide(&system, &provider).await;
+    add_provider(&system, &provider).await;
 
-    let text = system.cynork(&["chat", "--model", MODEL, "-m", "How warm is it?"]).fine();
+    let text = system.cynork(&["chat", "--model", MODEL, "-m", "How warm is it?"]).expect_success();
     let json = ["chat", "--model", MODEL, "-m", "How warm is it?", "-o", "json"];
-    let json = system.cynork(&json).fine().json();
+    let json = system.cynork(&json).expect_success().json();
     let unknown = system.cynork(&["chat", "--model", "gpt-9", "-m", "hi"]);
 
     assert_eq!(text.stdout, "It is warm in Rome.\n");
@@ -116,33 +117,33 @@ async fn no_secret_said_in_chat_is_in_any_file_of_the_system_or_told_to_a_model(
     let system = System::new().await;
     let provider = ScriptedProvider::start();
     provider.otherwise(Answer::text("Do not paste secrets."));
-    provide(&system, &provider).await;
+    add_provider(&system, &provider).await;
     for secret in planted_secrets() {
         for model in [MODEL, MANAGER] {
-            system.client.chat(None, &asking(model, &secret.text)).await.unwrap();
+            system.client.chat(None, &chat_request(model, &secret.text)).await.unwrap();
         }
-        // Refusals and their logs hold none either.
-        let unknown = asking("nobody/none", &secret.text);
+        // Errors and their logs contain none either.
+        let unknown = chat_request("nobody/none", &secret.text);
         system.client.chat(None, &unknown).await.unwrap_err();
     }
 
-    let files = files_below(system.data_dir());
+    let files = read_files_below(system.data_dir());
     assert!(files.iter().any(|(_, bytes)| contains(bytes, "SECRET_REDACTED")));
     for secret in planted_secrets() {
-        assert!(!provider.saw(&secret.needle), "a model was told the {}", secret.name);
+        assert!(!provider.has_received(&secret.needle), "a model was told the {}", secret.name);
         for (path, bytes) in &files {
             assert!(!contains(bytes, &secret.needle), "the {} is in {path}", secret.name);
         }
     }
 }
 
-/// Every file of a system, the database and all logs among them.
-fn files_below(place: &Path) -> Vec<(String, Vec<u8>)> {
+/// Every file of a system, including the database and all logs.
+fn read_files_below(place: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files = vec![];
     for entry in fs::read_dir(place).unwrap().flatten() {
         let path = entry.path();
         if path.is_dir() {
-            files.extend(files_below(&path));
+            files.extend(read_files_below(&path));
         } else if path.is_file() {
             files.push((path.display().to_string(), fs::read(&path).unwrap_or_default()));
         }

@@ -14,34 +14,38 @@ use cynode_wire::tools::Approval;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
-use crate::browser::Browser;
-use crate::programs::program;
-use crate::system::{Database, PATIENCE, System};
+use crate::browser::TestBrowser;
+use crate::programs::binary_path;
+use crate::system::{PATIENCE, System, SystemDatabase};
 
 const PASSWORD: &str = "correct horse battery";
 /// Points of a phone, and of a small laptop.
 const PHONE: (u32, u32) = (390, 844);
 const LAPTOP: (u32, u32) = (1280, 800);
 
-/// Keeps what is said at the foot of the page, where it goes by itself after a while.
+/// Records the status messages of the page, which disappear after a while.
 const LISTEN: &str = "window.told = []; \
     new MutationObserver((changes) => changes.forEach(({ addedNodes }) => \
       addedNodes.forEach((notice) => window.told.push(notice.innerText)))) \
     .observe(document.getElementById('notices'), { childList: true });";
 
-async fn signed_in(system: &System, size: (u32, u32), (handle, password): (&str, &str)) -> Browser {
-    let browser = Browser::open(size.0, size.1).await;
+async fn signed_in(
+    system: &System,
+    size: (u32, u32),
+    (handle, password): (&str, &str),
+) -> TestBrowser {
+    let browser = TestBrowser::open(size.0, size.1).await;
     browser.visit(&format!("{}/console", system.announced.url)).await;
     browser.type_into("[name=handle]", handle).await;
     browser.type_into("[name=password]", password).await;
     browser.click(".signin form button").await;
-    browser.says("#who", handle).await;
+    browser.wait_for_text("#who", handle).await;
     browser.run(LISTEN).await;
     browser
 }
 
-/// Waits until `words` were said at the foot of the page.
-async fn told(browser: &Browser, words: &str) {
+/// Waits until a status message contains `words`.
+async fn wait_for_status_message(browser: &TestBrowser, words: &str) {
     let begun = Instant::now();
     loop {
         let told = browser.run("return window.told.join('\\n')").await;
@@ -57,8 +61,8 @@ fn admin_password(system: &System) -> String {
     fs::read_to_string(system.data_dir().join("admin.password")).unwrap().trim().to_owned()
 }
 
-/// Calls a tool over MCP; the gateway's whole answer.
-async fn call(system: &System, token: &str, tool: &str, arguments: Value) -> Value {
+/// Calls a tool over MCP; returns the gateway's whole response.
+async fn call_tool(system: &System, token: &str, tool: &str, arguments: Value) -> Value {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -77,8 +81,8 @@ async fn call(system: &System, token: &str, tool: &str, arguments: Value) -> Val
     response.json().await.unwrap()
 }
 
-/// The stage that refused a call; `None` where the tool answered. The gateway answers a tool that the
-/// caller may not know of as a tool that does not exist; any other protocol error fails the test.
+/// The stage that denied a call; `None` if the tool answered. The gateway responds to a hidden tool
+/// as to one that does not exist; any other protocol error fails the test.
 fn refusing_stage(tool: &str, answer: &Value) -> Option<String> {
     let error = &answer["error"];
     if error.is_null() {
@@ -91,11 +95,11 @@ fn refusing_stage(tool: &str, answer: &Value) -> Option<String> {
     Some("unknown".to_owned())
 }
 
-/// The stage that refuses a call, once what was changed has reached the gateway.
-async fn refused_by(system: &System, token: &str, tool: &str, arguments: Value) -> String {
+/// The stage that denies a call, once a change has reached the gateway.
+async fn wait_for_denial(system: &System, token: &str, tool: &str, arguments: Value) -> String {
     let begun = Instant::now();
     loop {
-        let answer = call(system, token, tool, arguments.clone()).await;
+        let answer = call_tool(system, token, tool, arguments.clone()).await;
         if let Some(stage) = refusing_stage(tool, &answer) {
             return stage;
         }
@@ -104,11 +108,11 @@ async fn refused_by(system: &System, token: &str, tool: &str, arguments: Value) 
     }
 }
 
-/// The result of a call, once the gateway lets the caller through to the tool.
-async fn answered(system: &System, token: &str, tool: &str, arguments: Value) -> Value {
+/// The result of a call, once the gateway admits the caller to the tool.
+async fn wait_for_result(system: &System, token: &str, tool: &str, arguments: Value) -> Value {
     let begun = Instant::now();
     loop {
-        let mut answer = call(system, token, tool, arguments.clone()).await;
+        let mut answer = call_tool(system, token, tool, arguments.clone()).await;
         if refusing_stage(tool, &answer).is_none() {
             return answer["result"].take();
         }
@@ -122,27 +126,27 @@ async fn an_administrator_turns_a_tool_off_in_the_console_and_its_calls_are_refu
     let system = System::new().await;
     let token = fs::read_to_string(&system.announced.admin_token_file).unwrap();
     let browser = signed_in(&system, LAPTOP, ("admin", &admin_password(&system))).await;
-    let listed = answered(&system, token.trim(), "node.list", json!({})).await;
+    let listed = wait_for_result(&system, token.trim(), "node.list", json!({})).await;
     assert!(listed["structuredContent"]["items"].is_array(), "{listed}");
 
     browser.click("[data-tool='node.list'] [role=switch]").await;
-    told(&browser, "node.list is now off.").await;
+    wait_for_status_message(&browser, "node.list is now off.").await;
 
     assert!(!system.client.tool_get("node.list").await.unwrap().tool.enabled);
-    assert_eq!(refused_by(&system, token.trim(), "node.list", json!({})).await, "enabled");
+    assert_eq!(wait_for_denial(&system, token.trim(), "node.list", json!({})).await, "enabled");
     browser.click("#pages a[href='#/audit']").await;
-    browser.says("[data-decision=deny]", "refused by enabled").await;
+    browser.wait_for_text("[data-decision=deny]", "refused by enabled").await;
     browser.click(".head button").await;
-    browser.says(".found", "Intact: ").await;
+    browser.wait_for_text(".found", "Intact: ").await;
 }
 
 #[tokio::test]
 async fn a_user_installs_a_server_in_the_console_and_sets_the_scope_of_its_tool() {
-    let (_shelf, fixture) = shelf();
+    let (_shelf, fixture) = copy_test_server();
     let expose = fixture.parent().unwrap();
     let config = format!("[gateway]\nexpose = [{:?}]\n", expose.to_str().unwrap());
-    let system = System::with(Database::Embedded, &config).await;
-    let user = user(&system, "ada").await;
+    let system = System::with(SystemDatabase::Embedded, &config).await;
+    let user = create_user(&system, "ada").await;
     let browser = signed_in(&system, PHONE, ("ada", PASSWORD)).await;
 
     browser.click("#pages a[href='#/servers']").await;
@@ -154,17 +158,17 @@ async fn a_user_installs_a_server_in_the_console_and_sets_the_scope_of_its_tool(
     browser.click("[data-server=mine] a").await;
     let (client, token) = user;
     let arguments = json!({ "text": "hello" });
-    let said = answered(&system, &token, "mine.echo", arguments.clone()).await;
+    let said = wait_for_result(&system, &token, "mine.echo", arguments.clone()).await;
     assert_eq!(said["content"][0]["text"], "hello", "{said}");
     browser.click("[data-tool='mine.echo'] select option[value=sandbox]").await;
-    told(&browser, "mine.echo may now be called from").await;
+    wait_for_status_message(&browser, "mine.echo may now be called from").await;
 
     assert_eq!(client.tool_get("mine.echo").await.unwrap().tool.scope, ToolScope::Sandbox);
-    assert_eq!(refused_by(&system, &token, "mine.echo", arguments).await, "unknown");
+    assert_eq!(wait_for_denial(&system, &token, "mine.echo", arguments).await, "unknown");
     let controls =
         "return document.querySelectorAll('[role=switch], [data-tool^=\"node.\"] select').length";
     browser.click("#pages a[href='#/tools']").await;
-    browser.says("[data-tool='node.list']", "node.list").await;
+    browser.wait_for_text("[data-tool='node.list']", "node.list").await;
     assert_eq!(browser.run(controls).await, 0, "a user is offered what is not theirs to change");
     let wide = "return document.documentElement.scrollWidth > innerWidth";
     assert_eq!(browser.run(wide).await, false, "the page scrolls sideways");
@@ -180,44 +184,45 @@ async fn a_refusal_is_shown_in_words_and_a_signed_out_tab_holds_no_token() {
     browser.type_into("[name=slug]", "db").await;
     browser.type_into("[name=command]", "/bin/true").await;
     browser.click("dialog [type=submit]").await;
-    browser.says("dialog [role=alert]", "belongs to built-in tools").await;
+    browser.wait_for_text("dialog [role=alert]", "belongs to built-in tools").await;
     browser.click("dialog .title button").await;
     browser.click("#leave").await;
-    browser.says("h1", "Sign in to CyNode").await;
+    browser.wait_for_text("h1", "Sign in to CyNode").await;
 
     let kept = "return sessionStorage.length + localStorage.length + document.cookie.length";
     assert_eq!(browser.run(kept).await, 0);
     browser.type_into("[name=handle]", "admin").await;
     browser.type_into("[name=password]", "not the password").await;
     browser.click(".signin form button").await;
-    browser.says(".trouble", "password").await;
+    browser.wait_for_text(".trouble", "password").await;
 }
 
 #[tokio::test]
 async fn a_changed_tool_is_read_as_text_in_the_console_and_works_again_once_approved() {
     let system = System::new().await;
-    let server = InstallServer { slug: "shy".to_owned(), transport: shy("Adds."), scope: None };
+    let server =
+        InstallServer { slug: "shy".to_owned(), transport: described_server("Adds."), scope: None };
     system.client.server_install(&server).await.unwrap();
-    tool_is(&system, Approval::Approved).await;
+    wait_for_approval(&system, Approval::Approved).await;
     let words = "Adds. <img src=x onerror=alert(1)>";
-    let change = UpdateServer { transport: Some(shy(words)), enabled: None };
+    let change = UpdateServer { transport: Some(described_server(words)), enabled: None };
     system.client.server_update("shy", &change).await.unwrap();
-    tool_is(&system, Approval::Changed).await;
+    wait_for_approval(&system, Approval::Changed).await;
     let browser = signed_in(&system, LAPTOP, ("admin", &admin_password(&system))).await;
 
     browser.click("[data-tool='shy.add'] .warn").await;
-    browser.says("dialog del", "- Adds.").await;
-    browser.says("dialog ins", &format!("+ {words}")).await;
+    browser.wait_for_text("dialog del", "- Adds.").await;
+    browser.wait_for_text("dialog ins", &format!("+ {words}")).await;
     let images = "return document.querySelectorAll('main img, dialog img').length";
     assert_eq!(browser.run(images).await, 0, "a description became markup");
     browser.click("dialog .main").await;
-    told(&browser, "shy.add is approved").await;
+    wait_for_status_message(&browser, "shy.add is approved").await;
 
-    tool_is(&system, Approval::Approved).await;
+    wait_for_approval(&system, Approval::Approved).await;
 }
 
-/// A server of one tool, which says `words` about itself.
-fn shy(words: &str) -> Transport {
+/// A server with one tool, whose description is `words`.
+fn described_server(words: &str) -> Transport {
     let list = json!({ "tools": [
         { "name": "add", "description": words, "inputSchema": { "type": "object" } },
     ] });
@@ -242,8 +247,8 @@ fn shy(words: &str) -> Transport {
     Transport::Stdio { command, args, env: BTreeMap::new(), allow_network: false }
 }
 
-/// Waits until the shy tool is known as such.
-async fn tool_is(system: &System, wanted: Approval) {
+/// Waits until the tool has this approval state.
+async fn wait_for_approval(system: &System, wanted: Approval) {
     let begun = Instant::now();
     loop {
         let found = system.client.tool_get("shy.add").await;
@@ -255,17 +260,17 @@ async fn tool_is(system: &System, wanted: Approval) {
     }
 }
 
-/// The test server in a directory that holds nothing else, for a sandbox to see.
-fn shelf() -> (tempfile::TempDir, PathBuf) {
+/// The test server in its own directory, for a sandbox to expose.
+fn copy_test_server() -> (tempfile::TempDir, PathBuf) {
     let shelf = tempfile::Builder::new().prefix("cynode-shelf-").tempdir().unwrap();
     fs::set_permissions(shelf.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let fixture = shelf.path().join("fixture");
-    fs::copy(program("cynode-mcp-fixture"), &fixture).unwrap();
+    fs::copy(binary_path("cynode-mcp-fixture"), &fixture).unwrap();
     (shelf, fixture)
 }
 
-/// A new user, as a client and with the token for it.
-async fn user(system: &System, handle: &str) -> (Client, String) {
+/// A new user, as a client and with its token.
+async fn create_user(system: &System, handle: &str) -> (Client, String) {
     let (handle, password) = (handle.to_owned(), PASSWORD.to_owned());
     let body = CreateUser { handle: handle.clone(), password: password.clone(), is_admin: false };
     system.client.user_create(&body).await.unwrap();

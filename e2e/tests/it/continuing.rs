@@ -1,4 +1,4 @@
-//! Runs that stand still, and tasks whose criteria get sharper, over real processes.
+//! Stalled runs, and criteria converted to checks, with real processes.
 
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::TaskId;
@@ -7,74 +7,78 @@ use cynode_wire::tasks::TaskView;
 use nix::sys::signal::Signal;
 use serde_json::json;
 
-use crate::processes::{eventually, send};
+use crate::processes::{eventually, send_signal};
 use crate::system::{PATIENCE, System};
-use crate::work::{closed, commands, create, runs};
+use crate::work::{commands, count_step_runs, create_task_once, wait_until_closed};
 
-/// Runs again what it left unfinished.
+/// Repeats its unfinished work.
 const LINE: &str = "echo ran >> step-1; [ $(wc -l < step-1) -gt 1 ] || sleep 60";
 const INTERRUPTED: &str = "agents.project_manager.continue.interrupted";
 
 /// Stops the node while a job of the task runs.
-async fn interrupt(system: &System, task: TaskId) {
+async fn interrupt_job(system: &System, task: TaskId) {
     let state = system.data_dir().join("node");
-    eventually("the first run", PATIENCE, || (runs(&state, task, 1) > 0).then_some(())).await;
-    send(system.role("node").await, Signal::SIGTERM);
+    eventually("the first run", PATIENCE, || (count_step_runs(&state, task, 1) > 0).then_some(()))
+        .await;
+    send_signal(system.wait_for_role("node").await, Signal::SIGTERM);
 }
 
-/// Why the run of a task went as it did.
-fn explained(system: &System, task: &TaskView) -> String {
-    system.cynork(&["run", "explain", &task.task_name]).fine().stdout
+/// The explanation of a task's run.
+fn explain_run(system: &System, task: &TaskView) -> String {
+    system.cynork(&["run", "explain", &task.task_name]).expect_success().stdout
 }
 
 #[tokio::test]
 async fn an_interrupted_step_runs_again_once_a_person_says_so() {
     let system = System::new().await;
-    let id = create(&system.client, commands(&[LINE])).await;
-    interrupt(&system, id).await;
+    let id = create_task_once(&system.client, commands(&[LINE])).await;
+    interrupt_job(&system, id).await;
 
     let name = id.to_string();
     let asked = eventually("a question", PATIENCE, || {
         let shown = system.cynork(&["run", "show", &name]).stdout;
-        shown.contains("Shall it run again?").then_some(shown)
+        shown.contains("Run it again?").then_some(shown)
     })
     .await;
     assert!(asked.contains("interrupted: the node was stopped"), "{asked}");
     assert!(asked.contains("it may have done part of its work"), "{asked}");
-    system.cynork(&["run", "answer", &name, "--yes"]).fine();
+    system.cynork(&["run", "answer", &name, "--yes"]).expect_success();
 
-    let view = closed(&system.client, id, PATIENCE).await;
+    let view = wait_until_closed(&system.client, id, PATIENCE).await;
     assert_eq!(view.status.as_str(), "completed", "{view:#?}");
-    assert_eq!(runs(&system.data_dir().join("node"), id, 1), 2);
-    let why = explained(&system, &view);
-    assert!(why.contains("how it goes on: admin said that it runs again"), "{why}");
+    assert_eq!(count_step_runs(&system.data_dir().join("node"), id, 1), 2);
+    let why = explain_run(&system, &view);
+    assert!(why.contains("how it goes on: admin chose to run it again"), "{why}");
 }
 
 #[tokio::test]
 async fn an_interrupted_step_runs_again_by_itself_if_a_preference_says_so() {
     let system = System::new().await;
-    system.cynork(&["prefs", "set", INTERRUPTED, "retry"]).fine();
-    let id = create(&system.client, commands(&[LINE])).await;
-    interrupt(&system, id).await;
+    system.cynork(&["prefs", "set", INTERRUPTED, "retry"]).expect_success();
+    let id = create_task_once(&system.client, commands(&[LINE])).await;
+    interrupt_job(&system, id).await;
 
-    let view = closed(&system.client, id, PATIENCE).await;
+    let view = wait_until_closed(&system.client, id, PATIENCE).await;
 
     assert_eq!(view.status.as_str(), "completed", "{view:#?}");
-    assert_eq!(runs(&system.data_dir().join("node"), id, 1), 2);
+    assert_eq!(count_step_runs(&system.data_dir().join("node"), id, 1), 2);
 }
 
 #[tokio::test]
 async fn an_interrupted_step_fails_without_a_question_if_a_preference_says_so() {
     let system = System::new().await;
-    system.cynork(&["prefs", "set", INTERRUPTED, "give_up"]).fine();
-    let id = create(&system.client, commands(&[LINE])).await;
-    interrupt(&system, id).await;
+    system.cynork(&["prefs", "set", INTERRUPTED, "give_up"]).expect_success();
+    let id = create_task_once(&system.client, commands(&[LINE])).await;
+    interrupt_job(&system, id).await;
 
-    let view = closed(&system.client, id, PATIENCE).await;
+    let view = wait_until_closed(&system.client, id, PATIENCE).await;
 
     let summary = view.summary.unwrap();
-    assert!(summary.contains("It was not run again: a preference says"), "{summary}");
-    let events = system.cynork(&["run", "history", &id.to_string()]).fine();
+    assert!(
+        summary.contains("It was not run again: a preference fails interrupted steps"),
+        "{summary}"
+    );
+    let events = system.cynork(&["run", "history", &id.to_string()]).expect_success();
     assert!(!events.stdout.contains("answer"), "{events:?}");
 }
 
@@ -86,12 +90,12 @@ async fn a_prompt_with_a_plain_demand_is_verified_by_rule() {
 
     let made = ["task", "create", "--name", "greet", "--prompt", &prompt];
     let wanted = ["--accept", "the file hi.txt exists", "--wait"];
-    system.cynork(&[&made[..], &wanted[..]].concat()).fine();
+    system.cynork(&[&made[..], &wanted[..]].concat()).expect_success();
 
     let view = system.client.task_get("greet").await.unwrap();
     assert_eq!(view.acceptance_criteria, [Criterion::FileExists { path: "hi.txt".to_owned() }]);
     assert!(view.summary.clone().unwrap().contains("1 acceptance criterion is met: 1 by rule"));
-    let why = explained(&system, &view);
+    let why = explain_run(&system, &view);
     assert!(why.contains("met: artifact hi.txt exists"), "{why}");
     assert!(why.contains("file_exists"), "{why}");
     let events = system.cynork(&["task", "watch", "greet"]);
@@ -103,10 +107,10 @@ async fn what_a_model_adds_to_the_criteria_is_checked() {
     let provider = ScriptedProvider::start();
     provider.otherwise(Answer::status(400, "not today"));
     let plan = json!({ "commands": [{ "aim": "do it", "command": "echo hello" }], "assumptions": [], "question": "" });
-    provider.when("Plan the commands that carry out", Answer::call("respond", plan));
+    provider.when("Plan the commands that carry out", Answer::tool_call("respond", plan));
     let check = json!({ "kind": "output_matches", "value": "goodbye" });
     let refined = json!({ "add": [check], "reason": "it says so" });
-    provider.when("Which checks would show", Answer::call("respond", refined));
+    provider.when("Which checks would show", Answer::tool_call("respond", refined));
     let system = System::new().await;
     let body = json!({
         "kind": "openai", "base_url": provider.openai_url(), "allow": "everyone",
@@ -115,9 +119,9 @@ async fn what_a_model_adds_to_the_criteria_is_checked() {
     let body = serde_json::from_value(body).unwrap();
     system.client.provider_put("scripted", &body).await.unwrap();
     let prompt = json!({ "input_mode": "prompt", "prompt": "Say goodbye to the world" });
-    let id = create(&system.client, serde_json::from_value(prompt).unwrap()).await;
+    let id = create_task_once(&system.client, serde_json::from_value(prompt).unwrap()).await;
 
-    let view = closed(&system.client, id, PATIENCE).await;
+    let view = wait_until_closed(&system.client, id, PATIENCE).await;
 
     assert_eq!(view.status.as_str(), "failed", "{view:#?}");
     assert_eq!(view.acceptance_criteria.len(), 1, "{view:#?}");

@@ -1,4 +1,4 @@
-//! An MCP server that remembers every call that reached it, whoever died meanwhile.
+//! An MCP server that records every call that reached it, independent of other processes.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,39 +14,43 @@ use cynode_runtime::tasks::Tasks;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// Calls have one of this many names in turn, by which their records are told apart.
+/// Calls rotate through this many names, which distinguish their records.
 pub(crate) const NUMBERED: usize = 64;
-/// Tools that nobody may call, and why not.
+/// Tools that no caller may call, with the reason.
 pub(crate) const FORBIDDEN: [&str; 4] = ["off", "inner", "ruled", "odd"];
-/// How long some calls take, so that processes die in the middle of them.
+/// Duration of some calls, so that processes die during them.
 const WORK: Duration = Duration::from_millis(4);
 
-/// A call that arrived: the tool, and the text it was told.
-pub(crate) type Arrived = (String, String);
+/// A received call: the tool, and its text.
+pub(crate) type ReceivedCall = (String, String);
 
 /// A listening server. It ends with the test's runtime.
-pub(crate) struct Counting {
+pub(crate) struct CountingServer {
     pub(crate) url: String,
-    arrived: Arc<Mutex<Vec<Arrived>>>,
+    arrived: Arc<Mutex<Vec<ReceivedCall>>>,
 }
 
-impl Counting {
+impl CountingServer {
     pub(crate) async fn start() -> Self {
         let arrived = Arc::new(Mutex::new(vec![]));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        let router = Router::new().route("/mcp", post(answer)).with_state(Arc::clone(&arrived));
+        let router =
+            Router::new().route("/mcp", post(handle_request)).with_state(Arc::clone(&arrived));
         Tasks::new().spawn("counting", async move { axum::serve(listener, router).await.unwrap() });
         Self { url, arrived }
     }
 
-    /// Every call that arrived.
-    pub(crate) fn arrived(&self) -> Vec<Arrived> {
+    /// Every received call.
+    pub(crate) fn received_calls(&self) -> Vec<ReceivedCall> {
         self.arrived.lock().unwrap().clone()
     }
 }
 
-async fn answer(State(arrived): State<Arc<Mutex<Vec<Arrived>>>>, body: Bytes) -> Response {
+async fn handle_request(
+    State(arrived): State<Arc<Mutex<Vec<ReceivedCall>>>>,
+    body: Bytes,
+) -> Response {
     let message: Value = serde_json::from_slice(&body).unwrap();
     let result = match message["method"].as_str().unwrap() {
         "server/discover" => json!({
@@ -54,7 +58,7 @@ async fn answer(State(arrived): State<Arc<Mutex<Vec<Arrived>>>>, body: Bytes) ->
             "ttlMs": 0, "cacheScope": "private",
             "_meta": { "io.modelcontextprotocol/serverInfo": { "name": "counting", "version": "1" } },
         }),
-        "tools/list" => json!({ "tools": tools(), "ttlMs": 0, "cacheScope": "private" }),
+        "tools/list" => json!({ "tools": tool_definitions(), "ttlMs": 0, "cacheScope": "private" }),
         "tools/call" => {
             let text = message["params"]["arguments"]["text"].as_str().unwrap_or_default();
             let tool = message["params"]["name"].as_str().unwrap();
@@ -64,7 +68,7 @@ async fn answer(State(arrived): State<Arc<Mutex<Vec<Arrived>>>>, body: Bytes) ->
             }
             json!({ "content": [{ "type": "text", "text": text }] })
         }
-        _ => return respond(StatusCode::NOT_FOUND, &refusal(&message["id"])),
+        _ => return respond(StatusCode::NOT_FOUND, &error_response(&message["id"])),
     };
     let mut result = result;
     result["resultType"] = "complete".into();
@@ -72,7 +76,7 @@ async fn answer(State(arrived): State<Arc<Mutex<Vec<Arrived>>>>, body: Bytes) ->
     respond(StatusCode::OK, &answer)
 }
 
-fn tools() -> Vec<Value> {
+fn tool_definitions() -> Vec<Value> {
     let numbered = (0..NUMBERED).map(|number| format!("n{number}"));
     let schema = json!({
         "type": "object", "required": ["text"], "properties": { "text": { "type": "string" } },
@@ -82,7 +86,7 @@ fn tools() -> Vec<Value> {
     numbered.chain(FORBIDDEN.map(str::to_owned)).map(tool).collect()
 }
 
-fn refusal(id: &Value) -> Value {
+fn error_response(id: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": "not spoken" } })
 }
 

@@ -1,15 +1,15 @@
-//! Every command of the README and of the guides, run as it is written there.
+//! Runs every command of the README and of the guides as written.
 //!
-//! A document is run from top to bottom against a `cynode up` of its own, in an empty directory. What
-//! stands in for the reader's machine is in [`Reader::new`]: `cynork`, `cargo run --release -- up` and
-//! `./target/release/…` are the programs of this build, the system already runs, and the address
-//! `127.0.0.1:12080` is the one where it listens. A command whose shown output begins with `error:` has to
-//! fail with these words; every other command has to succeed.
+//! A document runs from top to bottom against its own `cynode up`, in an empty directory.
+//! [`DocumentReader::new`] replaces the reader's machine: `cynork`, `cargo run --release -- up` and
+//! `./target/release/…` are the programs of this build, the system already runs, and
+//! `127.0.0.1:12080` is replaced by its address. A command whose shown output begins with `error:`
+//! must fail with these words; every other command must succeed.
 //!
-//! A comment before a block says what cannot be run as it stands, or what has to be seen:
+//! A comment before a block marks exceptions and expected output:
 //!
 //! - `<!-- test: skip, REASON -->`: the block is not run, such as one that downloads something.
-//! - `<!-- test: stop -->`: its command runs until it is stopped; it is, once it printed something.
+//! - `<!-- test: stop -->`: its command does not end; the test stops it after its first output.
 //! - `<!-- test: expect TEXT -->`: the commands of the block print this text.
 
 mod blocks;
@@ -22,14 +22,14 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use self::blocks::{Block, Mark, ShownCommand, blocks};
-use crate::processes::{eventually, send};
-use crate::programs::{Said, program};
+use self::blocks::{BlockMark, CommandBlock, DocumentedCommand, parse_blocks};
+use crate::processes::{eventually, send_signal};
+use crate::programs::{ProgramOutput, binary_path};
 use crate::system::{PATIENCE, System};
 
-/// A reader types slower than a test: what is not there yet is waited for this long.
+/// How long to wait for output that is not there yet: a reader types slower than a test.
 const READING: Duration = Duration::from_secs(30);
-/// Where the documents say that the system listens.
+/// The address in the documents.
 const DOCUMENTED: &str = "127.0.0.1:12080";
 const PROGRAMS: [&str; 4] = ["cynode-orchestrator", "cynode-runner", "cynode-node", "cynode"];
 
@@ -38,7 +38,7 @@ fn root() -> PathBuf {
 }
 
 /// The README and the guides, by path from the root.
-fn documents() -> Vec<String> {
+fn list_documents() -> Vec<String> {
     let guides = fs::read_dir(root().join("docs/guides")).unwrap();
     let names = guides.map(|guide| guide.unwrap().file_name().into_string().unwrap());
     let mut all: Vec<String> = names.map(|name| format!("docs/guides/{name}")).collect();
@@ -47,30 +47,30 @@ fn documents() -> Vec<String> {
     all
 }
 
-/// A terminal beside a system that runs.
-struct Reader {
+/// A terminal next to a running system.
+struct DocumentReader {
     system: System,
-    place: PathBuf,
+    directory: PathBuf,
     bin: PathBuf,
 }
 
-impl Reader {
+impl DocumentReader {
     async fn new() -> Self {
         let system = System::new().await;
         let (place, bin) = (system.home().join("clone"), system.home().join("bin"));
         fs::create_dir_all(place.join("target/release")).unwrap();
         fs::create_dir(&bin).unwrap();
         let cynork = bin.join("cynork");
-        let (program_path, data) = (program("cynork"), system.data_dir());
+        let (program_path, data) = (binary_path("cynork"), system.data_dir());
         let call =
             format!("exec '{}' --data-dir '{}' \"$@\"", program_path.display(), data.display());
-        script(&cynork, &call);
+        write_script(&cynork, &call);
         symlink(&cynork, place.join("target/release/cynork")).unwrap();
         for name in PROGRAMS {
-            symlink(program(name), place.join("target/release").join(name)).unwrap();
+            symlink(binary_path(name), place.join("target/release").join(name)).unwrap();
         }
-        // The system is built and runs already, and the tests are these.
-        script(
+        // The system is already built and running, and the tests are these.
+        write_script(
             &bin.join("cargo"),
             "case \"$*\" in\n\
              'run --release -- up') exec cynork -q status -o json > /dev/null ;;\n\
@@ -79,24 +79,28 @@ impl Reader {
              *) echo \"the tests have no stand-in for: cargo $*\" >&2; exit 1 ;;\n\
              esac",
         );
-        Self { system, place, bin }
+        Self { system, directory: place, bin }
     }
 
-    fn shell(&self, line: &str) -> Command {
+    fn shell_command(&self, line: &str) -> Command {
         let address = self.system.announced.url.trim_start_matches("http://");
         let mut shell = Command::new("timeout");
         shell.args(["--kill-after=5", "60", "/bin/sh", "-c", &line.replace(DOCUMENTED, address)]);
         shell.env_clear().env("HOME", self.system.home());
         shell.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", self.bin.display()));
-        shell.current_dir(&self.place).stdin(Stdio::null());
+        shell.current_dir(&self.directory).stdin(Stdio::null());
         shell
     }
 
-    /// Runs a command until it ends as its document shows; what it said then.
-    async fn follow(&self, command: &ShownCommand, at: &str) -> Said {
+    /// Repeats a command until it ends as documented; returns its output.
+    async fn run_until_as_documented(
+        &self,
+        command: &DocumentedCommand,
+        at: &str,
+    ) -> ProgramOutput {
         let begun = Instant::now();
         loop {
-            let said = Said::from(self.shell(&command.line).output().unwrap());
+            let said = ProgramOutput::from(self.shell_command(&command.line).output().unwrap());
             let expected = command.expected_error();
             let is_fine = match &expected {
                 None => said.code == 0,
@@ -114,38 +118,38 @@ impl Reader {
         }
     }
 
-    /// Runs a command that does not end, and stops it once it printed something.
-    async fn stop(&self, command: &ShownCommand, at: &str) {
-        let out = self.place.join("until-stopped.out");
+    /// Runs a command that does not end, and stops it after its first output.
+    async fn run_and_stop(&self, command: &DocumentedCommand, at: &str) {
+        let out = self.directory.join("until-stopped.out");
         let file = fs::File::create(&out).unwrap();
-        let mut shell = self.shell(&format!("exec {}", command.line));
+        let mut shell = self.shell_command(&format!("exec {}", command.line));
         let shell = shell.stdout(file.try_clone().unwrap()).stderr(file);
         let mut child = shell.spawn().unwrap();
         let has_printed = || fs::metadata(&out).unwrap().len() > 0;
         eventually(at, PATIENCE, || has_printed().then_some(())).await;
-        // It may have ended by itself, which a command that runs until it is stopped must not.
+        // A command that must be stopped must not exit by itself.
         assert_eq!(child.try_wait().unwrap(), None, "{at}: {:?}", fs::read_to_string(&out));
-        send(i32::try_from(child.id()).unwrap(), Signal::SIGINT);
+        send_signal(i32::try_from(child.id()).unwrap(), Signal::SIGINT);
         let ended = eventually(at, PATIENCE, || child.try_wait().unwrap()).await;
         assert_ne!(ended.code(), Some(2), "{at}: {:?}", fs::read_to_string(&out));
     }
 
-    async fn run(&self, document: &str, block: &Block) {
+    async fn run_block(&self, document: &str, block: &CommandBlock) {
         let at = |line: usize| format!("{document}:{line}");
         let (mut printed, mut expected) = (String::new(), vec![]);
         let mut is_stopped = false;
         for mark in &block.marks {
             match mark {
-                Mark::Skip => return,
-                Mark::Stop => is_stopped = true,
-                Mark::Expect(text) => expected.push(text.clone()),
+                BlockMark::Skip => return,
+                BlockMark::Stop => is_stopped = true,
+                BlockMark::Expect(text) => expected.push(text.clone()),
             }
         }
         for command in &block.commands {
             if is_stopped {
-                self.stop(command, &at(command.number)).await;
+                self.run_and_stop(command, &at(command.number)).await;
             } else {
-                let said = self.follow(command, &at(command.number)).await;
+                let said = self.run_until_as_documented(command, &at(command.number)).await;
                 printed.extend([said.stdout, said.stderr]);
             }
         }
@@ -155,22 +159,22 @@ impl Reader {
     }
 }
 
-fn script(path: &Path, text: &str) {
+fn write_script(path: &Path, text: &str) {
     fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 #[tokio::test]
 async fn every_command_of_the_readme_and_the_guides_runs_as_written() {
-    for document in documents() {
-        let all = blocks(&fs::read_to_string(root().join(&document)).unwrap());
+    for document in list_documents() {
+        let all = parse_blocks(&fs::read_to_string(root().join(&document)).unwrap());
         let all = all.unwrap_or_else(|fault| panic!("{document}:{fault}"));
-        if all.iter().all(Block::is_skipped) {
+        if all.iter().all(CommandBlock::is_skipped) {
             continue;
         }
-        let reader = Reader::new().await;
+        let reader = DocumentReader::new().await;
         for block in &all {
-            reader.run(&document, block).await;
+            reader.run_block(&document, block).await;
         }
     }
 }

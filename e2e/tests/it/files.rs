@@ -1,10 +1,10 @@
-//! Files that go in and come out, and what is checked of a result.
+//! Attachments and artifacts, and checks of a result.
 
 use std::fs;
 
 use crate::system::System;
 
-/// Every byte there is, and no end of line at the end.
+/// Every byte value, without a final newline.
 fn awkward_bytes() -> Vec<u8> {
     (0..=255).cycle().take(300_001).collect()
 }
@@ -19,10 +19,12 @@ async fn attachments_arrive_in_the_workspace_and_artifacts_come_back_byte_for_by
     let attach = given.to_str().unwrap();
     let create = ["task", "create", "--command", line, "--attach", attach, "--name", "copy"];
 
-    system.cynork(&[&create[..], &["--expect", "deep/out.bin", "--wait"]].concat()).fine();
+    system
+        .cynork(&[&create[..], &["--expect", "deep/out.bin", "--wait"]].concat())
+        .expect_success();
 
     let get = ["task", "artifacts", "get", "copy", "deep/out.bin", "--out", back.to_str().unwrap()];
-    system.cynork(&get).fine();
+    system.cynork(&get).expect_success();
     assert!(fs::read(back).unwrap() == awkward_bytes(), "the bytes differ");
 }
 
@@ -37,8 +39,8 @@ async fn a_script_runs_by_its_first_line_and_steps_share_a_workspace() {
     let steps = ["--command", "echo one > file", "--command", "cat file; pwd", "--wait"];
     let shared = system.cynork(&[&["task", "create"], &steps[..]].concat());
 
-    assert_eq!(by_perl.fine().stdout, "42\n");
-    assert_eq!(shared.fine().stdout.lines().next(), Some("one"));
+    assert_eq!(by_perl.expect_success().stdout, "42\n");
+    assert_eq!(shared.expect_success().stdout.lines().next(), Some("one"));
 }
 
 #[tokio::test]
@@ -84,11 +86,11 @@ async fn a_check_looks_at_what_the_step_left_and_decides() {
         };
         jobs.as_array().unwrap().iter().map(ending).collect::<Vec<_>>()
     };
-    let met = met.fine().json();
+    let met = met.expect_success().json();
     assert_eq!((met["status"].as_str(), endings(&met["jobs"]).len()), (Some("completed"), 3));
     assert_eq!(unmet.code, 1);
     let unmet = unmet.json();
-    // What has failed already is not checked any further.
+    // A failed result is not checked further.
     let expected = [(None, Some(0)), (Some(1), Some(0)), (Some(2), Some(1))];
     assert_eq!(endings(&unmet["jobs"]), expected);
     let summary = unmet["summary"].as_str().unwrap();
@@ -104,7 +106,7 @@ async fn a_failing_step_is_tried_as_often_as_allowed() {
     let enough = system.cynork(&[&create[..], &["--max-attempts", "3"]].concat());
     let too_few = system.cynork(&[&create[..], &["--max-attempts", "2"]].concat());
 
-    assert_eq!(enough.fine().json()["jobs"].as_array().unwrap().len(), 3);
+    assert_eq!(enough.expect_success().json()["jobs"].as_array().unwrap().len(), 3);
     assert_eq!(too_few.code, 1);
     let summary = too_few.json()["summary"].as_str().unwrap().to_owned();
     assert!(summary.contains("failed after 2 attempts"), "{summary}");

@@ -1,4 +1,4 @@
-//! Processes of one installation that a test starts, kills, stops and starts again one by one.
+//! Processes of one installation that a test starts, kills, stops and restarts individually.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -8,39 +8,39 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-use cynode_client::{Client, Error};
+use cynode_client::{Client, ClientError};
 use cynode_domain::ids::TaskId;
 use cynode_runtime::failpoint;
 use cynode_wire::tasks::TaskView;
 use nix::sys::signal::Signal;
 use secrecy::SecretString;
 
-use crate::processes::{eventually, left_after, send};
-use crate::programs::{call, call_shell};
+use crate::processes::{eventually, send_signal, wait_until_none_left};
+use crate::programs::{call, isolated_shell};
 use crate::system::PATIENCE;
-use crate::work::patiently;
+use crate::work::retry_while_unavailable;
 
 /// The worker node of a fleet that has one.
 pub(crate) const NODE: &str = "node";
 
 /// Processes by name. Dropping it kills them, and fails the test if one is left.
-pub(crate) struct Fleet {
-    members: BTreeMap<String, Member>,
+pub(crate) struct ProcessFleet {
+    members: BTreeMap<String, FleetMember>,
     database: Option<String>,
     home: tempfile::TempDir,
 }
 
-struct Member {
+struct FleetMember {
     arguments: Vec<String>,
     child: Option<Child>,
-    /// No file that it writes may grow beyond this.
+    /// Maximum size of every file that it writes.
     max_file_kib: Option<u32>,
 }
 
-/// Runs `$2…` so that writing beyond `$1` KiB is an error, and not the end of the process.
+/// Runs `$2…` so that writing beyond `$1` KiB is an error, and does not kill the process.
 const LIMITED: &str = "trap '' XFSZ; ulimit -f $(($1 * 2)); shift; exec \"$@\"";
 
-impl Fleet {
+impl ProcessFleet {
     /// A fleet without members, on the embedded database unless another is given.
     pub(crate) fn new(database: Option<&str>) -> Self {
         let home = tempfile::Builder::new().prefix("cynode-e2e-").tempdir().unwrap();
@@ -54,18 +54,18 @@ impl Fleet {
         self.home.path().join("data")
     }
 
-    /// Where its database is.
+    /// The URL of its database.
     pub(crate) fn database(&self) -> String {
         let embedded = || format!("sqlite:{}", self.data().join("cynode.db").display());
         self.database.clone().unwrap_or_else(embedded)
     }
 
-    /// Where a worker node keeps its jobs and workspaces.
+    /// State directory of a worker node, with its jobs and workspaces.
     pub(crate) fn node_state(&self, name: &str) -> PathBuf {
         self.data().join(name)
     }
 
-    /// Adds an orchestrator; gives its address, which it keeps. A second one shares files of
+    /// Adds an orchestrator; returns its address, which does not change. A second one shares
     /// artifacts and tokens with the first.
     pub(crate) async fn add_orchestrator(&mut self, name: &str) -> String {
         let data = if self.members.is_empty() { self.data() } else { self.second_data(name) };
@@ -90,7 +90,7 @@ impl Fleet {
         format!("http://{address}")
     }
 
-    /// A data directory beside the first.
+    /// A data directory next to the first.
     fn second_data(&self, name: &str) -> PathBuf {
         let directory = self.home.path().join(name);
         fs::create_dir(&directory).unwrap();
@@ -99,7 +99,7 @@ impl Fleet {
         directory
     }
 
-    /// From its next start on, no file that this member writes may grow beyond so much.
+    /// Limits the size of every file that this member writes, from its next start on.
     pub(crate) fn limit_files(&mut self, name: &str, max_kib: Option<u32>) {
         self.members.get_mut(name).unwrap().max_file_kib = max_kib;
     }
@@ -131,7 +131,7 @@ impl Fleet {
         let more = ["--slug", name, "--join-token-file", &token, "--state-dir", &state];
         self.add(name, [&arguments[..], &more].concat().into_iter().map(str::to_owned).collect());
         let client = self.client(url);
-        while !patiently(async || client.node_list().await)
+        while !retry_while_unavailable(async || client.node_list().await)
             .await
             .iter()
             .any(|n| n.node_slug == name)
@@ -141,11 +141,12 @@ impl Fleet {
     }
 
     fn add(&mut self, name: &str, arguments: Vec<String>) {
-        self.members.insert(name.to_owned(), Member { arguments, child: None, max_file_kib: None });
+        self.members
+            .insert(name.to_owned(), FleetMember { arguments, child: None, max_file_kib: None });
         self.start(name);
     }
 
-    /// Starts a member that does not run.
+    /// Starts a member that is not running.
     pub(crate) fn start(&mut self, name: &str) {
         let home = self.home.path();
         let log = home.join(format!("{name}.log"));
@@ -154,16 +155,16 @@ impl Fleet {
         let mut command = call("cynode", home);
         if let Some(kib) = member.max_file_kib {
             let program = command.get_program().to_owned();
-            command = call_shell(home);
+            command = isolated_shell(home);
             command.args(["-c", LIMITED, "limited"]).arg(kib.to_string()).arg(program);
         }
-        command.args(&member.arguments).env(failpoint::DIRECTORY, home.join("failpoints"));
+        command.args(&member.arguments).env(failpoint::DIRECTORY_VAR, home.join("failpoints"));
         command.stdout(log.try_clone().unwrap()).stderr(log);
         member.child = Some(command.spawn().unwrap());
     }
 
-    /// How a member ended, once it has.
-    pub(crate) fn ended(&mut self, name: &str) -> Option<ExitStatus> {
+    /// The exit status of a member, once it has ended.
+    pub(crate) fn exit_status(&mut self, name: &str) -> Option<ExitStatus> {
         let child = &mut self.members.get_mut(name).unwrap().child;
         let ended = child.as_mut()?.try_wait().unwrap()?;
         *child = None;
@@ -173,7 +174,7 @@ impl Fleet {
     /// Sends a signal to a member.
     pub(crate) fn signal(&self, name: &str, signal: Signal) {
         let child = self.members[name].child.as_ref();
-        send(i32::try_from(child.unwrap().id()).unwrap(), signal);
+        send_signal(i32::try_from(child.unwrap().id()).unwrap(), signal);
     }
 
     /// Kills a member and waits for its end.
@@ -184,11 +185,11 @@ impl Fleet {
         }
     }
 
-    /// Starts every member again that has ended by itself. Somebody may have taken its port.
-    pub(crate) fn tend(&mut self) {
+    /// Restarts every member that has exited. Another process may have taken its port.
+    pub(crate) fn restart_exited(&mut self) {
         let names: Vec<String> = self.members.keys().cloned().collect();
         for name in names {
-            if self.ended(&name).is_some() {
+            if self.exit_status(&name).is_some() {
                 self.start(&name);
             }
         }
@@ -199,96 +200,108 @@ impl Fleet {
         Client::new(url, SecretString::from(token.trim().to_owned())).unwrap()
     }
 
-    /// Makes a call again while the orchestrator is away, starting again what ends meanwhile.
-    pub(crate) async fn patiently<T>(&mut self, call: impl AsyncFn() -> Result<T, Error>) -> T {
+    /// Repeats a call while the orchestrator is unavailable, and restarts members that exit
+    /// meanwhile.
+    pub(crate) async fn retry_while_unavailable<T>(
+        &mut self,
+        call: impl AsyncFn() -> Result<T, ClientError>,
+    ) -> T {
         let begun = Instant::now();
         loop {
-            self.tend();
+            self.restart_exited();
             match call().await {
                 Ok(answer) => return answer,
                 Err(error) if error.is_transient() && begun.elapsed() < PATIENCE => {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
-                Err(error) => panic!("{error}\n{}", self.log()),
+                Err(error) => panic!("{error}\n{}", self.read_all_logs()),
             }
         }
     }
 
-    /// Waits until a task has closed, starting again what ends meanwhile.
-    pub(crate) async fn closed(&mut self, client: &Client, task: TaskId) -> TaskView {
+    /// Waits until a task has closed, and restarts members that exit meanwhile.
+    pub(crate) async fn wait_until_closed(&mut self, client: &Client, task: TaskId) -> TaskView {
         let (begun, id) = (Instant::now(), task.to_string());
         loop {
-            let view = self.patiently(async || client.task_get(&id).await).await;
+            let view = self.retry_while_unavailable(async || client.task_get(&id).await).await;
             if view.closed {
                 return view;
             }
-            assert!(begun.elapsed() < 4 * PATIENCE, "not closed: {view:#?}\n{}", self.log());
+            assert!(
+                begun.elapsed() < 4 * PATIENCE,
+                "not closed: {view:#?}\n{}",
+                self.read_all_logs()
+            );
             tokio::time::sleep(Duration::from_millis(25)).await;
         }
     }
 
-    /// Lets the next process die or, if `wish` says so, wait that comes by this point.
-    pub(crate) fn arm(&self, point: &str, wish: &str) {
-        // Renamed, because it must not be seen before it is whole.
+    /// Arms a failpoint: the next process that reaches it dies or, if `wish` says so, waits.
+    pub(crate) fn arm_failpoint(&self, point: &str, wish: &str) {
+        // Renamed, because it must be complete when it becomes visible.
         let made = self.home.path().join("armed");
         fs::write(&made, wish).unwrap();
-        fs::rename(made, self.point(point)).unwrap();
+        fs::rename(made, self.failpoint_path(point)).unwrap();
     }
 
-    /// Waits until a process has come by an armed point.
-    pub(crate) async fn hit(&self, point: &str) {
-        let taken = self.point(point).with_added_extension(failpoint::HIT);
+    /// Waits until a process has reached an armed point.
+    pub(crate) async fn wait_for_failpoint(&self, point: &str) {
+        let taken = self.failpoint_path(point).with_added_extension(failpoint::HIT);
         let begun = Instant::now();
         while !taken.exists() {
-            assert!(begun.elapsed() < PATIENCE, "nobody came by {point}\n{}", self.log());
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "no process reached {point}\n{}",
+                self.read_all_logs()
+            );
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
-    /// Lets the process go on that waits at a point.
-    pub(crate) fn release(&self, point: &str) {
-        fs::remove_file(self.point(point).with_added_extension(failpoint::HIT)).unwrap();
+    /// Releases the process that waits at a point.
+    pub(crate) fn release_failpoint(&self, point: &str) {
+        fs::remove_file(self.failpoint_path(point).with_added_extension(failpoint::HIT)).unwrap();
     }
 
-    fn point(&self, point: &str) -> PathBuf {
+    fn failpoint_path(&self, point: &str) -> PathBuf {
         self.home.path().join("failpoints").join(point)
     }
 
-    /// What a member said so far.
-    pub(crate) fn said(&self, name: &str) -> String {
+    /// The log of a member so far.
+    pub(crate) fn read_member_log(&self, name: &str) -> String {
         fs::read_to_string(self.home.path().join(format!("{name}.log"))).unwrap_or_default()
     }
 
-    /// What all members said.
-    pub(crate) fn log(&self) -> String {
-        let part = |name: &String| format!("== {name}\n{}", self.said(name));
+    /// The logs of all members.
+    pub(crate) fn read_all_logs(&self) -> String {
+        let part = |name: &String| format!("== {name}\n{}", self.read_member_log(name));
         self.members.keys().map(part).collect()
     }
 
-    /// The directory around all files.
+    /// The directory of all files.
     pub(crate) fn home(&self) -> &Path {
         self.home.path()
     }
 }
 
 /// Whether a process was ended by this signal.
-pub(crate) fn is_by(ended: ExitStatus, signal: Signal) -> bool {
+pub(crate) fn was_ended_by(ended: ExitStatus, signal: Signal) -> bool {
     ended.signal() == Some(signal as i32)
 }
 
-impl Drop for Fleet {
+impl Drop for ProcessFleet {
     fn drop(&mut self) {
         let names: Vec<String> = self.members.keys().cloned().collect();
         for name in &names {
             self.kill(name);
         }
         // Jobs outlive their node.
-        for pid in left_after(self.home(), Duration::from_millis(200)) {
-            send(pid, Signal::SIGKILL);
+        for pid in wait_until_none_left(self.home(), Duration::from_millis(200)) {
+            send_signal(pid, Signal::SIGKILL);
         }
-        let left = left_after(self.home(), PATIENCE);
+        let left = wait_until_none_left(self.home(), PATIENCE);
         if std::thread::panicking() {
-            println!("{}", self.log());
+            println!("{}", self.read_all_logs());
         } else {
             assert!(left.is_empty(), "left behind: {left:?}");
         }

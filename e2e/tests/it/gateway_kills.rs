@@ -1,7 +1,6 @@
-//! The gateway killed again and again under load: the record tells the truth about every call.
-//!
-//! A server beside the orchestrator remembers each call that reached it, clients remember each call
-//! that they sent and what they heard. Afterwards all three are compared, call by call.
+//! The gateway is killed repeatedly under load: the audit log must be correct about every call. A
+//! server next to the orchestrator records each received call, clients record each sent call and
+//! its response. Afterwards all three are compared, call by call.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -22,44 +21,44 @@ use secrecy::SecretString;
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::callers::{Call, Caller, Heard, SERVER};
-use crate::counting::{Counting, FORBIDDEN, NUMBERED};
-use crate::processes::{eventually, left_after, send};
-use crate::programs::{Said, call};
-use crate::seed::Seed;
-use crate::system::{Database, PATIENCE};
-use crate::work::patiently;
+use crate::callers::{CallingClient, ClientCallResponse, SERVER, SentCall};
+use crate::counting::{CountingServer, FORBIDDEN, NUMBERED};
+use crate::processes::{eventually, send_signal, wait_until_none_left};
+use crate::programs::{ProgramOutput, call};
+use crate::seed::TestSeed;
+use crate::system::{PATIENCE, SystemDatabase};
+use crate::work::retry_while_unavailable;
 
 const KILLS: u32 = 50;
 const AGENTS: usize = 4;
 const PEOPLE: usize = 2;
-/// How long an orchestrator lives at most, from its first call on.
+/// Maximum lifetime of an orchestrator, from its first call on.
 const LIFE: Duration = Duration::from_millis(250);
-/// Every so often one is not given the time to make a call.
+/// One in this many starts is killed before its first call.
 const HASTY: u32 = 4;
-/// Every so often one is killed while it starts, this long after its beginning at most.
+/// One in this many starts is killed during start, after at most this long.
 const STILLBORN: u32 = 10;
 const BIRTH: Duration = Duration::from_millis(150);
 const INTERRUPTED: Option<&str> = Some("interrupted");
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_record_of_calls_is_true_however_often_the_gateway_is_killed() {
-    kill_under_load(Database::Embedded).await;
+    kill_under_load(SystemDatabase::Embedded).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_record_of_calls_is_true_however_often_the_gateway_is_killed_on_postgres() {
-    kill_under_load(Database::Postgres).await;
+    kill_under_load(SystemDatabase::Postgres).await;
 }
 
-async fn kill_under_load(database: Database) {
-    let mut seed = Seed::of_run("gateway kills");
+async fn kill_under_load(database: SystemDatabase) {
+    let mut seed = TestSeed::for_run("gateway kills");
     let begun = Instant::now();
-    let server = Counting::start().await;
-    let mut gateway = Orchestrator::new(database).await;
+    let server = CountingServer::start().await;
+    let mut gateway = RestartableOrchestrator::new(database).await;
     let mut url = gateway.start().await;
-    prepare(&gateway.client(&url), &server.url).await;
-    // A gateway hears of what is forbidden in its own time; one that starts begins with it.
+    install_server_and_rules(&gateway.client(&url), &server.url).await;
+    // A gateway learns of changed rules asynchronously; a new one starts with them.
     gateway.kill();
     url = gateway.start().await;
     let client = gateway.client(&url);
@@ -67,13 +66,13 @@ async fn kill_under_load(database: Database) {
     let tasks = Tasks::new();
     let mut callers = vec![];
     for number in 0..AGENTS + PEOPLE {
-        let (token, secret) = token(&client, number).await;
-        callers.push(Caller::start((number, token, secret), at.clone(), &tasks));
+        let (token, secret) = issue_token(&client, number).await;
+        callers.push(CallingClient::start((number, token, secret), at.clone(), &tasks));
     }
     for kill in 1..=KILLS {
         if !kill.is_multiple_of(HASTY) {
-            let before = server.arrived().len();
-            let is_busy = || (server.arrived().len() > before).then_some(());
+            let before = server.received_calls().len();
+            let is_busy = || (server.received_calls().len() > before).then_some(());
             eventually("a call", PATIENCE, is_busy).await;
         }
         tokio::time::sleep(seed.below(LIFE)).await;
@@ -86,19 +85,19 @@ async fn kill_under_load(database: Database) {
         url = gateway.start().await;
         place.send_replace(Some((kill, url.clone())));
     }
-    // The last one serves for a while, and everybody ends their call.
+    // The last one serves for a while, and every client finishes its call.
     tokio::time::sleep(LIFE).await;
     place.send_replace(None);
     assert!(tasks.finish(PATIENCE).await, "a client did not end");
 
-    let rows = records(&gateway.client(&url)).await;
+    let rows = load_call_records(&gateway.client(&url)).await;
     println!("{KILLS} kills in {:?}", begun.elapsed());
-    compare(&callers, &server, rows);
+    compare_all_calls(&callers, &server, rows);
     gateway.verify(&url);
 }
 
-/// Installs the server, and forbids what is forbidden.
-async fn prepare(client: &Client, url: &str) {
+/// Installs the server, and creates the deny rules.
+async fn install_server_and_rules(client: &Client, url: &str) {
     let transport = Transport::Http { url: url.to_owned(), headers: [].into() };
     let body = InstallServer { slug: SERVER.to_owned(), transport, scope: None };
     client.server_install(&body).await.unwrap();
@@ -122,7 +121,7 @@ async fn prepare(client: &Client, url: &str) {
 }
 
 /// A token of an agent, or of a person.
-async fn token(client: &Client, number: usize) -> (cynode_domain::ids::TokenId, String) {
+async fn issue_token(client: &Client, number: usize) -> (cynode_domain::ids::TokenId, String) {
     if number < AGENTS {
         let body = IssueAgentToken {
             agent_type: AgentType::Pm,
@@ -140,11 +139,11 @@ async fn token(client: &Client, number: usize) -> (cynode_domain::ids::TokenId, 
 }
 
 /// Every record of a call, in the order of the chain.
-async fn records(client: &Client) -> Vec<CallView> {
+async fn load_call_records(client: &Client) -> Vec<CallView> {
     let (mut rows, mut cursor) = (vec![], None);
     loop {
         let query = AuditQuery { limit: Some(200), cursor, ..AuditQuery::default() };
-        let page = patiently(async || client.call_list(&query).await).await;
+        let page = retry_while_unavailable(async || client.call_list(&query).await).await;
         rows.extend(page.items);
         cursor = page.next_cursor;
         if cursor.is_none() {
@@ -156,32 +155,33 @@ async fn records(client: &Client) -> Vec<CallView> {
     rows
 }
 
-/// How often what happened.
+/// Number of each outcome.
 #[derive(Debug, Default)]
-struct Tally {
+struct CallOutcomeCounts {
     sent: usize,
     arrived: usize,
     allow_rows: usize,
     deny_rows: usize,
-    /// Permission was durable, and the call was not made: the process died between the two.
+    /// The decision was durable, and the call was not made: the process died between the two.
     allowed_and_never_made: usize,
-    /// Permission was durable, and the call failed before it was made: its client heard so.
+    /// The decision was durable, and the call failed before it was made: its client got an error.
     failed_and_never_made: usize,
     /// The call was made, and its end was not recorded before the process died.
     made_and_interrupted: usize,
-    /// The end was durable, and the client did not hear of it.
-    ended_and_not_heard: usize,
-    /// The client heard nothing, and nothing happened.
-    lost_before_the_decision: usize,
+    /// The end was durable, and the client got no response.
+    ended_without_response: usize,
+    /// The client got no response, and nothing happened.
+    lost_before_decision: usize,
 }
 
-fn compare(callers: &[Caller], server: &Counting, rows: Vec<CallView>) {
+fn compare_all_calls(callers: &[CallingClient], server: &CountingServer, rows: Vec<CallView>) {
     let mut arrived: HashMap<String, usize> = HashMap::new();
-    for (tool, text) in server.arrived() {
+    for (tool, text) in server.received_calls() {
         assert!(!FORBIDDEN.contains(&tool.as_str()), "{tool} was called with {text}");
         *arrived.entry(text).or_default() += 1;
     }
-    let mut tally = Tally { arrived: arrived.values().sum(), ..Tally::default() };
+    let mut tally =
+        CallOutcomeCounts { arrived: arrived.values().sum(), ..CallOutcomeCounts::default() };
     let mut by_token: HashMap<_, Vec<CallView>> = HashMap::new();
     for row in rows {
         by_token.entry(row.token_id.unwrap()).or_default().push(row);
@@ -195,58 +195,67 @@ fn compare(callers: &[Caller], server: &Counting, rows: Vec<CallView>) {
             assert!(count < 2, "{call:?} arrived {count} times");
             // Records of one client are in the order of its calls.
             let row = rows.next_if(|row| row.tool_name == format!("{SERVER}.{}", call.tool));
-            judge(&call, count == 1, row.as_ref(), &mut tally);
+            compare_call(&call, count == 1, row.as_ref(), &mut tally);
         }
-        assert!(rows.next().is_none(), "there is a record of a call that nobody sent");
+        assert!(rows.next().is_none(), "there is a record of a call that no client sent");
     }
     println!("{tally:#?}");
-    assert!(by_token.is_empty(), "there are records of a token that nobody has");
-    assert!(arrived.is_empty(), "calls arrived that nobody sent: {arrived:?}");
+    assert!(by_token.is_empty(), "there are records of an unknown token");
+    assert!(arrived.is_empty(), "calls arrived that no client sent: {arrived:?}");
     let never_made = tally.allowed_and_never_made + tally.failed_and_never_made;
     assert_eq!(tally.arrived + never_made, tally.allow_rows);
-    assert!(tally.made_and_interrupted > 0, "nobody was killed in the middle of a call");
+    assert!(tally.made_and_interrupted > 0, "no process was killed during a call");
 }
 
-/// One call: what its client heard, whether it was made, and what is on record.
-fn judge(call: &Call, is_made: bool, row: Option<&CallView>, tally: &mut Tally) {
+/// Compares one call: the client's response, whether it was made, and its record.
+fn compare_call(
+    call: &SentCall,
+    is_made: bool,
+    row: Option<&CallView>,
+    tally: &mut CallOutcomeCounts,
+) {
     let Some(row) = row else {
-        assert_eq!(call.heard, Heard::Nothing, "an answered call is not on record: {call:?}");
+        assert_eq!(
+            call.response,
+            ClientCallResponse::ConnectionLost,
+            "an answered call is not on record: {call:?}"
+        );
         assert!(!is_made, "a call was made that is not on record: {call:?}");
-        tally.lost_before_the_decision += 1;
+        tally.lost_before_decision += 1;
         return;
     };
     let told = format!("{call:?}\n{row:?}");
-    if let Some(stage) = call.forbidden() {
+    if let Some(stage) = call.expected_denial_stage() {
         tally.deny_rows += 1;
         assert_eq!((row.decision, row.stage.as_str()), (Effect::Deny, stage), "{told}");
-        match &call.heard {
-            Heard::Nothing => {}
-            // Tools out of the caller's reach are answered as if they did not exist.
-            Heard::Error(heard, _) if ["scope", "rules"].contains(&stage) => {
+        match &call.response {
+            ClientCallResponse::ConnectionLost => {}
+            // Hidden tools are answered as if they did not exist.
+            ClientCallResponse::Error(heard, _) if ["scope", "rules"].contains(&stage) => {
                 assert_eq!(heard, "known", "{told}");
             }
-            Heard::Error(heard, _) => assert_eq!(heard, stage, "{told}"),
-            Heard::Result => panic!("{told}"),
+            ClientCallResponse::Error(heard, _) => assert_eq!(heard, stage, "{told}"),
+            ClientCallResponse::Result => panic!("{told}"),
         }
         return;
     }
     tally.allow_rows += 1;
     assert_eq!(row.decision, Effect::Allow, "{told}");
     let is_interrupted = row.error_type.as_deref() == INTERRUPTED;
-    match (&call.heard, row.status) {
-        (Heard::Result, CallStatus::Success) => assert!(is_made, "{told}"),
-        (Heard::Nothing, CallStatus::Success) => {
+    match (&call.response, row.status) {
+        (ClientCallResponse::Result, CallStatus::Success) => assert!(is_made, "{told}"),
+        (ClientCallResponse::ConnectionLost, CallStatus::Success) => {
             assert!(is_made, "{told}");
-            tally.ended_and_not_heard += 1;
+            tally.ended_without_response += 1;
         }
-        (Heard::Nothing, CallStatus::Error) if is_interrupted && is_made => {
+        (ClientCallResponse::ConnectionLost, CallStatus::Error) if is_interrupted && is_made => {
             tally.made_and_interrupted += 1;
         }
-        (Heard::Nothing, CallStatus::Error) if is_interrupted => {
+        (ClientCallResponse::ConnectionLost, CallStatus::Error) if is_interrupted => {
             tally.allowed_and_never_made += 1;
         }
-        // On a busy machine the server may not answer the gateway's greeting in time.
-        (Heard::Error(stage, kind), CallStatus::Error)
+        // On a busy machine the server may not answer the gateway's `initialize` in time.
+        (ClientCallResponse::Error(stage, kind), CallStatus::Error)
             if stage == "invoke" && row.error_type.as_ref() == Some(kind) && !is_made =>
         {
             tally.failed_and_never_made += 1;
@@ -255,19 +264,19 @@ fn judge(call: &Call, is_made: bool, row: Option<&CallView>, tally: &mut Tally) 
     }
 }
 
-/// The program, its directory and its database.
-struct Orchestrator {
+/// The process, its directory and its database.
+struct RestartableOrchestrator {
     running: Option<Child>,
     home: tempfile::TempDir,
     database: Option<TestDatabase>,
 }
 
-impl Orchestrator {
-    async fn new(database: Database) -> Self {
+impl RestartableOrchestrator {
+    async fn new(database: SystemDatabase) -> Self {
         let home = tempfile::Builder::new().prefix("cynode-e2e-").tempdir().unwrap();
         let database = match database {
-            Database::Embedded => None,
-            Database::Postgres => Some(postgres_database().await),
+            SystemDatabase::Embedded => None,
+            SystemDatabase::Postgres => Some(postgres_database().await),
         };
         Self { running: None, home, database }
     }
@@ -303,7 +312,7 @@ impl Orchestrator {
 
     fn kill(&mut self) {
         let mut running = self.running.take().unwrap();
-        send(i32::try_from(running.id()).unwrap(), Signal::SIGKILL);
+        send_signal(i32::try_from(running.id()).unwrap(), Signal::SIGKILL);
         running.wait().unwrap();
     }
 
@@ -312,19 +321,19 @@ impl Orchestrator {
         Client::new(url, SecretString::from(token.trim().to_owned())).unwrap()
     }
 
-    /// What `cynork audit verify` says.
+    /// Runs `cynork audit verify`.
     fn verify(&self, url: &str) {
         let token = fs::read_to_string(self.data().join("admin.token")).unwrap();
         let mut command = call("cynork", self.home.path());
         command.env("CYNORK_TOKEN", token.trim()).args(["--gateway-url", url]);
         command.args(["audit", "verify", "--output", "json"]);
-        let said = Said::from(command.output().unwrap()).fine().json();
+        let said = ProgramOutput::from(command.output().unwrap()).expect_success().json();
         assert_eq!(said["intact"], true, "{said}");
         println!("{} records in a whole chain", said["records"]);
     }
 }
 
-impl Drop for Orchestrator {
+impl Drop for RestartableOrchestrator {
     fn drop(&mut self) {
         if self.running.is_some() {
             self.kill();
@@ -334,7 +343,7 @@ impl Drop for Orchestrator {
             let lines: Vec<_> = log.lines().rev().take(40).collect();
             println!("{}", lines.into_iter().rev().collect::<Vec<_>>().join("\n"));
         }
-        let left = left_after(self.home.path(), PATIENCE);
+        let left = wait_until_none_left(self.home.path(), PATIENCE);
         assert!(left.is_empty() || std::thread::panicking(), "left behind: {left:?}");
     }
 }

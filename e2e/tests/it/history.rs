@@ -2,7 +2,8 @@
 
 use cynode_wire::tasks::TransitionView;
 
-/// Where each edge leads; `None` is the end. A node that fails for good leads to `mark_failed`.
+/// The target of each edge; `None` is the end. A node that fails permanently leads to
+/// `mark_failed`.
 const EDGES: &[(&str, &str, Option<&str>)] = &[
     ("load_task_context", "loaded", Some("plan_steps")),
     ("plan_steps", "first_step", Some("dispatch_step")),
@@ -16,19 +17,19 @@ const EDGES: &[(&str, &str, Option<&str>)] = &[
 ];
 const LAST_NODES: [&str; 2] = ["finalize_summary", "mark_failed"];
 
-/// Panics unless the rows are one whole path, from the first node to one of the last.
+/// Panics unless the rows are one complete path, from the first node to one of the last.
 pub(crate) fn assert_is_a_path(rows: &[TransitionView]) {
     let mut expected = Some("load_task_context");
     for (number, row) in (1..).zip(rows) {
         assert_eq!(row.sequence, number, "a transition is missing or double: {rows:#?}");
         assert_eq!(Some(row.node.as_str()), expected, "not where the last edge leads: {rows:#?}");
-        expected = successor(row);
+        expected = edge_target(row);
     }
     let last = rows.last().map(|row| row.node.as_str()).unwrap_or_default();
     assert!(LAST_NODES.contains(&last), "the path does not end: {rows:#?}");
 }
 
-fn successor(row: &TransitionView) -> Option<&'static str> {
+fn edge_target(row: &TransitionView) -> Option<&'static str> {
     if LAST_NODES.contains(&row.node.as_str()) {
         return None;
     }

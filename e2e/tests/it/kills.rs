@@ -1,24 +1,25 @@
 //! Processes killed at random points while tasks run: nothing runs twice, nothing is lost.
-//!
-//! Whichever of the three is killed, work goes on where it was. Only a job that its node had
-//! accepted and not yet started is given up, and says so.
+//! Whichever of the three is killed, work resumes where it was. Only a job that its node had
+//! accepted and not yet started is reported as interrupted.
 
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use crate::processes::{eventually, lives, send};
-use crate::seed::Seed;
-use crate::system::{Database, PATIENCE, System};
-use crate::work::{Interruption, assert_ran_once, closed, countable, create};
+use crate::processes::{eventually, is_alive, send_signal};
+use crate::seed::TestSeed;
+use crate::system::{PATIENCE, System, SystemDatabase};
+use crate::work::{
+    InterruptionPolicy, assert_ran_once, countable_task, create_task_once, wait_until_closed,
+};
 
-/// Short, so that the end of a dead runner's lease is seen within the test.
+/// Short, so that the lease of a dead runner expires within the test.
 const LEASE: Duration = Duration::from_secs(2);
 const TASKS: usize = 4;
-/// About as long as the tasks of one round take.
+/// About the duration of one round's tasks.
 const ROUND: Duration = Duration::from_millis(900);
 
-/// How many random points are tried for each kind of process.
+/// Number of random points for each kind of process.
 const POINTS: usize = 4;
 const RUNNER: &[&str] = &["runner"];
 const ORCHESTRATOR: &[&str] = &["orchestrator"];
@@ -32,84 +33,86 @@ const PAIRS: [&[&str]; 4] = [
 
 #[tokio::test]
 async fn tasks_survive_a_runner_killed_at_any_point() {
-    rounds(Database::Embedded, &[RUNNER; POINTS]).await;
+    run_rounds(SystemDatabase::Embedded, &[RUNNER; POINTS]).await;
 }
 
 #[tokio::test]
 async fn tasks_survive_a_runner_killed_at_any_point_on_postgres() {
-    rounds(Database::Postgres, &[RUNNER; POINTS]).await;
+    run_rounds(SystemDatabase::Postgres, &[RUNNER; POINTS]).await;
 }
 
 #[tokio::test]
 async fn tasks_survive_an_orchestrator_killed_at_any_point() {
-    rounds(Database::Embedded, &[ORCHESTRATOR; POINTS]).await;
+    run_rounds(SystemDatabase::Embedded, &[ORCHESTRATOR; POINTS]).await;
 }
 
 #[tokio::test]
 async fn tasks_survive_an_orchestrator_killed_at_any_point_on_postgres() {
-    rounds(Database::Postgres, &[ORCHESTRATOR; POINTS]).await;
+    run_rounds(SystemDatabase::Postgres, &[ORCHESTRATOR; POINTS]).await;
 }
 
 #[tokio::test]
 async fn tasks_survive_a_node_killed_at_any_point() {
-    rounds(Database::Embedded, &[NODE; POINTS]).await;
+    run_rounds(SystemDatabase::Embedded, &[NODE; POINTS]).await;
 }
 
 #[tokio::test]
 async fn tasks_survive_a_node_killed_at_any_point_on_postgres() {
-    rounds(Database::Postgres, &[NODE; POINTS]).await;
+    run_rounds(SystemDatabase::Postgres, &[NODE; POINTS]).await;
 }
 
 #[tokio::test]
 async fn tasks_survive_two_processes_killed_at_once() {
-    rounds(Database::Embedded, &PAIRS).await;
+    run_rounds(SystemDatabase::Embedded, &PAIRS).await;
 }
 
 #[tokio::test]
 async fn tasks_survive_two_processes_killed_at_once_on_postgres() {
-    rounds(Database::Postgres, &PAIRS).await;
+    run_rounds(SystemDatabase::Postgres, &PAIRS).await;
 }
 
 /// In each round tasks run, and the round's victims are killed at a random point.
-async fn rounds(database: Database, victims: &[&[&str]]) {
-    let mut seed = Seed::of_run("kills");
+async fn run_rounds(database: SystemDatabase, victims: &[&[&str]]) {
+    let mut seed = TestSeed::for_run("kills");
     let config = format!("[runner]\nlease_ms = {}\n", LEASE.as_millis());
     let system = System::with(database, &config).await;
     let mut completed = 0;
     for names in victims {
-        // Whoever was killed in the round before is back.
-        system.ready().await;
+        // The processes killed in the round before have restarted.
+        system.wait_until_ready().await;
         let delay = seed.below(ROUND);
         println!("killing {names:?} after {delay:?}");
-        completed += round(&system, names, delay).await;
+        completed += run_round(&system, names, delay).await;
     }
     // Rounds in which every task ends as interrupted prove nothing.
     assert!(completed > 0, "no task of any round completed");
 }
 
 /// Returns how many tasks of the round completed.
-async fn round(system: &System, victims: &[&str], delay: Duration) -> usize {
+async fn run_round(system: &System, victims: &[&str], delay: Duration) -> usize {
     let mut pids = vec![];
     for name in victims {
-        pids.push(system.role(name).await);
+        pids.push(system.wait_for_role(name).await);
     }
     let mut tasks = vec![];
     for _ in 0..TASKS {
-        tasks.push(create(&system.client, countable()).await);
+        tasks.push(create_task_once(&system.client, countable_task()).await);
     }
     tokio::time::sleep(delay).await;
     for pid in &pids {
-        send(*pid, Signal::SIGKILL);
+        send_signal(*pid, Signal::SIGKILL);
     }
     for pid in pids {
-        eventually("the end of a killed process", PATIENCE, || (!lives(pid)).then_some(())).await;
+        eventually("the end of a killed process", PATIENCE, || (!is_alive(pid)).then_some(()))
+            .await;
     }
     let is_node_killed = victims.contains(&"node");
-    let interruption = if is_node_killed { Interruption::Allowed } else { Interruption::Wrong };
+    let interruption =
+        if is_node_killed { InterruptionPolicy::Allowed } else { InterruptionPolicy::Wrong };
     let node_state = system.data_dir().join("node");
     let mut completed = 0;
     for task in tasks {
-        let task = closed(&system.client, task, LEASE + PATIENCE).await;
+        let task = wait_until_closed(&system.client, task, LEASE + PATIENCE).await;
         assert_ran_once(&system.client, &node_state, &task, interruption).await;
         completed += usize::from(task.status.as_str() == "completed");
     }

@@ -1,6 +1,5 @@
-//! The whole system as real processes: what people see, and what survives whom.
-//!
-//! Start at [`system::System`], a `cynode up` in a directory of its own.
+//! The whole system as real processes: its behaviour for users, and its recovery from crashes.
+//! Start at [`system::System`], a `cynode up` in its own directory.
 
 #[cfg(test)]
 mod agent_reports;

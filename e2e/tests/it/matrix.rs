@@ -1,7 +1,6 @@
 //! Runner and orchestrator die at every point between effect, commit and reply, one at a time.
-//!
-//! After each death the process is started again, and the task must end as one does whose
-//! processes live: every step ran once, the history is a path, the last state is the same.
+//! After each death the process is restarted, and the task must end as in a run without crashes:
+//! every step ran once, the history is a path, the last state is the same.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -11,11 +10,11 @@ use cynode_store::Store;
 use cynode_testkit::postgres_database;
 use nix::sys::signal::Signal;
 
-use crate::ends::{End, Kind};
-use crate::fleet::{Fleet, NODE, is_by};
+use crate::ends::{TaskEndState, TaskKind};
+use crate::fleet::{NODE, ProcessFleet, was_ended_by};
 use crate::processes::eventually;
 use crate::system::PATIENCE;
-use crate::work::create;
+use crate::work::create_task_once;
 
 const RUNNER: &str = "runner";
 const ORCHESTRATOR: &str = "orchestrator";
@@ -33,11 +32,11 @@ const NODES: [&str; 7] = [
 ];
 const WITH_EFFECTS: [&str; 2] = ["dispatch_step", "verify_step_result"];
 
-/// A place to die at.
-type Point = (&'static str, &'static str);
+/// A failpoint, and the kind of task that reaches it.
+type Failpoint = (&'static str, &'static str);
 
 /// Around each node, and around each of its effects.
-fn runner_points() -> Vec<Point> {
+fn runner_points() -> Vec<Failpoint> {
     let around_nodes = NODES
         .into_iter()
         .flat_map(|node| ["node_entered", "node_done", "node_saved"].map(|point| (point, node)));
@@ -48,7 +47,7 @@ fn runner_points() -> Vec<Point> {
 }
 
 /// Between the arrival of each request, its commit and the reply.
-fn orchestrator_points() -> Vec<Point> {
+fn orchestrator_points() -> Vec<Failpoint> {
     let saves = NODES
         .into_iter()
         .flat_map(|node| ["save_arrived", "save_committed"].map(|point| (point, node)));
@@ -75,94 +74,99 @@ fn orchestrator_points() -> Vec<Point> {
 
 #[tokio::test]
 async fn a_runner_that_dies_at_any_point_loses_nothing_and_repeats_nothing() {
-    survive(None, RUNNER, runner_points()).await;
+    assert_survives_crashes(None, RUNNER, runner_points()).await;
 }
 
 #[tokio::test]
 async fn a_runner_that_dies_at_any_point_loses_nothing_and_repeats_nothing_on_postgres() {
     let database = postgres_database().await;
-    survive(Some(&database.url), RUNNER, runner_points()).await;
+    assert_survives_crashes(Some(&database.url), RUNNER, runner_points()).await;
 }
 
 #[tokio::test]
 async fn an_orchestrator_that_dies_at_any_point_loses_nothing_and_repeats_nothing() {
-    survive(None, ORCHESTRATOR, orchestrator_points()).await;
+    assert_survives_crashes(None, ORCHESTRATOR, orchestrator_points()).await;
 }
 
 #[tokio::test]
 async fn an_orchestrator_that_dies_at_any_point_loses_nothing_and_repeats_nothing_on_postgres() {
     let database = postgres_database().await;
-    survive(Some(&database.url), ORCHESTRATOR, orchestrator_points()).await;
+    assert_survives_crashes(Some(&database.url), ORCHESTRATOR, orchestrator_points()).await;
 }
 
-async fn survive(database: Option<&str>, victim: &str, points: Vec<Point>) {
-    let mut fleet = Fleet::new(database);
+async fn assert_survives_crashes(database: Option<&str>, victim: &str, points: Vec<Failpoint>) {
+    let mut fleet = ProcessFleet::new(database);
     let url = fleet.add_orchestrator(ORCHESTRATOR).await;
     fleet.add_runner(RUNNER, &url, LEASE);
     fleet.add_node(NODE, &url).await;
-    let mut matrix = Matrix {
+    let mut matrix = CrashMatrix {
         client: fleet.client(&url),
         store: Store::open(&fleet.database()).await.unwrap(),
         fleet,
     };
-    let calm = [matrix.end(Kind::Completes).await, matrix.end(Kind::Fails).await];
+    let calm = [matrix.run_task(TaskKind::Completes).await, matrix.run_task(TaskKind::Fails).await];
     for (point, subject) in points {
         let (kind, expected) = match subject {
-            "mark_failed" => (Kind::Fails, &calm[1]),
-            _ => (Kind::Completes, &calm[0]),
+            "mark_failed" => (TaskKind::Fails, &calm[1]),
+            _ => (TaskKind::Completes, &calm[0]),
         };
         let begun = Instant::now();
-        let end = matrix.with_death_at(victim, &format!("{point}@{subject}"), kind).await;
+        let end = matrix.run_task_with_crash(victim, &format!("{point}@{subject}"), kind).await;
         assert_eq!(&end, expected, "after {victim} died at {point} of {subject}");
         let (runs, took) = (&end.runs, begun.elapsed().as_millis());
         println!("{victim:<12} {subject:<18} {point:<18} runs of steps {runs:?}  {took} ms");
     }
 }
 
-struct Matrix {
-    fleet: Fleet,
+struct CrashMatrix {
+    fleet: ProcessFleet,
     client: Client,
     store: Store,
 }
 
-impl Matrix {
-    /// How a task of this kind ends.
-    async fn end(&mut self, kind: Kind) -> End {
-        let task = create(&self.client, kind.task()).await;
-        let view = self.fleet.closed(&self.client, task).await;
+impl CrashMatrix {
+    /// The end state of a task of this kind.
+    async fn run_task(&mut self, kind: TaskKind) -> TaskEndState {
+        let task = create_task_once(&self.client, kind.task()).await;
+        let view = self.fleet.wait_until_closed(&self.client, task).await;
         let node_state = self.fleet.node_state(NODE);
-        End::of((&self.client, &self.store, &node_state), kind, &view).await
+        TaskEndState::load((&self.client, &self.store, &node_state), kind, &view).await
     }
 
-    /// The same, if `victim` dies at `point` meanwhile and is started again.
-    async fn with_death_at(&mut self, victim: &str, point: &str, kind: Kind) -> End {
+    /// The same, with `victim` dying at `point` and restarted.
+    async fn run_task_with_crash(
+        &mut self,
+        victim: &str,
+        point: &str,
+        kind: TaskKind,
+    ) -> TaskEndState {
         let Self { fleet, client, store } = self;
-        fleet.arm(point, "");
+        fleet.arm_failpoint(point, "");
         let is_made = Cell::new(false);
         let making = async {
-            let task = create(client, kind.task()).await;
+            let task = create_task_once(client, kind.task()).await;
             is_made.set(true);
             task
         };
         let dying = async {
-            died(fleet, victim, point).await;
+            wait_and_restart(fleet, victim, point).await;
             while !is_made.get() {
-                fleet.tend();
+                fleet.restart_exited();
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
         // The orchestrator may die before it answers.
         let (task, ()) = tokio::join!(making, Box::pin(dying));
-        let view = fleet.closed(client, task).await;
+        let view = fleet.wait_until_closed(client, task).await;
         let node_state = fleet.node_state(NODE);
-        End::of((client, store, &node_state), kind, &view).await
+        TaskEndState::load((client, store, &node_state), kind, &view).await
     }
 }
 
-/// Waits for the death of `victim` at `point`, and starts it again.
-async fn died(fleet: &mut Fleet, victim: &str, point: &str) {
-    fleet.hit(point).await;
-    let ended = eventually("its death", PATIENCE, || fleet.ended(victim)).await;
-    assert!(is_by(ended, Signal::SIGABRT), "{victim} ended otherwise: {ended}");
+/// Waits for the death of `victim` at `point`, and restarts it.
+async fn wait_and_restart(fleet: &mut ProcessFleet, victim: &str, point: &str) {
+    fleet.wait_for_failpoint(point).await;
+    let ended = eventually("its death", PATIENCE, || fleet.exit_status(victim)).await;
+    assert!(was_ended_by(ended, Signal::SIGABRT), "{victim} ended otherwise: {ended}");
     fleet.start(victim);
 }

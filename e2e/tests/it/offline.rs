@@ -1,9 +1,9 @@
-//! A system in a network namespace that has a loopback device and no other.
+//! A system in a network namespace with a loopback device only.
 
 use std::fs;
 
-use crate::processes::left_after;
-use crate::programs::{Said, call_shell, program};
+use crate::processes::wait_until_none_left;
+use crate::programs::{ProgramOutput, binary_path, isolated_shell};
 use crate::system::PATIENCE;
 
 /// Starts a system, runs one task and stops the system. Clients must be in the namespace too.
@@ -30,14 +30,14 @@ timeout 40 "$CYNORK" --data-dir data task create --command 'echo hello' --wait
 fn a_task_completes_in_a_network_namespace_with_loopback_only() {
     let home = tempfile::Builder::new().prefix("cynode-e2e-").tempdir().unwrap();
     fs::write(home.path().join("offline.sh"), SCRIPT).unwrap();
-    let mut command = call_shell(home.path());
+    let mut command = isolated_shell(home.path());
     command.args(["-c", "exec unshare --map-root-user --net /bin/sh offline.sh"]);
-    command.env("CYNODE", program("cynode")).env("CYNORK", program("cynork"));
+    command.env("CYNODE", binary_path("cynode")).env("CYNORK", binary_path("cynork"));
 
-    let said = Said::from(command.output().unwrap());
+    let said = ProgramOutput::from(command.output().unwrap());
 
-    let left = left_after(home.path(), PATIENCE);
-    // Where namespaces are not permitted, `unshare` says so here and the test fails.
+    let left = wait_until_none_left(home.path(), PATIENCE);
+    // Without permission for namespaces, `unshare` reports an error here and the test fails.
     assert_eq!((said.code, said.stdout.as_str()), (0, "hello\n"), "{said:?}");
     let routes = fs::read_to_string(home.path().join("routes")).unwrap();
     assert_eq!(routes.lines().count(), 1, "the system has a route to a network: {routes}");

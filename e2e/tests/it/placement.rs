@@ -1,9 +1,9 @@
-//! Where work runs, and reaching into its workspace: real nodes and a real project manager.
+//! Placement of jobs, and access to workspaces: real nodes and a real project manager.
 
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use cynode_client::{Client, McpError};
+use cynode_client::{Client, McpClientError};
 use cynode_domain::ids::TaskId;
 use cynode_domain::policy::AgentType;
 use cynode_wire::agents::{BindingView, IssueAgentToken};
@@ -13,18 +13,18 @@ use nix::sys::signal::Signal;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
-use crate::processes::{eventually, lives, send};
+use crate::processes::{eventually, is_alive, send_signal};
 use crate::programs::call;
 use crate::system::{PATIENCE, System};
-use crate::work::{closed, commands, create, patiently};
+use crate::work::{commands, create_task_once, retry_while_unavailable, wait_until_closed};
 
-/// Sorts after any other name, so that no rule would choose it first.
+/// Sorts after any other name, so no rule would choose it first.
 const SECOND: &str = "zz-second";
 
-/// A second worker node of a system; it ends with the test.
-struct SecondNode(Child);
+/// A second worker node of a system, killed on drop.
+struct SecondWorkerNode(Child);
 
-impl SecondNode {
+impl SecondWorkerNode {
     async fn join(system: &System) -> Self {
         let data = system.data_dir().display().to_string();
         let token = system.data_dir().join("node-join.token").display().to_string();
@@ -37,7 +37,7 @@ impl SecondNode {
         let child = command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
         let node = Self(child);
         let is_there = async || {
-            let nodes = patiently(async || system.client.node_list().await).await;
+            let nodes = retry_while_unavailable(async || system.client.node_list().await).await;
             nodes.iter().any(|node| node.node_slug == SECOND && node.last_seen_at.is_some())
         };
         while !is_there().await {
@@ -47,18 +47,19 @@ impl SecondNode {
     }
 }
 
-impl Drop for SecondNode {
+impl Drop for SecondWorkerNode {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-async fn agent(system: &System, agent_type: AgentType, task_id: Option<TaskId>) -> Client {
-    agent_of(system, agent_type, BindingView { task_id, ..BindingView::default() }, None).await
+async fn agent_client(system: &System, agent_type: AgentType, task_id: Option<TaskId>) -> Client {
+    agent_client_for(system, agent_type, BindingView { task_id, ..BindingView::default() }, None)
+        .await
 }
 
-async fn agent_of(
+async fn agent_client_for(
     system: &System,
     agent_type: AgentType,
     binding: BindingView,
@@ -71,7 +72,7 @@ async fn agent_of(
 }
 
 /// The name of the node that the first step of a task ran on.
-async fn place(system: &System, task: TaskId) -> String {
+async fn first_step_node(system: &System, task: TaskId) -> String {
     let result = system.client.task_result(&task.to_string()).await.unwrap();
     let node = result.jobs[0].node_id.unwrap().to_string();
     system.client.node_get(&node).await.unwrap().node_slug
@@ -80,56 +81,56 @@ async fn place(system: &System, task: TaskId) -> String {
 #[tokio::test]
 async fn work_runs_on_the_node_that_the_project_manager_chooses_and_without_it_by_rule() {
     let system = System::new().await;
-    system.ready().await;
-    let _second = SecondNode::join(&system).await;
+    system.wait_until_ready().await;
+    let _second = SecondWorkerNode::join(&system).await;
     let key = "agents.project_manager.placement.node";
     let said = system.cynork(&["prefs", "set", key, &format!("\"{SECOND}\"")]);
     assert_eq!(said.code, 0, "{}", said.stderr);
 
     let begun = Instant::now();
     let chosen = loop {
-        let task = create(&system.client, commands(&["echo here"])).await;
-        let view = closed(&system.client, task, PATIENCE).await;
+        let task = create_task_once(&system.client, commands(&["echo here"])).await;
+        let view = wait_until_closed(&system.client, task, PATIENCE).await;
         assert_eq!(view.status.as_str(), "completed", "{view:#?}");
         let why = system.cynork(&["run", "explain", &view.run_id.unwrap().to_string()]).stdout;
         if why.contains("a preference names it") {
             break task;
         }
-        // On a busy machine it may be late, and a rule goes first.
-        assert!(why.contains("in the project manager's place"), "{why}");
+        // On a busy machine its answer may be late, and the fallback rule decides.
+        assert!(why.contains("fallback rule"), "{why}");
         assert!(begun.elapsed() < PATIENCE, "{why}");
     };
-    assert_eq!(place(&system, chosen).await, SECOND);
+    assert_eq!(first_step_node(&system, chosen).await, SECOND);
 
-    // A project manager that does not answer costs a moment, and no more.
-    let manager = system.role("pma").await;
-    send(manager, Signal::SIGSTOP);
-    let ruled = create(&system.client, commands(&["echo there"])).await;
-    let view = closed(&system.client, ruled, PATIENCE).await;
-    send(manager, Signal::SIGCONT);
+    // A project manager that does not answer causes a short delay only.
+    let manager = system.wait_for_role("pma").await;
+    send_signal(manager, Signal::SIGSTOP);
+    let ruled = create_task_once(&system.client, commands(&["echo there"])).await;
+    let view = wait_until_closed(&system.client, ruled, PATIENCE).await;
+    send_signal(manager, Signal::SIGCONT);
     assert_eq!(view.status.as_str(), "completed", "{view:#?}");
     let why = system.cynork(&["run", "explain", &view.run_id.unwrap().to_string()]).stdout;
-    assert!(why.contains("in the project manager's place"), "{why}");
+    assert!(why.contains("fallback rule"), "{why}");
 
-    send(system.role("pma").await, Signal::SIGKILL);
-    let killed = create(&system.client, commands(&["echo everywhere"])).await;
-    let view = closed(&system.client, killed, PATIENCE).await;
+    send_signal(system.wait_for_role("pma").await, Signal::SIGKILL);
+    let killed = create_task_once(&system.client, commands(&["echo everywhere"])).await;
+    let view = wait_until_closed(&system.client, killed, PATIENCE).await;
     assert_eq!(view.status.as_str(), "completed", "{view:#?}");
 }
 
-struct Sandbox<'a> {
+struct TaskSandbox<'a> {
     manager: &'a Client,
     task: TaskId,
     id: Value,
 }
 
-impl Sandbox<'_> {
+impl TaskSandbox<'_> {
     async fn call(&self, tool: &str, more: Value) -> Value {
         let mut arguments = json!({ "task_id": self.task, "job_id": self.id });
         arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         match self.manager.mcp_call(tool, &arguments).await {
             Ok(answer) => answer.structured.unwrap(),
-            Err(McpError::Tool { message, .. }) => json!({ "fault": message }),
+            Err(McpClientError::ToolFailed { message, .. }) => json!({ "fault": message }),
             Err(error) => panic!("{tool}: {error}"),
         }
     }
@@ -138,14 +139,14 @@ impl Sandbox<'_> {
 #[tokio::test]
 async fn the_project_manager_reaches_into_the_workspace_of_a_task_while_its_step_runs() {
     let system = System::new().await;
-    system.ready().await;
+    system.wait_until_ready().await;
     let line = "while [ ! -e sub/go ]; do sleep 0.05; done; cat sub/go";
-    let task = create(&system.client, commands(&[line])).await;
-    let manager = agent(&system, AgentType::Pm, None).await;
+    let task = create_task_once(&system.client, commands(&[line])).await;
+    let manager = agent_client(&system, AgentType::Pm, None).await;
     let made = manager.mcp_call("sandbox.create", &json!({ "task_id": task })).await.unwrap();
     let made = made.structured.unwrap();
     assert_eq!((&made["status"], &made["image_ref"]), (&json!("ready"), &json!("host")));
-    let sandbox = Sandbox { manager: &manager, task, id: made["job_id"].clone() };
+    let sandbox = TaskSandbox { manager: &manager, task, id: made["job_id"].clone() };
 
     let ran = sandbox
         .call("sandbox.exec", json!({ "command": "echo out; echo err >&2; echo kept > f; exit 3" }))
@@ -161,17 +162,17 @@ async fn the_project_manager_reaches_into_the_workspace_of_a_task_while_its_step
     let missing = sandbox.call("sandbox.get_file", json!({ "path": "none" })).await;
     assert_eq!(missing["fault"], "there is no such file");
     let outside = sandbox.call("sandbox.get_file", json!({ "path": "../../etc/passwd" })).await;
-    assert!(outside["fault"].as_str().unwrap().contains("no relative path"), "{outside:#}");
+    assert!(outside["fault"].as_str().unwrap().contains("not a relative file path"), "{outside:#}");
 
-    // Killed while a command runs, the orchestrator finds its result afterwards.
+    // An orchestrator killed while a command runs finds its result afterwards.
     let line = "while [ ! -e late ]; do sleep 0.05; done; echo survived";
     let long = json!({ "command": line, "wait_ms": 0, "idempotency_key": "k" });
     let begun = sandbox.call("sandbox.exec", long).await;
     assert_eq!(begun["status"], "running");
-    let killed = system.role("orchestrator").await;
-    send(killed, Signal::SIGKILL);
-    eventually("its end", PATIENCE, || (!lives(killed)).then_some(())).await;
-    system.ready().await;
+    let killed = system.wait_for_role("orchestrator").await;
+    send_signal(killed, Signal::SIGKILL);
+    eventually("its end", PATIENCE, || (!is_alive(killed)).then_some(())).await;
+    system.wait_until_ready().await;
     let workspace = system.data_dir().join(format!("node/workspaces/{task}"));
     std::fs::write(workspace.join("late"), "").unwrap();
     let again = json!({ "command": line, "idempotency_key": "k" });
@@ -181,7 +182,7 @@ async fn the_project_manager_reaches_into_the_workspace_of_a_task_while_its_step
     let go = json!({ "path": "sub/go", "content_bytes_base64": "d2VudAo=" });
     let put = sandbox.call("sandbox.put_file", go).await;
     assert_eq!(put["size_bytes"], 5, "{put:#}");
-    let view = closed(&system.client, task, PATIENCE).await;
+    let view = wait_until_closed(&system.client, task, PATIENCE).await;
     assert_eq!(view.status.as_str(), "completed", "{view:#?}");
     let logs = system.client.task_logs(&task.to_string(), &LogQuery::default()).await.unwrap();
     assert_eq!(logs.stdout, "went\n", "what the manager looked at is no output of the task");
@@ -193,9 +194,9 @@ async fn the_project_manager_reaches_into_the_workspace_of_a_task_while_its_step
 #[tokio::test]
 async fn nobody_but_the_project_manager_of_its_user_reaches_into_a_workspace() {
     let system = System::new().await;
-    system.ready().await;
-    let task = create(&system.client, commands(&["sleep 60"])).await;
-    let manager = agent(&system, AgentType::Pm, Some(task)).await;
+    system.wait_until_ready().await;
+    let task = create_task_once(&system.client, commands(&["sleep 60"])).await;
+    let manager = agent_client(&system, AgentType::Pm, Some(task)).await;
     let made = manager.mcp_call("sandbox.create", &json!({ "task_id": task })).await.unwrap();
     let made = made.structured.unwrap();
     let (handle, password) = ("eve".to_owned(), "correct horse battery".to_owned());
@@ -209,9 +210,9 @@ async fn nobody_but_the_project_manager_of_its_user_reaches_into_a_workspace() {
     let job_id = serde_json::from_value(begun["exec_id"].clone()).unwrap();
     let in_a_job = BindingView { task_id: Some(task), job_id, ..BindingView::default() };
     let strangers = [
-        agent(&system, AgentType::Pa, Some(task)).await,
-        agent_of(&system, AgentType::Sandbox, in_a_job, None).await,
-        agent_of(&system, AgentType::Pm, BindingView::default(), Some(eve)).await,
+        agent_client(&system, AgentType::Pa, Some(task)).await,
+        agent_client_for(&system, AgentType::Sandbox, in_a_job, None).await,
+        agent_client_for(&system, AgentType::Pm, BindingView::default(), Some(eve)).await,
     ];
     for stranger in &strangers {
         let exec = json!({ "task_id": task, "job_id": made["job_id"], "command": "true" });
@@ -219,7 +220,7 @@ async fn nobody_but_the_project_manager_of_its_user_reaches_into_a_workspace() {
             [("sandbox.create", json!({ "task_id": task })), ("sandbox.exec", exec)]
         {
             let refused = stranger.mcp_call(tool, &arguments).await.unwrap_err();
-            assert!(matches!(refused, McpError::Refused { .. }), "{tool}: {refused}");
+            assert!(matches!(refused, McpClientError::Refused { .. }), "{tool}: {refused}");
         }
     }
 

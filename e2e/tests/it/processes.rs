@@ -1,4 +1,4 @@
-//! Processes of this machine, seen through `/proc`.
+//! Processes of this machine, read from `/proc`.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 
 const POLL: Duration = Duration::from_millis(10);
 
-/// Waits for something that another process does.
+/// Polls for an effect of another process.
 pub(crate) async fn eventually<T>(
     what: &str,
     within: Duration,
@@ -26,29 +26,29 @@ pub(crate) async fn eventually<T>(
 }
 
 /// Sends a signal to a process that a test started.
-pub(crate) fn send(pid: i32, signal: Signal) {
-    // It may have ended by itself just now.
+pub(crate) fn send_signal(pid: i32, signal: Signal) {
+    // It may have exited just now.
     let _ = kill(Pid::from_raw(pid), signal);
 }
 
-/// Whether a process lives; one that only waits to be reaped does not.
-pub(crate) fn lives(pid: i32) -> bool {
+/// Whether a process is alive; a zombie is not.
+pub(crate) fn is_alive(pid: i32) -> bool {
     fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
 }
 
 /// The processes whose command line satisfies `is_wanted`.
-pub(crate) fn with_arguments(is_wanted: impl Fn(&[&str]) -> bool) -> Vec<i32> {
+pub(crate) fn find_by_arguments(is_wanted: impl Fn(&[&str]) -> bool) -> Vec<i32> {
     let of_one = |pid: i32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
         let line = String::from_utf8_lossy(&line).into_owned();
         let arguments: Vec<&str> = line.split('\0').collect();
         is_wanted(&arguments).then_some(pid)
     };
-    all().into_iter().filter_map(of_one).collect()
+    list_processes().into_iter().filter_map(of_one).collect()
 }
 
 /// The processes that mention `directory` on their command line or in their environment.
-pub(crate) fn mentioning(directory: &Path) -> Vec<i32> {
+pub(crate) fn find_mentioning(directory: &Path) -> Vec<i32> {
     let wanted = directory.to_str().unwrap().as_bytes();
     let mentions = |pid: &i32| {
         ["cmdline", "environ"].iter().any(|file| {
@@ -56,36 +56,36 @@ pub(crate) fn mentioning(directory: &Path) -> Vec<i32> {
             text.windows(wanted.len()).any(|part| part == wanted)
         })
     };
-    all().into_iter().filter(mentions).collect()
+    list_processes().into_iter().filter(mentions).collect()
 }
 
-/// The process that started a process.
+/// The parent of a process.
 fn parent(pid: i32) -> Option<i32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything; the state and the parent come behind it.
+    // The name in parentheses may contain any character; the state and the parent follow it.
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// The processes that a process started, directly or through others.
-pub(crate) fn descendants(ancestor: i32) -> Vec<i32> {
+/// The descendants of a process.
+pub(crate) fn find_descendants(ancestor: i32) -> Vec<i32> {
     let descends = |pid: &i32| {
         let line = std::iter::successors(parent(*pid), |pid| parent(*pid));
         line.take_while(|pid| *pid > 0).any(|pid| pid == ancestor)
     };
-    all().into_iter().filter(descends).collect()
+    list_processes().into_iter().filter(descends).collect()
 }
 
-/// The environment of a process, as text; nothing of one that has ended or that may not be read.
+/// The environment of a process, as text; `None` if it has exited or is not readable.
 pub(crate) fn environment(pid: i32) -> Option<String> {
     let bytes = fs::read(format!("/proc/{pid}/environ")).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Waits, blocking, until nobody mentions `directory`; who still does.
-pub(crate) fn left_after(directory: &Path, within: Duration) -> Vec<i32> {
+/// Blocks until no process mentions `directory`; returns the processes that still do.
+pub(crate) fn wait_until_none_left(directory: &Path, within: Duration) -> Vec<i32> {
     let begun = Instant::now();
     loop {
-        let left = mentioning(directory);
+        let left = find_mentioning(directory);
         if left.is_empty() || begun.elapsed() > within {
             return left;
         }
@@ -93,7 +93,7 @@ pub(crate) fn left_after(directory: &Path, within: Duration) -> Vec<i32> {
     }
 }
 
-fn all() -> Vec<i32> {
+fn list_processes() -> Vec<i32> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }

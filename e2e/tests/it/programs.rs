@@ -1,11 +1,11 @@
-//! The binaries under test, and how they are called.
+//! The binaries under test, and how to run them.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// A binary of this build.
-pub(crate) fn program(name: &str) -> PathBuf {
+pub(crate) fn binary_path(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     // target/<profile>/deps/it-…
     let profile = test.parent().and_then(Path::parent).unwrap();
@@ -18,31 +18,31 @@ pub(crate) fn program(name: &str) -> PathBuf {
     path
 }
 
-/// A call of a binary that knows nothing of whoever runs the tests: its home is `home`.
+/// A call of a binary, isolated from the user who runs the tests: its home is `home`.
 pub(crate) fn call(name: &str, home: &Path) -> Command {
-    clean(Command::new(program(name)), home)
+    isolate_environment(Command::new(binary_path(name)), home)
 }
 
-/// The same of a shell.
-pub(crate) fn call_shell(home: &Path) -> Command {
-    clean(Command::new("/bin/sh"), home)
+/// The same for a shell.
+pub(crate) fn isolated_shell(home: &Path) -> Command {
+    isolate_environment(Command::new("/bin/sh"), home)
 }
 
-fn clean(mut command: Command, home: &Path) -> Command {
+fn isolate_environment(mut command: Command, home: &Path) -> Command {
     command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", home);
     command.current_dir(home).stdin(Stdio::null());
     command
 }
 
-/// What a finished program said.
+/// The output of a finished program.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct ProgramOutput {
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl From<Output> for Said {
+impl From<Output> for ProgramOutput {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code().unwrap_or(-1),
@@ -52,23 +52,27 @@ impl From<Output> for Said {
     }
 }
 
-impl Said {
+impl ProgramOutput {
     /// Standard output as one JSON value, and nothing else.
     pub(crate) fn json(&self) -> serde_json::Value {
         let parsed = serde_json::from_str(&self.stdout);
         parsed.unwrap_or_else(|error| panic!("no JSON value: {error}\n{self:?}"))
     }
 
-    /// Itself, if the program succeeded.
-    pub(crate) fn fine(self) -> Self {
+    /// Returns itself if the program succeeded, panics otherwise.
+    pub(crate) fn expect_success(self) -> Self {
         assert_eq!(self.code, 0, "{self:?}");
         self
     }
 }
 
-/// `cynork` against the `up` whose data is in `data_dir`, run to its end.
-pub(crate) fn cynork<A: AsRef<OsStr>>(home: &Path, data_dir: &Path, args: &[A]) -> Said {
+/// Runs `cynork` to its end against the `up` with this data directory.
+pub(crate) fn run_cynork<A: AsRef<OsStr>>(
+    home: &Path,
+    data_dir: &Path,
+    args: &[A],
+) -> ProgramOutput {
     let mut command = call("cynork", home);
     command.arg("--data-dir").arg(data_dir).args(args);
-    Said::from(command.output().unwrap())
+    ProgramOutput::from(command.output().unwrap())
 }

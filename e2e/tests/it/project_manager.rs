@@ -1,4 +1,4 @@
-//! The project manager and its analysts as real processes, with a model that says what it is told.
+//! The project manager and its analysts as real processes, with a scripted model.
 
 use cynode_client::Client;
 use cynode_domain::criteria::Criterion;
@@ -6,7 +6,7 @@ use cynode_domain::ids::TaskId;
 use cynode_domain::plan::StepCriterion;
 use cynode_domain::policy::{AgentType, Effect};
 use cynode_domain::verification::VerificationStatus;
-use cynode_testkit::provider::{Answer, ScriptedProvider, SeenRequest};
+use cynode_testkit::provider::{Answer, ScriptedProvider, ScriptedProviderRequest};
 use cynode_wire::agents::{BindingView, IssueAgentToken};
 use cynode_wire::audit::AuditQuery;
 use cynode_wire::tasks::{CreateTask, TaskView};
@@ -14,19 +14,20 @@ use nix::sys::signal::Signal;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
-use crate::processes::{eventually, send};
+use crate::processes::{eventually, send_signal};
 use crate::system::{PATIENCE, System};
-use crate::work::{closed, commands, create};
+use crate::work::{commands, create_task_once, wait_until_closed};
 
-/// What a model is asked for a plan with, and for a judgement.
+/// Prompts for a plan, and for a judgement.
 pub(crate) const PLANNING: &str = "Plan the commands that carry out";
 const JUDGING: &str = "Judge each criterion by the evidence";
-/// What a model is asked with for another command.
+/// Prompt for another command.
 const REPLANNING: &str = "A step of a plan was not accepted";
-/// What a person adds to the context of the project manager.
+/// A person's additional context for the project manager.
 const WISH: &str = "Prefer short commands to long ones.";
 
-/// A system whose only provider is `provider`. What the script does not mention, rules decide.
+/// A system whose only provider is `provider`. Rules decide everything that the script does not
+/// mention.
 pub(crate) async fn system(provider: &ScriptedProvider) -> System {
     provider.otherwise(Answer::status(400, "not today"));
     let system = System::new().await;
@@ -39,24 +40,24 @@ pub(crate) async fn system(provider: &ScriptedProvider) -> System {
     system
 }
 
-pub(crate) fn planned(lines: &[&str]) -> Answer {
+pub(crate) fn plan_answer(lines: &[&str]) -> Answer {
     let commands = lines.iter().map(|line| json!({ "aim": "do it", "command": line }));
     let commands: Vec<Value> = commands.collect();
     let plan = json!({ "commands": commands, "assumptions": ["a shell is there"], "question": "" });
-    Answer::call("respond", plan)
+    Answer::tool_call("respond", plan)
 }
 
-fn judged(status: &str) -> Answer {
+fn judgement_answer(status: &str) -> Answer {
     let judgement =
         json!({ "criterion": 0, "status": status, "reason": "as seen", "suggestion": "" });
-    Answer::call("respond", json!({ "judgements": [judgement] }))
+    Answer::tool_call("respond", json!({ "judgements": [judgement] }))
 }
 
-pub(crate) fn prompt(text: &str) -> CreateTask {
+pub(crate) fn prompt_task(text: &str) -> CreateTask {
     serde_json::from_value(json!({ "input_mode": "prompt", "prompt": text })).unwrap()
 }
 
-fn with_prose(mut body: CreateTask, criterion: &str) -> CreateTask {
+fn with_prose_criterion(mut body: CreateTask, criterion: &str) -> CreateTask {
     let criteria = json!([{ "kind": "text", "description": criterion }]);
     body.acceptance_criteria = serde_json::from_value(criteria).unwrap();
     body
@@ -69,11 +70,11 @@ pub(crate) async fn agent(
     task_id: Option<TaskId>,
 ) -> Client {
     let binding = BindingView { task_id, ..BindingView::default() };
-    bound_agent(system, agent_type, binding).await
+    issue_bound_agent_client(system, agent_type, binding).await
 }
 
 /// An agent with this binding.
-pub(crate) async fn bound_agent(
+pub(crate) async fn issue_bound_agent_client(
     system: &System,
     agent_type: AgentType,
     binding: BindingView,
@@ -89,7 +90,7 @@ pub(crate) async fn bound_agent(
     Client::new(&system.announced.url, SecretString::from(secret)).unwrap()
 }
 
-async fn findings(system: &System, task: TaskId) -> Vec<Value> {
+async fn list_findings(system: &System, task: TaskId) -> Vec<Value> {
     let admin = agent(system, AgentType::Pm, None).await;
     let listed = admin.mcp_call("db.finding.list", &json!({ "task_id": task })).await.unwrap();
     listed.structured.unwrap()["items"].as_array().unwrap().clone()
@@ -97,8 +98,8 @@ async fn findings(system: &System, task: TaskId) -> Vec<Value> {
 
 /// The task once it is closed.
 pub(crate) async fn done(system: &System, body: CreateTask) -> TaskView {
-    let task = create(&system.client, body).await;
-    closed(&system.client, task, PATIENCE).await
+    let task = create_task_once(&system.client, body).await;
+    wait_until_closed(&system.client, task, PATIENCE).await
 }
 
 /// Panics unless one call of the project manager, and no other, requests an analyst for the task.
@@ -113,7 +114,7 @@ async fn assert_manager_requested_one_analyst(system: &System, task: TaskId) {
 }
 
 /// Panics unless the system message of a request contains the texts in this order.
-fn assert_composed_in_order(request: &SeenRequest, texts: &[&str]) {
+fn assert_composed_in_order(request: &ScriptedProviderRequest, texts: &[&str]) {
     let composed = request.body["messages"][0]["content"].as_str().unwrap();
     let place = |text: &&str| {
         composed.find(*text).unwrap_or_else(|| panic!("{text} is missing: {composed}"))
@@ -125,21 +126,22 @@ fn assert_composed_in_order(request: &SeenRequest, texts: &[&str]) {
 #[tokio::test]
 async fn a_prompt_is_planned_by_the_model_and_its_prose_is_judged_by_an_analyst() {
     let provider = ScriptedProvider::start();
-    provider.when(PLANNING, planned(&["echo hello > greeting", "cat greeting"]));
-    provider.when(JUDGING, judged("pass"));
+    provider.when(PLANNING, plan_answer(&["echo hello > greeting", "cat greeting"]));
+    provider.when(JUDGING, judgement_answer("pass"));
     let system = system(&provider).await;
     let key = "agents.project_manager.additional_context";
-    system.cynork(&["prefs", "set", key, &format!("\"{WISH}\"")]).fine();
+    system.cynork(&["prefs", "set", key, &format!("\"{WISH}\"")]).expect_success();
 
-    let view = done(&system, with_prose(prompt("Greet the world"), "it greets")).await;
+    let view =
+        done(&system, with_prose_criterion(prompt_task("Greet the world"), "it greets")).await;
 
     assert_eq!(view.status.as_str(), "completed", "{view:#?}");
-    let why = system.cynork(&["run", "explain", &view.task_name]).fine().stdout;
+    let why = system.cynork(&["run", "explain", &view.task_name]).expect_success().stdout;
     assert!(why.contains("project manager, model"), "{why}");
     assert!(!why.contains("a person answered"), "{why}");
     let result = system.client.task_result(&view.id.to_string()).await.unwrap();
     assert_eq!(result.jobs.len(), 2, "{result:#?}");
-    let found = findings(&system, view.id).await;
+    let found = list_findings(&system, view.id).await;
     let by_analyst: Vec<_> = found.iter().filter(|one| !one["token_id"].is_null()).collect();
     assert_eq!(by_analyst.len(), 1, "{found:#?}");
     assert_eq!(by_analyst[0]["agent_type"], "pa");
@@ -159,27 +161,27 @@ async fn a_prompt_is_planned_by_the_model_and_its_prose_is_judged_by_an_analyst(
     for request in asked {
         assert!(request.text.contains("Working with CyNode"), "{}", request.text);
     }
-    assert!(!provider.saw("cyn_pm_") && !provider.saw("cyn_pa_"));
+    assert!(!provider.has_received("cyn_pm_") && !provider.has_received("cyn_pa_"));
 }
 
 #[tokio::test]
 async fn what_an_analyst_fails_is_not_accepted() {
     let provider = ScriptedProvider::start();
-    provider.when(JUDGING, judged("fail"));
+    provider.when(JUDGING, judgement_answer("fail"));
     let system = system(&provider).await;
 
-    let view = done(&system, with_prose(commands(&["echo hello"]), "it sings")).await;
+    let view = done(&system, with_prose_criterion(commands(&["echo hello"]), "it sings")).await;
 
     assert_eq!(view.status.as_str(), "failed", "{view:#?}");
-    let found = findings(&system, view.id).await;
+    let found = list_findings(&system, view.id).await;
     assert!(found.iter().any(|one| one["status"] == "fail" && one["agent_type"] == "pa"));
 }
 
 #[tokio::test]
 async fn a_step_whose_prose_an_analyst_fails_keeps_the_next_one_from_starting() {
     let provider = ScriptedProvider::start();
-    provider.when("it greets", judged("pass"));
-    provider.when(JUDGING, judged("fail"));
+    provider.when("it greets", judgement_answer("pass"));
+    provider.when(JUDGING, judgement_answer("fail"));
     let system = system(&provider).await;
     let with_prose_for_first = |criterion: &str| {
         let mut body = commands(&["echo hello", "echo bye"]);
@@ -202,20 +204,22 @@ async fn a_step_whose_prose_an_analyst_fails_keeps_the_next_one_from_starting() 
 #[tokio::test]
 async fn what_an_analyst_rejects_is_planned_anew_with_its_findings() {
     let provider = ScriptedProvider::start();
-    // Only who reads the file sees these words: no command has them.
-    provider.when("well met, everybody", judged("pass"));
-    provider.when(PLANNING, planned(&["echo hm > $CYNODE_ARTIFACTS_DIR/greeting.txt"]));
+    // Only a reader of the file sees these words: no command contains them.
+    provider.when("well met, everybody", judgement_answer("pass"));
+    provider.when(PLANNING, plan_answer(&["echo hm > $CYNODE_ARTIFACTS_DIR/greeting.txt"]));
     let better = "printf 'well %s, everybody' met > $CYNODE_ARTIFACTS_DIR/greeting.txt";
     let replanned = json!({ "command": better, "reason": "it greets everybody" });
-    provider.when(REPLANNING, Answer::call("respond", replanned));
+    provider.when(REPLANNING, Answer::tool_call("respond", replanned));
     let finding = json!({
         "criterion": 0, "status": "fail", "reason": "greeting.txt:1 greets nobody",
         "suggestion": "address everybody",
     });
-    provider.when(JUDGING, Answer::call("respond", json!({ "judgements": [finding] })));
+    provider.when(JUDGING, Answer::tool_call("respond", json!({ "judgements": [finding] })));
     let system = system(&provider).await;
 
-    let view = done(&system, with_prose(prompt("Greet"), "greeting.txt greets everybody")).await;
+    let view =
+        done(&system, with_prose_criterion(prompt_task("Greet"), "greeting.txt greets everybody"))
+            .await;
 
     assert_eq!(view.status.as_str(), "completed", "{view:#?}");
     let requests = provider.requests();
@@ -224,7 +228,7 @@ async fn what_an_analyst_rejects_is_planned_anew_with_its_findings() {
         assert!(asked.text.contains(part), "{part}: {}", asked.text);
     }
     let explained = system.cynork(&["run", "explain", &view.id.to_string()]).stdout;
-    assert!(explained.contains("planned anew by the project manager"), "{explained}");
+    assert!(explained.contains("replanned by the project manager"), "{explained}");
     let jobs = system.client.task_result(&view.id.to_string()).await.unwrap().jobs;
     let attempts: Vec<_> = jobs.iter().map(|job| (job.step_index, job.attempt)).collect();
     assert_eq!(attempts, [(0, 1), (0, 2)]);
@@ -233,11 +237,14 @@ async fn what_an_analyst_rejects_is_planned_anew_with_its_findings() {
 #[tokio::test]
 async fn what_an_analyst_cannot_tell_waits_for_a_person_who_settles_it() {
     let provider = ScriptedProvider::start();
-    provider.when(JUDGING, judged("needs_clarification"));
+    provider.when(JUDGING, judgement_answer("needs_clarification"));
     let system = system(&provider).await;
-    let said = |word: &str| with_prose(commands(&[&format!("echo {word}")]), "it sounds right");
-    let (good, bad) =
-        (create(&system.client, said("hello")).await, create(&system.client, said("hm")).await);
+    let said =
+        |word: &str| with_prose_criterion(commands(&[&format!("echo {word}")]), "it sounds right");
+    let (good, bad) = (
+        create_task_once(&system.client, said("hello")).await,
+        create_task_once(&system.client, said("hm")).await,
+    );
 
     for task in [good, bad] {
         let name = task.to_string();
@@ -248,20 +255,20 @@ async fn what_an_analyst_cannot_tell_waits_for_a_person_who_settles_it() {
         .await;
         assert!(asked.contains("it sounds right: as seen"), "{asked}");
     }
-    // Nobody has to stay for the answer: whoever takes the run up later hears it.
+    // No process has to wait for the answer: the runner that resumes the run later reads it.
     for role in ["runner", "pma"] {
-        send(system.role(role).await, Signal::SIGKILL);
+        send_signal(system.wait_for_role(role).await, Signal::SIGKILL);
     }
-    system.cynork(&["run", "answer", &good.to_string(), "--yes"]).fine();
-    system.cynork(&["run", "answer", &bad.to_string(), "--no", "-m", "too short"]).fine();
+    system.cynork(&["run", "answer", &good.to_string(), "--yes"]).expect_success();
+    system.cynork(&["run", "answer", &bad.to_string(), "--no", "-m", "too short"]).expect_success();
 
-    let accepted = closed(&system.client, good, 2 * PATIENCE).await;
-    let refused = closed(&system.client, bad, 2 * PATIENCE).await;
+    let accepted = wait_until_closed(&system.client, good, 2 * PATIENCE).await;
+    let refused = wait_until_closed(&system.client, bad, 2 * PATIENCE).await;
     assert_eq!(accepted.status.as_str(), "completed", "{accepted:#?}");
     assert_eq!(refused.status.as_str(), "failed", "{refused:#?}");
     assert!(refused.summary.unwrap().contains("too short"));
     for (task, status) in [(good, "pass"), (bad, "fail")] {
-        let found = findings(&system, task).await;
+        let found = list_findings(&system, task).await;
         let asks = |one: &&Value| one["status"] == "needs_clarification";
         assert_eq!(found.iter().filter(asks).count(), 1, "{found:#?}");
         let by_person = |one: &&Value| one["agent_type"] == "user" && one["status"] == status;
@@ -272,23 +279,23 @@ async fn what_an_analyst_cannot_tell_waits_for_a_person_who_settles_it() {
 #[tokio::test]
 async fn a_project_manager_killed_while_it_plans_is_asked_again() {
     let provider = ScriptedProvider::start();
-    // Whatever is asked first is never answered.
-    provider.script([Answer::silence()]);
+    // The first request is never answered.
+    provider.script([Answer::no_response()]);
     let system = system(&provider).await;
-    let task = create(&system.client, prompt("Greet the world")).await;
-    let first = system.role("pma").await;
-    provider.until_asked(1).await;
-    provider.when(PLANNING, planned(&["echo planned"]));
+    let task = create_task_once(&system.client, prompt_task("Greet the world")).await;
+    let first = system.wait_for_role("pma").await;
+    provider.wait_for_requests(1).await;
+    provider.when(PLANNING, plan_answer(&["echo planned"]));
 
-    send(first, Signal::SIGKILL);
-    let view = closed(&system.client, task, 2 * PATIENCE).await;
+    send_signal(first, Signal::SIGKILL);
+    let view = wait_until_closed(&system.client, task, 2 * PATIENCE).await;
 
-    assert_ne!(system.role("pma").await, first);
+    assert_ne!(system.wait_for_role("pma").await, first);
     assert_eq!(view.status.as_str(), "completed", "{view:#?}");
 }
 
-/// Waits until the run of a task asks about criteria that were not judged; what it asks.
-async fn asked_about_criteria(system: &System, task: TaskId) -> String {
+/// Waits until the run of a task asks about unjudged criteria; returns the question.
+async fn wait_for_criteria_question(system: &System, task: TaskId) -> String {
     let name = task.to_string();
     eventually("a question about criteria", PATIENCE, || {
         let shown = system.cynork(&["run", "show", &name]).stdout;
@@ -301,23 +308,28 @@ async fn asked_about_criteria(system: &System, task: TaskId) -> String {
 async fn without_a_model_a_prompt_and_a_criterion_in_prose_wait_for_a_person() {
     let system = System::new().await;
 
-    let waiting = create(&system.client, prompt("Make the world a better place")).await;
-    let unjudged = create(&system.client, with_prose(commands(&["echo hello"]), "it greets")).await;
+    let waiting =
+        create_task_once(&system.client, prompt_task("Make the world a better place")).await;
+    let unjudged = create_task_once(
+        &system.client,
+        with_prose_criterion(commands(&["echo hello"]), "it greets"),
+    )
+    .await;
 
-    let asked = asked_about_criteria(&system, unjudged).await;
+    let asked = wait_for_criteria_question(&system, unjudged).await;
     assert!(asked.contains("not judged: it greets ("), "{asked}");
-    system.cynork(&["run", "answer", &unjudged.to_string(), "--yes"]).fine();
-    let view = closed(&system.client, unjudged, PATIENCE).await;
+    system.cynork(&["run", "answer", &unjudged.to_string(), "--yes"]).expect_success();
+    let view = wait_until_closed(&system.client, unjudged, PATIENCE).await;
     assert_eq!(view.status.as_str(), "completed", "{view:#?}");
     assert!(view.summary.unwrap().contains("1 acceptance criterion is met: 1 by a person"));
     let id = waiting.to_string();
     eventually("a question", PATIENCE, || {
         let said = system.cynork(&["task", "get", &id, "-o", "json"]);
-        said.stdout.contains("waits for a person").then_some(())
+        said.stdout.contains("waiting for your answer").then_some(())
     })
     .await;
-    // Thinking and driving are processes of their own.
-    assert_ne!(system.role("pma").await, system.role("runner").await);
+    // The project manager and the runner are separate processes.
+    assert_ne!(system.wait_for_role("pma").await, system.wait_for_role("runner").await);
 }
 
 #[tokio::test]
@@ -325,12 +337,12 @@ async fn a_provider_that_fails_lets_no_criterion_pass_unless_a_preference_accept
     let provider = ScriptedProvider::start();
     let system = system(&provider).await;
     provider.when(JUDGING, Answer::status(500, "out of order"));
-    let body = || with_prose(commands(&["echo hello"]), "it greets");
+    let body = || with_prose_criterion(commands(&["echo hello"]), "it greets");
 
-    let strict = create(&system.client, body()).await;
-    let asked = asked_about_criteria(&system, strict).await;
+    let strict = create_task_once(&system.client, body()).await;
+    let asked = wait_for_criteria_question(&system, strict).await;
     assert!(asked.contains("not judged: it greets ("), "{asked}");
-    system.cynork(&["prefs", "set", "verification.accept_unverified", "true"]).fine();
+    system.cynork(&["prefs", "set", "verification.accept_unverified", "true"]).expect_success();
     let made = ["task", "create", "--name", "lax", "--command", "echo hello"];
     let waited = system.cynork(&[&made[..], &["--accept", "it greets", "--wait"]].concat());
 
@@ -339,9 +351,9 @@ async fn a_provider_that_fails_lets_no_criterion_pass_unless_a_preference_accept
     assert!(waited.stderr.contains("1. echo hello"), "{waited:?}");
     let view = system.client.task_get("lax").await.unwrap();
     assert_eq!(view.verification, Some(VerificationStatus::Unverified), "{view:#?}");
-    // The answer of a person counts, whatever the preference says by then.
-    system.cynork(&["run", "answer", &strict.to_string(), "--no"]).fine();
-    let rejected = closed(&system.client, strict, PATIENCE).await;
+    // The answer of a person counts, even if the preference has changed since.
+    system.cynork(&["run", "answer", &strict.to_string(), "--no"]).expect_success();
+    let rejected = wait_until_closed(&system.client, strict, PATIENCE).await;
     assert_eq!(rejected.status.as_str(), "failed", "{rejected:#?}");
 }
 
@@ -349,17 +361,21 @@ async fn a_provider_that_fails_lets_no_criterion_pass_unless_a_preference_accept
 async fn an_analyst_that_is_killed_is_started_again_and_never_accepts_by_dying() {
     let provider = ScriptedProvider::start();
     // The first analyst is never answered.
-    provider.script([Answer::silence()]);
+    provider.script([Answer::no_response()]);
     let system = system(&provider).await;
-    let task = create(&system.client, with_prose(commands(&["echo hello"]), "it greets")).await;
-    provider.until_asked(1).await;
-    provider.when(JUDGING, judged("pass"));
+    let task = create_task_once(
+        &system.client,
+        with_prose_criterion(commands(&["echo hello"]), "it greets"),
+    )
+    .await;
+    provider.wait_for_requests(1).await;
+    provider.when(JUDGING, judgement_answer("pass"));
 
-    send(system.analyst().await, Signal::SIGKILL);
-    let view = closed(&system.client, task, 2 * PATIENCE).await;
+    send_signal(system.analyst().await, Signal::SIGKILL);
+    let view = wait_until_closed(&system.client, task, 2 * PATIENCE).await;
 
     assert_eq!(view.status.as_str(), "completed", "{view:#?}");
     assert_eq!(view.verification, Some(VerificationStatus::Verified), "{view:#?}");
     let watched = system.cynork(&["task", "watch", &task.to_string()]);
-    assert!(watched.stderr.contains("the analyst died (attempt 1 of 3)"), "{watched:?}");
+    assert!(watched.stderr.contains("analyst failed (attempt 1 of 3)"), "{watched:?}");
 }

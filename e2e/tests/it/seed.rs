@@ -1,4 +1,4 @@
-//! Random points that can be had again: the seed is printed, and taken from `CYNODE_TEST_SEED`.
+//! Reproducible random points: the seed is printed, and taken from `CYNODE_TEST_SEED`.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
@@ -7,11 +7,11 @@ use cynode_runtime::env;
 
 /// A source of random numbers.
 #[derive(Debug)]
-pub(crate) struct Seed(u64);
+pub(crate) struct TestSeed(u64);
 
-impl Seed {
-    /// The seed of this run, printed with the name of who uses it.
-    pub(crate) fn of_run(user: &str) -> Self {
+impl TestSeed {
+    /// The seed of this run, printed with the name of its user.
+    pub(crate) fn for_run(user: &str) -> Self {
         let given = env::var("CYNODE_TEST_SEED").map(|text| text.parse().unwrap());
         let seed = given.unwrap_or_else(|| RandomState::new().build_hasher().finish() >> 1);
         println!("{user}: CYNODE_TEST_SEED={seed}");

@@ -11,20 +11,20 @@ use cynode_testkit::postgres_database;
 use nix::sys::signal::Signal;
 use secrecy::SecretString;
 
-use crate::processes::{eventually, left_after, send};
+use crate::processes::{eventually, send_signal, wait_until_none_left};
 use crate::programs::call;
 use crate::system::PATIENCE;
-use crate::work::{closed, commands, create, patiently};
+use crate::work::{commands, create_task_once, retry_while_unavailable, wait_until_closed};
 
 const TASKS: usize = 20;
 
-/// Programs that are stopped with this value.
-struct Programs {
+/// Programs, stopped on drop.
+struct ProgramGroup {
     running: Vec<Child>,
     home: tempfile::TempDir,
 }
 
-impl Programs {
+impl ProgramGroup {
     fn new() -> Self {
         let home = tempfile::Builder::new().prefix("cynode-e2e-").tempdir().unwrap();
         Self { running: vec![], home }
@@ -43,26 +43,26 @@ impl Programs {
         self.running.push(started.unwrap());
     }
 
-    /// Asks all to end, the newest first; whether all did so well.
+    /// Stops all programs, the newest first; returns whether all exited cleanly.
     fn stop(&mut self) -> bool {
         let mut are_well = true;
         for mut program in self.running.drain(..).rev() {
-            send(i32::try_from(program.id()).unwrap(), Signal::SIGTERM);
+            send_signal(i32::try_from(program.id()).unwrap(), Signal::SIGTERM);
             are_well &= program.wait().unwrap().success();
         }
         are_well
     }
 }
 
-impl Drop for Programs {
+impl Drop for ProgramGroup {
     fn drop(&mut self) {
         for program in &mut self.running {
             let _ = program.kill();
             let _ = program.wait();
         }
-        let left = left_after(self.home.path(), PATIENCE);
+        let left = wait_until_none_left(self.home.path(), PATIENCE);
         for pid in &left {
-            send(*pid, Signal::SIGKILL);
+            send_signal(*pid, Signal::SIGKILL);
         }
         assert!(left.is_empty() || std::thread::panicking(), "left behind: {left:?}");
     }
@@ -70,7 +70,7 @@ impl Drop for Programs {
 
 #[tokio::test]
 async fn two_nodes_that_were_given_one_name_run_no_command_twice() {
-    let mut programs = Programs::new();
+    let mut programs = ProgramGroup::new();
     programs.start("cynode-orchestrator", |command, _| {
         command.args(["--listen", "127.0.0.1:0"]);
     });
@@ -83,7 +83,7 @@ async fn two_nodes_that_were_given_one_name_run_no_command_twice() {
         command.args(["--orchestrator-url", &url, "--token-file"]);
         command.arg(data.join("runner.token"));
     });
-    // Without --slug: both are called as the machine is.
+    // Without --slug: both use the name of the machine.
     for state in ["one", "other"] {
         programs.start("cynode-node", |command, data| {
             command.args(["--orchestrator-url", &url, "--join-token-file"]);
@@ -103,15 +103,18 @@ async fn two_nodes_that_were_given_one_name_run_no_command_twice() {
 
     let mut tasks = vec![];
     for _ in 0..TASKS {
-        tasks.push(create(&client, commands(&["echo ran >> step-1", "echo ran >> step-2"])).await);
+        tasks.push(
+            create_task_once(&client, commands(&["echo ran >> step-1", "echo ran >> step-2"]))
+                .await,
+        );
     }
 
     for task in tasks {
-        let view = closed(&client, task, PATIENCE).await;
+        let view = wait_until_closed(&client, task, PATIENCE).await;
         assert_eq!(view.status.as_str(), "completed", "{view:#?}");
         for step in [1, 2] {
-            let runs =
-                ["one", "other"].map(|state| crate::work::runs(&data.join(state), task, step));
+            let runs = ["one", "other"]
+                .map(|state| crate::work::count_step_runs(&data.join(state), task, step));
             assert_eq!(runs.iter().sum::<usize>(), 1, "step {step} of {task}: {runs:?}");
         }
     }
@@ -121,7 +124,7 @@ async fn two_nodes_that_were_given_one_name_run_no_command_twice() {
 #[tokio::test]
 async fn two_runners_and_two_nodes_share_the_work_of_one_orchestrator() {
     let database = postgres_database().await;
-    let mut programs = Programs::new();
+    let mut programs = ProgramGroup::new();
     programs.start("cynode-orchestrator", |command, _| {
         command.args(["--listen", "127.0.0.1:0", "--database-url", &database.url]);
     });
@@ -145,26 +148,28 @@ async fn two_runners_and_two_nodes_share_the_work_of_one_orchestrator() {
     }
     let token = fs::read_to_string(data.join("admin.token")).unwrap();
     let client = Client::new(&url, SecretString::from(token.trim().to_owned())).unwrap();
-    while patiently(async || client.node_list().await).await.len() < 2 {
+    while retry_while_unavailable(async || client.node_list().await).await.len() < 2 {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 
     let mut tasks = vec![];
     for number in 0..TASKS {
         let line = format!("echo ran >> step-1; sleep 0.1; echo {number}");
-        tasks.push(create(&client, commands(&[&line])).await);
+        tasks.push(create_task_once(&client, commands(&[&line])).await);
     }
 
     let mut nodes = BTreeSet::new();
     for (number, task) in tasks.into_iter().enumerate() {
-        let view = closed(&client, task, PATIENCE).await;
+        let view = wait_until_closed(&client, task, PATIENCE).await;
         assert_eq!(view.status.as_str(), "completed", "{view:#?}");
         let result = client.task_result(&task.to_string()).await.unwrap();
         let [job] = &result.jobs[..] else { panic!("{result:#?}") };
         assert_eq!(job.result.as_ref().unwrap().stdout, format!("{number}\n"));
         nodes.extend(job.node_id.map(|node| node.to_string()));
-        let runs: usize =
-            ["east", "west"].iter().map(|slug| crate::work::runs(&data.join(slug), task, 1)).sum();
+        let runs: usize = ["east", "west"]
+            .iter()
+            .map(|slug| crate::work::count_step_runs(&data.join(slug), task, 1))
+            .sum();
         assert_eq!(runs, 1);
     }
     assert_eq!(nodes.len(), 2, "one node did nothing");

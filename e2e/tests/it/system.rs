@@ -1,4 +1,4 @@
-//! A `cynode up` in a directory of its own.
+//! A `cynode up` in its own directory.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,13 +11,15 @@ use nix::sys::signal::Signal;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use crate::processes::{eventually, left_after, mentioning, send, with_arguments};
-use crate::programs::{Said, call, cynork};
+use crate::processes::{
+    eventually, find_by_arguments, find_mentioning, send_signal, wait_until_none_left,
+};
+use crate::programs::{ProgramOutput, call, run_cynork};
 
 /// Long enough for anything on a busy machine, short enough to notice a hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 
-/// Variables of the operator's shell that are no business of any process of the product.
+/// Variables of the operator's shell that no process of the product may inherit.
 const FOREIGN: [&str; 6] = [
     "OPENAI_API_KEY",
     "PGPASSWORD",
@@ -31,7 +33,7 @@ pub(crate) const FOREIGN_VALUE: &str = "of-the-operators-shell-alone";
 
 /// The line that `up --json` prints.
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Announced {
+pub(crate) struct SystemAnnouncement {
     pub(crate) url: String,
     pub(crate) data_dir: PathBuf,
     pub(crate) admin_token_file: PathBuf,
@@ -39,7 +41,7 @@ pub(crate) struct Announced {
 
 /// Which database a system uses.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Database {
+pub(crate) enum SystemDatabase {
     Embedded,
     Postgres,
 }
@@ -47,13 +49,13 @@ pub(crate) enum Database {
 /// A running `cynode up`. Dropping it stops it, and fails the test if a process is left.
 pub(crate) struct System {
     up: Option<Child>,
-    pub(crate) announced: Announced,
+    pub(crate) announced: SystemAnnouncement,
     pub(crate) client: Client,
-    place: Place,
+    place: SystemDirectory,
 }
 
-/// What stays when `up` stops. The database goes last.
-struct Place {
+/// Remains when `up` stops. The database is dropped last.
+struct SystemDirectory {
     home: tempfile::TempDir,
     database: Option<TestDatabase>,
 }
@@ -61,18 +63,18 @@ struct Place {
 impl System {
     /// A system on the embedded database, with everything at its default.
     pub(crate) async fn new() -> Self {
-        Self::with(Database::Embedded, "").await
+        Self::with(SystemDatabase::Embedded, "").await
     }
 
     /// A system with a configuration file.
-    pub(crate) async fn with(database: Database, config: &str) -> Self {
+    pub(crate) async fn with(database: SystemDatabase, config: &str) -> Self {
         let home = tempfile::Builder::new().prefix("cynode-e2e-").tempdir().unwrap();
         fs::write(home.path().join("cynode.toml"), config).unwrap();
         let database = match database {
-            Database::Embedded => None,
-            Database::Postgres => Some(postgres_database().await),
+            SystemDatabase::Embedded => None,
+            SystemDatabase::Postgres => Some(postgres_database().await),
         };
-        let place = Place { home, database };
+        let place = SystemDirectory { home, database };
         let (up, announced) = place.start().await;
         let client = client(&announced);
         Self { up: Some(up), announced, client, place }
@@ -83,38 +85,36 @@ impl System {
         self.place.home.path()
     }
 
-    /// The data directory.
     pub(crate) fn data_dir(&self) -> &Path {
         &self.announced.data_dir
     }
 
     /// Runs `cynork` to its end.
-    pub(crate) fn cynork(&self, args: &[&str]) -> Said {
-        cynork(self.home(), self.data_dir(), args)
+    pub(crate) fn cynork(&self, args: &[&str]) -> ProgramOutput {
+        run_cynork(self.home(), self.data_dir(), args)
     }
 
-    /// What a second `up` on the same directory says.
-    pub(crate) fn second_up(&self) -> Said {
-        Said::from(self.place.up().output().unwrap())
+    /// Output of a second `up` on the same directory.
+    pub(crate) fn second_up(&self) -> ProgramOutput {
+        ProgramOutput::from(self.place.up_command().output().unwrap())
     }
 
-    /// The supervisor's process.
     pub(crate) fn supervisor(&self) -> i32 {
         i32::try_from(self.up.as_ref().unwrap().id()).unwrap()
     }
 
-    /// The process of a role, waiting for it while it is being started again.
-    pub(crate) async fn role(&self, name: &str) -> i32 {
+    /// The process of a role, waiting while it is restarted.
+    pub(crate) async fn wait_for_role(&self, name: &str) -> i32 {
         let what = format!("a {name} that runs");
-        eventually(&what, PATIENCE, || self.roles(name).first().copied()).await
+        eventually(&what, PATIENCE, || self.find_roles(name).first().copied()).await
     }
 
     /// The processes of a role.
-    pub(crate) fn roles(&self, name: &str) -> Vec<i32> {
+    pub(crate) fn find_roles(&self, name: &str) -> Vec<i32> {
         let data_dir = self.data_dir().to_str().unwrap();
-        with_arguments(|line| {
+        find_by_arguments(|line| {
             let is_one = line.get(1..3) == Some(&["role", name]) && line.contains(&data_dir);
-            // An analyst has the role of the project manager too, and listens nowhere.
+            // An analyst has the role of the project manager too, but no listener.
             is_one && (name != "pma" || line.contains(&"--listen"))
         })
     }
@@ -125,33 +125,33 @@ impl System {
         eventually("an analyst that runs", PATIENCE, || {
             let is_ours = |line: &[&str]| line.iter().any(|part| part.starts_with(data_dir));
             let is_one = |line: &[&str]| line.contains(&"--once") && is_ours(line);
-            with_arguments(is_one).first().copied()
+            find_by_arguments(is_one).first().copied()
         })
         .await
     }
 
     /// The processes that supervise jobs.
-    pub(crate) fn shims(&self) -> Vec<i32> {
+    pub(crate) fn find_shims(&self) -> Vec<i32> {
         let jobs = self.data_dir().join("node/jobs");
         let jobs = jobs.to_str().unwrap();
-        with_arguments(|line| {
+        find_by_arguments(|line| {
             line.get(1) == Some(&"sandbox-shim") && line.iter().any(|part| part.starts_with(jobs))
         })
     }
 
-    /// Waits until something answers and work can be done.
-    pub(crate) async fn ready(&self) {
+    /// Waits until the system is ready for work.
+    pub(crate) async fn wait_until_ready(&self) {
         let begun = Instant::now();
         while !self.client.status().await.is_ok_and(|status| status.ready) {
-            assert!(begun.elapsed() < PATIENCE, "not ready\n{}", self.place.log());
+            assert!(begun.elapsed() < PATIENCE, "not ready\n{}", self.place.read_logs());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 
-    /// Stops `up` with a signal; how it ended.
+    /// Stops `up` with a signal; returns its exit status.
     pub(crate) async fn stop(&mut self, signal: Signal) -> ExitStatus {
         let mut up = self.up.take().unwrap();
-        send(i32::try_from(up.id()).unwrap(), signal);
+        send_signal(i32::try_from(up.id()).unwrap(), signal);
         eventually("the end of up", PATIENCE, || up.try_wait().unwrap()).await
     }
 
@@ -163,14 +163,14 @@ impl System {
         self.announced = announced;
     }
 
-    /// The processes that belong to this system in any way.
-    pub(crate) fn processes(&self) -> Vec<i32> {
-        mentioning(self.home())
+    /// All processes of this system.
+    pub(crate) fn find_processes(&self) -> Vec<i32> {
+        find_mentioning(self.home())
     }
 }
 
-impl Place {
-    fn up(&self) -> std::process::Command {
+impl SystemDirectory {
+    fn up_command(&self) -> std::process::Command {
         let home = self.home.path();
         let mut command = call("cynode", home);
         command.args(["up", "--json", "--listen", "127.0.0.1:0", "--data-dir"]);
@@ -184,16 +184,16 @@ impl Place {
         command
     }
 
-    /// Starts `up` and waits for its line.
-    async fn start(&self) -> (Child, Announced) {
+    /// Starts `up` and waits for its JSON line.
+    async fn start(&self) -> (Child, SystemAnnouncement) {
         let out = self.home.path().join("up.out");
         let error = File::options().create(true).append(true).open(self.home.path().join("up.err"));
-        let mut command = self.up();
+        let mut command = self.up_command();
         let started = command.stdout(File::create(&out).unwrap()).stderr(error.unwrap()).spawn();
         let mut up = started.unwrap();
         let announced = eventually("an up that is ready", PATIENCE, || {
             if let Some(ended) = up.try_wait().unwrap() {
-                panic!("up ended with {ended}\n{}", self.log());
+                panic!("up ended with {ended}\n{}", self.read_logs());
             }
             let line = fs::read_to_string(&out).unwrap();
             line.ends_with('\n').then(|| serde_json::from_str(&line).unwrap())
@@ -202,8 +202,8 @@ impl Place {
         (up, announced)
     }
 
-    /// What all processes said.
-    fn log(&self) -> String {
+    /// The logs of all processes.
+    fn read_logs(&self) -> String {
         let files = ["up.err", "data/logs/orchestrator.log", "data/logs/runner.log"];
         let files = files.into_iter().chain(["data/logs/node.log", "data/logs/pma.log"]);
         let text = |file| fs::read_to_string(self.home.path().join(file)).unwrap_or_default();
@@ -216,7 +216,7 @@ impl Place {
 impl Drop for System {
     fn drop(&mut self) {
         if let Some(mut up) = self.up.take() {
-            send(i32::try_from(up.id()).unwrap(), Signal::SIGTERM);
+            send_signal(i32::try_from(up.id()).unwrap(), Signal::SIGTERM);
             let begun = Instant::now();
             while up.try_wait().is_ok_and(|ended| ended.is_none()) && begun.elapsed() < PATIENCE {
                 std::thread::sleep(Duration::from_millis(10));
@@ -224,19 +224,19 @@ impl Drop for System {
             let _ = up.kill();
             let _ = up.wait();
         }
-        let left = left_after(self.home(), PATIENCE);
+        let left = wait_until_none_left(self.home(), PATIENCE);
         for pid in &left {
-            send(*pid, Signal::SIGKILL);
+            send_signal(*pid, Signal::SIGKILL);
         }
         if std::thread::panicking() {
-            println!("{}", self.place.log());
+            println!("{}", self.place.read_logs());
         } else {
             assert!(left.is_empty(), "left behind: {left:?}");
         }
     }
 }
 
-fn client(announced: &Announced) -> Client {
+fn client(announced: &SystemAnnouncement) -> Client {
     let token = fs::read_to_string(&announced.admin_token_file).unwrap();
     Client::new(&announced.url, SecretString::from(token.trim().to_owned())).unwrap()
 }

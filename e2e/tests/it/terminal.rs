@@ -1,4 +1,4 @@
-//! What a person at a terminal sees of tasks.
+//! The output of task commands at a terminal.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -10,7 +10,7 @@ use crate::processes::eventually;
 use crate::programs::call;
 use crate::system::{PATIENCE, System};
 
-/// Ends once its workspace holds a file that says so.
+/// Ends once its workspace contains a certain file.
 const WAITING: &str = "while [ ! -e go ]; do sleep 0.05; done";
 
 const NODES: [&str; 6] = [
@@ -37,8 +37,9 @@ async fn data_goes_to_standard_output_and_talk_to_standard_error() {
     let system = System::new().await;
     let line = "echo data; echo trouble >&2; printf last";
 
-    let said = system.cynork(&["task", "create", "--command", line, "--wait"]).fine();
-    let quiet = system.cynork(&["task", "create", "--command", line, "--wait", "--quiet"]).fine();
+    let said = system.cynork(&["task", "create", "--command", line, "--wait"]).expect_success();
+    let quiet =
+        system.cynork(&["task", "create", "--command", line, "--wait", "--quiet"]).expect_success();
 
     assert_eq!((said.stdout.as_str(), quiet.stdout.as_str()), ("data\nlast", "data\nlast"));
     assert!(said.stderr.contains("trouble") && said.stderr.contains("completed"), "{said:?}");
@@ -49,36 +50,37 @@ async fn json_output_is_one_value() {
     let system = System::new().await;
     let create = ["task", "create", "--command", "echo hello", "--name", "one", "--output", "json"];
 
-    let result = system.cynork(&[&create[..], &["--wait"]].concat()).fine().json();
-    let history = system.cynork(&["task", "history", "one", "--output", "json"]).fine().json();
+    let result = system.cynork(&[&create[..], &["--wait"]].concat()).expect_success().json();
+    let history =
+        system.cynork(&["task", "history", "one", "--output", "json"]).expect_success().json();
 
     assert_eq!(result["status"], "completed");
     assert_eq!(result["jobs"][0]["result"]["stdout"], "hello\n");
     assert_eq!(nodes_of(history["items"].as_array().unwrap()), NODES);
     for args in [&["status"][..], &["task", "list"], &["task", "get", "one"], &["nodes", "list"]] {
-        system.cynork(&[args, &["-o", "json"]].concat()).fine().json();
+        system.cynork(&[args, &["-o", "json"]].concat()).expect_success().json();
     }
 }
 
 #[tokio::test]
 async fn names_are_found_whatever_the_case_of_their_letters() {
     let system = System::new().await;
-    system.cynork(&["project", "create", "Moon"]).fine();
-    system.cynork(&["groups", "create", "writers"]).fine();
+    system.cynork(&["project", "create", "Moon"]).expect_success();
+    system.cynork(&["groups", "create", "writers"]).expect_success();
     let create =
         ["task", "create", "--command", "true", "--name", "Fix-Login", "--project", "MOON"];
-    let created = system.cynork(&[&create[..], &["-o", "json"]].concat()).fine().json();
-    let nodes = system.cynork(&["nodes", "list", "-o", "json"]).fine().json();
+    let created = system.cynork(&[&create[..], &["-o", "json"]].concat()).expect_success().json();
+    let nodes = system.cynork(&["nodes", "list", "-o", "json"]).expect_success().json();
     let node = nodes["items"][0]["node_slug"].as_str().unwrap().to_uppercase();
 
-    let found = system.cynork(&["task", "get", "FIX-Login", "-o", "json"]).fine().json();
-    let run = system.cynork(&["run", "show", "fix-LOGIN", "-o", "json"]).fine().json();
+    let found = system.cynork(&["task", "get", "FIX-Login", "-o", "json"]).expect_success().json();
+    let run = system.cynork(&["run", "show", "fix-LOGIN", "-o", "json"]).expect_success().json();
     for args in [
         ["project", "get", "Moon"],
         ["groups", "members", "Writers"],
         ["nodes", "get", node.as_str()],
     ] {
-        system.cynork(&args).fine();
+        system.cynork(&args).expect_success();
     }
 
     assert_eq!((&found["id"], &run["task_id"]), (&created["id"], &created["id"]));
@@ -90,7 +92,7 @@ async fn names_are_found_whatever_the_case_of_their_letters() {
 async fn watching_a_task_shows_its_nodes_in_order_while_it_runs() {
     let system = System::new().await;
     let create = ["task", "create", "--command", WAITING, "--name", "slow", "--quiet"];
-    system.cynork(&create).fine();
+    system.cynork(&create).expect_success();
     let mut watch = call("cynork", system.home());
     watch.arg("--data-dir").arg(system.data_dir()).args(["task", "watch", "slow", "-o", "json"]);
     let mut watch = watch.stdout(Stdio::piped()).spawn().unwrap();
@@ -102,7 +104,7 @@ async fn watching_a_task_shows_its_nodes_in_order_while_it_runs() {
         events.push(serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap());
         is_dispatched = events.last().unwrap()["data"]["node"] == "dispatch_step";
     }
-    let then = system.cynork(&["task", "get", "slow", "-o", "json"]).fine().json();
+    let then = system.cynork(&["task", "get", "slow", "-o", "json"]).expect_success().json();
     let workspace = system.data_dir().join("node/workspaces").join(then["id"].as_str().unwrap());
     eventually("the workspace", PATIENCE, || fs::write(workspace.join("go"), "").ok()).await;
     events.extend(lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()));
@@ -118,9 +120,9 @@ async fn watching_a_task_shows_its_nodes_in_order_while_it_runs() {
 #[tokio::test]
 async fn watching_for_people_ends_with_the_outcome() {
     let system = System::new().await;
-    system.cynork(&["task", "create", "--command", "true", "--name", "mine"]).fine();
+    system.cynork(&["task", "create", "--command", "true", "--name", "mine"]).expect_success();
 
-    let said = system.cynork(&["task", "watch", "mine"]).fine();
+    let said = system.cynork(&["task", "watch", "mine"]).expect_success();
 
     let shown: Vec<usize> =
         NODES.iter().map(|node| said.stderr.find(node).unwrap_or(usize::MAX)).collect();
@@ -135,11 +137,15 @@ async fn waiting_bears_with_an_orchestrator_that_is_killed() {
     wait.arg("--data-dir").arg(system.data_dir());
     wait.args(["task", "create", "--command", "sleep 1; echo hello", "--wait"]);
     let wait = wait.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    crate::processes::eventually("a job", crate::system::PATIENCE, || system.shims().pop()).await;
+    crate::processes::eventually("a job", crate::system::PATIENCE, || system.find_shims().pop())
+        .await;
 
-    crate::processes::send(system.role("orchestrator").await, nix::sys::signal::Signal::SIGKILL);
+    crate::processes::send_signal(
+        system.wait_for_role("orchestrator").await,
+        nix::sys::signal::Signal::SIGKILL,
+    );
 
-    let said = crate::programs::Said::from(wait.wait_with_output().unwrap());
+    let said = crate::programs::ProgramOutput::from(wait.wait_with_output().unwrap());
     assert_eq!((said.code, said.stdout.as_str()), (0, "hello\n"), "{}", said.stderr);
 }
 

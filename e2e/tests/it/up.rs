@@ -1,4 +1,4 @@
-//! `cynode up`: from an empty directory to work that can be done, and back.
+//! `cynode up`: from an empty directory to a working system, and shutdown.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -6,18 +6,18 @@ use std::path::Path;
 
 use nix::sys::signal::Signal;
 
-use crate::processes::{descendants, environment, eventually, lives, mentioning};
-use crate::programs::{Said, call};
-use crate::system::{Database, FOREIGN_VALUE, PATIENCE, System};
-use crate::work::{closed, commands, create};
+use crate::processes::{environment, eventually, find_descendants, find_mentioning, is_alive};
+use crate::programs::{ProgramOutput, call};
+use crate::system::{FOREIGN_VALUE, PATIENCE, System, SystemDatabase};
+use crate::work::{commands, create_task_once, wait_until_closed};
 
-fn mode(path: &Path) -> u32 {
+fn file_mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// Waits until no process of the system in `home` is left: a killed one dies in its own time.
-async fn all_end(home: &Path) {
-    let are_gone = || mentioning(home).is_empty().then_some(());
+/// Waits until no process of the system in `home` is left: a killed process takes a moment to die.
+async fn wait_until_all_exited(home: &Path) {
+    let are_gone = || find_mentioning(home).is_empty().then_some(());
     eventually("the end of all processes", PATIENCE, are_gone).await;
 }
 
@@ -38,17 +38,17 @@ async fn up_on_an_empty_directory_announces_a_system_that_works() {
 async fn no_process_of_up_inherits_the_variables_of_the_operators_shell() {
     let system = System::new().await;
     let supervisor = system.supervisor();
-    let task = create(&system.client, commands(&["sleep 600"])).await;
-    let shim = eventually("a job", PATIENCE, || system.shims().pop()).await;
-    let has_command = || descendants(shim).len() > 1;
+    let task = create_task_once(&system.client, commands(&["sleep 600"])).await;
+    let shim = eventually("a job", PATIENCE, || system.find_shims().pop()).await;
+    let has_command = || find_descendants(shim).len() > 1;
     eventually("its command", PATIENCE, || has_command().then_some(())).await;
 
-    let found = descendants(supervisor);
+    let found = find_descendants(supervisor);
 
     let own = environment(supervisor).unwrap();
     assert!(own.contains(FOREIGN_VALUE), "the supervisor itself has them: {own}");
     for role in ["orchestrator", "runner", "node", "pma"] {
-        let pid = system.role(role).await;
+        let pid = system.wait_for_role(role).await;
         assert!(found.contains(&pid) && environment(pid).is_some(), "{role}: {found:?}");
     }
     assert!(found.contains(&shim), "{found:?}");
@@ -61,13 +61,13 @@ async fn no_process_of_up_inherits_the_variables_of_the_operators_shell() {
 
 #[tokio::test]
 async fn up_works_on_a_postgres_server() {
-    let mut system = System::with(Database::Postgres, "").await;
+    let mut system = System::with(SystemDatabase::Postgres, "").await;
 
     let said = system.cynork(&["task", "create", "--command", "echo hello", "--wait"]);
-    let status = system.cynork(&["status", "-o", "json"]).fine().json();
+    let status = system.cynork(&["status", "-o", "json"]).expect_success().json();
     system.stop(Signal::SIGTERM).await;
     system.start().await;
-    let listed = system.cynork(&["task", "list", "-o", "json"]).fine().json();
+    let listed = system.cynork(&["task", "list", "-o", "json"]).expect_success().json();
 
     assert_eq!((said.code, said.stdout.as_str()), (0, "hello\n"), "{}", said.stderr);
     assert_eq!(status["database"], "postgres");
@@ -80,14 +80,14 @@ async fn what_up_writes_is_for_its_owner_only() {
     let system = System::new().await;
     let data = system.data_dir();
 
-    assert_eq!(mode(data), 0o700);
+    assert_eq!(file_mode(data), 0o700);
     let secrets =
         ["admin.token", "admin.password", "runner.token", "node-join.token", "pma.secret"];
     for name in secrets.into_iter().chain(["cynode.db", "logs/orchestrator.log", "up.json"]) {
-        assert_eq!(mode(&data.join(name)), 0o600, "{name}");
+        assert_eq!(file_mode(&data.join(name)), 0o600, "{name}");
     }
     for name in ["logs", "run", "node"] {
-        assert_eq!(mode(&data.join(name)), 0o700, "{name}");
+        assert_eq!(file_mode(&data.join(name)), 0o700, "{name}");
     }
 }
 
@@ -101,23 +101,23 @@ async fn a_second_up_on_the_same_directory_is_refused_in_words() {
     let words = "is already in use by another `cynode up`";
     assert!(refused.stderr.contains(words), "{refused:?}");
     assert!(refused.stderr.contains(&system.announced.url), "{refused:?}");
-    assert!(lives(system.supervisor()));
-    system.cynork(&["status"]).fine();
+    assert!(is_alive(system.supervisor()));
+    system.cynork(&["status"]).expect_success();
 }
 
 #[tokio::test]
 async fn a_stopped_up_is_gone_soon_and_leaves_no_process() {
     let mut system = System::new().await;
     let busy = commands(&["trap '' TERM; while :; do sleep 1; done"]);
-    let task = create(&system.client, busy).await;
-    eventually("a job", PATIENCE, || system.shims().pop()).await;
+    let task = create_task_once(&system.client, busy).await;
+    eventually("a job", PATIENCE, || system.find_shims().pop()).await;
 
     let ended = system.stop(Signal::SIGTERM).await;
 
     assert!(ended.success(), "{ended}");
-    all_end(system.home()).await;
+    wait_until_all_exited(system.home()).await;
     system.start().await;
-    let view = closed(&system.client, task, PATIENCE).await;
+    let view = wait_until_closed(&system.client, task, PATIENCE).await;
     assert!(view.summary.unwrap().contains("interrupted: the node was stopped"));
 }
 
@@ -128,23 +128,23 @@ async fn ctrl_c_stops_up_like_sigterm() {
     let ended = system.stop(Signal::SIGINT).await;
 
     assert!(ended.success(), "{ended}");
-    all_end(system.home()).await;
+    wait_until_all_exited(system.home()).await;
 }
 
 #[tokio::test]
 async fn tasks_and_credentials_are_kept_over_a_restart() {
     let mut system = System::new().await;
     let first = ["task", "create", "--command", "echo kept", "--name", "first", "--wait"];
-    system.cynork(&first).fine();
+    system.cynork(&first).expect_success();
     let token = fs::read(&system.announced.admin_token_file).unwrap();
 
     system.stop(Signal::SIGTERM).await;
     system.start().await;
 
     assert_eq!(fs::read(&system.announced.admin_token_file).unwrap(), token);
-    assert_eq!(system.cynork(&["task", "logs", "first"]).fine().stdout, "kept\n");
+    assert_eq!(system.cynork(&["task", "logs", "first"]).expect_success().stdout, "kept\n");
     let again = system.cynork(&["task", "create", "--command", "echo again", "--wait"]);
-    assert_eq!(again.fine().stdout, "again\n");
+    assert_eq!(again.expect_success().stdout, "again\n");
 }
 
 #[tokio::test]
@@ -154,12 +154,12 @@ async fn an_up_that_cannot_start_says_why_and_leaves_nothing_running() {
     command.args(["up", "--listen", "127.0.0.1:0", "--data-dir"]).arg(home.path().join("data"));
     command.args(["--database-url", "postgres://nobody@127.0.0.1:1/none"]);
 
-    let said = Said::from(command.output().unwrap());
+    let said = ProgramOutput::from(command.output().unwrap());
 
     assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.stderr.contains("the orchestrator cannot start"), "{said:?}");
+    assert!(said.stderr.contains("the orchestrator failed to start"), "{said:?}");
     assert!(said.stderr.contains("database"), "{said:?}");
-    all_end(home.path()).await;
+    wait_until_all_exited(home.path()).await;
 }
 
 #[tokio::test]
@@ -170,13 +170,13 @@ async fn a_setting_that_cannot_be_used_is_reported_once() {
     command.args(["up", "--listen", "127.0.0.1:0", "--data-dir"]).arg(home.path().join("data"));
     command.arg("--config").arg(home.path().join("bad.toml"));
 
-    let said = Said::from(command.output().unwrap());
+    let said = ProgramOutput::from(command.output().unwrap());
 
     assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.stderr.contains("the node cannot start"), "{said:?}");
+    assert!(said.stderr.contains("the node failed to start"), "{said:?}");
     assert_eq!(said.stderr.matches("max_concurency").count(), 1, "{said:?}");
-    assert!(!said.stderr.contains("starting it again"), "{said:?}");
-    all_end(home.path()).await;
+    assert!(!said.stderr.contains("restarting it"), "{said:?}");
+    wait_until_all_exited(home.path()).await;
 }
 
 #[tokio::test]
@@ -200,7 +200,7 @@ async fn a_runner_or_node_with_a_wrong_token_ends_and_says_why() {
 
         let said = fs::read_to_string(&out).unwrap();
         assert!(!ended.success(), "{program}: {said}");
-        assert_eq!(said.matches("refuses this").count(), 1, "{program}: {said}");
+        assert_eq!(said.matches("rejected this").count(), 1, "{program}: {said}");
         assert!(said.contains("wrong.token"), "{program}: {said}");
     }
 }

@@ -14,7 +14,7 @@ use crate::tool;
 
 const SHOWN: usize = 25;
 
-/// Builds what `cargo run --release -- up` builds, into a directory of its own, and prints the cost.
+/// Runs a clean build of `cargo run --release -- up` in its own directory, and prints the cost.
 pub fn run(out: &mut dyn Write) -> Result<bool> {
     let directory = tool::target_dir().join("bench-build");
     if directory.exists() {
@@ -29,21 +29,21 @@ pub fn run(out: &mut dyn Write) -> Result<bool> {
 
     let start = Instant::now();
     let before = children_seconds()?;
-    let mut build = tool::cargo(&["build", "--release", "--quiet"]);
+    let mut build = tool::cargo_command(&["build", "--release", "--quiet"]);
     build
         .env("CARGO_TARGET_DIR", directory.join("target"))
         .env("RUSTC_WRAPPER", &own)
         .env("CC", directory.join("cc"))
         .env("CXX", directory.join("c++"))
         .env(LOG_VARIABLE, &log);
-    let succeeded = tool::succeeds(&mut build)?;
+    let succeeded = tool::run_and_check(&mut build)?;
     let all = children_seconds()? - before;
-    print(out, &log, all, start.elapsed().as_secs_f64())?;
+    print_build_cost(out, &log, all, start.elapsed().as_secs_f64())?;
     Ok(succeeded)
 }
 
-fn print(out: &mut dyn Write, log: &Path, all: f64, wall: f64) -> Result<()> {
-    let units = by_unit(&fs::read_to_string(log).context("no compiler was measured")?);
+fn print_build_cost(out: &mut dyn Write, log: &Path, all: f64, wall: f64) -> Result<()> {
+    let units = sum_by_unit(&fs::read_to_string(log).context("no compiler was measured")?);
     writeln!(out, "CPU-seconds  unit")?;
     for (unit, seconds) in units.iter().take(SHOWN) {
         writeln!(out, "{seconds:>11.1}  {unit}")?;
@@ -56,7 +56,7 @@ fn print(out: &mut dyn Write, log: &Path, all: f64, wall: f64) -> Result<()> {
     Ok(())
 }
 
-/// The CPU time of every child of this process that has ended, with theirs.
+/// CPU time of all ended children of this process, including their children.
 fn children_seconds() -> Result<f64> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let seconds = |time: nix::sys::time::TimeVal| {
@@ -69,8 +69,8 @@ fn children_seconds() -> Result<f64> {
     Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
 }
 
-/// CPU-seconds by unit, the costliest first.
-fn by_unit(log: &str) -> Vec<(String, f64)> {
+/// CPU-seconds by unit, the most expensive first.
+fn sum_by_unit(log: &str) -> Vec<(String, f64)> {
     let mut units: BTreeMap<&str, u64> = BTreeMap::new();
     for line in log.lines() {
         let Some((micros, unit)) = line.split_once('\t') else {
@@ -96,6 +96,6 @@ mod tests {
     fn the_cost_of_a_unit_is_the_sum_of_its_calls() {
         let log = "1500000\ta (C)\n250000\tb\n500000\ta (C)\nbroken line\n250000\tb\n";
 
-        assert_eq!(by_unit(log), [("a (C)".to_owned(), 2.0), ("b".to_owned(), 0.5)]);
+        assert_eq!(sum_by_unit(log), [("a (C)".to_owned(), 2.0), ("b".to_owned(), 0.5)]);
     }
 }

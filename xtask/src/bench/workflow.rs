@@ -1,4 +1,5 @@
-//! `cargo xtask bench workflow`: builds what is measured, installs peers if asked, then measures.
+//! `cargo xtask bench workflow`: builds the binaries, installs peers on request, then runs the
+//! benchmark.
 
 use std::fs;
 use std::io::Write;
@@ -10,32 +11,32 @@ use anyhow::Result;
 use super::program;
 use crate::tool;
 
-/// What the benchmark starts.
+/// The packages that the benchmark starts.
 const PACKAGES: &[&str] = &["cynode-orchestrator", "cynode-runner"];
 
-/// The peers from `PyPI`, as they were measured first.
+/// The peers from `PyPI`.
 const PYTHON_PEERS: &[&str] =
     &["langgraph", "langgraph-checkpoint-postgres", "psycopg[binary,pool]", "dbos"];
 
 /// Runs the benchmark with `args`; `--peers` among them installs other engines first.
 pub fn run(out: &mut dyn Write, args: &[String]) -> Result<bool> {
-    let mut bench = program::build(PACKAGES, "workflow", args)?;
+    let mut bench = program::build_benchmark(PACKAGES, "workflow", args)?;
     if args.iter().any(|arg| arg == "--peers") {
-        install(out)?;
+        install_peers(out)?;
     }
-    tool::succeeds(&mut bench)
+    tool::run_and_check(&mut bench)
 }
 
-/// Installs what can be installed; what cannot is written down for the benchmark to say.
-fn install(out: &mut dyn Write) -> Result<()> {
+/// Installs the peers that can be installed; records the reason for the others.
+fn install_peers(out: &mut dyn Write) -> Result<()> {
     let place = tool::target_dir().join("peers");
     fs::create_dir_all(&place)?;
     let mut failures = String::new();
     let venv = place.join("venv");
     if !venv.join("bin/dbos").is_file() {
         writeln!(out, "installing {}", PYTHON_PEERS.join(", "))?;
-        let made = quietly(Command::new("python3").args(["-m", "venv"]).arg(&venv))
-            && quietly(
+        let made = run_silenced(Command::new("python3").args(["-m", "venv"]).arg(&venv))
+            && run_silenced(
                 Command::new(venv.join("bin/pip")).args(["install", "-q"]).args(PYTHON_PEERS),
             );
         if !made {
@@ -50,11 +51,11 @@ fn install(out: &mut dyn Write) -> Result<()> {
 }
 
 fn build_rust_peer(place: &Path) -> bool {
-    let mut build = tool::cargo(&["build", "--release", "--manifest-path"]);
+    let mut build = tool::cargo_command(&["build", "--release", "--manifest-path"]);
     build.arg(tool::root().join("bench/peers/dbos-rust/Cargo.toml"));
-    quietly(build.arg("--target-dir").arg(place.join("dbos-rust")))
+    run_silenced(build.arg("--target-dir").arg(place.join("dbos-rust")))
 }
 
-fn quietly(command: &mut Command) -> bool {
+fn run_silenced(command: &mut Command) -> bool {
     command.stdin(Stdio::null()).status().is_ok_and(|status| status.success())
 }

@@ -1,4 +1,4 @@
-//! Places on this machine that speak HTTP.
+//! HTTP endpoints on this machine.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
@@ -8,16 +8,16 @@ use anyhow::{Context as _, Result, bail};
 /// How long a server may take to listen.
 const START_UP: Duration = Duration::from_mins(3);
 
-/// A place on this machine.
+/// An endpoint on this machine.
 #[derive(Debug, Clone)]
-pub(crate) struct Endpoint {
+pub(crate) struct LocalEndpoint {
     pub(crate) address: SocketAddr,
     pub(crate) path: String,
 }
 
-impl Endpoint {
-    /// A free port, for a server that cannot choose one by itself.
-    pub(crate) fn free(path: &str) -> Result<Self> {
+impl LocalEndpoint {
+    /// A free port, for a server that cannot choose one.
+    pub(crate) fn with_free_port(path: &str) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").context("there is no free port")?;
         Ok(Self { address: listener.local_addr()?, path: path.to_owned() })
     }
@@ -26,8 +26,8 @@ impl Endpoint {
         format!("http://{}{}", self.address, self.path)
     }
 
-    /// Waits until somebody listens.
-    pub(crate) fn wait(&self) -> Result<()> {
+    /// Waits until a server listens.
+    pub(crate) fn wait_until_listening(&self) -> Result<()> {
         let start = Instant::now();
         while start.elapsed() < START_UP {
             if TcpStream::connect(self.address).is_ok() {
@@ -35,6 +35,6 @@ impl Endpoint {
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        bail!("nobody listens at {}", self.address)
+        bail!("no server listens at {}", self.address)
     }
 }

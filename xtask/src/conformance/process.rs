@@ -1,4 +1,4 @@
-//! Programs of this workspace that run while something is judged.
+//! Programs of this workspace that run during a check.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -7,16 +7,16 @@ use anyhow::{Context as _, Result};
 
 use crate::tool;
 
-/// A program that ends with this value.
+/// A child process, killed on drop.
 #[derive(Debug)]
-pub(crate) struct Program {
+pub(crate) struct ChildProgram {
     child: Child,
     url: String,
 }
 
-impl Program {
+impl ChildProgram {
     /// The fixture server on a free port.
-    pub(crate) fn fixture() -> Result<Self> {
+    pub(crate) fn start_fixture() -> Result<Self> {
         let path = tool::target_dir().join("debug/cynode-mcp-fixture");
         let mut command = Command::new(path);
         command.args(["--listen", "127.0.0.1:0"]).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -27,26 +27,25 @@ impl Program {
         Ok(Self { child, url: url.trim().to_owned() })
     }
 
-    /// A program whose address is known otherwise.
+    /// Starts a program with a known address.
     pub(crate) fn start(command: &mut Command) -> Result<Self> {
         let child = command.spawn().with_context(|| format!("{command:?} does not start"))?;
         Ok(Self { child, url: String::new() })
     }
 
-    /// Where it listens.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// Whether it ended by itself.
+    /// Whether it has exited.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().is_ok_and(|status| status.is_some())
     }
 }
 
-impl Drop for Program {
+impl Drop for ChildProgram {
     fn drop(&mut self) {
-        // It may have ended by itself; either way nothing of it stays.
+        // It may have exited already; no process of it may be left.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

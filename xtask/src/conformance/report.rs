@@ -1,4 +1,4 @@
-//! What the suites found: as a table for people, and as test cases for the guardrails.
+//! Results of the suites: a table for people, and test cases for the guardrails.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,25 +12,25 @@ use serde::Deserialize;
 use crate::guardrails::evidence::Outcome;
 use crate::guardrails::junit::Case;
 
-/// The released suite's scenarios; fewer mean that it did not run to its end.
+/// Number of scenarios of the released suite; fewer mean that it did not run to its end.
 const RELEASED_SCENARIOS: usize = 30;
-/// What stands for the scenarios that the released suite did not get to.
+/// Stands for the scenarios that the released suite did not reach.
 const UNFINISHED: &str = "(the suite did not run to its end)";
-/// The end of a result directory's name, such as `-2026-11-15T03-51-18-239Z`.
+/// Length of the suffix of a result directory's name, such as `-2026-11-15T03-51-18-239Z`.
 const TIMESTAMP: usize = 25;
 
-/// What one scenario came to.
+/// Result of one scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Scenario {
+pub(super) struct SuiteScenario {
     pub(super) suite: &'static str,
     pub(super) name: String,
     /// Whether a failure counts.
     pub(super) scored: bool,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: ScenarioVerdict,
 }
 
-impl Scenario {
-    /// The scenario as a test case, if it counts. `sentence` says what its passing shows.
+impl SuiteScenario {
+    /// The scenario as a test case named `sentence`, if it is scored.
     fn case(&self, sentence: &str) -> Option<Case> {
         self.scored.then(|| Case {
             binary: format!("interop::{}::{}", self.suite, self.name),
@@ -39,15 +39,15 @@ impl Scenario {
         })
     }
 
-    /// Whether it counts and has not passed.
-    pub(super) fn is_to_be_tried_again(&self) -> bool {
+    /// Whether it is scored and has not passed.
+    pub(super) fn needs_retry(&self) -> bool {
         self.scored && !self.verdict.is_passed()
     }
 
-    /// The same scenario after a second try, which came to `second`.
-    pub(super) fn again(self, second: Verdict) -> Self {
-        let verdict = if let Verdict::Passed(checks) = second {
-            Verdict::PassedLate(checks, self.verdict.in_words())
+    /// The same scenario after a second try with the result `second`.
+    pub(super) fn with_second_try(self, second: ScenarioVerdict) -> Self {
+        let verdict = if let ScenarioVerdict::Passed(checks) = second {
+            ScenarioVerdict::PassedLate(checks, self.verdict.describe())
         } else {
             second
         };
@@ -56,47 +56,47 @@ impl Scenario {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// So many checks passed, at least one, and none failed.
+pub(super) enum ScenarioVerdict {
+    /// This many checks passed, at least one, and none failed.
     Passed(usize),
-    /// So many checks passed on the second try, and none failed; what the first came to.
+    /// This many checks passed on the second try, and none failed; with the result of the first.
     PassedLate(usize, String),
-    /// No check failed, but none passed either: nothing was shown.
+    /// No check failed, but none passed either: nothing was proven.
     Idle,
-    /// What was wrong, one sentence for each failed check.
+    /// The reason of each failed check.
     Failed(Vec<String>),
-    /// The suite did not get to it.
+    /// The suite did not reach it.
     Missing,
 }
 
-impl Verdict {
+impl ScenarioVerdict {
     fn is_passed(&self) -> bool {
         matches!(self, Self::Passed(_) | Self::PassedLate(..))
     }
 
-    /// In a word and with what was wrong.
-    fn in_words(&self) -> String {
+    /// The verdict with its reasons.
+    fn describe(&self) -> String {
         match self {
-            Self::Failed(reasons) => format!("{} {}", word(self), reasons.join("; ")),
+            Self::Failed(reasons) => format!("{} {}", verdict_label(self), reasons.join("; ")),
             Self::PassedLate(_, at_first) => {
-                format!("{}, passed on the second try; at first: {at_first}", word(self))
+                format!("{}, passed on the second try; at first: {at_first}", verdict_label(self))
             }
-            Self::Passed(_) | Self::Idle | Self::Missing => word(self),
+            Self::Passed(_) | Self::Idle | Self::Missing => verdict_label(self),
         }
     }
 }
 
-/// One thing that a scenario looked at.
+/// One check of a scenario.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Check {
+pub(super) struct SuiteCheck {
     id: String,
     status: String,
     error_message: Option<String>,
 }
 
-/// The scenarios that count, from a list of requirements: those of its part `server` or `client`.
-pub(super) fn scored(yaml: &str, part: &str) -> Vec<String> {
+/// The scored scenarios of a list of requirements, in its part `server` or `client`.
+pub(super) fn parse_scored_scenarios(yaml: &str, part: &str) -> Vec<String> {
     yaml.lines()
         .skip_while(|line| line.strip_suffix(':') != Some(part))
         .skip(1)
@@ -105,12 +105,12 @@ pub(super) fn scored(yaml: &str, part: &str) -> Vec<String> {
         .collect()
 }
 
-/// Reads the results of one run; what counts and left no result is missing.
-pub(super) fn read(
+/// Reads the results of one run; a scored scenario without a result is missing.
+pub(super) fn read_results(
     suite: &'static str,
     directory: &Path,
     scored: Option<&[String]>,
-) -> Result<Vec<Scenario>> {
+) -> Result<Vec<SuiteScenario>> {
     let mut scenarios = Vec::new();
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
@@ -118,18 +118,18 @@ pub(super) fn read(
         let Some(name) = scenario_name(&file_name) else { continue };
         let checks = read_checks(&entry.path())?;
         let counts = scored.is_none_or(|scored| scored.iter().any(|s| s == name));
-        scenarios.push(Scenario {
+        scenarios.push(SuiteScenario {
             suite,
             name: name.to_owned(),
             scored: counts,
-            verdict: judge(&checks, &["FAILURE"]),
+            verdict: verdict_of_checks(&checks, &["FAILURE"]),
         });
     }
-    let missing = |name: &str| Scenario {
+    let missing = |name: &str| SuiteScenario {
         suite,
         name: name.to_owned(),
         scored: true,
-        verdict: Verdict::Missing,
+        verdict: ScenarioVerdict::Missing,
     };
     for name in scored.unwrap_or_default() {
         if !scenarios.iter().any(|scenario| scenario.name == *name) {
@@ -139,33 +139,37 @@ pub(super) fn read(
     if scored.is_none() && scenarios.len() < RELEASED_SCENARIOS {
         scenarios.push(missing(UNFINISHED));
     }
-    sort(&mut scenarios);
+    sort_scenarios(&mut scenarios);
     Ok(scenarios)
 }
 
-fn sort(scenarios: &mut [Scenario]) {
+fn sort_scenarios(scenarios: &mut [SuiteScenario]) {
     scenarios.sort_by(|a, b| (!a.scored, &a.name).cmp(&(!b.scored, &b.name)));
 }
 
-/// What two runs of one suite came to: what passed in one of them has passed.
-pub(super) fn merged(mut first: Vec<Scenario>, second: Vec<Scenario>) -> Vec<Scenario> {
+/// Merges two runs of one suite: a scenario that passed in one of them has passed.
+pub(super) fn merge_runs(
+    mut first: Vec<SuiteScenario>,
+    second: Vec<SuiteScenario>,
+) -> Vec<SuiteScenario> {
     let mut all = vec![];
     for scenario in second {
         let at = first.iter().position(|known| known.name == scenario.name);
         match at.map(|at| first.swap_remove(at)) {
-            Some(known) if known.is_to_be_tried_again() => all.push(known.again(scenario.verdict)),
+            Some(known) if known.needs_retry() => all.push(known.with_second_try(scenario.verdict)),
             Some(known) => all.push(known),
             // The first run got further.
             None if scenario.name == UNFINISHED => {}
             None => {
-                let unseen = Scenario { verdict: Verdict::Missing, ..scenario.clone() };
-                all.push(unseen.again(scenario.verdict));
+                let unseen =
+                    SuiteScenario { verdict: ScenarioVerdict::Missing, ..scenario.clone() };
+                all.push(unseen.with_second_try(scenario.verdict));
             }
         }
     }
-    // The second run got to its end.
+    // The second run reached its end.
     all.extend(first.into_iter().filter(|known| known.name != UNFINISHED));
-    sort(&mut all);
+    sort_scenarios(&mut all);
     all
 }
 
@@ -175,15 +179,15 @@ fn scenario_name(directory: &str) -> Option<&str> {
     Some(&named[..named.len() - TIMESTAMP])
 }
 
-/// The checks that a scenario left in its directory.
-pub(super) fn read_checks(directory: &Path) -> Result<Vec<Check>> {
+/// Reads the checks of a scenario from its directory.
+pub(super) fn read_checks(directory: &Path) -> Result<Vec<SuiteCheck>> {
     let file = directory.join("checks.json");
     let text = fs::read_to_string(&file).with_context(|| format!("no {}", file.display()))?;
     serde_json::from_str(&text).context("the checks are not JSON")
 }
 
-/// What the checks come to, when those of a status in `bad` are failures.
-pub(super) fn judge(checks: &[Check], bad: &[&str]) -> Verdict {
+/// The verdict of the checks; a status in `bad` is a failure.
+pub(super) fn verdict_of_checks(checks: &[SuiteCheck], bad: &[&str]) -> ScenarioVerdict {
     let failed: Vec<String> = checks
         .iter()
         .filter(|check| bad.contains(&check.status.as_str()))
@@ -193,57 +197,57 @@ pub(super) fn judge(checks: &[Check], bad: &[&str]) -> Verdict {
         .collect();
     if failed.is_empty() {
         let passed = checks.iter().filter(|check| check.status == "SUCCESS").count();
-        return if passed == 0 { Verdict::Idle } else { Verdict::Passed(passed) };
+        return if passed == 0 { ScenarioVerdict::Idle } else { ScenarioVerdict::Passed(passed) };
     }
-    Verdict::Failed(failed)
+    ScenarioVerdict::Failed(failed)
 }
 
-/// The scenarios that count, as test cases whose passing shows what `sentence` says.
-pub(super) fn cases(scenarios: &[Scenario], sentence: &str) -> Vec<Case> {
+/// The scored scenarios as test cases named `sentence`.
+pub(super) fn to_test_cases(scenarios: &[SuiteScenario], sentence: &str) -> Vec<Case> {
     scenarios.iter().filter_map(|scenario| scenario.case(sentence)).collect()
 }
 
-/// Prints what was wrong with every scenario that counts, if only at first, and how many passed.
-pub(super) fn print_brief(out: &mut dyn Write, label: &str, found: &[Scenario]) -> Result<()> {
-    for (suite, (passed, all)) in totals(found) {
+/// Prints the number of passed scenarios, and every scored one that failed at least once.
+pub(super) fn print_brief(out: &mut dyn Write, label: &str, found: &[SuiteScenario]) -> Result<()> {
+    for (suite, (passed, all)) in count_passed_by_suite(found) {
         writeln!(out, "{label}: {suite}: {passed} of {all} scored scenarios pass")?;
     }
     for scenario in found.iter().filter(|scenario| scenario.scored) {
-        if !matches!(scenario.verdict, Verdict::Passed(_)) {
+        if !matches!(scenario.verdict, ScenarioVerdict::Passed(_)) {
             let (suite, name, words) =
-                (scenario.suite, &scenario.name, scenario.verdict.in_words());
+                (scenario.suite, &scenario.name, scenario.verdict.describe());
             writeln!(out, "{label}: {suite}: {name}: {words}")?;
         }
     }
     Ok(())
 }
 
-/// Prints every scenario, bare and through; whether everything that counts passed.
-pub(super) fn print(
+/// Prints every scenario, bare and through the gateway; returns whether every scored one passed.
+pub(super) fn print_table(
     out: &mut dyn Write,
-    bare: &[Scenario],
-    through: Option<&[Scenario]>,
+    bare: &[SuiteScenario],
+    through: Option<&[SuiteScenario]>,
 ) -> Result<bool> {
-    write!(out, "\n{}", table(bare, through))?;
+    write!(out, "\n{}", render_scenario_table(bare, through))?;
     let all = || bare.iter().chain(through.unwrap_or_default());
     for scenario in all().filter(|scenario| scenario.scored) {
         let words = match &scenario.verdict {
-            Verdict::Failed(reasons) => reasons.clone(),
-            Verdict::PassedLate(..) => vec![scenario.verdict.in_words()],
-            Verdict::Passed(_) | Verdict::Idle | Verdict::Missing => vec![],
+            ScenarioVerdict::Failed(reasons) => reasons.clone(),
+            ScenarioVerdict::PassedLate(..) => vec![scenario.verdict.describe()],
+            ScenarioVerdict::Passed(_) | ScenarioVerdict::Idle | ScenarioVerdict::Missing => vec![],
         };
         for words in words {
             writeln!(out, "{} {}: {words}", scenario.suite, scenario.name)?;
         }
     }
-    Ok(!all().any(Scenario::is_to_be_tried_again))
+    Ok(!all().any(SuiteScenario::needs_retry))
 }
 
-fn table(bare: &[Scenario], through: Option<&[Scenario]>) -> String {
+fn render_scenario_table(bare: &[SuiteScenario], through: Option<&[SuiteScenario]>) -> String {
     let mut text = format!("{:<15} {:<48} {:<9} through\n", "suite", "scenario", "bare");
-    let found = |in_list: &[Scenario], wanted: &Scenario| {
-        let same = |s: &&Scenario| (s.suite, &s.name) == (wanted.suite, &wanted.name);
-        in_list.iter().find(same).map_or("-".to_owned(), |s| word(&s.verdict))
+    let found = |in_list: &[SuiteScenario], wanted: &SuiteScenario| {
+        let same = |s: &&SuiteScenario| (s.suite, &s.name) == (wanted.suite, &wanted.name);
+        in_list.iter().find(same).map_or("-".to_owned(), |s| verdict_label(&s.verdict))
     };
     let only_through = through.unwrap_or_default().iter().filter(|scenario| {
         !bare.iter().any(|s| (s.suite, &s.name) == (scenario.suite, &scenario.name))
@@ -261,23 +265,25 @@ fn table(bare: &[Scenario], through: Option<&[Scenario]>) -> String {
     }
     for (label, list) in [("bare", Some(bare)), ("through", through)] {
         let Some(list) = list else { continue };
-        for (suite, (passed, all)) in totals(list) {
+        for (suite, (passed, all)) in count_passed_by_suite(list) {
             let _ = writeln!(text, "{label}: {suite}: {passed} of {all} scored scenarios pass");
         }
     }
     text
 }
 
-fn word(verdict: &Verdict) -> String {
+fn verdict_label(verdict: &ScenarioVerdict) -> String {
     match verdict {
-        Verdict::Passed(checks) | Verdict::PassedLate(checks, _) => format!("pass {checks}"),
-        Verdict::Failed(reasons) => format!("FAIL {}", reasons.len()),
-        Verdict::Idle => "IDLE".to_owned(),
-        Verdict::Missing => "MISSING".to_owned(),
+        ScenarioVerdict::Passed(checks) | ScenarioVerdict::PassedLate(checks, _) => {
+            format!("pass {checks}")
+        }
+        ScenarioVerdict::Failed(reasons) => format!("FAIL {}", reasons.len()),
+        ScenarioVerdict::Idle => "IDLE".to_owned(),
+        ScenarioVerdict::Missing => "MISSING".to_owned(),
     }
 }
 
-fn totals(scenarios: &[Scenario]) -> BTreeMap<&'static str, (usize, usize)> {
+fn count_passed_by_suite(scenarios: &[SuiteScenario]) -> BTreeMap<&'static str, (usize, usize)> {
     let mut totals: BTreeMap<_, (usize, usize)> = BTreeMap::new();
     for scenario in scenarios.iter().filter(|scenario| scenario.scored) {
         let (passed, all) = totals.entry(scenario.suite).or_default();
@@ -291,16 +297,16 @@ fn totals(scenarios: &[Scenario]) -> BTreeMap<&'static str, (usize, usize)> {
 mod tests {
     use super::*;
 
-    fn scenario(name: &str, scored: bool, verdict: Verdict) -> Scenario {
-        Scenario { suite: "s", name: name.to_owned(), scored, verdict }
+    fn scenario(name: &str, scored: bool, verdict: ScenarioVerdict) -> SuiteScenario {
+        SuiteScenario { suite: "s", name: name.to_owned(), scored, verdict }
     }
 
     #[test]
     fn only_scenarios_of_the_asked_part_of_the_list_count() {
         let yaml = "# head\nserver:\n  - ping\n  - tools-list\n\nclient:\n  - initialize\n";
 
-        assert_eq!(scored(yaml, "server"), ["ping", "tools-list"]);
-        assert_eq!(scored(yaml, "client"), ["initialize"]);
+        assert_eq!(parse_scored_scenarios(yaml, "server"), ["ping", "tools-list"]);
+        assert_eq!(parse_scored_scenarios(yaml, "client"), ["initialize"]);
     }
 
     #[test]
@@ -310,15 +316,18 @@ mod tests {
         fs::create_dir(&result).unwrap();
         fs::write(result.join("checks.json"), r#"[{"id":"a","status":"SUCCESS"}]"#).unwrap();
 
-        let found =
-            read("s", directory.path(), Some(&["ping".to_owned(), "tools-list".to_owned()]))
-                .unwrap();
+        let found = read_results(
+            "s",
+            directory.path(),
+            Some(&["ping".to_owned(), "tools-list".to_owned()]),
+        )
+        .unwrap();
 
         assert_eq!(
             found,
             [
-                scenario("ping", true, Verdict::Passed(1)),
-                scenario("tools-list", true, Verdict::Missing)
+                scenario("ping", true, ScenarioVerdict::Passed(1)),
+                scenario("tools-list", true, ScenarioVerdict::Missing)
             ]
         );
     }
@@ -326,12 +335,12 @@ mod tests {
     #[test]
     fn only_scenarios_that_count_are_test_cases() {
         let found = [
-            scenario("ping", true, Verdict::Passed(1)),
-            scenario("idle", true, Verdict::Idle),
-            scenario("extra", false, Verdict::Failed(vec![])),
+            scenario("ping", true, ScenarioVerdict::Passed(1)),
+            scenario("idle", true, ScenarioVerdict::Idle),
+            scenario("extra", false, ScenarioVerdict::Failed(vec![])),
         ];
 
-        let cases = cases(&found, "shown");
+        let cases = to_test_cases(&found, "shown");
 
         let names: Vec<_> = cases.iter().map(|case| (case.full_name(), case.outcome)).collect();
         assert_eq!(
@@ -345,26 +354,27 @@ mod tests {
 
     #[test]
     fn a_second_run_is_heard_about_what_did_not_pass_in_the_first_and_that_is_said() {
-        let failed = || Verdict::Failed(vec!["late".to_owned()]);
+        let failed = || ScenarioVerdict::Failed(vec!["late".to_owned()]);
         let first = vec![
             scenario("better", true, failed()),
-            scenario("fine", true, Verdict::Passed(1)),
+            scenario("fine", true, ScenarioVerdict::Passed(1)),
             scenario("worse", true, failed()),
-            scenario(UNFINISHED, true, Verdict::Missing),
+            scenario(UNFINISHED, true, ScenarioVerdict::Missing),
         ];
         let second = vec![
-            scenario("better", true, Verdict::Passed(2)),
+            scenario("better", true, ScenarioVerdict::Passed(2)),
             scenario("fine", true, failed()),
-            scenario("unseen", true, Verdict::Passed(3)),
+            scenario("unseen", true, ScenarioVerdict::Passed(3)),
             scenario("worse", true, failed()),
         ];
 
-        let merged = merged(first, second);
+        let merged = merge_runs(first, second);
 
-        let late = |checks, at_first: &str| Verdict::PassedLate(checks, at_first.to_owned());
+        let late =
+            |checks, at_first: &str| ScenarioVerdict::PassedLate(checks, at_first.to_owned());
         let expected = [
             scenario("better", true, late(2, "FAIL 1 late")),
-            scenario("fine", true, Verdict::Passed(1)),
+            scenario("fine", true, ScenarioVerdict::Passed(1)),
             scenario("unseen", true, late(3, "MISSING")),
             scenario("worse", true, failed()),
         ];
@@ -377,12 +387,17 @@ mod tests {
 
     #[test]
     fn a_failure_that_is_not_scored_does_not_fail_the_run() {
-        let failed = |scored| scenario("a", scored, Verdict::Failed(vec!["why".to_owned()]));
+        let failed =
+            |scored| scenario("a", scored, ScenarioVerdict::Failed(vec!["why".to_owned()]));
         let mut out = Vec::new();
 
-        assert!(print(&mut out, &[failed(false)], None).unwrap());
-        assert!(!print(&mut out, &[failed(false)], Some(&[failed(true)])).unwrap());
-        assert!(!print(&mut out, &[scenario("b", true, Verdict::Missing)], None).unwrap());
-        assert!(!print(&mut out, &[scenario("b", true, Verdict::Idle)], None).unwrap());
+        assert!(print_table(&mut out, &[failed(false)], None).unwrap());
+        assert!(!print_table(&mut out, &[failed(false)], Some(&[failed(true)])).unwrap());
+        assert!(
+            !print_table(&mut out, &[scenario("b", true, ScenarioVerdict::Missing)], None).unwrap()
+        );
+        assert!(
+            !print_table(&mut out, &[scenario("b", true, ScenarioVerdict::Idle)], None).unwrap()
+        );
     }
 }

@@ -1,7 +1,6 @@
-//! Servers that others wrote, behind the gateway.
-//!
-//! Each is installed with `cynork`, allowed by a rule, called with official clients, and every call
-//! is looked up in the audit. Servers of a process run in the gateway's sandbox.
+//! Third-party servers, behind the gateway. Each is installed with `cynork`, allowed by a rule,
+//! called with official clients, and every call is looked up in the audit log. Stdio servers run in
+//! the gateway's sandbox.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,54 +8,54 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use super::clients::Client;
-use super::gateway::Gateway;
-use super::http::Endpoint;
-use super::packages::{Generation, Packages};
-use super::process::Program;
+use super::clients::SdkClient;
+use super::gateway::ConformanceGateway;
+use super::http::LocalEndpoint;
+use super::packages::{InstalledPackages, SdkGeneration};
+use super::process::ChildProgram;
 
 /// How long a server may take until its tools are known.
 const START_UP: Duration = Duration::from_mins(3);
-/// What the server of spreadsheets wants to hear before it answers.
+/// Token that the spreadsheet server requires.
 const SECRET: &str = "not-a-secret-anywhere-else";
 
-/// A server, and what is asked of it.
+/// A server, and the calls to it.
 #[derive(Debug)]
-pub(super) struct Foreign {
-    /// The name it is installed under.
+pub(super) struct ThirdPartyServer {
+    /// Name of the installation.
     pub(super) slug: &'static str,
     /// The arguments of `cynork servers` that install it, after the name.
     install: Vec<String>,
     is_process: bool,
-    /// The calls, without the server's name before that of the tool.
+    /// The calls; tool names without the server's prefix.
     calls: Value,
-    // Ends a server over HTTP when it is no longer needed.
-    _program: Option<Program>,
+    // Stops a server over HTTP on drop.
+    _program: Option<ChildProgram>,
 }
 
-/// Every server over every way to it. Those over HTTP are started.
-pub(super) fn all(packages: &Packages) -> Result<Vec<Foreign>> {
+/// Every server over every transport. Those over HTTP are started.
+pub(super) fn start_all_servers(packages: &InstalledPackages) -> Result<Vec<ThirdPartyServer>> {
     Ok(vec![
         everything_process(packages),
         everything_http(packages)?,
-        time(packages),
+        time_server(packages),
         excel_process(packages),
         excel_http(packages)?,
     ])
 }
 
-impl Foreign {
-    /// Installs the server, calls its tools with `client`, and finds the calls in the audit; says
-    /// what the client printed.
-    pub(super) fn judge(
+impl ThirdPartyServer {
+    /// Installs the server, calls its tools with `client`, and finds the calls in the audit log;
+    /// returns the client's output.
+    pub(super) fn check_with_client(
         &self,
-        packages: &Packages,
-        gateway: &Gateway,
-        client: Client,
+        packages: &InstalledPackages,
+        gateway: &ConformanceGateway,
+        client: SdkClient,
     ) -> Result<String> {
         let slug = self.slug;
         self.install(gateway)?;
-        let (before, expected) = (self.recorded(gateway)?, self.names().count());
+        let (before, expected) = (self.count_recorded_calls(gateway)?, self.names().count());
         let calls: Vec<Value> = self
             .calls
             .as_array()
@@ -69,17 +68,17 @@ impl Foreign {
                 call
             })
             .collect();
-        let url = gateway.of_everything().url();
+        let url = gateway.all_tools_endpoint().url();
         let said = client.run(packages, &url, Some(gateway.token()), &calls.into())?;
         let said = said.map_err(anyhow::Error::msg)?;
-        let recorded = self.recorded(gateway)?.saturating_sub(before);
+        let recorded = self.count_recorded_calls(gateway)?.saturating_sub(before);
         ensure!(recorded == expected, "{expected} calls are {recorded} rows of the audit");
         Ok(said)
     }
 
-    /// Installs the server, unless that was done, and waits until its tools are known.
-    fn install(&self, gateway: &Gateway) -> Result<()> {
-        let listed = gateway.cynork(&["servers", "list"])?;
+    /// Installs the server once, and waits until its tools are known.
+    fn install(&self, gateway: &ConformanceGateway) -> Result<()> {
+        let listed = gateway.run_cynork(&["servers", "list"])?;
         let is_installed = |slug: &str| {
             listed["items"]
                 .as_array()
@@ -89,14 +88,14 @@ impl Foreign {
             let way = if self.is_process { "add-stdio" } else { "add-http" };
             let mut args = vec!["servers", way, self.slug];
             args.extend(self.install.iter().map(String::as_str));
-            gateway.cynork(&args)?;
+            gateway.run_cynork(&args)?;
             let tools = format!("{}.*", self.slug);
-            gateway.cynork(&["rules", "add", "allow", &tools, "--for", "agent:pm"])?;
+            gateway.run_cynork(&["rules", "add", "allow", &tools, "--for", "agent:pm"])?;
         }
         let start = Instant::now();
         let mut fault = Value::Null;
         while start.elapsed() < START_UP {
-            let tools = gateway.cynork(&["tools", "list"])?;
+            let tools = gateway.run_cynork(&["tools", "list"])?;
             let is_known = |name: String| {
                 tools["items"]
                     .as_array()
@@ -105,7 +104,7 @@ impl Foreign {
             if self.names().all(|name| is_known(format!("{}.{name}", self.slug))) {
                 return Ok(());
             }
-            fault = gateway.cynork(&["servers", "get", self.slug])?["last_error"].clone();
+            fault = gateway.run_cynork(&["servers", "get", self.slug])?["last_error"].clone();
             std::thread::sleep(Duration::from_millis(200));
         }
         bail!("its tools do not appear; its last error: {fault}")
@@ -115,12 +114,12 @@ impl Foreign {
         self.calls.as_array().into_iter().flatten().filter_map(|call| call["tool"].as_str())
     }
 
-    /// How many allowed calls of its tools that succeeded are on record.
-    fn recorded(&self, gateway: &Gateway) -> Result<usize> {
+    /// Number of recorded calls of its tools that were allowed and succeeded.
+    fn count_recorded_calls(&self, gateway: &ConformanceGateway) -> Result<usize> {
         let mut recorded = 0;
         for name in self.names() {
             let tool = format!("{}.{name}", self.slug);
-            let page = gateway.cynork(&["audit", "list", "--tool", &tool, "--limit", "200"])?;
+            let page = gateway.run_cynork(&["audit", "list", "--tool", &tool, "--limit", "200"])?;
             let rows = page["items"].as_array().context("the audit has no rows")?;
             recorded += rows
                 .iter()
@@ -131,27 +130,27 @@ impl Foreign {
     }
 }
 
-fn process(slug: &'static str, command: Vec<String>, calls: Value) -> Foreign {
+fn stdio_server(slug: &'static str, command: Vec<String>, calls: Value) -> ThirdPartyServer {
     let install = std::iter::once("--".to_owned()).chain(command).collect();
-    Foreign { slug, install, is_process: true, calls, _program: None }
+    ThirdPartyServer { slug, install, is_process: true, calls, _program: None }
 }
 
-fn http(
+fn http_server(
     slug: &'static str,
     command: &mut Command,
-    (endpoint, more): (&Endpoint, &[&str]),
+    (endpoint, more): (&LocalEndpoint, &[&str]),
     calls: Value,
-) -> Result<Foreign> {
+) -> Result<ThirdPartyServer> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let program = Program::start(command)?;
-    endpoint.wait().with_context(|| format!("{slug} does not start"))?;
+    let program = ChildProgram::start(command)?;
+    endpoint.wait_until_listening().with_context(|| format!("{slug} does not start"))?;
     let mut install = vec![endpoint.url()];
     install.extend(more.iter().map(|word| (*word).to_owned()));
-    Ok(Foreign { slug, install, is_process: false, calls, _program: Some(program) })
+    Ok(ThirdPartyServer { slug, install, is_process: false, calls, _program: Some(program) })
 }
 
-/// The reference server of the protocol's makers, from npm.
-fn everything_command(packages: &Packages, way: &str) -> Vec<String> {
+/// The reference server of the protocol's authors, from npm.
+fn everything_command(packages: &InstalledPackages, way: &str) -> Vec<String> {
     let script = packages
         .typescript()
         .join("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
@@ -167,31 +166,31 @@ fn everything_calls() -> Value {
     ])
 }
 
-fn everything_process(packages: &Packages) -> Foreign {
-    process("everything", everything_command(packages, "stdio"), everything_calls())
+fn everything_process(packages: &InstalledPackages) -> ThirdPartyServer {
+    stdio_server("everything", everything_command(packages, "stdio"), everything_calls())
 }
 
-fn everything_http(packages: &Packages) -> Result<Foreign> {
-    let endpoint = Endpoint::free("/mcp")?;
+fn everything_http(packages: &InstalledPackages) -> Result<ThirdPartyServer> {
+    let endpoint = LocalEndpoint::with_free_port("/mcp")?;
     let words = everything_command(packages, "streamableHttp");
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).env("PORT", endpoint.address.port().to_string());
-    http("everything-http", &mut command, (&endpoint, &[]), everything_calls())
+    http_server("everything-http", &mut command, (&endpoint, &[]), everything_calls())
 }
 
-/// The reference server that knows the time, from `PyPI`.
-fn time(packages: &Packages) -> Foreign {
-    let python = packages.python(Generation::V2).to_string_lossy().into_owned();
+/// The reference time server, from `PyPI`.
+fn time_server(packages: &InstalledPackages) -> ThirdPartyServer {
+    let python = packages.python(SdkGeneration::V2).to_string_lossy().into_owned();
     let words = ["-m", "mcp_server_time", "--local-timezone", "UTC"].map(str::to_owned);
     let arguments =
         json!({ "source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo" });
     let calls = json!([{ "tool": "convert_time", "arguments": arguments, "text": "21:00" }]);
-    process("time", std::iter::once(python).chain(words).collect(), calls)
+    stdio_server("time", std::iter::once(python).chain(words).collect(), calls)
 }
 
-/// A server of spreadsheets, from `PyPI`.
-fn excel_command(packages: &Packages, words: &[&str]) -> Vec<String> {
-    let python = packages.python(Generation::V2).to_string_lossy().into_owned();
+/// A spreadsheet server, from `PyPI`.
+fn excel_command(packages: &InstalledPackages, words: &[&str]) -> Vec<String> {
+    let python = packages.python(SdkGeneration::V2).to_string_lossy().into_owned();
     let words = ["-m", "excel_mcp"].into_iter().chain(words.iter().copied());
     std::iter::once(python).chain(words.map(str::to_owned)).collect()
 }
@@ -211,13 +210,13 @@ fn excel_calls() -> Value {
     ])
 }
 
-fn excel_process(packages: &Packages) -> Foreign {
+fn excel_process(packages: &InstalledPackages) -> ThirdPartyServer {
     let words = excel_command(packages, &["stdio", "--allow-dir", "/workspace"]);
-    process("excel", words, excel_calls())
+    stdio_server("excel", words, excel_calls())
 }
 
-fn excel_http(packages: &Packages) -> Result<Foreign> {
-    let endpoint = Endpoint::free("/mcp")?;
+fn excel_http(packages: &InstalledPackages) -> Result<ThirdPartyServer> {
+    let endpoint = LocalEndpoint::with_free_port("/mcp")?;
     let directory = crate::tool::target_dir().join("conformance/spreadsheets");
     let (directory, port) = (directory.to_string_lossy(), endpoint.address.port().to_string());
     let words =
@@ -225,5 +224,5 @@ fn excel_http(packages: &Packages) -> Result<Foreign> {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).env("EXCEL_MCP_AUTH_TOKEN", SECRET);
     let header = format!("Authorization=Bearer {SECRET}");
-    http("excel-http", &mut command, (&endpoint, &["--header", &header]), excel_calls())
+    http_server("excel-http", &mut command, (&endpoint, &["--header", &header]), excel_calls())
 }

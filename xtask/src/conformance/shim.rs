@@ -1,7 +1,6 @@
-//! A loopback proxy that adds the token which the suites cannot send.
-//!
-//! It changes the request line and adds one header; the rest, `Host` and `Origin` too, passes as it
-//! is, and answers pass byte for byte. Each connection has two threads: the suites hold few.
+//! A loopback proxy that adds the token, which the suites cannot send. It changes the request line
+//! and adds one header; the rest, including `Host` and `Origin`, passes unchanged, and responses
+//! pass byte for byte. Each connection has two threads: the suites open few.
 
 use std::io::{self, BufRead, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -10,20 +9,20 @@ use std::thread;
 
 use anyhow::{Context as _, Result};
 
-use super::http::Endpoint;
+use super::http::LocalEndpoint;
 
-/// A head that is longer is no request of ours.
+/// Maximum length of a request head.
 const MAX_HEAD: usize = 64 * 1024;
 
 /// The proxy; it listens until the program ends.
 #[derive(Debug)]
-pub(super) struct Shim {
+pub(super) struct TokenProxy {
     address: SocketAddr,
 }
 
-impl Shim {
+impl TokenProxy {
     /// Listens on a free port for requests to `target`.
-    pub(super) fn start(target: &Endpoint, token: &str) -> Result<Self> {
+    pub(super) fn start(target: &LocalEndpoint, token: &str) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").context("cannot listen")?;
         let address = listener.local_addr()?;
         let (target, token) = (target.clone(), token.to_owned());
@@ -31,7 +30,7 @@ impl Shim {
             let route = Arc::new((target, token));
             for client in listener.incoming().flatten() {
                 let route = Arc::clone(&route);
-                // A connection that breaks is the suite's to notice.
+                // The suite detects a broken connection.
                 thread::spawn(move || forward(&client, &route.0, &route.1));
             }
         });
@@ -44,14 +43,14 @@ impl Shim {
     }
 }
 
-fn forward(client: &TcpStream, target: &Endpoint, token: &str) -> io::Result<()> {
+fn forward(client: &TcpStream, target: &LocalEndpoint, token: &str) -> io::Result<()> {
     let server = TcpStream::connect(target.address)?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let (mut from_server, mut to_client) = (server.try_clone()?, client.try_clone()?);
     let answers = thread::spawn(move || {
         let _ = io::copy(&mut from_server, &mut to_client);
-        // Both ways end together: a client that is gone must be gone for the server too.
+        // Both directions end together: when the client disconnects, the server must see it too.
         let _ = to_client.shutdown(Shutdown::Both);
     });
     let mut requests = BufReader::new(client);
@@ -66,7 +65,7 @@ fn forward(client: &TcpStream, target: &Endpoint, token: &str) -> io::Result<()>
     Ok(())
 }
 
-/// The head of the next request, or nothing at the end.
+/// The head of the next request; `None` at the end.
 fn read_head(from: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -110,8 +109,8 @@ mod tests {
     #[test]
     fn the_shim_forwards_requests_of_one_connection_one_after_the_other() {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
-        let target = Endpoint { address: server.local_addr().unwrap(), path: "/x".to_owned() };
-        let shim = Shim::start(&target, "t").unwrap();
+        let target = LocalEndpoint { address: server.local_addr().unwrap(), path: "/x".to_owned() };
+        let shim = TokenProxy::start(&target, "t").unwrap();
         let answering = thread::spawn(move || {
             let (mut stream, _) = server.accept().unwrap();
             let mut requests = BufReader::new(stream.try_clone().unwrap());

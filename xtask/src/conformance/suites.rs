@@ -1,4 +1,4 @@
-//! The suites that judge servers: which are run, and how.
+//! The suites that test servers.
 
 use std::fs;
 use std::process::Stdio;
@@ -6,37 +6,38 @@ use std::thread;
 
 use anyhow::{Context as _, Result, anyhow};
 
-use super::packages::Packages;
-use super::report::{self, Scenario};
+use super::packages::InstalledPackages;
+use super::report::{self, SuiteScenario};
 use crate::tool;
 
 /// One run of a suite.
 #[derive(Debug)]
-struct Suite {
-    /// What people call it.
+struct ConformanceSuite {
+    /// Display name.
     name: &'static str,
-    /// The package that holds it.
+    /// The package that contains it.
     alias: &'static str,
     arguments: &'static [&'static str],
-    /// The revision whose frozen list says what counts; without one everything does.
+    /// The revision whose frozen list defines the scored scenarios; without one every scenario is
+    /// scored.
     requirements: Option<&'static str>,
 }
 
-/// The released suite, and the one that knows the newest revision.
-const SUITES: &[Suite] = &[
-    Suite {
+/// The released suite, and the one with the newest revision.
+const SUITES: &[ConformanceSuite] = &[
+    ConformanceSuite {
         name: "0.1.16 active",
         alias: "conformance-stable",
         arguments: &["--suite", "active"],
         requirements: None,
     },
-    Suite {
+    ConformanceSuite {
         name: "0.2 2025-11-25",
         alias: "conformance-next",
         arguments: &["--requirements", "2025-11-25"],
         requirements: Some("2025-11-25"),
     },
-    Suite {
+    ConformanceSuite {
         name: "0.2 2026-07-28",
         alias: "conformance-next",
         arguments: &["--requirements", "2026-07-28"],
@@ -44,12 +45,16 @@ const SUITES: &[Suite] = &[
     },
 ];
 
-/// Runs every suite against `url`, all at once; what each scenario came to.
-pub(super) fn run(packages: &Packages, label: &str, url: &str) -> Result<Vec<Scenario>> {
+/// Runs every suite against `url`, concurrently; returns the result of each scenario.
+pub(super) fn run_suites(
+    packages: &InstalledPackages,
+    label: &str,
+    url: &str,
+) -> Result<Vec<SuiteScenario>> {
     let ran = thread::scope(|scope| {
         let running: Vec<_> = SUITES
             .iter()
-            .map(|suite| scope.spawn(move || run_one(packages, label, url, suite)))
+            .map(|suite| scope.spawn(move || run_suite(packages, label, url, suite)))
             .collect();
         let join = |thread: thread::ScopedJoinHandle<'_, _>| {
             thread.join().unwrap_or_else(|_| Err(anyhow!("a suite could not be run")))
@@ -59,25 +64,29 @@ pub(super) fn run(packages: &Packages, label: &str, url: &str) -> Result<Vec<Sce
     Ok(ran.into_iter().flatten().collect())
 }
 
-/// Runs every suite against `url`, and those once more in which something that counts did not pass.
-pub(super) fn run_twice(packages: &Packages, label: &str, url: &str) -> Result<Vec<Scenario>> {
-    again(packages, label, url, &run(packages, label, url)?)
-}
-
-/// Runs every suite once more, and alone, in which something that counts did not pass: what failed
-/// because the machine was busy passes now, and is said to have passed on the second try.
-pub(super) fn again(
-    packages: &Packages,
+/// Runs every suite against `url`, and those with failed scored scenarios once more.
+pub(super) fn run_twice(
+    packages: &InstalledPackages,
     label: &str,
     url: &str,
-    first: &[Scenario],
-) -> Result<Vec<Scenario>> {
+) -> Result<Vec<SuiteScenario>> {
+    retry_failed_suites(packages, label, url, &run_suites(packages, label, url)?)
+}
+
+/// Runs every suite with failed scored scenarios once more, alone: a scenario that failed because
+/// the machine was busy passes now, and is reported as passed on the second try.
+pub(super) fn retry_failed_suites(
+    packages: &InstalledPackages,
+    label: &str,
+    url: &str,
+    first: &[SuiteScenario],
+) -> Result<Vec<SuiteScenario>> {
     let label = format!("{label}, second try");
     let mut all = vec![];
     for suite in SUITES {
         let first: Vec<_> = first.iter().filter(|one| one.suite == suite.name).cloned().collect();
-        if first.iter().any(Scenario::is_to_be_tried_again) {
-            all.extend(report::merged(first, run_one(packages, &label, url, suite)?));
+        if first.iter().any(SuiteScenario::needs_retry) {
+            all.extend(report::merge_runs(first, run_suite(packages, &label, url, suite)?));
         } else {
             all.extend(first);
         }
@@ -85,7 +94,12 @@ pub(super) fn again(
     Ok(all)
 }
 
-fn run_one(packages: &Packages, label: &str, url: &str, suite: &Suite) -> Result<Vec<Scenario>> {
+fn run_suite(
+    packages: &InstalledPackages,
+    label: &str,
+    url: &str,
+    suite: &ConformanceSuite,
+) -> Result<Vec<SuiteScenario>> {
     let directory = tool::target_dir().join("conformance/results").join(label).join(suite.name);
     if directory.exists() {
         fs::remove_dir_all(&directory).context("cannot remove the last results")?;
@@ -96,15 +110,20 @@ fn run_one(packages: &Packages, label: &str, url: &str, suite: &Suite) -> Result
     command.arg(packages.suite(suite.alias).join("dist/index.js")).args(["server", "--url", url]);
     command.args(suite.arguments).arg("--output-dir").arg(&directory);
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-    // Its exit code says less than its results, which are read next.
+    // The exit code is ignored: the results are read next.
     command.status().context("the suite does not start")?;
-    let scored = suite.requirements.map(|revision| required(packages, revision, "server"));
-    report::read(suite.name, &directory, scored.transpose()?.as_deref())
+    let scored =
+        suite.requirements.map(|revision| load_required_scenarios(packages, revision, "server"));
+    report::read_results(suite.name, &directory, scored.transpose()?.as_deref())
 }
 
 /// The scenarios of a part, `server` or `client`, that a revision requires.
-pub(super) fn required(packages: &Packages, revision: &str, part: &str) -> Result<Vec<String>> {
+pub(super) fn load_required_scenarios(
+    packages: &InstalledPackages,
+    revision: &str,
+    part: &str,
+) -> Result<Vec<String>> {
     let file = packages.suite("conformance-next").join(format!("requirements/{revision}.yaml"));
     let text = fs::read_to_string(&file).context("the list of what counts is gone")?;
-    Ok(report::scored(&text, part))
+    Ok(report::parse_scored_scenarios(&text, part))
 }

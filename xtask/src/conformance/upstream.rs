@@ -1,7 +1,6 @@
-//! The suites that judge clients, on the gateway's own way to installed servers.
-//!
-//! The suite starts a server for each scenario and the program `conformance_client` of the gateway's
-//! crate, which is nothing but that way. Scenarios of authorization do not apply: see [`applies`].
+//! The suites that test clients, against the gateway's upstream client. The suite starts a server
+//! for each scenario and the program `conformance_client` of the gateway's crate, a thin wrapper
+//! around the upstream client. Authorization scenarios do not apply: see [`applies`].
 
 use std::collections::VecDeque;
 use std::fs;
@@ -12,22 +11,22 @@ use std::thread;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 
-use super::packages::Packages;
-use super::report::{self, Scenario, Verdict};
+use super::packages::InstalledPackages;
+use super::report::{self, ScenarioVerdict, SuiteScenario};
 use super::suites;
 use crate::tool;
 
 /// The scenarios of the released suite that do not need authorization; it has no list of them.
 const RELEASED: [&str; 4] =
     ["initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry"];
-/// Added to the suite after its lists were frozen: run, and not scored.
+/// Added to the suite after its lists were frozen: run, but not scored.
 const NOT_SCORED: &str = "json-schema-2020-12-preservation";
-/// How many scenarios run at once.
+/// Number of concurrent scenarios.
 const AT_ONCE: usize = 3;
 
 /// One scenario to run.
 #[derive(Debug)]
-struct Errand {
+struct ClientScenario {
     suite: &'static str,
     alias: &'static str,
     revision: Option<&'static str>,
@@ -35,22 +34,22 @@ struct Errand {
     scored: bool,
 }
 
-/// Whether a scenario can be run. The gateway gets no tokens for servers: their owner configures
-/// the headers that are sent, so that there is no OAuth client to judge.
+/// Whether a scenario can be run. The gateway obtains no tokens for servers: their owner configures
+/// the headers that are sent, so there is no OAuth client to test.
 fn applies(scenario: &str) -> bool {
     !scenario.starts_with("auth/")
 }
 
-/// Runs every scenario that applies; what each came to.
-pub(super) fn run(packages: &Packages) -> Result<Vec<Scenario>> {
-    let program = program()?;
-    let results = results("upstream")?;
-    let waiting = Mutex::new(VecDeque::from(errands(packages)?));
+/// Runs every scenario that applies; returns their results.
+pub(super) fn run_client_scenarios(packages: &InstalledPackages) -> Result<Vec<SuiteScenario>> {
+    let program = build_client()?;
+    let results = create_results_directory("upstream")?;
+    let waiting = Mutex::new(VecDeque::from(list_client_scenarios(packages)?));
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-    let work = || -> Result<Vec<Scenario>> {
+    let work = || -> Result<Vec<SuiteScenario>> {
         let mut done = vec![];
         while let Some(errand) = next() {
-            done.push(run_one(packages, &program, &results, &errand)?);
+            done.push(run_client_scenario(packages, &program, &results, &errand)?);
         }
         Ok(done)
     };
@@ -61,27 +60,31 @@ pub(super) fn run(packages: &Packages) -> Result<Vec<Scenario>> {
         };
         running.into_iter().map(join).collect::<Result<Vec<_>>>()
     })?;
-    let mut scenarios: Vec<Scenario> = ran.into_iter().flatten().collect();
+    let mut scenarios: Vec<SuiteScenario> = ran.into_iter().flatten().collect();
     scenarios.sort_by(|a, b| (a.suite, &a.name).cmp(&(b.suite, &b.name)));
     Ok(scenarios)
 }
 
-/// Runs once more what counts and did not pass, one scenario after the other: some measure time, of
-/// which a busy machine has little. What passes now is said to have passed on the second try.
-pub(super) fn again(packages: &Packages, first: Vec<Scenario>) -> Result<Vec<Scenario>> {
-    if !first.iter().any(Scenario::is_to_be_tried_again) {
+/// Runs failed scored scenarios once more, one at a time: some measure time, which is unreliable on
+/// a busy machine. A scenario that passes now is reported as passed on the second try.
+pub(super) fn retry_failed_scenarios(
+    packages: &InstalledPackages,
+    first: Vec<SuiteScenario>,
+) -> Result<Vec<SuiteScenario>> {
+    if !first.iter().any(SuiteScenario::needs_retry) {
         return Ok(first);
     }
-    let (program, errands) = (program()?, errands(packages)?);
-    let results = results("upstream, second try")?;
-    let try_again = |scenario: Scenario| -> Result<Scenario> {
-        let is_it =
-            |errand: &&Errand| (errand.suite, &errand.scenario) == (scenario.suite, &scenario.name);
+    let (program, errands) = (build_client()?, list_client_scenarios(packages)?);
+    let results = create_results_directory("upstream, second try")?;
+    let try_again = |scenario: SuiteScenario| -> Result<SuiteScenario> {
+        let is_it = |errand: &&ClientScenario| {
+            (errand.suite, &errand.scenario) == (scenario.suite, &scenario.name)
+        };
         let errand = errands.iter().find(is_it);
-        match errand.filter(|_| scenario.is_to_be_tried_again()) {
+        match errand.filter(|_| scenario.needs_retry()) {
             Some(errand) => {
-                let second = run_one(packages, &program, &results, errand)?;
-                Ok(scenario.again(second.verdict))
+                let second = run_client_scenario(packages, &program, &results, errand)?;
+                Ok(scenario.with_second_try(second.verdict))
             }
             None => Ok(scenario),
         }
@@ -89,8 +92,8 @@ pub(super) fn again(packages: &Packages, first: Vec<Scenario>) -> Result<Vec<Sce
     first.into_iter().map(try_again).collect()
 }
 
-/// Where results go; those of the last time are gone.
-fn results(name: &str) -> Result<PathBuf> {
+/// An empty directory for results.
+fn create_results_directory(name: &str) -> Result<PathBuf> {
     let results = tool::target_dir().join("conformance/results").join(name);
     if results.exists() {
         fs::remove_dir_all(&results).context("cannot remove the last results")?;
@@ -98,19 +101,19 @@ fn results(name: &str) -> Result<PathBuf> {
     Ok(results)
 }
 
-/// The client, which the tests built or which is built now.
-fn program() -> Result<PathBuf> {
+/// Path of the client, which is built if it does not exist.
+fn build_client() -> Result<PathBuf> {
     let program = tool::target_dir().join("debug/examples/conformance_client");
-    // The suite takes its command apart at spaces.
+    // The suite splits its command at spaces.
     if program.to_string_lossy().contains(' ') {
         bail!("the suite cannot start {}: its path has a space", program.display());
     }
     Ok(program)
 }
 
-fn errands(packages: &Packages) -> Result<Vec<Errand>> {
-    let mut errands: Vec<Errand> = RELEASED
-        .map(|scenario| Errand {
+fn list_client_scenarios(packages: &InstalledPackages) -> Result<Vec<ClientScenario>> {
+    let mut errands: Vec<ClientScenario> = RELEASED
+        .map(|scenario| ClientScenario {
             suite: "0.1.16 client",
             alias: "conformance-stable",
             revision: None,
@@ -120,26 +123,26 @@ fn errands(packages: &Packages) -> Result<Vec<Errand>> {
         .into();
     for (suite, revision) in [("0.2 client 2025", "2025-11-25"), ("0.2 client 2026", "2026-07-28")]
     {
-        let errand = |scenario: String, scored| Errand {
+        let errand = |scenario: String, scored| ClientScenario {
             suite,
             alias: "conformance-next",
             revision: Some(revision),
             scenario,
             scored,
         };
-        let required = suites::required(packages, revision, "client")?;
+        let required = suites::load_required_scenarios(packages, revision, "client")?;
         errands.extend(required.into_iter().filter(|s| applies(s)).map(|s| errand(s, true)));
         errands.push(errand(NOT_SCORED.to_owned(), false));
     }
     Ok(errands)
 }
 
-fn run_one(
-    packages: &Packages,
+fn run_client_scenario(
+    packages: &InstalledPackages,
     program: &Path,
     results: &Path,
-    errand: &Errand,
-) -> Result<Scenario> {
+    errand: &ClientScenario,
+) -> Result<SuiteScenario> {
     let directory = results.join(errand.suite).join(&errand.scenario);
     fs::create_dir_all(&directory)?;
     let log = fs::File::create(directory.join("output.txt"))?;
@@ -150,20 +153,21 @@ fn run_one(
     command.arg("--output-dir").arg(&directory);
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
     let status = command.status().context("the suite does not start")?;
-    let Errand { suite, scored, .. } = *errand;
-    let mut verdict = judge(&directory)?;
-    if matches!(verdict, Verdict::Passed(_)) && !status.success() {
+    let ClientScenario { suite, scored, .. } = *errand;
+    let mut verdict = read_verdict(&directory)?;
+    if matches!(verdict, ScenarioVerdict::Passed(_)) && !status.success() {
         let place = directory.display();
-        verdict = Verdict::Failed(vec![format!("the suite is not content; see {place}")]);
+        verdict = ScenarioVerdict::Failed(vec![format!("the suite is not content; see {place}")]);
     }
-    Ok(Scenario { suite, name: errand.scenario.clone(), scored, verdict })
+    Ok(SuiteScenario { suite, name: errand.scenario.clone(), scored, verdict })
 }
 
-/// What is in the one directory of results. A warning counts, as it does for the suite itself.
-fn judge(directory: &Path) -> Result<Verdict> {
+/// The result in the only directory of results. A warning counts as a failure, as in the suite
+/// itself.
+fn read_verdict(directory: &Path) -> Result<ScenarioVerdict> {
     let found = fs::read_dir(directory)?.flatten().find(|entry| entry.path().is_dir());
-    let Some(found) = found else { return Ok(Verdict::Missing) };
-    Ok(report::judge(&report::read_checks(&found.path())?, &["FAILURE", "WARNING"]))
+    let Some(found) = found else { return Ok(ScenarioVerdict::Missing) };
+    Ok(report::verdict_of_checks(&report::read_checks(&found.path())?, &["FAILURE", "WARNING"]))
 }
 
 #[cfg(test)]
@@ -184,8 +188,8 @@ mod tests {
         let checks = r#"[{"id":"a","status":"SUCCESS"},{"id":"b","status":"WARNING"}]"#;
         fs::write(result.join("checks.json"), checks).unwrap();
 
-        let verdict = judge(directory.path()).unwrap();
+        let verdict = read_verdict(directory.path()).unwrap();
 
-        assert_eq!(verdict, Verdict::Failed(vec!["b: failed".to_owned()]));
+        assert_eq!(verdict, ScenarioVerdict::Failed(vec!["b: failed".to_owned()]));
     }
 }

@@ -56,7 +56,7 @@ pub struct Evidence {
 
 impl Evidence {
     /// Evidence of given outcomes.
-    pub fn of(tests: impl IntoIterator<Item = (String, Outcome)>) -> Self {
+    pub fn from_outcomes(tests: impl IntoIterator<Item = (String, Outcome)>) -> Self {
         Self { tests: tests.into_iter().collect() }
     }
 
@@ -69,12 +69,12 @@ impl Evidence {
 
     /// Evidence that all of `tests` passed.
     pub fn all_passed<'a>(tests: impl IntoIterator<Item = &'a str>) -> Self {
-        Self::of(tests.into_iter().map(|name| (name.to_owned(), Outcome::Passed)))
+        Self::from_outcomes(tests.into_iter().map(|name| (name.to_owned(), Outcome::Passed)))
     }
 
     /// The outcomes in the report of a run.
     pub fn of_report(report: &Report) -> Self {
-        Self::of(report.cases.iter().map(|case| (case.full_name(), case.outcome)))
+        Self::from_outcomes(report.cases.iter().map(|case| (case.full_name(), case.outcome)))
     }
 
     /// The tests that `cargo nextest list --message-format json` names.
@@ -87,7 +87,7 @@ impl Evidence {
                 (format!("{binary}::{name}"), outcome)
             })
         });
-        Ok(Self::of(tests))
+        Ok(Self::from_outcomes(tests))
     }
 
     /// What is known of the tests named `name`: its full name, or the end of it from a `::` on.
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_law_must_pass_on_every_backend() {
-        let evidence = Evidence::of([
+        let evidence = Evidence::from_outcomes([
             ("cynode-store::sqlite::law".to_owned(), Outcome::Passed),
             ("cynode-store::postgres::law".to_owned(), Outcome::Failed),
         ]);

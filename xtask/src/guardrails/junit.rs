@@ -1,10 +1,12 @@
 //! The `JUnit` report that nextest writes, as far as it is needed.
-//!
-//! This reads the tags of a well-formed report and no more; it is not a general XML reader.
 
-use std::fmt::Write as _;
+use anyhow::{Context as _, Result};
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite, XmlString};
 
 use super::evidence::Outcome;
+
+/// The name of a report that is written here, and of its only suite.
+const SUITE: &str = "conformance";
 
 /// The test cases of a run.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -38,90 +40,39 @@ impl Report {
     }
 }
 
-/// Reads a report.
-pub fn parse(xml: &str) -> Report {
-    let mut report = Report::default();
-    for tag in tags(xml) {
-        let name = tag.split([' ', '\n', '\t', '/']).next().unwrap_or_default();
-        match name {
-            "testcase" => report.cases.push(Case {
-                binary: attribute(tag, "classname"),
-                name: attribute(tag, "name"),
-                outcome: Outcome::Passed,
-            }),
-            "failure" | "error" | "rerunFailure" | "rerunError" => {
-                end_last(&mut report, Outcome::Failed);
-            }
-            "skipped" => end_last(&mut report, Outcome::Skipped),
-            _ => {}
-        }
-    }
-    report
+/// Reads a report; fails if it is not a complete one.
+pub fn parse(xml: &str) -> Result<Report> {
+    let report = quick_junit::Report::deserialize_from_str(xml).context("not a JUnit report")?;
+    let cases = report.test_suites.into_iter().flat_map(|suite| suite.test_cases);
+    Ok(Report { cases: cases.map(to_case).collect() })
 }
 
-/// Writes a report that [`parse`] reads.
-pub fn write(cases: &[Case]) -> String {
-    let mut xml = "<testsuites>\n".to_owned();
+/// Writes a report that [`parse`] reads; a test that is only listed did not run.
+pub fn write(cases: &[Case]) -> Result<String> {
+    let mut suite = TestSuite::new(SUITE);
     for case in cases {
-        let inside = match case.outcome {
-            Outcome::Failed => "<failure/>",
-            Outcome::Skipped | Outcome::Listed => "<skipped/>",
-            Outcome::Passed => "",
+        let status = match case.outcome {
+            Outcome::Failed => TestCaseStatus::non_success(NonSuccessKind::Failure),
+            Outcome::Skipped | Outcome::Listed => TestCaseStatus::skipped(),
+            Outcome::Passed => TestCaseStatus::success(),
         };
-        let (name, binary) = (escaped(&case.name), escaped(&case.binary));
-        let _ =
-            writeln!(xml, "<testcase name=\"{name}\" classname=\"{binary}\">{inside}</testcase>");
+        let mut written = TestCase::new(case.name.as_str(), status);
+        written.set_classname(case.binary.as_str());
+        suite.add_test_case(written);
     }
-    xml.push_str("</testsuites>\n");
-    xml
+    let mut report = quick_junit::Report::new(SUITE);
+    report.add_test_suite(suite);
+    Ok(report.to_string()?)
 }
 
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-fn end_last(report: &mut Report, outcome: Outcome) {
-    if let Some(case) = report.cases.last_mut() {
-        case.outcome = outcome;
-    }
-}
-
-/// The inside of every tag, without comments, declarations and literal text.
-fn tags(xml: &str) -> Vec<&str> {
-    let mut found = Vec::new();
-    let mut rest = xml;
-    while let Some(start) = rest.find('<') {
-        rest = &rest[start + 1..];
-        let end = if rest.starts_with("![CDATA[") {
-            "]]>"
-        } else if rest.starts_with("!--") {
-            "-->"
-        } else {
-            ">"
-        };
-        let Some((inside, after)) = rest.split_once(end) else {
-            break;
-        };
-        if end == ">" {
-            found.push(inside);
-        }
-        rest = after;
-    }
-    found
-}
-
-fn attribute(tag: &str, name: &str) -> String {
-    let opening = format!(" {name}=\"");
-    let value = tag
-        .split_once(&opening)
-        .and_then(|(_, rest)| rest.split_once('"'))
-        .map_or("", |(value, _)| value);
-    value
-        .replace("&lt;", "<")
-        .replace("&gt;", ">")
-        .replace("&quot;", "\"")
-        .replace("&apos;", "'")
-        .replace("&amp;", "&")
+fn to_case(case: TestCase) -> Case {
+    let outcome = match case.status {
+        TestCaseStatus::Success { .. } => Outcome::Passed,
+        TestCaseStatus::NonSuccess { .. } => Outcome::Failed,
+        TestCaseStatus::Skipped { .. } => Outcome::Skipped,
+    };
+    let binary = case.classname.map(XmlString::into_string).unwrap_or_default();
+    Case { binary, name: case.name.into_string(), outcome }
 }
 
 #[cfg(test)]
@@ -144,7 +95,7 @@ mod tests {
 
     #[test]
     fn every_case_of_a_report_is_read_with_its_outcome() {
-        let report = parse(XML);
+        let report = parse(XML).unwrap();
 
         let read: Vec<(String, Outcome)> =
             report.cases.iter().map(|case| (case.full_name(), case.outcome)).collect();
@@ -168,12 +119,32 @@ mod tests {
         };
         let cases = vec![case("holds", Outcome::Passed), case("breaks", Outcome::Failed)];
 
-        assert_eq!(parse(&write(&cases)), Report { cases });
+        assert_eq!(parse(&write(&cases).unwrap()).unwrap(), Report { cases });
     }
 
     #[test]
-    fn a_broken_report_gives_what_can_be_read() {
-        assert_eq!(parse("").cases, []);
-        assert_eq!(parse("<testcase name=\"cut").cases, []);
+    fn a_broken_report_is_refused() {
+        assert!(parse("").is_err());
+        assert!(parse("<testcase name=\"cut").is_err());
+        let cut = XML.split_once("<skipped/>").unwrap().0;
+        assert!(parse(cut).is_err());
+    }
+
+    #[test]
+    fn a_test_that_passed_after_a_failure_passed_and_one_that_failed_again_failed() {
+        let report = parse(
+            r#"<testsuites name="run" tests="2" failures="1" errors="0">
+  <testsuite name="x" tests="2" disabled="0" errors="0" failures="1">
+    <testcase name="flaky" classname="x"><flakyFailure type="test failure"/></testcase>
+    <testcase name="broken" classname="x">
+      <failure type="test failure"/><rerunFailure type="test failure"/>
+    </testcase>
+  </testsuite>
+</testsuites>"#,
+        );
+
+        let outcomes: Vec<Outcome> =
+            report.unwrap().cases.iter().map(|case| case.outcome).collect();
+        assert_eq!(outcomes, [Outcome::Passed, Outcome::Failed]);
     }
 }

@@ -256,7 +256,8 @@ mod tests {
     #[test]
     fn a_named_test_that_failed_or_was_skipped_is_reported() {
         for (outcome, word) in [(Outcome::Failed, "failed"), (Outcome::Skipped, "did not run")] {
-            let evidence = Evidence::of([("cynode-x::a::tests::it_holds".to_owned(), outcome)]);
+            let evidence =
+                Evidence::from_outcomes([("cynode-x::a::tests::it_holds".to_owned(), outcome)]);
 
             let found = with_row("done", "[\"it_holds\"]", &evidence);
 

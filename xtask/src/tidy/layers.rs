@@ -1,15 +1,13 @@
-//! The direction of dependencies: the package graph is the access diagram.
-//!
-//! Invariant: a crate depends only on crates of a lower layer, so that which process may touch the
-//! database is decided by the compiler.
+//! The direction of dependencies between packages. Invariant: a crate depends only on crates of a
+//! lower layer, so the compiler enforces which processes can open the database.
 
 use cargo_metadata::{DependencyKind, Metadata};
 
-use super::Findings;
+use super::TidyFindings;
 use crate::fault::Fault;
 
-/// Packages that stand above all layers; nothing but a test may depend on them.
-const ABOVE: u8 = 7;
+/// Packages above all layers; only tests may depend on them.
+const ABOVE: u8 = 10;
 
 /// Every package of this workspace and its layer.
 const LAYERS: &[(&str, u8)] = &[
@@ -20,20 +18,24 @@ const LAYERS: &[(&str, u8)] = &[
     ("cynode-runtime", 2),
     ("cynode-client", 2),
     ("cynode-store", 2),
-    ("cynode-ops", 3),
-    ("cynode-api", 4),
-    ("cynode-console", 4),
-    ("cynode-gateway", 4),
-    ("cynode-workflow", 4),
-    ("cynode-agent", 4),
-    ("cynode-worker", 4),
-    ("cynode-orchestrator", 5),
-    ("cynode-pma", 5),
-    ("cynode-runner", 5),
-    ("cynode-node", 5),
-    ("cynode-sba", 5),
-    ("cynork", 5),
-    ("cynode", 6),
+    ("cynode-upstream", 3),
+    ("cynode-resources", 3),
+    ("cynode-execution", 4),
+    ("cynode-models", 5),
+    ("cynode-ops", 6),
+    ("cynode-api", 7),
+    ("cynode-console", 7),
+    ("cynode-gateway", 7),
+    ("cynode-workflow", 7),
+    ("cynode-agent", 7),
+    ("cynode-worker", 7),
+    ("cynode-orchestrator", 8),
+    ("cynode-pma", 8),
+    ("cynode-runner", 8),
+    ("cynode-node", 8),
+    ("cynode-sba", 8),
+    ("cynork", 8),
+    ("cynode", 9),
     (TESTKIT, ABOVE),
     (FIXTURE, ABOVE),
     ("cynode-e2e", ABOVE),
@@ -44,43 +46,46 @@ const LAYERS: &[(&str, u8)] = &[
 const TESTKIT: &str = "cynode-testkit";
 const FIXTURE: &str = "cynode-mcp-fixture";
 
-/// Crates that few may use, and who may.
-const GUARDED: &[(&str, &[&str])] = &[
-    ("cynode-store", &["cynode-ops", TESTKIT, "cynode-bench", "cynode-e2e"]),
-    (
-        "cynode-ops",
-        &[
-            "cynode-api",
-            "cynode-gateway",
-            "cynode-orchestrator",
-            TESTKIT,
-            "cynode-bench",
-            "cynode-e2e",
-        ],
-    ),
-];
+/// The crates of operations, the only ones that may open the store.
+const OPERATIONS: [&str; 4] =
+    ["cynode-resources", "cynode-execution", "cynode-models", "cynode-ops"];
+/// The edges, the process that starts them, and the packages that test the whole.
+const EDGES: [&str; 6] =
+    ["cynode-api", "cynode-gateway", "cynode-orchestrator", TESTKIT, "cynode-bench", "cynode-e2e"];
+
+/// The packages that may depend on a restricted package; `None` if it is not restricted.
+fn allowed_dependents(package: &str) -> Option<Vec<&'static str>> {
+    if package == "cynode-store" {
+        return Some([&OPERATIONS[..], &[TESTKIT, "cynode-bench", "cynode-e2e"]].concat());
+    }
+    OPERATIONS.contains(&package).then(|| [&OPERATIONS[..], &EDGES[..]].concat())
+}
 
 /// One dependency between two packages of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edge {
-    /// Who depends.
+pub struct PackageDependency {
+    /// The dependent package.
     pub from: String,
-    /// On whom.
+    /// The dependency.
     pub to: String,
-    /// Whether only its tests do.
+    /// Whether it is a dev-dependency.
     pub dev: bool,
 }
 
 /// Every dependency between two packages of the workspace.
-pub fn edges(metadata: &Metadata) -> Vec<Edge> {
+pub fn list_dependencies(metadata: &Metadata) -> Vec<PackageDependency> {
     let members = metadata.workspace_packages();
     let is_member = |name: &str| members.iter().any(|package| package.name == name);
     let mut edges = Vec::new();
     for package in &members {
-        // A package without dependencies still has to have a layer.
-        edges.push(Edge { from: package.name.to_string(), to: String::new(), dev: false });
+        // A package without dependencies must have a layer too.
+        edges.push(PackageDependency {
+            from: package.name.to_string(),
+            to: String::new(),
+            dev: false,
+        });
         for dependency in package.dependencies.iter().filter(|d| is_member(&d.name)) {
-            edges.push(Edge {
+            edges.push(PackageDependency {
                 from: package.name.to_string(),
                 to: dependency.name.clone(),
                 dev: dependency.kind == DependencyKind::Development,
@@ -91,10 +96,10 @@ pub fn edges(metadata: &Metadata) -> Vec<Edge> {
 }
 
 /// Reports every edge that points the wrong way.
-pub fn check(edges: &[Edge], findings: &mut Findings) {
+pub fn check(edges: &[PackageDependency], findings: &mut TidyFindings) {
     for edge in edges {
         let at = format!("package {}", edge.from);
-        let Some(from) = layer(&edge.from) else {
+        let Some(from) = layer_of(&edge.from) else {
             findings.faults.push(Fault::new(
                 at,
                 "has no layer",
@@ -105,20 +110,20 @@ pub fn check(edges: &[Edge], findings: &mut Findings) {
         if edge.to.is_empty() {
             continue;
         }
-        if let Some((what, remedy)) = objection(edge, from) {
+        if let Some((what, remedy)) = find_violation(edge, from) {
             findings.faults.push(Fault::new(at, what, remedy));
         }
     }
 }
 
-fn objection(edge: &Edge, from: u8) -> Option<(String, &'static str)> {
+fn find_violation(edge: &PackageDependency, from: u8) -> Option<(String, &'static str)> {
     let to = &edge.to;
     if to == TESTKIT || to == FIXTURE {
         return (!edge.dev && from != ABOVE).then(|| {
             (format!("depends on {to} outside its tests"), "move it to [dev-dependencies]")
         });
     }
-    if let Some((_, allowed)) = GUARDED.iter().find(|(guarded, _)| guarded == to)
+    if let Some(allowed) = allowed_dependents(to)
         && !allowed.contains(&edge.from.as_str())
     {
         return Some((
@@ -126,7 +131,7 @@ fn objection(edge: &Edge, from: u8) -> Option<(String, &'static str)> {
             "reach it through client",
         ));
     }
-    let below = layer(to).is_some_and(|to| to < from);
+    let below = layer_of(to).is_some_and(|to| to < from);
     (!below).then(|| {
         (
             format!("depends on {to}, which is not in a lower layer"),
@@ -135,7 +140,7 @@ fn objection(edge: &Edge, from: u8) -> Option<(String, &'static str)> {
     })
 }
 
-fn layer(package: &str) -> Option<u8> {
+fn layer_of(package: &str) -> Option<u8> {
     LAYERS.iter().find(|(name, _)| *name == package).map(|(_, layer)| *layer)
 }
 
@@ -151,7 +156,8 @@ mod tests {
     /// Packages that open a database by themselves.
     const DRIVERS: &[&str] = &["deadpool-postgres", "rusqlite", "tokio-postgres"];
 
-    /// The packages of this repository. Cargo resolves nothing for it, and so needs no network.
+    /// The packages of this repository. Cargo does not resolve dependencies for it, so it needs no
+    /// network.
     fn own_metadata() -> Metadata {
         let mut command = MetadataCommand::new();
         command.current_dir(tool::root()).no_deps().other_options(vec!["--offline".to_owned()]);
@@ -159,7 +165,7 @@ mod tests {
     }
 
     /// Every package of the workspace that `program` is built from, itself included.
-    fn built_from<'e>(edges: &'e [Edge], program: &'e str) -> BTreeSet<&'e str> {
+    fn built_from<'e>(edges: &'e [PackageDependency], program: &'e str) -> BTreeSet<&'e str> {
         let mut found = BTreeSet::from([program]);
         let mut open = vec![program];
         while let Some(package) = open.pop() {
@@ -174,11 +180,11 @@ mod tests {
 
     #[test]
     fn the_packages_of_this_repository_obey_the_layers() {
-        let edges = edges(&own_metadata());
+        let edges = list_dependencies(&own_metadata());
         let is_seen = |from: &str, to: &str| edges.iter().any(|e| e.from == from && e.to == to);
         assert!(is_seen("cynode-ops", "cynode-store"), "{edges:?}");
         assert!(is_seen("cynode-runner", "cynode-workflow"), "{edges:?}");
-        let mut findings = Findings::default();
+        let mut findings = TidyFindings::default();
 
         check(&edges, &mut findings);
 
@@ -188,7 +194,7 @@ mod tests {
     #[test]
     fn neither_runner_nor_node_nor_agent_is_built_from_a_crate_that_opens_a_database() {
         let metadata = own_metadata();
-        let edges = edges(&metadata);
+        let edges = list_dependencies(&metadata);
         for program in ["cynode-runner", "cynode-node", "cynode-pma", "cynork"] {
             let crates = built_from(&edges, program);
             assert!(crates.len() > 3 && !crates.contains("cynode-store"), "{program}: {crates:?}");
@@ -206,8 +212,8 @@ mod tests {
     }
 
     fn faults(from: &str, to: &str, dev: bool) -> Vec<String> {
-        let edge = Edge { from: from.to_owned(), to: to.to_owned(), dev };
-        let mut findings = Findings::default();
+        let edge = PackageDependency { from: from.to_owned(), to: to.to_owned(), dev };
+        let mut findings = TidyFindings::default();
         check(&[edge], &mut findings);
         findings.faults.iter().map(ToString::to_string).collect()
     }
@@ -234,10 +240,10 @@ mod tests {
     }
 
     #[test]
-    fn only_ops_may_open_the_store() {
+    fn only_operations_may_open_the_store() {
         let found = faults("cynode-runner", "cynode-store", false);
 
-        assert!(found[0].contains("which only cynode-ops"), "{found:?}");
+        assert!(found[0].contains("which only cynode-resources"), "{found:?}");
     }
 
     #[test]

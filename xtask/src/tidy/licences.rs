@@ -1,13 +1,13 @@
-//! The licences and origins of what we build on.
-//!
-//! This stands in for `cargo deny`: see ADR 10 for why, and for what it does not see (advisories).
+//! The licences and origins of dependencies. This replaces `cargo deny`: see ADR 10 for the reason,
+//! and for what it does not check (advisories).
 
 use cargo_metadata::Metadata;
+use spdx::{Expression, ParseMode};
 
-use super::Findings;
+use super::TidyFindings;
 use crate::fault::Fault;
 
-/// Licences that may be linked into an Apache-2.0 product without further duties than notice.
+/// Licences that may be linked into an Apache-2.0 product with no obligation beyond notice.
 const ALLOWED: &[&str] = &[
     "0BSD",
     "Apache-2.0",
@@ -28,8 +28,17 @@ const ALLOWED: &[&str] = &[
 
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
+/// Old manifests write `MIT/Apache-2.0` for `MIT OR Apache-2.0`. A choice may contain licences that SPDX does not list or
+/// has deprecated.
+const SYNTAX: ParseMode = ParseMode {
+    allow_slash_as_or_operator: true,
+    allow_deprecated: true,
+    allow_unknown: true,
+    ..ParseMode::STRICT
+};
+
 /// Reports every third-party package whose licence or origin is not on the list.
-pub fn check(metadata: &Metadata, findings: &mut Findings) {
+pub fn check(metadata: &Metadata, findings: &mut TidyFindings) {
     let used = metadata.resolve.iter().flat_map(|resolve| &resolve.nodes);
     for package in used.map(|node| &metadata[&node.id]) {
         let Some(source) = &package.source else {
@@ -56,61 +65,9 @@ pub fn check(metadata: &Metadata, findings: &mut Findings) {
 
 /// Whether an SPDX expression can be satisfied with allowed licences alone.
 fn is_allowed(expression: &str) -> bool {
-    // Old manifests write `MIT/Apache-2.0` for `MIT OR Apache-2.0`.
-    let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
-    let words: Vec<&str> = spaced.split_whitespace().collect();
-    let mut parser = Parser { words: &words, at: 0 };
-    let allowed = parser.any_of();
-    allowed == Some(true) && parser.at == words.len()
-}
-
-/// A reader of SPDX expressions. `None` is an expression it cannot read.
-struct Parser<'a> {
-    words: &'a [&'a str],
-    at: usize,
-}
-
-impl<'a> Parser<'a> {
-    fn any_of(&mut self) -> Option<bool> {
-        let mut allowed = self.all_of()?;
-        while self.take("OR") {
-            allowed |= self.all_of()?;
-        }
-        Some(allowed)
-    }
-
-    fn all_of(&mut self) -> Option<bool> {
-        let mut allowed = self.one()?;
-        while self.take("AND") {
-            allowed &= self.one()?;
-        }
-        Some(allowed)
-    }
-
-    fn one(&mut self) -> Option<bool> {
-        if self.take("(") {
-            let allowed = self.any_of()?;
-            return self.take(")").then_some(allowed);
-        }
-        let name = self.next()?;
-        if self.take("WITH") {
-            let with_exception = format!("{name} WITH {}", self.next()?);
-            return Some(ALLOWED.contains(&with_exception.as_str()));
-        }
-        Some(ALLOWED.contains(&name))
-    }
-
-    fn next(&mut self) -> Option<&'a str> {
-        let word = self.words.get(self.at).copied()?;
-        self.at += 1;
-        Some(word)
-    }
-
-    fn take(&mut self, word: &str) -> bool {
-        let found = self.words.get(self.at) == Some(&word);
-        self.at += usize::from(found);
-        found
-    }
+    Expression::parse_mode(expression, SYNTAX).is_ok_and(|expression| {
+        expression.evaluate(|licence| ALLOWED.contains(&licence.to_string().as_str()))
+    })
 }
 
 #[cfg(test)]
@@ -123,6 +80,8 @@ mod tests {
             "MIT",
             "MIT/Apache-2.0",
             "GPL-3.0-only OR MIT",
+            "GPL-3.0 OR MIT",
+            "Surprise-1.0 OR MIT",
             "(MIT OR Apache-2.0) AND Unicode-3.0",
             "Apache-2.0 WITH LLVM-exception OR Apache-2.0 OR MIT",
         ] {
@@ -130,6 +89,8 @@ mod tests {
         }
         for refused in [
             "GPL-3.0-only",
+            "Surprise-1.0",
+            "Apache-2.0 WITH Classpath-exception-2.0",
             "MIT AND GPL-3.0-only",
             "nothing",
             "(MIT",

@@ -1,18 +1,18 @@
-//! Links between documents lead somewhere.
+//! Relative links between documents must have a target.
 
 use std::path::{Component, Path, PathBuf};
 
-use super::Findings;
+use super::TidyFindings;
 use crate::fault::Fault;
 
-/// Reports every relative link in the Markdown file `path` that leads to none of `files`.
-pub fn check(path: &str, text: &str, files: &[String], findings: &mut Findings) {
+/// Reports every relative link in the Markdown file `path` whose target is not in `files`.
+pub fn check(path: &str, text: &str, files: &[String], findings: &mut TidyFindings) {
     let folder = Path::new(path).parent().unwrap_or(Path::new(""));
     for (index, line) in text.lines().enumerate() {
-        for link in links(line).filter(|link| is_relative(link)) {
+        for link in parse_links(line).filter(|link| is_relative(link)) {
             let file = link.split('#').next().unwrap_or_default();
-            let target = normalised(&folder.join(file));
-            if !file.is_empty() && !leads_somewhere(&target, files) {
+            let target = normalise_path(&folder.join(file));
+            if !file.is_empty() && !target_exists(&target, files) {
                 findings.faults.push(Fault::in_line(
                     path,
                     index + 1,
@@ -25,7 +25,7 @@ pub fn check(path: &str, text: &str, files: &[String], findings: &mut Findings) 
 }
 
 /// The targets of `[text](target)`.
-fn links(line: &str) -> impl Iterator<Item = &str> {
+fn parse_links(line: &str) -> impl Iterator<Item = &str> {
     line.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target)
 }
 
@@ -34,7 +34,7 @@ fn is_relative(link: &str) -> bool {
 }
 
 /// The path without `.` and with every `..` resolved.
-fn normalised(path: &Path) -> PathBuf {
+fn normalise_path(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {
         match part {
@@ -48,7 +48,7 @@ fn normalised(path: &Path) -> PathBuf {
     clean
 }
 
-fn leads_somewhere(target: &Path, files: &[String]) -> bool {
+fn target_exists(target: &Path, files: &[String]) -> bool {
     files.iter().any(|file| Path::new(file).starts_with(target))
 }
 
@@ -58,7 +58,7 @@ mod tests {
 
     fn faults(text: &str) -> Vec<String> {
         let files = ["README.md".to_owned(), "docs/adr/0001-x.md".to_owned()];
-        let mut findings = Findings::default();
+        let mut findings = TidyFindings::default();
         check("docs/guide.md", text, &files, &mut findings);
         findings.faults.iter().map(ToString::to_string).collect()
     }

@@ -3,14 +3,14 @@
 use anyhow::Result;
 use toml::{Table, Value};
 
-use super::Findings;
+use super::TidyFindings;
 use crate::fault::Fault;
 
 const SECTIONS: &[&str] = &["dependencies", "dev-dependencies", "build-dependencies"];
 
-/// Reports dependencies and lints that a member declares for itself. A package that heads a
-/// workspace of its own is no member of ours.
-pub fn check(path: &str, text: &str, findings: &mut Findings) -> Result<()> {
+/// Reports dependencies and lints that a member declares itself. A package with its own workspace
+/// is not a member.
+pub fn check(path: &str, text: &str, findings: &mut TidyFindings) -> Result<()> {
     let manifest: Table = text.parse()?;
     if manifest.contains_key("workspace") {
         return Ok(());
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     fn faults(text: &str) -> Vec<String> {
-        let mut findings = Findings::default();
+        let mut findings = TidyFindings::default();
         check("crates/x/Cargo.toml", text, &mut findings).unwrap();
         findings.faults.iter().map(ToString::to_string).collect()
     }

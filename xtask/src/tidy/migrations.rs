@@ -1,14 +1,14 @@
-//! A migration is written for both databases, under the same name.
+//! Every migration exists for both databases, under the same name.
 
 use std::collections::BTreeSet;
 
-use super::Findings;
+use super::TidyFindings;
 use crate::fault::Fault;
 
 const ENGINES: &[&str] = &["postgres", "sqlite"];
 
-/// Reports every migration that one of the databases lacks.
-pub fn check(paths: &[String], findings: &mut Findings) {
+/// Reports every migration that is missing for one of the databases.
+pub fn check(paths: &[String], findings: &mut TidyFindings) {
     let of = |engine: &str| -> BTreeSet<&str> {
         let folder = format!("crates/store/migrations/{engine}/");
         paths.iter().filter_map(|path| path.strip_prefix(&folder)).collect()
@@ -32,7 +32,7 @@ mod tests {
     fn faults(paths: &[&str]) -> Vec<String> {
         let paths: Vec<String> =
             paths.iter().map(|path| format!("crates/store/migrations/{path}")).collect();
-        let mut findings = Findings::default();
+        let mut findings = TidyFindings::default();
         check(&paths, &mut findings);
         findings.faults.into_iter().map(|fault| fault.at).collect()
     }

@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
-use super::Findings;
+use super::TidyFindings;
 use crate::fault::Fault;
 
 /// Lines without the `mod tests` block above which a file is reported.
 const CODE_LINES: usize = 400;
-/// Lines in all above which a file is refused.
+/// Total lines above which a file is rejected.
 const ALL_LINES: usize = 600;
 
-/// Names that say nothing about what is inside.
+/// Names without meaning.
 const EMPTY_NAMES: &[&str] = &["utils", "util", "common", "helpers", "helper", "manager", "core"];
 const EMPTY_FILE_NAMES: &[&str] = &["types.rs", "models.rs"];
 
-/// The tags under which debt may be written down.
+/// The allowed tags of technical debt.
 const TAGS: &[&str] = &["security", "correctness", "cleanup"];
 // Written in halves, so that this file is not counted.
 const DEBT: &str = concat!("TO", "DO");
@@ -26,12 +26,12 @@ const FORBIDDEN_ATTRIBUTES: &[(&str, &str)] = &[
     ("should_panic", "return the error and assert on it"),
 ];
 
-/// Sources that may start processes in another way: harnesses of tests, and the probe of what the project
-/// manager cannot do.
+/// Sources that may start processes in another way: test harnesses, and the probe of the project
+/// manager's confinement.
 const STARTERS: [&str; 3] = ["crates/testkit/", "crates/mcp-fixture/", "apps/pma/src/probe.rs"];
 
-/// Reports names that say nothing, and `mod.rs`.
-pub fn check_name(path: &str, findings: &mut Findings) {
+/// Reports meaningless names, and `mod.rs`.
+pub fn check_name(path: &str, findings: &mut TidyFindings) {
     let file = Path::new(path);
     if file.extension().is_none_or(|extension| extension != "rs") {
         return;
@@ -59,7 +59,7 @@ pub fn check_name(path: &str, findings: &mut Findings) {
 }
 
 /// Checks the text of one source file.
-pub fn check(path: &str, text: &str, findings: &mut Findings) {
+pub fn check(path: &str, text: &str, findings: &mut TidyFindings) {
     check_head(path, text, findings);
     check_size(path, text, findings);
     check_children(path, text, findings);
@@ -85,7 +85,7 @@ pub fn check(path: &str, text: &str, findings: &mut Findings) {
     }
 }
 
-fn check_head(path: &str, text: &str, findings: &mut Findings) {
+fn check_head(path: &str, text: &str, findings: &mut TidyFindings) {
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     if !first.starts_with("//!") {
         findings.faults.push(Fault::in_line(
@@ -97,7 +97,7 @@ fn check_head(path: &str, text: &str, findings: &mut Findings) {
     }
 }
 
-fn check_size(path: &str, text: &str, findings: &mut Findings) {
+fn check_size(path: &str, text: &str, findings: &mut TidyFindings) {
     let all = text.lines().count();
     let code = lines_without_tests(text);
     if all > ALL_LINES {
@@ -117,8 +117,8 @@ fn check_size(path: &str, text: &str, findings: &mut Findings) {
     }
 }
 
-/// Reports a process of the product that starts another one with all of its own environment.
-fn check_children(path: &str, text: &str, findings: &mut Findings) {
+/// Reports a product process that starts another one with its whole environment.
+fn check_children(path: &str, text: &str, findings: &mut TidyFindings) {
     let is_product = (path.starts_with("crates/") || path.starts_with("apps/"))
         && path.contains("/src/")
         && !path.contains("/tests")
@@ -144,11 +144,11 @@ fn lines_without_tests(text: &str) -> usize {
         .unwrap_or(lines.len())
 }
 
-fn check_attribute(path: &str, line_number: usize, line: &str, findings: &mut Findings) {
+fn check_attribute(path: &str, line_number: usize, line: &str, findings: &mut TidyFindings) {
     let Some(body) = line.strip_prefix("#[").or_else(|| line.strip_prefix("#![")) else {
         return;
     };
-    // An attribute that applies under a condition is judged like one that always does.
+    // A conditional attribute is checked like an unconditional one.
     let body = match body.strip_prefix("cfg_attr(") {
         Some(conditional) => conditional.split_once(", ").map_or("", |(_, rest)| rest),
         None => body,
@@ -167,7 +167,7 @@ fn check_attribute(path: &str, line_number: usize, line: &str, findings: &mut Fi
     }
 }
 
-fn check_debt(path: &str, line_number: usize, line: &str, findings: &mut Findings) {
+fn check_debt(path: &str, line_number: usize, line: &str, findings: &mut TidyFindings) {
     let Some((_, comment)) = line.split_once("//") else {
         return;
     };
@@ -195,7 +195,7 @@ fn untagged(path: &str, line_number: usize) -> Fault {
     )
 }
 
-fn check_testkit(path: &str, line_number: usize, line: &str, findings: &mut Findings) {
+fn check_testkit(path: &str, line_number: usize, line: &str, findings: &mut TidyFindings) {
     let is_library_source = path.starts_with("crates/") && path.contains("/src/");
     let is_testkit = path.starts_with("crates/testkit/");
     if is_library_source && !is_testkit && line.trim_start().starts_with("use cynode_testkit") {
@@ -229,13 +229,13 @@ mod tests {
     use super::*;
 
     fn faults(text: &str) -> Vec<String> {
-        let mut findings = Findings::default();
+        let mut findings = TidyFindings::default();
         check("crates/x/src/a.rs", text, &mut findings);
         findings.faults.iter().map(ToString::to_string).collect()
     }
 
     fn name_faults(path: &str) -> usize {
-        let mut findings = Findings::default();
+        let mut findings = TidyFindings::default();
         check_name(path, &mut findings);
         findings.faults.len()
     }
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_file_over_six_hundred_lines_is_refused_and_a_long_one_is_reported() {
-        let mut findings = Findings::default();
+        let mut findings = TidyFindings::default();
         check("long.rs", &format!("//! X\n{}", "x\n".repeat(450)), &mut findings);
         check("huge.rs", &format!("//! X\n{}", "x\n".repeat(650)), &mut findings);
 
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn debt_needs_a_tag_and_is_counted() {
         let text = format!("//! X\n// {DEBT}(security): check it\n// {DEBT}: later\n");
-        let mut findings = Findings::default();
+        let mut findings = TidyFindings::default();
         check("a.rs", &text, &mut findings);
 
         assert_eq!(findings.debts.get("security"), Some(&1));

@@ -1,15 +1,15 @@
-//! The repository speaks of the product alone: no paths or hosts of one developer's machine.
+//! The repository contains no paths or hosts of one developer's machine.
 
-use super::Findings;
+use super::TidyFindings;
 use crate::fault::Fault;
 
-/// Files whose text is not ours.
+/// Third-party files.
 const FOREIGN: &[&str] = &["Cargo.lock", "LICENSE"];
 
 // Written in two halves, so that this file does not report itself.
 const ROOT_HOME: &str = concat!("/ro", "ot/");
 const HOMES: &[&str] = &[concat!("/ho", "me/"), concat!("/Us", "ers/")];
-/// Nobody's name: what an example or a test may call a user.
+/// The user name that examples and tests may use.
 const INVENTED_USER: &str = "ada";
 const HOSTS: &[&str] = &[
     concat!("arti", "factory"),
@@ -18,8 +18,8 @@ const HOSTS: &[&str] = &[
     concat!("sparse", "+http"),
 ];
 
-/// Reports every line that names a place of one machine.
-pub fn check(path: &str, text: &str, findings: &mut Findings) {
+/// Reports every line with a path or host of one machine.
+pub fn check(path: &str, text: &str, findings: &mut TidyFindings) {
     if FOREIGN.contains(&path) {
         return;
     }
@@ -28,7 +28,7 @@ pub fn check(path: &str, text: &str, findings: &mut Findings) {
             findings.faults.push(Fault::in_line(
                 path,
                 index + 1,
-                "names somebody's home directory",
+                "names a home directory",
                 "write the path relative to the repository, or call the user \"ada\" in an example",
             ));
         }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     fn faults(text: &str) -> usize {
-        let mut findings = Findings::default();
+        let mut findings = TidyFindings::default();
         check("docs/x.md", text, &mut findings);
         findings.faults.len()
     }

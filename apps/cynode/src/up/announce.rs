@@ -1,4 +1,4 @@
-//! Telling people and programs that everything is ready.
+//! Announces readiness to people and programs.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use cynode_runtime::{config, env};
 use serde::Serialize;
 
+use super::data_dir::LockedDataDir;
 use super::link;
-use super::place::Place;
 
-/// What is told.
+/// Contents of `up.json` and of the banner.
 #[derive(Debug, Serialize)]
-pub(crate) struct Announcement {
+pub(crate) struct ReadyAnnouncement {
     pid: u32,
     url: String,
     data_dir: PathBuf,
@@ -21,11 +21,11 @@ pub(crate) struct Announcement {
     admin_password_file: PathBuf,
 }
 
-impl Announcement {
-    /// Gathers it, and leaves a `cynork` behind.
-    pub(crate) fn make(place: &Place, url: &str, executable: &Path) -> Self {
-        // Without a link the executable itself is named; it can be linked by hand.
-        let cynork = link::ensure(executable, place.root());
+impl ReadyAnnouncement {
+    /// Collects the fields and installs a `cynork` link.
+    pub(crate) fn collect(place: &LockedDataDir, url: &str, executable: &Path) -> Self {
+        // Without a link, the executable itself is named.
+        let cynork = link::ensure_cynork_link(executable, place.root());
         Self {
             pid: std::process::id(),
             url: url.to_owned(),
@@ -36,21 +36,21 @@ impl Announcement {
         }
     }
 
-    /// Leaves it where `cynork` looks; such a file appears whole or not at all.
-    pub(crate) fn publish(&self, place: &Place) -> io::Result<()> {
+    /// Writes `up.json` atomically, for `cynork`.
+    pub(crate) fn publish(&self, place: &LockedDataDir) -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(place.root())?;
         serde_json::to_writer_pretty(&mut file, self)?;
         file.persist(place.announcement())?;
         Ok(())
     }
 
-    /// Prints it: one line of JSON, or a few lines for people.
+    /// Prints one line of JSON, or a banner for people.
     pub(crate) fn print(&self, json: bool) -> io::Result<()> {
         let mut stdout = io::stdout().lock();
         let text = if json {
             serde_json::to_string(self)? + "\n"
         } else {
-            self.banner(&self.next_command(), stdout.is_terminal() && !is_plain())
+            self.banner(&self.next_command(), stdout.is_terminal() && !is_colour_disabled())
         };
         stdout.write_all(text.as_bytes())?;
         stdout.flush()
@@ -63,7 +63,7 @@ impl Announcement {
             "\n  {green}●{end} {bold}CyNode is ready{end} at {bold}{url}{end}\n\n    \
              console   {url}/console\n    chat      {url}/v1 (model cynodeai.pm)\n    data      {data}\n    token     {token}\n    \
              password  {password} (user admin)\n\n  \
-             Next, in another terminal:\n\n    {bold}{next}{end}\n\n  Ctrl-C stops everything.\n\n",
+             Next, in another terminal:\n\n    {bold}{next}{end}\n\n  Press Ctrl-C to stop everything.\n\n",
             url = self.url,
             data = self.data_dir.display(),
             token = self.admin_token_file.display(),
@@ -71,7 +71,7 @@ impl Announcement {
         )
     }
 
-    /// A command that can be pasted as it stands.
+    /// A command that can be pasted into a shell.
     fn next_command(&self) -> String {
         let cwd = std::env::current_dir().unwrap_or_default();
         let found_by_default = env::var("CYNODE_DATA_DIR").is_none()
@@ -79,14 +79,14 @@ impl Announcement {
         let data_dir = if found_by_default {
             String::new()
         } else {
-            format!(" --data-dir {}", link::quoted(&self.data_dir.display().to_string()))
+            format!(" --data-dir {}", link::shell_quote(&self.data_dir.display().to_string()))
         };
-        let cynork = link::typed(&self.cynork, &cwd);
+        let cynork = link::shell_path(&self.cynork, &cwd);
         format!("{cynork}{data_dir} task create --command 'echo hello' --wait")
     }
 }
 
-fn is_plain() -> bool {
+fn is_colour_disabled() -> bool {
     env::var("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
@@ -94,8 +94,8 @@ fn is_plain() -> bool {
 mod tests {
     use super::*;
 
-    fn announcement() -> Announcement {
-        Announcement {
+    fn announcement() -> ReadyAnnouncement {
+        ReadyAnnouncement {
             pid: 7,
             url: "http://127.0.0.1:12080".to_owned(),
             data_dir: PathBuf::from("/data"),

@@ -1,4 +1,4 @@
-//! One child process: how it is started and how it is ended.
+//! Starts and stops one child process.
 
 use std::ffi::OsString;
 use std::io;
@@ -13,31 +13,29 @@ use tokio::process::{Child, Command};
 use tokio::time::{Instant, timeout_at};
 
 use super::{environment, log};
-use crate::role::{BAD_SETTING, SUPERVISED};
+use crate::role::{EXIT_INVALID_SETTINGS, SUPERVISOR_PID_VARIABLE};
 
 /// How to start a child: the same executable in another role.
-pub(crate) struct Role {
-    /// Its name in words and in file names.
+pub(crate) struct ChildSpec {
+    /// Name for messages and file names.
     pub(crate) name: &'static str,
-    /// What to run.
     pub(crate) executable: PathBuf,
-    /// Its arguments; asked for at each start, because an address may be known only after the first.
+    /// Builds the arguments at each start, because the address is known only after the first one.
     pub(crate) args: Box<dyn Fn() -> Vec<OsString> + Send>,
-    /// Called each time it has ended by itself.
+    /// Called each time the child has exited by itself.
     pub(crate) ended: Box<dyn Fn() + Send>,
-    /// Where it logs.
     pub(crate) log: PathBuf,
 }
 
-impl Role {
-    /// Starts it, in a process group of its own: Ctrl-C is for the supervisor, which stops
-    /// children in order.
+impl ChildSpec {
+    /// Starts the child in its own process group, so that Ctrl-C reaches only the supervisor, which stops children
+    /// in order.
     pub(crate) fn spawn(&self) -> io::Result<Child> {
-        let log = log::open(&self.log)?;
+        let log = log::open_log(&self.log)?;
         Command::new(&self.executable)
             .args((self.args)())
-            .inherit_only(&environment::of_role(self.name))
-            .env(SUPERVISED, std::process::id().to_string())
+            .inherit_only(&environment::inherited_variables(self.name))
+            .env(SUPERVISOR_PID_VARIABLE, std::process::id().to_string())
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)
@@ -47,10 +45,10 @@ impl Role {
     }
 }
 
-/// Asks a child to end, and ends it at `kill_at` if it has not.
-pub(crate) async fn end(mut child: Child, kill_at: Instant) {
+/// Sends SIGTERM, and SIGKILL at `kill_at`.
+pub(crate) async fn terminate(mut child: Child, kill_at: Instant) {
     if let Some(pid) = child.id().and_then(|pid| i32::try_from(pid).ok()) {
-        // It may have ended by itself just now.
+        // The process may have exited already.
         let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
     }
     if timeout_at(kill_at, child.wait()).await.is_err() {
@@ -58,19 +56,19 @@ pub(crate) async fn end(mut child: Child, kill_at: Instant) {
     }
 }
 
-/// Whether a child ended because it cannot use its settings, so that starting it again is in vain.
-pub(crate) fn has_bad_setting(ended: &io::Result<ExitStatus>) -> bool {
-    ended.as_ref().is_ok_and(|status| status.code() == Some(i32::from(BAD_SETTING)))
+/// Whether a child exited because of invalid settings, so that a restart does not help.
+pub(crate) fn is_invalid_settings(ended: &io::Result<ExitStatus>) -> bool {
+    ended.as_ref().is_ok_and(|status| status.code() == Some(i32::from(EXIT_INVALID_SETTINGS)))
 }
 
-/// How a child ended, in words.
-pub(crate) fn describe(ended: io::Result<ExitStatus>) -> String {
+/// Describes how a child exited.
+pub(crate) fn describe_exit(ended: io::Result<ExitStatus>) -> String {
     match ended {
         Ok(status) => match (status.code(), status.signal()) {
-            (Some(code), _) => format!("ended with exit code {code}"),
-            (None, Some(signal)) => format!("was ended by signal {signal}"),
-            (None, None) => "ended".to_owned(),
+            (Some(code), _) => format!("exited with code {code}"),
+            (None, Some(signal)) => format!("was killed by signal {signal}"),
+            (None, None) => "exited".to_owned(),
         },
-        Err(error) => format!("cannot be watched: {error}"),
+        Err(error) => format!("cannot be waited for: {error}"),
     }
 }

@@ -1,4 +1,4 @@
-//! Which variables of `cynode up` each role inherits.
+//! Environment variables that each component inherits from `cynode up`.
 
 use cynode_node::NodeOptions;
 use cynode_orchestrator::{GatewayOptions, OrchestratorOptions};
@@ -8,8 +8,7 @@ use cynode_runtime::child_env::Allowlist;
 use cynode_runtime::planner::PlannerOptions;
 use cynode_runtime::telemetry::LogOptions;
 
-/// What the orchestrator needs to reach providers and servers outside this machine, and to find a
-/// program for analysts by its name.
+/// Variables that the orchestrator needs for outbound connections, and to find the analyst program by name.
 const OUTBOUND: [&str; 12] = [
     "PATH",
     "HOME",
@@ -24,21 +23,21 @@ const OUTBOUND: [&str; 12] = [
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
 ];
-/// Where the instructions of analysts are, which the orchestrator starts.
+/// Paths of the instructions of analysts, which the orchestrator starts.
 const INSTRUCTIONS: [&str; 2] = ["PMA_INSTRUCTIONS_ROOT", "PMA_INSTRUCTIONS_PROJECT_ANALYST"];
 
-/// The variables that a role inherits; an unknown role inherits none.
-pub(crate) fn of_role(role: &str) -> Allowlist {
-    let shared = Allowlist::of_process().section::<LogOptions>();
+/// The variables that a component inherits; an unknown component inherits none.
+pub(crate) fn inherited_variables(role: &str) -> Allowlist {
+    let shared = Allowlist::for_process().with_section::<LogOptions>();
     match role {
         "orchestrator" => shared
-            .section::<OrchestratorOptions>()
-            .section::<GatewayOptions>()
+            .with_section::<OrchestratorOptions>()
+            .with_section::<GatewayOptions>()
             .names(&OUTBOUND)
             .names(&INSTRUCTIONS),
-        "runner" => shared.section::<RunnerOptions>(),
-        "node" => shared.section::<NodeOptions>(),
-        "pma" => shared.section::<PmaOptions>().section::<PlannerOptions>(),
+        "runner" => shared.with_section::<RunnerOptions>(),
+        "node" => shared.with_section::<NodeOptions>(),
+        "pma" => shared.with_section::<PmaOptions>().with_section::<PlannerOptions>(),
         _ => Allowlist::none(),
     }
 }
@@ -55,7 +54,7 @@ mod tests {
             ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "PGPASSWORD"];
         for role in ROLES {
             for name in secrets.into_iter().chain(["GITHUB_TOKEN", "SSH_AUTH_SOCK", "LD_PRELOAD"]) {
-                assert!(!of_role(role).admits(name), "{role} inherits {name}");
+                assert!(!inherited_variables(role).admits(name), "{role} inherits {name}");
             }
         }
     }
@@ -64,11 +63,12 @@ mod tests {
     fn each_role_inherits_its_own_configuration_only() {
         for (role, own) in ROLES.into_iter().zip(["ORCHESTRATOR", "RUNNER", "NODE", "PMA"]) {
             for section in ["ORCHESTRATOR", "RUNNER", "NODE", "PMA"] {
-                let is_admitted = of_role(role).admits(&format!("CYNODE_{section}__LISTEN"));
+                let is_admitted =
+                    inherited_variables(role).admits(&format!("CYNODE_{section}__LISTEN"));
                 assert_eq!(is_admitted, section == own, "{role}: {section}");
             }
-            assert!(of_role(role).admits("CYNODE_LOG__LEVEL"));
+            assert!(inherited_variables(role).admits("CYNODE_LOG__LEVEL"));
         }
-        assert!(of_role("pma").admits("MODEL_TEMPERATURE"));
+        assert!(inherited_variables("pma").admits("MODEL_TEMPERATURE"));
     }
 }

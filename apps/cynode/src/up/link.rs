@@ -1,16 +1,15 @@
-//! A usable `cynork`: a link to this executable, and the way to type it.
+//! A `cynork` link to this executable, and its path for a shell.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// Sees to it that there is a `cynork`, beside the executable or, where that is not possible, in
-/// the data directory; where it is.
-pub(crate) fn ensure(executable: &Path, data_dir: &Path) -> io::Result<PathBuf> {
+/// Creates a `cynork` link next to the executable, or in the data directory if that fails; returns its path.
+pub(crate) fn ensure_cynork_link(executable: &Path, data_dir: &Path) -> io::Result<PathBuf> {
     let beside = executable.with_file_name("cynork");
-    // A program of that name is the real one; a link that leads here is this very executable.
-    if beside.is_file() && (!beside.is_symlink() || leads_to(&beside, executable)) {
+    // A regular file is a real `cynork`; a link to this executable is already correct.
+    if beside.is_file() && (!beside.is_symlink() || points_to(&beside, executable)) {
         return Ok(beside);
     }
     let name = executable.file_name().map(PathBuf::from).unwrap_or_default();
@@ -24,16 +23,16 @@ pub(crate) fn ensure(executable: &Path, data_dir: &Path) -> io::Result<PathBuf> 
     Ok(inside)
 }
 
-/// The way to type `path` in `cwd`, for a shell.
-pub(crate) fn typed(path: &Path, cwd: &Path) -> String {
+/// `path` quoted for a shell, relative to `cwd` if it is inside.
+pub(crate) fn shell_path(path: &Path, cwd: &Path) -> String {
     match path.strip_prefix(cwd) {
-        Ok(inside) => quoted(&format!("./{}", inside.display())),
-        Err(_) => quoted(&path.display().to_string()),
+        Ok(inside) => shell_quote(&format!("./{}", inside.display())),
+        Err(_) => shell_quote(&path.display().to_string()),
     }
 }
 
-/// `text` as one word for a shell.
-pub(crate) fn quoted(text: &str) -> String {
+/// Quotes `text` as one shell word.
+pub(crate) fn shell_quote(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_owned();
@@ -41,11 +40,11 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-fn leads_to(link: &Path, executable: &Path) -> bool {
+fn points_to(link: &Path, executable: &Path) -> bool {
     matches!((link.canonicalize(), executable.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Only a link is ever replaced, never a file somebody put there.
+/// Replaces only links, never files.
 fn relink(target: &Path, link: &Path) -> io::Result<()> {
     if link.is_symlink() {
         fs::remove_file(link)?;
@@ -68,8 +67,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let executable = executable(dir.path());
 
-        let made = ensure(&executable, Path::new("/nowhere")).unwrap();
-        let again = ensure(&executable, Path::new("/nowhere")).unwrap();
+        let made = ensure_cynork_link(&executable, Path::new("/nowhere")).unwrap();
+        let again = ensure_cynork_link(&executable, Path::new("/nowhere")).unwrap();
 
         assert_eq!((&made, &made), (&dir.path().join("cynork"), &again));
         assert_eq!(fs::read_link(made).unwrap(), Path::new("cynode"));
@@ -80,7 +79,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("cynork"), "real").unwrap();
 
-        let found = ensure(&executable(dir.path()), Path::new("/nowhere")).unwrap();
+        let found = ensure_cynork_link(&executable(dir.path()), Path::new("/nowhere")).unwrap();
 
         assert_eq!(fs::read_to_string(found).unwrap(), "real");
     }
@@ -89,8 +88,8 @@ mod tests {
     fn without_room_beside_the_executable_the_link_lies_in_the_data_directory() {
         let data = tempfile::tempdir().unwrap();
 
-        // Nobody, not even root, can make a file in /proc.
-        let made = ensure(Path::new("/proc/cynode"), data.path()).unwrap();
+        // Not even root can create a file in /proc.
+        let made = ensure_cynork_link(Path::new("/proc/cynode"), data.path()).unwrap();
 
         assert_eq!(made, data.path().join("bin/cynork"));
         assert_eq!(fs::read_link(made).unwrap(), Path::new("/proc/cynode"));
@@ -100,8 +99,8 @@ mod tests {
     fn a_path_is_typed_relative_where_that_is_shorter_and_quoted_where_needed() {
         let cwd = Path::new("/srv/cynode");
 
-        assert_eq!(typed(&cwd.join("target/release/cynork"), cwd), "./target/release/cynork");
-        assert_eq!(typed(Path::new("/opt/bin/cynork"), cwd), "/opt/bin/cynork");
-        assert_eq!(typed(Path::new("/opt/my bin/it's"), cwd), r"'/opt/my bin/it'\''s'");
+        assert_eq!(shell_path(&cwd.join("target/release/cynork"), cwd), "./target/release/cynork");
+        assert_eq!(shell_path(Path::new("/opt/bin/cynork"), cwd), "/opt/bin/cynork");
+        assert_eq!(shell_path(Path::new("/opt/my bin/it's"), cwd), r"'/opt/my bin/it'\''s'");
     }
 }

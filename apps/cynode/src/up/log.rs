@@ -1,4 +1,4 @@
-//! The log files of children: bounded at start, and read when a child cannot start.
+//! Log files of children: rotated at start, read when a child fails to start.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -7,13 +7,13 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// A longer log becomes the old log when `up` starts.
+/// A larger log is rotated when `up` starts.
 const MAX_BYTES: u64 = 10 << 20;
-/// As much of a log as can hold a child's last words.
+/// Bytes that are read from the end of a log.
 const TAIL_BYTES: u64 = 8 << 10;
 
-/// Moves a log that has grown large aside, in place of the one moved before.
-pub(crate) fn rotate(path: &Path) -> io::Result<()> {
+/// Renames a large log, replacing the previously rotated one.
+pub(crate) fn rotate_log(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(meta) if meta.len() > MAX_BYTES => fs::rename(path, path.with_extension("log.1")),
         Ok(_) => Ok(()),
@@ -22,27 +22,27 @@ pub(crate) fn rotate(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Opens a log to add to it.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
+/// Opens a log for appending.
+pub(crate) fn open_log(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
 
-/// What a child said last: the plain lines at the end, or the message of the last JSON line.
-pub(crate) fn last_words(path: &Path) -> Option<String> {
-    let tail = tail(path).ok()?;
+/// The last output of a child: the plain lines at the end, or the message of the last JSON line.
+pub(crate) fn last_output(path: &Path) -> Option<String> {
+    let tail = read_tail(path).ok()?;
     let lines: Vec<&str> = tail.lines().filter(|line| !line.trim().is_empty()).collect();
     let plain: Vec<&str> =
         lines.iter().rev().take_while(|line| !line.starts_with('{')).copied().collect();
     if plain.is_empty() {
-        return lines.last().map(|line| message(line));
+        return lines.last().map(|line| parse_message(line));
     }
     let text = plain.into_iter().rev().collect::<Vec<_>>().join("\n");
-    // A child that was started several times has said the same several times.
+    // A restarted child repeats its error.
     let newest = text.rsplit("error: ").next().unwrap_or(&text);
     Some(newest.trim().to_owned())
 }
 
-fn tail(path: &Path) -> io::Result<String> {
+fn read_tail(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
@@ -51,7 +51,7 @@ fn tail(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn message(line: &str) -> String {
+fn parse_message(line: &str) -> String {
     let Ok(entry) = serde_json::from_str::<Value>(line) else {
         return line.to_owned();
     };
@@ -66,11 +66,11 @@ fn message(line: &str) -> String {
 mod tests {
     use super::*;
 
-    fn words_of(log: &str) -> Option<String> {
+    fn last_output_of(log: &str) -> Option<String> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("role.log");
         fs::write(&path, log).unwrap();
-        last_words(&path)
+        last_output(&path)
     }
 
     #[test]
@@ -78,7 +78,10 @@ mod tests {
         let log = "{\"message\":\"starting\"}\nerror: port taken\n{\"message\":\"starting\"}\n\
                    error: cannot listen on 127.0.0.1:80\nPermission denied\n";
 
-        assert_eq!(words_of(log).unwrap(), "cannot listen on 127.0.0.1:80\nPermission denied");
+        assert_eq!(
+            last_output_of(log).unwrap(),
+            "cannot listen on 127.0.0.1:80\nPermission denied"
+        );
     }
 
     #[test]
@@ -86,8 +89,8 @@ mod tests {
         let log =
             "{\"message\":\"one\"}\n{\"message\":\"two\",\"fields\":{\"error\":\"broken\"}}\n";
 
-        assert_eq!(words_of(log).unwrap(), "two: broken");
-        assert_eq!(words_of(""), None);
+        assert_eq!(last_output_of(log).unwrap(), "two: broken");
+        assert_eq!(last_output_of(""), None);
     }
 
     #[test]
@@ -96,8 +99,8 @@ mod tests {
         let path = dir.path().join("node.log");
         File::create(&path).unwrap().set_len(MAX_BYTES + 1).unwrap();
 
-        rotate(&path).unwrap();
-        rotate(&path).unwrap();
+        rotate_log(&path).unwrap();
+        rotate_log(&path).unwrap();
 
         assert!(!path.exists());
         assert!(dir.path().join("node.log.1").exists());

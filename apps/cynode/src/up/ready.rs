@@ -1,4 +1,4 @@
-//! When work can be done: the orchestrator has an address, it answers, and a node polls.
+//! Readiness: the orchestrator has an address and responds, and a node polls.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -8,20 +8,19 @@ use cynode_wire::health::ReadyView;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, sleep};
 
-use super::say;
+use super::print_message;
 
 const POLL: Duration = Duration::from_millis(20);
-/// After so long a person wants to know what is missing.
-const UNUSUAL: Duration = Duration::from_secs(5);
+/// Interval of messages about missing readiness.
+const MESSAGE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Waits until the orchestrator has written its address and answers there; the address it
-/// listens on.
-pub(crate) async fn address(file: PathBuf) -> SocketAddr {
-    let client = client();
+/// Waits until the orchestrator has written its address and responds there; returns its listen address.
+pub(crate) async fn wait_for_address(file: PathBuf) -> SocketAddr {
+    let client = http_client();
     loop {
         if let Ok(text) = tokio::fs::read_to_string(&file).await
             && let Ok(address) = text.trim().parse()
-            && answers(&client, &format!("{}/healthz", url_of(address))).await
+            && is_success(&client, &format!("{}/healthz", loopback_url(address))).await
         {
             return address;
         }
@@ -29,22 +28,22 @@ pub(crate) async fn address(file: PathBuf) -> SocketAddr {
     }
 }
 
-/// Waits until the orchestrator at `url` says that work can be done.
-pub(crate) async fn work_can_be_done(url: &str) {
-    let client = client();
+/// Waits until the orchestrator at `url` is ready.
+pub(crate) async fn wait_until_ready(url: &str) {
+    let client = http_client();
     let ready = format!("{url}/readyz");
     let mut told = Instant::now();
-    while !answers(&client, &ready).await {
-        if told.elapsed() > UNUSUAL {
+    while !is_success(&client, &ready).await {
+        if told.elapsed() > MESSAGE_INTERVAL {
             told = Instant::now();
-            say(&format!("not ready yet: {}", missing(&client, &ready).await));
+            print_message(&format!("not ready yet: {}", missing_reasons(&client, &ready).await));
         }
         sleep(POLL).await;
     }
 }
 
-/// Waits until somebody listens at `unix:/path` or `host:port`.
-pub(crate) async fn is_open(address: &str) {
+/// Waits until a process listens at `unix:/path` or `host:port`.
+pub(crate) async fn wait_for_listener(address: &str) {
     let opens = || async {
         match address.strip_prefix("unix:") {
             Some(path) => UnixStream::connect(path).await.is_ok(),
@@ -56,8 +55,8 @@ pub(crate) async fn is_open(address: &str) {
     }
 }
 
-/// The URL under which this machine reaches a listener at `address`.
-pub(crate) fn url_of(mut address: SocketAddr) -> String {
+/// The URL at which this machine reaches a listener at `wait_for_address`.
+pub(crate) fn loopback_url(mut address: SocketAddr) -> String {
     if address.ip().is_unspecified() {
         address.set_ip(match address.ip() {
             IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
@@ -67,8 +66,8 @@ pub(crate) fn url_of(mut address: SocketAddr) -> String {
     format!("http://{address}")
 }
 
-/// A proxy set in the environment is for other hosts.
-fn client() -> reqwest::Client {
+/// A client without proxy: proxies are for other hosts.
+fn http_client() -> reqwest::Client {
     reqwest::Client::builder()
         .no_proxy()
         .timeout(Duration::from_secs(2))
@@ -76,17 +75,17 @@ fn client() -> reqwest::Client {
         .unwrap_or_default()
 }
 
-async fn answers(client: &reqwest::Client, url: &str) -> bool {
+async fn is_success(client: &reqwest::Client, url: &str) -> bool {
     client.get(url).send().await.is_ok_and(|answer| answer.status().is_success())
 }
 
-async fn missing(client: &reqwest::Client, url: &str) -> String {
+async fn missing_reasons(client: &reqwest::Client, url: &str) -> String {
     let Ok(answer) = client.get(url).send().await else {
-        return "the orchestrator does not answer".to_owned();
+        return "the orchestrator does not respond".to_owned();
     };
     match answer.json::<ReadyView>().await {
         Ok(view) => view.reasons.join("; "),
-        Err(_) => "the orchestrator does not say why".to_owned(),
+        Err(_) => "the orchestrator gave no reason".to_owned(),
     }
 }
 
@@ -96,7 +95,7 @@ mod tests {
 
     #[test]
     fn an_address_that_means_everywhere_is_reached_on_loopback() {
-        let url = |address: &str| url_of(address.parse().unwrap());
+        let url = |address: &str| loopback_url(address.parse().unwrap());
         assert_eq!(url("127.0.0.1:12080"), "http://127.0.0.1:12080");
         assert_eq!(url("0.0.0.0:80"), "http://127.0.0.1:80");
         assert_eq!(url("[::]:80"), "http://[::1]:80");

@@ -1,37 +1,46 @@
-//! `brain calls show`: one call to a model, and what let it through.
+//! `brain calls show`: one model call with its egress decisions.
 
 use clap::Subcommand;
 use cynode_domain::ids::InferenceId;
 use cynode_wire::inferences::InferenceDetailView;
 
-use crate::app::App;
-use crate::failure::Failure;
-use crate::out::Look;
-use crate::{age, table};
+use crate::app::CliContext;
+use crate::failure::CliFailure;
+use crate::out::RenderContext;
+use crate::{relative_time, table};
 
-/// What to do with one call.
+/// Subcommands of `brain calls`.
 #[derive(Debug, Subcommand)]
-pub(super) enum CallCommand {
-    /// Show one call, and what was decided about it: by which rule, and with which credential.
+pub(super) enum ModelCallCommand {
+    /// Show one call with its access decisions: the rule and the credential.
     Show {
-        /// The call's id.
+        /// The call id.
         call: InferenceId,
     },
 }
 
-/// Does what the command says.
-pub(super) async fn run(command: &CallCommand, app: &mut App) -> Result<(), Failure> {
-    let CallCommand::Show { call } = command;
+pub(super) async fn run(
+    command: &ModelCallCommand,
+    app: &mut CliContext,
+) -> Result<(), CliFailure> {
+    let ModelCallCommand::Show { call } = command;
     let view = app.session.call(async |client| client.inference_get(*call).await).await?;
     app.out.show(&view, render)
 }
 
-fn render(view: &InferenceDetailView, look: Look) -> String {
+fn render(view: &InferenceDetailView, look: RenderContext) -> String {
     let call = &view.call;
     let tokens = |count: Option<i64>| count.map(|count| count.to_string());
     let pairs = [
         ("call", Some(call.id.to_string())),
-        ("when", Some(format!("{} ({})", call.created_at, age::ago(look.now, call.created_at)))),
+        (
+            "when",
+            Some(format!(
+                "{} ({})",
+                call.created_at,
+                relative_time::format_relative(look.now, call.created_at)
+            )),
+        ),
         ("purpose", Some(call.purpose.clone())),
         ("by", Some(call.agent.map_or("user", |agent| agent.as_str()).to_owned())),
         ("for user", Some(call.user.to_string())),
@@ -39,15 +48,15 @@ fn render(view: &InferenceDetailView, look: Look) -> String {
         ("task", call.task.map(|id| id.to_string())),
         ("run", call.run.map(|id| id.to_string())),
         ("thread", call.thread.map(|id| id.to_string())),
-        ("model", Some(super::model(call))),
+        ("model", Some(super::model_id(call))),
         ("outcome", Some(call.outcome.to_string())),
         ("error", call.error.clone()),
         ("tokens in", tokens(call.input_tokens)),
         ("tokens out", tokens(call.output_tokens)),
-        ("cost in USD", Some(super::cost(call))),
+        ("cost in USD", Some(super::format_cost(call))),
         ("took", Some(format!("{} ms", call.latency_ms))),
-        ("first piece", call.first_ms.map(|ms| format!("{ms} ms"))),
-        ("question", call.prompt_hash.clone()),
+        ("first token", call.first_ms.map(|ms| format!("{ms} ms"))),
+        ("prompt hash", call.prompt_hash.clone()),
         ("trace", Some(call.trace_id.clone())),
     ];
     let rows = view.decisions.iter().map(|decision| {
@@ -58,8 +67,9 @@ fn render(view: &InferenceDetailView, look: Look) -> String {
             decision.credential_id.map_or_else(|| "-".to_owned(), |id| id.to_string()),
         ]
     });
-    let decided = table::rows(&["ASKED FOR", "DECISION", "BY", "CREDENTIAL"], rows, look);
-    format!("{}\n\n{decided}", table::pairs(&pairs, look))
+    let decided =
+        table::render_table(&["RESOURCE", "DECISION", "REASON", "CREDENTIAL"], rows, look);
+    format!("{}\n\n{decided}", table::render_pairs(&pairs, look))
 }
 
 #[cfg(test)]
@@ -74,7 +84,8 @@ mod tests {
 
     #[test]
     fn a_call_is_shown_with_the_rule_and_the_credential_that_let_it_through() {
-        let look = Look { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let look =
+            RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
         let credential = CredentialId::from(uuid::Uuid::from_u128(9));
         let decided = |resource: &str, decision, reason: &str, credential| EgressDecisionView {
             decided_at: DateTime::UNIX_EPOCH,

@@ -1,54 +1,52 @@
-//! `brain decisions`: what the project manager decided, and by what.
+//! `brain decisions`: decisions of the project manager.
 
 use clap::Args;
 use cynode_wire::decisions::{DecisionQuery, PastDecisionView};
 use cynode_wire::page::{Page, PageQuery};
 
-use crate::app::App;
-use crate::failure::Failure;
-use crate::history::HistoryArgs;
-use crate::out::Look;
-use crate::{age, history, table, task};
+use crate::app::CliContext;
+use crate::failure::CliFailure;
+use crate::history::HistoryPageArgs;
+use crate::out::RenderContext;
+use crate::{history, relative_time, table, task};
 
-/// Which decisions to list.
+/// Arguments of `brain decisions`.
 #[derive(Debug, Args)]
-pub struct DecisionsArgs {
-    /// Those about this task, by name or id.
+pub struct DecisionListArgs {
+    /// Only decisions about this task, by name or id.
     #[arg(long, value_name = "TASK")]
     task: Option<String>,
-    /// How much of it.
     #[command(flatten)]
-    page: HistoryArgs,
+    page: HistoryPageArgs,
 }
 
-/// Lists decisions.
-pub(super) async fn run(args: DecisionsArgs, app: &mut App) -> Result<(), Failure> {
+pub(super) async fn run(args: DecisionListArgs, app: &mut CliContext) -> Result<(), CliFailure> {
     let task = match &args.task {
-        Some(task) => Some(task::id_of(app, task).await?),
+        Some(task) => Some(task::resolve_id(app, task).await?),
         None => None,
     };
-    let PageQuery { limit, cursor } = args.page.page();
+    let PageQuery { limit, cursor } = args.page.into_query();
     let query = DecisionQuery { task, limit, cursor };
     let page = app.session.call(async |client| client.decision_list(&query).await).await?;
     app.out.show(&page, render)?;
-    history::more(page.next_cursor.as_deref(), app);
+    history::print_next_page(page.next_cursor.as_deref(), app);
     Ok(())
 }
 
-fn render(page: &Page<PastDecisionView>, look: Look) -> String {
+fn render(page: &Page<PastDecisionView>, look: RenderContext) -> String {
     let header = ["WHEN", "WORK", "DECIDED", "BY", "MODEL", "TASK", "REASON"];
-    table::rows(&header, page.items.iter().map(|decision| row(decision, look)), look)
+    table::render_table(&header, page.items.iter().map(|decision| row(decision, look)), look)
 }
 
-fn row(decision: &PastDecisionView, look: Look) -> Vec<String> {
+fn row(decision: &PastDecisionView, look: RenderContext) -> Vec<String> {
     vec![
-        age::ago(look.now, decision.created_at),
+        relative_time::format_relative(look.now, decision.created_at),
         decision.handoff.clone(),
-        table::short(&decision.purpose, 24),
+        table::truncate(&decision.purpose, 24),
         decision.decided_by.clone(),
-        table::short(decision.model.as_deref().unwrap_or("-"), 32),
+        table::truncate(decision.model.as_deref().unwrap_or("-"), 32),
         decision.task.map_or_else(|| "-".to_owned(), |task| task.to_string()),
-        table::short(&decision.reason, 80),
+        table::truncate(&decision.reason, 80),
     ]
 }
 
@@ -80,7 +78,8 @@ mod tests {
 
     #[test]
     fn decisions_are_listed_with_who_made_them_and_why() {
-        let look = Look { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let look =
+            RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
         let task = "01a1dfd7-9639-70ba-b1da-20a63c3ebad6".parse().ok();
         let items = vec![decision("model", Some("local/tiny"), task), decision("rule", None, None)];
 

@@ -1,76 +1,76 @@
-//! `brain replay`: recorded decisions held against the questions and schemas of this version.
+//! `brain replay`: checks recorded decisions against the prompts and schemas of this version.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use cynode_agent::cassette::{BadRecording, Replayed, Verdict, replay};
+use cynode_agent::cassette::{RecordingError, ReplayResult, Verdict, replay};
 
-use crate::app::App;
-use crate::failure::Failure;
-use crate::out::Look;
+use crate::app::CliContext;
+use crate::failure::CliFailure;
+use crate::out::RenderContext;
 use crate::table;
 
-/// What to replay.
+/// Arguments of `brain replay`.
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
-    /// A record of an exchange with a model, or a folder of them.
+    /// A recorded exchange with a model, or a directory of them.
     path: PathBuf,
 }
 
-/// Replays records without asking anybody; fails if one does not hold any more.
-pub(super) async fn run(args: ReplayArgs, app: &App) -> Result<(), Failure> {
-    let replayed = read(&args.path).await?;
-    let verdict = judge(&replayed);
+/// Replays recordings without calling a model; fails if a decision no longer holds.
+pub(super) async fn run(args: ReplayArgs, app: &CliContext) -> Result<(), CliFailure> {
+    let replayed = replay_path(&args.path).await?;
+    let verdict = check_verdicts(&replayed);
     app.out.list(replayed, render)?;
     verdict
 }
 
-/// Fails unless there was something to check, and all of it holds. Conversations are not checked.
-fn judge(replayed: &[Replayed]) -> Result<(), Failure> {
+/// Fails unless at least one decision was checked and all of them hold. Chats are not checked.
+fn check_verdicts(replayed: &[ReplayResult]) -> Result<(), CliFailure> {
     let checked: Vec<_> = replayed.iter().filter(|record| record.verdict.is_checked()).collect();
     let (all, left) = (checked.len(), replayed.len() - checked.len());
     if checked.is_empty() {
-        let none = format!("nothing was checked: none of the {left} records is a decision");
-        return Err(Failure::NotFound(none));
+        let none = format!("no decision found: all {left} recordings are chats");
+        return Err(CliFailure::NotFound(none));
     }
     let broken = checked.iter().filter(|record| !record.verdict.holds()).count();
     if broken > 0 {
-        return Err(Failure::Conflict(format!("{broken} of {all} decisions do not hold any more")));
+        return Err(CliFailure::Conflict(format!("{broken} of {all} decisions no longer hold")));
     }
     Ok(())
 }
 
-async fn read(path: &Path) -> Result<Vec<Replayed>, Failure> {
+async fn replay_path(path: &Path) -> Result<Vec<ReplayResult>, CliFailure> {
     let replayed = replay(path).await.map_err(|fault| match fault {
-        BadRecording::Disk { .. } => Failure::NotFound(fault.to_string()),
-        BadRecording::Content { .. } => Failure::Invalid(fault.to_string()),
+        RecordingError::Io { .. } => CliFailure::NotFound(fault.to_string()),
+        RecordingError::Invalid { .. } => CliFailure::Invalid(fault.to_string()),
     })?;
     if replayed.is_empty() {
-        return Err(Failure::NotFound(format!("there is no record in {}", path.display())));
+        return Err(CliFailure::NotFound(format!("no recordings in {}", path.display())));
     }
     Ok(replayed)
 }
 
-fn render(replayed: &[Replayed], look: Look) -> String {
+fn render(replayed: &[ReplayResult], look: RenderContext) -> String {
     let rows = replayed.iter().map(|record| {
-        let (verdict, words) = worded(&record.verdict);
+        let (verdict, words) = describe_verdict(&record.verdict);
         let file = record.path.file_name().unwrap_or_default().to_string_lossy();
         vec![
             record.purpose.clone(),
             record.model.clone(),
             verdict.to_owned(),
-            table::short(words, 60),
-            table::short(&file, 40),
+            table::truncate(words, 60),
+            table::truncate(&file, 40),
         ]
     });
-    table::rows(&["PURPOSE", "MODEL", "TODAY", "ANSWER", "RECORD"], rows, look)
+    table::render_table(&["PURPOSE", "MODEL", "TODAY", "ANSWER", "RECORD"], rows, look)
 }
 
-fn worded(verdict: &Verdict) -> (&'static str, &str) {
+fn describe_verdict(verdict: &Verdict) -> (&'static str, &str) {
     match verdict {
         Verdict::Same { answer } => ("same", answer),
-        Verdict::Drifted { answer } => ("asked differently", answer),
-        Verdict::Refused { reason } => ("refused", reason),
+        Verdict::Drifted { answer } => ("prompt changed", answer),
+        Verdict::Refused { reason } => ("rejected", reason),
         Verdict::NoDecision => ("not checked", ""),
     }
 }
@@ -81,8 +81,8 @@ mod tests {
 
     use super::*;
 
-    fn of(purpose: &str, verdict: Verdict) -> Replayed {
-        Replayed {
+    fn replayed(purpose: &str, verdict: Verdict) -> ReplayResult {
+        ReplayResult {
             path: PathBuf::from("cassettes/0123.json"),
             purpose: purpose.to_owned(),
             model: "tiny".to_owned(),
@@ -92,24 +92,24 @@ mod tests {
 
     #[test]
     fn conversations_alone_are_no_proof_that_records_hold() {
-        let chat = || of("chat", Verdict::NoDecision);
-        let same = of("plan", Verdict::Same { answer: "2 commands".to_owned() });
-        let drifted = of("plan", Verdict::Drifted { answer: "2 commands".to_owned() });
+        let chat = || replayed("chat", Verdict::NoDecision);
+        let same = replayed("plan", Verdict::Same { answer: "2 commands".to_owned() });
+        let drifted = replayed("plan", Verdict::Drifted { answer: "2 commands".to_owned() });
 
-        assert!(matches!(judge(&[chat()]), Err(Failure::NotFound(_))));
-        assert!(judge(&[chat(), same]).is_ok());
-        assert!(matches!(judge(&[chat(), drifted]), Err(Failure::Conflict(_))));
+        assert!(matches!(check_verdicts(&[chat()]), Err(CliFailure::NotFound(_))));
+        assert!(check_verdicts(&[chat(), same]).is_ok());
+        assert!(matches!(check_verdicts(&[chat(), drifted]), Err(CliFailure::Conflict(_))));
     }
 
     #[test]
     fn records_are_listed_with_what_they_are_worth_today() {
         let records = vec![
-            of("plan", Verdict::Same { answer: "2 commands".to_owned() }),
-            of("classify", Verdict::Drifted { answer: "quick_fix: it says so".to_owned() }),
-            of("verify", Verdict::Refused { reason: "/judgements: too few".to_owned() }),
-            of("chat", Verdict::NoDecision),
+            replayed("plan", Verdict::Same { answer: "2 commands".to_owned() }),
+            replayed("classify", Verdict::Drifted { answer: "quick_fix: it says so".to_owned() }),
+            replayed("verify", Verdict::Refused { reason: "/judgements: too few".to_owned() }),
+            replayed("chat", Verdict::NoDecision),
         ];
-        let look = Look { now: DateTime::UNIX_EPOCH, width: None };
+        let look = RenderContext { now: DateTime::UNIX_EPOCH, width: None };
 
         insta::assert_snapshot!(render(&records, look));
     }
@@ -119,7 +119,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
 
         for path in [folder.path().to_owned(), folder.path().join("none")] {
-            assert!(matches!(read(&path).await, Err(Failure::NotFound(_))));
+            assert!(matches!(replay_path(&path).await, Err(CliFailure::NotFound(_))));
         }
     }
 }

@@ -1,21 +1,19 @@
-//! `--expires`: until when a credential is used, the way people write it.
+//! Parser for `--expires`.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 use cynode_wire::credentials::Expiry;
 
-/// Until when a credential is used.
+/// Expiry of a credential, as typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Until {
-    /// For ever.
+pub enum ExpiryArg {
     Never,
-    /// Until that moment.
     At(DateTime<Utc>),
-    /// For so many days from now.
+    /// Days from now.
     Days(u32),
 }
 
-impl Until {
-    /// The end, seen from `now`.
+impl ExpiryArg {
+    /// Resolves relative to `now`.
     pub(super) fn expiry(self, now: DateTime<Utc>) -> Expiry {
         match self {
             Self::Never => Expiry::Never,
@@ -25,21 +23,21 @@ impl Until {
     }
 }
 
-/// Reads `90d`, `2027-01-31`, `2027-01-31T12:00:00Z` or `never`.
-pub(super) fn parse(text: &str) -> Result<Until, String> {
+/// Parses `90d`, `2027-01-31`, `2027-01-31T12:00:00Z` or `never`.
+pub(super) fn parse(text: &str) -> Result<ExpiryArg, String> {
     let text = text.trim();
     let days = text.strip_suffix('d').filter(|days| days.chars().all(|c| c.is_ascii_digit()));
     if text == "never" {
-        Ok(Until::Never)
+        Ok(ExpiryArg::Never)
     } else if let Some(Ok(days @ 1..=36_500)) = days.map(str::parse) {
-        Ok(Until::Days(days))
+        Ok(ExpiryArg::Days(days))
     } else if let Ok(day) = text.parse::<NaiveDate>() {
-        Ok(Until::At(day.and_time(NaiveTime::MIN).and_utc()))
+        Ok(ExpiryArg::At(day.and_time(NaiveTime::MIN).and_utc()))
     } else if let Ok(moment) = text.parse::<DateTime<Utc>>() {
-        Ok(Until::At(moment))
+        Ok(ExpiryArg::At(moment))
     } else {
-        Err("write a day such as 2027-01-31, a time such as 2027-01-31T12:00:00Z, a number of days \
-             such as 90d, or never"
+        Err("use a date such as 2027-01-31, a time such as 2027-01-31T12:00:00Z, a number of days \
+            such as 90d, or never"
             .to_owned())
     }
 }

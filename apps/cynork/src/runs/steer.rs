@@ -1,4 +1,4 @@
-//! `run pause|resume|answer|retry|fork`: what people do to runs.
+//! `run pause|resume|answer|retry|fork`.
 
 use std::path::PathBuf;
 
@@ -7,26 +7,26 @@ use cynode_domain::question::Reply;
 use cynode_wire::runs::{AnswerRun, ForkRun, RetryRun, RunDetail};
 
 use super::view;
-use crate::app::App;
-use crate::failure::Failure;
-use crate::task::input::{self, Purpose};
+use crate::app::CliContext;
+use crate::failure::CliFailure;
+use crate::task::input::{self, InputPurpose};
 
-/// What to answer.
+/// Arguments of `run answer`.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("reply").required(true).args(["yes", "no", "retry", "command", "script", "text"])))]
 pub struct AnswerArgs {
     /// The run, or its task.
     run: String,
-    /// Go on.
+    /// Approve.
     #[arg(long)]
     yes: bool,
-    /// Do not go on: the task fails, with the comment as its reason.
+    /// Decline: the task fails with the comment as its reason.
     #[arg(long)]
     no: bool,
-    /// Try again what could not be done, such as judging a result.
+    /// Retry the failed operation, such as judging a result.
     #[arg(long)]
     retry: bool,
-    /// A shell command to run; give it again for each further step.
+    /// A shell command to run; repeat it for further steps.
     #[arg(long, value_name = "CMD")]
     command: Vec<String>,
     /// A script to run; `-` is standard input.
@@ -35,77 +35,77 @@ pub struct AnswerArgs {
     /// An answer in prose.
     #[arg(long)]
     text: Option<String>,
-    /// Why, in words.
+    /// A comment.
     #[arg(short = 'm', long, value_name = "TEXT")]
     comment: Option<String>,
 }
 
-/// What to retry.
+/// Arguments of `run retry`.
 #[derive(Debug, Args)]
-pub struct RetryArgs {
+pub struct RunRetryArgs {
     /// The run, or its task.
     run: String,
-    /// The node to begin with, as it ran last [default: the one that failed, or the step that did].
+    /// The workflow node to start from [default: the failed node or step].
     #[arg(long, value_name = "NODE")]
     from: Option<String>,
 }
 
-/// What to go on from.
+/// Arguments of `run fork`.
 #[derive(Debug, Args)]
-pub struct ForkArgs {
+pub struct RunForkArgs {
     /// The run, or its task.
     run: String,
-    /// The row of its history to go on from.
+    /// The history row to fork at.
     row: i64,
-    /// A name for the new task; made from the old one's when absent.
+    /// A name for the new task [default: derived from the old name].
     #[arg(long)]
     name: Option<String>,
-    /// Two requests with the same key make one task.
+    /// Idempotency key: requests with the same key create one task.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
 }
 
-pub(super) async fn pause(run: &str, app: &mut App) -> Result<(), Failure> {
+pub(super) async fn pause(run: &str, app: &mut CliContext) -> Result<(), CliFailure> {
     let found = app.session.call(async |client| client.run_pause(run).await).await?;
-    app.out.show(&found, view::outcome)
+    app.out.show(&found, view::render_outcome)
 }
 
-pub(super) async fn resume(run: &str, app: &mut App) -> Result<(), Failure> {
+pub(super) async fn resume(run: &str, app: &mut CliContext) -> Result<(), CliFailure> {
     let found = app.session.call(async |client| client.run_resume(run).await).await?;
-    app.out.show(&found, view::outcome)
+    app.out.show(&found, view::render_outcome)
 }
 
-pub(super) async fn answer(args: AnswerArgs, app: &mut App) -> Result<(), Failure> {
+pub(super) async fn answer(args: AnswerArgs, app: &mut CliContext) -> Result<(), CliFailure> {
     let run = args.run.clone();
-    let body = AnswerRun { comment: args.comment.clone(), reply: reply(args)? };
+    let body = AnswerRun { comment: args.comment.clone(), reply: build_reply(args)? };
     let found = app.session.call(async |client| client.run_answer(&run, &body).await).await?;
-    app.out.show(&found, view::outcome)
+    app.out.show(&found, view::render_outcome)
 }
 
-pub(super) async fn retry(args: RetryArgs, app: &mut App) -> Result<(), Failure> {
-    let RetryArgs { run, from } = args;
+pub(super) async fn retry(args: RunRetryArgs, app: &mut CliContext) -> Result<(), CliFailure> {
+    let RunRetryArgs { run, from } = args;
     let body = RetryRun { node: from };
     let made = app.session.call(async |client| client.run_retry(&run, &body).await).await?;
-    app.out.show(&made, view::outcome)?;
-    advise(&made, app);
+    app.out.show(&made, view::render_outcome)?;
+    print_watch_hint(&made, app);
     Ok(())
 }
 
-pub(super) async fn fork(args: ForkArgs, app: &mut App) -> Result<(), Failure> {
-    let ForkArgs { run, row, name, idempotency_key } = args;
+pub(super) async fn fork(args: RunForkArgs, app: &mut CliContext) -> Result<(), CliFailure> {
+    let RunForkArgs { run, row, name, idempotency_key } = args;
     let body = ForkRun { sequence: row, task_name: name, idempotency_key };
     let made = app.session.call(async |client| client.run_fork(&run, &body).await).await?;
-    app.out.show(&made, view::outcome)?;
-    advise(&made, app);
+    app.out.show(&made, view::render_outcome)?;
+    print_watch_hint(&made, app);
     Ok(())
 }
 
-fn advise(made: &RunDetail, app: &App) {
-    app.out.say(&format!("see it live with `cynork task watch {}`", made.run.task_name));
+fn print_watch_hint(made: &RunDetail, app: &CliContext) {
+    app.out.print_message(&format!("follow it with `cynork task watch {}`", made.run.task_name));
 }
 
-/// The command line's definition sees to it that exactly one kind of answer is given.
-fn reply(args: AnswerArgs) -> Result<Reply, Failure> {
+/// Converts the flags to a reply; the argument group guarantees exactly one kind.
+fn build_reply(args: AnswerArgs) -> Result<Reply, CliFailure> {
     if args.yes {
         return Ok(Reply::Yes {});
     }
@@ -116,7 +116,7 @@ fn reply(args: AnswerArgs) -> Result<Reply, Failure> {
         return Ok(Reply::Commands { lines: args.command });
     }
     if let Some(path) = &args.script {
-        return Ok(Reply::Script { text: input::read_text(path, Purpose::Script)? });
+        return Ok(Reply::Script { text: input::read_text(path, InputPurpose::Script)? });
     }
     match args.text {
         Some(text) => Ok(Reply::Text { text }),

@@ -1,38 +1,38 @@
-//! What people see of a run.
+//! Renders runs for people.
 
 use std::fmt::Write as _;
 
 use chrono::TimeDelta;
+use cynode_domain::run::RunState;
 use cynode_wire::runs::{
     ActView, DecisionView, DiffView, HistoryItem, HistoryRow, PlaceView, QuestionView, RunDetail,
     RunView, StepView,
 };
 use serde_json::Value;
 
-use crate::out::Look;
+use crate::out::RenderContext;
 use crate::task::checks;
-use crate::{age, table};
+use crate::{relative_time, table};
 
-/// Runs, one a line.
-pub(crate) fn runs(runs: &[RunView], look: Look) -> String {
+pub(crate) fn runs(runs: &[RunView], look: RenderContext) -> String {
     let rows = runs.iter().map(|run| {
         vec![
             run.task_name.clone(),
             run.state.to_string(),
-            run.place.as_ref().map(at).unwrap_or_default(),
-            age::ago(look.now, run.created_at),
-            table::short(run.waits_for.as_deref().unwrap_or_default(), 60),
+            run.place.as_ref().map(current_node).unwrap_or_default(),
+            relative_time::format_relative(look.now, run.created_at),
+            table::truncate(run.waits_for.as_deref().unwrap_or_default(), 60),
             run.id.to_string(),
         ]
     });
-    table::rows(&["TASK", "STATE", "NODE", "CREATED", "WAITS FOR", "RUN"], rows, look)
+    table::render_table(&["TASK", "STATE", "NODE", "CREATED", "WAITS FOR", "RUN"], rows, look)
 }
 
-/// One run.
-pub(crate) fn detail(found: &RunDetail, look: Look) -> String {
+pub(crate) fn detail(found: &RunDetail, look: RenderContext) -> String {
     let run = &found.run;
     let lease = run.lease.map(|lease| {
-        let (holder, ends) = (lease.holder_id, age::ago(look.now, lease.expires_at));
+        let (holder, ends) =
+            (lease.holder_id, relative_time::format_relative(look.now, lease.expires_at));
         format!("runner {holder}, epoch {}, lease ends {ends}", lease.epoch)
     });
     let parent =
@@ -42,101 +42,122 @@ pub(crate) fn detail(found: &RunDetail, look: Look) -> String {
         ("task", Some(run.task_name.clone())),
         ("state", Some(run.state.to_string())),
         ("waits for", run.waits_for.clone()),
-        ("question", found.question.as_ref().map(|asked| question(asked, look))),
-        ("node", run.place.as_ref().map(at)),
-        ("row", run.place.as_ref().map(row)),
-        ("step", found.step.as_ref().map(step)),
+        ("question", found.question.as_ref().map(|asked| render_question(asked, look))),
+        ("node", run.place.as_ref().map(current_node)),
+        ("row", run.place.as_ref().map(format_row)),
+        ("step", found.step.as_ref().map(format_step)),
         ("driven by", lease),
-        ("goes on from", parent),
+        ("derived from", parent),
         ("summary", found.summary.clone()),
-        ("checked", checks::verification(found.verification)),
-        ("created", Some(age::ago(look.now, run.created_at))),
-        ("started", run.started_at.map(|then| age::ago(look.now, then))),
-        ("ended", run.ended_at.map(|then| age::ago(look.now, then))),
+        ("checked", checks::format_verification(found.verification)),
+        ("created", Some(relative_time::format_relative(look.now, run.created_at))),
+        ("started", run.started_at.map(|then| relative_time::format_relative(look.now, then))),
+        ("ended", run.ended_at.map(|then| relative_time::format_relative(look.now, then))),
         ("graph", run.graph_version.map(|version| format!("version {version}"))),
         ("trace", Some(run.trace_id.to_string())),
     ];
-    table::pairs(&pairs, look)
+    table::render_pairs(&pairs, look)
 }
 
-/// What a verb made of a run, in one line.
-pub(crate) fn outcome(found: &RunDetail, _look: Look) -> String {
+/// One line with the state of a run after a command.
+pub(crate) fn render_outcome(found: &RunDetail, _look: RenderContext) -> String {
     let run = &found.run;
-    let waits_for = run.waits_for.as_ref().map(|what| format!(", waits for {what}"));
-    format!("{} is {}{}", run.task_name, run.state, waits_for.unwrap_or_default())
+    let task = &run.task_name;
+    if run.state == RunState::Pausing {
+        return format!("{task} will pause after the current step");
+    }
+    if run.state == RunState::NeedsAnswer {
+        return format!("{task} is waiting for your answer");
+    }
+    let waits_for = run.waits_for.as_ref().map(|what| format!(", waiting for {what}"));
+    format!("{task} is {}{}", run.state, waits_for.unwrap_or_default())
 }
 
-fn at(place: &PlaceView) -> String {
+fn current_node(place: &PlaceView) -> String {
     place.node.clone().unwrap_or_else(|| place.last_node.clone())
 }
 
-fn row(place: &PlaceView) -> String {
+fn format_row(place: &PlaceView) -> String {
     format!("{} ({}, {})", place.sequence, place.last_node, place.edge)
 }
 
-fn step(step: &StepView) -> String {
+fn format_step(step: &StepView) -> String {
     let StepView { index, of, action, attempt, max_attempts, .. } = step;
-    let action = table::short(action, 80);
+    let action = table::truncate(action, 80);
     format!("{} of {of}, attempt {attempt} of {max_attempts}: {action}", index + 1)
 }
 
-/// A question with what it is about, and its answer.
-pub(crate) fn question(asked: &QuestionView, look: Look) -> String {
+/// Renders a question with its context, and its answer.
+pub(crate) fn render_question(asked: &QuestionView, look: RenderContext) -> String {
     let mut text = asked.question.text.clone();
     for line in &asked.question.about {
-        let _ = write!(text, "\n  {}", table::short(line, 120));
+        let _ = write!(text, "\n  {}", table::truncate(line, 120));
     }
-    let _ = write!(text, "\nasked by {} {}", asked.asked_by, age::ago(look.now, asked.asked_at));
+    let _ = write!(
+        text,
+        "\nasked by {} {}",
+        asked.asked_by,
+        relative_time::format_relative(look.now, asked.asked_at)
+    );
     if let Some(until) = asked.answer_by {
-        let _ = write!(text, ", to be answered {}", age::ago(look.now, until));
+        let _ = write!(text, ", answer due {}", relative_time::format_relative(look.now, until));
     }
     if let Some(answer) = &asked.answer {
-        let by = answer.by.as_deref().unwrap_or("nobody");
-        let form = answer.reply.as_ref().map_or("nothing", |reply| reply.form().as_str());
+        let by = answer.by.as_deref().unwrap_or("timeout");
+        let form = answer.reply.as_ref().map_or("no answer", |reply| reply.form().as_str());
         let _ = write!(text, "\nanswered by {by}: {form}");
     }
     text
 }
 
-/// Transitions and acts, one a line.
-pub(crate) fn history(items: &[HistoryItem], look: Look) -> String {
+/// Transitions and interventions, one per line.
+pub(crate) fn history(items: &[HistoryItem], look: RenderContext) -> String {
     let rows = items.iter().map(|item| match item {
-        HistoryItem::Transition(row) => transition(row, look),
-        HistoryItem::Act(act) => self::act(act, look),
+        HistoryItem::Transition(row) => transition_row(row, look),
+        HistoryItem::Act(act) => self::intervention_row(act, look),
     });
-    table::rows(&["ROW", "NODE", "EDGE", "STEP", "CHANGED", "TOOK", "WHEN"], rows, look)
+    table::render_table(&["ROW", "NODE", "EDGE", "STEP", "CHANGED", "TOOK", "WHEN"], rows, look)
 }
 
-fn transition(row: &HistoryRow, look: Look) -> Vec<String> {
+fn transition_row(row: &HistoryRow, look: RenderContext) -> Vec<String> {
     vec![
         row.sequence.to_string(),
         row.node.clone(),
         row.edge.clone(),
         row.step_index.map(|index| (index + 1).to_string()).unwrap_or_default(),
-        table::short(&row.changed.join(", "), 60),
-        age::took(TimeDelta::milliseconds(row.duration_ms)),
-        age::ago(look.now, row.recorded_at),
+        table::truncate(&row.changed.join(", "), 60),
+        relative_time::format_duration(TimeDelta::milliseconds(row.duration_ms)),
+        relative_time::format_relative(look.now, row.recorded_at),
     ]
 }
 
-fn act(act: &ActView, look: Look) -> Vec<String> {
-    let when = age::ago(look.now, act.recorded_at);
+fn intervention_row(act: &ActView, look: RenderContext) -> Vec<String> {
+    let when = relative_time::format_relative(look.now, act.recorded_at);
     let none = String::new;
-    vec!["-".to_owned(), act.by.clone(), act.verb.to_string(), none(), details(act), none(), when]
+    vec![
+        "-".to_owned(),
+        act.by.clone(),
+        act.verb.to_string(),
+        none(),
+        format_details(act),
+        none(),
+        when,
+    ]
 }
 
-/// The details of an act in one line.
-fn details(act: &ActView) -> String {
+/// Formats the details of an intervention on one line.
+fn format_details(act: &ActView) -> String {
     let Value::Object(details) = &act.detail else {
         return String::new();
     };
     let told = details.iter().filter(|(_, value)| !value.is_null());
-    let told: Vec<_> = told.map(|(name, value)| format!("{name}: {}", plain(value))).collect();
-    table::short(&told.join(", "), 60)
+    let told: Vec<_> =
+        told.map(|(name, value)| format!("{name}: {}", format_value(value))).collect();
+    table::truncate(&told.join(", "), 60)
 }
 
-/// What differs, a path each.
-pub(crate) fn diff(diff: &DiffView, look: Look) -> String {
+/// Differences, one path per line.
+pub(crate) fn diff(diff: &DiffView, look: RenderContext) -> String {
     let mut text = format!("from row {} of run {}\n", diff.from.sequence, diff.from.run_id);
     let _ = writeln!(text, "to   row {} of run {}", diff.to.sequence, diff.to.run_id);
     if diff.differences.is_empty() {
@@ -144,38 +165,38 @@ pub(crate) fn diff(diff: &DiffView, look: Look) -> String {
         return text;
     }
     let cell = |value: &Option<Value>| match value {
-        Some(value) => table::short(&plain(value), 60),
+        Some(value) => table::truncate(&format_value(value), 60),
         None => "-".to_owned(),
     };
     let rows = diff
         .differences
         .iter()
         .map(|one| vec![one.path.clone(), cell(&one.before), cell(&one.after)]);
-    text.push_str(&table::rows(&["PATH", "BEFORE", "AFTER"], rows, look));
+    text.push_str(&table::render_table(&["PATH", "BEFORE", "AFTER"], rows, look));
     if diff.left_out > 0 {
         let _ = write!(text, "\nand {} more", diff.left_out);
     }
     text
 }
 
-/// Decisions, a paragraph each.
-pub(crate) fn decisions(decisions: &[DecisionView], look: Look) -> String {
+/// Decisions, one paragraph each.
+pub(crate) fn render_decisions(decisions: &[DecisionView], look: RenderContext) -> String {
     let told = decisions.iter().map(|decision| {
-        let when = age::ago(look.now, decision.recorded_at);
+        let when = relative_time::format_relative(look.now, decision.recorded_at);
         let mut text =
             format!("row {} {}: {} ({when})\n", decision.sequence, decision.node, decision.about);
         for input in &decision.input {
-            let _ = writeln!(text, "  from   {}", table::short(input, 200));
+            let _ = writeln!(text, "  from   {}", table::truncate(input, 200));
         }
-        let _ = writeln!(text, "  by     {}", table::short(&decision.made_by, 200));
-        let _ = write!(text, "  led to {}", table::short(&decision.led_to, 200));
+        let _ = writeln!(text, "  by     {}", table::truncate(&decision.made_by, 200));
+        let _ = write!(text, "  led to {}", table::truncate(&decision.led_to, 200));
         text
     });
     told.collect::<Vec<_>>().join("\n")
 }
 
-/// A value without the quotes that a text has in JSON.
-fn plain(value: &Value) -> String {
+/// A JSON value; strings without quotes.
+fn format_value(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
 }
 
@@ -186,9 +207,9 @@ mod tests {
 
     use super::*;
 
-    fn look() -> Look {
+    fn render_context() -> RenderContext {
         let now = DateTime::from_timestamp(1_000, 0).unwrap();
-        Look { now, width: None }
+        RenderContext { now, width: None }
     }
 
     fn found() -> RunDetail {
@@ -218,12 +239,12 @@ mod tests {
 
     #[test]
     fn a_run_is_shown_with_what_it_waits_for() {
-        insta::assert_snapshot!(detail(&found(), look()));
+        insta::assert_snapshot!(detail(&found(), render_context()));
     }
 
     #[test]
     fn runs_are_listed_with_their_state_and_node() {
-        insta::assert_snapshot!(runs(&[found().run], look()));
+        insta::assert_snapshot!(runs(&[found().run], render_context()));
     }
 
     #[test]
@@ -249,7 +270,7 @@ mod tests {
         };
         let items = [HistoryItem::Transition(row), HistoryItem::Act(act)];
 
-        insta::assert_snapshot!(history(&items, look()));
+        insta::assert_snapshot!(history(&items, render_context()));
     }
 
     #[test]
@@ -269,7 +290,7 @@ mod tests {
         }))
         .unwrap();
 
-        insta::assert_snapshot!(self::diff(&diff, look()));
-        insta::assert_snapshot!(decisions(&[decision], look()));
+        insta::assert_snapshot!(self::diff(&diff, render_context()));
+        insta::assert_snapshot!(render_decisions(&[decision], render_context()));
     }
 }

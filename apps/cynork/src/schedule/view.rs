@@ -1,122 +1,138 @@
-//! Schedules shown to people.
+//! Renders schedules for people.
 
 use chrono::{DateTime, Utc};
 use cynode_wire::page::Page;
 use cynode_wire::schedules::{ScheduleRunView, ScheduleView};
 
-use crate::out::Look;
-use crate::{age, table};
+use crate::out::RenderContext;
+use crate::{relative_time, table};
 
-/// How much of a summary a table shows.
+/// Maximum length of a summary in a table.
 const SUMMARY_CHARS: usize = 60;
 
-/// One schedule, a property a line. `past` is what came of it last where its newest run is a time to
-/// come.
-pub(super) fn schedule(
+/// One schedule, one property per line. `past` is the newest past run if the newest run is in the future.
+pub(super) fn render_schedule(
     schedule: &ScheduleView,
     past: Option<&ScheduleRunView>,
-    look: Look,
+    look: RenderContext,
 ) -> String {
-    let (last, ahead) = last_or_ahead(schedule, look);
+    let (last, ahead) = split_newest_run(schedule, look);
     let last = last.or(past);
     let pairs = [
         ("schedule", Some(schedule.name.clone())),
         ("state", Some(schedule.state.clone())),
-        ("when", Some(when(schedule))),
-        ("next", next(schedule, look)),
-        ("does", Some(what(schedule))),
+        ("when", Some(format_timing(schedule))),
+        ("next", format_next_due(schedule, look)),
+        ("does", Some(format_payload(schedule))),
         ("if missed", Some(schedule.if_missed.to_string())),
         ("overlap", Some(schedule.overlap.to_string())),
-        ("last", last.map(|run| age::ago(look.now, run.due_at) + ": " + &outcome(run))),
-        ("skips", ahead.map(|run| format!("up to {}: {}", local(&run.due_local), outcome(run)))),
-        ("created", Some(age::ago(look.now, schedule.created_at))),
+        (
+            "last",
+            last.map(|run| {
+                relative_time::format_relative(look.now, run.due_at) + ": " + &format_outcome(run)
+            }),
+        ),
+        (
+            "skips",
+            ahead.map(|run| {
+                format!("up to {}: {}", format_local(&run.due_local), format_outcome(run))
+            }),
+        ),
+        ("created", Some(relative_time::format_relative(look.now, schedule.created_at))),
         ("id", Some(schedule.id.to_string())),
     ];
-    table::pairs(&pairs, look)
+    table::render_pairs(&pairs, look)
 }
 
-/// Schedules, a line each; `past` as for [`schedule`].
-pub(super) fn schedules(
+/// Schedules, one per line; `past` as for [`render_schedule`].
+pub(super) fn render_schedules(
     page: &Page<ScheduleView>,
     past: &[Option<ScheduleRunView>],
-    look: Look,
+    look: RenderContext,
 ) -> String {
     let rows = page.items.iter().zip(past).map(|(schedule, past)| {
         vec![
             schedule.name.clone(),
             schedule.state.clone(),
-            table::short(&when(schedule), 40),
-            next(schedule, look).unwrap_or_else(|| "-".to_owned()),
-            last_or_ahead(schedule, look)
+            table::truncate(&format_timing(schedule), 40),
+            format_next_due(schedule, look).unwrap_or_else(|| "-".to_owned()),
+            split_newest_run(schedule, look)
                 .0
                 .or(past.as_ref())
                 .map_or_else(|| "-".to_owned(), |run| run.status.to_string()),
         ]
     });
-    table::rows(&["SCHEDULE", "STATE", "WHEN", "NEXT", "LAST"], rows, look)
+    table::render_table(&["SCHEDULE", "STATE", "WHEN", "NEXT", "LAST"], rows, look)
 }
 
-/// What came of the schedule last; or a time to come that somebody wanted skipped, which is no past.
-fn last_or_ahead(
+/// Splits the newest run: past, or a skipped future time.
+fn split_newest_run(
     schedule: &ScheduleView,
-    look: Look,
+    look: RenderContext,
 ) -> (Option<&ScheduleRunView>, Option<&ScheduleRunView>) {
     let run = schedule.last_run.as_ref();
     (run.filter(|run| run.due_at <= look.now), run.filter(|run| run.due_at > look.now))
 }
 
-/// One run, a property a line.
-pub(super) fn run(run: &ScheduleRunView, look: Look) -> String {
+/// One run, one property per line.
+pub(super) fn render_run(run: &ScheduleRunView, look: RenderContext) -> String {
     let pairs = [
-        ("due", Some(format!("{}, {}", age::ago(look.now, run.due_at), local(&run.due_local)))),
+        (
+            "due",
+            Some(format!(
+                "{}, {}",
+                relative_time::format_relative(look.now, run.due_at),
+                format_local(&run.due_local)
+            )),
+        ),
         ("status", Some(run.status.to_string())),
-        ("what", Some(outcome(run)).filter(|_| !run.summary.is_empty())),
+        ("what", Some(format_outcome(run)).filter(|_| !run.summary.is_empty())),
         ("id", Some(run.id.to_string())),
     ];
-    table::pairs(&pairs, look)
+    table::render_pairs(&pairs, look)
 }
 
-/// Runs, a line each.
-pub(super) fn runs(page: &Page<ScheduleRunView>, look: Look) -> String {
+/// Runs, one per line.
+pub(super) fn render_runs(page: &Page<ScheduleRunView>, look: RenderContext) -> String {
     let rows = page.items.iter().map(|run| {
         let tasks = run.tasks.iter().map(|task| format!("{} ({})", task.name, task.status));
         vec![
-            local(&run.due_local),
-            if run.manual { "by hand" } else { "clock" }.to_owned(),
+            format_local(&run.due_local),
+            if run.manual { "manual" } else { "schedule" }.to_owned(),
             run.status.to_string(),
             tasks.collect::<Vec<_>>().join(", "),
-            table::short(&run.summary, SUMMARY_CHARS),
+            table::truncate(&run.summary, SUMMARY_CHARS),
         ]
     });
-    table::rows(&["DUE", "BY", "STATUS", "TASKS", "WHAT"], rows, look)
+    table::render_table(&["DUE", "TRIGGER", "STATUS", "TASKS", "SUMMARY"], rows, look)
 }
 
-/// `in 3 h, 2026-11-16 03:00 Europe/Berlin`
-fn next(schedule: &ScheduleView, look: Look) -> Option<String> {
+/// Such as `in 3 h, 2026-11-16 03:00 Europe/Berlin`.
+fn format_next_due(schedule: &ScheduleView, look: RenderContext) -> Option<String> {
     let (at, local_time) = (schedule.next_due_at?, schedule.next_due_local.as_deref()?);
     let zone = &schedule.time_zone;
-    Some(format!("{}, {} {zone}", ahead(look.now, at), local(local_time)))
+    Some(format!("{}, {} {zone}", format_ahead(look.now, at), format_local(local_time)))
 }
 
-fn ahead(now: DateTime<Utc>, at: DateTime<Utc>) -> String {
-    if at <= now { "now".to_owned() } else { age::ago(now, at) }
+fn format_ahead(now: DateTime<Utc>, at: DateTime<Utc>) -> String {
+    if at <= now { "now".to_owned() } else { relative_time::format_relative(now, at) }
 }
 
-/// A time of a zone without what only programs need.
-fn local(rfc3339: &str) -> String {
+/// A local time to the minute, without offset.
+fn format_local(rfc3339: &str) -> String {
     rfc3339.get(..16).unwrap_or(rfc3339).replace('T', " ")
 }
 
-fn when(schedule: &ScheduleView) -> String {
+fn format_timing(schedule: &ScheduleView) -> String {
     match (&schedule.cron, schedule.every_s, &schedule.at) {
         (Some(cron), ..) => format!("{cron} ({})", schedule.time_zone),
-        (None, Some(seconds), _) => format!("every {}", span(seconds)),
+        (None, Some(seconds), _) => format!("every {}", format_interval(seconds)),
         (None, None, Some(_)) => "once".to_owned(),
         (None, None, None) => "?".to_owned(),
     }
 }
 
-fn span(seconds: u32) -> String {
+fn format_interval(seconds: u32) -> String {
     match seconds {
         s if s.is_multiple_of(3600) => format!("{} h", s / 3600),
         s if s.is_multiple_of(60) => format!("{} min", s / 60),
@@ -124,16 +140,16 @@ fn span(seconds: u32) -> String {
     }
 }
 
-fn what(schedule: &ScheduleView) -> String {
+fn format_payload(schedule: &ScheduleView) -> String {
     match (&schedule.prompt, &schedule.task) {
-        (Some(prompt), _) => table::short(prompt, 200),
+        (Some(prompt), _) => table::truncate(prompt, 200),
         (None, Some(task)) if task.commands.is_empty() => "runs a script".to_owned(),
-        (None, Some(task)) => format!("runs `{}`", table::short(&task.commands.join("; "), 200)),
+        (None, Some(task)) => format!("runs `{}`", table::truncate(&task.commands.join("; "), 200)),
         (None, None) => String::new(),
     }
 }
 
-fn outcome(run: &ScheduleRunView) -> String {
+fn format_outcome(run: &ScheduleRunView) -> String {
     let tasks = run.tasks.iter().map(|task| format!("{} is {}", task.name, task.status));
     let told: Vec<_> = std::iter::once(run.summary.clone()).chain(tasks).collect();
     let told: Vec<_> = told.into_iter().filter(|text| !text.is_empty()).collect();
@@ -170,14 +186,14 @@ mod tests {
         .unwrap()
     }
 
-    fn look() -> Look {
+    fn render_context() -> RenderContext {
         let next: DateTime<Utc> = "2026-11-16T02:00:00Z".parse().unwrap();
-        Look { now: next - TimeDelta::hours(3), width: None }
+        RenderContext { now: next - TimeDelta::hours(3), width: None }
     }
 
     #[test]
     fn a_schedule_says_when_it_is_due_next_in_words_and_by_its_own_clock() {
-        let shown = schedule(&view(), None, look());
+        let shown = render_schedule(&view(), None, render_context());
 
         assert!(shown.contains("in 3 h, 2026-11-16 03:00 Europe/Berlin"), "{shown}");
         insta::assert_snapshot!(shown);
@@ -185,15 +201,16 @@ mod tests {
 
     #[test]
     fn a_time_to_come_that_is_skipped_is_not_shown_as_the_last_one() {
-        let before = Look { now: look().now - TimeDelta::days(1), ..look() };
+        let before =
+            RenderContext { now: render_context().now - TimeDelta::days(1), ..render_context() };
 
-        let shown = schedule(&view(), None, before);
+        let shown = render_schedule(&view(), None, before);
 
         assert!(shown.contains("skips") && !shown.contains("\nlast"), "{shown}");
         assert!(shown.contains("up to 2026-11-15 03:00"), "{shown}");
         let mut past = view().last_run.unwrap();
         past.due_at -= TimeDelta::days(2);
-        let shown = schedule(&view(), Some(&past), before);
+        let shown = render_schedule(&view(), Some(&past), before);
         assert!(shown.contains("skips") && shown.contains("\nlast"), "{shown}");
     }
 
@@ -203,7 +220,7 @@ mod tests {
         let of_runs = Page { items: vec![one.last_run.clone().unwrap()], next_cursor: None };
         let of_schedules = Page { items: vec![one], next_cursor: None };
 
-        insta::assert_snapshot!(schedules(&of_schedules, &[None], look()));
-        insta::assert_snapshot!(runs(&of_runs, look()));
+        insta::assert_snapshot!(render_schedules(&of_schedules, &[None], render_context()));
+        insta::assert_snapshot!(render_runs(&of_runs, render_context()));
     }
 }

@@ -1,5 +1,4 @@
-//! What a server that was just installed offers. The gateway asks it as soon as it is installed; this
-//! waits for the answer.
+//! Waits until the gateway has listed the tools of a newly installed server.
 
 use std::time::Duration;
 
@@ -8,28 +7,32 @@ use cynode_wire::tools::ToolView;
 use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
-use crate::app::App;
-use crate::failure::Failure;
-use crate::out::Look;
-use crate::progress::Progress;
+use crate::app::CliContext;
+use crate::failure::CliFailure;
+use crate::out::RenderContext;
+use crate::progress::CommandProgress;
 use crate::table;
 
-/// A program may have to start first.
+/// A stdio server may have to start first.
 const LIMIT: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(200);
 
-/// A server with the tools that it offers.
+/// A server with its tools.
 #[derive(Debug, Serialize)]
 pub(super) struct ProbedServer {
     #[serde(flatten)]
     pub(super) server: ServerView,
-    /// Empty if it did not answer, or offers none.
+    /// Empty if the server did not respond or has no tools.
     pub(super) tools: Vec<ToolView>,
 }
 
-/// Waits until the gateway knows the tools of `server`, or why it cannot have them.
-pub(super) async fn probe(server: ServerView, app: &mut App) -> Result<ProbedServer, Failure> {
-    let _progress = Progress::start(app.out, &format!("asking {} for its tools", server.slug));
+/// Polls until the gateway knows the tools of `server`, or its error.
+pub(super) async fn wait_for_tools(
+    server: ServerView,
+    app: &mut CliContext,
+) -> Result<ProbedServer, CliFailure> {
+    let _progress =
+        CommandProgress::start(app.out, &format!("listing the tools of {}", server.slug));
     let begun = Instant::now();
     loop {
         let all = app.session.read(async |client| client.tool_list().await).await?;
@@ -43,8 +46,8 @@ pub(super) async fn probe(server: ServerView, app: &mut App) -> Result<ProbedSer
     }
 }
 
-/// The server, then its tools, one a line.
-pub(super) fn render(probed: &ProbedServer, look: Look) -> String {
+/// The server, then its tools, one per line.
+pub(super) fn render(probed: &ProbedServer, look: RenderContext) -> String {
     let head = super::render(&probed.server, look);
     if probed.tools.is_empty() {
         return head;
@@ -52,11 +55,11 @@ pub(super) fn render(probed: &ProbedServer, look: Look) -> String {
     let rows = probed
         .tools
         .iter()
-        .map(|tool| vec![tool.name.clone(), table::short(&tool.description, 80)]);
-    format!("{head}\n\n{}", table::rows(&["TOOL", "DESCRIPTION"], rows, look))
+        .map(|tool| vec![tool.name.clone(), table::truncate(&tool.description, 80)]);
+    format!("{head}\n\n{}", table::render_table(&["TOOL", "DESCRIPTION"], rows, look))
 }
 
-/// What to do about a server without tools.
+/// Advice for a server without tools.
 pub(super) fn advice(probed: &ProbedServer) -> Option<String> {
     let slug = &probed.server.slug;
     if !probed.tools.is_empty() {
@@ -64,9 +67,9 @@ pub(super) fn advice(probed: &ProbedServer) -> Option<String> {
     }
     Some(match &probed.server.last_error {
         Some(_) => format!(
-            "{slug} is installed, but does not answer as an MCP server: see the last error above. It is \
-             asked again by itself; `cynork servers remove {slug}` removes it"
+            "{slug} is installed, but does not respond as an MCP server: see the last error above. The gateway \
+             keeps retrying; remove it with `cynork servers remove {slug}`"
         ),
-        None => format!("{slug} offers no tools yet: see `cynork servers get {slug}` later"),
+        None => format!("{slug} has no tools yet: check later with `cynork servers get {slug}`"),
     })
 }

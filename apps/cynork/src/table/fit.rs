@@ -1,80 +1,83 @@
-//! How wide the columns of a table are on a terminal that it does not fit.
+//! Column widths of a table that does not fit the terminal.
 //!
-//! Invariant: an id is never broken, because people copy it; names and states are broken only where
-//! there is no room for them at all.
+//! Invariant: ids are never broken, because people copy them; names and states are broken only if nothing else
+//! fits.
 
 use cynode_domain::ids::TaskId;
 
-/// What is between two columns.
+/// Columns between two cells.
 const GAP: u16 = 2;
-/// Prose in less than this cannot be read.
+/// Minimum readable width of prose.
 const MIN_PROSE: u16 = 16;
 
-/// What a column holds.
+/// Kind of content of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Holds {
+enum ColumnKind {
     Ids,
     Words,
     Prose,
 }
 
-/// How a table is laid out.
+/// Layout of a table.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fit {
-    /// The columns that stand beside each other, and how wide each is.
+pub(super) struct TableLayout {
+    /// The columns of the table, and their widths.
     pub(super) columns: Vec<(usize, u16)>,
-    /// The columns that stand below each row, on a line of their own.
+    /// The columns that move below each row.
     pub(super) below: Vec<usize>,
 }
 
-/// Lays out rows whose columns would be so wide.
-pub(super) fn fit(rows: &[Vec<String>], natural: &[u16], width: u16) -> Fit {
-    let holds: Vec<_> = (0..natural.len()).map(|column| held(rows, column)).collect();
+/// Lays out `rows`, whose columns have the given natural widths.
+pub(super) fn fit_columns(rows: &[Vec<String>], natural: &[u16], width: u16) -> TableLayout {
+    let holds: Vec<_> = (0..natural.len()).map(|column| classify_column(rows, column)).collect();
     let mut beside: Vec<usize> = (0..natural.len()).collect();
     let mut below = vec![];
     let least = |column: &usize| match holds[*column] {
-        Holds::Ids | Holds::Words => natural[*column],
-        Holds::Prose => natural[*column].min(MIN_PROSE),
+        ColumnKind::Ids | ColumnKind::Words => natural[*column],
+        ColumnKind::Prose => natural[*column].min(MIN_PROSE),
     };
     let needs =
         |columns: &[usize]| columns.iter().map(|c| least(c).saturating_add(GAP)).sum::<u16>();
     while needs(&beside) > width {
-        let Some(at) = beside.iter().rposition(|column| holds[*column] == Holds::Ids) else {
+        let Some(at) = beside.iter().rposition(|column| holds[*column] == ColumnKind::Ids) else {
             break;
         };
         below.insert(0, beside.remove(at));
     }
     let is_fixed = |column: &usize| match holds[*column] {
-        Holds::Ids => true,
-        Holds::Words => needs(&beside) <= width,
-        Holds::Prose => false,
+        ColumnKind::Ids => true,
+        ColumnKind::Words => needs(&beside) <= width,
+        ColumnKind::Prose => false,
     };
     let mut shares: Vec<_> = beside.iter().filter(|column| !is_fixed(column)).copied().collect();
     let fixed = beside.iter().filter(|column| is_fixed(column));
     let taken: u16 = fixed.map(|column| natural[*column].saturating_add(GAP)).sum();
     let mut left = width.saturating_sub(taken);
     let mut wide = natural.to_vec();
-    // Those who need least take it first, so that what they leave goes to the others.
+    // Narrow columns first, so that their unused share goes to the others.
     shares.sort_by_key(|column| natural[*column]);
     for (done, column) in shares.iter().enumerate() {
         let others = u16::try_from(shares.len() - done).unwrap_or(u16::MAX);
         wide[*column] = (left / others).saturating_sub(GAP).min(natural[*column]).max(1);
         left = left.saturating_sub(wide[*column] + GAP);
     }
-    Fit { columns: beside.into_iter().map(|column| (column, wide[column])).collect(), below }
+    TableLayout {
+        columns: beside.into_iter().map(|column| (column, wide[column])).collect(),
+        below,
+    }
 }
 
-fn held(rows: &[Vec<String>], column: usize) -> Holds {
-    // A dash stands for nothing.
+fn classify_column(rows: &[Vec<String>], column: usize) -> ColumnKind {
+    // A dash marks an empty cell.
     let is_said = |cell: &&String| !cell.is_empty() && *cell != "-";
     let cells = || rows.iter().filter_map(|row| row.get(column)).filter(is_said);
-    // All ids are spelled alike.
+    // All ids have the same format.
     if cells().next().is_some() && cells().all(|cell| cell.parse::<TaskId>().is_ok()) {
-        Holds::Ids
+        ColumnKind::Ids
     } else if cells().all(|cell| !cell.contains(' ')) {
-        Holds::Words
+        ColumnKind::Words
     } else {
-        Holds::Prose
+        ColumnKind::Prose
     }
 }
 
@@ -90,9 +93,9 @@ mod tests {
     fn names_keep_their_width_and_prose_takes_what_is_left() {
         let rows = [row(&["finalize_summary", "word word word word word word word word"])];
 
-        let fit = fit(&rows, &[16, 39], 40);
+        let fit = fit_columns(&rows, &[16, 39], 40);
 
-        assert_eq!(fit, Fit { columns: vec![(0, 16), (1, 20)], below: vec![] });
+        assert_eq!(fit, TableLayout { columns: vec![(0, 16), (1, 20)], below: vec![] });
     }
 
     #[test]
@@ -100,9 +103,9 @@ mod tests {
         let id = TaskId::generate().to_string();
         let rows = [row(&["a", &id, "some words here and there", &id])];
 
-        assert_eq!(fit(&rows, &[1, 36, 25, 36], 80).below, [3]);
-        assert_eq!(fit(&rows, &[1, 36, 25, 36], 40).below, [1, 3]);
-        assert_eq!(fit(&rows, &[1, 36, 25, 36], 120).below, [0; 0]);
+        assert_eq!(fit_columns(&rows, &[1, 36, 25, 36], 80).below, [3]);
+        assert_eq!(fit_columns(&rows, &[1, 36, 25, 36], 40).below, [1, 3]);
+        assert_eq!(fit_columns(&rows, &[1, 36, 25, 36], 120).below, [0; 0]);
     }
 
     #[test]
@@ -110,7 +113,7 @@ mod tests {
         let long = "x".repeat(50);
         let rows = [row(&[&long, &long])];
 
-        let fit = fit(&rows, &[50, 50], 40);
+        let fit = fit_columns(&rows, &[50, 50], 40);
 
         assert_eq!(fit.columns, [(0, 18), (1, 18)]);
     }

@@ -1,12 +1,12 @@
-//! `--accept` and `--accept-step`: what must be true of a result, in one word.
+//! Parser for `--accept` and `--accept-step`.
 
 use cynode_domain::criteria::Criterion;
 use cynode_domain::plan::StepCriterion;
 
-/// Reads `exit:N`, `output:/regex/`, `file:path` or `check:command`; anything else is prose for a reader.
+/// Parses `exit:N`, `output:/regex/`, `file:path` or `check:command`; other text is a criterion in prose.
 pub(crate) fn parse(text: &str) -> Result<Criterion, String> {
     let criterion = if let Some(code) = text.strip_prefix("exit:") {
-        let equals = code.trim().parse().map_err(|_| format!("\"{code}\" is no exit code"))?;
+        let equals = code.trim().parse().map_err(|_| format!("\"{code}\" is not an exit code"))?;
         Criterion::ExitCode { equals }
     } else if let Some(pattern) = text.strip_prefix("output:") {
         let inner = pattern.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
@@ -16,7 +16,7 @@ pub(crate) fn parse(text: &str) -> Result<Criterion, String> {
     } else if let Some(command) = text.strip_prefix("check:") {
         Criterion::CommandSucceeds { command: command.trim().to_owned() }
     } else if text.trim().is_empty() {
-        return Err("say what must be true of the result".to_owned());
+        return Err("the criterion is empty".to_owned());
     } else {
         Criterion::Text { description: text.to_owned() }
     };
@@ -26,15 +26,15 @@ pub(crate) fn parse(text: &str) -> Result<Criterion, String> {
     }
 }
 
-/// Reads `N:CHECK`: the number of a command, from 1, and what [`parse`] reads.
+/// Parses `N:CHECK`: the number of a command, from 1, and a check as [`parse`] reads it.
 pub(crate) fn parse_for_step(text: &str) -> Result<StepCriterion, String> {
     let (number, check) = text
         .split_once(':')
-        .ok_or_else(|| "say which command it is about: 1:CHECK for the first one".to_owned())?;
+        .ok_or_else(|| "give the number of the command: 1:CHECK for the first one".to_owned())?;
     let number: Option<u32> = number.trim().parse().ok();
     let step_index = number.and_then(|number| number.checked_sub(1));
     let step_index = step_index
-        .ok_or_else(|| "commands are numbered from 1: 1:CHECK is about the first one".to_owned())?;
+        .ok_or_else(|| "commands are numbered from 1: 1:CHECK for the first one".to_owned())?;
     Ok(StepCriterion { step_index, criterion: parse(check.trim_start())? })
 }
 

@@ -1,18 +1,18 @@
-//! What people see of the checks that were applied to a task's commands.
+//! Renders the checks of a task's commands for people.
 
 use cynode_domain::verification::{CheckResult, Judge, VerificationStatus};
 use cynode_wire::checks::{CheckView, StepChecksView};
 
-use crate::table::short;
+use crate::table::truncate;
 
-/// How much of a command and of a check's message is shown.
+/// Maximum length of a command.
 const COMMAND_CHARS: usize = 120;
 const MESSAGE_CHARS: usize = 200;
-/// What verdicts call the check of the exit code, which every command gets.
+/// Check name of the exit code, which every command gets.
 const EXIT_CODE: &str = "exit_code";
 
-/// A status with what was verified, where that is less than a reader would take for granted.
-pub(crate) fn status(status: &str, verification: Option<VerificationStatus>) -> String {
+/// A status, marked if the result was not verified.
+pub(crate) fn format_status(status: &str, verification: Option<VerificationStatus>) -> String {
     match verification {
         Some(VerificationStatus::Unverified) => format!("{status} (unverified)"),
         Some(VerificationStatus::Verified | VerificationStatus::NotChecked) | None => {
@@ -21,8 +21,8 @@ pub(crate) fn status(status: &str, verification: Option<VerificationStatus>) -> 
     }
 }
 
-/// What was verified, in words; nothing if that is not recorded.
-pub(crate) fn verification(verification: Option<VerificationStatus>) -> Option<String> {
+/// The verification in words; `None` if it is not recorded.
+pub(crate) fn format_verification(verification: Option<VerificationStatus>) -> Option<String> {
     let words = match verification? {
         VerificationStatus::Verified => {
             "verified: every acceptance criterion was judged and is met"
@@ -37,22 +37,22 @@ pub(crate) fn verification(verification: Option<VerificationStatus>) -> Option<S
     Some(words.to_owned())
 }
 
-/// Every command, numbered, each with its checks on the lines below it.
-pub(crate) fn lines(steps: &[StepChecksView]) -> Vec<String> {
-    steps.iter().flat_map(step).collect()
+/// Numbered commands, each with its checks on the lines below.
+pub(crate) fn render_checks(steps: &[StepChecksView]) -> Vec<String> {
+    steps.iter().flat_map(render_step).collect()
 }
 
-fn step(step: &StepChecksView) -> Vec<String> {
+fn render_step(step: &StepChecksView) -> Vec<String> {
     let number = step.step_index + 1;
     let attempt =
         if step.attempt > 1 { format!(" (attempt {})", step.attempt) } else { String::new() };
-    let mut lines = vec![format!("{number}. {}{attempt}", command(&step.command))];
+    let mut lines = vec![format!("{number}. {}{attempt}", format_command(&step.command))];
     if step.checks.is_empty() {
         let words =
-            if step.status.is_terminal() { "no verdict is recorded" } else { "not judged yet" };
+            if step.status.is_terminal() { "no verdict recorded" } else { "not judged yet" };
         lines.push(format!("   - {words} (job {})", step.status));
     }
-    lines.extend(step.checks.iter().map(check));
+    lines.extend(step.checks.iter().map(render_check));
     if let [only] = step.checks.as_slice()
         && only.check == EXIT_CODE
     {
@@ -61,12 +61,12 @@ fn step(step: &StepChecksView) -> Vec<String> {
     lines
 }
 
-/// A script is shown by its first line that is not its interpreter's.
-fn command(text: &str) -> String {
+/// The first line of a script after its interpreter line.
+fn format_command(text: &str) -> String {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let first = lines.find(|line| !line.starts_with("#!")).unwrap_or_default();
     let more = lines.count();
-    let first = short(first, COMMAND_CHARS);
+    let first = truncate(first, COMMAND_CHARS);
     match more {
         0 => first,
         1 => format!("{first} … (1 more line)"),
@@ -74,7 +74,7 @@ fn command(text: &str) -> String {
     }
 }
 
-fn check(check: &CheckView) -> String {
+fn render_check(check: &CheckView) -> String {
     let mark = match check.result {
         CheckResult::Met => "✓",
         CheckResult::NotMet => "✗",
@@ -91,7 +91,7 @@ fn check(check: &CheckView) -> String {
         CheckResult::NotMet => by.replacen("met", "not met", 1),
         CheckResult::NotJudged => "not judged".to_owned(),
     };
-    format!("   {mark} {}: {result}", short(&check.message, MESSAGE_CHARS))
+    format!("   {mark} {}: {result}", truncate(&check.message, MESSAGE_CHARS))
 }
 
 #[cfg(test)]
@@ -101,12 +101,12 @@ mod tests {
 
     use super::*;
 
-    fn checked(check: &str, result: CheckResult, by: Option<Judge>, message: &str) -> CheckView {
+    fn check_view(check: &str, result: CheckResult, by: Option<Judge>, message: &str) -> CheckView {
         let (check, message) = (check.to_owned(), message.to_owned());
         CheckView { check, result, judged_by: by, message }
     }
 
-    fn ran(step_index: u32, command: &str, checks: Vec<CheckView>) -> StepChecksView {
+    fn step_view(step_index: u32, command: &str, checks: Vec<CheckView>) -> StepChecksView {
         StepChecksView {
             step_index,
             attempt: 1,
@@ -122,22 +122,22 @@ mod tests {
         use CheckResult::{Met, NotJudged, NotMet};
         let code = || {
             let message = "the command exited with code 0";
-            checked(EXIT_CODE, Met, Some(Judge::Rule), message)
+            check_view(EXIT_CODE, Met, Some(Judge::Rule), message)
         };
         let last = vec![
             code(),
-            checked("file_exists", NotMet, Some(Judge::Rule), "artifact out.txt is missing"),
-            checked("text", Met, Some(Judge::Analyst), "it reads well: short sentences"),
-            checked("text", Met, Some(Judge::Person), "it is short (ada accepted it)"),
-            checked("text", NotJudged, None, "it is kind (no model is configured)"),
+            check_view("file_exists", NotMet, Some(Judge::Rule), "artifact out.txt is missing"),
+            check_view("text", Met, Some(Judge::Analyst), "it reads well: short sentences"),
+            check_view("text", Met, Some(Judge::Person), "it is short (ada accepted it)"),
+            check_view("text", NotJudged, None, "it is kind (no model is configured)"),
         ];
         let steps = [
-            ran(0, "make", vec![code()]),
-            StepChecksView { attempt: 2, ..ran(1, "#!/bin/sh\nmake test\nexit 0\n", last) },
-            StepChecksView { status: JobStatus::Running, ..ran(2, "sleep 9", vec![]) },
+            step_view(0, "make", vec![code()]),
+            StepChecksView { attempt: 2, ..step_view(1, "#!/bin/sh\nmake test\nexit 0\n", last) },
+            StepChecksView { status: JobStatus::Running, ..step_view(2, "sleep 9", vec![]) },
         ];
 
-        insta::assert_snapshot!(lines(&steps).join("\n"), @r"
+        insta::assert_snapshot!(render_checks(&steps).join("\n"), @r"
         1. make
            ✓ the command exited with code 0: met by rule
            - nothing else was checked
@@ -155,10 +155,10 @@ mod tests {
     #[test]
     fn only_a_result_that_was_not_verified_changes_its_status() {
         assert_eq!(
-            status("completed", Some(VerificationStatus::Unverified)),
+            format_status("completed", Some(VerificationStatus::Unverified)),
             "completed (unverified)"
         );
-        assert_eq!(status("completed", Some(VerificationStatus::NotChecked)), "completed");
-        assert_eq!(status("failed", None), "failed");
+        assert_eq!(format_status("completed", Some(VerificationStatus::NotChecked)), "completed");
+        assert_eq!(format_status("failed", None), "failed");
     }
 }

@@ -1,4 +1,4 @@
-//! `task create`: hand in work, and wait for it if asked to.
+//! `task create`: creates a task, and waits for it with `--wait`.
 
 use std::path::PathBuf;
 
@@ -8,13 +8,13 @@ use cynode_domain::plan::InputMode;
 use cynode_wire::tasks::{CreateTask, ResultView, TaskView};
 use serde_json::Value;
 
-use super::bounds::Bounds;
-use super::input::{self, Purpose};
+use super::input::{self, InputPurpose};
+use super::limit_args::TaskLimitArgs;
 use super::{view, wait};
-use crate::app::App;
+use crate::app::CliContext;
 use crate::cli::Format;
-use crate::failure::Failure;
-use crate::out::Talk;
+use crate::failure::CliFailure;
+use crate::out::Verbosity;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,114 +23,114 @@ Examples:
   cynork task create --commands-file steps.txt --accept 'output:/all tests passed/'
   cynork task create 'Fix the flaky login test' --name fix-login";
 
-/// What the work is, and its bounds.
+/// Arguments of `task create`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group(ArgGroup::new("work").required(true).args(
     ["words", "prompt", "task_file", "script", "command", "commands_file"])))]
-pub struct CreateArgs {
-    /// The work, in prose.
+pub struct TaskCreateArgs {
+    /// The task in prose.
     #[arg(value_name = "TEXT")]
     words: Option<String>,
-    /// The work, in prose: the same as TEXT without a flag.
+    /// The task in prose, same as TEXT.
     #[arg(short, long, visible_alias = "task", value_name = "TEXT")]
     prompt: Option<String>,
-    /// A file that holds the work in prose; `-` is standard input.
+    /// A file with the task in prose; `-` is standard input.
     #[arg(short = 'f', long, value_name = "FILE")]
     task_file: Option<PathBuf>,
-    /// A script to run; its `#!` line decides the interpreter.
+    /// A script to run; its `#!` line selects the interpreter.
     #[arg(short, long, value_name = "FILE")]
     script: Option<PathBuf>,
-    /// A shell command to run; give it again for each further step.
+    /// A shell command to run; repeat it for further steps.
     #[arg(long, value_name = "CMD")]
     command: Vec<String>,
-    /// A file with one command a line.
+    /// A file with one command per line.
     #[arg(long, value_name = "FILE")]
     commands_file: Option<PathBuf>,
-    /// A file to place in the workspace under attachments/; up to 16.
+    /// A file to place in the workspace under attachments/; repeatable, up to 16.
     #[arg(short, long, value_name = "FILE")]
     attach: Vec<PathBuf>,
     #[command(flatten)]
-    place: Place,
+    place: TaskPlacementArgs,
     #[command(flatten)]
-    bounds: Bounds,
-    /// Wait until the task closes: progress on standard error, its output on standard output,
-    /// exit code 1 if it did not complete, 9 if it completed unverified.
+    bounds: TaskLimitArgs,
+    /// Wait until the task closes: progress goes to standard error, the task's output to standard output. Exit
+    /// code 1 if it did not complete, 9 if it completed unverified.
     #[arg(short, long)]
     wait: bool,
 }
 
-/// Where the task belongs and what it waits for.
+/// Name, project, dependencies and placement.
 #[derive(Debug, Args)]
-struct Place {
-    /// A name; made from the work when absent.
+struct TaskPlacementArgs {
+    /// A name [default: derived from the task].
     #[arg(long)]
     name: Option<String>,
-    /// The project, by slug or id; your default one when absent.
+    /// The project, by slug or id [default: your default project].
     #[arg(long, visible_alias = "project-id")]
     project: Option<String>,
-    /// A task that must complete first, by name or id; may be given again.
+    /// A task that must complete first, by name or id; repeatable.
     #[arg(long, value_name = "TASK")]
     depends_on: Vec<String>,
-    /// The worker node that all of it runs on; when absent, the project manager chooses where several
-    /// could.
+    /// The worker node to run the task on [default: chosen by the project manager].
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
-    /// Two requests with the same key make one task.
+    /// Idempotency key: requests with the same key create one task.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
 }
 
-/// Creates the task.
-pub(crate) async fn run(args: CreateArgs, app: &mut App) -> Result<(), Failure> {
+pub(crate) async fn run(args: TaskCreateArgs, app: &mut CliContext) -> Result<(), CliFailure> {
     let wait = args.wait;
-    let body = body(args)?;
+    let body = build_request(args)?;
     let task = app.session.call(async |client| client.task_create(&body).await).await?;
     if wait {
-        return wait::to_the_end(&task, app).await;
+        return wait::wait_and_print(&task, app).await;
     }
-    show(&task, app).await
+    print_task(&task, app).await
 }
 
-async fn show(task: &TaskView, app: &mut App) -> Result<(), Failure> {
-    if app.out.talk == Talk::Quiet && app.out.format == Format::Table {
+async fn print_task(task: &TaskView, app: &mut CliContext) -> Result<(), CliFailure> {
+    if app.out.verbosity == Verbosity::Quiet && app.out.format == Format::Table {
         return app.out.data(format!("{}\n", task.id));
     }
     if app.out.format == Format::Json {
-        show_json(task, app).await?;
+        print_json_result(task, app).await?;
     } else {
         app.out.show(task, view::task)?;
     }
-    app.out.say(&format!("see it live with `cynork task watch {}`", task.task_name));
+    app.out.print_message(&format!("follow it with `cynork task watch {}`", task.task_name));
     Ok(())
 }
 
-/// Prints a task and its result as one JSON object, which has the same fields whether or not the
-/// command waited for the task.
-pub(super) async fn show_json(task: &TaskView, app: &mut App) -> Result<(), Failure> {
+/// Prints a task and its result as one JSON object, with the same fields whether or not the command waited.
+pub(super) async fn print_json_result(
+    task: &TaskView,
+    app: &mut CliContext,
+) -> Result<(), CliFailure> {
     let id = task.id.to_string();
     let result = app.session.read(async |client| client.task_result(&id).await).await?;
-    app.out.json(&with_result(task, &result).map_err(std::io::Error::from)?)
+    app.out.print_json(&merge_result(task, &result).map_err(std::io::Error::from)?)
 }
 
-fn with_result(task: &TaskView, result: &ResultView) -> serde_json::Result<Value> {
+fn merge_result(task: &TaskView, result: &ResultView) -> serde_json::Result<Value> {
     let mut whole = serde_json::to_value(task)?;
     if let (Value::Object(whole), Value::Object(result)) =
         (&mut whole, serde_json::to_value(result)?)
     {
         for (name, value) in result {
-            // What both tell, such as the status, is that of the task as it was printed.
+            // Fields of both, such as the status, are those of the task as printed.
             whole.entry(name).or_insert(value);
         }
     }
     Ok(whole)
 }
 
-/// Everything that can be wrong is found here, before anything is sent.
-fn body(args: CreateArgs) -> Result<CreateTask, Failure> {
+/// Builds the request; all validation happens here, before anything is sent.
+fn build_request(args: TaskCreateArgs) -> Result<CreateTask, CliFailure> {
     let attachments = input::read_attachments(&args.attach)?;
-    let (input_mode, prompt, commands) = work(&args)?;
-    let CreateArgs { place, bounds, .. } = args;
+    let (input_mode, prompt, commands) = read_work(&args)?;
+    let TaskCreateArgs { place, bounds, .. } = args;
     let mut task = CreateTask {
         input_mode,
         prompt,
@@ -154,32 +154,32 @@ fn body(args: CreateArgs) -> Result<CreateTask, Failure> {
     Ok(task)
 }
 
-/// The command line's definition sees to it that exactly one kind of work is given.
-fn work(args: &CreateArgs) -> Result<(InputMode, String, Vec<String>), Failure> {
+/// Reads the input; the argument group guarantees exactly one kind.
+fn read_work(args: &TaskCreateArgs) -> Result<(InputMode, String, Vec<String>), CliFailure> {
     let text = String::new();
     if let Some(path) = &args.script {
-        return Ok((InputMode::Script, input::read_text(path, Purpose::Script)?, vec![]));
+        return Ok((InputMode::Script, input::read_text(path, InputPurpose::Script)?, vec![]));
     }
     if let Some(path) = &args.commands_file {
         return Ok((InputMode::Commands, text, input::read_commands(path)?));
     }
     if !args.command.is_empty() {
         if args.command.iter().any(|line| line.trim().is_empty()) {
-            return Err(Failure::Invalid("a command is empty".to_owned()));
+            return Err(CliFailure::Invalid("a command is empty".to_owned()));
         }
         let bytes: usize = args.command.iter().map(String::len).sum();
-        Purpose::CommandsFile.check_size(bytes as u64, "--command")?;
+        InputPurpose::CommandsFile.check_size(bytes as u64, "--command")?;
         return Ok((InputMode::Commands, text, args.command.clone()));
     }
     let prompt = match (args.words.as_ref().or(args.prompt.as_ref()), &args.task_file) {
         (Some(prompt), _) => prompt.clone(),
-        (None, Some(path)) => input::read_text(path, Purpose::TaskFile)?,
+        (None, Some(path)) => input::read_text(path, InputPurpose::TaskFile)?,
         (None, None) => text,
     };
     if prompt.trim().is_empty() {
-        return Err(Failure::Invalid("the prompt is empty".to_owned()));
+        return Err(CliFailure::Invalid("the prompt is empty".to_owned()));
     }
-    Purpose::TaskFile.check_size(prompt.len() as u64, "--prompt")?;
+    InputPurpose::TaskFile.check_size(prompt.len() as u64, "--prompt")?;
     Ok((InputMode::Prompt, prompt, vec![]))
 }
 
@@ -189,13 +189,13 @@ mod tests {
 
     use super::*;
     use crate::Cli;
-    use crate::cli::Command;
+    use crate::cli::CynorkCommand;
     use crate::task::TaskCommand;
 
-    fn parsed(args: &[&str]) -> Result<CreateArgs, clap::Error> {
+    fn parse_args(args: &[&str]) -> Result<TaskCreateArgs, clap::Error> {
         let line = ["cynork", "task", "create"].iter().chain(args);
         let cli = Cli::try_parse_from(line)?;
-        if let Command::Task(TaskCommand::Create(args)) = cli.command {
+        if let CynorkCommand::Task(TaskCommand::Create(args)) = cli.command {
             return Ok(*args);
         }
         unreachable!("the line says task create")
@@ -203,18 +203,18 @@ mod tests {
 
     #[test]
     fn exactly_one_kind_of_work_must_be_given() {
-        assert_eq!(parsed(&[]).unwrap_err().exit_code(), 2);
-        assert_eq!(parsed(&["-p", "x", "--command", "y"]).unwrap_err().exit_code(), 2);
-        assert_eq!(parsed(&["x", "--command", "y"]).unwrap_err().exit_code(), 2);
-        assert_eq!(parsed(&["x", "-p", "y"]).unwrap_err().exit_code(), 2);
-        assert!(parsed(&["--task", "x"]).is_ok());
-        assert!(parsed(&["--command", "x", "--command", "y"]).is_ok());
+        assert_eq!(parse_args(&[]).unwrap_err().exit_code(), 2);
+        assert_eq!(parse_args(&["-p", "x", "--command", "y"]).unwrap_err().exit_code(), 2);
+        assert_eq!(parse_args(&["x", "--command", "y"]).unwrap_err().exit_code(), 2);
+        assert_eq!(parse_args(&["x", "-p", "y"]).unwrap_err().exit_code(), 2);
+        assert!(parse_args(&["--task", "x"]).is_ok());
+        assert!(parse_args(&["--command", "x", "--command", "y"]).is_ok());
     }
 
     #[test]
     fn words_without_a_flag_are_the_prompt() {
-        let bare = body(parsed(&["tidy the loft", "--wait"]).unwrap()).unwrap();
-        let flagged = body(parsed(&["-p", "tidy the loft"]).unwrap()).unwrap();
+        let bare = build_request(parse_args(&["tidy the loft", "--wait"]).unwrap()).unwrap();
+        let flagged = build_request(parse_args(&["-p", "tidy the loft"]).unwrap()).unwrap();
 
         assert_eq!((bare.input_mode, bare.prompt.as_str()), (InputMode::Prompt, "tidy the loft"));
         assert_eq!(bare.prompt, flagged.prompt);
@@ -254,23 +254,27 @@ mod tests {
             "k1",
         ];
 
-        let body = body(parsed(&line).unwrap()).unwrap();
+        let body = build_request(parse_args(&line).unwrap()).unwrap();
 
         insta::assert_json_snapshot!(body);
     }
 
     #[test]
     fn bounds_out_of_range_are_refused_before_anything_is_sent() {
-        let refusal = body(parsed(&["--command", "x", "--timeout", "5h"]).unwrap()).unwrap_err();
+        let refusal =
+            build_request(parse_args(&["--command", "x", "--timeout", "5h"]).unwrap()).unwrap_err();
 
         assert_eq!(refusal.code(), 6);
         assert_eq!(refusal.to_string(), "--timeout, in seconds, is 18000; allowed is 1 to 10800");
-        assert_eq!(parsed(&["--command", "x", "--max-attempts", "11"]).unwrap_err().exit_code(), 2);
+        assert_eq!(
+            parse_args(&["--command", "x", "--max-attempts", "11"]).unwrap_err().exit_code(),
+            2
+        );
     }
 
     #[test]
     fn an_empty_prompt_is_refused() {
-        assert_eq!(body(parsed(&["-p", "  "]).unwrap()).unwrap_err().code(), 6);
-        assert_eq!(body(parsed(&["--command", ""]).unwrap()).unwrap_err().code(), 6);
+        assert_eq!(build_request(parse_args(&["-p", "  "]).unwrap()).unwrap_err().code(), 6);
+        assert_eq!(build_request(parse_args(&["--command", ""]).unwrap()).unwrap_err().code(), 6);
     }
 }

@@ -1,7 +1,6 @@
-//! Files that are sent with a task: read, bounded and checked before anything leaves the machine.
+//! Reads and validates files that are sent with a task.
 //!
-//! Invariant: neither a symbolic link nor a directory is ever read, so that what is sent is what
-//! was named.
+//! Invariant: symbolic links and directories are never read, so that only the named file is sent.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -12,29 +11,26 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cynode_wire::tasks::Attachment;
 
-use crate::failure::Failure;
+use crate::failure::CliFailure;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
-/// The most attachments of one task.
 const MAX_ATTACHMENTS: usize = 16;
 
-/// What a file is for; decides how large it may be.
+/// Kind of input file; determines its size limit.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Purpose {
-    /// A request in prose.
+pub(crate) enum InputPurpose {
+    /// A task in prose.
     TaskFile,
-    /// A script.
     Script,
-    /// Command lines.
+    /// One command per line.
     CommandsFile,
     /// A file for the workspace.
     Attachment,
-    /// A text that tells agents how to work.
     Skill,
 }
 
-impl Purpose {
+impl InputPurpose {
     fn name(self) -> &'static str {
         match self {
             Self::TaskFile => "task file",
@@ -54,8 +50,8 @@ impl Purpose {
         }
     }
 
-    /// Refuses what is larger than this purpose allows.
-    pub(crate) fn check_size(self, bytes: u64, from: &str) -> Result<(), Failure> {
+    /// Rejects input that exceeds the size limit.
+    pub(crate) fn check_size(self, bytes: u64, from: &str) -> Result<(), CliFailure> {
         let max = self.max_bytes();
         if bytes <= max {
             return Ok(());
@@ -63,63 +59,66 @@ impl Purpose {
         let allowed =
             if max >= MIB { format!("{} MiB", max / MIB) } else { format!("{} KiB", max / KIB) };
         let name = self.name();
-        Err(Failure::Invalid(format!("{from} is too large; {name}s may have {allowed}")))
+        Err(CliFailure::Invalid(format!("{from} is too large; the limit for {name}s is {allowed}")))
     }
 }
 
-/// Reads a text; `-` is standard input.
-pub(crate) fn read_text(path: &Path, purpose: Purpose) -> Result<String, Failure> {
+/// Reads a text file; `-` is standard input.
+pub(crate) fn read_text(path: &Path, purpose: InputPurpose) -> Result<String, CliFailure> {
     let bytes = if path == Path::new("-") {
         read_bounded(io::stdin().lock(), "standard input", purpose)?
     } else {
         read_file(path, purpose)?
     };
     let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::Invalid(format!("{} is not UTF-8 text", path.display())))?;
+        .map_err(|_| CliFailure::Invalid(format!("{} is not UTF-8 text", path.display())))?;
     if text.trim().is_empty() {
-        return Err(Failure::Invalid(format!("{} is empty", path.display())));
+        return Err(CliFailure::Invalid(format!("{} is empty", path.display())));
     }
     Ok(text)
 }
 
-/// The command lines of a commands file: one a line, without blank lines and `#` comments.
-pub(crate) fn read_commands(path: &Path) -> Result<Vec<String>, Failure> {
-    let text = read_text(path, Purpose::CommandsFile)?;
+/// Reads a commands file: one command per line, without blank lines and `#` comments.
+pub(crate) fn read_commands(path: &Path) -> Result<Vec<String>, CliFailure> {
+    let text = read_text(path, InputPurpose::CommandsFile)?;
     let lines =
         text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let commands: Vec<String> = lines.map(ToOwned::to_owned).collect();
     if commands.is_empty() {
-        return Err(Failure::Invalid(format!("{} holds no command", path.display())));
+        return Err(CliFailure::Invalid(format!("{} contains no command", path.display())));
     }
     Ok(commands)
 }
 
-/// Reads all attachments; their names are the last parts of their paths and must differ.
-pub(crate) fn read_attachments(paths: &[PathBuf]) -> Result<Vec<Attachment>, Failure> {
+/// Reads all attachments; their file names must be unique.
+pub(crate) fn read_attachments(paths: &[PathBuf]) -> Result<Vec<Attachment>, CliFailure> {
     if paths.len() > MAX_ATTACHMENTS {
         let n = paths.len();
-        return Err(Failure::Invalid(format!(
-            "{n} attachments are too many; {MAX_ATTACHMENTS} are allowed"
+        return Err(CliFailure::Invalid(format!(
+            "{n} attachments given; the limit is {MAX_ATTACHMENTS}"
         )));
     }
     let mut names = BTreeSet::new();
     let mut attachments = Vec::with_capacity(paths.len());
     for path in paths {
         let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(|| {
-            Failure::Invalid(format!("{} has no usable file name", path.display()))
+            CliFailure::Invalid(format!("{} has no usable file name", path.display()))
         })?;
         if !names.insert(name) {
-            return Err(Failure::Invalid(format!("two attachments are named {name}; rename one")));
+            return Err(CliFailure::Invalid(format!(
+                "two attachments are named {name}; rename one"
+            )));
         }
-        let content_base64 = STANDARD.encode(read_file(path, Purpose::Attachment)?);
+        let content_base64 = STANDARD.encode(read_file(path, InputPurpose::Attachment)?);
         attachments.push(Attachment { name: name.to_owned(), content_base64 });
     }
     Ok(attachments)
 }
 
-fn read_file(path: &Path, purpose: Purpose) -> Result<Vec<u8>, Failure> {
+fn read_file(path: &Path, purpose: InputPurpose) -> Result<Vec<u8>, CliFailure> {
     let shown = path.display().to_string();
-    let unreadable = |error: io::Error| Failure::Invalid(format!("cannot read {shown}: {error}"));
+    let unreadable =
+        |error: io::Error| CliFailure::Invalid(format!("cannot read {shown}: {error}"));
     let kind = fs::symlink_metadata(path).map_err(unreadable)?.file_type();
     let wrong = if kind.is_symlink() {
         Some("a symbolic link; name the file itself")
@@ -131,17 +130,21 @@ fn read_file(path: &Path, purpose: Purpose) -> Result<Vec<u8>, Failure> {
         None
     };
     if let Some(wrong) = wrong {
-        return Err(Failure::Invalid(format!("{shown} is {wrong}")));
+        return Err(CliFailure::Invalid(format!("{shown} is {wrong}")));
     }
     read_bounded(File::open(path).map_err(unreadable)?, &shown, purpose)
 }
 
-fn read_bounded(source: impl Read, from: &str, purpose: Purpose) -> Result<Vec<u8>, Failure> {
+fn read_bounded(
+    source: impl Read,
+    from: &str,
+    purpose: InputPurpose,
+) -> Result<Vec<u8>, CliFailure> {
     let mut bytes = Vec::new();
     source
         .take(purpose.max_bytes() + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| Failure::Invalid(format!("cannot read {from}: {error}")))?;
+        .map_err(|error| CliFailure::Invalid(format!("cannot read {from}: {error}")))?;
     purpose.check_size(bytes.len() as u64, from)?;
     Ok(bytes)
 }
@@ -160,10 +163,10 @@ mod tests {
     fn each_kind_of_file_has_its_size_limit() {
         let dir = tempfile::tempdir().unwrap();
         let limits = [
-            (Purpose::TaskFile, 1 << 20, "task files may have 1 MiB"),
-            (Purpose::Script, 256 << 10, "scripts may have 256 KiB"),
-            (Purpose::CommandsFile, 64 << 10, "commands files may have 64 KiB"),
-            (Purpose::Attachment, 10 << 20, "attachments may have 10 MiB"),
+            (InputPurpose::TaskFile, 1 << 20, "the limit for task files is 1 MiB"),
+            (InputPurpose::Script, 256 << 10, "the limit for scripts is 256 KiB"),
+            (InputPurpose::CommandsFile, 64 << 10, "the limit for commands files is 64 KiB"),
+            (InputPurpose::Attachment, 10 << 20, "the limit for attachments is 10 MiB"),
         ];
         for (purpose, max, words) in limits {
             assert_eq!(read_file(&file(&dir, "fits", max), purpose).unwrap().len(), max);
@@ -180,7 +183,7 @@ mod tests {
         let link = dir.path().join("link");
         std::os::unix::fs::symlink(&target, &link).unwrap();
 
-        let of_link = read_text(&link, Purpose::Script).unwrap_err().to_string();
+        let of_link = read_text(&link, InputPurpose::Script).unwrap_err().to_string();
         let of_dir = read_attachments(&[dir.path().to_owned()]).unwrap_err().to_string();
 
         assert!(of_link.contains("symbolic link"), "{of_link}");
@@ -191,7 +194,7 @@ mod tests {
     fn seventeen_attachments_are_too_many() {
         let paths = vec![PathBuf::from("x"); 17];
 
-        assert!(read_attachments(&paths).unwrap_err().to_string().contains("16 are allowed"));
+        assert!(read_attachments(&paths).unwrap_err().to_string().contains("the limit is 16"));
     }
 
     #[test]
@@ -218,6 +221,8 @@ mod tests {
         let path = dir.path().join("script");
         fs::write(&path, [0xff, 0xfe]).unwrap();
 
-        assert!(read_text(&path, Purpose::Script).unwrap_err().to_string().contains("not UTF-8"));
+        assert!(
+            read_text(&path, InputPurpose::Script).unwrap_err().to_string().contains("not UTF-8")
+        );
     }
 }

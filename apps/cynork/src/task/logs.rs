@@ -1,4 +1,4 @@
-//! `task logs`: what a task's jobs wrote, as it stands or as it grows.
+//! `task logs`: the output of a task's jobs, once or following.
 
 use std::time::Duration;
 
@@ -7,27 +7,27 @@ use cynode_client::Client;
 use cynode_wire::tasks::{LogQuery, LogsView};
 use tokio::time::sleep;
 
-use crate::app::App;
+use crate::app::CliContext;
 use crate::cli::Format;
-use crate::failure::Failure;
+use crate::failure::CliFailure;
 
-/// How often growing output is read.
+/// Poll interval of `--follow`.
 pub(super) const POLL: Duration = Duration::from_millis(300);
 
-/// Which output to print.
+/// Arguments of `task logs`.
 #[derive(Debug, Args)]
-pub struct LogsArgs {
+pub struct TaskLogsArgs {
     /// The task, by name or id.
     task: String,
-    /// Which stream; standard error goes to standard error.
+    /// The stream; standard error is printed to standard error.
     #[arg(long, value_enum, default_value_t = Streams::All)]
     stream: Streams,
-    /// Go on printing until the task closes.
+    /// Follow the output until the task closes.
     #[arg(short = 'F', long)]
     follow: bool,
 }
 
-/// Which streams to print.
+/// Streams to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Streams {
     /// Standard output only.
@@ -38,8 +38,7 @@ enum Streams {
     All,
 }
 
-/// Prints the output.
-pub(crate) async fn run(args: LogsArgs, app: &mut App) -> Result<(), Failure> {
+pub(crate) async fn run(args: TaskLogsArgs, app: &mut CliContext) -> Result<(), CliFailure> {
     let stream = match args.stream {
         Streams::Stdout => "stdout",
         Streams::Stderr => "stderr",
@@ -49,7 +48,7 @@ pub(crate) async fn run(args: LogsArgs, app: &mut App) -> Result<(), Failure> {
     let task = args.task.as_str();
     let (mut stdout, mut stderr) = (Printed::default(), Printed::default());
     loop {
-        // Asked before the output is read, so that nothing written last is missed.
+        // Checked before the output is read, so that the last output is not missed.
         let closed = !args.follow
             || app.session.read(async |client| client.task_get(task).await).await?.closed;
         let read = async |client: &Client| client.task_logs(task, &query).await;
@@ -69,22 +68,22 @@ pub(crate) async fn run(args: LogsArgs, app: &mut App) -> Result<(), Failure> {
     }
 }
 
-fn finish(logs: &LogsView, app: &App) -> Result<(), Failure> {
+fn finish(logs: &LogsView, app: &CliContext) -> Result<(), CliFailure> {
     match app.out.format {
-        Format::Json => app.out.json(logs),
+        Format::Json => app.out.print_json(logs),
         Format::Table => Ok(()),
     }
 }
 
-/// How much of a growing text has been printed.
+/// How many bytes of a growing text are printed.
 #[derive(Debug, Default)]
 pub(super) struct Printed {
     bytes: usize,
 }
 
 impl Printed {
-    /// What has not been printed yet. A replacement character at the end may be half a letter
-    /// whose rest is still to come, so it waits until the text is `complete`.
+    /// Returns the unprinted part. A replacement character at the end may be half a character, so it is held
+    /// back until the text is `complete`.
     pub(super) fn new_part<'a>(&mut self, text: &'a str, complete: bool) -> &'a str {
         let settled = if complete { text } else { text.trim_end_matches('\u{fffd}') };
         let part = settled.get(self.bytes..).unwrap_or_default();
@@ -92,8 +91,7 @@ impl Printed {
         part
     }
 
-    /// As [`Printed::new_part`], but up to the end of the last whole line: the rest of an unfinished
-    /// line would be printed after other things.
+    /// As [`Printed::new_part`], but only whole lines, because other output may be printed in between.
     pub(super) fn new_lines<'a>(&mut self, text: &'a str, complete: bool) -> &'a str {
         if complete {
             return self.new_part(text, complete);

@@ -1,4 +1,4 @@
-//! Events told to people: one line for what happened, a few words for what goes on now.
+//! Renders events for people: a line that stays, or the current activity.
 
 use chrono::TimeDelta;
 use cynode_domain::job::Ending;
@@ -9,68 +9,81 @@ use cynode_wire::tasks::TaskView;
 use serde_json::Value;
 
 use super::checks;
-use crate::age;
-use crate::out::Out;
-use crate::table::short;
+use crate::out::CommandOutput;
+use crate::relative_time;
+use crate::table::truncate;
 
 const GREEN: u8 = 32;
 const RED: u8 = 31;
 const YELLOW: u8 = 33;
 const DIM: u8 = 2;
-/// What a task does whose run asked a question.
-pub(super) const WAITS_FOR_ANSWER: &str = "waiting for your answer";
+/// Activity of a task whose run asked a question.
+pub(super) const WAITING_FOR_ANSWER: &str = "waiting for your answer";
 
-/// What to show of one event.
+/// Rendering of one event.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct RenderedEvent {
     /// A line that stays.
     pub(crate) line: Option<String>,
-    /// What goes on from now.
-    pub(crate) doing: Option<String>,
+    /// The current activity.
+    pub(crate) activity: Option<String>,
 }
 
-/// Tells one event of the task of this name. Kinds this version does not know are named as they are.
-pub(crate) fn tell(event: &Event, task: &str, out: Out) -> Told {
+/// Renders one event of `task`. Unknown kinds are printed by name.
+pub(crate) fn tell(event: &Event, task: &str, out: CommandOutput) -> RenderedEvent {
     let data = &event.data;
     match event.kind.as_str() {
-        "task.created" => line(format!("{} task created", out.paint(DIM, "•"))),
-        "task.updated" => line(format!("{} changed by {}", out.paint(DIM, "•"), by(data))),
-        "task.started" => doing("a runner has taken the task".to_owned()),
-        "workflow.transition" => Told { line: Some(transition(data, out)), doing: None },
-        "job.queued" => doing(format!("{}waiting for a worker node", step(data))),
-        "job.placed" => line(placed(data, out)),
-        "job.started" => doing(format!("{}running", step(data))),
-        "job.ended" => line(job_ended(data, out)),
-        "finding.created" => found(data, out),
-        "analyst.died" => line(analyst_died(data, out)),
-        "run.paused" => line(format!("{} paused by {}", out.paint(DIM, "•"), by(data))),
-        "run.asked" => {
-            Told { line: Some(asked(data, task, out)), doing: Some(WAITS_FOR_ANSWER.to_owned()) }
+        "task.created" => with_line(format!("{} task created", out.paint(DIM, "•"))),
+        "task.updated" => {
+            with_line(format!("{} changed by {}", out.paint(DIM, "•"), format_actor(data)))
         }
-        "run.answered" => Told {
-            line: Some(format!("{} answered by {}", out.paint(DIM, "•"), by(data))),
-            doing: Some("waiting for a runner".to_owned()),
+        "task.started" => with_activity("claimed by a runner".to_owned()),
+        "workflow.transition" => {
+            RenderedEvent { line: Some(render_transition(data, out)), activity: None }
+        }
+        "job.queued" => with_activity(format!("{}waiting for a worker node", step_prefix(data))),
+        "job.placed" => with_line(render_placed(data, out)),
+        "job.started" => with_activity(format!("{}running", step_prefix(data))),
+        "job.ended" => with_line(render_job_ended(data, out)),
+        "finding.created" => render_finding(data, out),
+        "analyst.died" => with_line(render_analyst_failed(data, out)),
+        "run.paused" => {
+            with_line(format!("{} paused by {}", out.paint(DIM, "•"), format_actor(data)))
+        }
+        "run.asked" => RenderedEvent {
+            line: Some(render_question(data, task, out)),
+            activity: Some(WAITING_FOR_ANSWER.to_owned()),
         },
-        "run.unanswered" => line(format!("{} nobody answered in time", out.paint(RED, "•"))),
-        "run.retried" => line(format!("{} retried by {}", out.paint(DIM, "•"), by(data))),
-        "run.forked" => line(format!("{} forked by {}", out.paint(DIM, "•"), by(data))),
-        "run.resumed" => line(format!("{} resumed by {}", out.paint(DIM, "•"), by(data))),
-        "task.closed" => Told { line: Some(closed(data, out)), doing: None },
-        other => line(format!("{} {}", out.paint(DIM, "•"), short(other, 60))),
+        "run.answered" => RenderedEvent {
+            line: Some(format!("{} answered by {}", out.paint(DIM, "•"), format_actor(data))),
+            activity: Some("waiting for a runner".to_owned()),
+        },
+        "run.unanswered" => with_line(format!("{} no answer in time", out.paint(RED, "•"))),
+        "run.retried" => {
+            with_line(format!("{} retried by {}", out.paint(DIM, "•"), format_actor(data)))
+        }
+        "run.forked" => {
+            with_line(format!("{} forked by {}", out.paint(DIM, "•"), format_actor(data)))
+        }
+        "run.resumed" => {
+            with_line(format!("{} resumed by {}", out.paint(DIM, "•"), format_actor(data)))
+        }
+        "task.closed" => RenderedEvent { line: Some(render_closed(data, out)), activity: None },
+        other => with_line(format!("{} {}", out.paint(DIM, "•"), truncate(other, 60))),
     }
 }
 
-/// The closing line of a task: its mark, status and summary.
-pub(crate) fn closing(task: &TaskView, out: Out) -> String {
-    ended(task.status.as_str(), task.verification, task.summary.as_deref(), out)
+/// The closing line of a task: mark, status and summary.
+pub(crate) fn render_closing(task: &TaskView, out: CommandOutput) -> String {
+    format_outcome(task.status.as_str(), task.verification, task.summary.as_deref(), out)
 }
 
-/// A status that this version does not know is named as it is, and is no success.
-fn ended(
+/// An unknown status is printed as it is and counts as a failure.
+fn format_outcome(
     status: &str,
     verification: Option<VerificationStatus>,
     summary: Option<&str>,
-    out: Out,
+    out: CommandOutput,
 ) -> String {
     let is_completed = status.parse() == Ok(ShownTaskStatus::Completed);
     let (colour, mark) = match (is_completed, verification) {
@@ -78,18 +91,18 @@ fn ended(
         (true, _) => (GREEN, "✓"),
         (false, _) => (RED, "✗"),
     };
-    let status = checks::status(status, verification);
+    let status = checks::format_status(status, verification);
     let summary =
-        summary.filter(|text| !text.is_empty()).map(|text| format!(": {}", short(text, 300)));
+        summary.filter(|text| !text.is_empty()).map(|text| format!(": {}", truncate(text, 300)));
     format!("{} {status}{}", out.paint(colour, mark), summary.unwrap_or_default())
 }
 
-/// Why a task does not go on.
-pub(crate) fn waiting(reason: &str, out: Out) -> String {
-    format!("{} {}", out.paint(YELLOW, "•"), short(reason, 200))
+/// Why a task is blocked.
+pub(crate) fn render_blocked(reason: &str, out: CommandOutput) -> String {
+    format!("{} {}", out.paint(YELLOW, "•"), truncate(reason, 200))
 }
 
-fn transition(data: &Value, out: Out) -> String {
+fn render_transition(data: &Value, out: CommandOutput) -> String {
     let node = data["node"].as_str().unwrap_or("a node");
     let mark = if node == "mark_failed" { out.paint(RED, "✗") } else { out.paint(GREEN, "✓") };
     let step = match data["step_index"].as_u64() {
@@ -97,65 +110,66 @@ fn transition(data: &Value, out: Out) -> String {
         None => String::new(),
     };
     let took = match data["duration_ms"].as_i64() {
-        Some(ms) => age::took(TimeDelta::milliseconds(ms)),
+        Some(ms) => relative_time::format_duration(TimeDelta::milliseconds(ms)),
         None => String::new(),
     };
-    format!("{mark} {:<20} {step:<8} {}", short(node, 40), out.paint(DIM, &took))
+    format!("{mark} {:<20} {step:<8} {}", truncate(node, 40), out.paint(DIM, &took))
 }
 
-fn job_ended(data: &Value, out: Out) -> String {
+fn render_job_ended(data: &Value, out: CommandOutput) -> String {
     let ending: Option<Ending> = serde_json::from_value(data["ending"].clone()).ok();
     let success = ending.as_ref().is_some_and(Ending::is_success);
     let mark = if success { out.paint(GREEN, "•") } else { out.paint(RED, "•") };
-    let words = ending.map_or_else(|| "ended".to_owned(), |ending| short(&ending.describe(), 200));
-    format!("{mark} {}the command {words}", step(data))
+    let words =
+        ending.map_or_else(|| "ended".to_owned(), |ending| truncate(&ending.describe(), 200));
+    format!("{mark} {}the command {words}", step_prefix(data))
 }
 
-fn placed(data: &Value, out: Out) -> String {
-    let text = |name: &str| short(data[name].as_str().unwrap_or("?"), 120);
+fn render_placed(data: &Value, out: CommandOutput) -> String {
+    let text = |name: &str| truncate(data[name].as_str().unwrap_or("?"), 120);
     format!("{} runs on node {}: {}", out.paint(DIM, "•"), text("node"), text("reason"))
 }
 
-fn analyst_died(data: &Value, out: Out) -> String {
+fn render_analyst_failed(data: &Value, out: CommandOutput) -> String {
     let number = |name: &str| data[name].as_u64().unwrap_or(0);
     format!(
-        "{} {}the analyst died (attempt {} of {}): {}",
+        "{} {}analyst failed (attempt {} of {}): {}",
         out.paint(YELLOW, "•"),
-        step(data),
+        step_prefix(data),
         number("attempt"),
         number("attempts"),
-        short(data["reason"].as_str().unwrap_or("unknown"), 120)
+        truncate(data["reason"].as_str().unwrap_or("unknown"), 120)
     )
 }
 
-/// That all is well is said by the verdict that follows.
-fn found(data: &Value, out: Out) -> Told {
+/// A passing finding prints nothing; the verdict follows.
+fn render_finding(data: &Value, out: CommandOutput) -> RenderedEvent {
     match data["status"].as_str() {
-        Some("pass") => Told::default(),
+        Some("pass") => RenderedEvent::default(),
         status => {
-            let status = short(&status.unwrap_or("unknown").replace('_', " "), 40);
-            line(format!("{} {}a finding: {status}", out.paint(YELLOW, "•"), step(data)))
+            let status = truncate(&status.unwrap_or("unknown").replace('_', " "), 40);
+            with_line(format!("{} {}finding: {status}", out.paint(YELLOW, "•"), step_prefix(data)))
         }
     }
 }
 
-fn closed(data: &Value, out: Out) -> String {
+fn render_closed(data: &Value, out: CommandOutput) -> String {
     let status = data["status"].as_str().unwrap_or("closed");
     let verification = data["verification"].as_str().and_then(|word| word.parse().ok());
-    ended(&short(status, 40), verification, data["summary"].as_str(), out)
+    format_outcome(&truncate(status, 40), verification, data["summary"].as_str(), out)
 }
 
-/// A question stands still until somebody reads it, so that it is told whole.
-fn asked(data: &Value, task: &str, out: Out) -> String {
+/// A question with its context and the command that answers it.
+fn render_question(data: &Value, task: &str, out: CommandOutput) -> String {
     let question = &data["question"];
     let mut text = format!(
         "{} {}",
         out.paint(YELLOW, "?"),
-        short(question["text"].as_str().unwrap_or(""), 200)
+        truncate(question["text"].as_str().unwrap_or(""), 200)
     );
     for line in question["about"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         text.push_str("\n    ");
-        text.push_str(&short(line, 120));
+        text.push_str(&truncate(line, 120));
     }
     let accepts =
         |form: &str| question["accepts"].as_array().is_some_and(|all| all.contains(&form.into()));
@@ -169,26 +183,26 @@ fn asked(data: &Value, task: &str, out: Out) -> String {
     let flags: Vec<_> =
         forms.iter().filter(|(form, _)| accepts(form)).map(|(_, flag)| *flag).collect();
     let how = if flags.is_empty() { "--help" } else { &flags.join("` or `") };
-    format!("{text}\n  the run waits for you: answer with `cynork run answer {task} {how}`")
+    format!("{text}\n  waiting for your answer: `cynork run answer {task} {how}`")
 }
 
-fn by(data: &Value) -> String {
-    short(data["by"].as_str().unwrap_or("somebody"), 40)
+fn format_actor(data: &Value) -> String {
+    truncate(data["by"].as_str().unwrap_or("unknown user"), 40)
 }
 
-fn step(data: &Value) -> String {
+fn step_prefix(data: &Value) -> String {
     if let Some(number) = data["exec"].as_u64() {
         return format!("exec {number} of the project manager: ");
     }
     data["step_index"].as_u64().map(|index| format!("step {}: ", index + 1)).unwrap_or_default()
 }
 
-fn line(text: String) -> Told {
-    Told { line: Some(text), doing: None }
+fn with_line(text: String) -> RenderedEvent {
+    RenderedEvent { line: Some(text), activity: None }
 }
 
-fn doing(text: String) -> Told {
-    Told { line: None, doing: Some(text) }
+fn with_activity(text: String) -> RenderedEvent {
+    RenderedEvent { line: None, activity: Some(text) }
 }
 
 #[cfg(test)]
@@ -198,9 +212,13 @@ mod tests {
 
     use super::*;
     use crate::cli::Format;
-    use crate::out::{Style, Talk};
+    use crate::out::{TerminalStyle, Verbosity};
 
-    const OUT: Out = Out { format: Format::Table, talk: Talk::Normal, style: Style::Lines };
+    const OUT: CommandOutput = CommandOutput {
+        format: Format::Table,
+        verbosity: Verbosity::Normal,
+        style: TerminalStyle::Lines,
+    };
 
     fn event(kind: &str, data: Value) -> Event {
         Event {
@@ -225,7 +243,7 @@ mod tests {
 
         assert_eq!(
             asked(json!(["commands", "no"])),
-            "? Which files?\n  the run waits for you: answer with `cynork run answer nicer --command \
+            "? Which files?\n  waiting for your answer: `cynork run answer nicer --command \
              'COMMAND'` or `--no`"
         );
         assert!(asked(json!(["yes", "no"])).ends_with("answer nicer --yes` or `--no`"));
@@ -269,7 +287,7 @@ mod tests {
             .iter()
             .map(|event| tell(event, "build", OUT))
             .map(|told| {
-                told.line.unwrap_or_else(|| format!("({})", told.doing.unwrap_or_default()))
+                told.line.unwrap_or_else(|| format!("({})", told.activity.unwrap_or_default()))
             })
             .collect();
 

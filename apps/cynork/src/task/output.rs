@@ -1,27 +1,27 @@
-//! The output of a task while it runs: printed as it grows, beside the progress.
+//! Prints the output of a running task next to its progress.
 
 use cynode_wire::tasks::{LogQuery, TaskView};
 
 use super::logs::Printed;
-use crate::app::App;
-use crate::failure::Failure;
-use crate::progress::Progress;
+use crate::app::CliContext;
+use crate::failure::CliFailure;
+use crate::progress::CommandProgress;
 
-/// What has been printed of a task's output.
+/// How much of a task's output is printed.
 #[derive(Debug, Default)]
-pub(super) struct Output {
+pub(super) struct TaskOutputPrinter {
     stdout: Printed,
     stderr: Printed,
 }
 
-impl Output {
-    /// Prints what the task wrote since the last call.
+impl TaskOutputPrinter {
+    /// Prints the output since the last call.
     pub(super) async fn print_new(
         &mut self,
         task: &TaskView,
-        progress: &Progress,
-        app: &mut App,
-    ) -> Result<(), Failure> {
+        progress: &CommandProgress,
+        app: &mut CliContext,
+    ) -> Result<(), CliFailure> {
         let (id, query) = (task.id.to_string(), LogQuery::default());
         let logs = app.session.read(async |client| client.task_logs(&id, &query).await).await?;
         let (stdout, stderr) = if progress.is_animated() {
@@ -32,14 +32,18 @@ impl Output {
         if stdout.is_empty() && stderr.is_empty() {
             return Ok(());
         }
-        progress.hidden_while(|| {
+        progress.with_spinner_hidden(|| {
             app.out.tell(stderr);
             app.out.data(stdout)
         })
     }
 
-    /// Prints the rest of the output of a task that has closed.
-    pub(super) async fn finish(mut self, task: &TaskView, app: &mut App) -> Result<(), Failure> {
+    /// Prints the rest after the task has closed.
+    pub(super) async fn finish(
+        mut self,
+        task: &TaskView,
+        app: &mut CliContext,
+    ) -> Result<(), CliFailure> {
         let (id, query) = (task.id.to_string(), LogQuery::default());
         let logs = app.session.read(async |client| client.task_logs(&id, &query).await).await?;
         app.out.data(self.stdout.new_part(&logs.stdout, true))?;

@@ -1,8 +1,8 @@
-//! `--timeout`: a span of time the way people write it.
+//! Parser for durations such as `--timeout`.
 
-/// Reads `90`, `90s`, `5m`, `2h`, `7d` or `1h30m` as seconds.
+/// Parses `90`, `90s`, `5m`, `2h`, `7d` or `1h30m` to seconds.
 pub(crate) fn parse(text: &str) -> Result<u32, String> {
-    let bad = || format!("\"{text}\" is no span of time; write 90s, 5m, 1h30m or 7d");
+    let bad = || format!("\"{text}\" is not a duration; use for example 90s, 5m, 1h30m or 7d");
     let mut seconds: u32 = 0;
     let mut rest = text.trim();
     if rest.is_empty() {
@@ -26,13 +26,13 @@ pub(crate) fn parse(text: &str) -> Result<u32, String> {
     Ok(seconds)
 }
 
-/// Reads the pace of a schedule: a minute at least, 366 days at most.
+/// Parses the interval of a schedule: 1 minute to 366 days.
 pub(crate) fn pace(text: &str) -> Result<u32, String> {
     let seconds = parse(text)?;
     if (60..=366 * 86_400).contains(&seconds) {
         return Ok(seconds);
     }
-    Err(format!("\"{text}\" is no pace; allowed is 1m to 366d"))
+    Err("`--every` must be between 1m and 366d".to_owned())
 }
 
 #[cfg(test)]
@@ -58,14 +58,14 @@ mod tests {
     fn a_pace_is_a_minute_to_a_year() {
         assert_eq!(pace("1m"), Ok(60));
         for text in ["30s", "367d"] {
-            assert!(pace(text).unwrap_err().contains("1m to 366d"), "for {text}");
+            assert!(pace(text).unwrap_err().contains("between 1m and 366d"), "for {text}");
         }
     }
 
     #[test]
     fn what_is_no_span_is_refused_in_words() {
         for text in ["", "soon", "5w", "m", "99999999999", "4294967295h", "5m s", "٣s"] {
-            assert!(parse(text).unwrap_err().contains("no span of time"), "for {text}");
+            assert!(parse(text).unwrap_err().contains("not a duration"), "for {text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What people see of a task, its result and its history.
+//! Renders tasks, results and histories for people.
 
 use chrono::TimeDelta;
 use cynode_domain::status::ShownTaskStatus;
@@ -6,63 +6,61 @@ use cynode_wire::jobs::JobView;
 use cynode_wire::tasks::{ResultView, TaskView, TransitionView};
 
 use super::checks;
-use crate::out::Look;
-use crate::{age, table};
+use crate::out::RenderContext;
+use crate::{relative_time, table};
 
-/// Tasks, one a line.
-pub(crate) fn tasks(tasks: &[TaskView], look: Look) -> String {
+pub(crate) fn render_tasks(tasks: &[TaskView], look: RenderContext) -> String {
     let rows = tasks.iter().map(|task| {
         vec![
             task.task_name.clone(),
-            checks::status(task.status.as_str(), task.verification),
-            age::ago(look.now, task.created_at),
-            time_taken(task, look),
-            table::short(&outlook(task), 60),
+            checks::format_status(task.status.as_str(), task.verification),
+            relative_time::format_relative(look.now, task.created_at),
+            format_time_taken(task, look),
+            table::truncate(&summary_or_blocked(task), 60),
         ]
     });
-    table::rows(&["TASK", "STATUS", "CREATED", "TOOK", "SUMMARY"], rows, look)
+    table::render_table(&["TASK", "STATUS", "CREATED", "TOOK", "SUMMARY"], rows, look)
 }
 
-/// One task.
-pub(crate) fn task(task: &TaskView, look: Look) -> String {
+pub(crate) fn task(task: &TaskView, look: RenderContext) -> String {
     let waits_for: Vec<String> = task.depends_on.iter().map(ToString::to_string).collect();
     let pairs = [
         ("task", Some(task.task_name.clone())),
-        ("status", Some(checks::status(task.status.as_str(), task.verification))),
-        ("summary", Some(outlook(task))),
+        ("status", Some(checks::format_status(task.status.as_str(), task.verification))),
+        ("summary", Some(summary_or_blocked(task))),
         ("next", next_command(task)),
-        ("checked", checks::verification(task.verification)),
-        ("prompt", Some(table::short(&task.prompt, 200))),
-        ("commands", Some(commands(task))),
+        ("checked", checks::format_verification(task.verification)),
+        ("prompt", Some(table::truncate(&task.prompt, 200))),
+        ("commands", Some(format_commands(task))),
         ("waits for", Some(waits_for.join("\n"))),
         ("node", task.node.clone()),
-        ("created", Some(age::ago(look.now, task.created_at))),
-        ("took", Some(time_taken(task, look))),
+        ("created", Some(relative_time::format_relative(look.now, task.created_at))),
+        ("took", Some(format_time_taken(task, look))),
         ("id", Some(task.id.to_string())),
     ];
-    table::pairs(&pairs, look)
+    table::render_pairs(&pairs, look)
 }
 
-/// The commands that were run, with the checks that were applied to each; before that, those asked for.
-fn commands(task: &TaskView) -> String {
+/// The executed commands with their checks; before that, the requested commands.
+fn format_commands(task: &TaskView) -> String {
     if task.steps.is_empty() {
         return task.commands.join("\n");
     }
-    checks::lines(&task.steps).join("\n")
+    checks::render_checks(&task.steps).join("\n")
 }
 
-/// What came of a task, or why nothing will.
-fn outlook(task: &TaskView) -> String {
+/// The summary of a task, or why it is blocked.
+fn summary_or_blocked(task: &TaskView) -> String {
     let is_waiting = task.status == ShownTaskStatus::Waiting;
     let blocked = task.blocked_reason.as_ref().map(|reason| match task.started_at {
         Some(_) if is_waiting => reason.clone(),
-        Some(_) => format!("stands still: {reason}"),
+        Some(_) => format!("blocked: {reason}"),
         None => format!("will not start: {reason}"),
     });
     task.summary.clone().or(blocked).unwrap_or_default()
 }
 
-/// What to type where the task waits for its reader.
+/// The next command, if the task waits for an answer.
 fn next_command(task: &TaskView) -> Option<String> {
     let name = &task.task_name;
     (task.status == ShownTaskStatus::Waiting).then(|| {
@@ -70,56 +68,59 @@ fn next_command(task: &TaskView) -> Option<String> {
     })
 }
 
-/// A result: its status, then one line a job.
-pub(crate) fn result(result: &ResultView, look: Look) -> String {
+/// A result: its status, then one line per job.
+pub(crate) fn render_result(result: &ResultView, look: RenderContext) -> String {
     let pairs = [
-        ("status", Some(checks::status(result.status.as_str(), result.verification))),
+        ("status", Some(checks::format_status(result.status.as_str(), result.verification))),
         ("summary", result.summary.clone()),
-        ("checked", checks::verification(result.verification)),
-        ("commands", Some(checks::lines(&result.steps).join("\n"))),
+        ("checked", checks::format_verification(result.verification)),
+        ("commands", Some(checks::render_checks(&result.steps).join("\n"))),
     ];
-    let head = table::pairs(&pairs, look);
+    let head = table::render_pairs(&pairs, look);
     if result.jobs.is_empty() {
         return head;
     }
-    let rows = result.jobs.iter().map(job);
+    let rows = result.jobs.iter().map(job_row);
     let header = ["STEP", "ATTEMPT", "STATUS", "ENDING", "TOOK", "OUTPUT"];
-    format!("{head}\n\n{}", table::rows(&header, rows, look))
+    format!("{head}\n\n{}", table::render_table(&header, rows, look))
 }
 
-/// Transitions, one a line.
-pub(crate) fn history(rows: &[TransitionView], look: Look) -> String {
+/// Transitions, one per line.
+pub(crate) fn history(rows: &[TransitionView], look: RenderContext) -> String {
     let rows = rows.iter().map(|row| {
         vec![
             row.sequence.to_string(),
             row.node.clone(),
             row.edge.clone(),
             row.step_index.map(|index| (index + 1).to_string()).unwrap_or_default(),
-            age::took(TimeDelta::milliseconds(row.duration_ms)),
-            age::ago(look.now, row.recorded_at),
+            relative_time::format_duration(TimeDelta::milliseconds(row.duration_ms)),
+            relative_time::format_relative(look.now, row.recorded_at),
         ]
     });
-    table::rows(&["#", "NODE", "EDGE", "STEP", "TOOK", "WHEN"], rows, look)
+    table::render_table(&["#", "NODE", "EDGE", "STEP", "TOOK", "WHEN"], rows, look)
 }
 
-fn job(job: &JobView) -> Vec<String> {
+fn job_row(job: &JobView) -> Vec<String> {
     let (ending, output) = match &job.result {
         Some(result) => (result.ending.describe(), last_line(&result.stdout)),
         None => (String::new(), String::new()),
     };
-    let took = job.started_at.zip(job.ended_at).map(|(start, end)| age::took(end - start));
+    let took = job
+        .started_at
+        .zip(job.ended_at)
+        .map(|(start, end)| relative_time::format_duration(end - start));
     vec![
         job.exec.map_or_else(|| (job.step_index + 1).to_string(), |_| "-".to_owned()),
-        attempt(job),
+        format_attempt(job),
         job.status.to_string(),
-        table::short(&ending, 60),
+        table::truncate(&ending, 60),
         took.unwrap_or_default(),
         output,
     ]
 }
 
-/// The attempt, and which check of it the job is; or which command in the workspace.
-fn attempt(job: &JobView) -> String {
+/// The attempt and its check number; or the number of the command in the workspace.
+fn format_attempt(job: &JobView) -> String {
     if let Some(number) = job.exec {
         return format!("exec {number}");
     }
@@ -130,13 +131,15 @@ fn attempt(job: &JobView) -> String {
 }
 
 fn last_line(text: &str) -> String {
-    table::short(text.trim_end().lines().last().unwrap_or_default(), 40)
+    table::truncate(text.trim_end().lines().last().unwrap_or_default(), 40)
 }
 
-fn time_taken(task: &TaskView, look: Look) -> String {
+fn format_time_taken(task: &TaskView, look: RenderContext) -> String {
     match (task.started_at, task.ended_at) {
-        (Some(start), Some(end)) => age::took(end - start),
-        (Some(start), None) => format!("{} so far", age::took(look.now - start)),
+        (Some(start), Some(end)) => relative_time::format_duration(end - start),
+        (Some(start), None) => {
+            format!("{} so far", relative_time::format_duration(look.now - start))
+        }
         (None, _) => String::new(),
     }
 }
@@ -157,8 +160,8 @@ mod tests {
         DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
     }
 
-    fn look() -> Look {
-        Look { now: at(100), width: None }
+    fn render_context() -> RenderContext {
+        RenderContext { now: at(100), width: None }
     }
 
     fn id() -> TaskId {
@@ -201,12 +204,12 @@ mod tests {
             _ => TaskView { verification: None, ..task },
         });
 
-        insta::assert_snapshot!(tasks(&views, look()));
+        insta::assert_snapshot!(render_tasks(&views, render_context()));
     }
 
     #[test]
     fn one_task_is_shown_with_its_commands() {
-        insta::assert_snapshot!(task(&view("build", ShownTaskStatus::Completed), look()));
+        insta::assert_snapshot!(task(&view("build", ShownTaskStatus::Completed), render_context()));
     }
 
     #[test]
@@ -215,15 +218,15 @@ mod tests {
             closed: false,
             summary: None,
             verification: None,
-            blocked_reason: Some("it waits for a person's answer: Which files?".to_owned()),
+            blocked_reason: Some("waiting for your answer: Which files?".to_owned()),
             ended_at: None,
             ..view("nicer", ShownTaskStatus::Waiting)
         };
 
         insta::assert_snapshot!(format!(
             "{}\n\n{}",
-            tasks(std::slice::from_ref(&waiting), look()),
-            task(&waiting, look())
+            render_tasks(std::slice::from_ref(&waiting), render_context()),
+            task(&waiting, render_context())
         ));
     }
 
@@ -259,7 +262,7 @@ mod tests {
             jobs: vec![job, check, exec],
         };
 
-        insta::assert_snapshot!(result(&view, look()));
+        insta::assert_snapshot!(render_result(&view, render_context()));
         insta::assert_json_snapshot!(view);
     }
 
@@ -276,6 +279,6 @@ mod tests {
         };
         let rows = [row(1, "load_task_context", "loaded"), row(2, "plan_steps", "planned")];
 
-        insta::assert_snapshot!(history(&rows, look()));
+        insta::assert_snapshot!(history(&rows, render_context()));
     }
 }

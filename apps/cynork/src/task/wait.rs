@@ -1,4 +1,4 @@
-//! Waiting for a task: live progress and output while it runs, until it has closed.
+//! Waits for a task with live progress and output.
 
 use std::time::Duration;
 
@@ -9,80 +9,81 @@ use cynode_wire::tasks::TaskView;
 
 use super::checks;
 use super::logs::POLL;
-use super::narrate::{self, WAITS_FOR_ANSWER};
-use super::output::Output;
-use crate::age;
-use crate::app::App;
+use super::narrate::{self, WAITING_FOR_ANSWER};
+use super::output::TaskOutputPrinter;
+use crate::app::CliContext;
 use crate::cli::Format;
-use crate::failure::Failure;
-use crate::follow::{Follow, News};
-use crate::progress::Progress;
+use crate::failure::CliFailure;
+use crate::follow::{EventFollower, FollowedEvent};
+use crate::progress::CommandProgress;
+use crate::relative_time;
 
-/// How long news are waited for while no job runs, whose output could grow.
+/// Wait for events while no job runs whose output could grow.
 const IDLE: Duration = Duration::from_mins(1);
 
-/// Waits until the task closes and prints what it writes; fails unless it completed.
-pub(crate) async fn to_the_end(task: &TaskView, app: &mut App) -> Result<(), Failure> {
+/// Waits until the task closes and prints its output; fails unless it completed.
+pub(crate) async fn wait_and_print(
+    task: &TaskView,
+    app: &mut CliContext,
+) -> Result<(), CliFailure> {
     let closed = if app.out.format == Format::Json {
-        let closed = with_progress(task, None, app).await?;
-        super::create::show_json(&closed, app).await?;
+        let closed = wait_with_progress(task, None, app).await?;
+        super::create::print_json_result(&closed, app).await?;
         closed
     } else {
-        let mut output = Output::default();
-        let closed = with_progress(task, Some(&mut output), app).await?;
+        let mut output = TaskOutputPrinter::default();
+        let closed = wait_with_progress(task, Some(&mut output), app).await?;
         output.finish(&closed, app).await?;
         closed
     };
-    let checked = checks::lines(&closed.steps).join("\n");
+    let checked = checks::render_checks(&closed.steps).join("\n");
     if !checked.is_empty() {
-        app.out.say(&checked);
+        app.out.print_message(&checked);
     }
-    app.out.say(&last_line(&closed, app));
-    judge(&closed)
+    app.out.print_message(&closing_line(&closed, app));
+    check_outcome(&closed)
 }
 
-/// Shows progress, and output where it is wanted, until the task closes. Ctrl-C ends the waiting, not
-/// the task.
-pub(crate) async fn with_progress(
+/// Shows progress, and `output` if given, until the task closes. Ctrl-C stops waiting, not the task.
+pub(crate) async fn wait_with_progress(
     task: &TaskView,
-    output: Option<&mut Output>,
-    app: &mut App,
-) -> Result<TaskView, Failure> {
+    output: Option<&mut TaskOutputPrinter>,
+    app: &mut CliContext,
+) -> Result<TaskView, CliFailure> {
     let name = task.task_name.clone();
-    let progress = Progress::start(app.out, &format!("{name}: waiting for a runner"));
+    let progress = CommandProgress::start(app.out, &format!("{name}: waiting for a runner"));
     tokio::select! {
-        closed = until_closed(task, output, app, &progress) => closed,
-        _ = tokio::signal::ctrl_c() => Err(Failure::Left { task: name }),
+        closed = follow_until_closed(task, output, app, &progress) => closed,
+        _ = tokio::signal::ctrl_c() => Err(CliFailure::WaitInterrupted { task: name }),
     }
 }
 
-/// Only a completed task is a success, and not if its result was accepted without being judged.
-pub(crate) fn judge(task: &TaskView) -> Result<(), Failure> {
+/// Fails unless the task completed; an unverified result fails too.
+pub(crate) fn check_outcome(task: &TaskView) -> Result<(), CliFailure> {
     match (task.status, task.verification) {
         (ShownTaskStatus::Completed, Some(VerificationStatus::Unverified)) => {
-            Err(Failure::Unverified)
+            Err(CliFailure::Unverified)
         }
         (ShownTaskStatus::Completed, _) => Ok(()),
-        _ => Err(Failure::NotCompleted),
+        _ => Err(CliFailure::NotCompleted),
     }
 }
 
-/// Whether a task is over. A retry opens a closed task again, so that a closing counts only if it is
-/// that of the newest run.
+/// Whether a task is over. A retry reopens a closed task, so a `task.closed` event counts only for the newest run.
 pub(crate) fn has_ended(closing: Option<&Event>, now: &TaskView) -> bool {
     let of_run = closing.and_then(|event| event.run_id);
     now.closed && (of_run.is_none() || of_run == now.run_id)
 }
 
-async fn until_closed(
+async fn follow_until_closed(
     task: &TaskView,
-    mut output: Option<&mut Output>,
-    app: &mut App,
-    progress: &Progress,
-) -> Result<TaskView, Failure> {
+    mut output: Option<&mut TaskOutputPrinter>,
+    app: &mut CliContext,
+    progress: &CommandProgress,
+) -> Result<TaskView, CliFailure> {
     let id = task.id.to_string();
     let query = EventQuery { task: Some(id.clone()), after: Some("0".to_owned()) };
-    let mut follow = Follow::new(query);
+    let mut follow = EventFollower::new(query);
     let mut told_why = None;
     let mut is_job_running = false;
     loop {
@@ -95,7 +96,7 @@ async fn until_closed(
         }
         match news {
             None => {}
-            Some(News::Event(event)) => {
+            Some(FollowedEvent::Event(event)) => {
                 match event.kind.as_str() {
                     "job.started" => is_job_running = true,
                     "job.ended" => is_job_running = false,
@@ -108,44 +109,47 @@ async fn until_closed(
                     }
                     _ => {}
                 }
-                tell(&event, task, app, progress);
+                show_event(&event, task, app, progress);
             }
-            Some(News::LookYourself) => {
+            Some(FollowedEvent::PollNeeded) => {
                 let now = app.session.read(async |client| client.task_get(&id).await).await?;
                 if now.closed {
                     return Ok(now);
                 }
                 if now.status == ShownTaskStatus::Waiting {
-                    // The question itself is an event.
-                    progress.doing(&format!("{}: {WAITS_FOR_ANSWER}", task.task_name));
+                    // The question itself arrives as an event.
+                    progress.set_activity(&format!("{}: {WAITING_FOR_ANSWER}", task.task_name));
                 } else if now.blocked_reason.is_some() && now.blocked_reason != told_why {
-                    // What keeps a task waiting is no event; it is said once.
+                    // There is no event for a blocked task; the reason is printed once.
                     told_why = now.blocked_reason;
-                    progress.line(&narrate::waiting(told_why.as_deref().unwrap_or(""), app.out));
+                    progress
+                        .line(&narrate::render_blocked(told_why.as_deref().unwrap_or(""), app.out));
                 }
             }
         }
     }
 }
 
-fn tell(event: &Event, task: &TaskView, app: &App, progress: &Progress) {
+fn show_event(event: &Event, task: &TaskView, app: &CliContext, progress: &CommandProgress) {
     let told = narrate::tell(event, &task.task_name, app.out);
     if let Some(line) = told.line {
         progress.line(&line);
     }
-    if let Some(doing) = told.doing {
-        progress.doing(&format!("{}: {doing}", task.task_name));
+    if let Some(doing) = told.activity {
+        progress.set_activity(&format!("{}: {doing}", task.task_name));
     }
 }
 
-fn last_line(task: &TaskView, app: &App) -> String {
-    let closing = narrate::closing(task, app.out);
+fn closing_line(task: &TaskView, app: &CliContext) -> String {
+    let closing = narrate::render_closing(task, app.out);
     let name = &task.task_name;
-    let took = task.ended_at.map(|ended| format!(", {}", age::took(ended - task.created_at)));
-    let more = if judge(task).is_ok() {
+    let took = task
+        .ended_at
+        .map(|ended| format!(", {}", relative_time::format_duration(ended - task.created_at)));
+    let more = if check_outcome(task).is_ok() {
         String::new()
     } else {
-        format!("\n  see more with `cynork task result {name}`")
+        format!("\n  details: `cynork task result {name}`")
     };
     format!("{closing} ({name}{}){more}", took.unwrap_or_default())
 }

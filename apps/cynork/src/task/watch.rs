@@ -1,4 +1,4 @@
-//! `task watch`: events as they happen.
+//! `task watch`: prints events as they happen.
 
 use std::collections::HashMap;
 
@@ -7,67 +7,67 @@ use cynode_wire::events::{Event, EventQuery};
 use cynode_wire::tasks::TaskView;
 
 use super::{narrate, wait};
-use crate::app::App;
+use crate::app::CliContext;
 use crate::cli::Format;
-use crate::failure::Failure;
-use crate::follow::{Follow, News};
+use crate::failure::CliFailure;
+use crate::follow::{EventFollower, FollowedEvent};
 
-/// Shows what happens to one task, from its beginning, until it closes.
-pub(crate) async fn one(task: &str, app: &mut App) -> Result<(), Failure> {
+/// Prints the events of one task, from its creation until it closes.
+pub(crate) async fn watch_task(task: &str, app: &mut CliContext) -> Result<(), CliFailure> {
     let view = app.session.call(async |client| client.task_get(task).await).await?;
     let closed = match app.out.format {
-        Format::Json => as_lines(&view, app).await?,
+        Format::Json => watch_as_json(&view, app).await?,
         Format::Table => {
-            app.out.say(&format!("task {} ({})", view.task_name, view.status));
-            wait::with_progress(&view, None, app).await?
+            app.out.print_message(&format!("task {} ({})", view.task_name, view.status));
+            wait::wait_with_progress(&view, None, app).await?
         }
     };
     if app.out.format == Format::Table {
-        let text = narrate::closing(&closed, app.out);
+        let text = narrate::render_closing(&closed, app.out);
         app.out.data(format!("{text}\n"))?;
     }
-    wait::judge(&closed)
+    wait::check_outcome(&closed)
 }
 
-/// Shows what happens to all tasks from now on, until it is interrupted.
-pub(crate) async fn all(app: &mut App) -> Result<(), Failure> {
-    // Following bears with a gateway that goes away; one that is not there is said at once.
+/// Prints the events of all tasks from now on, until interrupted.
+pub(crate) async fn watch_all(app: &mut CliContext) -> Result<(), CliFailure> {
+    // Following retries an unreachable gateway; a gateway that is down from the start is reported at once.
     app.session.call(async |client| client.status().await).await?;
     if app.out.format == Format::Table {
-        app.out.say("watching all tasks; Ctrl-C ends");
+        app.out.print_message("watching all tasks; press Ctrl-C to stop");
     }
     let mut names = HashMap::new();
-    let mut follow = Follow::new(EventQuery::default());
+    let mut follow = EventFollower::new(EventQuery::default());
     loop {
-        let News::Event(event) = follow.next(&mut app.session).await? else {
+        let FollowedEvent::Event(event) = follow.next(&mut app.session).await? else {
             continue;
         };
         if app.out.format == Format::Json {
-            print(&event, app)?;
+            print_event(&event, app)?;
             continue;
         }
-        let name = name_of(event.task_id, &mut names, app).await;
+        let name = task_name(event.task_id, &mut names, app).await;
         let told = narrate::tell(&event, &name, app.out);
-        if let Some(text) = told.line.or(told.doing.map(|doing| format!("• {doing}"))) {
+        if let Some(text) = told.line.or(told.activity.map(|doing| format!("• {doing}"))) {
             app.out.data(format!("{name:<24} {text}\n"))?;
         }
     }
 }
 
-async fn as_lines(task: &TaskView, app: &mut App) -> Result<TaskView, Failure> {
+async fn watch_as_json(task: &TaskView, app: &mut CliContext) -> Result<TaskView, CliFailure> {
     let id = task.id.to_string();
     let query = EventQuery { task: Some(id.clone()), after: Some("0".to_owned()) };
-    let mut follow = Follow::new(query);
+    let mut follow = EventFollower::new(query);
     loop {
         let closing = match follow.next(&mut app.session).await? {
-            News::Event(event) => {
-                print(&event, app)?;
+            FollowedEvent::Event(event) => {
+                print_event(&event, app)?;
                 if event.kind != "task.closed" {
                     continue;
                 }
                 Some(event)
             }
-            News::LookYourself => None,
+            FollowedEvent::PollNeeded => None,
         };
         let now = app.session.read(async |client| client.task_get(&id).await).await?;
         if wait::has_ended(closing.as_deref(), &now) {
@@ -76,16 +76,16 @@ async fn as_lines(task: &TaskView, app: &mut App) -> Result<TaskView, Failure> {
     }
 }
 
-fn print(event: &Event, app: &App) -> Result<(), Failure> {
+fn print_event(event: &Event, app: &CliContext) -> Result<(), CliFailure> {
     let line = serde_json::to_string(event).map_err(std::io::Error::from)?;
     app.out.data(line + "\n")
 }
 
-/// Events carry ids; people know names. A name that cannot be had is no reason to stop watching.
-async fn name_of(
+/// Name of a task for its events; the id if the task cannot be loaded.
+async fn task_name(
     task: Option<TaskId>,
     names: &mut HashMap<TaskId, String>,
-    app: &mut App,
+    app: &mut CliContext,
 ) -> String {
     let Some(id) = task else {
         return "-".to_owned();

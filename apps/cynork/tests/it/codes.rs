@@ -1,16 +1,16 @@
-//! Exit codes and the words that go with them.
+//! Exit codes and error messages.
 
 use serde_json::json;
 
-use crate::fake::{Fake, problem};
+use crate::fake::{ScriptedGateway, problem};
 
 #[tokio::test]
 async fn a_refusal_becomes_its_exit_code_and_the_servers_words() {
     for (status, code) in
         [(400, 6), (401, 3), (403, 3), (404, 4), (409, 5), (413, 6), (422, 6), (500, 7), (503, 7)]
     {
-        let fake = Fake::start().await;
-        fake.on("GET /v1/tasks/t", status, &problem(status, "because I say so"));
+        let fake = ScriptedGateway::start().await;
+        fake.respond("GET /v1/tasks/t", status, &problem(status, "because I say so"));
 
         let ran = fake.cynork(&["task", "get", "t"]).await;
 
@@ -22,7 +22,7 @@ async fn a_refusal_becomes_its_exit_code_and_the_servers_words() {
 
 #[tokio::test]
 async fn a_gateway_that_is_not_there_is_explained() {
-    let fake = Fake::start().await;
+    let fake = ScriptedGateway::start().await;
     // Port 1 is never listened on by an unprivileged service.
     for command in [["task", "list"], ["task", "watch"], ["nodes", "list"]] {
         let gateway = ["--gateway-url", "http://127.0.0.1:1"];
@@ -37,12 +37,10 @@ async fn a_gateway_that_is_not_there_is_explained() {
 
 #[tokio::test]
 async fn a_wrong_address_is_not_taken_for_a_gateway_that_does_not_run() {
-    let fake = Fake::start().await;
-    fake.on("GET /v1/tasks", 200, "<html>Welcome</html>").on("GET /v1/nodes", 404, "<html>").on(
-        "GET /v1/status",
-        404,
-        "",
-    );
+    let fake = ScriptedGateway::start().await;
+    fake.respond("GET /v1/tasks", 200, "<html>Welcome</html>")
+        .respond("GET /v1/nodes", 404, "<html>")
+        .respond("GET /v1/status", 404, "");
 
     let nowhere = "http://no-such-machine.invalid:12080";
     let no_host = fake.cynork(&["--gateway-url", nowhere, "task", "list"]).await;
@@ -61,32 +59,32 @@ async fn a_wrong_address_is_not_taken_for_a_gateway_that_does_not_run() {
 
 #[tokio::test]
 async fn without_a_token_nothing_is_sent() {
-    let fake = Fake::start().await;
+    let fake = ScriptedGateway::start().await;
 
     let ran = fake.cynork_with(&[], "", &["task", "list"]).await;
 
     assert_eq!(ran.code, 3, "{ran:?}");
     assert!(ran.stderr.contains("cynork auth login"), "{ran:?}");
-    assert!(fake.asked().is_empty());
+    assert!(fake.requests().is_empty());
 }
 
 #[tokio::test]
 async fn names_that_no_address_can_hold_are_refused_before_anything_is_sent() {
-    let fake = Fake::start().await;
+    let fake = ScriptedGateway::start().await;
     let commands = [["prefs", "get"], ["settings", "get"], ["schedule", "show"], ["nodes", "get"]];
     let names = ["", ".", "..", ".\t.", "web\napp"];
     for (command, name) in commands.iter().flat_map(|c| names.map(|name| (c, name))) {
         let ran = fake.cynork(&[&command[..], &[name]].concat()).await;
 
         assert_eq!(ran.code, 6, "{command:?} {name:?}: {ran:?}");
-        assert!(ran.stderr.contains("nothing has that name"), "{ran:?}");
+        assert!(ran.stderr.contains("invalid name"), "{ran:?}");
     }
-    assert!(fake.asked().is_empty());
+    assert!(fake.requests().is_empty());
 }
 
 #[tokio::test]
 async fn lists_look_alike_as_json() {
-    let fake = Fake::start().await;
+    let fake = ScriptedGateway::start().await;
     let lists = [
         (["creds", "list"], "credentials"),
         (["models", "providers"], "model-providers"),
@@ -96,7 +94,7 @@ async fn lists_look_alike_as_json() {
         (["nodes", "list"], "nodes"),
     ];
     for (command, route) in lists {
-        fake.on(&format!("GET /v1/{route}"), 200, &json!([]));
+        fake.respond(&format!("GET /v1/{route}"), 200, &json!([]));
         let ran = fake.cynork(&[&command[..], &["-o", "json"]].concat()).await;
         assert_eq!(ran.json(), json!({"items": []}), "{command:?}: {ran:?}");
     }
@@ -104,27 +102,27 @@ async fn lists_look_alike_as_json() {
 
 #[tokio::test]
 async fn a_credential_for_a_provider_that_is_not_there_is_kept_with_a_word() {
-    let fake = Fake::start().await;
+    let fake = ScriptedGateway::start().await;
     let credential = json!({
         "id": "0193a4b2-0000-7000-8000-000000000001", "owner_type": "user", "owner_id": null,
         "provider": "antrhopic", "name": "default", "credential_type": "api_key",
         "key_id": "0123456789ab", "is_active": true, "expires_at": null, "version": 1,
         "updated_by": null, "updated_at": "2026-11-15T12:00:00Z",
     });
-    fake.on("POST /v1/credentials", 200, &credential);
-    fake.on("GET /v1/model-providers", 200, &json!([]));
+    fake.respond("POST /v1/credentials", 200, &credential);
+    fake.respond("GET /v1/model-providers", 200, &json!([]));
 
     let ran = fake
         .cynork_with(&[("CYNORK_TOKEN", "cyn_test")], "sk-typed", &["creds", "set", "antrhopic"])
         .await;
 
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.stderr.contains("no provider is called \"antrhopic\" yet"), "{ran:?}");
+    assert!(ran.stderr.contains("no provider is named \"antrhopic\" yet"), "{ran:?}");
 }
 
 #[tokio::test]
 async fn a_wrong_command_line_ends_with_two() {
-    let fake = Fake::start().await;
+    let fake = ScriptedGateway::start().await;
 
     assert_eq!(fake.cynork(&["task", "create"]).await.code, 2);
     assert_eq!(fake.cynork(&["frobnicate"]).await.code, 2);
@@ -134,16 +132,16 @@ async fn a_wrong_command_line_ends_with_two() {
 
 #[tokio::test]
 async fn an_answer_that_makes_no_sense_is_internal() {
-    let fake = Fake::start().await;
-    fake.on("GET /v1/status", 200, "{\"ready\": 7}");
+    let fake = ScriptedGateway::start().await;
+    fake.respond("GET /v1/status", 200, "{\"ready\": 7}");
 
     assert_eq!(fake.cynork(&["status"]).await.code, 8);
 }
 
 #[tokio::test]
 async fn json_output_is_one_value_and_talk_goes_to_stderr() {
-    let fake = Fake::start().await;
-    fake.on("GET /v1/tasks", 200, &json!({"items": []}));
+    let fake = ScriptedGateway::start().await;
+    fake.respond("GET /v1/tasks", 200, &json!({"items": []}));
 
     let ran = fake.cynork(&["-o", "json", "task", "list"]).await;
 
@@ -154,19 +152,19 @@ async fn json_output_is_one_value_and_talk_goes_to_stderr() {
 
 #[tokio::test]
 async fn version_and_completions_need_no_gateway() {
-    let fake = Fake::start().await;
+    let fake = ScriptedGateway::start().await;
 
     let version = fake.cynork_with(&[], "", &["version"]).await;
     let script = fake.cynork_with(&[], "", &["completions", "bash"]).await;
 
     assert_eq!(version.stdout, format!("cynork {}\n", env!("CARGO_PKG_VERSION")));
     assert!(script.stdout.contains("_cynork"), "{}", script.stdout);
-    assert!(fake.asked().is_empty());
+    assert!(fake.requests().is_empty());
 }
 
 #[tokio::test]
 async fn an_installed_server_is_shown_with_its_tools_or_why_it_has_none() {
-    let fake = Fake::start().await;
+    let fake = ScriptedGateway::start().await;
     let server = |error: serde_json::Value| {
         json!({
             "id": "00000000-0000-7000-8000-000000000004", "slug": "time",
@@ -184,19 +182,19 @@ async fn an_installed_server_is_shown_with_its_tools_or_why_it_has_none() {
         })
     };
     let builtin = tool("builtin", "db.task.get");
-    fake.on("POST /v1/servers", 201, &server(json!(null)))
-        .on("GET /v1/servers/time", 200, &server(json!(null)))
-        .on("GET /v1/tools", 200, &json!([builtin]))
-        .on("GET /v1/tools", 200, &json!([builtin, tool("time", "time.now")]))
-        .on("GET /v1/tools", 200, &json!([builtin]));
+    fake.respond("POST /v1/servers", 201, &server(json!(null)))
+        .respond("GET /v1/servers/time", 200, &server(json!(null)))
+        .respond("GET /v1/tools", 200, &json!([builtin]))
+        .respond("GET /v1/tools", 200, &json!([builtin, tool("time", "time.now")]))
+        .respond("GET /v1/tools", 200, &json!([builtin]));
     let add = ["servers", "add-http", "time", "http://127.0.0.1:3001/mcp"];
 
     let found = fake.cynork(&[&add[..], &["-o", "json"]].concat()).await;
-    let broken = Fake::start().await;
+    let broken = ScriptedGateway::start().await;
     broken
-        .on("POST /v1/servers", 201, &server(json!(null)))
-        .on("GET /v1/servers/time", 200, &server(json!("connection refused")))
-        .on("GET /v1/tools", 200, &json!([builtin]));
+        .respond("POST /v1/servers", 201, &server(json!(null)))
+        .respond("GET /v1/servers/time", 200, &server(json!("connection refused")))
+        .respond("GET /v1/tools", 200, &json!([builtin]));
     let failed = broken.cynork(&add).await;
 
     assert_eq!(found.json()["tools"][0]["name"], "time.now", "{found:?}");

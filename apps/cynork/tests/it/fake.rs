@@ -1,4 +1,4 @@
-//! A gateway that answers from a script, and a home in which `cynork` runs against it.
+//! A scripted gateway, and a home directory in which `cynork` runs against it.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,12 +16,12 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 use tokio::process::Command;
 
-/// What the gateway answers to one method and path: each answer once, the last one for ever.
-type Script = Arc<Mutex<HashMap<String, Vec<(u16, String)>>>>;
+/// Responses by method and path: each is used once, the last one repeatedly.
+type ScriptedResponses = Arc<Mutex<HashMap<String, Vec<(u16, String)>>>>;
 
-/// What the gateway was asked.
+/// A received request.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct CynorkRequest {
     pub(crate) line: String,
     pub(crate) token: String,
     pub(crate) last_event_id: String,
@@ -29,31 +29,31 @@ pub(crate) struct Asked {
 }
 
 #[derive(Clone, Default)]
-struct Gateway {
-    script: Script,
-    asked: Arc<Mutex<Vec<Asked>>>,
+struct ScriptedGatewayState {
+    script: ScriptedResponses,
+    requests: Arc<Mutex<Vec<CynorkRequest>>>,
 }
 
-/// A fake gateway with a home of its own.
-pub(crate) struct Fake {
-    gateway: Gateway,
+/// A fake gateway with its own home directory.
+pub(crate) struct ScriptedGateway {
+    gateway: ScriptedGatewayState,
     pub(crate) url: String,
     pub(crate) home: TempDir,
     server: tokio::task::JoinHandle<()>,
 }
 
-impl Drop for Fake {
+impl Drop for ScriptedGateway {
     fn drop(&mut self) {
         self.server.abort();
     }
 }
 
-impl Fake {
+impl ScriptedGateway {
     pub(crate) async fn start() -> Self {
-        let gateway = Gateway::default();
+        let gateway = ScriptedGatewayState::default();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let router = Router::new().fallback(answer).with_state(gateway.clone());
+        let router = Router::new().fallback(handle_request).with_state(gateway.clone());
         #[expect(clippy::disallowed_methods, reason = "the fake ends with its test")]
         let server = tokio::spawn(async move {
             axum::serve(listener, router).await.unwrap();
@@ -61,40 +61,45 @@ impl Fake {
         Self { gateway, url, home: tempfile::tempdir().unwrap(), server }
     }
 
-    /// Adds an answer to `METHOD /path`.
-    pub(crate) fn on(&self, line: &str, status: u16, body: &(impl ToString + ?Sized)) -> &Self {
+    /// Adds a response to `METHOD /path`.
+    pub(crate) fn respond(
+        &self,
+        line: &str,
+        status: u16,
+        body: &(impl ToString + ?Sized),
+    ) -> &Self {
         let mut script = self.gateway.script.lock().unwrap();
         script.entry(line.to_owned()).or_default().push((status, body.to_string()));
         self
     }
 
-    /// Adds an event stream as an answer.
-    pub(crate) fn on_events(&self, events: &[Value]) -> &Self {
+    /// Adds an event stream as a response.
+    pub(crate) fn respond_with_events(&self, events: &[Value]) -> &Self {
         let mut text = String::new();
         for event in events {
             let id = event["id"].as_str().unwrap();
             text.extend(["id: ", id, "\ndata: ", &event.to_string(), "\n\n"]);
         }
-        self.on("GET /v1/events", 200, &text)
+        self.respond("GET /v1/events", 200, &text)
     }
 
-    /// Every request so far, in order.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
-        self.gateway.asked.lock().unwrap().clone()
+    /// All requests so far, in order.
+    pub(crate) fn requests(&self) -> Vec<CynorkRequest> {
+        self.gateway.requests.lock().unwrap().clone()
     }
 
     /// Runs `cynork` with a token in the environment.
-    pub(crate) async fn cynork(&self, args: &[&str]) -> Ran {
+    pub(crate) async fn cynork(&self, args: &[&str]) -> CynorkOutcome {
         self.cynork_with(&[("CYNORK_TOKEN", "cyn_test")], "", args).await
     }
 
-    /// Runs `cynork` with these variables and this standard input, and nothing else around it.
+    /// Runs `cynork` with these environment variables only, and this standard input.
     pub(crate) async fn cynork_with(
         &self,
         env: &[(&str, &str)],
         stdin: &str,
         args: &[&str],
-    ) -> Ran {
+    ) -> CynorkOutcome {
         let mut child = Command::new(env!("CARGO_BIN_EXE_cynork"))
             .args(args)
             .env_clear()
@@ -108,10 +113,10 @@ impl Fake {
             .spawn()
             .unwrap();
         let mut input = child.stdin.take().unwrap();
-        // A command that does not read its input may be gone already.
+        // A command that does not read its input may have exited already.
         let _ = input.write_all(stdin.as_bytes()).await;
         drop(input);
-        Ran::from(child.wait_with_output().await.unwrap())
+        CynorkOutcome::from(child.wait_with_output().await.unwrap())
     }
 
     pub(crate) fn config_file(&self) -> std::path::PathBuf {
@@ -123,15 +128,15 @@ impl Fake {
     }
 }
 
-/// How a run of `cynork` ended.
+/// Exit code and output of a `cynork` process.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct CynorkOutcome {
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl From<Output> for Ran {
+impl From<Output> for CynorkOutcome {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code().unwrap_or(-1),
@@ -141,20 +146,20 @@ impl From<Output> for Ran {
     }
 }
 
-impl Ran {
+impl CynorkOutcome {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }
 
-async fn answer(State(gateway): State<Gateway>, request: Request) -> Response {
+async fn handle_request(State(gateway): State<ScriptedGatewayState>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let line = format!("{} {}", parts.method, parts.uri.path());
     let header = |name: &str| {
         parts.headers.get(name).map(|v| v.to_str().unwrap().to_owned()).unwrap_or_default()
     };
     let body: Bytes = axum::body::to_bytes(body, 1 << 24).await.unwrap();
-    gateway.asked.lock().unwrap().push(Asked {
+    gateway.requests.lock().unwrap().push(CynorkRequest {
         line: line.clone(),
         token: header("authorization"),
         last_event_id: header("last-event-id"),
@@ -170,14 +175,14 @@ async fn answer(State(gateway): State<Gateway>, request: Request) -> Response {
     builder.body(Body::from(text)).unwrap()
 }
 
-/// A refusal.
+/// A problem document.
 pub(crate) fn problem(status: u16, detail: &str) -> Value {
     json!({"type": "urn:cynode:error:x", "title": "x", "status": status, "detail": detail})
 }
 
 pub(crate) const TASK_ID: &str = "00000000-0000-7000-8000-000000000001";
 
-/// A task as the gateway shows it.
+/// A task as the gateway returns it.
 pub(crate) fn task(status: &str) -> Value {
     let closed = !matches!(status, "queued" | "running" | "waiting");
     json!({
@@ -192,7 +197,7 @@ pub(crate) fn task(status: &str) -> Value {
     })
 }
 
-/// An event as the gateway shows it.
+/// An event as the gateway returns it.
 pub(crate) fn event(id: u32, kind: &str, data: &Value) -> Value {
     json!({
         "id": id.to_string(), "kind": kind, "project_id": null, "task_id": TASK_ID,

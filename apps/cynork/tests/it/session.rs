@@ -1,8 +1,8 @@
-//! Signing in, renewing, signing out, and never printing a token.
+//! Sign-in, renewal, sign-out; tokens are never printed.
 
 use serde_json::json;
 
-use crate::fake::{Fake, problem};
+use crate::fake::{ScriptedGateway, problem};
 
 const LOGIN: [&str; 5] = ["auth", "login", "-u", "ada", "--password-stdin"];
 
@@ -14,9 +14,9 @@ fn session(number: u32) -> serde_json::Value {
     })
 }
 
-async fn signed_in() -> Fake {
-    let fake = Fake::start().await;
-    fake.on("POST /v1/auth/login", 200, &session(1));
+async fn signed_in() -> ScriptedGateway {
+    let fake = ScriptedGateway::start().await;
+    fake.respond("POST /v1/auth/login", 200, &session(1));
     let ran = fake.cynork_with(&[], "correct horse battery\n", &LOGIN).await;
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(!format!("{ran:?}").contains("cyn_"), "a token was printed: {ran:?}");
@@ -26,21 +26,24 @@ async fn signed_in() -> Fake {
 #[tokio::test]
 async fn signing_in_keeps_the_session_for_the_next_command() {
     let fake = signed_in().await;
-    fake.on("GET /v1/tasks", 200, &json!({"items": []}));
+    fake.respond("GET /v1/tasks", 200, &json!({"items": []}));
 
     let ran = fake.cynork_with(&[], "", &["task", "list"]).await;
 
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert_eq!(fake.asked()[0].body, json!({"handle": "ada", "password": "correct horse battery"}));
-    assert_eq!(fake.asked()[1].token, "Bearer cyn_access_1");
+    assert_eq!(
+        fake.requests()[0].body,
+        json!({"handle": "ada", "password": "correct horse battery"})
+    );
+    assert_eq!(fake.requests()[1].token, "Bearer cyn_access_1");
 }
 
 #[tokio::test]
 async fn the_gateway_of_a_sign_in_is_used_until_signing_out() {
-    let fake = Fake::start().await;
-    fake.on("POST /v1/auth/login", 200, &session(1))
-        .on("GET /v1/tasks", 200, &json!({"items": []}))
-        .on("POST /v1/auth/logout", 200, "{}");
+    let fake = ScriptedGateway::start().await;
+    fake.respond("POST /v1/auth/login", 200, &session(1))
+        .respond("GET /v1/tasks", 200, &json!({"items": []}))
+        .respond("POST /v1/auth/logout", 200, "{}");
     let nowhere = [("CYNORK_GATEWAY_URL", "http://127.0.0.1:1")];
     let login = [&LOGIN[..], &["--gateway-url", fake.url.as_str()]].concat();
 
@@ -57,15 +60,15 @@ async fn the_gateway_of_a_sign_in_is_used_until_signing_out() {
 #[tokio::test]
 async fn a_session_that_has_ended_is_renewed_once_without_a_word() {
     let fake = signed_in().await;
-    fake.on("GET /v1/tasks", 401, &problem(401, "ended"))
-        .on("GET /v1/tasks", 200, &json!({"items": []}))
-        .on("POST /v1/auth/refresh", 200, &session(2));
+    fake.respond("GET /v1/tasks", 401, &problem(401, "ended"))
+        .respond("GET /v1/tasks", 200, &json!({"items": []}))
+        .respond("POST /v1/auth/refresh", 200, &session(2));
 
     let ran = fake.cynork_with(&[], "", &["-q", "task", "list"]).await;
 
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
-    assert_eq!(fake.asked()[2].body, json!({"refresh_token": "cyn_refresh_1"}));
-    assert_eq!(fake.asked()[3].token, "Bearer cyn_access_2");
+    assert_eq!(fake.requests()[2].body, json!({"refresh_token": "cyn_refresh_1"}));
+    assert_eq!(fake.requests()[3].token, "Bearer cyn_access_2");
     let kept = std::fs::read_to_string(fake.config_file()).unwrap();
     assert!(kept.contains("cyn_refresh_2") && !kept.contains("cyn_refresh_1"));
 }
@@ -73,7 +76,7 @@ async fn a_session_that_has_ended_is_renewed_once_without_a_word() {
 #[tokio::test]
 async fn a_session_that_cannot_be_renewed_says_to_sign_in_again() {
     let fake = signed_in().await;
-    fake.on("GET /v1/tasks", 401, &problem(401, "ended")).on(
+    fake.respond("GET /v1/tasks", 401, &problem(401, "ended")).respond(
         "POST /v1/auth/refresh",
         401,
         &problem(401, "used before"),
@@ -89,7 +92,7 @@ async fn a_session_that_cannot_be_renewed_says_to_sign_in_again() {
 #[tokio::test]
 async fn signing_out_forgets_the_session_even_when_the_gateway_refuses() {
     let fake = signed_in().await;
-    fake.on("POST /v1/auth/logout", 500, &problem(500, "broken"));
+    fake.respond("POST /v1/auth/logout", 500, &problem(500, "broken"));
 
     let ran = fake.cynork_with(&[], "", &["auth", "logout"]).await;
 
@@ -100,12 +103,12 @@ async fn signing_out_forgets_the_session_even_when_the_gateway_refuses() {
 
 #[tokio::test]
 async fn a_new_tokens_secret_is_the_only_thing_on_stdout() {
-    let fake = Fake::start().await;
+    let fake = ScriptedGateway::start().await;
     let made = json!({
         "id": "00000000-0000-7000-8000-000000000003", "name": "ci", "secret": "cyn_api_x",
         "created_at": "2026-01-01T00:00:00Z", "expires_at": null, "revoked_at": null,
     });
-    fake.on("POST /v1/tokens", 201, &made);
+    fake.respond("POST /v1/tokens", 201, &made);
 
     let ran = fake.cynork(&["token", "create", "ci"]).await;
 
@@ -114,8 +117,8 @@ async fn a_new_tokens_secret_is_the_only_thing_on_stdout() {
 
 #[tokio::test]
 async fn a_local_up_is_found_with_its_admin_token() {
-    let fake = Fake::start().await;
-    fake.on("GET /v1/tasks", 200, &json!({"items": []}));
+    let fake = ScriptedGateway::start().await;
+    fake.respond("GET /v1/tasks", 200, &json!({"items": []}));
     let token_file = fake.path().join("admin.token");
     std::fs::write(&token_file, "cyn_admin\n").unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
@@ -130,5 +133,5 @@ async fn a_local_up_is_found_with_its_admin_token() {
         .await;
 
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert_eq!(fake.asked()[0].token, "Bearer cyn_admin");
+    assert_eq!(fake.requests()[0].token, "Bearer cyn_admin");
 }

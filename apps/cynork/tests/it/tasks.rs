@@ -1,8 +1,8 @@
-//! Creating, waiting, watching, reading.
+//! `task` subcommands: create, wait, watch, logs, artifacts.
 
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, TASK_ID, event, problem, task};
+use crate::fake::{ScriptedGateway, TASK_ID, event, problem, task};
 
 const EVENTS: &str = "GET /v1/events";
 
@@ -27,12 +27,12 @@ fn logs() -> Value {
     json!({"task_id": TASK_ID, "stdout": "hello\n", "stderr": "a warning\n"})
 }
 
-async fn fake_task(status: &str) -> Fake {
-    let fake = Fake::start().await;
-    fake.on("POST /v1/tasks", 201, &task("queued"))
-        .on_events(&story(status))
-        .on(&path(""), 200, &task(status))
-        .on(&path("/logs"), 200, &logs());
+async fn fake_task(status: &str) -> ScriptedGateway {
+    let fake = ScriptedGateway::start().await;
+    fake.respond("POST /v1/tasks", 201, &task("queued"))
+        .respond_with_events(&story(status))
+        .respond(&path(""), 200, &task(status))
+        .respond(&path("/logs"), 200, &logs());
     fake
 }
 
@@ -47,8 +47,8 @@ async fn waiting_streams_nodes_and_prints_the_tasks_output() {
     assert!(ran.stderr.contains("✓ plan_steps"), "{ran:?}");
     assert!(ran.stderr.contains("a warning"), "{ran:?}");
     assert!(ran.stderr.trim_end().ends_with("✓ completed: 1 of 1 steps (hello, 1.0 s)"), "{ran:?}");
-    assert_eq!(fake.asked()[0].token, "Bearer cyn_test");
-    assert_eq!(fake.asked()[0].body["commands"], json!(["echo hello"]));
+    assert_eq!(fake.requests()[0].token, "Bearer cyn_test");
+    assert_eq!(fake.requests()[0].body["commands"], json!(["echo hello"]));
 }
 
 #[tokio::test]
@@ -64,12 +64,12 @@ async fn a_task_that_completed_unverified_ends_with_nine_and_shows_every_check()
             {"check": "text", "result": "not_judged", "message": "it greets (no model)"},
         ],
     }]);
-    let fake = Fake::start().await;
-    fake.on("POST /v1/tasks", 201, &task("queued"))
-        .on_events(&story("completed"))
-        .on(&path(""), 200, &unverified)
-        .on("GET /v1/tasks/hello", 200, &unverified)
-        .on(&path("/logs"), 200, &logs());
+    let fake = ScriptedGateway::start().await;
+    fake.respond("POST /v1/tasks", 201, &task("queued"))
+        .respond_with_events(&story("completed"))
+        .respond(&path(""), 200, &unverified)
+        .respond("GET /v1/tasks/hello", 200, &unverified)
+        .respond(&path("/logs"), 200, &logs());
 
     let waited = fake.cynork(&["task", "create", "--command", "echo hello", "--wait"]).await;
     let shown = fake.cynork(&["task", "get", "hello"]).await;
@@ -111,7 +111,7 @@ async fn a_created_task_has_the_same_json_fields_with_and_without_waiting() {
     let fake = fake_task("completed").await;
     let result =
         |status: &str| json!({"task_id": TASK_ID, "status": status, "summary": null, "jobs": []});
-    fake.on(&path("/result"), 200, &result("completed")).on(
+    fake.respond(&path("/result"), 200, &result("completed")).respond(
         &path("/result"),
         200,
         &result("queued"),
@@ -127,7 +127,7 @@ async fn a_created_task_has_the_same_json_fields_with_and_without_waiting() {
     assert_eq!((&waited["id"], &waited["jobs"]), (&json!(TASK_ID), &json!([])));
 }
 
-/// Two runs of one task: the first fails, and a retry begins the second.
+/// Events of two runs of one task: the first fails, and a retry starts the second.
 fn retried_story(last: &str) -> Vec<Value> {
     let of_run = |run: u32, mut event: Value| {
         event["run_id"] = json!(run_id(run));
@@ -162,14 +162,14 @@ async fn watching_and_waiting_go_on_with_the_run_that_a_retry_began() {
         (&["task", "watch", "hello"], "json"),
         (&["task", "result", "hello", "--wait"], "table"),
     ] {
-        let fake = Fake::start().await;
-        fake.on("GET /v1/tasks/hello", 200, &task_in_run("running", 2))
-            .on(&path(""), 200, &task_in_run("running", 2))
-            .on(&path(""), 200, &task_in_run("completed", 2))
-            .on_events(&retried_story("completed"));
+        let fake = ScriptedGateway::start().await;
+        fake.respond("GET /v1/tasks/hello", 200, &task_in_run("running", 2))
+            .respond(&path(""), 200, &task_in_run("running", 2))
+            .respond(&path(""), 200, &task_in_run("completed", 2))
+            .respond_with_events(&retried_story("completed"));
         let result =
             json!({"task_id": TASK_ID, "status": "completed", "summary": null, "jobs": []});
-        fake.on("GET /v1/tasks/hello/result", 200, &result);
+        fake.respond("GET /v1/tasks/hello/result", 200, &result);
 
         let ran = fake.cynork(&[command, &["-o", output]].concat()).await;
 
@@ -181,10 +181,10 @@ async fn watching_and_waiting_go_on_with_the_run_that_a_retry_began() {
 
 #[tokio::test]
 async fn a_task_that_was_retried_before_is_watched_to_the_end_of_its_newest_run() {
-    let fake = Fake::start().await;
-    fake.on("GET /v1/tasks/hello", 200, &task_in_run("completed", 2))
-        .on(&path(""), 200, &task_in_run("completed", 2))
-        .on_events(&retried_story("completed"));
+    let fake = ScriptedGateway::start().await;
+    fake.respond("GET /v1/tasks/hello", 200, &task_in_run("completed", 2))
+        .respond(&path(""), 200, &task_in_run("completed", 2))
+        .respond_with_events(&retried_story("completed"));
 
     let ran = fake.cynork(&["task", "watch", "hello"]).await;
 
@@ -195,10 +195,10 @@ async fn a_task_that_was_retried_before_is_watched_to_the_end_of_its_newest_run(
 
 #[tokio::test]
 async fn a_task_that_waits_for_a_person_is_listed_as_waiting() {
-    let fake = Fake::start().await;
+    let fake = ScriptedGateway::start().await;
     let mut waiting = task("waiting");
-    waiting["blocked_reason"] = json!("it waits for a person's answer: Which files?");
-    fake.on("GET /v1/tasks", 200, &json!({"items": [waiting]}));
+    waiting["blocked_reason"] = json!("waiting for your answer: Which files?");
+    fake.respond("GET /v1/tasks", 200, &json!({"items": [waiting]}));
 
     let table = fake.cynork(&["task", "list", "--status", "waiting"]).await;
     let json = fake.cynork(&["-o", "json", "task", "list"]).await;
@@ -210,11 +210,11 @@ async fn a_task_that_waits_for_a_person_is_listed_as_waiting() {
 
 #[tokio::test]
 async fn output_is_printed_while_the_task_still_runs() {
-    let fake = Fake::start().await;
+    let fake = ScriptedGateway::start().await;
     let logs = |stdout: &str| json!({"task_id": TASK_ID, "stdout": stdout, "stderr": ""});
-    // The stream ends after the job's start, so that what follows is only heard of later.
-    fake.on("POST /v1/tasks", 201, &task("queued"))
-        .on_events(&[
+    // The stream ends after the job has started, so later events arrive only after a reconnect.
+    fake.respond("POST /v1/tasks", 201, &task("queued"))
+        .respond_with_events(&[
             event(1, "job.started", &json!({"step_index": 0})),
             event(2, "workflow.transition", &json!({"node": "plan_steps", "duration_ms": 3})),
             event(
@@ -224,47 +224,51 @@ async fn output_is_printed_while_the_task_still_runs() {
             ),
             event(4, "task.closed", &json!({"status": "completed", "summary": "done"})),
         ])
-        .on(&path(""), 200, &task("completed"))
-        .on(&path("/logs"), 200, &logs("one\n"))
-        .on(&path("/logs"), 200, &logs("one\ntwo\n"));
+        .respond(&path(""), 200, &task("completed"))
+        .respond(&path("/logs"), 200, &logs("one\n"))
+        .respond(&path("/logs"), 200, &logs("one\ntwo\n"));
 
     let ran = fake.cynork(&["task", "create", "--command", "x", "-w"]).await;
 
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "one\ntwo\n"), "{ran:?}");
-    let asked: Vec<String> = fake.asked().into_iter().map(|asked| asked.line).collect();
+    let asked: Vec<String> = fake.requests().into_iter().map(|asked| asked.line).collect();
     let first_logs = asked.iter().position(|line| *line == path("/logs"));
     assert!(first_logs < asked.iter().position(|line| *line == path("")), "{asked:?}");
 }
 
 #[tokio::test]
 async fn a_lost_event_stream_is_resumed_after_the_last_event() {
-    let fake = Fake::start().await;
+    let fake = ScriptedGateway::start().await;
     let all = story("completed");
-    fake.on("POST /v1/tasks", 201, &task("queued"))
-        .on_events(&all[..2])
-        .on(EVENTS, 503, &problem(503, "restarting"))
-        .on_events(&all[2..])
-        .on(&path(""), 200, &task("running"))
-        .on(&path(""), 200, &task("completed"))
-        .on(&path("/logs"), 200, &logs());
+    fake.respond("POST /v1/tasks", 201, &task("queued"))
+        .respond_with_events(&all[..2])
+        .respond(EVENTS, 503, &problem(503, "restarting"))
+        .respond_with_events(&all[2..])
+        .respond(&path(""), 200, &task("running"))
+        .respond(&path(""), 200, &task("completed"))
+        .respond(&path("/logs"), 200, &logs());
 
     let ran = fake.cynork(&["task", "create", "--command", "x", "-w"]).await;
 
     assert_eq!(ran.code, 0, "{ran:?}");
-    let resumed: Vec<String> =
-        fake.asked().iter().filter(|a| a.line == EVENTS).map(|a| a.last_event_id.clone()).collect();
+    let resumed: Vec<String> = fake
+        .requests()
+        .iter()
+        .filter(|a| a.line == EVENTS)
+        .map(|a| a.last_event_id.clone())
+        .collect();
     assert_eq!(resumed, ["", "2", "2"]);
     assert_eq!(ran.stderr.matches("plan_steps").count(), 1, "{ran:?}");
 }
 
 #[tokio::test]
 async fn a_closing_that_nobody_heard_is_noticed() {
-    let fake = Fake::start().await;
-    fake.on("POST /v1/tasks", 201, &task("queued"))
-        .on(EVENTS, 503, &problem(503, "restarting"))
-        .on_events(&[])
-        .on(&path(""), 200, &task("completed"))
-        .on(&path("/logs"), 200, &logs());
+    let fake = ScriptedGateway::start().await;
+    fake.respond("POST /v1/tasks", 201, &task("queued"))
+        .respond(EVENTS, 503, &problem(503, "restarting"))
+        .respond_with_events(&[])
+        .respond(&path(""), 200, &task("completed"))
+        .respond(&path("/logs"), 200, &logs());
 
     let ran = fake.cynork(&["task", "create", "--command", "x", "-w"]).await;
 
@@ -286,7 +290,7 @@ async fn a_created_task_is_named_and_quietly_only_its_id_is_printed() {
 #[tokio::test]
 async fn watching_in_json_prints_one_line_an_event() {
     let fake = fake_task("failed").await;
-    fake.on("GET /v1/tasks/hello", 200, &task("running"));
+    fake.respond("GET /v1/tasks/hello", 200, &task("running"));
 
     let ran = fake.cynork(&["-o", "json", "task", "watch", "hello"]).await;
 
@@ -302,7 +306,7 @@ async fn watching_in_json_prints_one_line_an_event() {
 #[tokio::test]
 async fn watching_shows_nodes_and_ends_when_the_task_closes() {
     let fake = fake_task("completed").await;
-    fake.on("GET /v1/tasks/hello", 200, &task("running"));
+    fake.respond("GET /v1/tasks/hello", 200, &task("running"));
 
     let ran = fake.cynork(&["task", "watch", "hello"]).await;
 
@@ -313,12 +317,12 @@ async fn watching_shows_nodes_and_ends_when_the_task_closes() {
 
 #[tokio::test]
 async fn following_logs_prints_what_is_added_until_the_task_closes() {
-    let fake = Fake::start().await;
+    let fake = ScriptedGateway::start().await;
     let logs = |stdout: &str| json!({"task_id": TASK_ID, "stdout": stdout, "stderr": ""});
-    fake.on("GET /v1/tasks/hello", 200, &task("running"))
-        .on("GET /v1/tasks/hello", 200, &task("completed"))
-        .on("GET /v1/tasks/hello/logs", 200, &logs("one\n"))
-        .on("GET /v1/tasks/hello/logs", 200, &logs("one\ntwo\n"));
+    fake.respond("GET /v1/tasks/hello", 200, &task("running"))
+        .respond("GET /v1/tasks/hello", 200, &task("completed"))
+        .respond("GET /v1/tasks/hello/logs", 200, &logs("one\n"))
+        .respond("GET /v1/tasks/hello/logs", 200, &logs("one\ntwo\n"));
 
     let ran = fake.cynork(&["task", "logs", "hello", "--follow"]).await;
 
@@ -327,7 +331,7 @@ async fn following_logs_prints_what_is_added_until_the_task_closes() {
 
 #[tokio::test]
 async fn oversize_files_are_refused_before_anything_is_sent() {
-    let fake = Fake::start().await;
+    let fake = ScriptedGateway::start().await;
     let script = fake.path().join("big.sh");
     std::fs::write(&script, vec![b'#'; 256 * 1024 + 1]).unwrap();
 
@@ -335,13 +339,13 @@ async fn oversize_files_are_refused_before_anything_is_sent() {
 
     assert_eq!(ran.code, 6, "{ran:?}");
     assert!(ran.stderr.contains("256 KiB"), "{ran:?}");
-    assert!(fake.asked().is_empty());
+    assert!(fake.requests().is_empty());
 }
 
 #[tokio::test]
 async fn an_artifact_is_saved_once_and_replaced_only_by_force() {
-    let fake = Fake::start().await;
-    fake.on("GET /v1/tasks/hello/artifacts/content", 200, "content");
+    let fake = ScriptedGateway::start().await;
+    fake.respond("GET /v1/tasks/hello/artifacts/content", 200, "content");
     let out = fake.path().join("report.txt");
     let get = ["task", "artifacts", "get", "hello", "report.txt", "--out", out.to_str().unwrap()];
 
@@ -355,8 +359,8 @@ async fn an_artifact_is_saved_once_and_replaced_only_by_force() {
 
 #[tokio::test]
 async fn an_artifact_is_saved_under_its_own_name_in_the_present_directory_by_default() {
-    let fake = Fake::start().await;
-    fake.on("GET /v1/tasks/hello/artifacts/content", 200, "content");
+    let fake = ScriptedGateway::start().await;
+    fake.respond("GET /v1/tasks/hello/artifacts/content", 200, "content");
 
     let ran = fake.cynork(&["task", "artifacts", "get", "hello", "out/report.txt"]).await;
 
@@ -367,7 +371,7 @@ async fn an_artifact_is_saved_under_its_own_name_in_the_present_directory_by_def
 
 #[tokio::test]
 async fn a_skill_written_to_a_file_is_its_text_alone() {
-    let fake = Fake::start().await;
+    let fake = ScriptedGateway::start().await;
     let id = "00000000-0000-7000-8000-000000000009";
     let skill = json!({
         "id": id, "name": "Reviews", "scope": "user", "project_id": null, "group_id": null,
@@ -375,7 +379,7 @@ async fn a_skill_written_to_a_file_is_its_text_alone() {
         "updated_at": "2026-01-01T00:00:00Z", "updated_by": null,
         "content": "# Reviews\n\n- be kind\t\n",
     });
-    fake.on(&format!("GET /v1/skills/{id}"), 200, &skill);
+    fake.respond(&format!("GET /v1/skills/{id}"), 200, &skill);
 
     let ran = fake.cynork(&["skills", "get", id]).await;
 
@@ -386,7 +390,7 @@ async fn a_skill_written_to_a_file_is_its_text_alone() {
 #[tokio::test]
 async fn completion_knows_the_names_of_tasks() {
     let fake = fake_task("running").await;
-    fake.on("GET /v1/tasks", 200, &json!({"items": [task("running")]}));
+    fake.respond("GET /v1/tasks", 200, &json!({"items": [task("running")]}));
     let env = [("CYNORK_TOKEN", "cyn_test"), ("CYNORK_COMPLETE", "fish")];
 
     let names = fake.cynork_with(&env, "", &["--", "cynork", "task", "get", ""]).await;
@@ -400,7 +404,7 @@ async fn completion_knows_the_names_of_tasks() {
 
 #[tokio::test]
 async fn completion_without_a_gateway_still_knows_commands_and_flags() {
-    let fake = Fake::start().await;
+    let fake = ScriptedGateway::start().await;
     let env = [("CYNORK_GATEWAY_URL", "http://127.0.0.1:1"), ("CYNORK_COMPLETE", "fish")];
 
     let ran = fake.cynork_with(&env, "", &["--", "cynork", "task", "get", "--"]).await;

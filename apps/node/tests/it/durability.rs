@@ -1,6 +1,6 @@
-//! What a power cut can take: nothing that a job's outcome says is there.
+//! Durability: everything that a job's outcome reports is on disk before the outcome.
 //!
-//! A library that is loaded before the job's supervisor writes down, in order, what it makes durable.
+//! A preloaded library logs, in order, what the job's supervisor syncs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,8 +12,8 @@ use cynode_worker::sandbox::{Sandbox, SandboxOptions};
 
 use crate::workbench::{command, limits};
 
-/// Logs each sync with the path that it is of.
-const WATCH: &str = r#"
+/// Logs each sync with its path.
+const SYNC_LOGGER_SOURCE: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -41,10 +41,10 @@ int syncfs(int fd) {
 }
 "#;
 
-/// The program that stages of a sandbox are made of, with its syncs logged to `log`.
-fn watched(place: &Path, log: &Path) -> std::path::PathBuf {
+/// A wrapper of the sandbox executable that logs its syncs to `log`.
+fn build_sync_logger(place: &Path, log: &Path) -> std::path::PathBuf {
     let (source, library) = (place.join("watch.c"), place.join("watch.so"));
-    fs::write(&source, WATCH).unwrap();
+    fs::write(&source, SYNC_LOGGER_SOURCE).unwrap();
     let compiled = Command::new("cc")
         .args(["-shared", "-fPIC", "-o"])
         .args([&library, &source])
@@ -69,7 +69,7 @@ fn what_a_job_wrote_is_durable_before_its_outcome_is() {
     let place = tempfile::tempdir().unwrap();
     let log = place.path().join("log");
     let mut options = SandboxOptions::new(place.path().join("state"));
-    options.executable = watched(place.path(), &log);
+    options.executable = build_sync_logger(place.path(), &log);
     let sandbox = Sandbox::prepare(options).unwrap();
     assert!(sandbox.level().supported, "no sandbox here: {:?}", sandbox.level().reason);
     let few = "echo x > a; mkdir d; echo y > d/b; echo z > $CYNODE_ARTIFACTS_DIR/c; echo out";
@@ -84,7 +84,7 @@ fn what_a_job_wrote_is_durable_before_its_outcome_is() {
         assert_eq!(sandbox.start(&dir).wait().ending, Ending::Exited { code: 0 });
         let text = fs::read_to_string(&log).unwrap();
         let dir = dir.path().display().to_string();
-        // The outcome is written to a file of another name first.
+        // The outcome is first written to a temporary file.
         let outcome = text.lines().position(|line| line.starts_with(&format!("fsync {dir}/.tmp")));
         let outcome = outcome.unwrap_or_else(|| panic!("job {job_id}: no outcome in\n{text}"));
         let before: Vec<_> = text.lines().take(outcome).map(str::to_owned).collect();

@@ -1,4 +1,4 @@
-//! Which process is the node, and whose files its jobs find.
+//! Node incarnations: which process holds the name, and which workspaces its jobs use.
 
 use std::fs;
 use std::path::Path;
@@ -8,11 +8,11 @@ use cynode_domain::ids::TaskId;
 use cynode_domain::job::Ending;
 use cynode_wire::nodes::Assignment;
 
-use crate::fake::Node;
-use crate::stage::Stage;
+use crate::fake_orchestrator::InProcessNode;
+use crate::testbed::NodeTestbed;
 use crate::workbench::{command, eventually};
 
-/// Copies what a node remembers of itself.
+/// Copies the identity files of a node.
 fn copy_state(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().flatten() {
@@ -24,16 +24,19 @@ fn copy_state(from: &Path, to: &Path) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_process_with_the_name_of_a_living_node_runs_nothing() {
-    let stage = Stage::new().await;
-    let first = stage.node().await;
-    stage.fake.wait("a poll", |known| (!known.polls.is_empty()).then_some(())).await;
+    let stage = NodeTestbed::new().await;
+    let first = stage.start_node().await;
+    stage.fake.wait_for("a poll", |known| (!known.polls.is_empty()).then_some(())).await;
     let (fresh, copied) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     copy_state(&stage.state.path().join("node"), &copied.path().join("node"));
     let others = [
-        Node::start(fresh.path(), stage.address).await,
-        Node::start(copied.path(), stage.address).await,
+        InProcessNode::start(fresh.path(), stage.address).await,
+        InProcessNode::start(copied.path(), stage.address).await,
     ];
-    stage.fake.wait("both are rejected", |known| (known.rejected.len() > 1).then_some(())).await;
+    stage
+        .fake
+        .wait_for("both are rejected", |known| (known.rejected.len() > 1).then_some(()))
+        .await;
 
     let jobs: Vec<_> = (0..6).map(|_| command("echo ran >> count")).collect();
     for job in &jobs {
@@ -43,7 +46,7 @@ async fn a_second_process_with_the_name_of_a_living_node_runs_nothing() {
     for job in &jobs {
         stage.fake.result_of(job.job_id).await;
         assert_eq!(fs::read_to_string(stage.workspace(job).join("count")).unwrap(), "ran\n");
-        assert_eq!(stage.fake.known().results[&job.job_id].len(), 1);
+        assert_eq!(stage.fake.state().results[&job.job_id].len(), 1);
     }
     for state in [&fresh, &copied] {
         let workspaces = fs::read_dir(state.path().join("node/workspaces")).unwrap();
@@ -57,13 +60,13 @@ async fn a_second_process_with_the_name_of_a_living_node_runs_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_was_stopped_leaves_its_name_to_another_at_once() {
-    let stage = Stage::new().await;
-    let first = stage.node().await;
-    stage.fake.wait("a poll", |known| (!known.polls.is_empty()).then_some(())).await;
+    let stage = NodeTestbed::new().await;
+    let first = stage.start_node().await;
+    stage.fake.wait_for("a poll", |known| (!known.polls.is_empty()).then_some(())).await;
     first.stop().await;
     let elsewhere = tempfile::tempdir().unwrap();
 
-    let other = Node::start(elsewhere.path(), stage.address).await;
+    let other = InProcessNode::start(elsewhere.path(), stage.address).await;
 
     let job = command("echo there");
     stage.fake.assign(&job);
@@ -73,21 +76,21 @@ async fn a_node_that_was_stopped_leaves_its_name_to_another_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_workspace_of_an_open_task_is_kept_and_that_of_a_closed_one_is_removed() {
-    let stage = Stage::new().await;
+    let stage = NodeTestbed::new().await;
     let workspaces = stage.state.path().join("node/workspaces");
     let (open, closed) = (TaskId::generate(), TaskId::generate());
     let long_ago = SystemTime::UNIX_EPOCH + Duration::from_hours(1);
     for task in [open, closed] {
         fs::create_dir_all(workspaces.join(task.to_string()).join("deep")).unwrap();
-        // An earlier version noted here when a workspace was used last.
+        // An earlier version recorded the last use of a workspace here.
         fs::File::create(workspaces.join(format!(".{task}")))
             .unwrap()
             .set_modified(long_ago)
             .unwrap();
     }
-    stage.fake.known().closed.insert(closed);
+    stage.fake.state().closed.insert(closed);
 
-    let node = stage.node().await;
+    let node = stage.start_node().await;
 
     let removed = workspaces.join(closed.to_string());
     tokio::task::block_in_place(|| {
@@ -99,8 +102,8 @@ async fn the_workspace_of_an_open_task_is_kept_and_that_of_a_closed_one_is_remov
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_goes_on_with_files_that_are_gone_does_not_start() {
-    let stage = Stage::new().await;
-    let node = stage.node().await;
+    let stage = NodeTestbed::new().await;
+    let node = stage.start_node().await;
     let first = command("echo kept > file");
     stage.fake.assign(&first);
     stage.fake.result_of(first.job_id).await;

@@ -5,13 +5,13 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use cynode_domain::job::Ending;
 
-use crate::workbench::{Workbench, command, script};
+use crate::workbench::{SandboxWorkbench, command, script};
 
 const EXITED_0: Ending = Ending::Exited { code: 0 };
 
 #[test]
 fn a_command_prints_and_its_exit_code_is_kept() {
-    let bench = Workbench::new();
+    let bench = SandboxWorkbench::new();
 
     let done = bench.run("echo out; echo err >&2; exit 7");
 
@@ -21,28 +21,29 @@ fn a_command_prints_and_its_exit_code_is_kept() {
 
 #[test]
 fn a_command_ended_by_a_signal_exits_with_128_and_the_signal() {
-    let done = Workbench::new().run("kill -9 $$");
+    let done = SandboxWorkbench::new().run("kill -9 $$");
 
     assert_eq!(done.ending(), &Ending::Exited { code: 137 });
 }
 
 #[test]
 fn a_script_runs_in_the_interpreter_of_its_first_line() {
-    let done = Workbench::new().finish(script("#!/bin/bash\necho ${BASH_VERSION:+bash} $0\n"));
+    let done = SandboxWorkbench::new()
+        .run_assignment(script("#!/bin/bash\necho ${BASH_VERSION:+bash} $0\n"));
 
     assert_eq!(done.stdout, "bash /job/script\n");
 }
 
 #[test]
 fn a_script_without_a_first_line_runs_in_sh() {
-    let done = Workbench::new().finish(script("echo plain\n"));
+    let done = SandboxWorkbench::new().run_assignment(script("echo plain\n"));
 
     assert_eq!((done.ending(), done.stdout.as_str()), (&EXITED_0, "plain\n"));
 }
 
 #[test]
 fn an_interpreter_that_does_not_exist_means_the_job_did_not_start() {
-    let done = Workbench::new().finish(script("#!/no/such/interpreter\n"));
+    let done = SandboxWorkbench::new().run_assignment(script("#!/no/such/interpreter\n"));
 
     let Ending::NotStarted { reason } = done.ending() else { panic!("{done:?}") };
     assert!(reason.contains("/job/script cannot be started"), "{reason}");
@@ -50,7 +51,7 @@ fn an_interpreter_that_does_not_exist_means_the_job_did_not_start() {
 
 #[test]
 fn the_probe_reports_what_is_enforced() {
-    let bench = Workbench::new();
+    let bench = SandboxWorkbench::new();
     let features = &bench.sandbox.level().features;
 
     for feature in
@@ -62,11 +63,11 @@ fn the_probe_reports_what_is_enforced() {
 
 #[test]
 fn jobs_have_no_network_but_their_own_loopback() {
-    let bench = Workbench::new();
+    let bench = SandboxWorkbench::new();
 
     let devices = bench.run("tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '");
-    let outside = bench.finish(script("#!/bin/bash\nexec 3<>/dev/tcp/192.0.2.1/80\n"));
-    let loopback = bench.finish(script("#!/bin/bash\nexec 3<>/dev/tcp/127.0.0.1/80\n"));
+    let outside = bench.run_assignment(script("#!/bin/bash\nexec 3<>/dev/tcp/192.0.2.1/80\n"));
+    let loopback = bench.run_assignment(script("#!/bin/bash\nexec 3<>/dev/tcp/127.0.0.1/80\n"));
 
     assert_eq!(devices.stdout, "lo\n");
     assert!(outside.stderr.contains("Network is unreachable"), "{}", outside.stderr);
@@ -76,18 +77,18 @@ fn jobs_have_no_network_but_their_own_loopback() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn jobs_use_no_call_of_the_second_numbering() {
-    // Harmless, harmful, and harmful with a number that it has there only: getpid, unshare and ptrace.
+    // getpid (harmless), unshare (harmful), and ptrace (which has another number there).
     let line = "perl -e 'for (39, 272, 521) { $! = 0; my $r = syscall(0x40000000 + $_, 0, 0, 0, 0); \
                 print \"$r \", $! + 0, \"\\n\" }'";
 
-    let done = Workbench::new().run(line);
+    let done = SandboxWorkbench::new().run(line);
 
     assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("-1 1\n-1 1\n-1 1\n", ""));
 }
 
 #[test]
 fn files_of_the_host_are_not_visible_to_jobs() {
-    let bench = Workbench::new();
+    let bench = SandboxWorkbench::new();
     let secret = bench.state.path().join("secret");
     fs::write(&secret, "secret").unwrap();
 
@@ -100,7 +101,7 @@ fn files_of_the_host_are_not_visible_to_jobs() {
 
 #[test]
 fn jobs_write_only_to_their_own_directories() {
-    let bench = Workbench::new();
+    let bench = SandboxWorkbench::new();
 
     let refused = bench.run("for f in /x /etc/x /usr/x /usr/bin/x /dev/x /job/x /proc/sys/kernel/hostname; do echo 1 > $f && echo wrote $f; done 2>/dev/null; exit 0");
     let allowed = bench.run("for f in /workspace/x $CYNODE_ARTIFACTS_DIR/x /tmp/x /dev/shm/x /dev/null /dev/stdout; do echo ok > $f || echo $f; done");
@@ -111,11 +112,11 @@ fn jobs_write_only_to_their_own_directories() {
 
 #[test]
 fn the_environment_of_a_job_is_the_promised_one_and_nothing_else() {
-    let bench = Workbench::new();
+    let bench = SandboxWorkbench::new();
     let job = command("env | sort | grep -v '^_=\\|^PWD=\\|^SHLVL=\\|^OLDPWD='");
     let (task, id) = (job.task_id, job.job_id);
 
-    let done = bench.finish(job);
+    let done = bench.run_assignment(job);
 
     assert_eq!(
         done.stdout,
@@ -129,19 +130,19 @@ fn the_environment_of_a_job_is_the_promised_one_and_nothing_else() {
 
 #[test]
 fn jobs_of_one_task_share_a_workspace_and_others_do_not_see_it() {
-    let bench = Workbench::new();
+    let bench = SandboxWorkbench::new();
     let first = command("echo 1 > note");
     let mut second = command("cat note");
     second.task_id = first.task_id;
-    bench.finish(first);
+    bench.run_assignment(first);
 
-    assert_eq!(bench.finish(second).stdout, "1\n");
+    assert_eq!(bench.run_assignment(second).stdout, "1\n");
     assert_eq!(bench.run("ls").stdout, "");
 }
 
 #[test]
 fn jobs_have_no_capabilities_and_cannot_make_namespaces() {
-    let bench = Workbench::new();
+    let bench = SandboxWorkbench::new();
 
     let status = bench.run("grep -E '^(Cap...|NoNewPrivs|Seccomp):' /proc/self/status");
     let unshare = bench.run("unshare --user true");
@@ -158,7 +159,7 @@ fn jobs_have_no_capabilities_and_cannot_make_namespaces() {
 
 #[test]
 fn a_job_sees_only_its_own_processes_and_cannot_end_its_sandbox() {
-    let done = Workbench::new().run("kill -9 1; ls /proc | grep -c '^[0-9]'; echo alive");
+    let done = SandboxWorkbench::new().run("kill -9 1; ls /proc | grep -c '^[0-9]'; echo alive");
 
     let [count, alive] = done.stdout.lines().collect::<Vec<_>>()[..] else { panic!("{done:?}") };
     assert!(count.parse::<u32>().unwrap() < 8, "{count}");
@@ -167,11 +168,11 @@ fn a_job_sees_only_its_own_processes_and_cannot_end_its_sandbox() {
 
 #[test]
 fn nothing_a_job_writes_belongs_to_the_hosts_root() {
-    let bench = Workbench::new();
+    let bench = SandboxWorkbench::new();
 
     let done = bench.run("echo 1 > $CYNODE_ARTIFACTS_DIR/x");
 
-    let owner = fs::metadata(done.dir.artifacts().join("x")).unwrap().uid();
+    let owner = fs::metadata(done.dir.artifacts_dir().join("x")).unwrap().uid();
     assert_ne!(owner, 0);
 }
 
@@ -180,7 +181,7 @@ fn a_directory_the_node_exposes_can_be_read_and_not_written() {
     let outside = tempfile::tempdir().unwrap();
     fs::set_permissions(outside.path(), fs::Permissions::from_mode(0o755)).unwrap();
     fs::write(outside.path().join("tool"), "tool\n").unwrap();
-    let bench = Workbench::exposing(outside.path());
+    let bench = SandboxWorkbench::exposing(outside.path());
 
     let path = outside.path().display();
     let done = bench.run(&format!("cat {path}/tool; touch {path}/x || echo refused"));
@@ -190,7 +191,7 @@ fn a_directory_the_node_exposes_can_be_read_and_not_written() {
 
 #[test]
 fn a_line_longer_than_an_argument_may_be_runs_all_the_same() {
-    let done = Workbench::new().run(&format!("x={}; echo ${{#x}}", "y".repeat(200_000)));
+    let done = SandboxWorkbench::new().run(&format!("x={}; echo ${{#x}}", "y".repeat(200_000)));
 
     assert_eq!(done.stdout, "200000\n");
 }
@@ -200,5 +201,5 @@ fn programs_of_one_job_talk_over_loopback() {
     let line = "perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(Listen => 1, LocalAddr => \"127.0.0.1\") or die; \
                 $c = IO::Socket::INET->new(PeerAddr => \"127.0.0.1\", PeerPort => $s->sockport) or die; print \"met\\n\"'";
 
-    assert_eq!(Workbench::new().run(line).stdout, "met\n");
+    assert_eq!(SandboxWorkbench::new().run(line).stdout, "met\n");
 }

@@ -1,11 +1,13 @@
-//! The worker node with real sandboxes: what jobs can and cannot do, and what survives whom.
+//! The worker node with real sandboxes: isolation, limits and durability.
 
 #[cfg(test)]
 mod durability;
 #[cfg(test)]
-mod fake;
+mod fake_orchestrator;
 #[cfg(test)]
 mod incarnations;
+#[cfg(test)]
+mod interactive;
 #[cfg(test)]
 mod isolation;
 #[cfg(test)]
@@ -15,10 +17,8 @@ mod node;
 #[cfg(test)]
 mod phases;
 #[cfg(test)]
-mod stage;
-#[cfg(test)]
 mod supervisor;
 #[cfg(test)]
-mod talk;
+mod testbed;
 #[cfg(test)]
 mod workbench;

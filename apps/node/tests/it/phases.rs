@@ -1,15 +1,15 @@
-//! What happens before a job's command starts and after it has ended: bounded, cancellable, reported.
+//! Phases before a job's command starts and after it has ended: bounded, cancellable, reported.
 
 use std::fs;
 
 use cynode_domain::job::{Ending, Limits};
 use cynode_wire::nodes::Assignment;
 
-use crate::stage::Stage;
+use crate::testbed::NodeTestbed;
 use crate::workbench::{command, eventually, limits};
 
-/// Bounds that are over soon.
-fn short() -> Limits {
+/// Limits with a short timeout.
+fn short_limits() -> Limits {
     Limits { timeout_s: 1, ..limits() }
 }
 
@@ -19,15 +19,15 @@ fn with_attachment(name: &str, limits: Limits) -> Assignment {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn attachments_that_cannot_be_fetched_block_no_slot_for_ever() {
-    let stage = Stage::new().await;
-    stage.fake.known().broken.insert("broken".to_owned());
-    let node = stage.node().await;
-    // As many as the node has slots.
+    let stage = NodeTestbed::new().await;
+    stage.fake.state().broken.insert("broken".to_owned());
+    let node = stage.start_node().await;
+    // One job per slot.
     let (canceled, timed_out) =
-        (with_attachment("broken", limits()), with_attachment("broken", short()));
+        (with_attachment("broken", limits()), with_attachment("broken", short_limits()));
     stage.fake.assign(&canceled);
     stage.fake.assign(&timed_out);
-    stage.fake.wait("both are tried", |known| (known.failures > 2).then_some(())).await;
+    stage.fake.wait_for("both are tried", |known| (known.failures > 2).then_some(())).await;
 
     stage.fake.change(|known| {
         known.cancel.insert(canceled.job_id);
@@ -47,21 +47,22 @@ async fn attachments_that_cannot_be_fetched_block_no_slot_for_ever() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_cannot_be_stored_is_reported_instead_of_left_out() {
-    let stage = Stage::new().await;
-    stage.fake.known().broken.insert("out.txt".to_owned());
-    let node = stage.node().await;
+    let stage = NodeTestbed::new().await;
+    stage.fake.state().broken.insert("out.txt".to_owned());
+    let node = stage.start_node().await;
     let line = "echo x > $CYNODE_ARTIFACTS_DIR/out.txt";
-    let (failing, canceled) = (Assignment { limits: short(), ..command(line) }, command(line));
+    let (failing, canceled) =
+        (Assignment { limits: short_limits(), ..command(line) }, command(line));
     stage.fake.assign(&failing);
 
     let ending = stage.fake.result_of(failing.job_id).await.ending;
     let Ending::Interrupted { reason } = ending else { panic!("{ending:?}") };
-    assert!(reason.contains("its file out.txt could not be stored"), "{reason}");
+    assert!(reason.contains("artifact out.txt could not be stored"), "{reason}");
 
-    // Its command has ended long ago; what is left of it can be canceled all the same.
+    // Its command has ended, but the upload can still be canceled.
     stage.fake.assign(&canceled);
-    let before = stage.fake.known().failures;
-    stage.fake.wait("an upload", |known| (known.failures > before).then_some(())).await;
+    let before = stage.fake.state().failures;
+    stage.fake.wait_for("an upload", |known| (known.failures > before).then_some(())).await;
     stage.fake.change(|known| {
         known.cancel.insert(canceled.job_id);
     });
@@ -71,9 +72,9 @@ async fn a_file_that_cannot_be_stored_is_reported_instead_of_left_out() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_attempt_starts_when_nothing_of_the_old_one_is_left() {
-    let stage = Stage::new().await;
-    let node = stage.node().await;
-    // It ignores the request to end, and so does its child.
+    let stage = NodeTestbed::new().await;
+    let node = stage.start_node().await;
+    // The job and its child ignore SIGTERM.
     let old = command("trap '' TERM; touch begun; (while :; do echo x >> beat; sleep 0.01; done)");
     stage.fake.assign(&old);
     let begun = stage.workspace(&old).join("begun");
@@ -81,7 +82,7 @@ async fn a_new_attempt_starts_when_nothing_of_the_old_one_is_left() {
     let line = "wc -c < beat; sleep 0.3; wc -c < beat";
     let new = Assignment { task_id: old.task_id, ..command(line) };
 
-    // As after a silence: the old attempt is given up, and the next one is made.
+    // As after a lost node: the old attempt is forgotten and the next one is assigned.
     stage.fake.change(|known| {
         known.forget.insert(old.job_id);
         known.assigned.remove(&old.job_id);

@@ -4,14 +4,14 @@ use std::fs;
 
 use cynode_domain::job::Ending;
 use cynode_worker::job_dir::{JobDir, JobDirError, StopRequest};
-use cynode_worker::sandbox::conclude;
+use cynode_worker::sandbox::resolve_outcome;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::workbench::{Workbench, command, eventually, processes_naming};
+use crate::workbench::{SandboxWorkbench, command, eventually, processes_naming};
 
-/// Starts a job and returns once its command has begun.
-fn begun(bench: &Workbench, line: &str) -> (JobDir, cynode_worker::sandbox::Watch) {
+/// Starts a job and returns once its command has started.
+fn start_job(bench: &SandboxWorkbench, line: &str) -> (JobDir, cynode_worker::sandbox::JobWatch) {
     let job = command(&format!("touch begun; {line}"));
     let workspace = bench.sandbox.workspace(job.task_id);
     let dir = bench.sandbox.accept(job).unwrap();
@@ -20,8 +20,8 @@ fn begun(bench: &Workbench, line: &str) -> (JobDir, cynode_worker::sandbox::Watc
     (dir, watch)
 }
 
-/// The supervisor of a job; its other parts are named after the same directory.
-fn supervisor(dir: &JobDir) -> Pid {
+/// The supervisor process of a job; other processes name the same directory.
+fn supervisor_pid(dir: &JobDir) -> Pid {
     let is_shim = |pid: &i32| {
         let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         line.split('\0').nth(1) == Some("sandbox-shim")
@@ -31,8 +31,8 @@ fn supervisor(dir: &JobDir) -> Pid {
 
 #[test]
 fn a_canceled_job_says_so() {
-    let bench = Workbench::new();
-    let (dir, watch) = begun(&bench, "sleep 60");
+    let bench = SandboxWorkbench::new();
+    let (dir, watch) = start_job(&bench, "sleep 60");
 
     dir.request_stop(StopRequest::Cancel).unwrap();
 
@@ -41,10 +41,10 @@ fn a_canceled_job_says_so() {
 
 #[test]
 fn a_job_of_a_stopping_node_is_interrupted() {
-    let bench = Workbench::new();
-    let (dir, watch) = begun(&bench, "sleep 60");
+    let bench = SandboxWorkbench::new();
+    let (dir, watch) = start_job(&bench, "sleep 60");
 
-    dir.request_stop(StopRequest::NodeStops).unwrap();
+    dir.request_stop(StopRequest::NodeShutdown).unwrap();
 
     let reason = "the node was stopped".to_owned();
     assert_eq!(watch.wait().ending, Ending::Interrupted { reason });
@@ -52,21 +52,21 @@ fn a_job_of_a_stopping_node_is_interrupted() {
 
 #[test]
 fn a_supervisor_told_to_end_ends_its_job_first() {
-    let bench = Workbench::new();
-    let (dir, watch) = begun(&bench, "sleep 60");
+    let bench = SandboxWorkbench::new();
+    let (dir, watch) = start_job(&bench, "sleep 60");
 
-    kill(supervisor(&dir), Signal::SIGTERM).unwrap();
+    kill(supervisor_pid(&dir), Signal::SIGTERM).unwrap();
 
-    let reason = "the job's supervisor was told to stop".to_owned();
+    let reason = "the job's supervisor was terminated".to_owned();
     assert_eq!(watch.wait().ending, Ending::Interrupted { reason });
 }
 
 #[test]
 fn a_killed_supervisor_takes_its_sandbox_along_and_the_job_is_interrupted() {
-    let bench = Workbench::new();
-    let (dir, watch) = begun(&bench, "for i in $(seq 100); do sleep 3131.3131 & done; wait");
+    let bench = SandboxWorkbench::new();
+    let (dir, watch) = start_job(&bench, "for i in $(seq 100); do sleep 3131.3131 & done; wait");
 
-    kill(supervisor(&dir), Signal::SIGKILL).unwrap();
+    kill(supervisor_pid(&dir), Signal::SIGKILL).unwrap();
 
     let reason = "its supervisor ended without a result".to_owned();
     assert_eq!(watch.wait().ending, Ending::Interrupted { reason });
@@ -76,9 +76,9 @@ fn a_killed_supervisor_takes_its_sandbox_along_and_the_job_is_interrupted() {
 
 #[test]
 fn a_job_accepted_twice_runs_once() {
-    let bench = Workbench::new();
+    let bench = SandboxWorkbench::new();
     let job = command("echo run >> count; cat count");
-    let done = bench.finish(job.clone());
+    let done = bench.run_assignment(job.clone());
 
     let again = bench.sandbox.accept(job.clone());
     let restarted = bench.sandbox.start(&done.dir).wait();
@@ -91,12 +91,12 @@ fn a_job_accepted_twice_runs_once() {
 
 #[test]
 fn a_job_accepted_but_never_started_counts_as_interrupted() {
-    let bench = Workbench::new();
+    let bench = SandboxWorkbench::new();
     let dir = bench.sandbox.accept(command("true")).unwrap();
 
-    let outcome = bench.sandbox.adopt(&dir).wait();
+    let outcome = bench.sandbox.watch(&dir).wait();
 
     let reason = "its node stopped before it started".to_owned();
     assert_eq!(outcome.ending, Ending::Interrupted { reason });
-    assert_eq!(conclude(&dir), outcome);
+    assert_eq!(resolve_outcome(&dir), outcome);
 }

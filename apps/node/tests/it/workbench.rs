@@ -1,4 +1,4 @@
-//! A place to run jobs in real sandboxes without an orchestrator.
+//! Runs jobs in real sandboxes without an orchestrator.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,41 +10,41 @@ use cynode_wire::jobs::Stream;
 use cynode_wire::nodes::Assignment;
 use cynode_worker::job_dir::JobDir;
 use cynode_worker::sandbox::{Sandbox, SandboxOptions};
-use cynode_worker::spec::Outcome;
+use cynode_worker::spec::SandboxJobOutcome;
 
-/// Long enough for any of these tests on a busy machine, short enough to notice a hang.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+/// Timeout for a test on a busy machine.
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
-pub(crate) struct Workbench {
+pub(crate) struct SandboxWorkbench {
     pub(crate) sandbox: Sandbox,
     pub(crate) state: tempfile::TempDir,
 }
 
-/// What came of a job.
+/// Result of a job.
 #[derive(Debug)]
-pub(crate) struct Done {
-    pub(crate) outcome: Outcome,
+pub(crate) struct FinishedJob {
+    pub(crate) outcome: SandboxJobOutcome,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) dir: JobDir,
 }
 
-impl Done {
+impl FinishedJob {
     pub(crate) fn ending(&self) -> &Ending {
         &self.outcome.ending
     }
 }
 
-impl Workbench {
+impl SandboxWorkbench {
     pub(crate) fn new() -> Self {
-        Self::with(vec![])
+        Self::with_exposed(vec![])
     }
 
     pub(crate) fn exposing(path: &Path) -> Self {
-        Self::with(vec![path.to_owned()])
+        Self::with_exposed(vec![path.to_owned()])
     }
 
-    fn with(expose: Vec<PathBuf>) -> Self {
+    fn with_exposed(expose: Vec<PathBuf>) -> Self {
         let state = tempfile::tempdir().unwrap();
         let mut options = SandboxOptions::new(state.path().to_owned());
         options.executable = PathBuf::from(env!("CARGO_BIN_EXE_cynode-node"));
@@ -54,27 +54,27 @@ impl Workbench {
         Self { sandbox, state }
     }
 
-    pub(crate) fn run(&self, line: &str) -> Done {
+    pub(crate) fn run(&self, line: &str) -> FinishedJob {
         self.run_within(line, limits())
     }
 
-    pub(crate) fn run_within(&self, line: &str, limits: Limits) -> Done {
-        self.finish(Assignment { limits, ..command(line) })
+    pub(crate) fn run_within(&self, line: &str, limits: Limits) -> FinishedJob {
+        self.run_assignment(Assignment { limits, ..command(line) })
     }
 
-    pub(crate) fn finish(&self, assignment: Assignment) -> Done {
+    pub(crate) fn run_assignment(&self, assignment: Assignment) -> FinishedJob {
         let dir = self.sandbox.accept(assignment).unwrap();
         let outcome = self.sandbox.start(&dir).wait();
-        Done {
+        FinishedJob {
             outcome,
-            stdout: kept(&dir, Stream::Stdout),
-            stderr: kept(&dir, Stream::Stderr),
+            stdout: read_stream(&dir, Stream::Stdout),
+            stderr: read_stream(&dir, Stream::Stderr),
             dir,
         }
     }
 }
 
-impl Drop for Workbench {
+impl Drop for SandboxWorkbench {
     fn drop(&mut self) {
         let left = processes_naming(self.state.path());
         assert!(left.is_empty() || std::thread::panicking(), "left behind: {left:?}");
@@ -98,16 +98,16 @@ pub(crate) fn script(text: &str) -> Assignment {
     Assignment { action: Action::Script { text: text.to_owned() }, ..command("") }
 }
 
-/// Bounds that a hanging test would meet early.
+/// Limits that end a hanging test early.
 pub(crate) fn limits() -> Limits {
     Limits { timeout_s: 30, ..Limits::default() }
 }
 
-pub(crate) fn kept(dir: &JobDir, stream: Stream) -> String {
+pub(crate) fn read_stream(dir: &JobDir, stream: Stream) -> String {
     fs::read_to_string(dir.stream(stream)).unwrap()
 }
 
-/// The processes of the host whose command line names `text`.
+/// Processes of the host whose command line contains `text`.
 pub(crate) fn processes_naming(text: &Path) -> Vec<i32> {
     let text = text.to_str().unwrap();
     let pids = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
@@ -118,14 +118,14 @@ pub(crate) fn processes_naming(text: &Path) -> Vec<i32> {
     pids.collect()
 }
 
-/// Waits for something another process does.
+/// Polls until `look` finds something.
 pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         if let Some(found) = look() {
             return found;
         }
-        assert!(begun.elapsed() < PATIENCE, "{what} did not happen");
+        assert!(begun.elapsed() < TEST_TIMEOUT, "{what} did not happen");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

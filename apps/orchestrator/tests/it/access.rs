@@ -1,4 +1,4 @@
-//! Who may see and do what.
+//! Access control of the API.
 
 use cynode_wire::events::EventQuery;
 use cynode_wire::nodes::INCARNATION_HEADER;
@@ -9,8 +9,10 @@ use reqwest::Method;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use crate::actors::Node;
-use crate::harness::{Answer, Harness, asked, commands, refused};
+use crate::actors::HarnessNode;
+use crate::harness::{
+    HarnessResponse, OrchestratorHarness, create_commands_task, refused, task_request,
+};
 
 /// Where errors have the shape that clients of OpenAI expect.
 const OF_OPENAI: [&str; 4] = ["/v1/chat/completions", "/v1/models", "/v1/responses", "/v1/egress/"];
@@ -19,15 +21,15 @@ fn project(name: &str) -> CreateProject {
     CreateProject { display_name: name.to_owned(), description: String::new() }
 }
 
-pub(crate) async fn users_cannot_see_what_belongs_to_each_other(harness: Harness) {
+pub(crate) async fn users_cannot_see_what_belongs_to_each_other(harness: OrchestratorHarness) {
     let (ada, eve) = (harness.user("ada").await, harness.user("eve").await);
     let task = ada
-        .task_create(&asked(serde_json::json!({
+        .task_create(&task_request(serde_json::json!({
             "attachments": [{ "name": "plan.txt", "content_base64": "aGk=" }]
         })))
         .await
         .unwrap();
-    let own = eve.task_create(&commands(&["true"])).await.unwrap();
+    let own = eve.task_create(&create_commands_task(&["true"])).await.unwrap();
     let secret = ada.project_create(&project("Secret plan")).await.unwrap();
     let (id, name) = (task.id.to_string(), task.task_name.clone());
 
@@ -40,13 +42,16 @@ pub(crate) async fn users_cannot_see_what_belongs_to_each_other(harness: Harness
     refused(eve.artifact_content(&id, "plan.txt").await, 404);
     let on = AddDependency { depends_on: id.clone() };
     refused(eve.dependency_add(&own.id.to_string(), &on).await, 404);
-    refused(eve.task_create(&asked(serde_json::json!({ "depends_on": [id] }))).await, 404);
+    refused(eve.task_create(&task_request(serde_json::json!({ "depends_on": [id] }))).await, 404);
     // A name means the caller's own task.
     assert_eq!(eve.task_get(&name).await.unwrap().id, own.id);
     refused(eve.project_get(&secret.id.to_string()).await, 404);
     refused(eve.project_get("secret-plan").await, 404);
     refused(eve.project_update("secret-plan", &UpdateProject::default()).await, 404);
-    refused(eve.task_create(&asked(serde_json::json!({ "project": "secret-plan" }))).await, 404);
+    refused(
+        eve.task_create(&task_request(serde_json::json!({ "project": "secret-plan" }))).await,
+        404,
+    );
     let query = EventQuery { task: Some(id), after: None };
     assert_eq!(eve.events(&query, None).await.err().unwrap().status(), Some(404));
     let page = eve.task_list(&TaskQuery::default()).await.unwrap();
@@ -56,9 +61,9 @@ pub(crate) async fn users_cannot_see_what_belongs_to_each_other(harness: Harness
     assert_eq!(ada.task_get(&name).await.unwrap().status.as_str(), "queued");
 }
 
-pub(crate) async fn administrators_see_what_belongs_to_everybody(harness: Harness) {
+pub(crate) async fn administrators_see_what_belongs_to_everybody(harness: OrchestratorHarness) {
     let (ada, admin) = (harness.user("ada").await, harness.admin());
-    let task = ada.task_create(&commands(&["true"])).await.unwrap();
+    let task = ada.task_create(&create_commands_task(&["true"])).await.unwrap();
     let project = ada.project_create(&project("Engine")).await.unwrap();
 
     assert_eq!(admin.task_get(&task.id.to_string()).await.unwrap().id, task.id);
@@ -68,7 +73,7 @@ pub(crate) async fn administrators_see_what_belongs_to_everybody(harness: Harnes
     assert!(listed.contains(&project));
 }
 
-pub(crate) async fn only_administrators_administer(harness: Harness) {
+pub(crate) async fn only_administrators_administer(harness: OrchestratorHarness) {
     let ada = harness.user("ada").await;
     harness.node("anvil").await;
     let body = cynode_wire::auth::CreateUser {
@@ -87,12 +92,14 @@ pub(crate) async fn only_administrators_administer(harness: Harness) {
 }
 
 /// A user whose default project could not be made could create no tasks at all.
-pub(crate) async fn nobody_can_take_the_slug_of_anothers_default_project(harness: Harness) {
+pub(crate) async fn nobody_can_take_the_slug_of_anothers_default_project(
+    harness: OrchestratorHarness,
+) {
     let (ada, eve) = (harness.user("ada").await, harness.user("eve").await);
     let victim = ada.whoami().await.unwrap().id;
     eve.project_create(&project(&format!("default-{victim}"))).await.unwrap();
 
-    let task = ada.task_create(&commands(&["true"])).await.unwrap();
+    let task = ada.task_create(&create_commands_task(&["true"])).await.unwrap();
 
     let home = ada.project_get(&task.project_id.to_string()).await.unwrap();
     assert!(home.is_default);
@@ -110,9 +117,10 @@ fn kind_of(operation: &Value) -> &'static str {
     }
 }
 
-/// Every documented route: method, path with ids filled in, and the kind of token it wants.
-async fn routes(harness: &Harness) -> Vec<(Method, String, &'static str)> {
-    let document = Answer::of(harness.request(Method::GET, "/v1/openapi.json")).await.body;
+/// Every documented route: method, path with ids filled in, and the required kind of token.
+async fn routes(harness: &OrchestratorHarness) -> Vec<(Method, String, &'static str)> {
+    let document =
+        HarnessResponse::send(harness.request(Method::GET, "/v1/openapi.json")).await.body;
     let mut routes = vec![];
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
@@ -131,7 +139,7 @@ async fn routes(harness: &Harness) -> Vec<(Method, String, &'static str)> {
 
 const ID: &str = "018f3f3e-0000-7000-8000-000000000000";
 
-pub(crate) async fn each_kind_of_token_opens_its_own_routes_only(harness: Harness) {
+pub(crate) async fn each_kind_of_token_opens_its_own_routes_only(harness: OrchestratorHarness) {
     let joining = harness.client(harness.secret("node-join.token"));
     let registered =
         joining.node_register(&crate::actors::registration("anvil", true)).await.unwrap();
@@ -150,7 +158,7 @@ pub(crate) async fn each_kind_of_token_opens_its_own_routes_only(harness: Harnes
             if kind == "none" || is_stream {
                 continue;
             }
-            let status = Answer::of(request).await.status;
+            let status = HarnessResponse::send(request).await.status;
             if *holder == kind {
                 assert_ne!(status, 401, "{method} {path} refuses its own {holder} token");
                 opened += 1;
@@ -164,16 +172,16 @@ pub(crate) async fn each_kind_of_token_opens_its_own_routes_only(harness: Harnes
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_documented_route_but_sign_in_refuses_a_request_without_a_token() {
-    let harness = Harness::sqlite().await;
+    let harness = OrchestratorHarness::sqlite().await;
     let mut open = vec![];
     for (method, path, _) in routes(&harness).await {
-        let answer = Answer::of(harness.request(method.clone(), &path)).await;
+        let answer = HarnessResponse::send(harness.request(method.clone(), &path)).await;
         if answer.status != 401 || !answer.header("www-authenticate").starts_with("Bearer") {
             open.push(path);
         } else if OF_OPENAI.iter().any(|prefix| path.starts_with(prefix)) {
             assert!(answer.body["error"]["code"].is_string(), "{path}: {}", answer.body);
         } else {
-            answer.refusal(401);
+            answer.assert_problem(401);
         }
     }
 
@@ -182,10 +190,10 @@ async fn every_documented_route_but_sign_in_refuses_a_request_without_a_token() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_token_of_a_node_that_registered_again_opens_nothing() {
-    let harness = Harness::sqlite().await;
-    let old = Node::register(&harness, "anvil", true).await;
+    let harness = OrchestratorHarness::sqlite().await;
+    let old = HarnessNode::register(&harness, "anvil", true).await;
     old.client.node_stop().await.unwrap();
-    Node::register(&harness, "anvil", true).await;
+    HarnessNode::register(&harness, "anvil", true).await;
 
     let body = cynode_wire::nodes::Poll { holding: vec![], free_slots: 1, wait_ms: 0 };
     refused(old.client.node_poll(&body).await, 401);

@@ -1,49 +1,59 @@
 //! The processes that talk to an orchestrator: workflow runners and worker nodes.
 
-use cynode_client::{Client, Error};
+use cynode_client::{Client, ClientError};
 use cynode_domain::ids::{HolderId, IncarnationId, JobId, NodeId, TaskId};
 use cynode_domain::job::{Action, Ending};
 use cynode_domain::plan::Step;
 use cynode_domain::verdict::Verdict;
 use cynode_wire::jobs::{JobResult, Truncated};
 use cynode_wire::nodes::{Capabilities, Incarnation, Poll, PollView, RegisterNode, SandboxLevel};
+use cynode_wire::runner_calls::NoContent;
+use cynode_wire::steering::SavedView;
 use cynode_wire::workflow::{
     ClaimRun, DispatchStep, EffectView, Finish, GrantView, Hold, Outcome, RecordEffect,
     SaveCheckpoint, StartRun, VerificationView, VerifyStep,
 };
 use serde_json::{Value, json};
 
-use crate::harness::Harness;
+use crate::harness::OrchestratorHarness;
 
 /// A workflow runner.
-pub(crate) struct Runner {
+pub(crate) struct HarnessRunner {
     pub(crate) client: Client,
     pub(crate) holder: HolderId,
 }
 
-impl Runner {
+impl HarnessRunner {
     pub(crate) fn new(client: Client) -> Self {
         Self { client, holder: HolderId::generate() }
     }
 
-    pub(crate) async fn start(&self, task: TaskId) -> Result<GrantView, Error> {
+    pub(crate) async fn start(&self, task: TaskId) -> Result<GrantView, ClientError> {
         self.start_for(task, 30_000).await
     }
 
-    pub(crate) async fn start_for(&self, task: TaskId, lease_ms: u32) -> Result<GrantView, Error> {
+    pub(crate) async fn start_for(
+        &self,
+        task: TaskId,
+        lease_ms: u32,
+    ) -> Result<GrantView, ClientError> {
         let (holder_id, lease_ms) = (self.holder, Some(lease_ms));
         let body = StartRun { task_id: task, holder_id, lease_ms, graph_versions: None };
-        self.client.workflow_start(&body).await
+        self.client.workflow_call(&body).await
     }
 
     pub(crate) async fn claim(&self, wait_ms: u32) -> Option<GrantView> {
         let holder_id = self.holder;
         let body = ClaimRun { holder_id, lease_ms: None, wait_ms, max: None, graph_versions: None };
-        self.client.workflow_claim(&body).await.unwrap().grant
+        self.client.workflow_call(&body).await.unwrap().grant
     }
 
-    pub(crate) async fn checkpoint(&self, hold: Hold, sequence: i64) -> Result<(), Error> {
-        self.client.workflow_checkpoint(&checkpoint(hold, sequence)).await
+    pub(crate) async fn checkpoint(
+        &self,
+        hold: Hold,
+        sequence: i64,
+    ) -> Result<SavedView, ClientError> {
+        self.client.workflow_call(&checkpoint(hold, sequence)).await
     }
 
     pub(crate) async fn finish(
@@ -51,14 +61,14 @@ impl Runner {
         hold: Hold,
         sequence: i64,
         outcome: Outcome,
-    ) -> Result<(), Error> {
+    ) -> Result<SavedView, ClientError> {
         let finish =
             Some(Finish { outcome, summary: "All is done.".to_owned(), verification: None });
         let body = SaveCheckpoint { finish, ..checkpoint(hold, sequence) };
-        self.client.workflow_checkpoint(&body).await
+        self.client.workflow_call(&body).await
     }
 
-    pub(crate) async fn dispatch(&self, hold: Hold, step_index: u32) -> Result<JobId, Error> {
+    pub(crate) async fn dispatch(&self, hold: Hold, step_index: u32) -> Result<JobId, ClientError> {
         self.dispatch_attempt(hold, step_index, 1).await
     }
 
@@ -67,34 +77,39 @@ impl Runner {
         hold: Hold,
         step_index: u32,
         attempt: u32,
-    ) -> Result<JobId, Error> {
+    ) -> Result<JobId, ClientError> {
         let action = Action::Command { line: "true".to_owned() };
         let step = Step::new(action);
         let body = DispatchStep { hold, step_index, attempt, step };
-        Ok(self.client.workflow_dispatch(&body).await?.job_id)
+        Ok(self.client.workflow_call(&body).await?.job_id)
     }
 
     /// The verdict, which must be there at once.
-    pub(crate) async fn verify(&self, hold: Hold, job_id: JobId) -> Result<Verdict, Error> {
-        let answer = self.ask_for_verdict(hold, job_id, 0).await?;
+    pub(crate) async fn verify(&self, hold: Hold, job_id: JobId) -> Result<Verdict, ClientError> {
+        let answer = self.poll_verdict(hold, job_id, 0).await?;
         Ok(answer.verdict.unwrap())
     }
 
-    pub(crate) async fn ask_for_verdict(
+    pub(crate) async fn poll_verdict(
         &self,
         hold: Hold,
         job_id: JobId,
         wait_ms: u32,
-    ) -> Result<VerificationView, Error> {
+    ) -> Result<VerificationView, ClientError> {
         let (expected_outputs, criteria) = (vec![], vec![]);
         let body =
             VerifyStep { hold, job_id, expected_outputs, criteria, is_last_step: true, wait_ms };
-        self.client.workflow_verify(&body).await
+        self.client.workflow_call(&body).await
     }
 
-    pub(crate) async fn effect(&self, hold: Hold, key: &str, answer: Value) -> Result<(), Error> {
+    pub(crate) async fn effect(
+        &self,
+        hold: Hold,
+        key: &str,
+        answer: Value,
+    ) -> Result<NoContent, ClientError> {
         let effect = EffectView { key: key.to_owned(), answer };
-        self.client.workflow_effect(&RecordEffect { hold, effect }).await
+        self.client.workflow_call(&RecordEffect { hold, effect }).await
     }
 }
 
@@ -116,19 +131,26 @@ pub(crate) fn checkpoint(hold: Hold, sequence: i64) -> SaveCheckpoint {
 }
 
 /// A worker node.
-pub(crate) struct Node {
+pub(crate) struct HarnessNode {
     pub(crate) client: Client,
     pub(crate) id: NodeId,
     pub(crate) process: IncarnationId,
 }
 
-impl Node {
-    pub(crate) async fn register(harness: &Harness, slug: &str, has_sandbox: bool) -> Self {
+impl HarnessNode {
+    pub(crate) async fn register(
+        harness: &OrchestratorHarness,
+        slug: &str,
+        has_sandbox: bool,
+    ) -> Self {
         Self::join(harness, &registration(slug, has_sandbox)).await.unwrap()
     }
 
     /// Joins with the join token.
-    pub(crate) async fn join(harness: &Harness, body: &RegisterNode) -> Result<Self, Error> {
+    pub(crate) async fn join(
+        harness: &OrchestratorHarness,
+        body: &RegisterNode,
+    ) -> Result<Self, ClientError> {
         let joining = harness.client(harness.secret("node-join.token"));
         let joined = joining.node_register(body).await?;
         let process = body.incarnation.id;
@@ -143,8 +165,8 @@ impl Node {
         Self { client, id: self.id, process }
     }
 
-    /// The next process on the same state directory, which knows that this one has ended.
-    pub(crate) async fn restarted(&self) -> Self {
+    /// The next process on the same state directory, which can prove that this one has ended.
+    pub(crate) async fn restart(&self) -> Self {
         let next = self.other_process();
         let succeeds = vec![self.process];
         let body = Incarnation { id: next.process, succeeds, predecessors_ended: true };
@@ -152,7 +174,7 @@ impl Node {
         next
     }
 
-    /// What is new, without waiting; the node has room for four jobs.
+    /// Polls without waiting; the node has four free slots.
     pub(crate) async fn poll(&self, holding: &[JobId]) -> PollView {
         self.poll_for(holding, 0).await
     }
@@ -171,13 +193,13 @@ impl Node {
         job
     }
 
-    pub(crate) async fn end(&self, job: JobId, code: i32) -> Result<(), Error> {
-        self.client.node_finish(job, &exited(code)).await
+    pub(crate) async fn end(&self, job: JobId, code: i32) -> Result<(), ClientError> {
+        self.client.node_finish(job, &exited_result(code)).await
     }
 }
 
-/// What a command that printed `out` leaves behind.
-pub(crate) fn exited(code: i32) -> JobResult {
+/// The result of a command that printed `out`.
+pub(crate) fn exited_result(code: i32) -> JobResult {
     JobResult {
         ending: Ending::Exited { code },
         stdout: "out\n".to_owned(),

@@ -3,20 +3,29 @@
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_wire::auth::CreateUser;
 use cynode_wire::tasks::{AddDependency, TaskQuery};
-use cynode_wire::workflow::Outcome;
+use cynode_wire::workflow::{LoadTask, Outcome, PollJob};
 use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Harness, asked, commands, refused};
+use crate::harness::{
+    HarnessResponse, OrchestratorHarness, create_commands_task, refused, task_request,
+};
 
-async fn refusal(harness: &Harness, method: Method, path: &str, body: Value) -> Answer {
-    let answer = Answer::of(harness.as_admin(method, path).json(&body)).await;
-    answer.refusal(400);
+async fn refusal(
+    harness: &OrchestratorHarness,
+    method: Method,
+    path: &str,
+    body: Value,
+) -> HarnessResponse {
+    let answer = HarnessResponse::send(harness.as_admin(method, path).json(&body)).await;
+    answer.assert_problem(400);
     answer
 }
 
-pub(crate) async fn text_with_nul_characters_is_refused_wherever_it_is_stored(harness: Harness) {
+pub(crate) async fn text_with_nul_characters_is_refused_wherever_it_is_stored(
+    harness: OrchestratorHarness,
+) {
     let task = |field: Value| {
         let mut body = json!({ "input_mode": "commands", "commands": ["true"] });
         body.as_object_mut().unwrap().extend(field.as_object().unwrap().clone());
@@ -44,7 +53,7 @@ pub(crate) async fn text_with_nul_characters_is_refused_wherever_it_is_stored(ha
     assert_eq!(harness.admin().task_list(&TaskQuery::default()).await.unwrap().items, []);
 }
 
-pub(crate) async fn names_with_nul_characters_are_found_nowhere(harness: Harness) {
+pub(crate) async fn names_with_nul_characters_are_found_nowhere(harness: OrchestratorHarness) {
     let paths = [
         "/v1/tasks/a%00b",
         "/v1/projects/a%00b",
@@ -53,12 +62,12 @@ pub(crate) async fn names_with_nul_characters_are_found_nowhere(harness: Harness
         "/v1/events?task=a%00b",
     ];
     for path in paths {
-        let answer = Answer::of(harness.as_admin(Method::GET, path)).await;
-        assert!(answer.refusal(400).contains("NUL"), "{path}");
+        let answer = HarnessResponse::send(harness.as_admin(Method::GET, path)).await;
+        assert!(answer.assert_problem(400).contains("NUL"), "{path}");
     }
 }
 
-pub(crate) async fn every_fault_of_a_task_is_named(harness: Harness) {
+pub(crate) async fn every_fault_of_a_task_is_named(harness: OrchestratorHarness) {
     let long = "a".repeat(20_000);
     let many: Vec<_> = (0..201).map(|_| "true").collect();
     let file = |name: &str, content: &str| json!([{ "name": name, "content_base64": content }]);
@@ -72,16 +81,19 @@ pub(crate) async fn every_fault_of_a_task_is_named(harness: Harness) {
         (json!({ "task_name": "🚀" }), "at least one letter or digit"),
         (json!({ "max_attempts": 0 }), "allowed is 1 to 10"),
         (json!({ "limits": { "timeout_s": 0 } }), "limits.timeout_s"),
-        (json!({ "expected_outputs": ["../x"] }), "no relative path"),
+        (json!({ "expected_outputs": ["../x"] }), "not a relative file path"),
         (json!({ "idempotency_key": "" }), "idempotency_key"),
-        (json!({ "attachments": file("../x", "") }), "no plain file name"),
-        (json!({ "attachments": file("a/b", "") }), "no plain file name"),
-        (json!({ "attachments": file("a", "%%") }), "no base64"),
+        (json!({ "attachments": file("../x", "") }), "not a plain file name"),
+        (json!({ "attachments": file("a/b", "") }), "not a plain file name"),
+        (json!({ "attachments": file("a", "%%") }), "not base64"),
         (
             json!({ "attachments": file("a", &"AAAA".repeat(10 * 1024 * 1024 / 3 + 1)) }),
             "longer than 10 MiB",
         ),
-        (criterion(json!({ "kind": "output_matches", "pattern": "(" })), "no regular expression"),
+        (
+            criterion(json!({ "kind": "output_matches", "pattern": "(" })),
+            "not a valid regular expression",
+        ),
         (criterion(json!({ "kind": "output_matches", "pattern": "(a{999}){999}" })), "criterion"),
         (criterion(json!({ "kind": "output_matches", "pattern": long })), "longer than"),
         (criterion(json!({ "kind": "file_exists", "path": "" })), "needs a path"),
@@ -102,7 +114,7 @@ fn criterion(criterion: Value) -> Value {
     json!({ "acceptance_criteria": Value::Array(vec![criterion]) })
 }
 
-pub(crate) async fn odd_names_become_plain_ones(harness: Harness) {
+pub(crate) async fn odd_names_become_plain_ones(harness: OrchestratorHarness) {
     let admin = harness.admin();
     let long = "x".repeat(10_000);
     let names = [
@@ -113,25 +125,25 @@ pub(crate) async fn odd_names_become_plain_ones(harness: Harness) {
         (long.as_str(), &long[..64]),
     ];
     for (given, made) in names {
-        let task = admin.task_create(&asked(json!({ "task_name": given }))).await.unwrap();
+        let task = admin.task_create(&task_request(json!({ "task_name": given }))).await.unwrap();
         assert_eq!(task.task_name, made);
         assert_eq!(admin.task_get(made).await.unwrap().id, task.id);
     }
 }
 
-pub(crate) async fn a_name_that_reads_as_an_id_is_refused(harness: Harness) {
+pub(crate) async fn a_name_that_reads_as_an_id_is_refused(harness: OrchestratorHarness) {
     let id = TaskId::generate().to_string();
     let admin = harness.admin();
 
-    refused(admin.task_create(&asked(json!({ "task_name": id }))).await, 400);
+    refused(admin.task_create(&task_request(json!({ "task_name": id }))).await, 400);
     let body = json!({ "display_name": id });
     refusal(&harness, Method::POST, "/v1/projects", body).await;
 
-    let unnamed = admin.task_create(&commands(&[&id])).await.unwrap();
+    let unnamed = admin.task_create(&create_commands_task(&[&id])).await.unwrap();
     assert_eq!(unnamed.task_name, "task");
 }
 
-pub(crate) async fn things_that_do_not_exist_are_not_found(harness: Harness) {
+pub(crate) async fn things_that_do_not_exist_are_not_found(harness: OrchestratorHarness) {
     let id = TaskId::generate();
     for thing in [
         format!("/v1/tasks/{id}"),
@@ -142,40 +154,46 @@ pub(crate) async fn things_that_do_not_exist_are_not_found(harness: Harness) {
         format!("/v1/projects/{id}"),
         "/v1/nodes/no-such-node".to_owned(),
     ] {
-        Answer::of(harness.as_admin(Method::GET, &thing)).await.refusal(404);
+        HarnessResponse::send(harness.as_admin(Method::GET, &thing)).await.assert_problem(404);
     }
-    Answer::of(harness.as_admin(Method::DELETE, "/v1/tokens/no-uuid")).await.refusal(404);
+    HarnessResponse::send(harness.as_admin(Method::DELETE, "/v1/tokens/no-uuid"))
+        .await
+        .assert_problem(404);
     let task = harness.task().await.id.to_string();
     refused(harness.admin().artifact_content(&task, "nothing").await, 404);
     let runner = harness.runner();
-    refused(runner.client.workflow_task(id).await, 404);
-    refused(runner.client.workflow_job(JobId::generate(), 0).await, 404);
+    refused(runner.client.workflow_call(&LoadTask { task_id: id }).await, 404);
+    refused(
+        runner.client.workflow_call(&PollJob { job_id: JobId::generate(), wait_ms: 0 }).await,
+        404,
+    );
 }
 
-pub(crate) async fn odd_pages_are_refused(harness: Harness) {
+pub(crate) async fn odd_pages_are_refused(harness: OrchestratorHarness) {
     for list in ["/v1/tasks", "/v1/projects", "/v1/tokens"] {
         for odd in ["limit=0", "limit=201", "limit=abc", "limit=-1", "cursor=x", "colour=red"] {
             let path = format!("{list}?{odd}");
-            Answer::of(harness.as_admin(Method::GET, &path)).await.refusal(400);
+            HarnessResponse::send(harness.as_admin(Method::GET, &path)).await.assert_problem(400);
         }
     }
     for odd in ["status=pending", "status=", "project=none"] {
-        let answer = Answer::of(harness.as_admin(Method::GET, &format!("/v1/tasks?{odd}"))).await;
-        let refusal = answer.refusal(if odd.starts_with("project") { 404 } else { 400 });
+        let answer =
+            HarnessResponse::send(harness.as_admin(Method::GET, &format!("/v1/tasks?{odd}"))).await;
+        let refusal = answer.assert_problem(if odd.starts_with("project") { 404 } else { 400 });
         let words = "expected one of `queued`, `running`, `waiting`, `completed`";
         assert_eq!(refusal.contains(words), odd.starts_with("status"), "{refusal}");
     }
     let task = harness.task().await.id;
     let path = format!("/v1/tasks/{task}/logs?stream=stdin");
-    Answer::of(harness.as_admin(Method::GET, &path)).await.refusal(400);
+    HarnessResponse::send(harness.as_admin(Method::GET, &path)).await.assert_problem(400);
 }
 
-pub(crate) async fn tasks_cannot_wait_for_each_other(harness: Harness) {
+pub(crate) async fn tasks_cannot_wait_for_each_other(harness: OrchestratorHarness) {
     let admin = harness.admin();
-    let first = admin.task_create(&asked(json!({ "task_name": "first" }))).await.unwrap();
-    let second = asked(json!({ "task_name": "second", "depends_on": ["first"] }));
+    let first = admin.task_create(&task_request(json!({ "task_name": "first" }))).await.unwrap();
+    let second = task_request(json!({ "task_name": "second", "depends_on": ["first"] }));
     let second = admin.task_create(&second).await.unwrap();
-    let third = asked(json!({ "task_name": "third", "depends_on": ["second", "second"] }));
+    let third = task_request(json!({ "task_name": "third", "depends_on": ["second", "second"] }));
     let third = admin.task_create(&third).await.unwrap();
     assert_eq!((second.depends_on, third.depends_on), (vec![first.id], vec![second.id]));
 
@@ -193,7 +211,7 @@ pub(crate) async fn tasks_cannot_wait_for_each_other(harness: Harness) {
     assert!(refused(admin.dependency_add("first", &body).await, 409).detail.contains("started"));
 }
 
-pub(crate) async fn a_failed_or_canceled_task_is_no_dependency(harness: Harness) {
+pub(crate) async fn a_failed_or_canceled_task_is_no_dependency(harness: OrchestratorHarness) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let (canceled, failed) = (harness.task().await, harness.task().await);
     admin.task_cancel(&canceled.task_name).await.unwrap();
@@ -202,18 +220,23 @@ pub(crate) async fn a_failed_or_canceled_task_is_no_dependency(harness: Harness)
     let open = harness.task().await;
 
     for dead in [canceled, failed] {
-        let problem =
-            refused(admin.task_create(&asked(json!({ "depends_on": [dead.id] }))).await, 409);
+        let problem = refused(
+            admin.task_create(&task_request(json!({ "depends_on": [dead.id] }))).await,
+            409,
+        );
         assert!(problem.detail.contains("would never start"), "{}", problem.detail);
         let body = AddDependency { depends_on: dead.task_name };
         refused(admin.dependency_add(&open.task_name, &body).await, 409);
     }
 }
 
-pub(crate) async fn a_task_behind_a_failed_one_says_why_it_will_not_start(harness: Harness) {
+pub(crate) async fn a_task_behind_a_failed_one_says_why_it_will_not_start(
+    harness: OrchestratorHarness,
+) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let first = harness.task().await;
-    let waiting = admin.task_create(&asked(json!({ "depends_on": [first.id] }))).await.unwrap();
+    let waiting =
+        admin.task_create(&task_request(json!({ "depends_on": [first.id] }))).await.unwrap();
     assert_eq!(waiting.blocked_reason, None);
     let hold = runner.start(first.id).await.unwrap().hold;
     runner.finish(hold, 1, Outcome::Failed).await.unwrap();
@@ -224,7 +247,7 @@ pub(crate) async fn a_task_behind_a_failed_one_says_why_it_will_not_start(harnes
     assert_eq!((blocked.status.as_str(), blocked.blocked_reason), ("queued", Some(reason)));
 }
 
-pub(crate) async fn concurrent_dependencies_never_make_a_cycle(harness: Harness) {
+pub(crate) async fn concurrent_dependencies_never_make_a_cycle(harness: OrchestratorHarness) {
     let admin = harness.admin();
     let mut ring = vec![];
     for _ in 0..4 {
@@ -241,7 +264,7 @@ pub(crate) async fn concurrent_dependencies_never_make_a_cycle(harness: Harness)
     assert_eq!(refusals[0].status(), Some(409));
 }
 
-pub(crate) async fn odd_projects_are_refused(harness: Harness) {
+pub(crate) async fn odd_projects_are_refused(harness: OrchestratorHarness) {
     let long = "x".repeat(101);
     let text = "x".repeat(65_537);
     for body in [
@@ -255,7 +278,9 @@ pub(crate) async fn odd_projects_are_refused(harness: Harness) {
     }
     let first = json!({ "display_name": " Engine " });
     for slug in ["engine", "engine-2"] {
-        let answer = Answer::of(harness.as_admin(Method::POST, "/v1/projects").json(&first)).await;
+        let answer =
+            HarnessResponse::send(harness.as_admin(Method::POST, "/v1/projects").json(&first))
+                .await;
         assert_eq!((answer.status.as_u16(), answer.body["slug"].as_str()), (201, Some(slug)));
         assert_eq!(answer.body["display_name"], "Engine");
     }
@@ -263,7 +288,7 @@ pub(crate) async fn odd_projects_are_refused(harness: Harness) {
     refusal(&harness, Method::PATCH, "/v1/projects/engine", nul).await;
 }
 
-pub(crate) async fn odd_users_are_refused(harness: Harness) {
+pub(crate) async fn odd_users_are_refused(harness: OrchestratorHarness) {
     let long = "x".repeat(1025);
     let user = |handle: &str, password: &str| CreateUser {
         handle: handle.to_owned(),

@@ -3,13 +3,13 @@
 use reqwest::Method;
 use serde_json::json;
 
-use crate::harness::{Answer, Harness};
+use crate::harness::{HarnessResponse, OrchestratorHarness};
 
 const TRACE: &str = "018f3f3e-0000-7000-8000-00000000beef";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bodies_that_cannot_be_read_are_refused_in_words() {
-    let harness = Harness::sqlite().await;
+    let harness = OrchestratorHarness::sqlite().await;
     let bodies: [(&[u8], &str); 7] = [
         (b"", "body"),
         (b"{", "body"),
@@ -24,23 +24,26 @@ async fn bodies_that_cannot_be_read_are_refused_in_words() {
             .as_admin(Method::POST, "/v1/tasks")
             .header("content-type", "application/json")
             .body(body.to_vec());
-        let answer = Answer::of(request).await;
+        let answer = HarnessResponse::send(request).await;
 
-        assert!(answer.refusal(400).contains(words), "{}", answer.body);
+        assert!(answer.assert_problem(400).contains(words), "{}", answer.body);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_is_refused_before_the_body_was_read_is_told_that_the_connection_ends() {
-    let harness = Harness::sqlite().await;
+    let harness = OrchestratorHarness::sqlite().await;
     let body = json!({ "prompt": "x" });
 
-    let stranger = Answer::of(harness.request(Method::POST, "/v1/tasks").json(&body)).await;
+    let stranger =
+        HarnessResponse::send(harness.request(Method::POST, "/v1/tasks").json(&body)).await;
     let stranger_to_chat = harness.request(Method::POST, "/v1/chat/completions").json(&body);
-    let stranger_to_chat = Answer::of(stranger_to_chat).await;
-    let nowhere = Answer::of(harness.as_admin(Method::POST, "/v1/embeddings").json(&body)).await;
-    let without = Answer::of(harness.request(Method::GET, "/v1/tasks")).await;
-    let known = Answer::of(harness.as_admin(Method::POST, "/v1/tasks").json(&body)).await;
+    let stranger_to_chat = HarnessResponse::send(stranger_to_chat).await;
+    let nowhere =
+        HarnessResponse::send(harness.as_admin(Method::POST, "/v1/embeddings").json(&body)).await;
+    let without = HarnessResponse::send(harness.request(Method::GET, "/v1/tasks")).await;
+    let known =
+        HarnessResponse::send(harness.as_admin(Method::POST, "/v1/tasks").json(&body)).await;
 
     assert_eq!((stranger.status.as_u16(), stranger.header("connection")), (401, "close"));
     assert_eq!(
@@ -54,45 +57,49 @@ async fn who_is_refused_before_the_body_was_read_is_told_that_the_connection_end
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_body_of_another_format_is_refused() {
-    let harness = Harness::sqlite().await;
+    let harness = OrchestratorHarness::sqlite().await;
     for format in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
         let request = harness
             .as_admin(Method::POST, "/v1/tasks")
             .header("content-type", format)
             .body("{\"prompt\": \"x\"}");
 
-        assert!(Answer::of(request).await.refusal(415).contains("application/json"));
+        assert!(
+            HarnessResponse::send(request).await.assert_problem(415).contains("application/json")
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_body_that_is_too_large_is_refused() {
-    let harness = Harness::sqlite().await;
+    let harness = OrchestratorHarness::sqlite().await;
     let body = json!({ "display_name": "x".repeat(11 * 1024 * 1024) });
 
     let request = harness.as_admin(Method::POST, "/v1/projects").json(&body);
-    Answer::of(request).await.refusal(413);
+    HarnessResponse::send(request).await.assert_problem(413);
 
     let body = json!({ "prompt": "x".repeat(65 * 1024 * 1024) });
-    Answer::of(harness.as_admin(Method::POST, "/v1/tasks").json(&body)).await.refusal(413);
+    HarnessResponse::send(harness.as_admin(Method::POST, "/v1/tasks").json(&body))
+        .await
+        .assert_problem(413);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unknown_routes_and_methods_are_problems_too() {
-    let harness = Harness::sqlite().await;
+    let harness = OrchestratorHarness::sqlite().await;
 
-    Answer::of(harness.request(Method::GET, "/v1/nothing")).await.refusal(404);
-    Answer::of(harness.request(Method::GET, "/v2/tasks")).await.refusal(404);
-    let answer = Answer::of(harness.as_admin(Method::DELETE, "/v1/tasks")).await;
-    answer.refusal(405);
+    HarnessResponse::send(harness.request(Method::GET, "/v1/nothing")).await.assert_problem(404);
+    HarnessResponse::send(harness.request(Method::GET, "/v2/tasks")).await.assert_problem(404);
+    let answer = HarnessResponse::send(harness.as_admin(Method::DELETE, "/v1/tasks")).await;
+    answer.assert_problem(405);
     assert!(answer.header("allow").contains("POST"));
     let odd = Method::from_bytes(b"BREW").unwrap();
-    Answer::of(harness.as_admin(odd, "/v1/tasks")).await.refusal(405);
+    HarnessResponse::send(harness.as_admin(odd, "/v1/tasks")).await.assert_problem(405);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_openai_s_clients_call_is_refused_as_they_can_read_it() {
-    let harness = Harness::sqlite().await;
+    let harness = OrchestratorHarness::sqlite().await;
     let table = [
         (Method::POST, "/v1/completions", 404, "unknown_url"),
         (Method::POST, "/v1/embeddings", 404, "unknown_url"),
@@ -102,35 +109,38 @@ async fn what_openai_s_clients_call_is_refused_as_they_can_read_it() {
         (Method::GET, "/v1/responses", 405, "method_not_allowed"),
     ];
     for (method, path, status, code) in table {
-        let answer = Answer::of(harness.as_admin(method, path)).await;
+        let answer = HarnessResponse::send(harness.as_admin(method, path)).await;
 
         assert_eq!(answer.status.as_u16(), status, "{path}: {}", answer.body);
         assert_eq!(answer.header("content-type"), "application/json", "{path}");
         assert_eq!(answer.body["error"]["code"], code, "{path}: {}", answer.body);
         assert_eq!(answer.header("allow").is_empty(), status != 405, "{path}");
     }
-    // Threads are an API of ours, and what is refused there is a problem.
-    Answer::of(harness.as_admin(Method::DELETE, "/v1/chat/threads")).await.refusal(405);
+    // Threads are not part of OpenAI's API, so their errors are problem documents.
+    HarnessResponse::send(harness.as_admin(Method::DELETE, "/v1/chat/threads"))
+        .await
+        .assert_problem(405);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_carries_the_trace_id_of_its_request() {
-    let harness = Harness::sqlite().await;
+    let harness = OrchestratorHarness::sqlite().await;
     let request = harness.request(Method::GET, "/v1/tasks").header("x-trace-id", TRACE);
 
-    let answer = Answer::of(request).await;
+    let answer = HarnessResponse::send(request).await;
 
-    answer.refusal(401);
+    answer.assert_problem(401);
     assert_eq!(answer.header("x-trace-id"), TRACE);
-    let other = Answer::of(harness.request(Method::GET, "/healthz").header("x-trace-id", "x y"));
+    let other =
+        HarnessResponse::send(harness.request(Method::GET, "/healthz").header("x-trace-id", "x y"));
     assert_eq!(other.await.header("x-trace-id").len(), TRACE.len());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_are_kept_by_no_cache() {
-    let harness = Harness::sqlite().await;
+    let harness = OrchestratorHarness::sqlite().await;
 
-    let answer = Answer::of(harness.as_admin(Method::GET, "/v1/users/me")).await;
+    let answer = HarnessResponse::send(harness.as_admin(Method::GET, "/v1/users/me")).await;
 
     assert_eq!(answer.header("cache-control"), "no-store");
 }
@@ -138,13 +148,13 @@ async fn answers_are_kept_by_no_cache() {
 /// Every label value takes memory for ever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn made_up_methods_and_routes_do_not_fill_the_metrics() {
-    let harness = Harness::sqlite().await;
+    let harness = OrchestratorHarness::sqlite().await;
     for number in 0..5 {
         let method = Method::from_bytes(format!("BREW{number}").as_bytes()).unwrap();
-        Answer::of(harness.request(method, &format!("/made-up-{number}"))).await;
+        HarnessResponse::send(harness.request(method, &format!("/made-up-{number}"))).await;
     }
 
-    let metrics = Answer::of(harness.request(Method::GET, "/metrics")).await.body;
+    let metrics = HarnessResponse::send(harness.request(Method::GET, "/metrics")).await.body;
 
     let metrics = metrics.as_str().unwrap();
     assert!(metrics.contains("method=\"other\""), "{metrics}");

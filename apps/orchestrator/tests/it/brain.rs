@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use cynode_agent::brain::BrainOptions;
 use cynode_agent::context::Instructions;
-use cynode_agent::{Agent, AgentOptions};
-use cynode_client::McpError;
+use cynode_agent::{HandoffAgent, HandoffAgentOptions};
+use cynode_client::McpClientError;
 use cynode_domain::criteria::Criterion;
 use cynode_domain::policy::{AgentType, Stage};
 use cynode_domain::question::{Question, QuestionKind, ReplyForm};
 use cynode_domain::run::RunState;
-use cynode_testkit::provider::{Answer as Said, Contract, ScriptedProvider};
+use cynode_testkit::provider::{Answer as Said, ScriptedProvider, StructuredOutputContract};
 use cynode_wire::agents::BindingView;
 use cynode_wire::handoff::{
     AgentRole, ChatEvent, ChatHandoff, ContinueRunHandoff, DecidedBy, Handoff, HandoffContext,
@@ -23,14 +23,14 @@ use futures_util::StreamExt as _;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Harness, asked, refused};
+use crate::harness::{HarnessResponse, OrchestratorHarness, refused, task_request};
 use crate::mcp::{Mcp, issue};
 
-/// How long somebody waits for an answer.
+/// Deadline of an answer.
 const WITHIN: Duration = Duration::from_mins(10);
 
 /// The project manager, as its process would make it.
-fn agent(harness: &Harness) -> Agent {
+fn agent(harness: &OrchestratorHarness) -> HandoffAgent {
     let instructions = Instructions {
         baseline: "You are the project manager.".to_owned(),
         role: String::new(),
@@ -38,11 +38,11 @@ fn agent(harness: &Harness) -> Agent {
     };
     let (role, orchestrator) = (AgentRole::ProjectManager, harness.anonymous());
     let brain = BrainOptions::default();
-    Agent::new(AgentOptions { role, instructions, orchestrator, brain })
+    HandoffAgent::new(HandoffAgentOptions { role, instructions, orchestrator, brain })
 }
 
-/// What the orchestrator would hand over with any work.
-async fn context(harness: &Harness) -> HandoffContext {
+/// The common part of every handoff.
+async fn context(harness: &OrchestratorHarness) -> HandoffContext {
     let token = issue(harness, AgentType::Pm, BindingView::default()).await;
     serde_json::from_value(json!({
         "user": { "id": token.token.user_id, "handle": "admin" },
@@ -54,8 +54,8 @@ async fn context(harness: &Harness) -> HandoffContext {
     .unwrap()
 }
 
-/// Says something to the project manager; its words, and how it ended.
-async fn say(harness: &Harness, words: &str) -> (String, ChatEvent) {
+/// Sends a chat message to the project manager; returns the text and the final event.
+async fn say(harness: &OrchestratorHarness, words: &str) -> (String, ChatEvent) {
     let turn = Turn { role: TurnRole::User, content: words.to_owned() };
     let handoff =
         Handoff { context: context(harness).await, body: ChatHandoff { messages: vec![turn] } };
@@ -68,23 +68,25 @@ async fn say(harness: &Harness, words: &str) -> (String, ChatEvent) {
     (text.collect(), end)
 }
 
-async fn hear(harness: &Harness, words: &str) -> String {
+async fn hear(harness: &OrchestratorHarness, words: &str) -> String {
     let (text, end) = say(harness, words).await;
     assert!(matches!(end, ChatEvent::Done { .. }), "{words}: {end:?}");
     text
 }
 
-/// A provider that everybody may use.
-async fn provide(harness: &Harness, provider: &ScriptedProvider) {
+/// A provider that every user may use.
+async fn provide(harness: &OrchestratorHarness, provider: &ScriptedProvider) {
     let body = json!({
         "kind": "openai", "base_url": provider.openai_url(), "allow": "everyone",
         "models": ["scripted-model"],
     });
     let put = harness.as_admin(Method::PUT, "/v1/model-providers/scripted").json(&body);
-    assert!(Answer::of(put).await.status.is_success());
+    assert!(HarnessResponse::send(put).await.status.is_success());
 }
 
-pub(crate) async fn without_a_model_the_manager_creates_shows_and_cancels_tasks(harness: Harness) {
+pub(crate) async fn without_a_model_the_manager_creates_shows_and_cancels_tasks(
+    harness: OrchestratorHarness,
+) {
     let made = hear(&harness, "Please create a task to wash the car").await;
     let ran = hear(&harness, "run `true`").await;
     let listed = hear(&harness, "tasks").await;
@@ -110,19 +112,23 @@ pub(crate) async fn without_a_model_the_manager_creates_shows_and_cancels_tasks(
     assert_eq!(harness.admin().task_get("wash-the-car").await.unwrap().status.as_str(), "canceled");
 }
 
-/// A task whose run asks.
-async fn asking(harness: &Harness, kind: QuestionKind, accepts: &[ReplyForm]) -> String {
+/// A task whose run has an open question.
+async fn asking(
+    harness: &OrchestratorHarness,
+    kind: QuestionKind,
+    accepts: &[ReplyForm],
+) -> String {
     let (task, runner) = (harness.task().await, harness.runner());
     let hold = runner.start(task.id).await.unwrap().hold;
     let (text, about) = ("Which water?".to_owned(), vec![]);
     let question = Question { kind, text, about, accepts: accepts.to_vec() };
     let (key, node) = ("1/plan_steps/ask/clarify".to_owned(), "plan_steps".to_owned());
-    runner.client.workflow_ask(&AskPerson { hold, key, node, question }).await.unwrap();
+    runner.client.workflow_call(&AskPerson { hold, key, node, question }).await.unwrap();
     task.task_name
 }
 
 pub(crate) async fn without_a_model_questions_are_shown_and_answered_but_nothing_is_approved(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let clarify = [ReplyForm::Commands, ReplyForm::No];
     let unclear = asking(&harness, QuestionKind::Clarification, &clarify).await;
@@ -136,15 +142,15 @@ pub(crate) async fn without_a_model_questions_are_shown_and_answered_but_nothing
 
     assert_eq!(waiting.matches("asks: Which water?").count(), 2, "{waiting}");
     assert_eq!(answered, format!("I answered `{unclear}` with `make`.\n"));
-    assert!(approved.contains("Only you approve"), "{approved}");
-    assert!(forced.contains("I did nothing: `db.run.answer` says"), "{forced}");
+    assert!(approved.contains("Only you can approve"), "{approved}");
+    assert!(forced.contains("I did nothing: `db.run.answer` failed"), "{forced}");
     let run = harness.admin().run_get(&to_approve).await.unwrap();
     assert_eq!(run.run.state, RunState::NeedsAnswer);
     assert_eq!(harness.admin().run_get(&unclear).await.unwrap().run.state, RunState::Queued);
 }
 
 pub(crate) async fn what_an_agent_asks_a_person_waits_in_the_api_and_in_chat_until_it_is_answered(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let (admin, bob) = (harness.admin(), harness.user("bob").await);
     let (task, runner) = (harness.task().await, harness.runner());
@@ -188,7 +194,9 @@ pub(crate) async fn what_an_agent_asks_a_person_waits_in_the_api_and_in_chat_unt
     assert!(later.contains("Nothing is waiting for you"), "{later}");
 }
 
-pub(crate) async fn the_manager_sees_its_tools_and_is_refused_those_of_sandboxes(harness: Harness) {
+pub(crate) async fn the_manager_sees_its_tools_and_is_refused_those_of_sandboxes(
+    harness: OrchestratorHarness,
+) {
     let token = issue(&harness, AgentType::Pm, BindingView::default()).await;
     let client = harness.client(token.secret);
 
@@ -200,23 +208,23 @@ pub(crate) async fn the_manager_sees_its_tools_and_is_refused_those_of_sandboxes
 
     let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
     assert!(names.contains(&"db.task.create") && !names.contains(&"memory.list"), "{names:?}");
-    assert!(matches!(&of_sandbox, McpError::Refused { stage: Stage::Allowlist, .. }));
-    assert!(matches!(&unknown, McpError::Refused { stage: Stage::Known, .. }));
+    assert!(matches!(&of_sandbox, McpClientError::Refused { stage: Stage::Allowlist, .. }));
+    assert!(matches!(&unknown, McpClientError::Refused { stage: Stage::Known, .. }));
     assert!(wrong.is_about_arguments(), "{wrong:?}");
-    assert!(matches!(&stranger, McpError::Refused { stage: Stage::Authenticate, .. }));
+    assert!(matches!(&stranger, McpClientError::Refused { stage: Stage::Authenticate, .. }));
 }
 
 pub(crate) async fn with_a_model_the_manager_acts_through_the_gateway_and_shows_it(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let provider = ScriptedProvider::start();
     provide(&harness, &provider).await;
     provider.script([
-        Said::calls([
+        Said::tool_calls([
             ("db_task_list", json!({})),
             ("db_task_create", json!({ "prompt": "wash the car" })),
         ]),
-        Said::pieces(["<think>fine</think>", "It will be washed."]),
+        Said::text_chunks(["<think>fine</think>", "It will be washed."]),
     ]);
 
     let (text, end) = say(&harness, "Have my car washed").await;
@@ -234,13 +242,15 @@ pub(crate) async fn with_a_model_the_manager_acts_through_the_gateway_and_shows_
     let offered: Vec<&Value> = seen.body["tools"].as_array().unwrap().iter().collect();
     assert!(offered.iter().all(|tool| tool["function"]["name"] != "memory_list"));
     let calls =
-        Answer::of(harness.as_admin(Method::GET, "/v1/brain/calls?purpose=chat")).await.body;
+        HarnessResponse::send(harness.as_admin(Method::GET, "/v1/brain/calls?purpose=chat"))
+            .await
+            .body;
     assert_eq!(calls["calls"]["items"].as_array().unwrap().len(), 2, "{calls}");
     assert_eq!(calls["calls"]["items"][0]["agent"], "pm");
 }
 
 pub(crate) async fn big_work_is_classified_before_it_is_planned_and_leaves_no_units_that_nothing_executes(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let provider = ScriptedProvider::start();
     provide(&harness, &provider).await;
@@ -251,12 +261,12 @@ pub(crate) async fn big_work_is_classified_before_it_is_planned_and_leaves_no_un
     let check = json!({ "kind": "command_succeeds", "value": "make test" });
     let planned = json!({ "commands": [{ "aim": "do it", "command": "make" }], "assumptions": ["it builds"], "question": "" });
     provider.script([
-        Said::call("respond", scoped),
-        Said::call("respond", planned),
-        Said::call("respond", json!({ "add": [check], "reason": "a test shows it" })),
+        Said::tool_call("respond", scoped),
+        Said::tool_call("respond", planned),
+        Said::tool_call("respond", json!({ "add": [check], "reason": "a test shows it" })),
     ]);
     let prose = json!({ "kind": "text", "description": "it is easy on the eyes" });
-    let body = asked(json!({ "acceptance_criteria": [prose] }));
+    let body = task_request(json!({ "acceptance_criteria": [prose] }));
     let task = harness.admin().task_create(&body).await.unwrap();
     let mut context = context(&harness).await;
     context.task = serde_json::from_value(json!({
@@ -279,20 +289,20 @@ pub(crate) async fn big_work_is_classified_before_it_is_planned_and_leaves_no_un
     let pm = Mcp::agent(&harness, AgentType::Pm).await;
     let units = pm.call("db.work_unit.list", json!({ "task_id": task.id })).await;
     assert_eq!(units["error"]["message"], "the task has no plan of work", "{units}");
-    assert!(provider.saw("The request was classified as feature_request of large scope"));
-    assert!(provider.saw("it is easy on the eyes"));
+    assert!(provider.has_received("The request was classified as feature_request of large scope"));
+    assert!(provider.has_received("it is easy on the eyes"));
     let refined = harness.admin().task_get(&task.task_name).await.unwrap().acceptance_criteria;
     let added = Criterion::CommandSucceeds { command: "make test".to_owned() };
     assert_eq!(refined, [task.acceptance_criteria[0].clone(), added]);
 }
 
 pub(crate) async fn work_is_answered_by_rule_while_somebody_waits_where_the_model_is_too_slow(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let provider = ScriptedProvider::start();
-    // Whoever is asked once more, because nobody looked at the time, decides.
+    // A repeated request after the deadline gets a new decision.
     let planned = json!({ "commands": [{ "aim": "do it", "command": "true" }], "assumptions": [], "question": "" });
-    provider.script([Said::silence(), Said::call("respond", planned)]);
+    provider.script([Said::no_response(), Said::tool_call("respond", planned)]);
     provide(&harness, &provider).await;
     let prompt = "Add a dark mode to every page".to_owned();
     let body = PlanHandoff { prompt, expected_outputs: vec![] };
@@ -305,7 +315,7 @@ pub(crate) async fn work_is_answered_by_rule_while_somebody_waits_where_the_mode
 }
 
 pub(crate) async fn a_decision_is_thought_through_egress_and_falls_back_with_its_reason(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let body = ContinueRunHandoff {
         node: "collect_result".to_owned(),
@@ -323,7 +333,7 @@ pub(crate) async fn a_decision_is_thought_through_egress_and_falls_back_with_its
     let provider = ScriptedProvider::start();
     provide(&harness, &provider).await;
     provider.script([
-        Said::call("respond", json!({ "with": "retry", "reason": "it may come back" })),
+        Said::tool_call("respond", json!({ "with": "retry", "reason": "it may come back" })),
         Said::refusal("I will not."),
     ]);
 
@@ -338,20 +348,22 @@ pub(crate) async fn a_decision_is_thought_through_egress_and_falls_back_with_its
     );
     assert_eq!(refused.decisions[0].by, DecidedBy::Fallback);
     assert!(refused.decisions[0].reason.contains("declines to answer"), "{refused:?}");
-    let calls = Answer::of(harness.as_admin(Method::GET, "/v1/brain/calls?purpose=continue_run"));
+    let calls = HarnessResponse::send(
+        harness.as_admin(Method::GET, "/v1/brain/calls?purpose=continue_run"),
+    );
     let calls = calls.await.body;
     assert_eq!(calls["calls"]["items"].as_array().unwrap().len(), 2, "{calls}");
     assert!(calls["calls"]["items"][0]["prompt_hash"].is_string(), "{calls}");
 }
 
 pub(crate) async fn a_model_that_ignores_forced_functions_decides_and_calls_tools_in_words(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let provider = ScriptedProvider::start();
-    provider.behave_as(Contract::LlamaCpp);
+    provider.set_contract(StructuredOutputContract::LlamaCpp);
     provide(&harness, &provider).await;
     let planned = json!({ "commands": [{ "aim": "do it", "command": "seq 1 10" }], "assumptions": [], "question": "" });
-    provider.script([Said::call("respond", planned)]);
+    provider.script([Said::tool_call("respond", planned)]);
     let prompt = "Write the numbers 1 to 10".to_owned();
     let body = PlanHandoff { prompt, expected_outputs: vec![] };
     let handoff = Handoff { context: context(&harness).await, body };
@@ -361,7 +373,7 @@ pub(crate) async fn a_model_that_ignores_forced_functions_decides_and_calls_tool
     assert!(matches!(&answer.outcome, PlanOutcome::Planned { steps, .. } if steps.len() == 1));
     assert_eq!(answer.decisions[0].by, DecidedBy::Model, "{answer:?}");
     let made = json!({ "prompt": "wash the car" });
-    provider.script([Said::call("db_task_create", made), Said::text("It is on its way.")]);
+    provider.script([Said::tool_call("db_task_create", made), Said::text("It is on its way.")]);
     let text = hear(&harness, "Have the car washed").await;
     assert!(
         text.contains("It is on its way.") && text.contains("`db.task.create: wash-the-car`"),

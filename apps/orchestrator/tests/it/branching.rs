@@ -10,24 +10,27 @@ use cynode_wire::workflow::Outcome;
 use futures_util::future::join_all;
 use serde_json::json;
 
-use crate::actors::{Runner, exited};
-use crate::harness::{Harness, asked, commands, refused};
+use crate::actors::{HarnessRunner, exited_result};
+use crate::harness::{OrchestratorHarness, create_commands_task, refused, task_request};
 use crate::runs::{fail, planned, through_a_step};
 use crate::steering::{acts, state};
 
-/// A task whose first step has failed for good.
-async fn failed(harness: &Harness, runner: &Runner) -> TaskView {
-    let task = harness.admin().task_create(&commands(&["make", "make test"])).await.unwrap();
+/// A task whose first step has failed permanently.
+async fn failed(harness: &OrchestratorHarness, runner: &HarnessRunner) -> TaskView {
+    let task =
+        harness.admin().task_create(&create_commands_task(&["make", "make test"])).await.unwrap();
     let hold = runner.claim(0).await.unwrap().hold;
     through_a_step(runner, hold, JobId::generate()).await;
     fail(runner, hold).await;
     task
 }
 
-pub(crate) async fn a_failed_run_is_retried_from_the_step_that_failed(harness: Harness) {
+pub(crate) async fn a_failed_run_is_retried_from_the_step_that_failed(
+    harness: OrchestratorHarness,
+) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let task = failed(&harness, &runner).await;
-    let waits = admin.task_create(&asked(json!({ "depends_on": [task.id] }))).await;
+    let waits = admin.task_create(&task_request(json!({ "depends_on": [task.id] }))).await;
     assert!(waits.is_err(), "nothing waits for a failed task");
     let old = task.run_id.unwrap();
 
@@ -44,7 +47,7 @@ pub(crate) async fn a_failed_run_is_retried_from_the_step_that_failed(harness: H
     assert_eq!(checkpoint.state["plan"], planned()["plan"]);
     assert_eq!(checkpoint.state["attempts_by_step"], json!(null));
     assert_eq!(grant.effects, []);
-    // Its runner goes on after that row, and ends the task like any other run.
+    // Its runner resumes after that row and ends the task like any other run.
     runner.checkpoint(grant.hold, 2).await.unwrap();
     runner.finish(grant.hold, 3, Outcome::Completed).await.unwrap();
     assert_eq!(admin.task_get(&task.task_name).await.unwrap().status.as_str(), "completed");
@@ -56,7 +59,7 @@ pub(crate) async fn a_failed_run_is_retried_from_the_step_that_failed(harness: H
     assert_eq!(admin.run_diff(&old.to_string(), &diff).await.unwrap().differences, []);
 }
 
-pub(crate) async fn a_run_is_retried_from_any_node_that_it_had(harness: Harness) {
+pub(crate) async fn a_run_is_retried_from_any_node_that_it_had(harness: OrchestratorHarness) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let from = |node: &str| RetryRun { node: Some(node.to_owned()) };
     for (node, last) in [
@@ -75,24 +78,24 @@ pub(crate) async fn a_run_is_retried_from_any_node_that_it_had(harness: Harness)
         assert_eq!(found.as_deref(), last, "{node}");
         runner.finish(grant.hold, last.map_or(1, |_| 2), Outcome::Failed).await.unwrap();
     }
-    // Its job is not known here, so that nobody could wait for it.
+    // Its job does not exist here, so it could not be awaited.
     let task = failed(&harness, &runner).await.task_name;
     let problem = refused(admin.run_retry(&task, &from("collect_result")).await, 409);
     assert!(problem.detail.ends_with("retry from dispatch_step"), "{}", problem.detail);
 }
 
 pub(crate) async fn only_an_ended_run_that_did_not_complete_is_retried_and_only_once(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let all = RetryRun::default();
     let task = harness.task().await.task_name;
     let problem = refused(admin.run_retry(&task, &all).await, 409);
-    assert_eq!(problem.detail, "the run is queued: only one that has ended is retried");
+    assert_eq!(problem.detail, "the run is queued: only an ended run can be retried");
     let hold = runner.claim(0).await.unwrap().hold;
     runner.finish(hold, 1, Outcome::Completed).await.unwrap();
     let problem = refused(admin.run_retry(&task, &all).await, 409);
-    assert_eq!(problem.detail, "the task is completed, and stays so: fork its run instead");
+    assert_eq!(problem.detail, "the task is completed and cannot be retried: fork its run instead");
 
     let task = failed(&harness, &runner).await;
     let old = task.run_id.unwrap().to_string();
@@ -102,7 +105,7 @@ pub(crate) async fn only_an_ended_run_that_did_not_complete_is_retried_and_only_
     assert!(problem.detail.starts_with("the run was retried already"), "{}", problem.detail);
 }
 
-pub(crate) async fn a_canceled_run_goes_on_when_its_jobs_have_ended(harness: Harness) {
+pub(crate) async fn a_canceled_run_goes_on_when_its_jobs_have_ended(harness: OrchestratorHarness) {
     harness.must_end_idle();
     let (admin, runner, node) = (harness.admin(), harness.runner(), harness.node("anvil").await);
     let task = harness.task().await.task_name;
@@ -114,13 +117,13 @@ pub(crate) async fn a_canceled_run_goes_on_when_its_jobs_have_ended(harness: Har
 
     let problem = refused(admin.run_retry(&task, &RetryRun::default()).await, 409);
     assert!(problem.detail.contains("is still running"), "{}", problem.detail);
-    let result = JobResult { ending: Ending::Canceled, ..exited(0) };
+    let result = JobResult { ending: Ending::Canceled, ..exited_result(0) };
     node.client.node_finish(job, &result).await.unwrap();
     let refusal = admin.run_retry(&task, &RetryRun::default()).await;
 
     // The row of this test names an edge that the graph does not have.
     let problem = refused(refusal, 409);
-    assert_eq!(problem.detail, "nothing follows row 1: take an earlier one");
+    assert_eq!(problem.detail, "no node follows row 1: choose an earlier row");
     let from = RetryRun { node: Some("plan_steps".to_owned()) };
     admin.run_retry(&task, &from).await.unwrap();
     let grant = runner.claim(0).await.unwrap();
@@ -128,7 +131,9 @@ pub(crate) async fn a_canceled_run_goes_on_when_its_jobs_have_ended(harness: Har
     runner.finish(grant.hold, 1, Outcome::Completed).await.unwrap();
 }
 
-pub(crate) async fn a_run_is_forked_from_any_row_into_a_task_of_its_own(harness: Harness) {
+pub(crate) async fn a_run_is_forked_from_any_row_into_a_task_of_its_own(
+    harness: OrchestratorHarness,
+) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let task = failed(&harness, &runner).await;
     let old = task.run_id.unwrap();
@@ -152,16 +157,18 @@ pub(crate) async fn a_run_is_forked_from_any_row_into_a_task_of_its_own(harness:
         runner.finish(grant.hold, 2, Outcome::Completed).await.unwrap();
     }
     let problem = refused(admin.run_fork(&task.task_name, &fork(6)).await, 409);
-    assert_eq!(problem.detail, "nothing follows row 6: take an earlier one");
+    assert_eq!(problem.detail, "no node follows row 6: choose an earlier row");
     refused(admin.run_fork(&task.task_name, &fork(7)).await, 404);
     refused(admin.run_fork(&task.task_name, &fork(0)).await, 404);
     assert_eq!(acts(&admin, &task.task_name).await.len(), 5);
     assert_eq!(admin.task_get(&task.task_name).await.unwrap().status.as_str(), "failed");
 }
 
-pub(crate) async fn a_fork_has_its_name_and_key_and_the_files_of_its_parent(harness: Harness) {
+pub(crate) async fn a_fork_has_its_name_and_key_and_the_files_of_its_parent(
+    harness: OrchestratorHarness,
+) {
     let (admin, runner, bob) = (harness.admin(), harness.runner(), harness.user("bob").await);
-    let body = asked(json!({ "task_name": "build-7",
+    let body = task_request(json!({ "task_name": "build-7",
         "attachments": [{ "name": "notes.txt", "content_base64": "aGVsbG8=" }] }));
     let task = admin.task_create(&body).await.unwrap();
     let hold = runner.claim(0).await.unwrap().hold;

@@ -7,10 +7,10 @@ use cynode_wire::workflow::{Outcome, RenewLease};
 use futures_util::future::join_all;
 use serde_json::json;
 
-use crate::actors::exited;
-use crate::harness::{Harness, asked, refused};
+use crate::actors::exited_result;
+use crate::harness::{OrchestratorHarness, refused, task_request};
 
-pub(crate) async fn canceling_fences_the_runner_and_stops_the_jobs(harness: Harness) {
+pub(crate) async fn canceling_fences_the_runner_and_stops_the_jobs(harness: OrchestratorHarness) {
     harness.must_end_idle();
     let (admin, runner, node) = (harness.admin(), harness.runner(), harness.node("anvil").await);
     let task = harness.task().await.task_name;
@@ -23,11 +23,11 @@ pub(crate) async fn canceling_fences_the_runner_and_stops_the_jobs(harness: Harn
 
     assert!(canceled.canceled && canceled.cascaded.is_empty());
     refused(runner.checkpoint(hold, 1).await, 409);
-    refused(runner.client.workflow_renew(&RenewLease::of(hold, None)).await, 409);
+    refused(runner.client.workflow_call(&RenewLease::new(hold, None)).await, 409);
     assert_eq!(runner.claim(0).await, None);
     let news = node.poll(&[running]).await;
     assert_eq!((news.cancel, news.assignments), (vec![running], vec![]));
-    let result = JobResult { ending: Ending::Canceled, ..exited(0) };
+    let result = JobResult { ending: Ending::Canceled, ..exited_result(0) };
     node.client.node_finish(running, &result).await.unwrap();
     let view = admin.task_result(&task).await.unwrap();
     assert_eq!(
@@ -38,11 +38,12 @@ pub(crate) async fn canceling_fences_the_runner_and_stops_the_jobs(harness: Harn
     assert_eq!((status(running), status(queued)), (JobStatus::Canceled, JobStatus::Canceled));
 }
 
-pub(crate) async fn canceling_cascades_to_everything_that_waits(harness: Harness) {
+pub(crate) async fn canceling_cascades_to_everything_that_waits(harness: OrchestratorHarness) {
     let admin = harness.admin();
     let first = harness.task().await;
-    let second = admin.task_create(&asked(json!({ "depends_on": [first.id] }))).await.unwrap();
-    let both = asked(json!({ "depends_on": [first.id, second.id] }));
+    let second =
+        admin.task_create(&task_request(json!({ "depends_on": [first.id] }))).await.unwrap();
+    let both = task_request(json!({ "depends_on": [first.id, second.id] }));
     let third = admin.task_create(&both).await.unwrap();
     let bystander = harness.task().await;
 
@@ -57,7 +58,7 @@ pub(crate) async fn canceling_cascades_to_everything_that_waits(harness: Harness
     assert_eq!(harness.runner().claim(0).await.unwrap().hold.task_id, bystander.id);
 }
 
-pub(crate) async fn canceling_twice_changes_nothing(harness: Harness) {
+pub(crate) async fn canceling_twice_changes_nothing(harness: OrchestratorHarness) {
     let (admin, task) = (harness.admin(), harness.task().await.task_name);
     admin.task_cancel(&task).await.unwrap();
     let before = admin.task_get(&task).await.unwrap();
@@ -67,7 +68,7 @@ pub(crate) async fn canceling_twice_changes_nothing(harness: Harness) {
     assert_eq!(admin.task_get(&task).await.unwrap(), before);
 }
 
-pub(crate) async fn a_completed_task_cannot_be_canceled(harness: Harness) {
+pub(crate) async fn a_completed_task_cannot_be_canceled(harness: OrchestratorHarness) {
     let (task, runner) = (harness.task().await.task_name, harness.runner());
     let hold = runner.claim(0).await.unwrap().hold;
     runner.finish(hold, 1, Outcome::Completed).await.unwrap();
@@ -78,7 +79,9 @@ pub(crate) async fn a_completed_task_cannot_be_canceled(harness: Harness) {
 }
 
 /// The answer that handed it out may have been lost: there is nothing to stop.
-pub(crate) async fn a_job_that_was_canceled_before_it_arrived_is_not_handed_out(harness: Harness) {
+pub(crate) async fn a_job_that_was_canceled_before_it_arrived_is_not_handed_out(
+    harness: OrchestratorHarness,
+) {
     harness.must_end_idle();
     let (runner, node) = (harness.runner(), harness.node("anvil").await);
     let task = harness.task().await.task_name;
@@ -92,7 +95,9 @@ pub(crate) async fn a_job_that_was_canceled_before_it_arrived_is_not_handed_out(
     assert_eq!(node.poll(&[job]).await.forget, [job]);
 }
 
-pub(crate) async fn claims_and_cancellations_at_once_leave_no_task_half_canceled(harness: Harness) {
+pub(crate) async fn claims_and_cancellations_at_once_leave_no_task_half_canceled(
+    harness: OrchestratorHarness,
+) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let mut tasks = vec![];
     for _ in 0..12 {

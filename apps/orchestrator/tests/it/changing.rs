@@ -8,7 +8,7 @@ use cynode_wire::workflow::SaveCheckpoint;
 use serde_json::{Value, json};
 
 use crate::actors::checkpoint;
-use crate::harness::{Harness, asked, refused};
+use crate::harness::{OrchestratorHarness, refused, task_request};
 use crate::mcp::Mcp;
 
 fn criteria(value: Value) -> UpdateTask {
@@ -17,15 +17,17 @@ fn criteria(value: Value) -> UpdateTask {
 }
 
 /// A task with two criteria, one of them in prose.
-async fn task(harness: &Harness) -> TaskView {
-    let body = asked(json!({ "acceptance_criteria": [
+async fn task(harness: &OrchestratorHarness) -> TaskView {
+    let body = task_request(json!({ "acceptance_criteria": [
         { "kind": "text", "description": "the file report.txt exists" },
         { "kind": "output_matches", "pattern": "ok" },
     ]}));
     harness.admin().task_create(&body).await.unwrap()
 }
 
-pub(crate) async fn a_person_changes_an_open_task_unless_somebody_else_just_did(harness: Harness) {
+pub(crate) async fn a_person_changes_an_open_task_unless_somebody_else_just_did(
+    harness: OrchestratorHarness,
+) {
     let (admin, task) = (harness.admin(), task(&harness).await);
     let name = task.task_name.as_str();
     let other = harness.task().await.task_name;
@@ -53,7 +55,9 @@ pub(crate) async fn a_person_changes_an_open_task_unless_somebody_else_just_did(
     refused(admin.task_update("build-it", &criteria(json!([]))).await, 409);
 }
 
-pub(crate) async fn an_agent_sharpens_and_adds_criteria_and_takes_none_away(harness: Harness) {
+pub(crate) async fn an_agent_sharpens_and_adds_criteria_and_takes_none_away(
+    harness: OrchestratorHarness,
+) {
     let task = task(&harness).await;
     let pm = Mcp::agent(&harness, AgentType::Pm).await;
     let update = async |criteria: Value| {
@@ -84,7 +88,7 @@ pub(crate) async fn an_agent_sharpens_and_adds_criteria_and_takes_none_away(harn
     assert_eq!(past.acceptance_criteria.len(), 3);
 }
 
-pub(crate) async fn criteria_stand_while_the_last_result_is_judged(harness: Harness) {
+pub(crate) async fn criteria_stand_while_the_last_result_is_judged(harness: OrchestratorHarness) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let task = task(&harness).await;
     let name = task.task_name.as_str();
@@ -99,22 +103,26 @@ pub(crate) async fn criteria_stand_while_the_last_result_is_judged(harness: Harn
         ..checkpoint(hold, sequence)
     };
     let running = at(1, "dispatch_step", "dispatched");
-    runner.client.workflow_checkpoint(&running).await.unwrap();
+    runner.client.workflow_call(&running).await.unwrap();
     admin.task_update(name, &criteria(json!([]))).await.unwrap();
     let collected = at(2, "collect_result", "collected");
-    runner.client.workflow_checkpoint(&collected).await.unwrap();
+    runner.client.workflow_call(&collected).await.unwrap();
 
     let late = criteria(json!([{ "kind": "exit_code", "equals": 1 }]));
     let problem = refused(admin.task_update(name, &late).await, 409);
 
-    assert!(problem.detail.contains("is being judged by the criteria it has: fork the run"));
+    assert!(
+        problem
+            .detail
+            .contains("is already being verified against the current criteria: fork the run")
+    );
     let renamed = UpdateTask { task_name: Some("other".to_owned()), ..UpdateTask::default() };
     assert_eq!(admin.task_update(name, &renamed).await.unwrap().task_name, "other");
 }
 
-pub(crate) async fn prose_that_leaves_no_doubt_is_judged_by_rule(harness: Harness) {
+pub(crate) async fn prose_that_leaves_no_doubt_is_judged_by_rule(harness: OrchestratorHarness) {
     let (runner, node) = (harness.runner(), harness.node("anvil").await);
-    let body = asked(json!({ "acceptance_criteria": [
+    let body = task_request(json!({ "acceptance_criteria": [
         { "kind": "text", "description": "the file report.txt exists" },
         { "kind": "text", "description": "it reads well" },
     ]}));

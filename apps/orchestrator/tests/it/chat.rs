@@ -8,10 +8,11 @@ mod threads;
 
 use cynode_testkit::planted_secrets;
 use cynode_testkit::provider::{Answer as Said, ScriptedProvider};
+use cynode_wire::sse;
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Harness};
+use crate::harness::{HarnessResponse, OrchestratorHarness};
 
 pub(crate) use faults::{
     a_client_that_hangs_up_ends_the_call_to_the_model, a_stream_that_breaks_off_ends_with_an_error,
@@ -35,18 +36,18 @@ pub(crate) use threads::{
 
 const MODEL: &str = "scripted/scripted-model";
 
-/// Registers a provider that everybody may use.
-async fn provide(harness: &Harness, provider: &ScriptedProvider) {
+/// Registers a provider that every user may use.
+async fn provide(harness: &OrchestratorHarness, provider: &ScriptedProvider) {
     let body = json!({
         "kind": "openai", "base_url": provider.openai_url(), "allow": "everyone",
         "models": ["scripted-model"],
     });
     let put = harness.as_admin(Method::PUT, "/v1/model-providers/scripted").json(&body);
-    let answer = Answer::of(put).await;
+    let answer = HarnessResponse::send(put).await;
     assert!(answer.status.is_success(), "{}", answer.body);
 }
 
-fn ask(harness: &Harness, body: &Value) -> RequestBuilder {
+fn ask(harness: &OrchestratorHarness, body: &Value) -> RequestBuilder {
     harness.as_admin(Method::POST, "/v1/chat/completions").json(body)
 }
 
@@ -54,9 +55,9 @@ fn question(text: &str) -> Value {
     json!({ "model": MODEL, "messages": [{ "role": "user", "content": text }] })
 }
 
-/// The refusal's code, which must come in OpenAI's shape.
+/// The error code, which must be in OpenAI's format.
 #[track_caller]
-fn code(answer: &Answer, status: u16) -> String {
+fn code(answer: &HarnessResponse, status: u16) -> String {
     assert_eq!(answer.status.as_u16(), status, "{}", answer.body);
     assert_eq!(answer.header("content-type"), "application/json", "{}", answer.body);
     let error = &answer.body["error"];
@@ -65,11 +66,11 @@ fn code(answer: &Answer, status: u16) -> String {
     error["code"].as_str().unwrap().to_owned()
 }
 
-pub(crate) async fn a_model_answers_through_the_orchestrator(harness: Harness) {
+pub(crate) async fn a_model_answers_through_the_orchestrator(harness: OrchestratorHarness) {
     let provider = ScriptedProvider::saying("It is warm in Rome.");
     provide(&harness, &provider).await;
 
-    let answer = Answer::of(ask(&harness, &question("How warm is it?"))).await;
+    let answer = HarnessResponse::send(ask(&harness, &question("How warm is it?"))).await;
 
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
     assert_eq!(answer.body["object"], "chat.completion");
@@ -80,9 +81,9 @@ pub(crate) async fn a_model_answers_through_the_orchestrator(harness: Harness) {
     assert_eq!(provider.requests()[0].last_message(), "How warm is it?");
 }
 
-pub(crate) async fn a_streamed_answer_ends_with_its_usage_and_done(harness: Harness) {
+pub(crate) async fn a_streamed_answer_ends_with_its_usage_and_done(harness: OrchestratorHarness) {
     let provider = ScriptedProvider::start();
-    provider.otherwise(Said::pieces(["It is", " warm."]));
+    provider.otherwise(Said::text_chunks(["It is", " warm."]));
     provide(&harness, &provider).await;
     let mut body = question("How warm is it?");
     body["stream"] = json!(true);
@@ -102,7 +103,9 @@ pub(crate) async fn a_streamed_answer_ends_with_its_usage_and_done(harness: Harn
     assert_eq!(last["usage"]["total_tokens"], 18);
 }
 
-pub(crate) async fn a_stream_without_usage_has_something_new_in_every_piece(harness: Harness) {
+pub(crate) async fn a_stream_without_usage_has_something_new_in_every_piece(
+    harness: OrchestratorHarness,
+) {
     let provider = ScriptedProvider::saying("It is warm.");
     provide(&harness, &provider).await;
     let mut body = question("How warm is it?");
@@ -115,16 +118,16 @@ pub(crate) async fn a_stream_without_usage_has_something_new_in_every_piece(harn
     assert!(pieces.into_iter().all(|piece| !piece["choices"].as_array().unwrap().is_empty()));
 }
 
-pub(crate) async fn tools_are_passed_to_the_model_and_its_calls_back(harness: Harness) {
+pub(crate) async fn tools_are_passed_to_the_model_and_its_calls_back(harness: OrchestratorHarness) {
     let provider = ScriptedProvider::start();
-    provider.script([Said::call("look_up", json!({ "city": "Rome" }))]);
+    provider.script([Said::tool_call("look_up", json!({ "city": "Rome" }))]);
     provide(&harness, &provider).await;
     let mut body = question("How warm is it?");
     body["tools"] = json!([{ "type": "function", "function": {
         "name": "look_up", "parameters": { "type": "object", "properties": { "city": {"type": "string"} } } } }]);
     body["seed"] = json!(7);
 
-    let answer = Answer::of(ask(&harness, &body)).await;
+    let answer = HarnessResponse::send(ask(&harness, &body)).await;
 
     let call = &answer.body["choices"][0]["message"]["tool_calls"][0]["function"];
     assert_eq!(call["name"], "look_up", "{}", answer.body);
@@ -135,17 +138,19 @@ pub(crate) async fn tools_are_passed_to_the_model_and_its_calls_back(harness: Ha
     assert_eq!(seen["seed"], 7);
 }
 
-pub(crate) async fn the_project_manager_is_always_among_the_models(harness: Harness) {
-    let bare = Answer::of(harness.as_admin(Method::GET, "/v1/models")).await;
+pub(crate) async fn the_project_manager_is_always_among_the_models(harness: OrchestratorHarness) {
+    let bare = HarnessResponse::send(harness.as_admin(Method::GET, "/v1/models")).await;
     let provider = ScriptedProvider::saying("hello");
     provide(&harness, &provider).await;
 
-    let listed = Answer::of(harness.as_admin(Method::GET, "/v1/models")).await;
-    let one = Answer::of(harness.as_admin(Method::GET, &format!("/v1/models/{MODEL}"))).await;
+    let listed = HarnessResponse::send(harness.as_admin(Method::GET, "/v1/models")).await;
+    let one =
+        HarnessResponse::send(harness.as_admin(Method::GET, &format!("/v1/models/{MODEL}"))).await;
     let escaped = format!("/v1/models/{}", MODEL.replace('/', "%2F"));
-    let same = Answer::of(harness.as_admin(Method::GET, &escaped)).await;
-    let manager = Answer::of(harness.as_admin(Method::GET, "/v1/models/cynodeai.pm")).await;
-    let none = Answer::of(harness.as_admin(Method::GET, "/v1/models/gpt-9")).await;
+    let same = HarnessResponse::send(harness.as_admin(Method::GET, &escaped)).await;
+    let manager =
+        HarnessResponse::send(harness.as_admin(Method::GET, "/v1/models/cynodeai.pm")).await;
+    let none = HarnessResponse::send(harness.as_admin(Method::GET, "/v1/models/gpt-9")).await;
 
     assert_eq!(bare.body["object"], "list");
     assert_eq!(bare.body["data"][0]["id"], "cynodeai.pm");
@@ -158,7 +163,9 @@ pub(crate) async fn the_project_manager_is_always_among_the_models(harness: Harn
     assert_eq!(code(&none, 404), "model_not_found");
 }
 
-pub(crate) async fn no_planted_secret_is_in_the_database_or_reaches_the_provider(harness: Harness) {
+pub(crate) async fn no_planted_secret_is_in_the_database_or_reaches_the_provider(
+    harness: OrchestratorHarness,
+) {
     let provider = ScriptedProvider::saying("Do not paste secrets.");
     provide(&harness, &provider).await;
     for secret in planted_secrets() {
@@ -168,20 +175,22 @@ pub(crate) async fn no_planted_secret_is_in_the_database_or_reaches_the_provider
         ask(&harness, &streamed).send().await.unwrap().text().await.unwrap();
     }
 
-    assert!(provider.saw("SECRET_REDACTED"));
+    assert!(provider.has_received("SECRET_REDACTED"));
     for secret in planted_secrets() {
-        let tables = harness.database().tables_with(&secret.needle).await;
+        let tables = harness.database().tables_containing(&secret.needle).await;
         assert!(tables.is_empty(), "the {} is in {tables:?}", secret.name);
-        assert!(!provider.saw(&secret.needle), "the provider saw the {}", secret.name);
+        assert!(!provider.has_received(&secret.needle), "the provider saw the {}", secret.name);
     }
-    let kept = harness.database().tables_with("SECRET_REDACTED").await;
+    let kept = harness.database().tables_containing("SECRET_REDACTED").await;
     assert_eq!(kept, ["chat_messages"]);
 }
 
 /// The data of every event of a stream.
-fn data_of(text: &str) -> Vec<String> {
-    let lines = text.lines().filter_map(|line| line.strip_prefix("data: "));
-    lines.map(ToOwned::to_owned).collect()
+pub(crate) fn data_of(text: &str) -> Vec<String> {
+    let mut all = vec![];
+    let mut reader = sse::Reader::new(text.len());
+    reader.push(text.as_bytes(), |event| all.push(event.data)).unwrap();
+    all
 }
 
 fn parsed(text: &str) -> Value {

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use reqwest::Method;
 
-use crate::harness::{Answer, Harness};
+use crate::harness::{HarnessResponse, OrchestratorHarness};
 
-/// What a file refers to: sources and styles of the page, imports of a script.
+/// References of a file: sources and styles of the page, imports of a script.
 fn references(text: &str) -> Vec<String> {
     let quoted = |part: &str| part.split('"').next().unwrap_or_default().to_owned();
     let after = |mark: &'static str| text.split(mark).skip(1).map(quoted);
@@ -16,11 +16,13 @@ fn references(text: &str) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_root_links_to_the_console_for_browsers_and_names_it_for_others() {
-    let harness = Harness::sqlite().await;
+    let harness = OrchestratorHarness::sqlite().await;
     let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
-    let page = Answer::of(harness.request(Method::GET, "/").header("accept", browser)).await;
-    let text = Answer::of(harness.request(Method::GET, "/").header("accept", "*/*")).await;
+    let page =
+        HarnessResponse::send(harness.request(Method::GET, "/").header("accept", browser)).await;
+    let text =
+        HarnessResponse::send(harness.request(Method::GET, "/").header("accept", "*/*")).await;
 
     assert!(page.header("content-type").starts_with("text/html"));
     assert!(page.body.as_str().unwrap().contains("<a href=\"/console/\">"), "{}", page.body);
@@ -30,14 +32,14 @@ async fn the_root_links_to_the_console_for_browsers_and_names_it_for_others() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_console_and_everything_it_refers_to_are_served_to_anybody_under_a_strict_policy() {
-    let harness = Harness::sqlite().await;
+    let harness = OrchestratorHarness::sqlite().await;
     let (mut seen, mut open) = (BTreeSet::new(), vec!["/console/".to_owned()]);
 
     while let Some(path) = open.pop() {
         if !seen.insert(path.clone()) {
             continue;
         }
-        let answer = Answer::of(harness.request(Method::GET, &path)).await;
+        let answer = HarnessResponse::send(harness.request(Method::GET, &path)).await;
 
         assert_eq!(answer.status, 200, "{path}");
         let policy = answer.header("content-security-policy");
@@ -47,6 +49,6 @@ async fn the_console_and_everything_it_refers_to_are_served_to_anybody_under_a_s
     }
 
     assert!(seen.contains("/console/tools.js") && seen.len() > 10, "{seen:?}");
-    let nothing = Answer::of(harness.request(Method::GET, "/console/nothing.js")).await;
-    assert!(nothing.refusal(404).contains("there is no such route"));
+    let nothing = HarnessResponse::send(harness.request(Method::GET, "/console/nothing.js")).await;
+    assert!(nothing.assert_problem(404).contains("there is no such route"));
 }

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use reqwest::Method;
 use serde_json::Value;
 
-use crate::harness::{Answer, Harness};
+use crate::harness::{HarnessResponse, OrchestratorHarness};
 
 const HOW: &str =
     "run: cargo run -q -p cynode-orchestrator -- openapi > docs/reference/openapi.json";
 
 async fn served() -> Value {
-    let harness = Harness::sqlite().await;
-    let answer = Answer::of(harness.request(Method::GET, "/v1/openapi.json")).await;
+    let harness = OrchestratorHarness::sqlite().await;
+    let answer = HarnessResponse::send(harness.request(Method::GET, "/v1/openapi.json")).await;
     assert_eq!(answer.status, 200);
     answer.body
 }

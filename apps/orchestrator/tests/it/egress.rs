@@ -10,7 +10,8 @@ use cynode_wire::providers::PutProvider;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Harness, refused};
+use crate::chat::data_of;
+use crate::harness::{HarnessResponse, OrchestratorHarness, refused};
 use crate::mcp::issue;
 
 const SECRET: &str = "plugh-0815-open-sesame";
@@ -35,19 +36,19 @@ fn credential(secret: &str) -> SetCredential {
     }
 }
 
-async fn provide(harness: &Harness, provider: &ScriptedProvider) {
+async fn provide(harness: &OrchestratorHarness, provider: &ScriptedProvider) {
     let admin = harness.admin();
     admin.provider_put("far", &row(provider)).await.unwrap();
     admin.credential_set(&credential(SECRET)).await.unwrap();
 }
 
-/// Asks a model as the project manager of the administrator.
-async fn ask(harness: &Harness, body: &Value) -> RequestBuilder {
+/// Calls a model as the administrator's project manager.
+async fn ask(harness: &OrchestratorHarness, body: &Value) -> RequestBuilder {
     ask_as(harness, AgentType::Pm, body).await
 }
 
-/// Asks a model as an agent of the administrator.
-async fn ask_as(harness: &Harness, agent: AgentType, body: &Value) -> RequestBuilder {
+/// Calls a model as an agent of the administrator.
+async fn ask_as(harness: &OrchestratorHarness, agent: AgentType, body: &Value) -> RequestBuilder {
     let token = issue(harness, agent, BindingView::default()).await;
     let request = harness.request(Method::POST, "/v1/egress/chat/completions");
     request.bearer_auth(token.secret).json(body)
@@ -59,7 +60,9 @@ fn question() -> Value {
     json!({ "model": "far/m", "messages": messages, "metadata": metadata })
 }
 
-pub(crate) async fn providers_are_managed_and_tried_by_administrators_alone(harness: Harness) {
+pub(crate) async fn providers_are_managed_and_tried_by_administrators_alone(
+    harness: OrchestratorHarness,
+) {
     let (admin, bob) = (harness.admin(), harness.user("bob").await);
     let provider = ScriptedProvider::start();
 
@@ -77,24 +80,24 @@ pub(crate) async fn providers_are_managed_and_tried_by_administrators_alone(harn
     refused(admin.provider_put("a b", &row(&provider)).await, 400);
     let odd = json!({ "kind": "openai", "api_key": SECRET });
     let odd = harness.as_admin(Method::PUT, "/v1/model-providers/odd").json(&odd);
-    Answer::of(odd).await.refusal(400);
+    HarnessResponse::send(odd).await.assert_problem(400);
     admin.provider_remove("far").await.unwrap();
     refused(admin.provider_remove("far").await, 404);
 }
 
-pub(crate) async fn a_secret_goes_in_and_never_comes_out(harness: Harness) {
+pub(crate) async fn a_secret_goes_in_and_never_comes_out(harness: OrchestratorHarness) {
     let (admin, bob) = (harness.admin(), harness.user("bob").await);
 
     let set = bob.credential_set(&credential(SECRET)).await.unwrap();
 
     let path = "/v1/credentials";
-    let listed = Answer::of(harness.as_admin(Method::GET, path)).await.body;
+    let listed = HarnessResponse::send(harness.as_admin(Method::GET, path)).await.body;
     assert_eq!(listed[0]["id"], json!(set.id));
     assert!(!listed.to_string().contains(SECRET), "{listed}");
     refused(bob.credential_set(&credential(SECRET)).await, 409);
     refused(bob.credential_set(&credential("two words")).await, 400);
     let odd = harness.as_admin(Method::POST, path).json(&json!({ "provider": "x", "key": SECRET }));
-    assert!(!Answer::of(odd).await.refusal(400).contains(SECRET));
+    assert!(!HarnessResponse::send(odd).await.assert_problem(400).contains(SECRET));
     let rotate =
         RotateCredential { secret: GivenSecret("another".to_owned()), expires_at: Expiry::Kept };
     assert_eq!(bob.credential_rotate(set.id, &rotate).await.unwrap().version, 2);
@@ -106,14 +109,16 @@ pub(crate) async fn a_secret_goes_in_and_never_comes_out(harness: Harness) {
     refused(eve.credential_remove(set.id).await, 404);
     refused(eve.credential_rotate(set.id, &rotate).await, 404);
     bob.credential_remove(set.id).await.unwrap();
-    assert_eq!(harness.database().tables_with(SECRET).await, Vec::<String>::new());
+    assert_eq!(harness.database().tables_containing(SECRET).await, Vec::<String>::new());
 }
 
-pub(crate) async fn an_agent_asks_a_model_with_its_token_and_it_is_on_record(harness: Harness) {
+pub(crate) async fn an_agent_asks_a_model_with_its_token_and_it_is_on_record(
+    harness: OrchestratorHarness,
+) {
     let provider = ScriptedProvider::saying("hi there");
     provide(&harness, &provider).await;
 
-    let answer = Answer::of(ask(&harness, &question()).await).await;
+    let answer = HarnessResponse::send(ask(&harness, &question()).await).await;
 
     assert_eq!(answer.body["choices"][0]["message"]["content"], "hi there", "{}", answer.body);
     let sent = &provider.requests()[0];
@@ -128,14 +133,14 @@ pub(crate) async fn an_agent_asks_a_model_with_its_token_and_it_is_on_record(har
     let bob = harness.user("bob").await;
     let shown = bob.inference_list(&InferenceQuery::default()).await.unwrap();
     assert_eq!(shown.totals.calls, 0);
-    assert_eq!(harness.database().tables_with(SECRET).await, Vec::<String>::new());
+    assert_eq!(harness.database().tables_containing(SECRET).await, Vec::<String>::new());
 }
 
 pub(crate) async fn an_agent_s_answer_comes_in_pieces_and_says_when_it_breaks_off(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let provider = ScriptedProvider::start();
-    let broken = Said::text("one two three").breaking_off_after(2);
+    let broken = Said::text("one two three").disconnecting_after(2);
     provider.script([Said::text("one two three"), broken]);
     provide(&harness, &provider).await;
     let mut body = question();
@@ -147,19 +152,20 @@ pub(crate) async fn an_agent_s_answer_comes_in_pieces_and_says_when_it_breaks_of
     let broken = ask(&harness, &body).await.send().await.unwrap().text().await.unwrap();
 
     assert!(whole.ends_with("data: [DONE]\n\n"), "{whole}");
-    let events = whole.split("\n\n").filter_map(|event| event.strip_prefix("data: "));
-    let pieces = events.filter_map(|data| serde_json::from_str::<Value>(data).ok());
+    let events = data_of(&whole);
+    let pieces = events.iter().filter_map(|data| serde_json::from_str::<Value>(data).ok());
     let text: String = pieces
         .filter_map(|piece| piece["choices"][0]["delta"]["content"].as_str().map(str::to_owned))
         .collect();
     assert_eq!(text, "one two three");
     assert!(!broken.contains("[DONE]"), "{broken}");
-    let last = broken.trim_end().rsplit_once("data: ").unwrap().1;
-    let last: Value = serde_json::from_str(last).unwrap();
+    let last: Value = serde_json::from_str(data_of(&broken).last().unwrap()).unwrap();
     assert_eq!(last["error"]["code"], "provider_failed");
 }
 
-pub(crate) async fn a_routing_preference_counts_for_agents_of_its_own_role_alone(harness: Harness) {
+pub(crate) async fn a_routing_preference_counts_for_agents_of_its_own_role_alone(
+    harness: OrchestratorHarness,
+) {
     let admin = harness.admin();
     let (a, b) = (ScriptedProvider::saying("a"), ScriptedProvider::saying("b"));
     for (name, provider) in [("a", &a), ("b", &b)] {
@@ -180,8 +186,8 @@ pub(crate) async fn a_routing_preference_counts_for_agents_of_its_own_role_alone
     let mut body = question();
     body["model"] = json!("m");
 
-    let manager = Answer::of(ask_as(&harness, AgentType::Pm, &body).await).await;
-    let analyst = Answer::of(ask_as(&harness, AgentType::Pa, &body).await).await;
+    let manager = HarnessResponse::send(ask_as(&harness, AgentType::Pm, &body).await).await;
+    let analyst = HarnessResponse::send(ask_as(&harness, AgentType::Pa, &body).await).await;
 
     assert_eq!(manager.body["choices"][0]["message"]["content"], "b", "{}", manager.body);
     assert_eq!(analyst.status.as_u16(), 400, "{}", analyst.body);
@@ -189,8 +195,10 @@ pub(crate) async fn a_routing_preference_counts_for_agents_of_its_own_role_alone
     assert_eq!((a.requests().len(), b.requests().len()), (0, 1));
 }
 
-pub(crate) async fn refusals_of_the_agents_way_out_have_openai_s_shape(harness: Harness) {
-    let code = |answer: &Answer, status: u16| {
+pub(crate) async fn refusals_of_the_agents_way_out_have_openai_s_shape(
+    harness: OrchestratorHarness,
+) {
+    let code = |answer: &HarnessResponse, status: u16| {
         assert_eq!(answer.status.as_u16(), status, "{}", answer.body);
         answer.body["error"]["code"].as_str().unwrap_or_default().to_owned()
     };
@@ -198,24 +206,24 @@ pub(crate) async fn refusals_of_the_agents_way_out_have_openai_s_shape(harness: 
     let nobody = harness.request(Method::POST, path).json(&question());
     let person = harness.as_admin(Method::POST, path).json(&question());
     for request in [nobody, person] {
-        assert_eq!(code(&Answer::of(request).await, 401), "invalid_api_key");
+        assert_eq!(code(&HarnessResponse::send(request).await, 401), "invalid_api_key");
     }
     let odd = ask(&harness, &json!({ "model": "far/m" })).await;
-    assert_eq!(code(&Answer::of(odd).await, 400), "invalid_request");
+    assert_eq!(code(&HarnessResponse::send(odd).await, 400), "invalid_request");
     let none = ask(&harness, &question()).await;
-    assert_eq!(code(&Answer::of(none).await, 404), "no_provider");
+    assert_eq!(code(&HarnessResponse::send(none).await, 404), "no_provider");
 
     let provider = ScriptedProvider::start();
     provider.script([
         Said::unauthorized(SECRET),
         Said::status(400, "no such parameter"),
         Said::wrong_schema(),
-        // The last, since it is not asked again for as long.
+        // Last, because it is not called again while its circuit is open.
         Said::rate_limited(3600),
     ]);
     harness.admin().provider_put("far", &row(&provider)).await.unwrap();
     let bare = ask(&harness, &question()).await;
-    assert_eq!(code(&Answer::of(bare).await, 503), "credential_unusable");
+    assert_eq!(code(&HarnessResponse::send(bare).await, 503), "credential_unusable");
     provide(&harness, &provider).await;
     for (status, expected) in [
         (502, "provider_unauthorized"),
@@ -223,7 +231,7 @@ pub(crate) async fn refusals_of_the_agents_way_out_have_openai_s_shape(harness: 
         (502, "provider_failed"),
         (429, "rate_limit_exceeded"),
     ] {
-        let answer = Answer::of(ask(&harness, &question()).await).await;
+        let answer = HarnessResponse::send(ask(&harness, &question()).await).await;
         assert_eq!(code(&answer, status), expected);
         assert!(!answer.body.to_string().contains(SECRET), "{}", answer.body);
         assert_eq!(answer.header("retry-after").is_empty(), status != 429);
@@ -231,5 +239,5 @@ pub(crate) async fn refusals_of_the_agents_way_out_have_openai_s_shape(harness: 
     let closed = PutProvider { allow: None, ..row(&provider) };
     harness.admin().provider_put("far", &closed).await.unwrap();
     let denied = ask(&harness, &question()).await;
-    assert_eq!(code(&Answer::of(denied).await, 403), "permission_denied");
+    assert_eq!(code(&HarnessResponse::send(denied).await, 403), "permission_denied");
 }

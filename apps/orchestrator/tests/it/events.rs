@@ -2,25 +2,25 @@
 
 use std::time::Duration;
 
-use cynode_client::Events;
+use cynode_client::EventStream;
 use cynode_wire::auth::CreateToken;
 use cynode_wire::events::{Event, EventQuery};
 use cynode_wire::workflow::Outcome;
 use reqwest::Method;
 use tokio::time::Instant;
 
-use crate::harness::{Answer, Harness, commands};
+use crate::harness::{HarnessResponse, OrchestratorHarness, create_commands_task};
 
 fn from_the_beginning() -> EventQuery {
     EventQuery { task: None, after: Some("0".to_owned()) }
 }
 
-async fn next(events: &mut Events) -> Event {
+async fn next(events: &mut EventStream) -> Event {
     let event = tokio::time::timeout(Duration::from_mins(1), events.next()).await;
     event.unwrap().unwrap().unwrap()
 }
 
-async fn kinds(events: &mut Events, count: usize) -> Vec<String> {
+async fn kinds(events: &mut EventStream, count: usize) -> Vec<String> {
     let mut kinds = vec![];
     for _ in 0..count {
         kinds.push(next(events).await.kind);
@@ -29,7 +29,7 @@ async fn kinds(events: &mut Events, count: usize) -> Vec<String> {
 }
 
 /// Drives a task through all that can happen to it.
-async fn drive(harness: &Harness) {
+async fn drive(harness: &OrchestratorHarness) {
     let (runner, node) = (harness.runner(), harness.node("anvil").await);
     harness.task().await;
     let hold = runner.claim(0).await.unwrap().hold;
@@ -51,7 +51,7 @@ const LIFE: [&str; 8] = [
     "task.closed",
 ];
 
-pub(crate) async fn events_arrive_in_order_as_soon_as_they_happen(harness: Harness) {
+pub(crate) async fn events_arrive_in_order_as_soon_as_they_happen(harness: OrchestratorHarness) {
     let mut live = harness.admin().events(&EventQuery::default(), None).await.unwrap();
 
     drive(&harness).await;
@@ -59,8 +59,8 @@ pub(crate) async fn events_arrive_in_order_as_soon_as_they_happen(harness: Harne
     assert_eq!(kinds(&mut live, 8).await, LIFE);
     let mut past = harness.admin().events(&from_the_beginning(), None).await.unwrap();
     assert_eq!(kinds(&mut past, 8).await, LIFE);
-    // And what happens while somebody listens comes because somebody says so: whoever hears nothing looks
-    // only every ten seconds where the database is in the process, and has just looked.
+    // Live events are delivered by a signal: without one, an embedded database is polled only every ten
+    // seconds.
     let mut waits = vec![];
     for _ in 0..4 {
         let start = Instant::now();
@@ -71,7 +71,7 @@ pub(crate) async fn events_arrive_in_order_as_soon_as_they_happen(harness: Harne
     assert!(waits[1..].iter().any(|wait| *wait < Duration::from_secs(8)), "{waits:?}");
 }
 
-pub(crate) async fn a_stream_goes_on_after_the_last_event_seen(harness: Harness) {
+pub(crate) async fn a_stream_goes_on_after_the_last_event_seen(harness: OrchestratorHarness) {
     drive(&harness).await;
     let admin = harness.admin();
     let mut seen = vec![];
@@ -95,7 +95,7 @@ pub(crate) async fn a_stream_goes_on_after_the_last_event_seen(harness: Harness)
     assert_eq!(next(&mut events).await.task_id, Some(task.id));
 }
 
-pub(crate) async fn a_stream_shows_one_task_if_asked_to(harness: Harness) {
+pub(crate) async fn a_stream_shows_one_task_if_asked_to(harness: OrchestratorHarness) {
     harness.task().await;
     let wanted = harness.task().await;
     harness.task().await;
@@ -111,20 +111,20 @@ pub(crate) async fn a_stream_shows_one_task_if_asked_to(harness: Harness) {
     assert_eq!(second.data["status"], "canceled");
 }
 
-pub(crate) async fn events_of_others_are_invisible(harness: Harness) {
+pub(crate) async fn events_of_others_are_invisible(harness: OrchestratorHarness) {
     let (ada, eve) = (harness.user("ada").await, harness.user("eve").await);
     let mut seen = eve.events(&from_the_beginning(), None).await.unwrap();
-    ada.task_create(&commands(&["true"])).await.unwrap();
+    ada.task_create(&create_commands_task(&["true"])).await.unwrap();
     harness.task().await;
 
-    let own = eve.task_create(&commands(&["true"])).await.unwrap();
+    let own = eve.task_create(&create_commands_task(&["true"])).await.unwrap();
 
     assert_eq!(next(&mut seen).await.task_id, Some(own.id));
     let mut all = harness.admin().events(&from_the_beginning(), None).await.unwrap();
     assert_eq!(kinds(&mut all, 3).await, ["task.created"; 3]);
 }
 
-pub(crate) async fn a_stream_ends_when_its_token_no_longer_counts(harness: Harness) {
+pub(crate) async fn a_stream_ends_when_its_token_no_longer_counts(harness: OrchestratorHarness) {
     let admin = harness.admin();
     let request = CreateToken { name: "watcher".to_owned(), expires_in_days: Some(1) };
     let revoked = admin.token_create(&request).await.unwrap();
@@ -143,12 +143,12 @@ pub(crate) async fn a_stream_ends_when_its_token_no_longer_counts(harness: Harne
     assert!(of_expired.next().await.unwrap().is_none());
 }
 
-pub(crate) async fn an_unknown_event_id_is_refused(harness: Harness) {
+pub(crate) async fn an_unknown_event_id_is_refused(harness: OrchestratorHarness) {
     for id in ["x", "-1", "1-", "1-x", "99999999999999999999-1", ""] {
         let path = format!("/v1/events?after={id}");
-        Answer::of(harness.as_admin(Method::GET, &path)).await.refusal(400);
+        HarnessResponse::send(harness.as_admin(Method::GET, &path)).await.assert_problem(400);
     }
     let request = harness.as_admin(Method::GET, "/v1/events").header("last-event-id", "x\u{fc}");
-    let answer = Answer::of(request).await;
-    assert!(answer.refusal(400).contains("use the id of an event"));
+    let answer = HarnessResponse::send(request).await;
+    assert!(answer.assert_problem(400).contains("use the id of an event"));
 }

@@ -5,9 +5,9 @@ use futures_util::future::join_all;
 use serde_json::json;
 
 use crate::actors::checkpoint;
-use crate::harness::{Harness, refused};
+use crate::harness::{OrchestratorHarness, refused};
 
-pub(crate) async fn a_checkpoint_out_of_order_is_refused(harness: Harness) {
+pub(crate) async fn a_checkpoint_out_of_order_is_refused(harness: OrchestratorHarness) {
     let runner = harness.runner();
     harness.task().await;
     let hold = runner.claim(0).await.unwrap().hold;
@@ -19,27 +19,29 @@ pub(crate) async fn a_checkpoint_out_of_order_is_refused(harness: Harness) {
     }
     // The same number with another state is another transition.
     let other = SaveCheckpoint { state: Some(json!({ "other": 1 })), ..checkpoint(hold, 1) };
-    refused(runner.client.workflow_checkpoint(&other).await, 409);
+    refused(runner.client.workflow_call(&other).await, 409);
     runner.checkpoint(hold, 2).await.unwrap();
 }
 
-pub(crate) async fn a_state_that_is_no_object_is_rejected_and_nothing_is_stored(harness: Harness) {
+pub(crate) async fn a_state_that_is_no_object_is_rejected_and_nothing_is_stored(
+    harness: OrchestratorHarness,
+) {
     let runner = harness.runner();
     harness.task().await;
     let hold = runner.claim(0).await.unwrap().hold;
 
     for state in [json!("text"), json!(7), json!([{}]), json!(true)] {
         let body = SaveCheckpoint { state: Some(state), ..checkpoint(hold, 1) };
-        let problem = refused(runner.client.workflow_checkpoint(&body).await, 400);
+        let problem = refused(runner.client.workflow_call(&body).await, 400);
         assert_eq!(problem.detail, "the state of a checkpoint must be a JSON object");
     }
 
     // The first transition is still the next one.
     let body = SaveCheckpoint { state: Some(json!({})), ..checkpoint(hold, 1) };
-    runner.client.workflow_checkpoint(&body).await.unwrap();
+    runner.client.workflow_call(&body).await.unwrap();
 }
 
-pub(crate) async fn the_same_checkpoint_again_changes_nothing(harness: Harness) {
+pub(crate) async fn the_same_checkpoint_again_changes_nothing(harness: OrchestratorHarness) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let task = harness.task().await.task_name;
     let hold = runner.claim(0).await.unwrap().hold;
@@ -56,7 +58,9 @@ pub(crate) async fn the_same_checkpoint_again_changes_nothing(harness: Harness) 
     refused(runner.checkpoint(hold, 3).await, 409);
 }
 
-pub(crate) async fn concurrent_copies_of_one_checkpoint_are_stored_once(harness: Harness) {
+pub(crate) async fn concurrent_copies_of_one_checkpoint_are_stored_once(
+    harness: OrchestratorHarness,
+) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let task = harness.task().await.task_name;
     let hold = runner.claim(0).await.unwrap().hold;
@@ -69,11 +73,11 @@ pub(crate) async fn concurrent_copies_of_one_checkpoint_are_stored_once(harness:
     assert_eq!(admin.task_history(&task).await.unwrap().len(), 1);
 }
 
-pub(crate) async fn a_stale_holder_is_refused_everywhere(harness: Harness) {
+pub(crate) async fn a_stale_holder_is_refused_everywhere(harness: OrchestratorHarness) {
     let (task, old, new) = (harness.task().await.id, harness.runner(), harness.runner());
     let stale = old.start(task).await.unwrap().hold;
     let job = old.dispatch(stale, 0).await.unwrap();
-    old.client.workflow_release(&ReleaseLease::of(stale)).await.unwrap();
+    old.client.workflow_call(&ReleaseLease::new(stale)).await.unwrap();
     let hold = new.start(task).await.unwrap().hold;
 
     refused(old.checkpoint(stale, 1).await, 409);
@@ -81,17 +85,17 @@ pub(crate) async fn a_stale_holder_is_refused_everywhere(harness: Harness) {
     refused(old.effect(stale, "key", json!(1)).await, 409);
     refused(old.dispatch(stale, 1).await, 409);
     refused(old.verify(stale, job).await, 409);
-    let renewal = RenewLease::of(stale, None);
-    refused(old.client.workflow_renew(&renewal).await, 409);
+    let renewal = RenewLease::new(stale, None);
+    refused(old.client.workflow_call(&renewal).await, 409);
     // A stale release takes nothing from the new holder.
-    old.client.workflow_release(&ReleaseLease::of(stale)).await.unwrap();
-    new.client.workflow_renew(&RenewLease::of(hold, None)).await.unwrap();
-    refused(new.client.workflow_resume(&ResumeRun { task_id: task }).await, 404);
+    old.client.workflow_call(&ReleaseLease::new(stale)).await.unwrap();
+    new.client.workflow_call(&RenewLease::new(hold, None)).await.unwrap();
+    refused(new.client.workflow_call(&ResumeRun { task_id: task }).await, 404);
     new.checkpoint(hold, 1).await.unwrap();
 }
 
 /// A run that cannot be closed would be driven again and again.
-pub(crate) async fn a_summary_may_quote_anything_a_command_printed(harness: Harness) {
+pub(crate) async fn a_summary_may_quote_anything_a_command_printed(harness: OrchestratorHarness) {
     let runner = harness.runner();
     let task = harness.task().await.task_name;
     let hold = runner.claim(0).await.unwrap().hold;
@@ -99,7 +103,7 @@ pub(crate) async fn a_summary_may_quote_anything_a_command_printed(harness: Harn
     let finish = Some(Finish { outcome: Outcome::Failed, summary, verification: None });
     let body = SaveCheckpoint { finish, ..checkpoint(hold, 1) };
 
-    runner.client.workflow_checkpoint(&body).await.unwrap();
+    runner.client.workflow_call(&body).await.unwrap();
 
     let kept = harness.admin().task_get(&task).await.unwrap().summary.unwrap();
     assert!(kept.starts_with("printed \u{1b}[31m🚀"));

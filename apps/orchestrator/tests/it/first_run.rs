@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 use cynode_client::Client;
-use cynode_orchestrator::{Orchestrator, OrchestratorOptions};
+use cynode_orchestrator::{OrchestratorOptions, OrchestratorServer};
 use cynode_runtime::clock::SystemClock;
 use cynode_runtime::secret_file;
 use cynode_runtime::shutdown::Shutdown;
@@ -13,16 +13,16 @@ use cynode_testkit::postgres_database;
 use futures_util::future::join_all;
 use secrecy::ExposeSecret;
 
-use crate::harness::{Harness, refused};
+use crate::harness::{OrchestratorHarness, refused};
 
 const SECRETS: [&str; 4] = ["admin.token", "admin.password", "runner.token", "node-join.token"];
 
-fn contents(harness: &Harness) -> Vec<String> {
+fn contents(harness: &OrchestratorHarness) -> Vec<String> {
     SECRETS.iter().map(|file| harness.secret(file).expose_secret().to_owned()).collect()
 }
 
 pub(crate) async fn the_first_start_writes_secrets_that_only_their_owner_can_read(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     for file in SECRETS {
         let metadata = std::fs::metadata(harness.data_dir().join(file)).unwrap();
@@ -36,7 +36,7 @@ pub(crate) async fn the_first_start_writes_secrets_that_only_their_owner_can_rea
     assert_eq!(format!("http://{address}"), harness.url());
 }
 
-pub(crate) async fn a_second_start_keeps_the_secrets_and_the_work(harness: Harness) {
+pub(crate) async fn a_second_start_keeps_the_secrets_and_the_work(harness: OrchestratorHarness) {
     let (before, task) = (contents(&harness), harness.task().await);
 
     let harness = harness.restart_with(|_| {}).await;
@@ -47,7 +47,9 @@ pub(crate) async fn a_second_start_keeps_the_secrets_and_the_work(harness: Harne
 }
 
 /// As after a crash between writing the files and writing the database.
-pub(crate) async fn secrets_without_a_database_are_replaced_by_working_ones(harness: Harness) {
+pub(crate) async fn secrets_without_a_database_are_replaced_by_working_ones(
+    harness: OrchestratorHarness,
+) {
     let before = contents(&harness);
 
     let harness = harness.restart_without_database().await;
@@ -62,7 +64,10 @@ pub(crate) async fn secrets_without_a_database_are_replaced_by_working_ones(harn
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_embedded_database_can_be_read_by_its_owner_only() {
-    let harness = Harness::sqlite().await.restart_with(|options| options.database_url = None).await;
+    let harness = OrchestratorHarness::sqlite()
+        .await
+        .restart_with(|options| options.database_url = None)
+        .await;
     harness.task().await;
 
     let metadata = std::fs::metadata(harness.data_dir().join("cynode.db")).unwrap();
@@ -90,7 +95,8 @@ async fn of_orchestrators_that_start_at_once_on_an_empty_database_all_serve() {
                     ..OrchestratorOptions::default()
                 };
                 let started =
-                    Orchestrator::start(&options, data_dir.path(), Arc::new(SystemClock)).await;
+                    OrchestratorServer::start(&options, data_dir.path(), Arc::new(SystemClock))
+                        .await;
                 (started, data_dir)
             });
         }
@@ -109,7 +115,7 @@ async fn of_orchestrators_that_start_at_once_on_an_empty_database_all_serve() {
             urls.push(format!("http://{}", orchestrator.address()));
             tasks.spawn("orchestrator", async move { orchestrator.serve(stop).await.unwrap() });
         }
-        // One of them made the administrator, and only its files say how to sign in.
+        // One of them created the administrator, and only its files contain the credentials.
         assert_eq!(tokens.len(), if shares_files { 3 } else { 1 });
         for (url, token) in urls.iter().zip(tokens.iter().cycle()) {
             Client::new(url, token.clone()).unwrap().whoami().await.unwrap();

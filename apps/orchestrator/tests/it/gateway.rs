@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cynode_orchestrator::{Orchestrator, OrchestratorOptions};
+use cynode_orchestrator::{OrchestratorOptions, OrchestratorServer};
 use cynode_runtime::clock::SystemClock;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::Tasks;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::harness::eventually;
 
-struct Installation {
+struct GatewayInstallation {
     url: String,
     admin: String,
     http: reqwest::Client,
@@ -20,7 +20,7 @@ struct Installation {
     _data: TempDir,
 }
 
-impl Installation {
+impl GatewayInstallation {
     async fn new() -> Self {
         let data = tempfile::tempdir().unwrap();
         let options = OrchestratorOptions {
@@ -28,7 +28,7 @@ impl Installation {
             ..OrchestratorOptions::default()
         };
         let orchestrator =
-            Orchestrator::start(&options, data.path(), Arc::new(SystemClock)).await.unwrap();
+            OrchestratorServer::start(&options, data.path(), Arc::new(SystemClock)).await.unwrap();
         let url = format!("http://{}", orchestrator.address());
         let shutdown = Shutdown::new();
         let stop = shutdown.clone();
@@ -39,7 +39,7 @@ impl Installation {
         Self { url, admin, http, shutdown, _data: data }
     }
 
-    /// Asks the REST API as administrator.
+    /// Calls the REST API as administrator.
     async fn rest(&self, method: Method, path: &str, body: Option<Value>) -> Value {
         let mut request =
             self.http.request(method, format!("{}{path}", self.url)).bearer_auth(&self.admin);
@@ -92,7 +92,7 @@ impl Installation {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn agents_and_people_call_tools_of_a_fresh_installation_and_every_call_is_on_record() {
-    let installation = Box::pin(Installation::new()).await;
+    let installation = Box::pin(GatewayInstallation::new()).await;
     let (_, pm) = installation.token("pm").await;
     let (_, pa) = installation.token("pa").await;
 
@@ -131,7 +131,7 @@ async fn agents_and_people_call_tools_of_a_fresh_installation_and_every_call_is_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_administrator_changes_holds_for_the_next_call() {
-    let installation = Box::pin(Installation::new()).await;
+    let installation = Box::pin(GatewayInstallation::new()).await;
     let (id, pm) = installation.token("pm").await;
     assert!(installation.call(&pm, "node.list", json!({})).await["items"].is_array());
 
@@ -139,7 +139,7 @@ async fn what_an_administrator_changes_holds_for_the_next_call() {
     installation.rest(Method::PATCH, "/v1/tools/node.list", off).await;
     let explained = json!({ "caller": "pm", "tool": "node.list" });
     let explained = installation.rest(Method::POST, "/v1/access/explain", Some(explained)).await;
-    // The gateway hears of the change at once, but in its own time.
+    // The gateway is notified of the change asynchronously.
     let refused = eventually("the call is refused", async || {
         let answer = installation.call(&pm, "node.list", json!({})).await;
         (!answer["error"].is_null()).then_some(answer)

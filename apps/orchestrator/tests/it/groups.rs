@@ -1,4 +1,4 @@
-//! Groups of users over HTTP, and what they open and close.
+//! Groups of users over HTTP, and the access they grant and deny.
 
 use cynode_domain::ids::GroupId;
 use cynode_domain::policy::rules::{Conditions, Subject};
@@ -12,7 +12,7 @@ use cynode_wire::rules::CreateRule;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::harness::{Answer, Harness, eventually, refused};
+use crate::harness::{HarnessResponse, OrchestratorHarness, eventually, refused};
 use crate::mcp::Mcp;
 
 const KEY: &str = "agents.project_manager.additional_context";
@@ -21,7 +21,9 @@ fn new(name: &str) -> CreateGroup {
     CreateGroup { name: name.to_owned(), display_name: None }
 }
 
-pub(crate) async fn groups_are_made_filled_emptied_and_removed_by_administrators(harness: Harness) {
+pub(crate) async fn groups_are_made_filled_emptied_and_removed_by_administrators(
+    harness: OrchestratorHarness,
+) {
     let (admin, bob) = (harness.admin(), harness.user("bob").await);
     let eve = harness.user("eve").await;
     let page = PageQuery::default();
@@ -51,11 +53,14 @@ pub(crate) async fn groups_are_made_filled_emptied_and_removed_by_administrators
     admin.group_remove("writers").await.unwrap();
     refused(admin.group_get("writers").await, 404);
     let unknown = json!({ "name": "x", "colour": "red" });
-    let unknown = Answer::of(harness.as_admin(Method::POST, "/v1/groups").json(&unknown)).await;
-    assert!(unknown.refusal(400).contains("colour"));
+    let unknown =
+        HarnessResponse::send(harness.as_admin(Method::POST, "/v1/groups").json(&unknown)).await;
+    assert!(unknown.assert_problem(400).contains("colour"));
 }
 
-pub(crate) async fn a_groups_preference_reaches_its_members_and_nobody_else(harness: Harness) {
+pub(crate) async fn a_groups_preference_reaches_its_members_and_nobody_else(
+    harness: OrchestratorHarness,
+) {
     let (admin, bob) = (harness.admin(), harness.user("bob").await);
     let eve = harness.user("eve").await;
     let group = admin.group_create(&new("writers")).await.unwrap().id;
@@ -87,7 +92,9 @@ pub(crate) async fn a_groups_preference_reaches_its_members_and_nobody_else(harn
     refused(eve.preference_get(KEY, &scope).await, 403);
 }
 
-pub(crate) async fn a_rule_about_a_group_holds_for_agents_of_whoever_is_in_it(harness: Harness) {
+pub(crate) async fn a_rule_about_a_group_holds_for_agents_of_whoever_is_in_it(
+    harness: OrchestratorHarness,
+) {
     let (admin, pm) = (harness.admin(), Mcp::agent(&harness, AgentType::Pm).await);
     let group = admin.group_create(&new("watched")).await.unwrap().id;
     let rule = |group| CreateRule {

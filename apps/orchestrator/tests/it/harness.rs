@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use cynode_client::{Client, Error};
-use cynode_orchestrator::{Orchestrator, OrchestratorOptions};
+use cynode_client::{Client, ClientError};
+use cynode_orchestrator::{OrchestratorOptions, OrchestratorServer};
 use cynode_runtime::clock::{Clock, ManualClock, SystemClock};
 use cynode_runtime::secret_file;
 use cynode_runtime::shutdown::Shutdown;
@@ -24,14 +24,14 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
-use crate::actors::{Node, Runner};
+use crate::actors::{HarnessNode, HarnessRunner};
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
-/// Ends what would hang, and nothing else.
+/// Timeout for hanging tests only.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// An orchestrator that serves one test. It stops when the value is dropped.
-pub(crate) struct Harness {
+pub(crate) struct OrchestratorHarness {
     /// Moves token lifetimes; leases follow the database's own clock.
     pub(crate) clock: ManualClock,
     pub(crate) options: OrchestratorOptions,
@@ -41,11 +41,11 @@ pub(crate) struct Harness {
     shutdown: Shutdown,
     tasks: Tasks,
     must_end_idle: AtomicBool,
-    /// Dropped last: the database goes when nobody uses it any more.
+    /// Dropped last: the database is removed after its last user.
     database: Option<TestDatabase>,
 }
 
-impl Harness {
+impl OrchestratorHarness {
     pub(crate) async fn sqlite() -> Self {
         Self::start(Arc::new(tempfile::tempdir().unwrap()), sqlite_database(), |_| {}).await
     }
@@ -79,7 +79,7 @@ impl Harness {
         };
         change(&mut options);
         let clock = ManualClock::new(SystemClock.now());
-        let started = Orchestrator::start(&options, data_dir.path(), Arc::new(clock.clone()));
+        let started = OrchestratorServer::start(&options, data_dir.path(), Arc::new(clock.clone()));
         let orchestrator = match Box::pin(started).await {
             Ok(orchestrator) => orchestrator,
             Err(error) => return Err((format!("{error:#}"), database)),
@@ -101,7 +101,7 @@ impl Harness {
         })
     }
 
-    /// Stops it for good; what is left of it are its files.
+    /// Stops it; only its files remain.
     pub(crate) async fn files(self) -> Arc<TempDir> {
         self.stop().await;
         Arc::clone(&self.data_dir)
@@ -179,25 +179,29 @@ impl Harness {
         self.admin().user_create(&body).await.unwrap();
     }
 
-    pub(crate) async fn sign_in(&self, handle: &str, password: &str) -> Result<SessionView, Error> {
+    pub(crate) async fn sign_in(
+        &self,
+        handle: &str,
+        password: &str,
+    ) -> Result<SessionView, ClientError> {
         let (handle, password) = (handle.to_owned(), password.to_owned());
         self.anonymous().login(&Login { handle, password }).await
     }
 
-    pub(crate) fn runner(&self) -> Runner {
-        Runner::new(self.client(self.secret("runner.token")))
+    pub(crate) fn runner(&self) -> HarnessRunner {
+        HarnessRunner::new(self.client(self.secret("runner.token")))
     }
 
     /// A new worker node that has polled once, so that it gets work.
-    pub(crate) async fn node(&self, slug: &str) -> Node {
-        let node = Node::register(self, slug, true).await;
+    pub(crate) async fn node(&self, slug: &str) -> HarnessNode {
+        let node = HarnessNode::register(self, slug, true).await;
         node.poll(&[]).await;
         node
     }
 
     /// A task of the administrator that runs `true`.
     pub(crate) async fn task(&self) -> TaskView {
-        self.admin().task_create(&commands(&["true"])).await.unwrap()
+        self.admin().task_create(&create_commands_task(&["true"])).await.unwrap()
     }
 
     /// A request as no client of ours would send it.
@@ -212,7 +216,7 @@ impl Harness {
     }
 }
 
-impl Drop for Harness {
+impl Drop for OrchestratorHarness {
     fn drop(&mut self) {
         if self.must_end_idle.load(Ordering::Relaxed) && !std::thread::panicking() {
             let status = blocking_get(self, "/v1/status");
@@ -226,7 +230,7 @@ impl Drop for Harness {
 }
 
 /// A request from where nothing can be awaited; the orchestrator answers on its other thread.
-fn blocking_get(harness: &Harness, path: &str) -> Value {
+fn blocking_get(harness: &OrchestratorHarness, path: &str) -> Value {
     use secrecy::ExposeSecret;
     let token = harness.secret("admin.token");
     let mut stream = TcpStream::connect(harness.address).unwrap();
@@ -241,15 +245,15 @@ fn blocking_get(harness: &Harness, path: &str) -> Value {
     serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
-/// What came back, whole.
-pub(crate) struct Answer {
+/// A complete response.
+pub(crate) struct HarnessResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Value,
 }
 
-impl Answer {
-    pub(crate) async fn of(request: RequestBuilder) -> Self {
+impl HarnessResponse {
+    pub(crate) async fn send(request: RequestBuilder) -> Self {
         Self::read(request.send().await.unwrap()).await
     }
 
@@ -265,8 +269,8 @@ impl Answer {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// Asserts that this is a refusal as every refusal looks, and gives its detail.
-    pub(crate) fn refusal(&self, status: u16) -> &str {
+    /// Asserts that this is a problem document and returns its detail.
+    pub(crate) fn assert_problem(&self, status: u16) -> &str {
         assert_eq!(self.status.as_u16(), status, "{}", self.body);
         assert_eq!(self.header("content-type"), "application/problem+json", "{}", self.body);
         assert_eq!(self.body["status"], status);
@@ -278,9 +282,9 @@ impl Answer {
 
 /// Why a call was refused; it must have been.
 #[track_caller]
-pub(crate) fn refused<T>(outcome: Result<T, Error>, status: u16) -> Problem {
+pub(crate) fn refused<T>(outcome: Result<T, ClientError>, status: u16) -> Problem {
     match outcome {
-        Err(Error::Refused(problem)) => {
+        Err(ClientError::Refused(problem)) => {
             assert_eq!(problem.status, status, "{problem:?}");
             *problem
         }
@@ -290,19 +294,19 @@ pub(crate) fn refused<T>(outcome: Result<T, Error>, status: u16) -> Problem {
 }
 
 /// A task that runs these commands.
-pub(crate) fn commands(lines: &[&str]) -> CreateTask {
-    asked(json!({ "commands": lines }))
+pub(crate) fn create_commands_task(lines: &[&str]) -> CreateTask {
+    task_request(json!({ "commands": lines }))
 }
 
 /// A task in `commands` mode; the fields given replace the usual ones.
-pub(crate) fn asked(fields: Value) -> CreateTask {
+pub(crate) fn task_request(fields: Value) -> CreateTask {
     let mut body = json!({ "input_mode": "commands", "commands": ["true"] });
     let Value::Object(mut fields) = fields else { panic!("fields are an object") };
     body.as_object_mut().unwrap().append(&mut fields);
     serde_json::from_value(body).unwrap()
 }
 
-/// Looks until there is something to see, for a bounded time.
+/// Polls until there is a value, for a bounded time.
 pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {

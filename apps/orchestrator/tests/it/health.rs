@@ -4,10 +4,12 @@ use cynode_wire::health::ManagerStatus;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::harness::{Answer, Harness};
+use crate::harness::{HarnessResponse, OrchestratorHarness};
 
-pub(crate) async fn readiness_names_what_is_missing_until_it_is_there(harness: Harness) {
-    let look = || Answer::of(harness.request(Method::GET, "/readyz"));
+pub(crate) async fn readiness_names_what_is_missing_until_it_is_there(
+    harness: OrchestratorHarness,
+) {
+    let look = || HarnessResponse::send(harness.request(Method::GET, "/readyz"));
     let before = look().await;
     assert_eq!(before.status, 503);
     assert_eq!(before.body["ready"], false);
@@ -24,7 +26,7 @@ pub(crate) async fn readiness_names_what_is_missing_until_it_is_there(harness: H
     assert_eq!(look().await.status, 503);
 }
 
-pub(crate) async fn the_status_counts_what_is_going_on(harness: Harness) {
+pub(crate) async fn the_status_counts_what_is_going_on(harness: OrchestratorHarness) {
     harness.task().await;
     harness.task().await;
     harness.runner().claim(0).await.unwrap();
@@ -40,12 +42,12 @@ pub(crate) async fn the_status_counts_what_is_going_on(harness: Harness) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn health_and_metrics_need_no_token() {
-    let harness = Harness::sqlite().await;
+    let harness = OrchestratorHarness::sqlite().await;
     harness.task().await;
 
-    let health = Answer::of(harness.request(Method::GET, "/healthz")).await;
-    let metrics = Answer::of(harness.request(Method::GET, "/metrics")).await;
-    let home = Answer::of(harness.request(Method::GET, "/")).await;
+    let health = HarnessResponse::send(harness.request(Method::GET, "/healthz")).await;
+    let metrics = HarnessResponse::send(harness.request(Method::GET, "/metrics")).await;
+    let home = HarnessResponse::send(harness.request(Method::GET, "/")).await;
 
     assert_eq!((health.status.as_u16(), health.body), (200, json!("ok")));
     let text = metrics.body.as_str().unwrap();

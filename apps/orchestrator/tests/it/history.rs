@@ -1,4 +1,4 @@
-//! Who changed what, over HTTP: in one shape, newest first, for those whose it is.
+//! Change history over HTTP: one format, newest first, visible to its owner only.
 
 use cynode_client::Client;
 use cynode_domain::ids::InferenceId;
@@ -17,7 +17,7 @@ use cynode_wire::settings::SetSetting;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Harness, refused};
+use crate::harness::{HarnessResponse, OrchestratorHarness, refused};
 
 const SECRET: &str = "plugh-4711-open-sesame";
 
@@ -34,7 +34,9 @@ async fn put(client: &Client, scope: ScopeKind, value: Value, reason: &str) {
     client.preference_put("language", &read::<PutPreference>(body)).await.unwrap();
 }
 
-pub(crate) async fn who_changed_a_preference_and_why_is_read_by_its_owner(harness: Harness) {
+pub(crate) async fn who_changed_a_preference_and_why_is_read_by_its_owner(
+    harness: OrchestratorHarness,
+) {
     let (admin, bob, eve) = (harness.admin(), harness.user("bob").await, harness.user("eve").await);
     let all = PreferenceChangesQuery::default();
     put(&bob, ScopeKind::User, json!("de"), "at home").await;
@@ -67,7 +69,7 @@ pub(crate) async fn who_changed_a_preference_and_why_is_read_by_its_owner(harnes
 }
 
 pub(crate) async fn changes_of_what_access_is_decided_by_are_read_by_administrators(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let (admin, bob) = (harness.admin(), harness.user("bob").await);
     let page = PageQuery::default();
@@ -89,7 +91,7 @@ pub(crate) async fn changes_of_what_access_is_decided_by_are_read_by_administrat
     let providers = admin.provider_changes("far", &page).await.unwrap();
     let credentials = bob.credential_changes(credential, &page).await.unwrap();
     let all = admin.access_changes(&ChangeQuery::default()).await.unwrap();
-    let query = ChangeQuery::of("access_control_rule", page.clone());
+    let query = ChangeQuery::for_resource_type("access_control_rule", page.clone());
     let of_rules = admin.access_changes(&query).await.unwrap();
 
     assert_eq!(actions(&settings), ["setting.remove", "setting.create"]);
@@ -109,11 +111,14 @@ pub(crate) async fn changes_of_what_access_is_decided_by_are_read_by_administrat
     refused(bob.access_changes(&ChangeQuery::default()).await, 403);
     let odd = PageQuery { limit: None, cursor: Some("x".to_owned()) };
     refused(admin.rule_changes(rule, &odd).await, 400);
-    let shown = Answer::of(harness.as_admin(Method::GET, "/v1/audit/changes")).await.body;
+    let shown =
+        HarnessResponse::send(harness.as_admin(Method::GET, "/v1/audit/changes")).await.body;
     assert!(!shown.to_string().contains(SECRET), "{shown}");
 }
 
-pub(crate) async fn a_call_and_a_chat_are_shown_with_what_let_them_through(harness: Harness) {
+pub(crate) async fn a_call_and_a_chat_are_shown_with_what_let_them_through(
+    harness: OrchestratorHarness,
+) {
     let provider = ScriptedProvider::saying("hi");
     let (admin, bob, eve) = (harness.admin(), harness.user("bob").await, harness.user("eve").await);
     let row = json!({
@@ -131,7 +136,7 @@ pub(crate) async fn a_call_and_a_chat_are_shown_with_what_let_them_through(harne
     let question =
         json!({"model": "far/m", "messages": [{"role": "user", "content": "a private word"}]});
     let asked = harness.request(Method::POST, "/v1/chat/completions").bearer_auth(&*token);
-    let answered = Answer::of(asked.json(&question)).await;
+    let answered = HarnessResponse::send(asked.json(&question)).await;
 
     let calls = bob.inference_list(&InferenceQuery::default()).await.unwrap().calls.items;
     let call = bob.inference_get(calls[0].id).await.unwrap();

@@ -8,11 +8,11 @@ use cynode_wire::agents::{BindingView, IssueAgentToken};
 use cynode_wire::page::PageQuery;
 use serde_json::json;
 
-use crate::harness::{Harness, eventually, refused};
+use crate::harness::{OrchestratorHarness, eventually, refused};
 use crate::mcp::{Mcp, issue};
 
 /// A job that waits for a node.
-async fn queued(harness: &Harness) -> (TaskId, JobId) {
+async fn queued(harness: &OrchestratorHarness) -> (TaskId, JobId) {
     let (task, runner) = (harness.task().await.id, harness.runner());
     let hold = runner.start(task).await.unwrap().hold;
     (task, runner.dispatch(hold, 0).await.unwrap())
@@ -23,20 +23,21 @@ fn bound(task: TaskId, job: JobId) -> BindingView {
 }
 
 /// An agent of a job, whose token the gateway has seen and remembers.
-async fn agent_of(harness: &Harness, task: TaskId, job: JobId) -> Mcp {
+async fn agent_of(harness: &OrchestratorHarness, task: TaskId, job: JobId) -> Mcp {
     let issued = issue(harness, AgentType::Sandbox, bound(task, job)).await;
     let agent = Mcp::at(&harness.url(), &issued.secret);
     assert_eq!(agent.call("help.get", json!({})).await["topic"], "overview");
     agent
 }
 
-async fn assert_ends(harness: &Harness, agent: &Mcp) {
-    eventually("the token is refused", async || (!agent.is_known().await).then_some(())).await;
+async fn assert_ends(harness: &OrchestratorHarness, agent: &Mcp) {
+    eventually("the token is refused", async || (!agent.is_token_accepted().await).then_some(()))
+        .await;
     let listed = harness.admin().agent_token_list(&PageQuery::default()).await.unwrap().items;
     assert!(listed.iter().all(|token| token.revoked_at.is_some()), "{listed:?}");
 }
 
-pub(crate) async fn an_agents_token_ends_when_its_job_is_reported(harness: Harness) {
+pub(crate) async fn an_agents_token_ends_when_its_job_is_reported(harness: OrchestratorHarness) {
     let node = harness.node("anvil").await;
     let (task, job) = queued(&harness).await;
     let (taken, agent) = (node.take().await, agent_of(&harness, task, job).await);
@@ -44,8 +45,9 @@ pub(crate) async fn an_agents_token_ends_when_its_job_is_reported(harness: Harne
 
     node.end(taken, 0).await.unwrap();
 
-    eventually("the token is refused", async || (!agent.is_known().await).then_some(())).await;
-    assert!(other.is_known().await);
+    eventually("the token is refused", async || (!agent.is_token_accepted().await).then_some(()))
+        .await;
+    assert!(other.is_token_accepted().await);
     let late = IssueAgentToken {
         agent_type: AgentType::Sandbox,
         name: "late".to_owned(),
@@ -57,7 +59,9 @@ pub(crate) async fn an_agents_token_ends_when_its_job_is_reported(harness: Harne
     assert!(problem.detail.contains("a job that has ended"), "{problem:?}");
 }
 
-pub(crate) async fn an_agents_token_ends_when_its_waiting_job_is_canceled(harness: Harness) {
+pub(crate) async fn an_agents_token_ends_when_its_waiting_job_is_canceled(
+    harness: OrchestratorHarness,
+) {
     let (task, job) = queued(&harness).await;
     let agent = agent_of(&harness, task, job).await;
 
@@ -66,7 +70,9 @@ pub(crate) async fn an_agents_token_ends_when_its_waiting_job_is_canceled(harnes
     assert_ends(&harness, &agent).await;
 }
 
-pub(crate) async fn an_agents_token_ends_when_its_canceled_job_never_arrived(harness: Harness) {
+pub(crate) async fn an_agents_token_ends_when_its_canceled_job_never_arrived(
+    harness: OrchestratorHarness,
+) {
     let node = harness.node("anvil").await;
     let (task, job) = queued(&harness).await;
     let agent = agent_of(&harness, task, job).await;
@@ -78,7 +84,9 @@ pub(crate) async fn an_agents_token_ends_when_its_canceled_job_never_arrived(har
     assert_ends(&harness, &agent).await;
 }
 
-pub(crate) async fn an_agents_token_ends_when_the_node_of_its_job_falls_silent(harness: Harness) {
+pub(crate) async fn an_agents_token_ends_when_the_node_of_its_job_falls_silent(
+    harness: OrchestratorHarness,
+) {
     let harness = harness.restart_with(|options| options.job_lease_ms = 1_000).await;
     let node = harness.node("anvil").await;
     let (task, job) = queued(&harness).await;
@@ -89,7 +97,9 @@ pub(crate) async fn an_agents_token_ends_when_the_node_of_its_job_falls_silent(h
     assert_ends(&harness, &agent).await;
 }
 
-pub(crate) async fn agent_tokens_are_forgotten_a_month_after_their_end(harness: Harness) {
+pub(crate) async fn agent_tokens_are_forgotten_a_month_after_their_end(
+    harness: OrchestratorHarness,
+) {
     issue(&harness, AgentType::Pm, BindingView::default()).await;
 
     harness.clock.advance(Duration::from_hours(31 * 24));

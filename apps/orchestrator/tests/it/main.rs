@@ -1,8 +1,8 @@
 //! The orchestrator over HTTP: real router, real listener, real databases.
 //!
-//! A behaviour is a function over a running [`harness::Harness`], one file per subject;
-//! [`on_both_engines!`] makes of each the tests `sqlite::<behaviour>` and `postgres::<behaviour>`. What does
-//! not touch the database runs once, as an ordinary test of its file.
+//! A behaviour is a function over a running [`harness::OrchestratorHarness`], one file per subject;
+//! [`on_both_engines!`] generates the tests `sqlite::<behaviour>` and `postgres::<behaviour>` from each. Tests
+//! without a database run once, as ordinary tests of their file.
 #![expect(clippy::unwrap_used, reason = "behaviours are called by tests; a failure is the finding")]
 
 mod access;
@@ -56,7 +56,7 @@ macro_rules! on_both_engines {
             $($(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $behaviour() {
-                    let harness = crate::harness::Harness::sqlite().await;
+                    let harness = crate::harness::OrchestratorHarness::sqlite().await;
                     Box::pin(crate::$subject::$behaviour(harness)).await;
                 }
             )+)+
@@ -66,7 +66,7 @@ macro_rules! on_both_engines {
             $($(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $behaviour() {
-                    let harness = crate::harness::Harness::postgres().await;
+                    let harness = crate::harness::OrchestratorHarness::postgres().await;
                     Box::pin(crate::$subject::$behaviour(harness)).await;
                 }
             )+)+

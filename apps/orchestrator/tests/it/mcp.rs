@@ -5,7 +5,7 @@ use cynode_wire::agents::{BindingView, IssueAgentToken, NewAgentTokenView};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::harness::Harness;
+use crate::harness::OrchestratorHarness;
 
 /// A client with a token.
 pub(crate) struct Mcp {
@@ -22,13 +22,13 @@ impl Mcp {
     }
 
     /// An agent of the administrator.
-    pub(crate) async fn agent(harness: &Harness, agent: AgentType) -> Self {
+    pub(crate) async fn agent(harness: &OrchestratorHarness, agent: AgentType) -> Self {
         let issued = issue(harness, agent, BindingView::default()).await;
         Self::at(&harness.url(), &issued.secret)
     }
 
     /// Sends a request; how it was answered.
-    pub(crate) async fn ask(&self, method: &str, params: Value) -> (StatusCode, Value) {
+    pub(crate) async fn send_request(&self, method: &str, params: Value) -> (StatusCode, Value) {
         let mut params = params;
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -50,7 +50,7 @@ impl Mcp {
 
     /// Calls a tool; the whole answer.
     pub(crate) async fn answer(&self, tool: &str, arguments: Value) -> Value {
-        self.ask("tools/call", json!({ "name": tool, "arguments": arguments })).await.1
+        self.send_request("tools/call", json!({ "name": tool, "arguments": arguments })).await.1
     }
 
     /// Calls a tool; its result, or why it failed.
@@ -60,20 +60,20 @@ impl Mcp {
 
     /// The names of all tools that it is shown.
     pub(crate) async fn tools(&self) -> Vec<String> {
-        let (_, list) = self.ask("tools/list", json!({})).await;
+        let (_, list) = self.send_request("tools/list", json!({})).await;
         let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
         list["result"]["tools"].as_array().unwrap().iter().map(name).collect()
     }
 
-    /// Whether the gateway still knows its token.
-    pub(crate) async fn is_known(&self) -> bool {
-        self.ask("tools/list", json!({})).await.0 != StatusCode::UNAUTHORIZED
+    /// Whether the gateway still accepts its token.
+    pub(crate) async fn is_token_accepted(&self) -> bool {
+        self.send_request("tools/list", json!({})).await.0 != StatusCode::UNAUTHORIZED
     }
 }
 
 /// A token for an agent of the administrator.
 pub(crate) async fn issue(
-    harness: &Harness,
+    harness: &OrchestratorHarness,
     agent_type: AgentType,
     binding: BindingView,
 ) -> NewAgentTokenView {

@@ -5,11 +5,11 @@ use cynode_domain::status::NodeStatus;
 use cynode_wire::jobs::Stream;
 use cynode_wire::nodes::{AskWorkspaces, Incarnation, PollView};
 
-use crate::actors::{Node, Runner, registration};
-use crate::harness::{Harness, eventually, refused};
+use crate::actors::{HarnessNode, HarnessRunner, registration};
+use crate::harness::{OrchestratorHarness, eventually, refused};
 
 /// A job of a new task.
-async fn job(harness: &Harness, runner: &Runner) -> JobId {
+async fn job(harness: &OrchestratorHarness, runner: &HarnessRunner) -> JobId {
     harness.task().await;
     let hold = runner.claim(0).await.unwrap().hold;
     runner.dispatch(hold, 0).await.unwrap()
@@ -20,7 +20,7 @@ fn ids(news: &PollView) -> Vec<JobId> {
 }
 
 pub(crate) async fn a_node_that_registers_again_keeps_its_id_and_loses_its_old_token(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let old = harness.node("anvil").await;
 
@@ -35,7 +35,7 @@ pub(crate) async fn a_node_that_registers_again_keeps_its_id_and_loses_its_old_t
 }
 
 pub(crate) async fn a_second_node_with_a_name_in_use_is_rejected_and_changes_nothing(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let (runner, node) = (harness.runner(), harness.node("anvil").await);
     let job = job(&harness, &runner).await;
@@ -47,18 +47,20 @@ pub(crate) async fn a_second_node_with_a_name_in_use_is_rejected_and_changes_not
 
     assert!(problem.detail.contains("the node name \"anvil\" is in use"), "{problem:?}");
     assert!(problem.detail.contains("--slug"), "{problem:?}");
-    // Neither the token nor what the node can do was replaced.
+    // Neither the token nor the capabilities were replaced.
     assert_eq!(node.poll(&[job]).await, PollView::default());
     let seen = harness.admin().node_get("anvil").await.unwrap();
     assert_eq!(seen.incarnation, Some(node.process));
     node.end(job, 0).await.unwrap();
 }
 
-pub(crate) async fn a_process_with_a_copied_token_gets_no_job_and_reports_none(harness: Harness) {
+pub(crate) async fn a_process_with_a_copied_token_gets_no_job_and_reports_none(
+    harness: OrchestratorHarness,
+) {
     let (runner, node) = (harness.runner(), harness.node("anvil").await);
     let copy = node.other_process();
     let job = job(&harness, &runner).await;
-    // Handed out and not yet acknowledged: whoever polls as this node would get it.
+    // Assigned but not acknowledged: any process that polls as this node would get it.
     assert_eq!(ids(&node.poll(&[]).await), [job]);
 
     let body = cynode_wire::nodes::Poll { holding: vec![], free_slots: 4, wait_ms: 0 };
@@ -74,16 +76,18 @@ pub(crate) async fn a_process_with_a_copied_token_gets_no_job_and_reports_none(h
     node.end(job, 0).await.unwrap();
 }
 
-pub(crate) async fn a_restarted_node_takes_over_at_once_with_the_jobs_it_had(harness: Harness) {
+pub(crate) async fn a_restarted_node_takes_over_at_once_with_the_jobs_it_had(
+    harness: OrchestratorHarness,
+) {
     let (runner, old) = (harness.runner(), harness.node("anvil").await);
     let kept = job(&harness, &runner).await;
     old.take().await;
     let lost = job(&harness, &runner).await;
     assert_eq!(ids(&old.poll(&[kept]).await), [lost]);
 
-    let new = old.restarted().await;
+    let new = old.restart().await;
 
-    // What the old process did not acknowledge is handed out again, to the new one only.
+    // A job that the old process did not acknowledge is assigned again, to the new one only.
     let news = new.poll(&[kept]).await;
     assert_eq!(ids(&news), [lost]);
     assert_eq!(news.assignments[0].incarnation, Some(new.process));
@@ -95,7 +99,7 @@ pub(crate) async fn a_restarted_node_takes_over_at_once_with_the_jobs_it_had(har
     }
 }
 
-pub(crate) async fn a_stopped_node_leaves_its_name_and_not_its_jobs(harness: Harness) {
+pub(crate) async fn a_stopped_node_leaves_its_name_and_not_its_jobs(harness: OrchestratorHarness) {
     let (runner, old) = (harness.runner(), harness.node("anvil").await);
     let job = job(&harness, &runner).await;
     old.take().await;
@@ -107,7 +111,7 @@ pub(crate) async fn a_stopped_node_leaves_its_name_and_not_its_jobs(harness: Har
     refused(stranger.end(job, 0).await, 409);
 }
 
-pub(crate) async fn a_job_that_goes_on_with_earlier_files_says_so(harness: Harness) {
+pub(crate) async fn a_job_that_goes_on_with_earlier_files_says_so(harness: OrchestratorHarness) {
     let (runner, node) = (harness.runner(), harness.node("anvil").await);
     harness.task().await;
     let hold = runner.claim(0).await.unwrap().hold;
@@ -123,7 +127,7 @@ pub(crate) async fn a_job_that_goes_on_with_earlier_files_says_so(harness: Harne
     node.end(second.job_id, 0).await.unwrap();
 }
 
-pub(crate) async fn only_workspaces_of_closed_tasks_may_be_removed(harness: Harness) {
+pub(crate) async fn only_workspaces_of_closed_tasks_may_be_removed(harness: OrchestratorHarness) {
     let (admin, node) = (harness.admin(), harness.node("anvil").await);
     let (open, closed) = (harness.task().await.id, harness.task().await.id);
     admin.task_cancel(&closed.to_string()).await.unwrap();
@@ -137,7 +141,9 @@ pub(crate) async fn only_workspaces_of_closed_tasks_may_be_removed(harness: Harn
     assert_eq!(removable(3600).await, []);
 }
 
-pub(crate) async fn an_assignment_is_handed_out_again_until_the_node_has_it(harness: Harness) {
+pub(crate) async fn an_assignment_is_handed_out_again_until_the_node_has_it(
+    harness: OrchestratorHarness,
+) {
     let (runner, node) = (harness.runner(), harness.node("anvil").await);
     let job = job(&harness, &runner).await;
 
@@ -145,13 +151,13 @@ pub(crate) async fn an_assignment_is_handed_out_again_until_the_node_has_it(harn
     // The answer was lost on the way.
     assert_eq!(ids(&node.poll(&[]).await), [job]);
     assert_eq!(node.poll(&[job]).await, PollView::default());
-    // From now on the node is known to have it, whatever it says.
+    // From now on the orchestrator records that the node holds it.
     assert_eq!(node.poll(&[]).await, PollView::default());
     node.end(job, 0).await.unwrap();
     assert_eq!(node.poll(&[]).await, PollView::default());
 }
 
-pub(crate) async fn a_drained_node_gets_nothing_until_it_is_enabled(harness: Harness) {
+pub(crate) async fn a_drained_node_gets_nothing_until_it_is_enabled(harness: OrchestratorHarness) {
     let (admin, runner, node) = (harness.admin(), harness.runner(), harness.node("anvil").await);
     let early = job(&harness, &runner).await;
     assert_eq!(admin.node_drain("anvil").await.unwrap().status, NodeStatus::Drained);
@@ -161,7 +167,7 @@ pub(crate) async fn a_drained_node_gets_nothing_until_it_is_enabled(harness: Har
     assert_eq!(admin.node_get("anvil").await.unwrap().status, NodeStatus::Drained);
     admin.node_enable(&node.id.to_string()).await.unwrap();
 
-    // Who looks at a job just now, such as the sweep, keeps it from others.
+    // A concurrent reader of the job, such as the sweep, may hold its lock.
     let given = eventually("both jobs are handed out", async || {
         let given = ids(&node.poll(&[]).await);
         (given.len() > 1).then_some(given)
@@ -169,7 +175,9 @@ pub(crate) async fn a_drained_node_gets_nothing_until_it_is_enabled(harness: Har
     assert_eq!(given.await, [early, late]);
 }
 
-pub(crate) async fn a_job_that_a_drained_node_has_not_begun_goes_to_another(harness: Harness) {
+pub(crate) async fn a_job_that_a_drained_node_has_not_begun_goes_to_another(
+    harness: OrchestratorHarness,
+) {
     let (runner, one) = (harness.runner(), harness.node("a").await);
     let begun = job(&harness, &runner).await;
     one.take().await;
@@ -184,7 +192,7 @@ pub(crate) async fn a_job_that_a_drained_node_has_not_begun_goes_to_another(harn
     one.end(begun, 0).await.unwrap();
 }
 
-pub(crate) async fn a_waiting_poll_wakes_when_a_job_is_queued(harness: Harness) {
+pub(crate) async fn a_waiting_poll_wakes_when_a_job_is_queued(harness: OrchestratorHarness) {
     let (runner, node) = (harness.runner(), harness.node("anvil").await);
 
     let (news, job) = tokio::join!(node.poll_for(&[], 30_000), job(&harness, &runner));
@@ -192,7 +200,7 @@ pub(crate) async fn a_waiting_poll_wakes_when_a_job_is_queued(harness: Harness) 
     assert_eq!(ids(&news), [job]);
 }
 
-pub(crate) async fn jobs_nobody_waits_for_are_forgotten(harness: Harness) {
+pub(crate) async fn jobs_nobody_waits_for_are_forgotten(harness: OrchestratorHarness) {
     let (runner, node) = (harness.runner(), harness.node("anvil").await);
     let unknown = JobId::generate();
     let over = job(&harness, &runner).await;
@@ -204,7 +212,7 @@ pub(crate) async fn jobs_nobody_waits_for_are_forgotten(harness: Harness) {
     assert_eq!(news, PollView { forget: vec![unknown, over], ..PollView::default() });
 }
 
-pub(crate) async fn the_least_loaded_node_gets_the_next_job(harness: Harness) {
+pub(crate) async fn the_least_loaded_node_gets_the_next_job(harness: OrchestratorHarness) {
     let runner = harness.runner();
     let (one, other) = (harness.node("a").await, harness.node("b").await);
 
@@ -216,7 +224,7 @@ pub(crate) async fn the_least_loaded_node_gets_the_next_job(harness: Harness) {
     assert_eq!(harness.admin().node_get("a").await.unwrap().running_jobs, 2);
 }
 
-pub(crate) async fn the_steps_of_a_task_stay_on_one_node(harness: Harness) {
+pub(crate) async fn the_steps_of_a_task_stay_on_one_node(harness: OrchestratorHarness) {
     let (runner, one) = (harness.runner(), harness.node("a").await);
     harness.task().await;
     let hold = runner.claim(0).await.unwrap().hold;
@@ -234,16 +242,16 @@ pub(crate) async fn the_steps_of_a_task_stay_on_one_node(harness: Harness) {
     assert_eq!(given, [second]);
 }
 
-pub(crate) async fn a_node_without_sandbox_gets_no_job(harness: Harness) {
+pub(crate) async fn a_node_without_sandbox_gets_no_job(harness: OrchestratorHarness) {
     let runner = harness.runner();
-    let node = Node::register(&harness, "open", false).await;
+    let node = HarnessNode::register(&harness, "open", false).await;
     node.poll(&[]).await;
     job(&harness, &runner).await;
 
     assert_eq!(node.poll(&[]).await, PollView::default());
 }
 
-pub(crate) async fn odd_registrations_are_refused(harness: Harness) {
+pub(crate) async fn odd_registrations_are_refused(harness: OrchestratorHarness) {
     let joining = harness.client(harness.secret("node-join.token"));
     let id = JobId::generate().to_string();
     for slug in ["", "Anvil", "a b", "a/b", "a\0b", id.as_str()] {

@@ -1,4 +1,4 @@
-//! What tools are told and what they answer is kept nowhere.
+//! Arguments and results of tool calls are not stored.
 
 use std::fs;
 use std::path::Path;
@@ -13,10 +13,10 @@ use cynode_wire::servers::{InstallServer, Transport};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::harness::{Harness, eventually};
+use crate::harness::{OrchestratorHarness, eventually};
 use crate::mcp::Mcp;
 
-/// A server whose tools say something in a result, in a tool's error and in one of the protocol.
+/// A server whose tools return a text in a result, in a tool error and in a protocol error.
 async fn talkative(says: &str) -> String {
     let says = says.to_owned();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -32,8 +32,8 @@ async fn talkative(says: &str) -> String {
                 "tools": tools(),
             }}),
             _ => match message["params"]["name"].as_str() {
-                Some("say") => said(&says, false),
-                Some("fail") => said(&says, true),
+                Some("say") => text_result(&says, false),
+                Some("fail") => text_result(&says, true),
                 _ => json!({ "error": { "code": -32000, "message": says } }),
             },
         };
@@ -53,7 +53,7 @@ fn tools() -> Vec<Value> {
     ["say", "fail", "refuse"].map(tool).into()
 }
 
-fn said(text: &str, is_error: bool) -> Value {
+fn text_result(text: &str, is_error: bool) -> Value {
     json!({ "result": {
         "resultType": "complete",
         "content": [{ "type": "text", "text": text }],
@@ -63,7 +63,7 @@ fn said(text: &str, is_error: bool) -> Value {
 }
 
 /// Installs the server and waits for its tools.
-async fn install(harness: &Harness, url: String) {
+async fn install(harness: &OrchestratorHarness, url: String) {
     let transport = Transport::Http { url, headers: [].into() };
     let body = InstallServer { slug: "chat".to_owned(), transport, scope: None };
     harness.admin().server_install(&body).await.unwrap();
@@ -76,7 +76,7 @@ fn marker(kind: &str) -> String {
     format!("{kind}-{}", TraceId::generate())
 }
 
-pub(crate) async fn what_tools_are_told_and_answer_is_stored_nowhere(harness: Harness) {
+pub(crate) async fn what_tools_are_told_and_answer_is_stored_nowhere(harness: OrchestratorHarness) {
     let (told, answered) = (marker("told"), marker("answered"));
     install(&harness, talkative(&answered).await).await;
     let pm = Mcp::agent(&harness, AgentType::Pm).await;
@@ -98,16 +98,16 @@ pub(crate) async fn what_tools_are_told_and_answer_is_stored_nowhere(harness: Ha
         pm.answer(tool, arguments).await;
     }
     stranger.answer("help.get", json!({ "topic": told })).await;
-    // What a tool is asked to keep is kept: the search finds what is there.
+    // Control: text that a tool stores on request is found by the search.
     let kept = marker("kept");
     pm.call("db.project.create", json!({ "display_name": kept })).await;
 
     let rows = harness.admin().call_list(&AuditQuery::default()).await.unwrap().items;
     assert_eq!(rows.len(), 11, "{rows:#?}");
     let database = harness.database();
-    assert!(!database.tables_with(&kept).await.is_empty());
+    assert!(!database.tables_containing(&kept).await.is_empty());
     for text in [told.as_str(), &answered, "You call as `pm`"] {
-        assert_eq!(database.tables_with(text).await, Vec::<String>::new(), "{text}");
+        assert_eq!(database.tables_containing(text).await, Vec::<String>::new(), "{text}");
         assert_eq!(files_with(harness.data_dir(), text), Vec::<String>::new(), "{text}");
     }
 }

@@ -5,7 +5,7 @@ use cynode_wire::preferences::{EffectiveQuery, PreferenceQuery, PreferenceScope,
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Harness, refused};
+use crate::harness::{HarnessResponse, OrchestratorHarness, refused};
 
 const KEY: &str = "output.summary_style";
 
@@ -20,7 +20,9 @@ fn put(scope_type: Option<ScopeKind>, value: Value) -> PutPreference {
     }
 }
 
-pub(crate) async fn a_preference_is_written_read_and_removed_with_its_versions(harness: Harness) {
+pub(crate) async fn a_preference_is_written_read_and_removed_with_its_versions(
+    harness: OrchestratorHarness,
+) {
     let bob = harness.user("bob").await;
     let own = PreferenceScope::default();
     refused(bob.preference_get(KEY, &own).await, 404);
@@ -40,7 +42,7 @@ pub(crate) async fn a_preference_is_written_read_and_removed_with_its_versions(h
     refused(bob.preference_remove(KEY, &own).await, 404);
 }
 
-pub(crate) async fn what_holds_comes_with_its_sources_and_null_hides(harness: Harness) {
+pub(crate) async fn what_holds_comes_with_its_sources_and_null_hides(harness: OrchestratorHarness) {
     let (admin, bob) = (harness.admin(), harness.user("bob").await);
     let system = Some(ScopeKind::System);
     admin.preference_put(KEY, &put(system, json!("detailed"))).await.unwrap();
@@ -57,7 +59,7 @@ pub(crate) async fn what_holds_comes_with_its_sources_and_null_hides(harness: Ha
     assert_eq!(of_admin.effective[KEY], "detailed");
 }
 
-pub(crate) async fn preferences_of_others_and_odd_ones_are_refused(harness: Harness) {
+pub(crate) async fn preferences_of_others_and_odd_ones_are_refused(harness: OrchestratorHarness) {
     let (admin, bob) = (harness.admin(), harness.user("bob").await);
     let task = harness.task().await;
     refused(bob.preference_put(KEY, &put(Some(ScopeKind::System), json!("x"))).await, 403);
@@ -75,8 +77,10 @@ pub(crate) async fn preferences_of_others_and_odd_ones_are_refused(harness: Harn
     refused(bob.preference_put("no spaces", &put(None, json!(1))).await, 400);
     let path = format!("/v1/preferences/{KEY}");
     let wrong = json!({ "value": 7, "value_type": "string" });
-    let wrong = Answer::of(harness.as_admin(Method::PUT, &path).json(&wrong)).await;
-    assert_eq!(wrong.refusal(400), "the value is no string");
+    let wrong = HarnessResponse::send(harness.as_admin(Method::PUT, &path).json(&wrong)).await;
+    assert_eq!(wrong.assert_problem(400), "the value is not of type string");
     let unknown = json!({ "value": 7, "colour": "red" });
-    Answer::of(harness.as_admin(Method::PUT, &path).json(&unknown)).await.refusal(400);
+    HarnessResponse::send(harness.as_admin(Method::PUT, &path).json(&unknown))
+        .await
+        .assert_problem(400);
 }

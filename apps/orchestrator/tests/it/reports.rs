@@ -1,4 +1,4 @@
-//! What worker nodes report: output, files and results.
+//! Reports of worker nodes: output, files and results.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,13 @@ use cynode_testkit::query;
 use cynode_wire::jobs::{JobResult, JobView, Stream};
 use cynode_wire::nodes::{Incarnation, PollView};
 use cynode_wire::tasks::{Attachment, LogQuery};
+use cynode_wire::workflow::PollJob;
 
-use crate::actors::{Node, exited};
-use crate::harness::{Harness, commands, eventually, refused};
+use crate::actors::{HarnessNode, exited_result};
+use crate::harness::{OrchestratorHarness, create_commands_task, eventually, refused};
 
 /// A job that a node has taken, and the name of its task.
-async fn taken(harness: &Harness) -> (Node, JobId, String) {
+async fn taken(harness: &OrchestratorHarness) -> (HarnessNode, JobId, String) {
     let (runner, node) = (harness.runner(), harness.node("anvil").await);
     let task = harness.task().await.task_name;
     let hold = runner.claim(0).await.unwrap().hold;
@@ -23,11 +24,11 @@ async fn taken(harness: &Harness) -> (Node, JobId, String) {
     (node, job, task)
 }
 
-async fn only_job(harness: &Harness, task: &str) -> JobView {
+async fn only_job(harness: &OrchestratorHarness, task: &str) -> JobView {
     harness.admin().task_result(task).await.unwrap().jobs.remove(0)
 }
 
-pub(crate) async fn output_is_accepted_where_the_last_piece_ended(harness: Harness) {
+pub(crate) async fn output_is_accepted_where_the_last_piece_ended(harness: OrchestratorHarness) {
     let (node, job, task) = taken(&harness).await;
     let append = async |offset: u64, data: &[u8]| {
         let stored = node.client.node_append_log(job, Stream::Stdout, offset, data).await;
@@ -50,7 +51,9 @@ pub(crate) async fn output_is_accepted_where_the_last_piece_ended(harness: Harne
     assert_eq!(harness.admin().task_logs(&task, &query).await.unwrap().stdout, "out\n");
 }
 
-pub(crate) async fn artifacts_are_stored_by_content_listed_and_downloaded(harness: Harness) {
+pub(crate) async fn artifacts_are_stored_by_content_listed_and_downloaded(
+    harness: OrchestratorHarness,
+) {
     let (node, job, task) = taken(&harness).await;
     let admin = harness.admin();
     for (path, content) in [("a.txt", "same"), ("deep/b.txt", "same"), ("a.txt", "newer")] {
@@ -72,7 +75,7 @@ pub(crate) async fn artifacts_are_stored_by_content_listed_and_downloaded(harnes
     refused(node.client.node_put_artifact(job, "late.txt", "x".into()).await, 409);
 }
 
-pub(crate) async fn a_path_that_climbs_is_refused(harness: Harness) {
+pub(crate) async fn a_path_that_climbs_is_refused(harness: OrchestratorHarness) {
     let (node, job, task) = taken(&harness).await;
 
     for path in ["", "/etc/passwd", "../x", "a/../../x", "a//b", "./a", "a\\b", "a\0b", "a\nb"] {
@@ -84,7 +87,9 @@ pub(crate) async fn a_path_that_climbs_is_refused(harness: Harness) {
     assert_eq!(harness.admin().artifact_list(&task).await.unwrap(), []);
 }
 
-pub(crate) async fn the_same_result_again_changes_nothing_and_another_is_refused(harness: Harness) {
+pub(crate) async fn the_same_result_again_changes_nothing_and_another_is_refused(
+    harness: OrchestratorHarness,
+) {
     let (node, job, task) = taken(&harness).await;
     for _ in 0..2 {
         node.end(job, 0).await.unwrap();
@@ -93,10 +98,10 @@ pub(crate) async fn the_same_result_again_changes_nothing_and_another_is_refused
     refused(node.end(job, 1).await, 409);
 
     let view = only_job(&harness, &task).await;
-    assert_eq!((view.status, view.result), (JobStatus::Completed, Some(exited(0))));
+    assert_eq!((view.status, view.result), (JobStatus::Completed, Some(exited_result(0))));
 }
 
-pub(crate) async fn a_job_of_another_node_is_refused(harness: Harness) {
+pub(crate) async fn a_job_of_another_node_is_refused(harness: OrchestratorHarness) {
     let (node, job, _) = taken(&harness).await;
     let stranger = harness.node("stranger").await;
 
@@ -107,26 +112,27 @@ pub(crate) async fn a_job_of_another_node_is_refused(harness: Harness) {
     assert_eq!(stranger.poll(&[job]).await.forget, [job]);
     // Neither does naming the process that holds it help.
     let posing = stranger.client.clone().with_incarnation(node.process);
-    refused(posing.node_finish(job, &exited(0)).await, 409);
+    refused(posing.node_finish(job, &exited_result(0)).await, 409);
     let start = Incarnation {
         id: node.process,
         succeeds: vec![stranger.process],
         predecessors_ended: true,
     };
     posing.node_start(&start).await.unwrap();
-    refused(posing.node_finish(job, &exited(0)).await, 409);
+    refused(posing.node_finish(job, &exited_result(0)).await, 409);
 
     node.end(job, 0).await.unwrap();
     refused(stranger.end(job, 0).await, 409);
 }
 
-pub(crate) async fn a_job_whose_node_falls_silent_is_interrupted(harness: Harness) {
+pub(crate) async fn a_job_whose_node_falls_silent_is_interrupted(harness: OrchestratorHarness) {
     let harness = harness.restart_with(|options| options.job_lease_ms = 1_000).await;
     let (node, job, task) = taken(&harness).await;
     let runner = harness.runner();
 
     let ended = eventually("the job is over", async || {
-        let job = runner.client.workflow_job(job, 20_000).await.unwrap();
+        let job =
+            runner.client.workflow_call(&PollJob { job_id: job, wait_ms: 20_000 }).await.unwrap();
         job.status.is_terminal().then_some(job)
     })
     .await;
@@ -134,13 +140,15 @@ pub(crate) async fn a_job_whose_node_falls_silent_is_interrupted(harness: Harnes
     assert_eq!(ended.status, JobStatus::LeaseExpired);
     assert!(matches!(ended.result.unwrap().ending, Ending::Interrupted { .. }));
     assert_eq!(node.poll(&[job]).await.forget, [job]);
-    // The node ends what is not waited for; that says nothing about the time before.
-    let canceled = JobResult { ending: Ending::Canceled, ..exited(0) };
+    // The node stops a job that is no longer needed; earlier output is unaffected.
+    let canceled = JobResult { ending: Ending::Canceled, ..exited_result(0) };
     node.client.node_finish(job, &canceled).await.unwrap();
     assert_eq!(only_job(&harness, &task).await.status, JobStatus::LeaseExpired);
 }
 
-pub(crate) async fn a_result_that_comes_late_makes_an_unknown_job_known(harness: Harness) {
+pub(crate) async fn a_result_that_comes_late_makes_an_unknown_job_known(
+    harness: OrchestratorHarness,
+) {
     let harness = harness.restart_with(|options| options.job_lease_ms = 1_000).await;
     let (node, job, task) = taken(&harness).await;
     let stranger = harness.node("stranger").await;
@@ -157,17 +165,17 @@ pub(crate) async fn a_result_that_comes_late_makes_an_unknown_job_known(harness:
     }
 
     let view = only_job(&harness, &task).await;
-    assert_eq!((view.status, view.result), (JobStatus::Completed, Some(exited(3))));
+    assert_eq!((view.status, view.result), (JobStatus::Completed, Some(exited_result(3))));
     assert_eq!(harness.admin().artifact_list(&task).await.unwrap().len(), 1);
     refused(node.end(job, 0).await, 409);
 }
 
 pub(crate) async fn an_attachment_whose_content_is_missing_is_reported_as_missing(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let (runner, node) = (harness.runner(), harness.node("anvil").await);
     let (name, content_base64) = ("data.csv".to_owned(), "MSwyCg==".to_owned());
-    let mut body = commands(&["true"]);
+    let mut body = create_commands_task(&["true"]);
     body.attachments = vec![Attachment { name, content_base64 }];
     let task = harness.admin().task_create(&body).await.unwrap();
     let file = harness.admin().artifact_list(&task.task_name).await.unwrap().remove(0);
@@ -183,7 +191,7 @@ pub(crate) async fn an_attachment_whose_content_is_missing_is_reported_as_missin
     node.end(job, 1).await.unwrap();
 }
 
-pub(crate) async fn a_job_stays_alive_while_its_node_waits_for_news(harness: Harness) {
+pub(crate) async fn a_job_stays_alive_while_its_node_waits_for_news(harness: OrchestratorHarness) {
     let harness = harness.restart_with(|options| options.job_lease_ms = 12_000).await;
     let (node, job, task) = taken(&harness).await;
     let url = &harness.database().url;
@@ -191,8 +199,8 @@ pub(crate) async fn a_job_stays_alive_while_its_node_waits_for_news(harness: Har
         async || query(url, "SELECT lease_expires_at FROM jobs").await.concat().concat();
     let mut seen = BTreeSet::from([lease_end().await]);
 
-    // Whoever hears nothing looks only every ten seconds where the database is in the process: three
-    // times while this poll waits, which is too seldom for the lease.
+    // Without a signal, an embedded database is polled only every ten seconds: three times during this
+    // long poll, which is not enough for the lease.
     let renewed = eventually("the lease is renewed four times", async || {
         seen.insert(lease_end().await);
         (seen.len() > 4).then_some(())
@@ -209,10 +217,10 @@ pub(crate) async fn a_job_stays_alive_while_its_node_waits_for_news(harness: Har
 }
 
 /// The largest result there is: every byte of both streams needs six in JSON.
-pub(crate) async fn output_may_hold_any_byte(harness: Harness) {
+pub(crate) async fn output_may_hold_any_byte(harness: OrchestratorHarness) {
     let (node, job, task) = taken(&harness).await;
     let zeros = "\0".repeat(1024 * 1024);
-    let result = JobResult { stdout: zeros.clone(), stderr: zeros, ..exited(0) };
+    let result = JobResult { stdout: zeros.clone(), stderr: zeros, ..exited_result(0) };
 
     node.client.node_finish(job, &result).await.unwrap();
 

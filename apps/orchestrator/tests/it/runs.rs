@@ -1,14 +1,15 @@
-//! Looking at runs: where they stand, how they went and why.
+//! Run queries: state, history and explanations.
 
 use cynode_domain::ids::{JobId, RunId};
 use cynode_domain::run::RunState;
+use cynode_domain::workflow_state::GRAPH_VERSION;
 use cynode_wire::page::PageQuery;
 use cynode_wire::runs::{DiffQuery, HistoryItem, HistoryRow, RunQuery};
 use cynode_wire::workflow::{Finish, Hold, Outcome, SaveCheckpoint};
 use serde_json::{Value, json};
 
-use crate::actors::{Runner, checkpoint};
-use crate::harness::{Harness, asked, refused};
+use crate::actors::{HarnessRunner, checkpoint};
+use crate::harness::{OrchestratorHarness, refused, task_request};
 
 /// A transition out of `node` by `edge`.
 fn moved(hold: Hold, sequence: i64, way: (&str, &str), changes: Value) -> SaveCheckpoint {
@@ -22,28 +23,39 @@ fn moved(hold: Hold, sequence: i64, way: (&str, &str), changes: Value) -> SaveCh
 }
 
 /// The state of a run after its task was read.
-fn loaded() -> Value {
-    let request = json!({ "mode": "commands", "prompt": "", "commands": ["make", "make test"] });
-    json!({ "request": request, "bounds": { "max_attempts": 2 }, "plan": { "steps": [], "assumptions": [] } })
+fn loaded(hold: Hold) -> Value {
+    let commands = ["make", "make test"];
+    let request =
+        json!({ "mode": "commands", "prompt": "", "commands": commands, "expected_outputs": [] });
+    json!({
+        "graph_version": GRAPH_VERSION,
+        "task_id": hold.task_id,
+        "request": request,
+        "bounds": { "limits": {}, "retry_interrupted": false, "max_attempts": 2 },
+        "plan": { "steps": [], "assumptions": [] },
+    })
 }
 
-/// What planning changes.
+/// The state changes of planning.
 pub(crate) fn planned() -> Value {
     let step = |line: &str| json!({ "action": { "kind": "command", "line": line }, "expected_outputs": [] });
     json!({ "request": null, "plan": { "steps": [step("make"), step("make test")], "assumptions": [] } })
 }
 
 /// Carries a run of the task through its first step, whose job has not been judged well.
-pub(crate) async fn through_a_step(runner: &Runner, hold: Hold, job: JobId) {
-    let save = async |body: SaveCheckpoint| runner.client.workflow_checkpoint(&body).await.unwrap();
-    save(moved(hold, 1, ("load_task_context", "loaded"), loaded())).await;
+pub(crate) async fn through_a_step(runner: &HarnessRunner, hold: Hold, job: JobId) {
+    let save = async |body: SaveCheckpoint| runner.client.workflow_call(&body).await.unwrap();
+    save(moved(hold, 1, ("load_task_context", "loaded"), loaded(hold))).await;
     save(moved(hold, 2, ("plan_steps", "first_step"), planned())).await;
     let dispatched = json!({ "attempts_by_step": { "0": 1 }, "job": { "job_id": job, "step_index": 0, "attempt": 1 } });
     let mut body = moved(hold, 3, ("dispatch_step", "dispatched"), dispatched);
     (body.step_index, body.job_id) = (Some(0), Some(job));
     save(body).await;
-    save(moved(hold, 4, ("collect_result", "collected"), json!({ "last_result": { "ok": true } })))
-        .await;
+    let result = json!({
+        "job_id": job, "status": "completed", "ending": { "kind": "exited", "code": 3 },
+        "stdout_tail": "", "stderr_tail": "",
+    });
+    save(moved(hold, 4, ("collect_result", "collected"), json!({ "last_result": result }))).await;
     let finding = json!({ "rule": "exit_code", "status": "fail", "message": "the command exited with code 3" });
     let verdict = json!({ "status": "fail", "findings": [finding], "recommended_actions": [] });
     let mut body =
@@ -53,12 +65,12 @@ pub(crate) async fn through_a_step(runner: &Runner, hold: Hold, job: JobId) {
 }
 
 /// Ends a run that [`through_a_step`] left before its last node.
-pub(crate) async fn fail(runner: &Runner, hold: Hold) {
+pub(crate) async fn fail(runner: &HarnessRunner, hold: Hold) {
     let summary = "Step 1 of 2 failed.".to_owned();
     let finish = json!({ "finish": { "outcome": "failed", "summary": summary } });
     let mut body = moved(hold, 6, ("mark_failed", "finished"), finish);
     body.finish = Some(Finish { outcome: Outcome::Failed, summary, verification: None });
-    runner.client.workflow_checkpoint(&body).await.unwrap();
+    runner.client.workflow_call(&body).await.unwrap();
 }
 
 fn rows(items: Vec<HistoryItem>) -> Vec<HistoryRow> {
@@ -69,7 +81,7 @@ fn rows(items: Vec<HistoryItem>) -> Vec<HistoryRow> {
     items.into_iter().map(row).collect()
 }
 
-pub(crate) async fn a_run_says_where_it_stands_and_who_drives_it(harness: Harness) {
+pub(crate) async fn a_run_says_where_it_stands_and_who_drives_it(harness: OrchestratorHarness) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let task = harness.task().await;
     let before = admin.run_get(&task.task_name).await.unwrap().run;
@@ -96,10 +108,11 @@ pub(crate) async fn a_run_says_where_it_stands_and_who_drives_it(harness: Harnes
     assert_eq!(ended.summary.as_deref(), Some("Step 1 of 2 failed."));
 }
 
-pub(crate) async fn runs_are_listed_by_task_project_and_state(harness: Harness) {
+pub(crate) async fn runs_are_listed_by_task_project_and_state(harness: OrchestratorHarness) {
     let (admin, bob) = (harness.admin(), harness.user("bob").await);
     let first = harness.task().await;
-    let second = admin.task_create(&asked(json!({ "depends_on": [first.id] }))).await.unwrap();
+    let second =
+        admin.task_create(&task_request(json!({ "depends_on": [first.id] }))).await.unwrap();
     let list = async |query: RunQuery| {
         let page = admin.run_list(&query).await.unwrap();
         page.items.into_iter().map(|run| run.task_id).collect::<Vec<_>>()
@@ -117,14 +130,14 @@ pub(crate) async fn runs_are_listed_by_task_project_and_state(harness: Harness) 
     let rest = RunQuery { cursor: page.next_cursor, ..RunQuery::default() };
     assert_eq!(list(rest).await, [first.id]);
     let detail = admin.run_get(&second.task_name).await.unwrap().run;
-    let waits_for = format!("tasks that it depends on: {} (queued)", first.task_name);
+    let waits_for = format!("its dependencies: {} (queued)", first.task_name);
     assert_eq!(detail.waits_for, Some(waits_for));
     let problem = refused(admin.run_list(&of_state("lost")).await, 400);
     assert!(problem.detail.contains("needs_answer"), "{}", problem.detail);
     assert_eq!(bob.run_list(&RunQuery::default()).await.unwrap().items, []);
 }
 
-pub(crate) async fn a_history_tells_what_every_transition_changed(harness: Harness) {
+pub(crate) async fn a_history_tells_what_every_transition_changed(harness: OrchestratorHarness) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let task = harness.task().await.task_name;
     let hold = runner.claim(0).await.unwrap().hold;
@@ -142,7 +155,7 @@ pub(crate) async fn a_history_tells_what_every_transition_changed(harness: Harne
     assert_eq!(parts, all);
     let changed: Vec<_> = all.iter().map(|row| row.changed.join(" ")).collect();
     let expected = [
-        "bounds plan request",
+        "bounds graph_version plan request task_id",
         "plan request",
         "attempts_by_step job",
         "last_result",
@@ -152,7 +165,7 @@ pub(crate) async fn a_history_tells_what_every_transition_changed(harness: Harne
     assert_eq!(all[1].next_node.as_deref(), Some("dispatch_step"));
 }
 
-pub(crate) async fn two_rows_and_two_runs_are_compared(harness: Harness) {
+pub(crate) async fn two_rows_and_two_runs_are_compared(harness: OrchestratorHarness) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let mut tasks = vec![];
     for _ in 0..2 {
@@ -172,13 +185,15 @@ pub(crate) async fn two_rows_and_two_runs_are_compared(harness: Harness) {
 
     assert_eq!(last, ["/verification"]);
     assert_eq!(two, ["/plan/steps/0", "/plan/steps/1", "/request"]);
-    assert_eq!(other, ["/job/job_id"]);
+    assert_eq!(other, ["/job/job_id", "/last_result/job_id", "/task_id"]);
     let far = DiffQuery { to: Some(9), ..DiffQuery::default() };
     let problem = refused(admin.run_diff(&tasks[0], &far).await, 404);
     assert!(problem.detail.ends_with("has no row 8; its newest is 5"), "{}", problem.detail);
 }
 
-pub(crate) async fn every_decision_is_explained_with_its_input_rule_and_outcome(harness: Harness) {
+pub(crate) async fn every_decision_is_explained_with_its_input_rule_and_outcome(
+    harness: OrchestratorHarness,
+) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let task = harness.task().await.task_name;
     let hold = runner.claim(0).await.unwrap().hold;
@@ -198,7 +213,7 @@ pub(crate) async fn every_decision_is_explained_with_its_input_rule_and_outcome(
     assert_eq!(told[3].led_to, "the task is failed");
 }
 
-pub(crate) async fn runs_of_others_are_not_found(harness: Harness) {
+pub(crate) async fn runs_of_others_are_not_found(harness: OrchestratorHarness) {
     let bob = harness.user("bob").await;
     let task = harness.task().await;
     let run = task.run_id.unwrap().to_string();
@@ -212,6 +227,6 @@ pub(crate) async fn runs_of_others_are_not_found(harness: Harness) {
         refused(bob.run_explain(named, &PageQuery::default()).await, 404);
     }
     let with = Some(run);
-    let own = bob.task_create(&asked(json!({}))).await.unwrap().task_name;
+    let own = bob.task_create(&task_request(json!({}))).await.unwrap().task_name;
     refused(bob.run_diff(&own, &DiffQuery { with, ..DiffQuery::default() }).await, 404);
 }

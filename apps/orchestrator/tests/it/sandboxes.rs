@@ -4,12 +4,12 @@ use cynode_domain::policy::AgentType;
 use cynode_wire::agents::BindingView;
 use serde_json::{Value, json};
 
-use crate::actors::Node;
-use crate::harness::{Harness, commands};
+use crate::actors::HarnessNode;
+use crate::harness::{OrchestratorHarness, create_commands_task};
 use crate::mcp::{Mcp, issue};
 
 /// Ends the next job that this node is given.
-async fn work(node: &Node) -> cynode_wire::nodes::Assignment {
+async fn work(node: &HarnessNode) -> cynode_wire::nodes::Assignment {
     let mut news = node.poll_for(&[], 30_000).await;
     let given = news.assignments.remove(0);
     node.poll(&[given.job_id]).await;
@@ -17,7 +17,9 @@ async fn work(node: &Node) -> cynode_wire::nodes::Assignment {
     given
 }
 
-pub(crate) async fn a_command_in_a_sandbox_is_a_job_that_is_none_of_the_steps(harness: Harness) {
+pub(crate) async fn a_command_in_a_sandbox_is_a_job_that_is_none_of_the_steps(
+    harness: OrchestratorHarness,
+) {
     let (node, task) = (harness.node("anvil").await, harness.task().await.id);
     let manager = Mcp::agent(&harness, AgentType::Pm).await;
 
@@ -54,10 +56,10 @@ pub(crate) async fn a_command_in_a_sandbox_is_a_job_that_is_none_of_the_steps(ha
     assert_eq!(node.take().await, step);
 }
 
-pub(crate) async fn a_task_that_names_its_node_waits_for_it(harness: Harness) {
+pub(crate) async fn a_task_that_names_its_node_waits_for_it(harness: OrchestratorHarness) {
     let (admin, here) = (harness.admin(), harness.node("here").await);
-    let there = Node::register(&harness, "there", true).await;
-    let mut body = commands(&["true"]);
+    let there = HarnessNode::register(&harness, "there", true).await;
+    let mut body = create_commands_task(&["true"]);
     body.node = Some("there".to_owned());
     let task = admin.task_create(&body).await.unwrap();
     let runner = harness.runner();
@@ -68,14 +70,16 @@ pub(crate) async fn a_task_that_names_its_node_waits_for_it(harness: Harness) {
     assert!(here.poll(&[]).await.assignments.is_empty());
     let view = admin.task_get(&task.id.to_string()).await.unwrap();
     let reason = view.blocked_reason.unwrap_or_default();
-    assert_eq!(reason, "it waits for node \"there\", which is away");
+    assert_eq!(reason, "waiting for node \"there\", which is offline");
     assert_eq!(there.take().await, job);
     body.node = Some("moon".to_owned());
     let refused = admin.task_create(&body).await.unwrap_err().to_string();
     assert!(refused.contains("there are: here, there"), "{refused}");
 }
 
-pub(crate) async fn sandboxes_are_for_the_project_manager_and_open_tasks(harness: Harness) {
+pub(crate) async fn sandboxes_are_for_the_project_manager_and_open_tasks(
+    harness: OrchestratorHarness,
+) {
     let task = harness.task().await.id;
     let job_id = {
         let runner = harness.runner();
@@ -96,5 +100,5 @@ pub(crate) async fn sandboxes_are_for_the_project_manager_and_open_tasks(harness
     let manager = Mcp::agent(&harness, AgentType::Pm).await;
     let closed = manager.answer("sandbox.create", json!({ "task_id": task })).await;
 
-    assert!(closed.to_string().contains("the task is canceled: retry its run"), "{closed:#}");
+    assert!(closed.to_string().contains("the task is canceled; retry its run"), "{closed:#}");
 }

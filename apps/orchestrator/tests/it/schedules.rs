@@ -8,7 +8,7 @@ use cynode_wire::projects::CreateProject;
 use cynode_wire::schedules::{CreateSchedule, ScheduleQuery, ScheduleRunView, UpdateSchedule};
 use serde_json::{Value, json};
 
-use crate::harness::{Harness, eventually, refused};
+use crate::harness::{OrchestratorHarness, eventually, refused};
 use crate::mcp::{Mcp, issue};
 
 fn body(fields: Value) -> CreateSchedule {
@@ -24,7 +24,9 @@ fn build(more: &Value) -> CreateSchedule {
     body(fields)
 }
 
-pub(crate) async fn a_schedule_is_made_changed_fired_skipped_and_deleted(harness: Harness) {
+pub(crate) async fn a_schedule_is_made_changed_fired_skipped_and_deleted(
+    harness: OrchestratorHarness,
+) {
     let admin = harness.admin();
     let zone = json!({ "time_zone": "Asia/Kolkata" });
 
@@ -55,7 +57,9 @@ pub(crate) async fn a_schedule_is_made_changed_fired_skipped_and_deleted(harness
     assert!(admin.task_get("build").await.is_ok(), "tasks stay");
 }
 
-pub(crate) async fn schedules_of_others_are_not_there_and_bad_ones_are_explained(harness: Harness) {
+pub(crate) async fn schedules_of_others_are_not_there_and_bad_ones_are_explained(
+    harness: OrchestratorHarness,
+) {
     let (admin, bob) = (harness.admin(), harness.user("bob").await);
     let made = bob.schedule_create(&build(&json!({}))).await.unwrap();
     let eve = harness.user("eve").await;
@@ -68,7 +72,7 @@ pub(crate) async fn schedules_of_others_are_not_there_and_bad_ones_are_explained
         (json!({ "cron": "0 25 * * *" }), "five fields"),
         (json!({ "time_zone": "Mars" }), "no time zone"),
         (json!({ "cron": null, "every_s": 5 }), "allowed is 60"),
-        (json!({ "cron": null, "at": "2001-01-01 00:00" }), "has passed"),
+        (json!({ "cron": null, "at": "2001-01-01 00:00" }), "in the past"),
         (json!({ "prompt": "as well" }), "one of prompt and task"),
     ] {
         let problem = refused(bob.schedule_create(&build(&bad)).await, 400);
@@ -76,7 +80,9 @@ pub(crate) async fn schedules_of_others_are_not_there_and_bad_ones_are_explained
     }
 }
 
-pub(crate) async fn agents_reach_the_schedules_of_their_own_project_only(harness: Harness) {
+pub(crate) async fn agents_reach_the_schedules_of_their_own_project_only(
+    harness: OrchestratorHarness,
+) {
     let admin = harness.admin();
     let project = CreateProject { display_name: "Engine".to_owned(), description: String::new() };
     let project = admin.project_create(&project).await.unwrap().id;
@@ -115,7 +121,7 @@ pub(crate) async fn agents_reach_the_schedules_of_their_own_project_only(harness
     assert_eq!(pm.call("db.schedule.delete", which).await["deleted"], true);
 }
 
-pub(crate) async fn no_agent_can_say_that_a_schedule_made_its_task(harness: Harness) {
+pub(crate) async fn no_agent_can_say_that_a_schedule_made_its_task(harness: OrchestratorHarness) {
     let pm = Mcp::agent(&harness, AgentType::Pm).await;
 
     for claim in ["trigger", "schedule_run", "schedule_run_id"] {

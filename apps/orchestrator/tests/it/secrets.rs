@@ -1,4 +1,4 @@
-//! Secrets that people and agents write down: none is kept, and no model is told one.
+//! Secrets in texts of people and agents: none is stored or sent to a model.
 
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::policy::AgentType;
@@ -11,11 +11,11 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::actors::checkpoint;
-use crate::harness::{Answer, Harness, commands};
+use crate::harness::{HarnessResponse, OrchestratorHarness, create_commands_task};
 use crate::mcp::{Mcp, issue};
 use crate::state_tools::queued;
 
-async fn provide(harness: &Harness, provider: &ScriptedProvider) {
+async fn register_provider(harness: &OrchestratorHarness, provider: &ScriptedProvider) {
     let body = json!({ "kind": "openai", "base_url": provider.openai_url(), "is_local": true,
         "allow": "everyone", "models": ["m"] });
     let body = serde_json::from_value(body).unwrap();
@@ -23,14 +23,14 @@ async fn provide(harness: &Harness, provider: &ScriptedProvider) {
 }
 
 /// Agents that are busy with a task.
-struct Agents {
+struct BusyAgents {
     task: TaskId,
     pm: Mcp,
     worker: Mcp,
 }
 
-impl Agents {
-    async fn of(harness: &Harness, task: TaskId, job: JobId) -> Self {
+impl BusyAgents {
+    async fn bound_to(harness: &OrchestratorHarness, task: TaskId, job: JobId) -> Self {
         let bound = BindingView { task_id: Some(task), ..BindingView::default() };
         let in_job = BindingView { job_id: Some(job), ..bound };
         let of = async |agent, bound| {
@@ -44,8 +44,8 @@ impl Agents {
     }
 }
 
-/// Every tool that writes down what an agent says, with a text in each place for one.
-async fn write_down(Agents { task: id, pm, worker }: &Agents, text: &str, number: usize) {
+/// Every tool that stores an agent's text, with a text in each text argument.
+async fn write_down(BusyAgents { task: id, pm, worker }: &BusyAgents, text: &str, number: usize) {
     let role = "developer";
     let calls = [
         (
@@ -105,39 +105,42 @@ async fn write_down(Agents { task: id, pm, worker }: &Agents, text: &str, number
         let is_fine = result["structuredContent"].is_object() && result["isError"] != json!(true);
         assert!(is_fine, "{tool}: {answer}");
     }
-    // Refusals repeat what was wrong, and are on record.
+    // Rejections quote the invalid input and are recorded.
     pm.answer("db.task.create", json!({ "prompt": 7, "odd": text })).await;
     pm.answer(&format!("db.{number}.none"), json!({ "text": text })).await;
 }
 
-pub(crate) async fn no_secret_that_agents_or_people_write_down_is_kept(harness: Harness) {
+pub(crate) async fn no_secret_that_agents_or_people_write_down_is_kept(
+    harness: OrchestratorHarness,
+) {
     let (task, job) = queued(&harness).await;
-    let agents = Agents::of(&harness, task.id, job).await;
+    let agents = BusyAgents::bound_to(&harness, task.id, job).await;
     for (number, secret) in planted_secrets().into_iter().enumerate() {
         write_down(&agents, &secret.text, number).await;
         let asked = json!({ "prompt": secret.text });
-        Answer::of(harness.as_admin(Method::POST, "/v1/tasks").json(&asked)).await;
+        HarnessResponse::send(harness.as_admin(Method::POST, "/v1/tasks").json(&asked)).await;
         let criteria = json!([{ "kind": "text", "description": secret.text }]);
         let path = format!("/v1/tasks/{}", task.id);
         let changed = harness.as_admin(Method::PATCH, &path);
-        let changed = Answer::of(changed.json(&json!({ "acceptance_criteria": criteria }))).await;
+        let changed =
+            HarnessResponse::send(changed.json(&json!({ "acceptance_criteria": criteria }))).await;
         assert!(changed.body["id"].is_string(), "{}", changed.body);
     }
 
     let database = harness.database();
     for secret in planted_secrets() {
-        let tables = database.tables_with(&secret.needle).await;
+        let tables = database.tables_containing(&secret.needle).await;
         assert!(tables.is_empty(), "the {} is in {tables:?}", secret.name);
     }
-    let marked = database.tables_with("SECRET_REDACTED").await;
+    let marked = database.tables_containing("SECRET_REDACTED").await;
     for table in ["tasks", "schedules", "verification_findings", "agent_messages"] {
         assert!(marked.iter().any(|name| name == table), "{table} is not in {marked:?}");
     }
 }
 
-pub(crate) async fn what_an_agent_asks_a_model_holds_no_secret(harness: Harness) {
+pub(crate) async fn what_an_agent_asks_a_model_holds_no_secret(harness: OrchestratorHarness) {
     let provider = ScriptedProvider::saying("Noted.");
-    provide(&harness, &provider).await;
+    register_provider(&harness, &provider).await;
     let token = issue(&harness, AgentType::Pm, BindingView::default()).await.secret;
     for secret in planted_secrets() {
         let text = &secret.text;
@@ -159,19 +162,19 @@ pub(crate) async fn what_an_agent_asks_a_model_holds_no_secret(harness: Harness)
         }
     }
 
-    assert!(provider.saw("The task says: ") && provider.saw("SECRET_REDACTED"));
+    assert!(provider.has_received("The task says: ") && provider.has_received("SECRET_REDACTED"));
     for secret in planted_secrets() {
-        assert!(!provider.saw(&secret.needle), "the provider saw the {}", secret.name);
-        let tables = harness.database().tables_with(&secret.needle).await;
+        assert!(!provider.has_received(&secret.needle), "the provider saw the {}", secret.name);
+        let tables = harness.database().tables_containing(&secret.needle).await;
         assert!(tables.is_empty(), "the {} is in {tables:?}", secret.name);
     }
 }
 
-pub(crate) async fn no_secret_of_a_command_is_in_an_event(harness: Harness) {
+pub(crate) async fn no_secret_of_a_command_is_in_an_event(harness: OrchestratorHarness) {
     let runner = harness.runner();
     for secret in planted_secrets() {
         let line = format!("deploy '{}'", secret.text.replace('\'', "").replace('\n', " "));
-        let task = harness.admin().task_create(&commands(&[&line])).await.unwrap().id;
+        let task = harness.admin().task_create(&create_commands_task(&[&line])).await.unwrap().id;
         // The question about a plan names its commands, and a summary quotes those that failed.
         let first = runner.start(task).await.unwrap().hold;
         let question = json!({ "kind": "approval", "text": "Is this plan right?",
@@ -179,21 +182,21 @@ pub(crate) async fn no_secret_of_a_command_is_in_an_event(harness: Harness) {
         let question = serde_json::from_value(question).unwrap();
         let (key, node) = ("plan/1".to_owned(), "plan_steps".to_owned());
         let asked = AskPerson { hold: first, key, node, question };
-        runner.client.workflow_ask(&asked).await.unwrap();
+        runner.client.workflow_call(&asked).await.unwrap();
         harness.admin().task_cancel(&task.to_string()).await.unwrap();
-        let other = harness.admin().task_create(&commands(&[&line])).await.unwrap().id;
+        let other = harness.admin().task_create(&create_commands_task(&[&line])).await.unwrap().id;
         let second = runner.start(other).await.unwrap().hold;
         let (outcome, summary) = (Outcome::Failed, format!("{line} failed"));
         let finish = Some(Finish { outcome, summary, verification: None });
         let end = SaveCheckpoint { finish, ..checkpoint(second, 1) };
-        runner.client.workflow_checkpoint(&end).await.unwrap();
+        runner.client.workflow_call(&end).await.unwrap();
     }
 
     for secret in planted_secrets() {
-        let tables = harness.database().tables_with(&secret.needle).await;
+        let tables = harness.database().tables_containing(&secret.needle).await;
         assert!(!tables.contains(&"events".to_owned()), "the {} is in {tables:?}", secret.name);
         // The name of a task is made from its command, in small letters.
-        let named = harness.database().tables_with(&secret.needle.to_lowercase()).await;
+        let named = harness.database().tables_containing(&secret.needle.to_lowercase()).await;
         assert!(!named.contains(&"events".to_owned()), "the {} is in {named:?}", secret.name);
         // The command itself must work, and is kept as it is.
         assert!(tables.contains(&"tasks".to_owned()), "the {} is in {tables:?}", secret.name);

@@ -7,7 +7,7 @@ use cynode_wire::skills::{CreateSkill, SkillQuery, UpdateSkill};
 use reqwest::Method;
 use serde_json::json;
 
-use crate::harness::{Answer, Harness, refused};
+use crate::harness::{HarnessResponse, OrchestratorHarness, refused};
 
 fn skill(content: &str) -> CreateSkill {
     CreateSkill {
@@ -24,7 +24,7 @@ fn text(content: &str) -> UpdateSkill {
 }
 
 pub(crate) async fn people_load_read_change_and_remove_skills_with_the_checks_of_the_tools(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let (bob, eve) = (harness.user("bob").await, harness.user("eve").await);
 
@@ -50,10 +50,10 @@ pub(crate) async fn people_load_read_change_and_remove_skills_with_the_checks_of
     refused(bob.skill_get(SkillId::generate()).await, 404);
     let unknown = json!({ "content": "x", "colour": "red" });
     let unknown = harness.as_admin(Method::POST, "/v1/skills/load").json(&unknown);
-    assert!(Answer::of(unknown).await.refusal(400).contains("colour"));
+    assert!(HarnessResponse::send(unknown).await.assert_problem(400).contains("colour"));
 }
 
-pub(crate) async fn a_groups_skill_is_read_by_its_members(harness: Harness) {
+pub(crate) async fn a_groups_skill_is_read_by_its_members(harness: OrchestratorHarness) {
     let (admin, bob) = (harness.admin(), harness.user("bob").await);
     let eve = harness.user("eve").await;
     let new = CreateGroup { name: "writers".to_owned(), display_name: None };
@@ -77,7 +77,7 @@ pub(crate) async fn a_groups_skill_is_read_by_its_members(harness: Harness) {
 }
 
 pub(crate) async fn the_default_skill_is_replaced_by_administrators_and_stays_so_after_a_start(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let (admin, bob) = (harness.admin(), harness.user("bob").await);
     let default = SkillId::from(SYSTEM_SKILL);

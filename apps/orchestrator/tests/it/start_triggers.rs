@@ -1,16 +1,16 @@
-//! What starts a workflow, what holds it back, and what the run is told at its start.
+//! Start triggers of a workflow, the start gate, and the context of a new run.
 
 use cynode_domain::ids::TaskId;
 use cynode_domain::policy::AgentType;
 use cynode_wire::events::EventQuery;
-use cynode_wire::workflow::Outcome;
+use cynode_wire::workflow::{LoadTask, Outcome};
 use serde_json::{Value, json};
 
-use crate::harness::{Harness, asked, refused};
+use crate::harness::{OrchestratorHarness, refused, task_request};
 use crate::mcp::Mcp;
 
-/// What the first event about a task says.
-async fn created(harness: &Harness, task: TaskId) -> Value {
+/// The first event of a task.
+async fn created(harness: &OrchestratorHarness, task: TaskId) -> Value {
     let query = EventQuery { task: Some(task.to_string()), after: Some("0".to_owned()) };
     let mut events = harness.admin().events(&query, None).await.unwrap();
     let first = events.next().await.unwrap().unwrap();
@@ -18,7 +18,7 @@ async fn created(harness: &Harness, task: TaskId) -> Value {
     serde_json::to_value(&first).unwrap()["data"].clone()
 }
 
-pub(crate) async fn a_task_by_api_starts_without_another_step(harness: Harness) {
+pub(crate) async fn a_task_by_api_starts_without_another_step(harness: OrchestratorHarness) {
     let task = harness.task().await;
 
     let grant = harness.runner().claim(0).await.unwrap();
@@ -27,7 +27,7 @@ pub(crate) async fn a_task_by_api_starts_without_another_step(harness: Harness) 
     assert_eq!(created(&harness, task.id).await["trigger"], "api");
 }
 
-pub(crate) async fn a_task_of_an_agent_starts_like_any_other(harness: Harness) {
+pub(crate) async fn a_task_of_an_agent_starts_like_any_other(harness: OrchestratorHarness) {
     let pm = Mcp::agent(&harness, AgentType::Pm).await;
     let runner = harness.runner();
     let body = json!({ "input_mode": "commands", "commands": ["true"], "idempotency_key": "k" });
@@ -38,16 +38,18 @@ pub(crate) async fn a_task_of_an_agent_starts_like_any_other(harness: Harness) {
     let task: TaskId = serde_json::from_value(made["id"].clone()).unwrap();
     assert_eq!(grant.unwrap().hold.task_id, task);
     assert_eq!(created(&harness, task).await["trigger"], "chat");
-    // Asked twice, it is joined to the run that exists.
+    // A second start joins the existing run.
     assert_eq!((&again["id"], &again["run_id"]), (&made["id"], &made["run_id"]));
     assert_eq!(runner.claim(0).await, None);
 }
 
-pub(crate) async fn independent_tasks_run_at_once_and_a_joint_one_waits_for_both(harness: Harness) {
+pub(crate) async fn independent_tasks_run_at_once_and_a_joint_one_waits_for_both(
+    harness: OrchestratorHarness,
+) {
     let (admin, runners) =
         (harness.admin(), [harness.runner(), harness.runner(), harness.runner()]);
     let after = async |on: &[TaskId]| {
-        admin.task_create(&asked(json!({ "depends_on": on }))).await.unwrap().id
+        admin.task_create(&task_request(json!({ "depends_on": on }))).await.unwrap().id
     };
     let dig = after(&[]).await;
     let (walls, roof) = (after(&[dig]).await, after(&[dig]).await);
@@ -69,10 +71,11 @@ pub(crate) async fn independent_tasks_run_at_once_and_a_joint_one_waits_for_both
     assert_eq!(runners[2].claim(0).await.unwrap().hold.task_id, paint);
 }
 
-pub(crate) async fn a_run_is_told_how_hard_to_try(harness: Harness) {
+pub(crate) async fn a_run_is_told_how_hard_to_try(harness: OrchestratorHarness) {
     let pm = Mcp::agent(&harness, AgentType::Pm).await;
     let (task, runner) = (harness.task().await, harness.runner());
-    let own = harness.admin().task_create(&asked(json!({ "max_attempts": 2 }))).await.unwrap();
+    let own =
+        harness.admin().task_create(&task_request(json!({ "max_attempts": 2 }))).await.unwrap();
     let prefer = async |scope: Value, key: &str, value: Value| {
         let value_type = if value.is_string() { "string" } else { "number" };
         let mut body = json!({ "key": key, "value": value, "value_type": value_type });
@@ -88,10 +91,10 @@ pub(crate) async fn a_run_is_told_how_hard_to_try(harness: Harness) {
     prefer(user.clone(), "workflow.node_timeouts.collect_result", json!(900)).await;
     prefer(project, "output.summary_style", json!("concise")).await;
 
-    let told = runner.client.workflow_task(task.id).await.unwrap();
-    let of_own = runner.client.workflow_task(own.id).await.unwrap();
+    let told = runner.client.workflow_call(&LoadTask { task_id: task.id }).await.unwrap();
+    let of_own = runner.client.workflow_call(&LoadTask { task_id: own.id }).await.unwrap();
 
-    // The project beats its user, and a task that says so itself beats both.
+    // A project preference overrides the user's, and the task's own value overrides both.
     assert_eq!((told.max_attempts, told.policy.step_attempts), (4, 4));
     assert_eq!((of_own.max_attempts, of_own.policy.step_attempts), (2, 2));
     assert_eq!(told.policy.timeout_of("collect_result"), Some(900));

@@ -8,19 +8,19 @@ use cynode_wire::auth::CreateToken;
 use cynode_wire::tasks::TaskView;
 use serde_json::{Value, json};
 
-use crate::harness::{Harness, eventually};
+use crate::harness::{OrchestratorHarness, eventually};
 use crate::mcp::{Mcp, issue};
 
-async fn pm(harness: &Harness) -> Mcp {
+async fn pm(harness: &OrchestratorHarness) -> Mcp {
     Mcp::agent(harness, AgentType::Pm).await
 }
 
-async fn bound(harness: &Harness, agent: AgentType, binding: BindingView) -> Mcp {
+async fn bound(harness: &OrchestratorHarness, agent: AgentType, binding: BindingView) -> Mcp {
     Mcp::at(&harness.url(), &issue(harness, agent, binding).await.secret)
 }
 
 /// A job that waits for a node.
-pub(crate) async fn queued(harness: &Harness) -> (TaskView, JobId) {
+pub(crate) async fn queued(harness: &OrchestratorHarness) -> (TaskView, JobId) {
     let (task, runner) = (harness.task().await, harness.runner());
     let hold = runner.start(task.id).await.unwrap().hold;
     runner.checkpoint(hold, 1).await.unwrap();
@@ -45,7 +45,9 @@ fn pair(stage: &str, kind: &str) -> (String, String) {
     (stage.to_owned(), kind.to_owned())
 }
 
-pub(crate) async fn preferences_are_written_by_version_and_resolved_by_scope(harness: Harness) {
+pub(crate) async fn preferences_are_written_by_version_and_resolved_by_scope(
+    harness: OrchestratorHarness,
+) {
     let (pm, task) = (pm(&harness).await, harness.task().await);
     let of = |scope: &str, id: Option<String>, more: Value| {
         let mut all = json!({ "scope_type": scope, "key": "output.summary_style" });
@@ -92,7 +94,9 @@ pub(crate) async fn preferences_are_written_by_version_and_resolved_by_scope(har
     assert_eq!(pm.call("db.preference.get", of("user", None, json!({}))).await["version"], 1);
 }
 
-pub(crate) async fn an_analyst_reads_the_preferences_of_its_own_task_only(harness: Harness) {
+pub(crate) async fn an_analyst_reads_the_preferences_of_its_own_task_only(
+    harness: OrchestratorHarness,
+) {
     let (own, other) = (harness.task().await, harness.task().await);
     let binding = BindingView { task_id: Some(own.id), ..BindingView::default() };
     let pa = bound(&harness, AgentType::Pa, binding).await;
@@ -108,7 +112,9 @@ pub(crate) async fn an_analyst_reads_the_preferences_of_its_own_task_only(harnes
     assert_eq!(written, pair("allowlist", "agent_allowlist_denied"));
 }
 
-pub(crate) async fn a_token_of_one_task_lists_that_task_and_changes_no_skill(harness: Harness) {
+pub(crate) async fn a_token_of_one_task_lists_that_task_and_changes_no_skill(
+    harness: OrchestratorHarness,
+) {
     let (own, other) = (harness.task().await, harness.task().await);
     let skill = pm(&harness).await.call("skills.create", json!({ "content": "# Wash" })).await;
     let binding = BindingView { task_id: Some(own.id), ..BindingView::default() };
@@ -134,7 +140,7 @@ pub(crate) async fn a_token_of_one_task_lists_that_task_and_changes_no_skill(har
     }
 }
 
-pub(crate) async fn an_agent_keeps_notes_until_its_job_ends(harness: Harness) {
+pub(crate) async fn an_agent_keeps_notes_until_its_job_ends(harness: OrchestratorHarness) {
     let (task, job) = queued(&harness).await;
     let binding =
         BindingView { task_id: Some(task.id), job_id: Some(job), ..BindingView::default() };
@@ -164,12 +170,12 @@ pub(crate) async fn an_agent_keeps_notes_until_its_job_ends(harness: Harness) {
     assert_eq!(pm.call("db.job.update_status", canceled).await["status"], "canceled");
 
     eventually("the notes are gone", async || {
-        harness.database().tables_with("first wash").await.is_empty().then_some(())
+        harness.database().tables_containing("first wash").await.is_empty().then_some(())
     })
     .await;
 }
 
-pub(crate) async fn skills_are_scanned_kept_and_read(harness: Harness) {
+pub(crate) async fn skills_are_scanned_kept_and_read(harness: OrchestratorHarness) {
     let pm = pm(&harness).await;
 
     let made = pm.call("skills.create", json!({ "content": "# Wash\nWith water." })).await;
@@ -202,7 +208,7 @@ pub(crate) async fn skills_are_scanned_kept_and_read(harness: Harness) {
 }
 
 pub(crate) async fn skill_tools_are_for_those_whom_the_gateway_permits_and_on_record(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let (task, job_id) = queued(&harness).await;
     let binding =
@@ -228,7 +234,9 @@ pub(crate) async fn skill_tools_are_for_those_whom_the_gateway_permits_and_on_re
     assert_eq!(found, expected);
 }
 
-pub(crate) async fn a_token_of_an_analyst_that_a_user_issued_writes_no_findings(harness: Harness) {
+pub(crate) async fn a_token_of_an_analyst_that_a_user_issued_writes_no_findings(
+    harness: OrchestratorHarness,
+) {
     let (task, job) = queued(&harness).await;
     let binding = BindingView { task_id: Some(task.id), ..BindingView::default() };
     let pa = bound(&harness, AgentType::Pa, binding).await;
@@ -250,7 +258,7 @@ pub(crate) async fn a_token_of_an_analyst_that_a_user_issued_writes_no_findings(
     assert_eq!(call.error_type.as_deref(), Some("forbidden"), "{call:?}");
 }
 
-pub(crate) async fn findings_are_written_listed_and_read(harness: Harness) {
+pub(crate) async fn findings_are_written_listed_and_read(harness: OrchestratorHarness) {
     let (task, job) = queued(&harness).await;
     let pm = pm(&harness).await;
     let finding = json!({
@@ -271,7 +279,7 @@ pub(crate) async fn findings_are_written_listed_and_read(harness: Harness) {
     assert_eq!(vague, pair("arguments", "invalid_arguments"));
 }
 
-pub(crate) async fn agents_change_no_preference_about_verification(harness: Harness) {
+pub(crate) async fn agents_change_no_preference_about_verification(harness: OrchestratorHarness) {
     let pm = pm(&harness).await;
     let wanted = json!({
         "scope_type": "user", "key": "verification.accept_unverified", "value": true,
@@ -287,7 +295,7 @@ pub(crate) async fn agents_change_no_preference_about_verification(harness: Harn
     assert_eq!(rejected, pair("invoke", "forbidden"));
 }
 
-pub(crate) async fn runs_are_shown_to_those_they_belong_to(harness: Harness) {
+pub(crate) async fn runs_are_shown_to_those_they_belong_to(harness: OrchestratorHarness) {
     let ((task, _), other) = (queued(&harness).await, harness.task().await);
     let (pm, run) = (pm(&harness).await, task.run_id.unwrap());
     let binding = BindingView { task_id: Some(other.id), ..BindingView::default() };
@@ -310,7 +318,9 @@ pub(crate) async fn runs_are_shown_to_those_they_belong_to(harness: Harness) {
     }
 }
 
-pub(crate) async fn a_task_is_ended_by_status_but_never_completed_by_hand(harness: Harness) {
+pub(crate) async fn a_task_is_ended_by_status_but_never_completed_by_hand(
+    harness: OrchestratorHarness,
+) {
     let (pm, (task, job)) = (pm(&harness).await, queued(&harness).await);
     let set =
         |status: &str| json!({ "task_id": task.id, "status": status, "reason": "a better way" });

@@ -1,12 +1,13 @@
-//! What people do to runs, with runners at work.
+//! Steering of runs by people while runners drive them.
 
-use cynode_client::{Client, Error};
+use cynode_client::{Client, ClientError};
 use cynode_domain::ids::JobId;
 use cynode_domain::policy::AgentType;
 use cynode_domain::question::{Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::run::{RunState, RunVerb};
 use cynode_domain::status::ShownTaskStatus;
 use cynode_wire::page::PageQuery;
+use cynode_wire::runner_calls::NoContent;
 use cynode_wire::runs::{AnswerRun, HistoryItem};
 use cynode_wire::steering::AskPerson;
 use cynode_wire::tasks::{TaskQuery, TaskView};
@@ -14,8 +15,8 @@ use cynode_wire::workflow::{Hold, Outcome, ReleaseLease};
 use futures_util::future::join_all;
 use serde_json::json;
 
-use crate::actors::{Runner, checkpoint};
-use crate::harness::{Harness, asked, refused};
+use crate::actors::{HarnessRunner, checkpoint};
+use crate::harness::{OrchestratorHarness, refused, task_request};
 use crate::mcp::Mcp;
 use crate::runs::{fail, through_a_step};
 
@@ -23,7 +24,7 @@ pub(crate) async fn state(client: &Client, run: &str) -> RunState {
     client.run_get(run).await.unwrap().run.state
 }
 
-/// What people did to a run, in order.
+/// Steering actions on a run, in order.
 pub(crate) async fn acts(client: &Client, run: &str) -> Vec<(i64, RunVerb)> {
     let page = client.run_history(run, &PageQuery::default()).await.unwrap();
     let act = |item| match item {
@@ -33,7 +34,9 @@ pub(crate) async fn acts(client: &Client, run: &str) -> Vec<(i64, RunVerb)> {
     page.items.into_iter().filter_map(act).collect()
 }
 
-pub(crate) async fn a_paused_run_is_granted_to_nobody_until_it_is_resumed(harness: Harness) {
+pub(crate) async fn a_paused_run_is_granted_to_nobody_until_it_is_resumed(
+    harness: OrchestratorHarness,
+) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let task = harness.task().await;
     let name = &task.task_name;
@@ -42,7 +45,7 @@ pub(crate) async fn a_paused_run_is_granted_to_nobody_until_it_is_resumed(harnes
     let again = admin.run_pause(name).await.unwrap();
 
     assert_eq!((paused.run.state, again), (RunState::Paused, paused.clone()));
-    assert_eq!(paused.run.waits_for.as_deref(), Some("somebody to resume it"));
+    assert_eq!(paused.run.waits_for.as_deref(), Some("`cynork run resume`"));
     assert_eq!(runner.claim(0).await, None);
     let problem = refused(runner.start(task.id).await, 409);
     assert_eq!(problem.detail, "the task may not start: it is paused");
@@ -55,21 +58,23 @@ pub(crate) async fn a_paused_run_is_granted_to_nobody_until_it_is_resumed(harnes
     assert_eq!(acts(&admin, name).await, [(0, RunVerb::Pause), (0, RunVerb::Resume)]);
 }
 
-pub(crate) async fn a_run_under_way_pauses_after_its_node_and_goes_on_from_there(harness: Harness) {
+pub(crate) async fn a_run_under_way_pauses_after_its_node_and_goes_on_from_there(
+    harness: OrchestratorHarness,
+) {
     let (admin, runner, other) = (harness.admin(), harness.runner(), harness.runner());
     let name = harness.task().await.task_name;
     let hold = runner.claim(0).await.unwrap().hold;
     let save = async |sequence| {
-        runner.client.workflow_save(&checkpoint(hold, sequence)).await.unwrap().pause
+        runner.client.workflow_call(&checkpoint(hold, sequence)).await.unwrap().pause
     };
     assert!(!save(1).await);
 
     assert_eq!(admin.run_pause(&name).await.unwrap().run.state, RunState::Pausing);
-    // Its runner may still finish the node, and is told then; also if it has to ask again.
+    // Its runner may still finish the node, and learns of the pause then, also on a repeated call.
     runner.effect(hold, "2/node/effect", json!(1)).await.unwrap();
     assert!(save(2).await);
     assert!(save(2).await);
-    runner.client.workflow_release(&ReleaseLease::of(hold)).await.unwrap();
+    runner.client.workflow_call(&ReleaseLease::new(hold)).await.unwrap();
 
     let run = admin.run_get(&name).await.unwrap().run;
     assert_eq!((run.state, run.lease), (RunState::Paused, None));
@@ -78,11 +83,13 @@ pub(crate) async fn a_run_under_way_pauses_after_its_node_and_goes_on_from_there
     admin.run_resume(&name).await.unwrap();
     let grant = other.claim(0).await.unwrap();
     assert_eq!(grant.checkpoint.unwrap().sequence, 2);
-    assert!(!other.client.workflow_save(&checkpoint(grant.hold, 3)).await.unwrap().pause);
+    assert!(!other.client.workflow_call(&checkpoint(grant.hold, 3)).await.unwrap().pause);
     assert_eq!(acts(&admin, &name).await, [(1, RunVerb::Pause), (2, RunVerb::Resume)]);
 }
 
-pub(crate) async fn a_pause_that_is_taken_back_in_time_is_not_noticed(harness: Harness) {
+pub(crate) async fn a_pause_that_is_taken_back_in_time_is_not_noticed(
+    harness: OrchestratorHarness,
+) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let name = harness.task().await.task_name;
     let hold = runner.claim(0).await.unwrap().hold;
@@ -90,11 +97,13 @@ pub(crate) async fn a_pause_that_is_taken_back_in_time_is_not_noticed(harness: H
     admin.run_pause(&name).await.unwrap();
     admin.run_resume(&name).await.unwrap();
 
-    assert!(!runner.client.workflow_save(&checkpoint(hold, 1)).await.unwrap().pause);
+    assert!(!runner.client.workflow_call(&checkpoint(hold, 1)).await.unwrap().pause);
     assert_eq!(state(&admin, &name).await, RunState::Running);
 }
 
-pub(crate) async fn a_run_that_ends_in_its_node_is_not_paused_any_more(harness: Harness) {
+pub(crate) async fn a_run_that_ends_in_its_node_is_not_paused_any_more(
+    harness: OrchestratorHarness,
+) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let name = harness.task().await.task_name;
     let hold = runner.claim(0).await.unwrap().hold;
@@ -109,11 +118,13 @@ pub(crate) async fn a_run_that_ends_in_its_node_is_not_paused_any_more(harness: 
     }
 }
 
-pub(crate) async fn a_paused_run_can_be_canceled_and_takes_along_what_waits(harness: Harness) {
+pub(crate) async fn a_paused_run_can_be_canceled_and_takes_along_what_waits(
+    harness: OrchestratorHarness,
+) {
     harness.must_end_idle();
     let (admin, runner) = (harness.admin(), harness.runner());
     let (idle, driven) = (harness.task().await, harness.task().await);
-    let waits = admin.task_create(&asked(json!({ "depends_on": [idle.id] }))).await.unwrap();
+    let waits = admin.task_create(&task_request(json!({ "depends_on": [idle.id] }))).await.unwrap();
     admin.run_pause(&idle.task_name).await.unwrap();
     let hold = runner.claim(0).await.unwrap().hold;
     admin.run_pause(&driven.task_name).await.unwrap();
@@ -128,7 +139,9 @@ pub(crate) async fn a_paused_run_can_be_canceled_and_takes_along_what_waits(harn
     refused(runner.checkpoint(hold, 1).await, 409);
 }
 
-pub(crate) async fn of_pauses_and_claims_at_once_every_run_is_paused_or_told_to(harness: Harness) {
+pub(crate) async fn of_pauses_and_claims_at_once_every_run_is_paused_or_told_to(
+    harness: OrchestratorHarness,
+) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let mut names = vec![];
     for _ in 0..12 {
@@ -144,9 +157,9 @@ pub(crate) async fn of_pauses_and_claims_at_once_every_run_is_paused_or_told_to(
         pause.unwrap();
     }
     for grant in claims.into_iter().flatten() {
-        let saved = runner.client.workflow_save(&checkpoint(grant.hold, 1)).await.unwrap();
+        let saved = runner.client.workflow_call(&checkpoint(grant.hold, 1)).await.unwrap();
         assert!(saved.pause, "a runner was not told to pause");
-        runner.client.workflow_release(&ReleaseLease::of(grant.hold)).await.unwrap();
+        runner.client.workflow_call(&ReleaseLease::new(grant.hold)).await.unwrap();
     }
     assert_eq!(runner.claim(0).await, None);
     for name in &names {
@@ -154,7 +167,7 @@ pub(crate) async fn of_pauses_and_claims_at_once_every_run_is_paused_or_told_to(
     }
 }
 
-pub(crate) async fn nobody_steers_the_runs_of_others(harness: Harness) {
+pub(crate) async fn nobody_steers_the_runs_of_others(harness: OrchestratorHarness) {
     let (admin, bob, runner) = (harness.admin(), harness.user("bob").await, harness.runner());
     let task = harness.task().await;
     let run = task.run_id.unwrap().to_string();
@@ -178,10 +191,14 @@ fn question(accepts: &[ReplyForm]) -> Question {
     }
 }
 
-async fn ask(runner: &Runner, hold: Hold, accepts: &[ReplyForm]) -> Result<(), Error> {
+async fn ask(
+    runner: &HarnessRunner,
+    hold: Hold,
+    accepts: &[ReplyForm],
+) -> Result<NoContent, ClientError> {
     let (key, node) = ("1/plan_steps/ask/clarify".to_owned(), "plan_steps".to_owned());
     let body = AskPerson { hold, key, node, question: question(accepts) };
-    runner.client.workflow_ask(&body).await
+    runner.client.workflow_call(&body).await
 }
 
 fn reply(reply: Reply) -> AnswerRun {
@@ -200,7 +217,9 @@ async fn listed(client: &Client, status: ShownTaskStatus) -> Vec<String> {
     page.items.into_iter().map(|task| task.task_name).collect()
 }
 
-pub(crate) async fn a_task_whose_run_asks_is_shown_and_listed_as_waiting(harness: Harness) {
+pub(crate) async fn a_task_whose_run_asks_is_shown_and_listed_as_waiting(
+    harness: OrchestratorHarness,
+) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let (asks, runs) = (harness.task().await.task_name, harness.task().await.task_name);
     let hold = runner.claim(0).await.unwrap().hold;
@@ -210,7 +229,7 @@ pub(crate) async fn a_task_whose_run_asks_is_shown_and_listed_as_waiting(harness
 
     let waiting = admin.task_get(&asks).await.unwrap();
     assert_eq!((waiting.status, waiting.closed), (ShownTaskStatus::Waiting, false));
-    let reason = "it waits for a person's answer: What is to be run?";
+    let reason = "waiting for your answer: What is to be run?";
     assert_eq!(waiting.blocked_reason.as_deref(), Some(reason));
     assert_eq!(admin.task_result(&asks).await.unwrap().status, ShownTaskStatus::Waiting);
     assert_eq!(listed(&admin, ShownTaskStatus::Waiting).await, [asks.as_str()]);
@@ -224,7 +243,9 @@ pub(crate) async fn a_task_whose_run_asks_is_shown_and_listed_as_waiting(harness
     assert_eq!(listed(&admin, ShownTaskStatus::Running).await, [runs, asks]);
 }
 
-pub(crate) async fn a_run_that_asks_waits_without_a_runner_until_it_is_answered(harness: Harness) {
+pub(crate) async fn a_run_that_asks_waits_without_a_runner_until_it_is_answered(
+    harness: OrchestratorHarness,
+) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let task = harness.task().await;
     let name = &task.task_name;
@@ -238,7 +259,7 @@ pub(crate) async fn a_run_that_asks_waits_without_a_runner_until_it_is_answered(
     let shown = found.question.unwrap();
     assert_eq!((shown.asked_by.as_str(), &shown.answer), ("plan_steps", &None));
     assert_eq!(shown.question, question(&[ReplyForm::Commands, ReplyForm::No]));
-    // The lease ended with the question: the same one again is told so, and changes nothing.
+    // The lease ended with the question: repeating it is rejected and changes nothing.
     refused(ask(&runner, hold, &[ReplyForm::Yes]).await, 409);
     refused(runner.checkpoint(hold, 1).await, 409);
     assert_eq!(runner.claim(0).await, None);
@@ -263,7 +284,9 @@ pub(crate) async fn a_run_that_asks_waits_without_a_runner_until_it_is_answered(
     assert_eq!(acts(&admin, name).await, [(0, RunVerb::Answer)]);
 }
 
-pub(crate) async fn a_run_that_asks_can_be_paused_answered_and_canceled(harness: Harness) {
+pub(crate) async fn a_run_that_asks_can_be_paused_answered_and_canceled(
+    harness: OrchestratorHarness,
+) {
     harness.must_end_idle();
     let (admin, runner) = (harness.admin(), harness.runner());
     let mut names = vec![];
@@ -287,7 +310,7 @@ pub(crate) async fn a_run_that_asks_can_be_paused_answered_and_canceled(harness:
     assert_eq!(problem.detail, "the run is canceled already: there is nothing to answer");
 }
 
-pub(crate) async fn of_many_answers_at_once_one_counts(harness: Harness) {
+pub(crate) async fn of_many_answers_at_once_one_counts(harness: OrchestratorHarness) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let name = harness.task().await.task_name;
     let hold = runner.claim(0).await.unwrap().hold;
@@ -301,7 +324,9 @@ pub(crate) async fn of_many_answers_at_once_one_counts(harness: Harness) {
     assert_eq!(runner.claim(0).await.unwrap().effects.len(), 1);
 }
 
-pub(crate) async fn an_agent_answers_what_is_unclear_but_approves_nothing(harness: Harness) {
+pub(crate) async fn an_agent_answers_what_is_unclear_but_approves_nothing(
+    harness: OrchestratorHarness,
+) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let pm = Mcp::agent(&harness, AgentType::Pm).await;
     let unclear = harness.task().await;
@@ -313,7 +338,7 @@ pub(crate) async fn an_agent_answers_what_is_unclear_but_approves_nothing(harnes
     let question = Question { kind, ..question(&[ReplyForm::Yes, ReplyForm::No]) };
     let (key, node) = ("k".to_owned(), "plan_steps".to_owned());
     let body = AskPerson { hold, key, node, question };
-    runner.client.workflow_ask(&body).await.unwrap();
+    runner.client.workflow_call(&body).await.unwrap();
     let of = |task: &TaskView| json!({ "run_id": task.run_id, "comment": "so" });
 
     let mut arguments = of(&unclear);

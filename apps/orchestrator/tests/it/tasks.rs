@@ -10,15 +10,15 @@ use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::json;
 
-use crate::harness::{Harness, asked, commands, refused};
+use crate::harness::{OrchestratorHarness, create_commands_task, refused, task_request};
 
-/// How many requests are made at once: as many as there are connections to a database. One more might
-/// wait for one until it is told that the database is busy.
+/// Concurrent requests: as many as there are database connections. One more might time out while it
+/// waits for a connection.
 const AT_ONCE: usize = 16;
 
-pub(crate) async fn a_task_name_is_normalised_and_numbered(harness: Harness) {
+pub(crate) async fn a_task_name_is_normalised_and_numbered(harness: OrchestratorHarness) {
     let (admin, ada) = (harness.admin(), harness.user("ada").await);
-    let body = asked(json!({ "task_name": " Fix -- Login " }));
+    let body = task_request(json!({ "task_name": " Fix -- Login " }));
     let mut names = vec![];
     for _ in 0..3 {
         names.push(admin.task_create(&body).await.unwrap().task_name);
@@ -26,12 +26,14 @@ pub(crate) async fn a_task_name_is_normalised_and_numbered(harness: Harness) {
 
     assert_eq!(names, ["fix-login", "fix-login-2", "fix-login-3"]);
     assert_eq!(ada.task_create(&body).await.unwrap().task_name, "fix-login");
-    let unnamed = admin.task_create(&commands(&["echo Hello!"])).await.unwrap();
+    let unnamed = admin.task_create(&create_commands_task(&["echo Hello!"])).await.unwrap();
     assert_eq!(unnamed.task_name, "echo-hello");
 }
 
-pub(crate) async fn fifty_concurrent_tasks_of_one_name_get_fifty_names(harness: Harness) {
-    let (admin, body) = (harness.admin(), asked(json!({ "task_name": "same" })));
+pub(crate) async fn fifty_concurrent_tasks_of_one_name_get_fifty_names(
+    harness: OrchestratorHarness,
+) {
+    let (admin, body) = (harness.admin(), task_request(json!({ "task_name": "same" })));
 
     let made = stream::iter(0..50).map(|_| admin.task_create(&body)).buffer_unordered(AT_ONCE);
 
@@ -40,9 +42,9 @@ pub(crate) async fn fifty_concurrent_tasks_of_one_name_get_fifty_names(harness: 
     assert_eq!(names.len(), 50);
 }
 
-pub(crate) async fn one_idempotency_key_gives_one_task(harness: Harness) {
+pub(crate) async fn one_idempotency_key_gives_one_task(harness: OrchestratorHarness) {
     let (admin, ada) = (harness.admin(), harness.user("ada").await);
-    let body = asked(json!({ "idempotency_key": "order 66" }));
+    let body = task_request(json!({ "idempotency_key": "order 66" }));
 
     let first = admin.task_create(&body).await.unwrap();
     let again = admin.task_create(&body).await.unwrap();
@@ -51,8 +53,10 @@ pub(crate) async fn one_idempotency_key_gives_one_task(harness: Harness) {
     assert_ne!(ada.task_create(&body).await.unwrap().id, first.id);
 }
 
-pub(crate) async fn concurrent_requests_with_one_idempotency_key_give_one_task(harness: Harness) {
-    let (admin, body) = (harness.admin(), asked(json!({ "idempotency_key": "once" })));
+pub(crate) async fn concurrent_requests_with_one_idempotency_key_give_one_task(
+    harness: OrchestratorHarness,
+) {
+    let (admin, body) = (harness.admin(), task_request(json!({ "idempotency_key": "once" })));
 
     let made = join_all((0..AT_ONCE).map(|_| admin.task_create(&body))).await;
 
@@ -61,7 +65,7 @@ pub(crate) async fn concurrent_requests_with_one_idempotency_key_give_one_task(h
     assert_eq!(admin.task_list(&TaskQuery::default()).await.unwrap().items.len(), 1);
 }
 
-pub(crate) async fn pages_hold_every_task_once_newest_first(harness: Harness) {
+pub(crate) async fn pages_hold_every_task_once_newest_first(harness: OrchestratorHarness) {
     let admin = harness.admin();
     let mut made = vec![];
     for _ in 0..7 {
@@ -78,14 +82,14 @@ pub(crate) async fn pages_hold_every_task_once_newest_first(harness: Harness) {
         if cursor.is_none() {
             break;
         }
-        // What is new stands before the first page, and moves nothing.
+        // New entries precede the first page and do not shift later pages.
         harness.task().await;
     }
 
     assert_eq!((walked, pages), (made, 3));
 }
 
-pub(crate) async fn tasks_are_listed_by_the_status_people_see(harness: Harness) {
+pub(crate) async fn tasks_are_listed_by_the_status_people_see(harness: OrchestratorHarness) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let [queued, running, completed, failed, canceled] = [(); 5].map(|()| harness.task());
     let (queued, running, completed, failed, canceled) =
@@ -111,8 +115,8 @@ pub(crate) async fn tasks_are_listed_by_the_status_people_see(harness: Harness) 
     }
 }
 
-pub(crate) async fn concurrent_first_tasks_share_one_default_project(harness: Harness) {
-    let (ada, body) = (harness.user("ada").await, commands(&["true"]));
+pub(crate) async fn concurrent_first_tasks_share_one_default_project(harness: OrchestratorHarness) {
+    let (ada, body) = (harness.user("ada").await, create_commands_task(&["true"]));
 
     let made = join_all((0..10).map(|_| ada.task_create(&body))).await;
 
@@ -122,14 +126,14 @@ pub(crate) async fn concurrent_first_tasks_share_one_default_project(harness: Ha
     assert!(projects[0].is_default);
 }
 
-pub(crate) async fn an_inactive_project_takes_no_tasks(harness: Harness) {
+pub(crate) async fn an_inactive_project_takes_no_tasks(harness: OrchestratorHarness) {
     let admin = harness.admin();
     let body = cynode_wire::projects::CreateProject {
         display_name: "Attic".to_owned(),
         description: String::new(),
     };
     admin.project_create(&body).await.unwrap();
-    let in_attic = asked(json!({ "project": "attic" }));
+    let in_attic = task_request(json!({ "project": "attic" }));
     let task = admin.task_create(&in_attic).await.unwrap();
     let query = TaskQuery { project: Some("attic".to_owned()), ..TaskQuery::default() };
     assert_eq!(admin.task_list(&query).await.unwrap().items, [task]);
@@ -141,9 +145,9 @@ pub(crate) async fn an_inactive_project_takes_no_tasks(harness: Harness) {
     assert_eq!(problem.detail, "project \"attic\" takes no new tasks");
 }
 
-pub(crate) async fn attachments_are_stored_and_downloaded(harness: Harness) {
+pub(crate) async fn attachments_are_stored_and_downloaded(harness: OrchestratorHarness) {
     let admin = harness.admin();
-    let body = asked(json!({
+    let body = task_request(json!({
         "attachments": [{ "name": "plän.txt", "content_base64": "aGVsbG8=" }]
     }));
     let task = admin.task_create(&body).await.unwrap().task_name;

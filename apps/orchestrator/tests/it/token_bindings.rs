@@ -1,6 +1,6 @@
-//! What a token may be bound to: ids of its own user that belong to each other.
+//! Token bindings: only consistent ids of the token's own user.
 
-use cynode_client::{Client, Error};
+use cynode_client::{Client, ClientError};
 use cynode_domain::ids::{JobId, ProjectId, RunId, SessionId, TaskId};
 use cynode_domain::policy::AgentType;
 use cynode_testkit::query;
@@ -9,7 +9,7 @@ use cynode_wire::audit::AuditQuery;
 use cynode_wire::projects::CreateProject;
 use serde_json::json;
 
-use crate::harness::{Harness, asked, refused};
+use crate::harness::{OrchestratorHarness, refused, task_request};
 use crate::mcp::Mcp;
 
 /// A task that is under way, with everything it is part of.
@@ -22,10 +22,11 @@ struct Work {
 }
 
 impl Work {
-    async fn begin(harness: &Harness, owner: &Client, project: &str) -> Self {
+    async fn begin(harness: &OrchestratorHarness, owner: &Client, project: &str) -> Self {
         let new = CreateProject { display_name: project.to_owned(), description: String::new() };
         let project = owner.project_create(&new).await.unwrap().id;
-        let task = owner.task_create(&asked(json!({ "project": project }))).await.unwrap().id;
+        let task =
+            owner.task_create(&task_request(json!({ "project": project }))).await.unwrap().id;
         let runner = harness.runner();
         let grant = runner.start(task).await.unwrap();
         let run = owner.task_get(&task.to_string()).await.unwrap().run_id.unwrap();
@@ -45,7 +46,7 @@ impl Work {
     }
 }
 
-async fn issue(client: &Client, binding: BindingView) -> Result<NewAgentTokenView, Error> {
+async fn issue(client: &Client, binding: BindingView) -> Result<NewAgentTokenView, ClientError> {
     let body = IssueAgentToken {
         agent_type: AgentType::Pm,
         name: "test".to_owned(),
@@ -62,7 +63,7 @@ fn choices() -> impl Iterator<Item = [usize; 4]> {
 }
 
 pub(crate) async fn a_token_is_bound_only_to_ids_of_its_user_that_belong_together(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let (ada, eve) = (harness.user("ada").await, harness.user("eve").await);
     let works = [
@@ -86,7 +87,7 @@ pub(crate) async fn a_token_is_bound_only_to_ids_of_its_user_that_belong_togethe
         let issued = issue(&ada, binding).await;
 
         if let [] | [1 | 2] = named[..] {
-            // Whatever is named implies what it is part of.
+            // A bound id implies its parents.
             let deepest = (0..4).rev().find(|index| choice[*index] > 0);
             let implied = [0, 1, 2, 3].map(|id| deepest.is_some_and(|deepest| id <= deepest));
             let work = named.first().map_or(works[0], |pick| works[pick - 1]);
@@ -99,7 +100,7 @@ pub(crate) async fn a_token_is_bound_only_to_ids_of_its_user_that_belong_togethe
 }
 
 pub(crate) async fn ids_of_others_are_rejected_in_the_words_for_ids_that_do_not_exist(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let (ada, eve) = (harness.user("ada").await, harness.user("eve").await);
     let theirs = Work::begin(&harness, &eve, "Garden").await;
@@ -131,7 +132,7 @@ pub(crate) async fn ids_of_others_are_rejected_in_the_words_for_ids_that_do_not_
     issue(&ada, bound(session("ada").await)).await.unwrap();
 }
 
-pub(crate) async fn calls_are_on_record_with_checked_ids_only(harness: Harness) {
+pub(crate) async fn calls_are_on_record_with_checked_ids_only(harness: OrchestratorHarness) {
     let (ada, eve) = (harness.user("ada").await, harness.user("eve").await);
     let own = Work::begin(&harness, &ada, "Engine").await;
     let theirs = Work::begin(&harness, &eve, "Garden").await;
@@ -152,5 +153,5 @@ pub(crate) async fn calls_are_on_record_with_checked_ids_only(harness: Harness) 
         theirs.run, late.token.id
     );
     query(&harness.database().url, &sql).await;
-    assert!(!Mcp::at(&harness.url(), &late.secret).is_known().await);
+    assert!(!Mcp::at(&harness.url(), &late.secret).is_token_accepted().await);
 }

@@ -1,4 +1,4 @@
-//! API tokens, and what happens without a good one.
+//! API tokens, and requests without a valid one.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use cynode_wire::auth::CreateToken;
 use cynode_wire::page::PageQuery;
 use reqwest::Method;
 
-use crate::harness::{Answer, Harness, refused};
+use crate::harness::{HarnessResponse, OrchestratorHarness, refused};
 
 fn named(name: &str, days: Option<u32>) -> CreateToken {
     CreateToken { name: name.to_owned(), expires_in_days: days }
 }
 
-pub(crate) async fn an_api_token_is_shown_once_listed_and_revoked(harness: Harness) {
+pub(crate) async fn an_api_token_is_shown_once_listed_and_revoked(harness: OrchestratorHarness) {
     let user = harness.user("ada").await;
     let new = user.token_create(&named(" laptop ", None)).await.unwrap();
     let client = harness.client(new.secret.clone());
@@ -30,7 +30,7 @@ pub(crate) async fn an_api_token_is_shown_once_listed_and_revoked(harness: Harne
     refused(user.token_revoke(TokenId::generate()).await, 404);
 }
 
-pub(crate) async fn an_api_token_ends_on_its_day(harness: Harness) {
+pub(crate) async fn an_api_token_ends_on_its_day(harness: OrchestratorHarness) {
     let admin = harness.admin();
     let new = admin.token_create(&named("short", Some(1))).await.unwrap();
     let client = harness.client(new.secret);
@@ -46,7 +46,7 @@ pub(crate) async fn an_api_token_ends_on_its_day(harness: Harness) {
     refused(admin.token_create(&named(" ", None)).await, 400);
 }
 
-pub(crate) async fn nobody_revokes_the_token_of_another(harness: Harness) {
+pub(crate) async fn nobody_revokes_the_token_of_another(harness: OrchestratorHarness) {
     let (ada, eve) = (harness.user("ada").await, harness.user("eve").await);
     let token = ada.token_create(&named("laptop", None)).await.unwrap();
 
@@ -55,7 +55,9 @@ pub(crate) async fn nobody_revokes_the_token_of_another(harness: Harness) {
     harness.client(token.secret).whoami().await.unwrap();
 }
 
-pub(crate) async fn requests_without_a_good_token_are_told_to_authenticate(harness: Harness) {
+pub(crate) async fn requests_without_a_good_token_are_told_to_authenticate(
+    harness: OrchestratorHarness,
+) {
     let headers = [
         "Bearer",
         "Bearer ",
@@ -67,9 +69,9 @@ pub(crate) async fn requests_without_a_good_token_are_told_to_authenticate(harne
     ];
     for header in headers {
         let request = harness.request(Method::GET, "/v1/users/me").header("authorization", header);
-        let answer = Answer::of(request).await;
+        let answer = HarnessResponse::send(request).await;
 
-        answer.refusal(401);
+        answer.assert_problem(401);
         assert_eq!(answer.header("www-authenticate"), "Bearer realm=\"cynode\"");
     }
 }

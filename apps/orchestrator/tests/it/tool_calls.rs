@@ -1,9 +1,9 @@
-//! Tools called through the gateway: what is shown, done, refused and put on record.
+//! Tool calls through the gateway: listing, execution, rejection and audit records.
 
 use std::sync::Arc;
 
 use cynode_domain::policy::{AgentType, CallStatus, Effect};
-use cynode_orchestrator::Orchestrator;
+use cynode_orchestrator::OrchestratorServer;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::Tasks;
 use cynode_testkit::query;
@@ -11,15 +11,17 @@ use cynode_wire::agents::BindingView;
 use cynode_wire::audit::{AuditQuery, CallView};
 use serde_json::json;
 
-use crate::harness::{Answer, Harness, eventually};
+use crate::harness::{HarnessResponse, OrchestratorHarness, eventually};
 use crate::mcp::Mcp;
 
 /// Every call on record, the newest first.
-async fn records(harness: &Harness) -> Vec<CallView> {
+async fn records(harness: &OrchestratorHarness) -> Vec<CallView> {
     harness.admin().call_list(&AuditQuery::default()).await.unwrap().items
 }
 
-pub(crate) async fn tools_are_listed_called_refused_and_put_on_record(harness: Harness) {
+pub(crate) async fn tools_are_listed_called_refused_and_put_on_record(
+    harness: OrchestratorHarness,
+) {
     let (pm, pa) =
         (Mcp::agent(&harness, AgentType::Pm).await, Mcp::agent(&harness, AgentType::Pa).await);
 
@@ -48,7 +50,9 @@ pub(crate) async fn tools_are_listed_called_refused_and_put_on_record(harness: H
     assert!(harness.admin().audit_verify().await.unwrap().intact);
 }
 
-pub(crate) async fn an_edited_record_of_a_call_is_reported_by_the_verification(harness: Harness) {
+pub(crate) async fn an_edited_record_of_a_call_is_reported_by_the_verification(
+    harness: OrchestratorHarness,
+) {
     let pm = Mcp::agent(&harness, AgentType::Pm).await;
     pm.call("node.list", json!({})).await;
     pm.call("db.project.list", json!({})).await;
@@ -67,7 +71,9 @@ pub(crate) async fn an_edited_record_of_a_call_is_reported_by_the_verification(h
     assert_eq!(*faults, ["record 1 was edited: its hash does not fit"]);
 }
 
-pub(crate) async fn the_record_of_calls_goes_on_in_one_chain_after_a_restart(harness: Harness) {
+pub(crate) async fn the_record_of_calls_goes_on_in_one_chain_after_a_restart(
+    harness: OrchestratorHarness,
+) {
     Mcp::agent(&harness, AgentType::Pm).await.call("node.list", json!({})).await;
 
     let harness = harness.restart_with(|_| {}).await;
@@ -81,10 +87,10 @@ pub(crate) async fn the_record_of_calls_goes_on_in_one_chain_after_a_restart(har
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_orchestrators_on_one_database_decide_alike_and_write_a_chain_each() {
-    let first = Harness::postgres().await;
+    let first = OrchestratorHarness::postgres().await;
     let data_dir = tempfile::tempdir().unwrap();
     let second =
-        Orchestrator::start(&first.options, data_dir.path(), Arc::new(first.clock.clone()));
+        OrchestratorServer::start(&first.options, data_dir.path(), Arc::new(first.clock.clone()));
     let second = second.await.unwrap();
     let url = format!("http://{}", second.address());
     let (shutdown, tasks) = (Shutdown::new(), Tasks::new());
@@ -113,7 +119,7 @@ async fn two_orchestrators_on_one_database_decide_alike_and_write_a_chain_each()
     shutdown.trigger();
 }
 
-pub(crate) async fn rejected_requests_are_on_record_in_sum(harness: Harness) {
+pub(crate) async fn rejected_requests_are_on_record_in_sum(harness: OrchestratorHarness) {
     let token = crate::mcp::issue(&harness, AgentType::Pm, BindingView::default()).await.secret;
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
     for _ in 0..5 {
@@ -126,7 +132,7 @@ pub(crate) async fn rejected_requests_are_on_record_in_sum(harness: Harness) {
 
     let path = "/v1/audit/changes?resource_type=mcp.request";
     let rows = eventually("the record", async || {
-        let listed = Answer::of(harness.as_admin(reqwest::Method::GET, path)).await.body;
+        let listed = HarnessResponse::send(harness.as_admin(reqwest::Method::GET, path)).await.body;
         let rows = listed["items"].as_array().unwrap().clone();
         (!rows.is_empty()).then_some(rows)
     })

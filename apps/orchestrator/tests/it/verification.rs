@@ -1,4 +1,4 @@
-//! Verification: who judges a step, what is put on record, and what is run for it.
+//! Verification: who judges a step, what is recorded, and which analysts run.
 
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Action;
@@ -11,19 +11,19 @@ use cynode_wire::workflow::{Hold, RenewLease, SaveCheckpoint, WaitingView};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::actors::{Node, Runner, checkpoint};
-use crate::harness::{Answer, Harness, asked, refused};
+use crate::actors::{HarnessNode, HarnessRunner, checkpoint};
+use crate::harness::{HarnessResponse, OrchestratorHarness, refused, task_request};
 use crate::mcp::Mcp;
 use crate::runs::{fail, through_a_step};
 
 /// A task whose only step has ended with `code`.
 async fn ended(
-    harness: &Harness,
+    harness: &OrchestratorHarness,
     criteria: Value,
     code: i32,
-) -> (TaskView, Runner, Node, Hold, JobId) {
+) -> (TaskView, HarnessRunner, HarnessNode, Hold, JobId) {
     let (runner, node) = (harness.runner(), harness.node("anvil").await);
-    let body = asked(json!({ "acceptance_criteria": criteria }));
+    let body = task_request(json!({ "acceptance_criteria": criteria }));
     let task = harness.admin().task_create(&body).await.unwrap();
     let hold = runner.claim(0).await.unwrap().hold;
     runner.dispatch(hold, 0).await.unwrap();
@@ -33,13 +33,15 @@ async fn ended(
 }
 
 /// The findings about a task as its project manager reads them, oldest first.
-async fn findings(harness: &Harness, task: &TaskView) -> Vec<Value> {
+async fn findings(harness: &OrchestratorHarness, task: &TaskView) -> Vec<Value> {
     let pm = Mcp::agent(harness, AgentType::Pm).await;
     let listed = pm.call("db.finding.list", json!({ "task_id": task.id })).await;
     listed["items"].as_array().unwrap().iter().rev().cloned().collect()
 }
 
-pub(crate) async fn findings_are_on_record_and_asking_again_doubles_none(harness: Harness) {
+pub(crate) async fn findings_are_on_record_and_asking_again_doubles_none(
+    harness: OrchestratorHarness,
+) {
     let criteria = json!([
         { "kind": "file_exists", "path": "report.txt" },
         { "kind": "text", "description": "reads well" },
@@ -62,8 +64,9 @@ pub(crate) async fn findings_are_on_record_and_asking_again_doubles_none(harness
         (Some("needs_clarification"), Some("warning")),
     ];
     assert_eq!(said, expected);
-    assert_eq!(found[1]["message"], "artifact report.txt is missing");
-    assert_eq!(found[1]["suggestion"], "leave report.txt in the artifacts directory");
+    let message = "report.txt was not found in `$CYNODE_ARTIFACTS_DIR`; copy it there";
+    assert_eq!(found[1]["message"], message);
+    assert_eq!(found[1]["suggestion"], "copy report.txt to `$CYNODE_ARTIFACTS_DIR`");
     assert_eq!((&found[1]["job_id"], &found[1]["step_index"]), (&json!(job), &json!(0)));
     assert_eq!(
         (&found[1]["agent_type"], &found[1]["location"]),
@@ -71,7 +74,9 @@ pub(crate) async fn findings_are_on_record_and_asking_again_doubles_none(harness
     );
 }
 
-pub(crate) async fn concurrent_verifications_write_one_set_of_findings(harness: Harness) {
+pub(crate) async fn concurrent_verifications_write_one_set_of_findings(
+    harness: OrchestratorHarness,
+) {
     let (task, runner, _node, hold, job) = ended(&harness, json!([]), 3).await;
 
     let verdicts = futures_util::future::join_all((0..8).map(|_| runner.verify(hold, job))).await;
@@ -80,14 +85,14 @@ pub(crate) async fn concurrent_verifications_write_one_set_of_findings(harness: 
     assert_eq!(findings(&harness, &task).await.len(), 1);
 }
 
-pub(crate) async fn a_check_runs_where_the_step_ran_and_decides(harness: Harness) {
+pub(crate) async fn a_check_runs_where_the_step_ran_and_decides(harness: OrchestratorHarness) {
     let criteria = json!([
         { "kind": "command_succeeds", "command": "test -f made" },
         { "kind": "command_succeeds", "command": "make check" },
     ]);
     let (task, runner, node, hold, job) = ended(&harness, criteria, 0).await;
 
-    let answer = runner.ask_for_verdict(hold, job, 0).await.unwrap();
+    let answer = runner.poll_verdict(hold, job, 0).await.unwrap();
     assert_eq!(answer.verdict, None);
     let news = node.poll(&[]).await.assignments;
     assert_eq!(news.len(), 1, "{news:?}");
@@ -95,12 +100,12 @@ pub(crate) async fn a_check_runs_where_the_step_ran_and_decides(harness: Harness
     let waiting_for = format!("check job {check} of step 1");
     assert_eq!(answer.waiting_for, Some(waiting_for));
     // Asking again starts nothing new.
-    runner.ask_for_verdict(hold, job, 0).await.unwrap();
+    runner.poll_verdict(hold, job, 0).await.unwrap();
     assert!(node.poll(&[check]).await.assignments.is_empty());
-    refused(runner.ask_for_verdict(hold, check, 0).await, 404);
+    refused(runner.poll_verdict(hold, check, 0).await, 404);
 
     // The second check begins when the first has ended, and the verdict waits for it.
-    let (verdict, ()) = tokio::join!(runner.ask_for_verdict(hold, job, 30_000), async {
+    let (verdict, ()) = tokio::join!(runner.poll_verdict(hold, job, 30_000), async {
         node.end(check, 0).await.unwrap();
         let news = node.poll_for(&[], 20_000).await.assignments;
         let second = news[0].job_id;
@@ -116,7 +121,7 @@ pub(crate) async fn a_check_runs_where_the_step_ran_and_decides(harness: Harness
     assert!(jobs.iter().all(|job| job.node_id == Some(node.id)));
 }
 
-pub(crate) async fn a_run_shows_what_its_node_waits_for(harness: Harness) {
+pub(crate) async fn a_run_shows_what_its_node_waits_for(harness: OrchestratorHarness) {
     let (task, runner) = (harness.task().await, harness.runner());
     let hold = runner.start(task.id).await.unwrap().hold;
     let at = |sequence, node: &str, edge: &str| SaveCheckpoint {
@@ -124,24 +129,25 @@ pub(crate) async fn a_run_shows_what_its_node_waits_for(harness: Harness) {
         edge: edge.to_owned(),
         ..checkpoint(hold, sequence)
     };
-    runner.client.workflow_checkpoint(&at(1, "dispatch_step", "dispatched")).await.unwrap();
+    runner.client.workflow_call(&at(1, "dispatch_step", "dispatched")).await.unwrap();
     let waiting = WaitingView {
         node: "collect_result".to_owned(),
         waiting_for: "job 7, which is running".to_owned(),
     };
-    let renewal = RenewLease { waiting: Some(waiting), ..RenewLease::of(hold, None) };
+    let renewal = RenewLease { waiting: Some(waiting), ..RenewLease::new(hold, None) };
     let path = format!("/v1/runs/{}", task.id);
-    let shown =
-        async || Answer::of(harness.as_admin(Method::GET, &path)).await.body["waits_for"].clone();
+    let shown = async || {
+        HarnessResponse::send(harness.as_admin(Method::GET, &path)).await.body["waits_for"].clone()
+    };
 
-    runner.client.workflow_renew(&renewal).await.unwrap();
+    runner.client.workflow_call(&renewal).await.unwrap();
     let while_waiting = shown().await;
-    runner.client.workflow_checkpoint(&at(2, "collect_result", "collected")).await.unwrap();
+    runner.client.workflow_call(&at(2, "collect_result", "collected")).await.unwrap();
 
     assert_eq!((while_waiting, shown().await), (json!("job 7, which is running"), Value::Null));
 }
 
-pub(crate) async fn a_runner_cannot_take_the_number_of_a_check(harness: Harness) {
+pub(crate) async fn a_runner_cannot_take_the_number_of_a_check(harness: OrchestratorHarness) {
     let (_task, runner, _node, hold, _job) = ended(&harness, json!([]), 0).await;
 
     let problem = refused(runner.dispatch_attempt(hold, 0, 1001).await, 400);
@@ -151,7 +157,7 @@ pub(crate) async fn a_runner_cannot_take_the_number_of_a_check(harness: Harness)
 
 /// Carries out an attempt at a step that leaves these files behind, and has it judged as the last step.
 async fn attempt(
-    (runner, node, hold): (&Runner, &Node, Hold),
+    (runner, node, hold): (&HarnessRunner, &HarnessNode, Hold),
     (step, number): (u32, u32),
     files: &[&str],
     code: i32,
@@ -165,13 +171,16 @@ async fn attempt(
     runner.verify(hold, job).await.unwrap()
 }
 
-const STALE: &str = "artifact out.txt is missing: an earlier attempt or another run left one, and \
-                     this attempt did not make it";
+const STALE: &str = "out.txt was not found in `$CYNODE_ARTIFACTS_DIR`: an earlier attempt or another \
+                     run created one, but this attempt did not";
+const MISSING: &str = "out.txt was not found in `$CYNODE_ARTIFACTS_DIR`; copy it there";
 
-pub(crate) async fn a_file_of_a_failed_attempt_is_no_evidence_for_the_next(harness: Harness) {
+pub(crate) async fn a_file_of_a_failed_attempt_is_no_evidence_for_the_next(
+    harness: OrchestratorHarness,
+) {
     let (runner, node) = (harness.runner(), harness.node("anvil").await);
     let criteria = json!([{ "kind": "file_exists", "path": "out.txt" }]);
-    let task = asked(json!({ "acceptance_criteria": criteria, "max_attempts": 3 }));
+    let task = task_request(json!({ "acceptance_criteria": criteria, "max_attempts": 3 }));
     harness.admin().task_create(&task).await.unwrap();
     let hold = runner.claim(0).await.unwrap().hold;
     let on = (&runner, &node, hold);
@@ -186,13 +195,13 @@ pub(crate) async fn a_file_of_a_failed_attempt_is_no_evidence_for_the_next(harne
 }
 
 pub(crate) async fn only_accepted_attempts_of_earlier_steps_are_evidence_about_the_task(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let (runner, node) = (harness.runner(), harness.node("anvil").await);
     let file = |path: &str| json!({ "kind": "file_exists", "path": path });
     let criteria = json!([file("of-accepted"), file("of-failed")]);
     let body = json!({ "commands": ["make", "make test"], "acceptance_criteria": criteria });
-    harness.admin().task_create(&asked(body)).await.unwrap();
+    harness.admin().task_create(&task_request(body)).await.unwrap();
     let hold = runner.claim(0).await.unwrap().hold;
     let on = (&runner, &node, hold);
     attempt(on, (0, 1), &["of-failed"], 1).await;
@@ -205,10 +214,12 @@ pub(crate) async fn only_accepted_attempts_of_earlier_steps_are_evidence_about_t
     assert_eq!(met, [("exit_code", false), ("file_exists", false), ("file_exists", true)]);
 }
 
-pub(crate) async fn a_fork_and_a_retry_have_the_inputs_and_none_of_the_evidence(harness: Harness) {
+pub(crate) async fn a_fork_and_a_retry_have_the_inputs_and_none_of_the_evidence(
+    harness: OrchestratorHarness,
+) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let node = harness.node("anvil").await;
-    let body = asked(json!({
+    let body = task_request(json!({
         "commands": ["make", "make test"],
         "acceptance_criteria": [{ "kind": "file_exists", "path": "out.txt" }],
         "attachments": [{ "name": "in.txt", "content_base64": "aGVsbG8=" }],
@@ -231,16 +242,16 @@ pub(crate) async fn a_fork_and_a_retry_have_the_inputs_and_none_of_the_evidence(
     let files = admin.artifact_list(&forked).await.unwrap();
     let files: Vec<_> = files.iter().map(|file| (&*file.kind, &*file.path)).collect();
     assert_eq!(files, [("attachment", "in.txt")]);
-    assert_eq!(in_fork.first_failure(), Some("artifact out.txt is missing"));
+    assert_eq!(in_fork.first_failure(), Some(MISSING));
     assert_eq!(in_retry.first_failure(), Some(STALE));
 }
 
 pub(crate) async fn an_analyst_reads_the_files_and_changes_of_the_attempt_it_judges(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let node = harness.node("anvil").await;
-    let body = asked(json!({
+    let body = task_request(json!({
         "max_attempts": 2,
         "attachments": [{ "name": "main.py", "content_base64": "b25lCnR3bwo=" }],
     }));
@@ -280,16 +291,17 @@ pub(crate) async fn an_analyst_reads_the_files_and_changes_of_the_attempt_it_jud
 }
 
 pub(crate) async fn an_analyst_of_a_step_before_the_last_reads_the_files_of_that_attempt_alone(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let (runner, node) = (harness.runner(), harness.node("anvil").await);
     let lines = ["make", "make test", "make dist"];
-    let task = harness.admin().task_create(&asked(json!({ "commands": lines }))).await.unwrap();
+    let task =
+        harness.admin().task_create(&task_request(json!({ "commands": lines }))).await.unwrap();
     let hold = runner.claim(0).await.unwrap().hold;
     let steps = lines.map(|line| Step::new(Action::Command { line: line.to_owned() }));
     let state = json!({ "plan": { "steps": steps, "assumptions": [] } });
     let planned = SaveCheckpoint { state: Some(state), ..checkpoint(hold, 1) };
-    runner.client.workflow_checkpoint(&planned).await.unwrap();
+    runner.client.workflow_call(&planned).await.unwrap();
     let pa = Mcp::agent(&harness, AgentType::Pa).await;
     let files_after = async |step: u32, path: &str| -> Vec<Value> {
         runner.dispatch(hold, step).await.unwrap();

@@ -8,10 +8,10 @@ use cynode_wire::workflow::{
 use futures_util::future::join_all;
 use serde_json::json;
 
-use crate::harness::{Harness, asked, eventually, refused};
+use crate::harness::{OrchestratorHarness, eventually, refused, task_request};
 
 pub(crate) async fn a_start_is_started_then_already_running_and_names_its_holder_to_others(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let (task, one, other) = (harness.task().await.id, harness.runner(), harness.runner());
 
@@ -26,14 +26,15 @@ pub(crate) async fn a_start_is_started_then_already_running_and_names_its_holder
     assert_eq!((view.status.as_str(), view.run_id), ("running", Some(first.run_id)));
 }
 
-pub(crate) async fn a_start_of_an_unknown_task_is_not_found(harness: Harness) {
+pub(crate) async fn a_start_of_an_unknown_task_is_not_found(harness: OrchestratorHarness) {
     refused(harness.runner().start(TaskId::generate()).await, 404);
 }
 
-pub(crate) async fn the_gate_says_why_a_task_may_not_start(harness: Harness) {
+pub(crate) async fn the_gate_says_why_a_task_may_not_start(harness: OrchestratorHarness) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let first = harness.task().await;
-    let second = admin.task_create(&asked(json!({ "depends_on": [first.id] }))).await.unwrap();
+    let second =
+        admin.task_create(&task_request(json!({ "depends_on": [first.id] }))).await.unwrap();
 
     let problem = refused(runner.start(second.id).await, 409);
     let expected = format!("dependencies not satisfied: \"{}\" is queued", first.task_name);
@@ -44,10 +45,10 @@ pub(crate) async fn the_gate_says_why_a_task_may_not_start(harness: Harness) {
     let problem = refused(runner.start(second.id).await, 409);
     assert!(problem.detail.ends_with("is failed"), "{}", problem.detail);
     let problem = refused(runner.start(first.id).await, 409);
-    assert_eq!(problem.detail, "the task may not start: it is failed already");
+    assert_eq!(problem.detail, "the task may not start: it is already failed");
 }
 
-pub(crate) async fn a_waiting_claim_wakes_when_a_task_is_created(harness: Harness) {
+pub(crate) async fn a_waiting_claim_wakes_when_a_task_is_created(harness: OrchestratorHarness) {
     let runner = harness.runner();
     assert_eq!(runner.claim(0).await, None);
 
@@ -57,10 +58,12 @@ pub(crate) async fn a_waiting_claim_wakes_when_a_task_is_created(harness: Harnes
     assert_eq!(grant.unwrap().hold.task_id, task.id);
 }
 
-pub(crate) async fn a_waiting_claim_wakes_when_a_dependency_completes(harness: Harness) {
+pub(crate) async fn a_waiting_claim_wakes_when_a_dependency_completes(
+    harness: OrchestratorHarness,
+) {
     let (one, other) = (harness.runner(), harness.runner());
     let first = harness.task().await.id;
-    let second = asked(json!({ "depends_on": [first] }));
+    let second = task_request(json!({ "depends_on": [first] }));
     let second = harness.admin().task_create(&second).await.unwrap().id;
     let hold = one.claim(0).await.unwrap().hold;
     assert_eq!((hold.task_id, other.claim(0).await), (first, None));
@@ -72,7 +75,7 @@ pub(crate) async fn a_waiting_claim_wakes_when_a_dependency_completes(harness: H
     assert_eq!(grant.unwrap().hold.task_id, second);
 }
 
-pub(crate) async fn concurrent_claimers_never_get_the_same_task(harness: Harness) {
+pub(crate) async fn concurrent_claimers_never_get_the_same_task(harness: OrchestratorHarness) {
     for _ in 0..10 {
         harness.task().await;
     }
@@ -86,28 +89,32 @@ pub(crate) async fn concurrent_claimers_never_get_the_same_task(harness: Harness
     assert_eq!((tasks.len(), grants.iter().flatten().count()), (10, 10));
 }
 
-pub(crate) async fn a_released_task_can_be_started_by_another_at_once(harness: Harness) {
+pub(crate) async fn a_released_task_can_be_started_by_another_at_once(
+    harness: OrchestratorHarness,
+) {
     let (task, one, other) = (harness.task().await.id, harness.runner(), harness.runner());
     let first = one.start(task).await.unwrap();
 
-    one.client.workflow_release(&ReleaseLease::of(first.hold)).await.unwrap();
+    one.client.workflow_call(&ReleaseLease::new(first.hold)).await.unwrap();
     let second = other.start(task).await.unwrap();
 
     assert!(second.hold.epoch > first.hold.epoch);
     assert_eq!((second.status, second.run_id), (StartStatus::Started, first.run_id));
-    // Letting go of what one no longer holds changes nothing.
-    one.client.workflow_release(&ReleaseLease::of(first.hold)).await.unwrap();
+    // Releasing a lease that is no longer held changes nothing.
+    one.client.workflow_call(&ReleaseLease::new(first.hold)).await.unwrap();
     other.checkpoint(second.hold, 1).await.unwrap();
 }
 
-pub(crate) async fn an_expired_lease_is_taken_over_with_checkpoint_and_effects(harness: Harness) {
+pub(crate) async fn an_expired_lease_is_taken_over_with_checkpoint_and_effects(
+    harness: OrchestratorHarness,
+) {
     let (task, one, other) = (harness.task().await.id, harness.runner(), harness.runner());
     let first = one.start(task).await.unwrap();
     one.effect(first.hold, "before", json!(1)).await.unwrap();
     one.checkpoint(first.hold, 1).await.unwrap();
     one.effect(first.hold, "after", json!({ "text": "\0" })).await.unwrap();
     one.effect(first.hold, "after", json!("the first answer stays")).await.unwrap();
-    one.client.workflow_renew(&RenewLease::of(first.hold, Some(1_000))).await.unwrap();
+    one.client.workflow_call(&RenewLease::new(first.hold, Some(1_000))).await.unwrap();
 
     let second = eventually("the lease is over", async || other.claim(0).await).await;
 
@@ -119,7 +126,9 @@ pub(crate) async fn an_expired_lease_is_taken_over_with_checkpoint_and_effects(h
     refused(one.checkpoint(first.hold, 2).await, 409);
 }
 
-pub(crate) async fn a_dispatched_step_has_one_job_however_often_it_is_asked_for(harness: Harness) {
+pub(crate) async fn a_dispatched_step_has_one_job_however_often_it_is_asked_for(
+    harness: OrchestratorHarness,
+) {
     let runner = harness.runner();
     harness.task().await;
     let hold = runner.claim(0).await.unwrap().hold;
@@ -133,11 +142,13 @@ pub(crate) async fn a_dispatched_step_has_one_job_however_often_it_is_asked_for(
     assert_eq!(result.jobs.len(), 2);
 }
 
-pub(crate) async fn a_finished_task_is_closed_and_lets_its_dependents_start(harness: Harness) {
+pub(crate) async fn a_finished_task_is_closed_and_lets_its_dependents_start(
+    harness: OrchestratorHarness,
+) {
     harness.must_end_idle();
     let (admin, runner, node) = (harness.admin(), harness.runner(), harness.node("anvil").await);
     let task = harness.task().await;
-    let next = admin.task_create(&asked(json!({ "depends_on": [task.id] }))).await.unwrap();
+    let next = admin.task_create(&task_request(json!({ "depends_on": [task.id] }))).await.unwrap();
     let hold = runner.claim(0).await.unwrap().hold;
     runner.dispatch(hold, 0).await.unwrap();
     let job = node.take().await;
@@ -151,7 +162,7 @@ pub(crate) async fn a_finished_task_is_closed_and_lets_its_dependents_start(harn
     assert_eq!(closed.summary.as_deref(), Some("All is done."));
     assert!(closed.ended_at >= closed.started_at && closed.ended_at.is_some());
     // The lease ended in the same moment.
-    let problem = refused(runner.client.workflow_renew(&RenewLease::of(hold, None)).await, 409);
+    let problem = refused(runner.client.workflow_call(&RenewLease::new(hold, None)).await, 409);
     assert!(problem.detail.contains("no longer in force"));
     let hold = runner.claim(0).await.unwrap().hold;
     assert_eq!(hold.task_id, next.id);
@@ -160,21 +171,21 @@ pub(crate) async fn a_finished_task_is_closed_and_lets_its_dependents_start(harn
     assert_eq!((history.len(), history[0].node.as_str()), (1, "plan_steps"));
 }
 
-pub(crate) async fn a_task_without_checkpoint_cannot_be_resumed(harness: Harness) {
+pub(crate) async fn a_task_without_checkpoint_cannot_be_resumed(harness: OrchestratorHarness) {
     let (task, runner) = (harness.task().await.id, harness.runner());
     let body = ResumeRun { task_id: task };
-    refused(runner.client.workflow_resume(&body).await, 404);
-    refused(runner.client.workflow_resume(&ResumeRun { task_id: TaskId::generate() }).await, 404);
+    refused(runner.client.workflow_call(&body).await, 404);
+    refused(runner.client.workflow_call(&ResumeRun { task_id: TaskId::generate() }).await, 404);
 
     let hold = runner.start(task).await.unwrap().hold;
     runner.checkpoint(hold, 1).await.unwrap();
 
-    assert_eq!(runner.client.workflow_resume(&body).await.unwrap().sequence, 1);
+    assert_eq!(runner.client.workflow_call(&body).await.unwrap().sequence, 1);
 }
 
-pub(crate) async fn a_result_is_judged_by_the_criteria_of_the_task(harness: Harness) {
+pub(crate) async fn a_result_is_judged_by_the_criteria_of_the_task(harness: OrchestratorHarness) {
     let (runner, node) = (harness.runner(), harness.node("anvil").await);
-    let body = asked(json!({ "acceptance_criteria": [
+    let body = task_request(json!({ "acceptance_criteria": [
         { "kind": "exit_code", "equals": 3 },
         { "kind": "output_matches", "pattern": "^out$" },
         { "kind": "output_matches", "pattern": "^ou$" },
@@ -194,12 +205,12 @@ pub(crate) async fn a_result_is_judged_by_the_criteria_of_the_task(harness: Harn
     assert_eq!(verdict.findings.len(), 4);
 }
 
-pub(crate) async fn lease_times_out_of_range_are_refused(harness: Harness) {
+pub(crate) async fn lease_times_out_of_range_are_refused(harness: OrchestratorHarness) {
     let (task, runner) = (harness.task().await.id, harness.runner());
     for lease_ms in [0, 999, 3_600_001] {
         refused(runner.start_for(task, lease_ms).await, 400);
         let (holder_id, lease_ms) = (runner.holder, Some(lease_ms));
         let body = ClaimRun { holder_id, lease_ms, wait_ms: 0, max: None, graph_versions: None };
-        refused(runner.client.workflow_claim(&body).await, 400);
+        refused(runner.client.workflow_call(&body).await, 400);
     }
 }

@@ -1,4 +1,4 @@
-//! What whoever started this process left open in it.
+//! Inherited file descriptors.
 
 use std::fs;
 use std::io;
@@ -6,15 +6,15 @@ use std::os::fd::RawFd;
 
 use nix::unistd::close;
 
-/// Closes every descriptor but the standard streams, so that nothing which a careless parent had open, such as
-/// a database, is in reach. Must be called before this process opens anything itself.
+/// Closes every descriptor except the standard streams, so that no file of the parent, such as a database, is
+/// accessible. Must be called before this process opens a file.
 pub(crate) fn close_inherited() -> io::Result<()> {
     let mut open: Vec<RawFd> = vec![];
     for entry in fs::read_dir("/proc/self/fd")? {
         open.extend(entry?.file_name().to_str().and_then(|name| name.parse::<RawFd>().ok()));
     }
     for descriptor in open.into_iter().filter(|descriptor| *descriptor > 2) {
-        // The one that listed them is closed already.
+        // The descriptor of the directory listing is closed already.
         let _ = close(descriptor);
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Landlock: which files are in reach, and which port.
+//! Landlock rules for files and for the orchestrator's port.
 
 use cynode_agent::brain::CassetteMode;
 use landlock::{
@@ -7,13 +7,13 @@ use landlock::{
     path_beneath_rules,
 };
 
-use super::Needs;
+use super::ConfinementNeeds;
 
-/// The newest rules this code knows; an older kernel enforces those it has.
-const RULES: ABI = ABI::V6;
-/// Since this one the network has rules.
-const NETWORK: ABI = ABI::V4;
-/// What names and certificates are looked up in. A path that is not there is passed over.
+/// The newest ABI this code supports; an older kernel enforces a subset.
+const NEWEST_ABI: ABI = ABI::V6;
+/// The first ABI with network rules.
+const NETWORK_ABI: ABI = ABI::V4;
+/// Files needed for name resolution and TLS certificates. Missing paths are skipped.
 const READABLE: [&str; 14] = [
     "/etc/resolv.conf",
     "/etc/hosts",
@@ -32,8 +32,8 @@ const READABLE: [&str; 14] = [
 ];
 const DEVICES: [&str; 3] = ["/dev/null", "/dev/urandom", "/dev/random"];
 
-/// Puts files and ports out of reach. Says whether those for files and for ports are enforced.
-pub(super) fn restrict(needs: &Needs) -> Result<(bool, bool), RulesetError> {
+/// Installs the rules; returns whether the file rules and the network rules are enforced.
+pub(super) fn restrict(needs: &ConfinementNeeds) -> Result<(bool, bool), RulesetError> {
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
     let socket_dir = needs.socket_dir.as_slice();
     let (kept, replayed) = match &needs.cassette {
@@ -45,8 +45,8 @@ pub(super) fn restrict(needs: &Needs) -> Result<(bool, bool), RulesetError> {
     let keep = keep | AccessFs::RemoveFile | AccessFs::Truncate;
     let files = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_all(RULES))?
-        .scope(Scope::from_all(RULES))?
+        .handle_access(AccessFs::from_all(NEWEST_ABI))?
+        .scope(Scope::from_all(NEWEST_ABI))?
         .create()?
         .add_rules(path_beneath_rules(READABLE, read))?
         .add_rules(path_beneath_rules(DEVICES, AccessFs::ReadFile))?
@@ -56,7 +56,7 @@ pub(super) fn restrict(needs: &Needs) -> Result<(bool, bool), RulesetError> {
         .restrict_self()?;
     let network = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessNet::from_all(NETWORK))?
+        .handle_access(AccessNet::from_all(NETWORK_ABI))?
         .create()?
         .add_rule(NetPort::new(needs.orchestrator_port, AccessNet::ConnectTcp))?
         .restrict_self()?;

@@ -1,7 +1,7 @@
-//! The system call filter: no programs, no processes, nobody to talk to but the orchestrator, and no
-//! way around any of it.
+//! The system call filter: denies starting programs and processes, sockets other than the connection to the
+//! orchestrator, and every known way around these rules.
 
-use cynode_runtime::syscalls::{self, Rules};
+use cynode_runtime::syscalls::{self, SyscallRules};
 use nix::libc;
 use seccompiler::{
     BackendError, SeccompCmpArgLen as Len, SeccompCmpOp as Op, SeccompCondition as Condition,
@@ -10,11 +10,11 @@ use seccompiler::{
 
 use super::sockets;
 
-/// Refused with "operation not permitted".
+/// Denied with `EPERM`.
 const DENIED: &[&[i64]] = &[PROGRAMS, OTHERS, FILES, MEMORY, SYSTEM, OLD];
-/// Starting programs.
+/// Start programs.
 const PROGRAMS: &[i64] = &[libc::SYS_execve, libc::SYS_execveat];
-/// Reaching into other processes, which are of the same user.
+/// Access other processes of the same user.
 const OTHERS: &[i64] = &[
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
@@ -30,7 +30,7 @@ const OTHERS: &[i64] = &[
     libc::SYS_rt_sigqueueinfo,
     libc::SYS_rt_tgsigqueueinfo,
 ];
-/// What Landlock leaves free: modes, owners, times and attributes of files, and watching them.
+/// File operations that Landlock does not cover: modes, owners, times, attributes and watches.
 const FILES: &[i64] = &[
     libc::SYS_fchmod,
     libc::SYS_fchmodat,
@@ -50,7 +50,7 @@ const FILES: &[i64] = &[
     libc::SYS_fanotify_init,
     libc::SYS_open_by_handle_at,
 ];
-/// Memory and queues shared with others, programs without a file, and faults handled by hand.
+/// Shared memory and queues, in-memory files, and user-space page faults.
 const MEMORY: &[i64] = &[
     libc::SYS_shmget,
     libc::SYS_shmat,
@@ -68,7 +68,7 @@ const MEMORY: &[i64] = &[
     libc::SYS_memfd_secret,
     libc::SYS_userfaultfd,
 ];
-/// Other rings and worlds, and parts of the kernel that this process has no use for.
+/// Mounts, namespaces, `io_uring`, and other kernel features that this process does not need.
 const SYSTEM: &[i64] = &[
     libc::SYS_mount,
     libc::SYS_umount2,
@@ -99,7 +99,7 @@ const SYSTEM: &[i64] = &[
     libc::SYS_syslog,
     libc::SYS_reboot,
 ];
-/// What newer architectures have under other names only.
+/// Legacy calls that newer architectures do not have.
 #[cfg(target_arch = "x86_64")]
 const OLD: &[i64] = &[
     libc::SYS_fork,
@@ -113,31 +113,32 @@ const OLD: &[i64] = &[
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const OLD: &[i64] = &[];
-/// Calls that the bindings do not know everywhere; their numbers are the same on all architectures.
+/// Calls that `libc` does not define on every target; their numbers are the same on all architectures.
 const FCHMODAT2: i64 = 452;
 const SETXATTRAT: i64 = 463;
 const REMOVEXATTRAT: i64 = 466;
 
-/// Installs the filter. Says if it is enforced: not on architectures it does not know.
+/// Installs the filter; returns whether it is enforced, which unknown architectures cannot do.
 pub(super) fn restrict(looks_up_names: bool) -> Result<bool, seccompiler::Error> {
-    syscalls::refuse(denied(looks_up_names)?)
+    syscalls::deny_syscalls(denied_calls(looks_up_names)?)
 }
 
-fn denied(looks_up_names: bool) -> Result<Rules, BackendError> {
-    let mut rules: Rules = DENIED.iter().copied().flatten().map(|call| (*call, vec![])).collect();
+fn denied_calls(looks_up_names: bool) -> Result<SyscallRules, BackendError> {
+    let mut rules: SyscallRules =
+        DENIED.iter().copied().flatten().map(|call| (*call, vec![])).collect();
     let thread = u64::from(libc::CLONE_THREAD.unsigned_abs());
-    // A thread shares this process and its rules; anything else would be a process of its own.
+    // Only threads may be created: they share the process and its rules.
     let no_thread = Condition::new(0, Len::Qword, Op::MaskedEq(thread), 0)?;
     rules.insert(libc::SYS_clone, vec![Rule::new(vec![no_thread])?]);
-    // A process that aborts sends itself the signal.
+    // `abort` sends a signal to the own process.
     let own = u64::from(std::process::id());
     let others = Condition::new(0, Len::Dword, Op::Ne, own)?;
     rules.insert(libc::SYS_tgkill, vec![Rule::new(vec![others])?]);
-    // Typing into the terminal that it was started from would be commands for the shell there.
+    // Input injected into the controlling terminal would be executed by its shell.
     let typing = [libc::TIOCSTI, libc::TIOCLINUX]
         .map(|what| Rule::new(vec![Condition::new(1, Len::Dword, Op::Eq, what)?]));
     rules.insert(libc::SYS_ioctl, typing.into_iter().collect::<Result<_, _>>()?);
-    rules.extend(sockets::denied(looks_up_names)?);
+    rules.extend(sockets::denied_socket_calls(looks_up_names)?);
     Ok(rules)
 }
 
@@ -148,7 +149,7 @@ mod tests {
     #[test]
     fn the_filter_of_the_project_manager_compiles_for_every_architecture_it_knows() {
         for looks_up_names in [false, true] {
-            syscalls::compile(&denied(looks_up_names).unwrap()).unwrap();
+            syscalls::check_rules(&denied_calls(looks_up_names).unwrap()).unwrap();
         }
     }
 }

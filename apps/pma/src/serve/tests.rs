@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::StatusCode;
 use axum::http::header::RETRY_AFTER;
-use cynode_agent::AgentOptions;
+use cynode_agent::HandoffAgentOptions;
 use cynode_agent::brain::BrainOptions;
 use cynode_agent::context::Instructions;
 use cynode_client::Client;
@@ -16,14 +16,14 @@ use super::*;
 
 const SECRET: &str = "open sesame";
 
-fn service(max_open: usize) -> Service {
-    let agent = Agent::new(AgentOptions {
+fn service(max_open: usize) -> HandoffApi {
+    let agent = HandoffAgent::new(HandoffAgentOptions {
         role: AgentRole::ProjectManager,
         instructions: Instructions { baseline: "b".to_owned(), ..Instructions::default() },
         orchestrator: Client::anonymous("http://127.0.0.1:1").unwrap(),
         brain: BrainOptions::default(),
     });
-    Service::new(agent, &SecretString::from(SECRET), max_open)
+    HandoffApi::new(agent, &SecretString::from(SECRET), max_open)
 }
 
 fn handoff(body: &Value) -> Value {
@@ -48,7 +48,7 @@ fn request(kind: &str, secret: Option<&str>, body: &Value) -> Request {
     request.body(Body::from(body.to_string())).unwrap()
 }
 
-async fn answer(service: Service, request: Request) -> (StatusCode, HeaderMap, Value) {
+async fn send_request(service: HandoffApi, request: Request) -> (StatusCode, HeaderMap, Value) {
     let response = service.routes().oneshot(request).await.unwrap();
     let (status, headers) = (response.status(), response.headers().clone());
     let body = response.into_body().collect().await.unwrap().to_bytes();
@@ -62,16 +62,18 @@ fn decide() -> Value {
 #[tokio::test]
 async fn nobody_without_the_secret_is_heard() {
     for secret in [None, Some(""), Some("open sesam"), Some("open sesame!")] {
-        let (status, _, body) = answer(service(1), request("decide", secret, &decide())).await;
+        let (status, _, body) =
+            send_request(service(1), request("decide", secret, &decide())).await;
 
         assert_eq!(status, StatusCode::UNAUTHORIZED, "{secret:?}");
-        assert_eq!(body["detail"], "only the orchestrator hands over work here");
+        assert_eq!(body["detail"], "only the orchestrator may send handoffs");
     }
 }
 
 #[tokio::test]
 async fn the_orchestrator_is_answered() {
-    let (status, _, body) = answer(service(1), request("decide", Some(SECRET), &decide())).await;
+    let (status, _, body) =
+        send_request(service(1), request("decide", Some(SECRET), &decide())).await;
 
     assert_eq!(status, StatusCode::OK, "{body}");
     assert_eq!(body["choice"], "a");
@@ -80,9 +82,10 @@ async fn the_orchestrator_is_answered() {
 #[tokio::test]
 async fn without_room_the_caller_is_told_when_to_ask_again() {
     let service = service(1);
-    let _taken = service.room.clone().try_acquire_owned().unwrap();
+    let _taken = service.permits.clone().try_acquire_owned().unwrap();
 
-    let (status, headers, _) = answer(service, request("decide", Some(SECRET), &decide())).await;
+    let (status, headers, _) =
+        send_request(service, request("decide", Some(SECRET), &decide())).await;
 
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(headers[RETRY_AFTER], "1");
@@ -95,13 +98,13 @@ async fn unknown_kinds_unreadable_bodies_and_bad_deadlines_are_refused() {
         ("decide", json!({}), StatusCode::BAD_REQUEST),
         ("chat", json!({}), StatusCode::BAD_REQUEST),
     ] {
-        let (given, ..) = answer(service(1), request(kind, Some(SECRET), &body)).await;
+        let (given, ..) = send_request(service(1), request(kind, Some(SECRET), &body)).await;
         assert_eq!(given, status, "{kind}");
     }
 
     let mut late = request("decide", Some(SECRET), &decide());
     late.headers_mut().insert(DEADLINE_HEADER, HeaderValue::from_static("0"));
-    assert_eq!(answer(service(1), late).await.0, StatusCode::BAD_REQUEST);
+    assert_eq!(send_request(service(1), late).await.0, StatusCode::BAD_REQUEST);
 }
 
 #[tokio::test]
@@ -112,7 +115,7 @@ async fn a_project_manager_does_not_do_the_work_of_analysts() {
         "evidence": { "ending": { "kind": "exited", "code": 0 }, "stdout": "", "artifacts": [] },
     }));
 
-    let (status, _, body) = answer(service(1), request("analyse", Some(SECRET), &body)).await;
+    let (status, _, body) = send_request(service(1), request("analyse", Some(SECRET), &body)).await;
 
     assert_eq!(status, StatusCode::CONFLICT, "{body}");
 }

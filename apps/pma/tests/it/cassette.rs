@@ -6,13 +6,13 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::thread;
 
-use crate::process::{Place, SECRET, Serving};
+use crate::process::{PmaDataDir, PmaProcess, SECRET};
 
 const ROLE: &str = "project_manager";
 const HANDOFF: &str = r#"{"context":{"user":{"id":"01900000-0000-7000-8000-000000000001","handle":"ada"},
     "trace_id":"t","agent_token":"cyn_pm_0123456789abcdefghij","preferences":{"effective":{},"skipped":[]},
     "skill":""},"body":{"node":"collect_result","situation":"SITUATION","attempts":1}}"#;
-/// Egress streams: one piece with the whole call, and the end.
+/// The stream of egress: one chunk with the whole call, and the end.
 const ANSWER: &str = concat!(
     r#"data: {"id":"1","object":"chat.completion.chunk","created":0,"model":"tiny","choices":[{"index":0,"#,
     r#""finish_reason":"tool_calls","delta":{"role":"assistant","tool_calls":[{"index":0,"id":"c","#,
@@ -20,21 +20,21 @@ const ANSWER: &str = concat!(
     "\n\ndata: [DONE]\n\n",
 );
 
-/// Answers every question as egress would; its address.
-fn egress() -> String {
+/// Starts a server that answers every request like egress; returns its address.
+fn start_egress() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         for stream in listener.incoming() {
-            answer(&mut stream.unwrap());
+            answer_request(&mut stream.unwrap());
         }
     });
     format!("http://{address}")
 }
 
-fn answer(stream: &mut TcpStream) {
+fn answer_request(stream: &mut TcpStream) {
     let (mut seen, mut piece) = (Vec::new(), [0; 4096]);
-    while !is_whole(&seen) {
+    while !is_complete_request(&seen) {
         match stream.read(&mut piece) {
             Ok(read) if read > 0 => seen.extend_from_slice(&piece[..read]),
             _ => return,
@@ -44,34 +44,35 @@ fn answer(stream: &mut TcpStream) {
     let _ = write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{ANSWER}", ANSWER.len());
 }
 
-fn is_whole(request: &[u8]) -> bool {
+fn is_complete_request(request: &[u8]) -> bool {
     let text = String::from_utf8_lossy(request).to_lowercase();
     let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
     let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
     length.is_none_or(|length| body.len() >= length.trim().parse::<usize>().unwrap())
 }
 
-fn serve(place: &Place, url: &str, mode: &str) -> Serving {
+fn serve(place: &PmaDataDir, url: &str, mode: &str) -> PmaProcess {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cynode-pma"));
     command
         .args(["--data-dir", place.dir.path().to_str().unwrap(), "--orchestrator-url", url])
         .args(["--role", ROLE, "--cassette", mode])
         .env_clear();
-    place.serve_by(command, ROLE)
+    place.serve_with(command, ROLE)
 }
 
 #[test]
 fn a_confined_process_records_exchanges_and_replays_them_without_a_model() {
-    let place = Place::new();
-    let recorder = serve(&place, &egress(), "record");
-    let live = recorder.hand("continue_run", SECRET, HANDOFF);
+    let place = PmaDataDir::new();
+    let recorder = serve(&place, &start_egress(), "record");
+    let live = recorder.send_handoff("continue_run", SECRET, HANDOFF);
     drop(recorder);
     let folder = place.dir.path().join("cassettes/continue_run");
     let files: Vec<_> = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect();
 
     let player = serve(&place, "http://127.0.0.1:1", "replay");
-    let replayed = player.hand("continue_run", SECRET, HANDOFF);
-    let missed = player.hand("continue_run", SECRET, &HANDOFF.replace("SITUATION", "other"));
+    let replayed = player.send_handoff("continue_run", SECRET, HANDOFF);
+    let missed =
+        player.send_handoff("continue_run", SECRET, &HANDOFF.replace("SITUATION", "other"));
 
     assert!(live.contains(r#""with":"retry""#), "{live}");
     let [file] = &files[..] else { panic!("one record: {files:?}") };

@@ -1,13 +1,13 @@
-//! What the process cannot do, whatever it is told.
+//! What the confinement denies.
 
 use std::fs;
 use std::os::unix::net::UnixListener;
 
-use crate::process::Place;
+use crate::process::PmaDataDir;
 
 #[test]
 fn the_process_cannot_start_programs_write_files_or_open_the_database() {
-    let place = Place::new();
+    let place = PmaDataDir::new();
     let database = place.dir.path().join("cynode.db");
     fs::write(&database, "rows").unwrap();
     let _listens = UnixListener::bind(database.with_extension("sock")).unwrap();
@@ -22,7 +22,7 @@ fn the_process_cannot_start_programs_write_files_or_open_the_database() {
         assert!(ended.status.success(), "{words}");
         let tried: serde_json::Value = serde_json::from_str(&said).unwrap();
         for (what, said) in tried.as_object().unwrap() {
-            // Threads, and the pair of streams by which signals are waited for, are its own.
+            // Threads and the socket pair for signal handling are permitted.
             let may = ["thread", "pair"].contains(&what.as_str());
             let expected = if may { "done" } else { "permission denied" };
             assert_eq!(said, expected, "{role} {what}: {tried}");

@@ -1,4 +1,4 @@
-//! The real binary: what it refuses to start with, whom it hears, and what it cannot do.
+//! The real binary: startup errors, authentication and confinement.
 #![expect(clippy::unwrap_used, reason = "helpers are called by tests; a failure is the finding")]
 
 mod cassette;

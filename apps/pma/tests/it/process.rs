@@ -1,4 +1,4 @@
-//! A process of the real binary in a directory of its own.
+//! The real binary as a process with its own data directory.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -13,12 +13,12 @@ use tempfile::TempDir;
 
 pub(crate) const SECRET: &str = "cyn_ho_secret";
 
-/// A data directory with the orchestrator's secret in it.
-pub(crate) struct Place {
+/// A data directory with the orchestrator's secret.
+pub(crate) struct PmaDataDir {
     pub(crate) dir: TempDir,
 }
 
-impl Place {
+impl PmaDataDir {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let secret = dir.path().join("pma.secret");
@@ -27,7 +27,7 @@ impl Place {
         Self { dir }
     }
 
-    /// The binary with these arguments, and nothing of this process's environment.
+    /// The binary with these arguments and an empty environment.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cynode-pma"));
         command
@@ -42,13 +42,13 @@ impl Place {
         self.dir.path().join(format!("run/pma/{role}.sock"))
     }
 
-    /// Starts a process that serves, and waits until it does.
-    pub(crate) fn serve(&self, role: &str) -> Serving {
-        self.serve_by(self.command(&["--role", role]), role)
+    /// Starts a serving process and waits until it accepts connections.
+    pub(crate) fn serve(&self, role: &str) -> PmaProcess {
+        self.serve_with(self.command(&["--role", role]), role)
     }
 
-    /// The same, with a command of one's own.
-    pub(crate) fn serve_by(&self, mut command: Command, role: &str) -> Serving {
+    /// Like `serve`, with a custom command.
+    pub(crate) fn serve_with(&self, mut command: Command, role: &str) -> PmaProcess {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let socket = self.socket(role);
         let deadline = Instant::now() + Duration::from_secs(30);
@@ -61,19 +61,19 @@ impl Place {
             }
             thread::yield_now();
         }
-        Serving { child, socket }
+        PmaProcess { child, socket }
     }
 }
 
-/// A process that serves; it ends with this value.
-pub(crate) struct Serving {
+/// A serving process; killed on drop.
+pub(crate) struct PmaProcess {
     pub(crate) child: Child,
     socket: PathBuf,
 }
 
-impl Serving {
-    /// Sends a request as it stands and reads the whole answer.
-    pub(crate) fn ask(&self, request: &str) -> String {
+impl PmaProcess {
+    /// Sends a raw request and reads the whole response.
+    pub(crate) fn send_raw(&self, request: &str) -> String {
         let mut stream = UnixStream::connect(&self.socket).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
@@ -81,9 +81,9 @@ impl Serving {
         answer
     }
 
-    /// Hands over work with `secret`.
-    pub(crate) fn hand(&self, kind: &str, secret: &str, body: &str) -> String {
-        self.ask(&format!(
+    /// Sends a handoff with `secret`.
+    pub(crate) fn send_handoff(&self, kind: &str, secret: &str, body: &str) -> String {
+        self.send_raw(&format!(
             "POST /v1/handoff/{kind} HTTP/1.1\r\nhost: pma\r\nauthorization: Bearer {secret}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
             body.len()
@@ -91,7 +91,7 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
+impl Drop for PmaProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

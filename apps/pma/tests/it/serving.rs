@@ -1,8 +1,8 @@
-//! Whom the process hears, side by side with others, and how it stops.
+//! Authentication, roles side by side, and shutdown.
 
 use std::process::Command;
 
-use crate::process::{Place, SECRET};
+use crate::process::{PmaDataDir, SECRET};
 
 const DECIDE: &str = r#"{"context":{"user":{"id":"01900000-0000-7000-8000-000000000001","handle":"ada"},
     "trace_id":"t","agent_token":"cyn_pm_x","preferences":{"effective":{},"skipped":[]},"skill":""},
@@ -10,26 +10,28 @@ const DECIDE: &str = r#"{"context":{"user":{"id":"01900000-0000-7000-8000-000000
 
 #[test]
 fn a_direct_call_to_the_project_manager_is_refused() {
-    let place = Place::new();
+    let place = PmaDataDir::new();
     let serving = place.serve("project_manager");
 
     for secret in ["", "guess", "cyn_api_a-user-token", "cyn_ho_secre"] {
-        let answer = serving.hand("decide", secret, DECIDE);
+        let answer = serving.send_handoff("decide", secret, DECIDE);
         assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
         assert!(answer.contains("only the orchestrator"), "{answer}");
     }
-    let answer = serving.hand("decide", SECRET, DECIDE);
+    let answer = serving.send_handoff("decide", SECRET, DECIDE);
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
 #[test]
 fn two_roles_work_side_by_side_and_each_keeps_to_its_own_work() {
-    let place = Place::new();
+    let place = PmaDataDir::new();
     let manager = place.serve("project_manager");
     let analyst = place.serve("project_analyst");
 
-    let (own, others) =
-        (manager.hand("decide", SECRET, DECIDE), analyst.hand("decide", SECRET, DECIDE));
+    let (own, others) = (
+        manager.send_handoff("decide", SECRET, DECIDE),
+        analyst.send_handoff("decide", SECRET, DECIDE),
+    );
 
     assert!(own.starts_with("HTTP/1.1 200"), "{own}");
     assert!(others.starts_with("HTTP/1.1 409"), "{others}");
@@ -38,11 +40,11 @@ fn two_roles_work_side_by_side_and_each_keeps_to_its_own_work() {
 
 #[test]
 fn the_process_says_how_it_is_and_stops_when_asked() {
-    let place = Place::new();
+    let place = PmaDataDir::new();
     let mut serving = place.serve("project_manager");
     let get = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: pma\r\nconnection: close\r\n\r\n");
 
-    let (alive, ready) = (serving.ask(&get("/healthz")), serving.ask(&get("/readyz")));
+    let (alive, ready) = (serving.send_raw(&get("/healthz")), serving.send_raw(&get("/readyz")));
     let pid = serving.child.id().to_string();
     Command::new("kill").args(["-TERM", &pid]).status().unwrap();
     let ended = serving.child.wait().unwrap();

@@ -1,12 +1,12 @@
-//! What the process needs to start, and which value wins.
+//! Required settings and their precedence.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 
-use crate::process::Place;
+use crate::process::PmaDataDir;
 
-/// What a process that does not start says.
-fn refusal(place: &Place, arguments: &[&str], env: &[(&str, &str)]) -> String {
+/// Returns the error output of a process that does not start.
+fn start_error(place: &PmaDataDir, arguments: &[&str], env: &[(&str, &str)]) -> String {
     let mut command = place.command(arguments);
     let ended = command.envs(env.iter().copied()).output().unwrap();
     assert!(!ended.status.success());
@@ -15,67 +15,68 @@ fn refusal(place: &Place, arguments: &[&str], env: &[(&str, &str)]) -> String {
 
 #[test]
 fn a_process_without_a_role_says_how_to_choose_one() {
-    let said = refusal(&Place::new(), &[], &[]);
+    let said = start_error(&PmaDataDir::new(), &[], &[]);
 
     assert!(said.contains("no role was chosen: pass --role="), "{said}");
 }
 
 #[test]
 fn the_role_of_a_process_is_taken_from_flag_then_file_then_environment() {
-    let place = Place::new();
+    let place = PmaDataDir::new();
     let root = place.dir.path().join("nowhere");
     let root = root.to_str().unwrap();
-    // Instructions are looked for in the directory of the role, so what is missing tells the role.
+    // Instructions are loaded from the directory of the role, so the missing path names the role.
     let arguments = ["--instructions-root", root];
     let (manager, analyst) = ("nowhere/project_manager", "nowhere/project_analyst");
 
-    let from_env = refusal(&place, &arguments, &[("PMA_ROLE", "project_manager")]);
+    let from_env = start_error(&place, &arguments, &[("PMA_ROLE", "project_manager")]);
     assert!(from_env.contains(manager), "{from_env}");
 
     fs::write(place.dir.path().join("cynode.toml"), "[pma]\nrole = \"project_analyst\"\n").unwrap();
-    let from_file = refusal(&place, &arguments, &[("PMA_ROLE", "project_manager")]);
+    let from_file = start_error(&place, &arguments, &[("PMA_ROLE", "project_manager")]);
     assert!(from_file.contains(analyst), "{from_file}");
 
     let flags = ["--role", "project_manager", "--instructions-root", root];
-    let from_flag = refusal(&place, &flags, &[("PMA_ROLE", "project_analyst")]);
+    let from_flag = start_error(&place, &flags, &[("PMA_ROLE", "project_analyst")]);
     assert!(from_flag.contains(manager), "{from_flag}");
 }
 
 #[test]
 fn a_process_without_instructions_or_secret_says_what_to_do() {
-    let place = Place::new();
+    let place = PmaDataDir::new();
     let empty = place.dir.path().join("own");
     fs::create_dir(&empty).unwrap();
     let path = empty.to_str().unwrap();
     let role = ["--role", "project_manager"];
 
     let own = [role.as_slice(), &["--instructions-project-manager", path]].concat();
-    let said = refusal(&place, &own, &[]);
+    let said = start_error(&place, &own, &[]);
     assert!(said.contains("are empty: add at least 01_baseline.md"), "{said}");
 
     fs::remove_file(place.dir.path().join("pma.secret")).unwrap();
-    let said = refusal(&place, &role, &[]);
+    let said = start_error(&place, &role, &[]);
     assert!(said.contains("pma.secret"), "{said}");
 }
 
 #[test]
 fn a_process_that_others_could_reach_over_the_network_does_not_start() {
-    let said = refusal(&Place::new(), &["--role=project_manager", "--listen=0.0.0.0:0"], &[]);
+    let said =
+        start_error(&PmaDataDir::new(), &["--role=project_manager", "--listen=0.0.0.0:0"], &[]);
 
     assert!(said.contains("pma.listen is \"0.0.0.0:0\""), "{said}");
 }
 
 #[test]
 fn a_temperature_out_of_range_is_clamped_and_the_log_warns_of_it() {
-    let place = Place::new();
+    let place = PmaDataDir::new();
     let mut command = place.command(&["--role", "project_manager"]);
     command.env("MODEL_TEMPERATURE", "9");
-    let mut serving = place.serve_by(command, "project_manager");
+    let mut serving = place.serve_with(command, "project_manager");
     let log = BufReader::new(serving.child.stderr.take().unwrap());
 
     // The process logs its warnings before it announces its role.
     let lines = log.lines().map(Result::unwrap);
-    let before: Vec<String> = lines.take_while(|line| !line.contains(" works by ")).collect();
+    let before: Vec<String> = lines.take_while(|line| !line.contains("agent started")).collect();
 
     let is_warning = |line: &String| {
         line.contains("planner.temperature is") && line.contains("allowed is 0 to 2; using 2")

@@ -5,9 +5,9 @@ use std::process::Command;
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 
-use super::{SECRET, Seat};
-use crate::gateway::client::Target;
-use crate::gateway::process::Program;
+use super::{PeerEnvironment, SECRET};
+use crate::gateway::client::McpTarget;
+use crate::gateway::process::BenchProcess;
 use crate::gateway::subject::post;
 
 const ADMIN: &str = "bench@example.com";
@@ -15,28 +15,27 @@ const TOOL: &str = "fixture-echo";
 
 /// Whether it keeps sessions.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Mode {
-    /// No, as it comes.
+pub(super) enum SessionMode {
+    /// The default.
     Stateless,
-    /// Yes.
     Stateful,
 }
 
-/// Starts it, with `upstream` registered and its `echo` in a server of its own.
+/// Starts it, with `upstream` registered and its `echo` in a virtual server.
 pub(super) async fn start(
-    seat: &Seat,
+    seat: &PeerEnvironment,
     upstream: &str,
-    mode: Mode,
-) -> anyhow::Result<(Program, Target)> {
+    mode: SessionMode,
+) -> anyhow::Result<(BenchProcess, McpTarget)> {
     let port = seat.port.to_string();
     let mut command = seat.command("contextforge/bin/mcpgateway");
     command.args(["--host", "127.0.0.1", "--workers", "1", "--port", &port]);
-    let is_stateful = matches!(mode, Mode::Stateful).to_string();
-    settings(&mut command, seat).env("USE_STATEFUL_SESSIONS", is_stateful);
-    let program = seat.run(&mut command).await?;
-    let token = token(seat)?;
-    let server = register(&seat.address(), &token, upstream).await?;
-    let target = Target {
+    let is_stateful = matches!(mode, SessionMode::Stateful).to_string();
+    set_environment(&mut command, seat).env("USE_STATEFUL_SESSIONS", is_stateful);
+    let program = seat.start_and_wait(&mut command).await?;
+    let token = create_token(seat)?;
+    let server = register_upstream(&seat.address(), &token, upstream).await?;
+    let target = McpTarget {
         address: seat.address(),
         path: format!("/servers/{server}/mcp/"),
         token: Some(token),
@@ -45,9 +44,9 @@ pub(super) async fn start(
     Ok((program, target))
 }
 
-fn settings<'a>(command: &'a mut Command, seat: &Seat) -> &'a mut Command {
+fn set_environment<'a>(command: &'a mut Command, seat: &PeerEnvironment) -> &'a mut Command {
     let database = format!("sqlite:///{}", seat.path().join("peer.db").display());
-    // It refuses to start when two of its secrets are the same.
+    // It does not start when two of its secrets are equal.
     let secrets = [
         "JWT_SECRET_KEY",
         "AUTH_ENCRYPTION_SECRET",
@@ -64,23 +63,24 @@ fn settings<'a>(command: &'a mut Command, seat: &Seat) -> &'a mut Command {
         .env("PLATFORM_ADMIN_EMAIL", ADMIN)
         .env("PASSWORD_CHANGE_ENFORCEMENT_ENABLED", "false")
         .env("SSRF_ALLOW_LOCALHOST", "true")
-        // A hundred calls a minute, and a lockout after that, would be all that is measured.
+        // Otherwise the limit of a hundred calls a minute, and the lockout after it, would
+        // dominate.
         .env("RATE_LIMITING_ENABLED", "false")
 }
 
-/// A token of the administrator, made by its own tool.
-fn token(seat: &Seat) -> anyhow::Result<String> {
+/// A token of the administrator, created by its own tool.
+fn create_token(seat: &PeerEnvironment) -> anyhow::Result<String> {
     let mut command = seat.command("contextforge/bin/python");
     command.args(["-m", "mcpgateway.utils.create_jwt_token", "--admin", "--exp", "1440"]);
     command.args(["--username", ADMIN, "--secret", &format!("{SECRET}-0-E9!")]);
-    let output = settings(&mut command, seat).output()?;
+    let output = set_environment(&mut command, seat).output()?;
     let said = String::from_utf8_lossy(&output.stdout);
     let token = said.lines().map(str::trim).rfind(|line| line.starts_with("eyJ"));
     token.map(str::to_owned).context("it made no token")
 }
 
-/// The id of a new virtual server that has the upstream's `echo`.
-async fn register(address: &str, token: &str, upstream: &str) -> anyhow::Result<String> {
+/// The id of a new virtual server with the upstream's `echo`.
+async fn register_upstream(address: &str, token: &str, upstream: &str) -> anyhow::Result<String> {
     let at = |path: &str| format!("http://{address}/v1/{path}");
     let gateway = json!({ "name": "fixture", "url": upstream, "transport": "STREAMABLEHTTP" });
     post(&at("gateways"), token, &gateway).await?;

@@ -2,12 +2,15 @@
 
 use std::fs;
 
-use super::{SECRET, Seat};
-use crate::gateway::client::Target;
-use crate::gateway::process::Program;
+use super::{PeerEnvironment, SECRET};
+use crate::gateway::client::McpTarget;
+use crate::gateway::process::BenchProcess;
 
 /// Starts it in front of `upstream`.
-pub(super) async fn start(seat: &Seat, upstream: &str) -> anyhow::Result<(Program, Target)> {
+pub(super) async fn start(
+    seat: &PeerEnvironment,
+    upstream: &str,
+) -> anyhow::Result<(BenchProcess, McpTarget)> {
     let key = format!("sk-{SECRET}");
     let config = seat.path().join("config.yaml");
     fs::write(
@@ -20,9 +23,9 @@ pub(super) async fn start(seat: &Seat, upstream: &str) -> anyhow::Result<(Progra
     let mut command = seat.command("litellm/bin/litellm");
     command.args(["--host", "127.0.0.1", "--num_workers", "1", "--telemetry", "False"]);
     command.args(["--port", &seat.port.to_string(), "--config"]).arg(&config);
-    // Otherwise it asks a forge for the prices of models.
-    let program = seat.run(command.env("LITELLM_LOCAL_MODEL_COST_MAP", "True")).await?;
-    let target = Target {
+    // Otherwise it downloads model prices.
+    let program = seat.start_and_wait(command.env("LITELLM_LOCAL_MODEL_COST_MAP", "True")).await?;
+    let target = McpTarget {
         address: seat.address(),
         path: "/mcp/".to_owned(),
         token: Some(key),

@@ -2,12 +2,15 @@
 
 use std::fs;
 
-use super::Seat;
-use crate::gateway::client::Target;
-use crate::gateway::process::Program;
+use super::PeerEnvironment;
+use crate::gateway::client::McpTarget;
+use crate::gateway::process::BenchProcess;
 
 /// Starts it in front of `upstream`.
-pub(super) async fn start(seat: &Seat, upstream: &str) -> anyhow::Result<(Program, Target)> {
+pub(super) async fn start(
+    seat: &PeerEnvironment,
+    upstream: &str,
+) -> anyhow::Result<(BenchProcess, McpTarget)> {
     let config = seat.path().join("proxy.toml");
     fs::write(
         &config,
@@ -17,8 +20,9 @@ pub(super) async fn start(seat: &Seat, upstream: &str) -> anyhow::Result<(Progra
             seat.port
         ),
     )?;
-    let program = seat.run(seat.command("bin/mcp-proxy").arg("--config").arg(&config)).await?;
-    let target = Target {
+    let program =
+        seat.start_and_wait(seat.command("bin/mcp-proxy").arg("--config").arg(&config)).await?;
+    let target = McpTarget {
         address: seat.address(),
         path: "/".to_owned(),
         token: None,

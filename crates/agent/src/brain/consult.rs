@@ -1,4 +1,4 @@
-//! Asking a model for a decision: one forced function, one repair, few retries.
+//! Requests a decision from a model: one forced function, one repair, few retries.
 
 use std::time::Duration;
 
@@ -9,53 +9,60 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tracing::debug;
 
-use super::answer::{self, Unfit};
-use super::exchange::Exchange;
-use super::{Brain, Decision, Model, ModelError};
-use crate::offered::offered;
+use super::answer::{self, AnswerFault};
+use super::exchange::ModelExchange;
+use super::{Brain, BrainDecision, ChatModel, ModelError};
+use crate::model_schema::schema_for_model;
 
-/// The function that a model must call, and the only one it is offered.
+/// The only function that is offered, which the model must call.
 pub(super) const RESPOND: &str = "respond";
-/// The longest pause before a question is asked again.
-const MAX_PAUSE: Duration = Duration::from_secs(10);
-/// The pause where nobody said how long.
-const PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause before a retry.
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(10);
+/// The pause without a `retry_after`.
+const DEFAULT_RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 impl Brain {
-    /// The model's answer, and the model's name.
-    pub(super) async fn consult<D: Decision>(
+    /// Returns the model's answer and name.
+    pub(super) async fn ask_model<D: BrainDecision>(
         &self,
-        model: &dyn Model,
+        model: &dyn ChatModel,
         question: &D,
         input: Value,
     ) -> Result<(D::Answer, Option<String>), ModelError> {
-        let mut exchange = Exchange::new(D::PURPOSE, input, self.request(question));
-        let completion = self.patiently(model, &exchange).await?;
-        let unfit = match answer::read(question, &completion) {
-            Ok(answer) => return Ok((answer, name(completion))),
-            Err(Unfit::Declined(words)) => return Err(ModelError::Declined(words)),
-            Err(Unfit::Faulty(fault)) => fault,
+        let mut exchange = ModelExchange::new(D::PURPOSE, input, self.build_request(question));
+        let completion = self.ask_with_retries(model, &exchange).await?;
+        let unfit = match answer::parse_answer(question, &completion) {
+            Ok(answer) => return Ok((answer, model_name(completion))),
+            Err(AnswerFault::Declined(words)) => return Err(ModelError::Declined(words)),
+            Err(AnswerFault::Invalid(fault)) => fault,
         };
-        debug!(decision.purpose = D::PURPOSE, "{} is asked again: {unfit}", D::PURPOSE);
+        debug!(
+            decision.purpose = D::PURPOSE,
+            fault = unfit,
+            "answer rejected, requesting a repair"
+        );
         let mut request = exchange.request;
-        request.messages.extend(correction(completion.message(), &unfit));
-        exchange = Exchange::new(D::PURPOSE, exchange.input, request);
-        let completion = self.patiently(model, &exchange).await?;
-        match answer::read(question, &completion) {
-            Ok(answer) => Ok((answer, name(completion))),
-            Err(Unfit::Declined(words)) => Err(ModelError::Declined(words)),
-            Err(Unfit::Faulty(fault)) => Err(ModelError::Unusable(fault)),
+        request.messages.extend(repair_messages(completion.message(), &unfit));
+        exchange = ModelExchange::new(D::PURPOSE, exchange.input, request);
+        let completion = self.ask_with_retries(model, &exchange).await?;
+        match answer::parse_answer(question, &completion) {
+            Ok(answer) => Ok((answer, model_name(completion))),
+            Err(AnswerFault::Declined(words)) => Err(ModelError::Declined(words)),
+            Err(AnswerFault::Invalid(fault)) => Err(ModelError::Unusable(fault)),
         }
     }
 
-    pub(super) fn request<D: Decision>(&self, question: &D) -> ChatRequest {
-        let respond =
-            ToolDefinition::function(RESPOND, "Gives the answer.", offered(question.schema()));
+    pub(super) fn build_request<D: BrainDecision>(&self, question: &D) -> ChatRequest {
+        let respond = ToolDefinition::function(
+            RESPOND,
+            "Gives the answer.",
+            schema_for_model(question.schema()),
+        );
         let prompt = question.prompt();
         ChatRequest {
             model: Some(D::HINT.to_owned()),
             messages: vec![
-                ChatMessage::text("system", self.system_for(&prompt)),
+                ChatMessage::text("system", self.system_message_for(&prompt)),
                 ChatMessage::text("user", prompt),
             ],
             tool_choice: respond.forced(),
@@ -66,35 +73,35 @@ impl Brain {
         }
     }
 
-    /// How long there is somebody who waits for a decision.
+    /// The time until the deadline.
     fn time_left(&self) -> Duration {
-        self.until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()))
+        self.deadline.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()))
     }
 
-    /// Asks until there is an answer, a few times where waiting may help.
-    async fn patiently(
+    /// Sends a request, with retries while the model is unavailable.
+    async fn ask_with_retries(
         &self,
-        model: &dyn Model,
-        exchange: &Exchange,
+        model: &dyn ChatModel,
+        exchange: &ModelExchange,
     ) -> Result<ChatCompletion, ModelError> {
         let mut left = self.options.max_retries;
         loop {
-            let within = self.options.longest.min(self.time_left());
+            let within = self.options.max_request_duration.min(self.time_left());
             if within.is_zero() {
-                let message = "there is no time left to ask it".to_owned();
-                return Err(ModelError::Away { message, retry_after: None });
+                let message = "no time is left for the request".to_owned();
+                return Err(ModelError::Unavailable { message, retry_after: None });
             }
-            let error = match tokio::time::timeout(within, model.ask(exchange)).await {
+            let error = match tokio::time::timeout(within, model.complete(exchange)).await {
                 Ok(Ok(completion)) => return Ok(completion),
                 Ok(Err(error)) => error,
                 Err(_) => {
                     let message = format!("no answer within {:.0} s", within.as_secs_f64());
-                    ModelError::Away { message, retry_after: Some(Duration::ZERO) }
+                    ModelError::Unavailable { message, retry_after: Some(Duration::ZERO) }
                 }
             };
-            let ModelError::Away { retry_after, .. } = &error else { return Err(error) };
-            let pause = retry_after.unwrap_or(PAUSE);
-            if left == 0 || pause > MAX_PAUSE || pause >= self.time_left() {
+            let ModelError::Unavailable { retry_after, .. } = &error else { return Err(error) };
+            let pause = retry_after.unwrap_or(DEFAULT_RETRY_PAUSE);
+            if left == 0 || pause > MAX_RETRY_PAUSE || pause >= self.time_left() {
                 return Err(error);
             }
             left -= 1;
@@ -103,12 +110,12 @@ impl Brain {
     }
 }
 
-fn name(completion: ChatCompletion) -> Option<String> {
+fn model_name(completion: ChatCompletion) -> Option<String> {
     Some(completion.model).filter(|name| !name.is_empty())
 }
 
-/// What the model said, and what was wrong with it.
-fn correction(said: Option<&AssistantMessage>, fault: &str) -> Vec<ChatMessage> {
+/// The messages of a repair request: the model's answer and its fault.
+fn repair_messages(said: Option<&AssistantMessage>, fault: &str) -> Vec<ChatMessage> {
     let plea = format!("That cannot be used: {fault}. Answer once more, with what is asked.");
     let Some(said) = said else { return vec![ChatMessage::text("user", plea)] };
     let repeated = ChatMessage {
@@ -120,7 +127,7 @@ fn correction(said: Option<&AssistantMessage>, fault: &str) -> Vec<ChatMessage> 
     if said.tool_calls.is_empty() {
         return vec![repeated, ChatMessage::text("user", plea)];
     }
-    // Every call must be answered before a provider takes the conversation again.
+    // Providers require a result for every tool call.
     let answers = said.tool_calls.iter().map(|call| ChatMessage::tool_result(&call.id, &*plea));
     std::iter::once(repeated.clone()).chain(answers).collect()
 }

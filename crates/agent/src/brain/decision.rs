@@ -1,66 +1,61 @@
-//! What a decision is: a typed question with a typed answer, rules on both sides of the model.
+//! The trait of decisions: a typed question with a typed answer, a rule before and a fallback after the model.
 
 use cynode_wire::handoff::DecisionRecord;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A question with everything that its answer rests on.
+/// A question with all inputs of its answer.
 ///
-/// Its own fields are its input: they are hashed for the record and kept in cassettes.
-pub trait Decision: Serialize + Sync {
-    /// What is decided.
+/// Its fields are the input: they are hashed for the record and saved in cassettes.
+pub trait BrainDecision: Serialize + Sync {
     type Answer: DeserializeOwned + Serialize + Send + Sync;
 
-    /// What it is called in records and budgets.
+    /// The name in records and budgets.
     const PURPOSE: &'static str;
-    /// How strong a model it needs: `fast`, `balanced` or `strong`.
+    /// The class of model: `fast`, `balanced` or `strong`.
     const HINT: &'static str;
 
-    /// The JSON Schema of the answer: an object that allows no further fields.
+    /// The JSON Schema of the answer: an object without additional properties.
     fn schema(&self) -> Value;
 
-    /// The question, for a model. Text of others is quoted in it.
+    /// The prompt of the model. Untrusted text in it is quoted.
     fn prompt(&self) -> String;
 
-    /// The answer, where a rule decides and no model is to be asked.
-    fn by_rule(&self) -> Option<Ruling<Self::Answer>> {
+    /// Decides by rule; `None` if a model must decide.
+    fn decide_by_rule(&self) -> Option<RuleAnswer<Self::Answer>> {
         None
     }
 
-    /// The answer, where no model helps.
-    fn fallback(&self) -> Ruling<Self::Answer>;
+    /// Decides if no model gave a usable answer.
+    fn fallback(&self) -> RuleAnswer<Self::Answer>;
 
-    /// What is wrong with an answer that has the right shape.
-    fn objection(&self, _answer: &Self::Answer) -> Option<String> {
+    /// Validates an answer that matches the schema; returns the fault.
+    fn find_objection(&self, _answer: &Self::Answer) -> Option<String> {
         None
     }
 
-    /// An answer in a few words, for the record.
-    fn summary(answer: &Self::Answer) -> String;
+    /// Summarises an answer for the record.
+    fn summarize(answer: &Self::Answer) -> String;
 }
 
-/// An answer of a rule, and why.
+/// An answer of a rule and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ruling<A> {
-    /// The answer.
+pub struct RuleAnswer<A> {
     pub answer: A,
-    /// Why, in words.
     pub reason: String,
 }
 
-impl<A> Ruling<A> {
-    /// An answer and its reason.
+impl<A> RuleAnswer<A> {
     pub fn new(answer: A, reason: impl Into<String>) -> Self {
         Self { answer, reason: reason.into() }
     }
 }
 
-/// A decision that was made.
+/// A decision with its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decided<A> {
-    /// What was decided.
+pub struct DecisionOutcome<A> {
     pub answer: A,
-    /// By what, and why.
+    /// Who decided, and why.
     pub record: DecisionRecord,
 }

@@ -1,8 +1,7 @@
-//! Every decision that the project manager and its analysts make, a file each.
+//! The decisions of the project manager and its analysts, one file each.
 //!
-//! A file holds the question, the shape of its answer, the rules that decide without a model, and
-//! the rule that decides when a model does not help. Adding one: copy `route.rs`, and name it in
-//! [`recheck`].
+//! A file holds the question, the schema of its answer, the rule that decides before a model, and the fallback
+//! rule. To add a decision, copy `route.rs` and list it in [`recheck`].
 
 mod choose;
 mod clarify;
@@ -10,7 +9,7 @@ mod classify;
 mod codebase;
 mod commands;
 mod components;
-mod continuing;
+mod continue_run;
 mod failure;
 mod judge;
 mod place;
@@ -27,65 +26,66 @@ mod tests_needed;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-pub use choose::{Choose, Chosen};
-pub use clarify::{Clarified, Clarify};
-pub use classify::{Classified, Classify, WorkKind};
+pub use choose::{ChooseOption, ChosenOption};
+pub use clarify::{AnswerClarification, ClarificationAnswer};
+pub use classify::{ClassifyRequest, RequestClassification, WorkKind};
 pub use codebase::{AnalyseCodebase, ProjectSketch};
 pub use commands::explicit_commands;
-pub use components::{Components, IdentifyComponents};
-pub use continuing::{ContinueRun, Continued};
-pub use failure::{FailureAction, HandleFailure, Handled};
-pub use judge::{Exhibit, JudgeCriteria, Judged, Judgement};
-pub use place::{PlaceJob, Placed};
-pub use plan::{PlanBackground, PlanSteps, Planned, PlannedCommand};
-pub use refine::{AddedCheck, CheckKind, RefineCriteria, Refined};
-pub use replan::{ReplanStep, Replanned};
-pub use review::{Issue, IssueWeight, Review, ReviewArtifact, ReviewVerdict, ToolCheck};
+pub use components::{IdentifiedComponents, IdentifyComponents};
+pub use continue_run::{ContinueBlockedRun, RunContinuation};
+pub use failure::{FailureAction, FailureHandling, HandleFailure};
+pub use judge::{CriteriaJudgements, CriterionJudgement, EvidenceFile, JudgeCriteria};
+pub use place::{JobPlacementChoice, PlaceJob};
+pub use plan::{PlanBackground, PlanRequestSteps, PlannedCommand, PlannedCommands};
+pub use refine::{AddedCheck, CheckKind, CriteriaRefinement, RefineCriteria};
+pub use replan::{ReplanRejectedStep, ReplannedCommand};
+pub use review::{
+    ArtifactIssue, ArtifactReview, IssueWeight, ReviewArtifact, ReviewVerdict, ToolCheck,
+};
 pub use review_cap::{CapAction, CapDecision, ReviewCapExceeded};
-pub use route::{RouteAmbiguity, Routed};
-pub use schedule::{Due, DueTask, InterpretSchedule};
-pub use scope::{AssessScope, Scope, Scoped};
+pub use route::{RouteAmbiguity, RoutedRole};
+pub use schedule::{DueTask, DueTasks, InterpretSchedule};
+pub use scope::{AssessScope, ScopeAssessment, WorkScope};
 pub use tests_needed::{TestsDecision, TestsNeeded};
 
-use super::answer::accept;
-use super::{Brain, Decision, Exchange};
+use super::answer::validate_answer;
+use super::{Brain, BrainDecision, ModelExchange};
 
-/// What a recorded exchange is worth today.
+/// The result of checking a recorded exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recheck {
-    /// The key that the same question has today.
+    /// The current key of the question.
     pub key: String,
-    /// What the recorded answer says, or why it would not be accepted today.
+    /// A summary of the recorded answer, or why it is no longer accepted.
     pub answer: Result<String, String>,
 }
 
-/// Holds a recorded answer against today's question and schema; none for a purpose that is no
-/// decision.
+/// Validates a recorded answer against the current question and schema; `None` if the purpose is not a decision.
 pub fn recheck(brain: &Brain, purpose: &str, input: &Value, answer: &Value) -> Option<Recheck> {
     let all = [
-        of::<Choose>,
-        of::<Clarify>,
-        of::<Classify>,
-        of::<AnalyseCodebase>,
-        of::<IdentifyComponents>,
-        of::<ContinueRun>,
-        of::<HandleFailure>,
-        of::<JudgeCriteria>,
-        of::<PlaceJob>,
-        of::<PlanSteps>,
-        of::<RefineCriteria>,
-        of::<ReplanStep>,
-        of::<ReviewArtifact>,
-        of::<ReviewCapExceeded>,
-        of::<RouteAmbiguity>,
-        of::<InterpretSchedule>,
-        of::<AssessScope>,
-        of::<TestsNeeded>,
+        recheck_as::<ChooseOption>,
+        recheck_as::<AnswerClarification>,
+        recheck_as::<ClassifyRequest>,
+        recheck_as::<AnalyseCodebase>,
+        recheck_as::<IdentifyComponents>,
+        recheck_as::<ContinueBlockedRun>,
+        recheck_as::<HandleFailure>,
+        recheck_as::<JudgeCriteria>,
+        recheck_as::<PlaceJob>,
+        recheck_as::<PlanRequestSteps>,
+        recheck_as::<RefineCriteria>,
+        recheck_as::<ReplanRejectedStep>,
+        recheck_as::<ReviewArtifact>,
+        recheck_as::<ReviewCapExceeded>,
+        recheck_as::<RouteAmbiguity>,
+        recheck_as::<InterpretSchedule>,
+        recheck_as::<AssessScope>,
+        recheck_as::<TestsNeeded>,
     ];
     all.iter().find_map(|check| check(brain, purpose, input, answer))
 }
 
-fn of<D: Decision + DeserializeOwned>(
+fn recheck_as<D: BrainDecision + DeserializeOwned>(
     brain: &Brain,
     purpose: &str,
     input: &Value,
@@ -101,13 +101,13 @@ fn of<D: Decision + DeserializeOwned>(
             return Some(Recheck { key: String::new(), answer });
         }
     };
-    let exchange = Exchange::new(D::PURPOSE, input.clone(), brain.request(&question));
-    let answer = accept(&question, answer).map(|answer| D::summary(&answer));
+    let exchange = ModelExchange::new(D::PURPOSE, input.clone(), brain.build_request(&question));
+    let answer = validate_answer(&question, answer).map(|answer| D::summarize(&answer));
     Some(Recheck { key: exchange.key(), answer })
 }
 
-/// The schema of an object with these fields, all of them required.
-fn object(fields: &Value) -> Value {
+/// The schema of an object with these fields, all required.
+fn object_schema(fields: &Value) -> Value {
     let required: Vec<&String> = fields.as_object().into_iter().flatten().map(|(k, _)| k).collect();
     let required = json!(required);
     json!({
@@ -116,26 +116,26 @@ fn object(fields: &Value) -> Value {
     })
 }
 
-/// The schema of a text that is not empty.
-fn text(about: &str, max: usize) -> Value {
+/// The schema of a non-empty text.
+fn text_schema(about: &str, max: usize) -> Value {
     json!({ "type": "string", "minLength": 1, "maxLength": max, "description": about })
 }
 
 /// The schema of a list of texts.
-fn texts(about: &str, max_items: usize) -> Value {
+fn text_list_schema(about: &str, max_items: usize) -> Value {
     json!({
         "type": "array", "maxItems": max_items, "description": about,
         "items": { "type": "string", "minLength": 1, "maxLength": 2000 },
     })
 }
 
-/// The schema of one of some words.
-fn one_of(about: &str, words: &[&str]) -> Value {
+/// The schema of an enumeration.
+fn enum_schema(about: &str, words: &[&str]) -> Value {
     json!({ "enum": words, "description": about })
 }
 
-/// Whether a text has one of these words, as whole words, whatever their case.
-fn mentions(text: &str, phrases: &[&str]) -> bool {
+/// Whether a text contains one of the phrases as whole words, ignoring case.
+fn contains_phrase(text: &str, phrases: &[&str]) -> bool {
     let words: Vec<String> = text
         .split(|c: char| !(c.is_alphanumeric() || c == '\''))
         .filter(|word| !word.is_empty())

@@ -1,37 +1,35 @@
-//! Models, reached through the orchestrator's egress with the token of the handoff.
+//! Models behind the orchestrator's egress.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use cynode_llm::{Collector, Key, Provider, ProviderError, refusal};
+use cynode_llm::{ChunkCollector, Provider, ProviderCredential, ProviderError, refusal};
 use cynode_wire::openai::{ChatCompletion, NO_PROVIDER_CODE};
 use futures_util::StreamExt as _;
 use secrecy::SecretString;
 
-use super::exchange::Exchange;
-use super::model::{Model, ModelError, ModelStream};
+use super::exchange::ModelExchange;
+use super::model::{ChatModel, ModelError, ModelStream};
 
-/// The orchestrator's egress, for one piece of work.
+/// A client of the orchestrator's egress with the token of one handoff.
 pub struct EgressModel {
-    /// A client of egress, which speaks as OpenAI's API does.
+    /// The client of egress, which speaks OpenAI's API.
     egress: Arc<dyn Provider>,
-    /// The token of the handoff.
-    token: Key,
+    token: ProviderCredential,
 }
 
 impl EgressModel {
-    /// Models that are asked with this token.
     pub fn new(egress: Arc<dyn Provider>, token: SecretString) -> Self {
         Self { egress, token: token.into() }
     }
 }
 
 #[async_trait]
-impl Model for EgressModel {
-    async fn ask(&self, exchange: &Exchange) -> Result<ChatCompletion, ModelError> {
-        // Streamed, so that a slow model can be distinguished from a silent one.
+impl ChatModel for EgressModel {
+    async fn complete(&self, exchange: &ModelExchange) -> Result<ChatCompletion, ModelError> {
+        // Streams, so that a slow model can be distinguished from a silent one.
         let mut pieces = self.stream(exchange).await?;
-        let mut whole = Collector::default();
+        let mut whole = ChunkCollector::default();
         while let Some(piece) = pieces.next().await {
             whole.push(&piece?);
         }
@@ -42,14 +40,17 @@ impl Model for EgressModel {
         }
     }
 
-    async fn stream(&self, exchange: &Exchange) -> Result<ModelStream, ModelError> {
+    async fn stream(&self, exchange: &ModelExchange) -> Result<ModelStream, ModelError> {
         let pieces = self.egress.stream(&exchange.request, Some(&self.token)).await;
-        Ok(pieces.map_err(meaning)?.map(|piece| piece.map_err(meaning)).boxed())
+        Ok(pieces
+            .map_err(map_provider_error)?
+            .map(|piece| piece.map_err(map_provider_error))
+            .boxed())
     }
 }
 
-/// What an error of egress means for whoever asked.
-fn meaning(error: ProviderError) -> ModelError {
+/// Maps an error of egress.
+fn map_provider_error(error: ProviderError) -> ModelError {
     use ProviderError as E;
     let words = error.to_string();
     match error {
@@ -61,8 +62,8 @@ fn meaning(error: ProviderError) -> ModelError {
         | E::Truncated
         | E::Malformed { .. }
         | E::Busy
-        | E::Resting { .. } => {
-            ModelError::Away { message: words, retry_after: error.retry_after() }
+        | E::CircuitOpen { .. } => {
+            ModelError::Unavailable { message: words, retry_after: error.retry_after() }
         }
         E::Unauthorized { message } | E::Rejected { message, .. } => ModelError::Denied(message),
         E::TooLarge { .. } => ModelError::Unusable(words),

@@ -1,4 +1,4 @@
-//! One question to a model, and the key by which it is known again.
+//! One model request and its stable key.
 
 use std::sync::LazyLock;
 
@@ -8,36 +8,34 @@ use regex::Regex;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// One question to a model.
+/// One model request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Exchange {
-    /// What it is for.
+pub struct ModelExchange {
     pub purpose: String,
-    /// The input of the decision, where it is one.
+    /// The input of the decision; null for other requests.
     pub input: Value,
-    /// What is sent.
     pub request: ChatRequest,
 }
 
-impl Exchange {
-    /// A question; what it is for and the hash of what is asked go with it, for the call log.
+impl ModelExchange {
+    /// Creates an exchange; adds purpose and prompt hash to the request's metadata for the call log.
     pub fn new(purpose: &str, input: Value, mut request: ChatRequest) -> Self {
         let prompt = serde_json::to_string(&request.messages).unwrap_or_default();
-        request.metadata = Some(json!({ "purpose": purpose, "prompt_hash": hash(&[&prompt]) }));
+        request.metadata =
+            Some(json!({ "purpose": purpose, "prompt_hash": hash_parts(&[&prompt]) }));
         Self { purpose: purpose.to_owned(), input, request }
     }
 
-    /// What the exchange is known by: the same for the same purpose, functions and words, whatever
-    /// the ids, times and spaces in them.
+    /// The key of the exchange: a hash of purpose, functions and messages, independent of ids, times and white space.
     pub fn key(&self) -> String {
         let functions = serde_json::to_string(&self.request.tools).unwrap_or_default();
-        let said: Vec<String> = self.request.messages.iter().map(words).collect();
-        hash(&[&self.purpose, &normal(&functions), &normal(&said.join("\n"))])
+        let said: Vec<String> = self.request.messages.iter().map(render_message).collect();
+        hash_parts(&[&self.purpose, &normalize(&functions), &normalize(&said.join("\n"))])
     }
 }
 
-/// Who says what in a message, calls of functions included.
-fn words(message: &ChatMessage) -> String {
+/// Renders role, text and tool calls of a message.
+fn render_message(message: &ChatMessage) -> String {
     let calls: Vec<String> = message
         .tool_calls
         .iter()
@@ -47,8 +45,8 @@ fn words(message: &ChatMessage) -> String {
     format!("{}: {} {}", message.role, message.plain_text(), calls.join(" "))
 }
 
-/// SHA-256 of all parts, in hexadecimal.
-pub fn hash(parts: &[&str]) -> String {
+/// SHA-256 of all parts, as hexadecimal text.
+pub fn hash_parts(parts: &[&str]) -> String {
     let mut digest = Sha256::new();
     for part in parts {
         digest.update(part.len().to_be_bytes());
@@ -57,8 +55,8 @@ pub fn hash(parts: &[&str]) -> String {
     hex::encode(digest.finalize())
 }
 
-/// A text without what differs from one time to the next: ids, times, hashes, spaces, secrets.
-fn normal(text: &str) -> String {
+/// Normalises ids, times, hashes, white space and secrets.
+fn normalize(text: &str) -> String {
     let text = redact(text);
     let text = VARYING.replace_all(&text, "<id>");
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -79,10 +77,10 @@ mod tests {
 
     use super::*;
 
-    fn exchange(purpose: &str, text: &str) -> Exchange {
+    fn exchange(purpose: &str, text: &str) -> ModelExchange {
         let messages = vec![ChatMessage::text("user", text)];
         let request = ChatRequest { messages, ..ChatRequest::default() };
-        Exchange::new(purpose, Value::Null, request)
+        ModelExchange::new(purpose, Value::Null, request)
     }
 
     #[test]

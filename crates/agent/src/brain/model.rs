@@ -1,4 +1,4 @@
-//! Whoever answers the questions that rules cannot.
+//! The trait of models that answer exchanges.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -7,53 +7,52 @@ use async_trait::async_trait;
 use cynode_wire::openai::{ChatChunk, ChatCompletion};
 use futures_util::Stream;
 
-use super::NoRecord;
-use super::exchange::Exchange;
+use super::MissingRecording;
+use super::exchange::ModelExchange;
 
-/// The pieces of an answer. Dropping it ends the request.
+/// The chunks of an answer. Dropping the stream cancels the request.
 pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ChatChunk, ModelError>> + Send>>;
 
-/// Whoever answers.
+/// Answers exchanges.
 #[async_trait]
-pub trait Model: Send + Sync {
-    /// The whole answer.
-    async fn ask(&self, exchange: &Exchange) -> Result<ChatCompletion, ModelError>;
+pub trait ChatModel: Send + Sync {
+    /// Returns the whole answer.
+    async fn complete(&self, exchange: &ModelExchange) -> Result<ChatCompletion, ModelError>;
 
-    /// The answer in pieces.
-    async fn stream(&self, exchange: &Exchange) -> Result<ModelStream, ModelError>;
+    /// Streams the answer.
+    async fn stream(&self, exchange: &ModelExchange) -> Result<ModelStream, ModelError>;
 }
 
-/// Why there is no answer, by what can be done about it.
+/// Why there is no answer, grouped by what the caller can do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// Nobody is there to be asked: rules decide.
+    /// There is no model: rules decide.
     #[error("no model is configured")]
     NoModel,
-    /// No answer this time; the same question may be answered soon.
+    /// The model is unavailable; a retry may succeed.
     #[error("the model did not answer: {message}")]
-    Away {
-        /// What happened.
+    Unavailable {
         message: String,
-        /// When to come back, where somebody said so.
+        /// How long to wait before a retry, if known.
         retry_after: Option<Duration>,
     },
-    /// This question will not be answered: it is not allowed, over budget or wrong.
-    #[error("the model may not be asked: {0}")]
+    /// The request is not allowed, over budget or invalid.
+    #[error("the model request was denied: {0}")]
     Denied(String),
-    /// The model will not answer this.
+    /// The model refused to answer.
     #[error("the model declines to answer: {0}")]
     Declined(String),
-    /// The answer cannot be used, also not the second one.
+    /// The answer and its repair are both invalid.
     #[error("the model's answer cannot be used: {0}")]
     Unusable(String),
-    /// A replay has no such exchange.
+    /// A replay found no recording.
     #[error(transparent)]
-    NoRecord(#[from] NoRecord),
+    MissingRecording(#[from] MissingRecording),
 }
 
 impl ModelError {
-    /// Whether the same question may be answered if it is asked again soon.
-    pub fn may_retry(&self) -> bool {
-        matches!(self, Self::Away { .. })
+    /// Whether a retry may succeed soon.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Unavailable { .. })
     }
 }

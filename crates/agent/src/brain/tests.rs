@@ -1,4 +1,4 @@
-//! Thinking, against a model that says what it is told to say, also nonsense.
+//! Decisions with a scripted model, including invalid answers.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -10,44 +10,44 @@ use serde_json::json;
 use super::decisions::{FailureAction, HandleFailure, RouteAmbiguity};
 use super::*;
 
-/// What the model does when it is asked.
-enum Line {
-    Says(ChatCompletion),
+/// The reaction of the model to one request.
+enum ModelReaction {
+    Answers(ChatCompletion),
     Fails(ModelError),
-    IsSilent,
+    Hangs,
 }
 
-/// A model that follows a script.
+/// A scripted model that records its requests.
 #[derive(Default)]
-struct Scripted {
-    lines: Mutex<VecDeque<Line>>,
-    heard: Mutex<Vec<ChatRequest>>,
+struct ReactingModel {
+    reactions: Mutex<VecDeque<ModelReaction>>,
+    requests: Mutex<Vec<ChatRequest>>,
 }
 
-impl Scripted {
-    fn new(lines: impl IntoIterator<Item = Line>) -> Arc<Self> {
+impl ReactingModel {
+    fn new(lines: impl IntoIterator<Item = ModelReaction>) -> Arc<Self> {
         let lines = Mutex::new(lines.into_iter().collect());
-        Arc::new(Self { lines, heard: Mutex::default() })
+        Arc::new(Self { reactions: lines, requests: Mutex::default() })
     }
 
-    fn heard(&self) -> Vec<ChatRequest> {
-        self.heard.lock().unwrap().clone()
+    fn requests(&self) -> Vec<ChatRequest> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
 #[async_trait]
-impl Model for Scripted {
-    async fn ask(&self, exchange: &Exchange) -> Result<ChatCompletion, ModelError> {
-        self.heard.lock().unwrap().push(exchange.request.clone());
-        let line = self.lines.lock().unwrap().pop_front();
+impl ChatModel for ReactingModel {
+    async fn complete(&self, exchange: &ModelExchange) -> Result<ChatCompletion, ModelError> {
+        self.requests.lock().unwrap().push(exchange.request.clone());
+        let line = self.reactions.lock().unwrap().pop_front();
         match line.expect("the script goes on") {
-            Line::Says(completion) => Ok(completion),
-            Line::Fails(error) => Err(error),
-            Line::IsSilent => std::future::pending().await,
+            ModelReaction::Answers(completion) => Ok(completion),
+            ModelReaction::Fails(error) => Err(error),
+            ModelReaction::Hangs => std::future::pending().await,
         }
     }
 
-    async fn stream(&self, _: &Exchange) -> Result<ModelStream, ModelError> {
+    async fn stream(&self, _: &ModelExchange) -> Result<ModelStream, ModelError> {
         Err(ModelError::NoModel)
     }
 }
@@ -59,19 +59,22 @@ fn completion(message: AssistantMessage, finish: &str) -> ChatCompletion {
     ChatCompletion { model, choices: vec![choice], ..ChatCompletion::default() }
 }
 
-fn calls(function: &str, arguments: &str) -> Line {
+fn answer_with_call(function: &str, arguments: &str) -> ModelReaction {
     let tool_calls = vec![ToolCall::function("call_1", function, arguments)];
-    Line::Says(completion(AssistantMessage { tool_calls, ..Default::default() }, "tool_calls"))
+    ModelReaction::Answers(completion(
+        AssistantMessage { tool_calls, ..Default::default() },
+        "tool_calls",
+    ))
 }
 
-fn says(words: &str) -> Line {
+fn answer_with_text(words: &str) -> ModelReaction {
     let content = Some(words.to_owned());
-    Line::Says(completion(AssistantMessage { content, ..Default::default() }, "stop"))
+    ModelReaction::Answers(completion(AssistantMessage { content, ..Default::default() }, "stop"))
 }
 
-fn away(seconds: u64) -> Line {
+fn unavailable_for(seconds: u64) -> ModelReaction {
     let retry_after = Some(Duration::from_secs(seconds));
-    Line::Fails(ModelError::Away { message: "status 503".to_owned(), retry_after })
+    ModelReaction::Fails(ModelError::Unavailable { message: "status 503".to_owned(), retry_after })
 }
 
 const RETRY: &str = r#"{"action":"retry","reason":"it was the network"}"#;
@@ -86,22 +89,22 @@ fn question() -> HandleFailure {
     }
 }
 
-async fn think(model: &Arc<Scripted>) -> Decided<decisions::Handled> {
-    let model = Arc::clone(model) as Arc<dyn Model>;
+async fn decide(model: &Arc<ReactingModel>) -> DecisionOutcome<decisions::FailureHandling> {
+    let model = Arc::clone(model) as Arc<dyn ChatModel>;
     let brain = Brain::new(Some(model), BrainOptions::default(), "SYSTEM".to_owned());
     brain.think(&question()).await.unwrap()
 }
 
 #[tokio::test]
 async fn a_model_is_offered_one_function_and_must_call_it() {
-    let model = Scripted::new([calls("respond", RETRY)]);
+    let model = ReactingModel::new([answer_with_call("respond", RETRY)]);
 
-    let decided = think(&model).await;
+    let decided = decide(&model).await;
 
     assert_eq!(decided.answer.action, FailureAction::Retry);
     assert_eq!(decided.record.by, DecidedBy::Model);
     assert_eq!(decided.record.model.as_deref(), Some("tiny"));
-    let asked = &model.heard()[0];
+    let asked = &model.requests()[0];
     assert_eq!(asked.tools.len(), 1);
     assert_eq!(asked.tool_choice, asked.tools[0].forced());
     assert_eq!(asked.messages[0].plain_text(), "SYSTEM");
@@ -112,14 +115,14 @@ async fn a_model_is_offered_one_function_and_must_call_it() {
 
 #[tokio::test]
 async fn a_rule_that_decides_asks_no_model() {
-    let model = Scripted::new([]);
+    let model = ReactingModel::new([]);
     let brain = Brain::new(Some(model.clone()), BrainOptions::default(), String::new());
     let only = RouteAmbiguity { work: "w".to_owned(), roles: vec!["tester".to_owned()] };
 
     let decided = brain.think(&only).await.unwrap();
 
     assert_eq!((decided.record.by, decided.answer.role.as_str()), (DecidedBy::Rule, "tester"));
-    assert!(model.heard().is_empty());
+    assert!(model.requests().is_empty());
 }
 
 #[tokio::test]
@@ -138,20 +141,20 @@ async fn without_a_model_the_fallback_decides_and_says_why() {
 #[tokio::test]
 async fn an_answer_that_does_not_fit_is_repaired_once() {
     for wrong in [
-        calls("respond", r#"{"action":"explode","reason":"r"}"#),
-        calls("respond", r#"{"action":"retry"}"#),
-        calls("respond", r#"{"action":"retry","reason":"r","approve":true}"#),
-        calls("respond", r#"{"action":"retr"#),
-        calls("delete_everything", "{}"),
-        says("I would try again."),
-        Line::Says(ChatCompletion::default()),
+        answer_with_call("respond", r#"{"action":"explode","reason":"r"}"#),
+        answer_with_call("respond", r#"{"action":"retry"}"#),
+        answer_with_call("respond", r#"{"action":"retry","reason":"r","approve":true}"#),
+        answer_with_call("respond", r#"{"action":"retr"#),
+        answer_with_call("delete_everything", "{}"),
+        answer_with_text("I would try again."),
+        ModelReaction::Answers(ChatCompletion::default()),
     ] {
-        let model = Scripted::new([wrong, calls("respond", RETRY)]);
+        let model = ReactingModel::new([wrong, answer_with_call("respond", RETRY)]);
 
-        let decided = think(&model).await;
+        let decided = decide(&model).await;
 
         assert_eq!(decided.record.by, DecidedBy::Model);
-        let heard = model.heard();
+        let heard = model.requests();
         assert_eq!(heard.len(), 2);
         let last = heard[1].messages.last().unwrap();
         assert!(last.plain_text().contains("cannot be used"), "{last:?}");
@@ -160,10 +163,10 @@ async fn an_answer_that_does_not_fit_is_repaired_once() {
 
 #[tokio::test]
 async fn after_a_failed_repair_the_fallback_decides_with_the_fault_as_its_reason() {
-    let wrong = || calls("respond", r#"{"action":"explode","reason":"r"}"#);
-    let model = Scripted::new([wrong(), wrong()]);
+    let wrong = || answer_with_call("respond", r#"{"action":"explode","reason":"r"}"#);
+    let model = ReactingModel::new([wrong(), wrong()]);
 
-    let decided = think(&model).await;
+    let decided = decide(&model).await;
 
     assert_eq!(decided.record.by, DecidedBy::Fallback);
     assert!(decided.record.reason.contains("cannot be used: /action"), "{:?}", decided.record);
@@ -171,39 +174,42 @@ async fn after_a_failed_repair_the_fallback_decides_with_the_fault_as_its_reason
 
 #[tokio::test]
 async fn a_small_model_may_answer_in_words_after_thinking_aloud() {
-    let model =
-        Scripted::new([says(&format!("<think>{{hm}}</think>Here:\n```json\n{RETRY}\n```"))]);
+    let model = ReactingModel::new([answer_with_text(&format!(
+        "<think>{{hm}}</think>Here:\n```json\n{RETRY}\n```"
+    ))]);
 
-    assert_eq!(think(&model).await.answer.action, FailureAction::Retry);
+    assert_eq!(decide(&model).await.answer.action, FailureAction::Retry);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_was_away_is_asked_once_more() {
-    let model = Scripted::new([away(1), calls("respond", RETRY)]);
+    let model = ReactingModel::new([unavailable_for(1), answer_with_call("respond", RETRY)]);
 
-    assert_eq!(think(&model).await.record.by, DecidedBy::Model);
-    assert_eq!(model.heard().len(), 2);
+    assert_eq!(decide(&model).await.record.by, DecidedBy::Model);
+    assert_eq!(model.requests().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_stays_away_or_wants_a_long_pause_is_given_up() {
-    for (lines, asked) in [(vec![away(1), away(1)], 2), (vec![away(3600)], 1)] {
-        let model = Scripted::new(lines);
+    for (lines, asked) in
+        [(vec![unavailable_for(1), unavailable_for(1)], 2), (vec![unavailable_for(3600)], 1)]
+    {
+        let model = ReactingModel::new(lines);
 
-        let decided = think(&model).await;
+        let decided = decide(&model).await;
 
         assert_eq!(decided.record.by, DecidedBy::Fallback);
         assert!(decided.record.reason.contains("did not answer: status 503"));
-        assert_eq!(model.heard().len(), asked);
+        assert_eq!(model.requests().len(), asked);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_question_is_given_up_after_its_longest_time_and_asked_once_more() {
-    let model = Scripted::new([Line::IsSilent, Line::IsSilent]);
+    let model = ReactingModel::new([ModelReaction::Hangs, ModelReaction::Hangs]);
     let began = tokio::time::Instant::now();
 
-    let decided = think(&model).await;
+    let decided = decide(&model).await;
 
     assert!(decided.record.reason.contains("no answer within 1800 s"), "{:?}", decided.record);
     assert_eq!(began.elapsed().as_secs(), 3600);
@@ -215,34 +221,40 @@ async fn a_refusal_a_denial_and_a_missing_model_are_not_tried_again() {
     let refuses = completion(AssistantMessage { refusal, ..Default::default() }, "stop");
     let filtered = completion(AssistantMessage::default(), "content_filter");
     for (line, why) in [
-        (Line::Says(refuses), "declines to answer: I cannot help"),
-        (Line::Says(filtered), "declines to answer: its provider"),
-        (Line::Fails(ModelError::Denied("the budget is spent".to_owned())), "the budget is spent"),
-        (Line::Fails(ModelError::NoModel), "no model is configured"),
+        (ModelReaction::Answers(refuses), "declines to answer: I cannot help"),
+        (ModelReaction::Answers(filtered), "declines to answer: its provider"),
+        (
+            ModelReaction::Fails(ModelError::Denied("the budget is spent".to_owned())),
+            "the budget is spent",
+        ),
+        (ModelReaction::Fails(ModelError::NoModel), "no model is configured"),
     ] {
-        let model = Scripted::new([line]);
+        let model = ReactingModel::new([line]);
 
-        let decided = think(&model).await;
+        let decided = decide(&model).await;
 
         assert_eq!(decided.record.by, DecidedBy::Fallback);
         assert!(decided.record.reason.contains(why), "{:?}", decided.record);
-        assert_eq!(model.heard().len(), 1);
+        assert_eq!(model.requests().len(), 1);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_rule_decides_while_somebody_still_waits_for_it_however_slow_the_model_is() {
     for (seconds, asked) in [(70, 2), (60, 1), (0, 0)] {
-        let model = Scripted::new([Line::IsSilent, Line::IsSilent]);
+        let model = ReactingModel::new([ModelReaction::Hangs, ModelReaction::Hangs]);
         let begun = Instant::now();
         let patience = Duration::from_secs(seconds);
-        let options = BrainOptions { longest: Duration::from_mins(1), ..BrainOptions::default() };
+        let options = BrainOptions {
+            max_request_duration: Duration::from_mins(1),
+            ..BrainOptions::default()
+        };
         let brain = Brain::new(Some(model.clone()), options, String::new());
 
-        let decided = brain.until(begun + patience).think(&question()).await.unwrap();
+        let decided = brain.with_deadline(begun + patience).think(&question()).await.unwrap();
 
         assert_eq!(decided.record.by, DecidedBy::Fallback, "{:?}", decided.record);
-        assert_eq!(model.heard().len(), asked);
+        assert_eq!(model.requests().len(), asked);
         assert_eq!(begun.elapsed().as_secs(), seconds);
     }
 }
@@ -253,9 +265,9 @@ async fn a_call_that_a_model_writes_as_text_is_its_answer() {
         format!("{{{{\"name\": \"respond\", \"arguments\": {RETRY}}}}}"),
         format!("<tool_call>\n{{\"name\": \"respond\", \"arguments\": {RETRY}}}\n</tool_call>"),
     ] {
-        let model = Scripted::new([says(&written)]);
+        let model = ReactingModel::new([answer_with_text(&written)]);
 
-        let decided = think(&model).await;
+        let decided = decide(&model).await;
 
         assert_eq!(decided.answer.action, FailureAction::Retry, "{written}");
         assert_eq!(decided.record.by, DecidedBy::Model);
@@ -271,20 +283,20 @@ async fn a_question_that_quotes_the_request_is_told_it_once() {
     };
     let system = "BASE\n\nTASK with the request\n\nMORE".to_owned();
     for (request, told) in [("it was slow", "BASE\n\nTASK\n\nMORE"), ("else", system.as_str())] {
-        let model = Scripted::new([calls("respond", RETRY)]);
+        let model = ReactingModel::new([answer_with_call("respond", RETRY)]);
         let brain = Brain::new(Some(model.clone()), BrainOptions::default(), system.clone());
         let question = HandleFailure { error: "it was slow".to_owned(), ..question() };
 
-        brain.about(Some(part(request))).think(&question).await.unwrap();
+        brain.with_task_part(Some(part(request))).think(&question).await.unwrap();
 
-        assert_eq!(model.heard()[0].messages[0].plain_text(), told);
+        assert_eq!(model.requests()[0].messages[0].plain_text(), told);
     }
 }
 
 #[tokio::test]
 async fn a_replay_without_a_record_fails_instead_of_falling_back() {
-    let missing = NoRecord { purpose: "handle_failure".to_owned(), key: "k".to_owned() };
-    let model = Scripted::new([Line::Fails(missing.clone().into())]);
+    let missing = MissingRecording { purpose: "handle_failure".to_owned(), key: "k".to_owned() };
+    let model = ReactingModel::new([ModelReaction::Fails(missing.clone().into())]);
     let brain = Brain::new(Some(model), BrainOptions::default(), String::new());
 
     assert_eq!(brain.think(&question()).await.unwrap_err(), missing);

@@ -1,4 +1,4 @@
-//! Recorded decisions held against the questions and schemas of today.
+//! Checks recorded decisions against the current prompts and schemas.
 
 use std::path::{Path, PathBuf};
 
@@ -6,72 +6,65 @@ use cynode_wire::openai::ChatMessage;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{BadRecording, Recording};
-use crate::brain::{Brain, BrainOptions, decisions, strip};
+use super::{Recording, RecordingError};
+use crate::brain::{Brain, BrainOptions, decisions, strip_think_blocks};
 
-/// What a record is worth today.
+/// Whether a recording still matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "today", rename_all = "snake_case")]
 pub enum Verdict {
-    /// The question is the same, and the answer is accepted.
+    /// The question is unchanged and the answer is accepted.
     Same {
-        /// The answer, in a few words.
+        /// A summary of the answer.
         answer: String,
     },
-    /// The question or its schema has changed since; the answer would still be accepted.
+    /// The question or its schema changed; the answer is still accepted.
     Drifted {
-        /// The answer, in a few words.
+        /// A summary of the answer.
         answer: String,
     },
-    /// The answer would not be accepted today.
-    Refused {
-        /// Why.
-        reason: String,
-    },
-    /// It is no decision, such as a turn of a conversation.
+    /// The answer is no longer accepted.
+    Refused { reason: String },
+    /// Not a decision, such as a chat turn.
     NoDecision,
 }
 
 impl Verdict {
-    /// Whether a replay gives today what was recorded. What is no decision is not checked.
+    /// Whether a replay gives the recorded answer. False for exchanges that are not decisions.
     pub fn holds(&self) -> bool {
         matches!(self, Self::Same { .. })
     }
 
-    /// Whether there was anything to check.
+    /// Whether the recording is a decision.
     pub fn is_checked(&self) -> bool {
         !matches!(self, Self::NoDecision)
     }
 }
 
-/// A record and what it is worth.
+/// A recording and its verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Replayed {
-    /// The file.
+pub struct ReplayResult {
     pub path: PathBuf,
-    /// What it was for.
     pub purpose: String,
-    /// The model that answered.
     pub model: String,
-    /// What it is worth today.
     #[serde(flatten)]
     pub verdict: Verdict,
 }
 
-/// Replays a record, or every record below a folder, in the order of their names. Nobody is asked.
-pub async fn replay(path: &Path) -> Result<Vec<Replayed>, BadRecording> {
+/// Checks a recording, or every recording below a folder in the order of their names. Sends no model request.
+pub async fn replay(path: &Path) -> Result<Vec<ReplayResult>, RecordingError> {
     let mut replayed = Vec::new();
-    for path in files(path).await? {
+    for path in find_recordings(path).await? {
         let recording = Recording::load(&path).await?;
-        let verdict = judge(&recording);
+        let verdict = check_recording(&recording);
         let (purpose, model) = (recording.purpose, recording.answer.model);
-        replayed.push(Replayed { path, purpose, model, verdict });
+        replayed.push(ReplayResult { path, purpose, model, verdict });
     }
     Ok(replayed)
 }
 
-async fn files(path: &Path) -> Result<Vec<PathBuf>, BadRecording> {
-    let disk = |path: &Path, cause| BadRecording::Disk { path: path.to_owned(), cause };
+async fn find_recordings(path: &Path) -> Result<Vec<PathBuf>, RecordingError> {
+    let disk = |path: &Path, cause| RecordingError::Io { path: path.to_owned(), cause };
     let about = tokio::fs::metadata(path).await.map_err(|cause| disk(path, cause))?;
     if !about.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -92,13 +85,13 @@ async fn files(path: &Path) -> Result<Vec<PathBuf>, BadRecording> {
     Ok(found)
 }
 
-fn judge(recording: &Recording) -> Verdict {
+fn check_recording(recording: &Recording) -> Verdict {
     let system = recording.messages.first().map(ChatMessage::plain_text).unwrap_or_default();
     let brain = Brain::new(None, BrainOptions::default(), system);
     let answer = recorded_answer(recording);
     let checked = decisions::recheck(&brain, &recording.purpose, &recording.input, &answer);
     let Some(checked) = checked else { return Verdict::NoDecision };
-    // A second try holds the first one too, which today's question cannot know.
+    // A repair request also holds the first answer, so its key always differs.
     let is_repair = recording.messages.len() > 2;
     match checked.answer {
         Err(reason) => Verdict::Refused { reason },
@@ -107,14 +100,14 @@ fn judge(recording: &Recording) -> Verdict {
     }
 }
 
-/// What the model answered, as a value: arguments of its call, or the object in its words.
+/// The recorded answer as a value: the arguments of its tool call, or the object in its text.
 fn recorded_answer(recording: &Recording) -> Value {
     let message = recording.answer.message();
     let call = message.and_then(|m| m.tool_calls.first()).and_then(|call| call.function.as_ref());
     if let Some(call) = call {
         return serde_json::from_str(&call.arguments).unwrap_or(Value::Null);
     }
-    let words = strip(recording.answer.text());
+    let words = strip_think_blocks(recording.answer.text());
     let object = words.find('{').zip(words.rfind('}')).and_then(|(from, to)| words.get(from..=to));
     object.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null)
 }

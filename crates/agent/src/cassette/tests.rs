@@ -1,4 +1,4 @@
-//! What is recorded can be replayed, read and trusted.
+//! Recording, replay and redaction.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,16 +10,16 @@ use super::*;
 use crate::brain::decisions::HandleFailure;
 use crate::brain::{Brain, BrainOptions};
 
-/// A model that always says the same, and counts how often.
+/// A model with a constant answer that counts its requests.
 #[derive(Default)]
 struct Steady {
-    asked: AtomicUsize,
+    request_count: AtomicUsize,
 }
 
 #[async_trait]
-impl Model for Steady {
-    async fn ask(&self, _: &Exchange) -> Result<ChatCompletion, ModelError> {
-        self.asked.fetch_add(1, Ordering::Relaxed);
+impl ChatModel for Steady {
+    async fn complete(&self, _: &ModelExchange) -> Result<ChatCompletion, ModelError> {
+        self.request_count.fetch_add(1, Ordering::Relaxed);
         let arguments = json!({ "action": "retry", "reason": "password=hunter2hunter2 was wrong" });
         let call = ToolCall::function("call_1", "respond", arguments.to_string());
         let message = AssistantMessage { tool_calls: vec![call], ..Default::default() };
@@ -28,8 +28,8 @@ impl Model for Steady {
         Ok(ChatCompletion { model, choices: vec![choice], ..ChatCompletion::default() })
     }
 
-    async fn stream(&self, _: &Exchange) -> Result<ModelStream, ModelError> {
-        let pieces = ["Hel", "lo"].map(|text| Ok(ChatChunk::of(Delta::text(text), None)));
+    async fn stream(&self, _: &ModelExchange) -> Result<ModelStream, ModelError> {
+        let pieces = ["Hel", "lo"].map(|text| Ok(ChatChunk::new(Delta::text(text), None)));
         Ok(stream::iter(pieces).boxed())
     }
 }
@@ -44,8 +44,8 @@ fn question(error: &str) -> HandleFailure {
     }
 }
 
-fn brain(model: Option<Arc<dyn Model>>, mode: &CassetteMode) -> Brain {
-    Brain::new(over(model, mode), BrainOptions::default(), "SYSTEM".to_owned())
+fn brain(model: Option<Arc<dyn ChatModel>>, mode: &CassetteMode) -> Brain {
+    Brain::new(wrap_model(model, mode), BrainOptions::default(), "SYSTEM".to_owned())
 }
 
 const SECRET: &str = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD";
@@ -66,7 +66,7 @@ async fn a_recorded_decision_is_replayed_without_a_model_and_a_miss_is_loud() {
 
     assert_eq!(recorded.record.by, DecidedBy::Model);
     assert_eq!(again.answer.action, recorded.answer.action);
-    assert_eq!(model.asked.load(Ordering::Relaxed), 1);
+    assert_eq!(model.request_count.load(Ordering::Relaxed), 1);
     assert_eq!(missed.purpose, "handle_failure");
     assert!(missed.to_string().contains(&missed.key));
 }
@@ -123,13 +123,13 @@ async fn a_conversation_is_recorded_whole_and_replayed_in_pieces() {
     let folder = tempfile::tempdir().unwrap();
     let messages = vec![ChatMessage::text("user", "Hi")];
     let request = ChatRequest { messages, ..ChatRequest::default() };
-    let exchange = Exchange::new("chat", Value::Null, request);
+    let exchange = ModelExchange::new("chat", Value::Null, request);
     let record = CassetteMode::Record(folder.path().to_owned());
-    let recorder = over(Some(Arc::new(Steady::default())), &record).unwrap();
+    let recorder = wrap_model(Some(Arc::new(Steady::default())), &record).unwrap();
     let live: Vec<_> = recorder.stream(&exchange).await.unwrap().collect().await;
     assert_eq!(live.len(), 2);
 
-    let player = over(None, &CassetteMode::Replay(folder.path().to_owned())).unwrap();
+    let player = wrap_model(None, &CassetteMode::Replay(folder.path().to_owned())).unwrap();
     let pieces: Vec<_> = player.stream(&exchange).await.unwrap().collect().await;
 
     let text: String = pieces.iter().map(|piece| piece.as_ref().unwrap().text()).collect();
@@ -145,6 +145,6 @@ async fn what_is_no_record_is_refused_with_its_path() {
 
     let refused = replay(folder.path()).await.unwrap_err();
 
-    assert!(refused.to_string().contains("x.json is no record"), "{refused}");
+    assert!(refused.to_string().contains("x.json is not a recorded exchange"), "{refused}");
     assert!(replay(&folder.path().join("none")).await.is_err());
 }

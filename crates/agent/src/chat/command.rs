@@ -1,43 +1,45 @@
-//! Requests that are written like commands. What they want is certain, so no model is asked: a small
-//! one would only get it wrong, and a large one would cost something.
+//! Requests in the form of a command. Their intent is certain, so rules handle them without the cost and the
+//! errors of a model.
 
-use super::intent::{Intent, Wish, after, intent};
-use super::recurring::Recurring;
+use super::intent::{ChatIntent, TaskIntent, detect_intent, strip_any_prefix};
+use super::recurring::RecurringRequest;
 
-/// How requests for a change begin, as the help lists them.
-const CHANGES: &[&str] =
+/// Prefixes of requests for a change, as listed in the help.
+const CHANGE_PREFIXES: &[&str] =
     &["create task:", "new task:", "run:", "/run ", "create project ", "answer ", "decline "];
-/// How requests about one task begin.
-const ABOUT: &[&str] = &["status of ", "logs of ", "runs of ", "cancel "];
+/// Prefixes of requests about one task.
+const TASK_PREFIXES: &[&str] = &["status of ", "logs of ", "runs of ", "cancel "];
 
-/// What the words want, if they are one of the forms that the help lists and nothing else.
-pub(super) fn command(text: &str) -> Option<Intent> {
-    let wanted = intent(text);
-    let begins = |heads: &[&str]| after(text.trim_start(), heads).is_some();
+/// Parses a text that has exactly one of the forms in the help.
+pub(super) fn parse_command(text: &str) -> Option<ChatIntent> {
+    let wanted = detect_intent(text);
+    let begins = |heads: &[&str]| strip_any_prefix(text.trim_start(), heads).is_some();
     let is_certain = match &wanted {
-        Intent::Projects
-        | Intent::Tasks(_)
-        | Intent::Nodes
-        | Intent::Overview
-        | Intent::Waiting
-        | Intent::Schedules
-        | Intent::Recurring(Recurring::Clear { .. }) => true,
-        Intent::CreateTask(_) | Intent::RunCommands(_) | Intent::CreateProject(_) => {
-            begins(CHANGES)
+        ChatIntent::Projects
+        | ChatIntent::Tasks(_)
+        | ChatIntent::Nodes
+        | ChatIntent::Overview
+        | ChatIntent::Waiting
+        | ChatIntent::Schedules
+        | ChatIntent::Recurring(RecurringRequest::Clear { .. }) => true,
+        ChatIntent::CreateTask(_) | ChatIntent::RunCommands(_) | ChatIntent::CreateProject(_) => {
+            begins(CHANGE_PREFIXES)
         }
-        Intent::About(Wish::Answer(_) | Wish::Decline, task) => begins(CHANGES) && is_a_name(task),
-        Intent::About(_, task) => begins(ABOUT) && is_a_name(task),
-        // A greeting is answered by whoever can talk.
-        Intent::Help
-        | Intent::Incomplete(_)
-        | Intent::Unclear
-        | Intent::Recurring(Recurring::WhenUnclear) => false,
+        ChatIntent::AboutTask(TaskIntent::Answer(_) | TaskIntent::Decline, task) => {
+            begins(CHANGE_PREFIXES) && is_task_name(task)
+        }
+        ChatIntent::AboutTask(_, task) => begins(TASK_PREFIXES) && is_task_name(task),
+        // A model answers greetings if there is one.
+        ChatIntent::Help
+        | ChatIntent::Incomplete(_)
+        | ChatIntent::Unclear
+        | ChatIntent::Recurring(RecurringRequest::UnclearTiming) => false,
     };
     is_certain.then_some(wanted)
 }
 
-/// Whether it can only be the name or id of a task: `everything` can be more.
-fn is_a_name(text: &str) -> bool {
+/// Whether the text can only be the name or id of a task; `everything`, for example, is ambiguous.
+fn is_task_name(text: &str) -> bool {
     let is_one_word = !text.contains(char::is_whitespace);
     is_one_word && text.contains(|it: char| it == '-' || it.is_ascii_digit())
 }
@@ -65,7 +67,7 @@ mod tests {
             "answer build-1 with `make`",
             "decline build-1",
         ] {
-            assert!(command(text).is_some(), "{text}");
+            assert!(parse_command(text).is_some(), "{text}");
         }
     }
 
@@ -85,7 +87,7 @@ mod tests {
             "what is six times seven?",
             "",
         ] {
-            assert_eq!(command(text), None, "{text}");
+            assert_eq!(parse_command(text), None, "{text}");
         }
     }
 }

@@ -1,82 +1,76 @@
-//! What a person wants, as far as rules can tell.
+//! Detects the user's intent by rule.
 //!
-//! Only the words of the person's own last turn are read. Whatever does not clearly ask for
-//! something is [`Intent::Unclear`]: rules never guess at a change.
+//! Only the user's last turn is read. A text without a clear request is [`ChatIntent::Unclear`]: rules never guess a
+//! change.
 
 use cynode_domain::status::ShownTaskStatus;
 
-use super::recurring::{Recurring, may_be_later, recurring};
+use super::recurring::{RecurringRequest, may_include_schedule, parse_recurring};
 use crate::brain::decisions::explicit_commands;
 
-/// What a person wants.
+/// The intent of a chat turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Intent {
-    /// To know what can be said.
+pub(super) enum ChatIntent {
     Help,
-    /// The projects.
     Projects,
-    /// Tasks, of one status if one was named.
+    /// Lists tasks, of one status if the user names one.
     Tasks(Option<ShownTaskStatus>),
-    /// The worker nodes.
+    /// Lists worker nodes.
     Nodes,
-    /// How all of it is going.
+    /// Counts tasks by status.
     Overview,
-    /// What waits for the person.
+    /// Lists what waits for the user.
     Waiting,
-    /// Something about one task, by what the person calls it.
-    About(Wish, String),
-    /// A task, described in words.
+    /// A request about one task, with the name the user gave.
+    AboutTask(TaskIntent, String),
+    /// Creates a task from a description.
     CreateTask(String),
-    /// A task that runs commands.
+    /// Creates a task that runs commands.
     RunCommands(Vec<String>),
-    /// Commands that are run again and again.
-    Recurring(Recurring),
-    /// The schedules.
+    /// Creates a schedule.
+    Recurring(RecurringRequest),
+    /// Lists schedules.
     Schedules,
-    /// A project of this name.
+    /// Creates a project with this name.
     CreateProject(String),
-    /// A verb without the task that it is about.
+    /// A verb without its task.
     Incomplete(&'static str),
-    /// Something else.
+    /// Anything else.
     Unclear,
 }
 
-/// What a person wants of one task.
+/// A request about one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wish {
-    /// How it is going.
+pub(super) enum TaskIntent {
     Status,
-    /// What it printed.
     Logs,
-    /// Its executions.
     Runs,
-    /// That it is stopped.
     Cancel,
-    /// That its question is answered with commands.
+    /// Answers its question with commands.
     Answer(Vec<String>),
-    /// That its question is answered with no.
+    /// Declines its question.
     Decline,
-    /// What only people do, such as to approve a plan.
-    ForPeople(&'static str),
+    /// An action reserved for people, such as approving a plan.
+    PeopleOnly(&'static str),
 }
 
-impl Intent {
-    /// What it is called on record.
-    pub(super) fn word(&self) -> &'static str {
+impl ChatIntent {
+    /// The name in decision records.
+    pub(super) fn label(&self) -> &'static str {
         match self {
             Self::Help => "help",
             Self::Projects => "projects",
             Self::Tasks(_) => "tasks",
             Self::Nodes => "nodes",
             Self::Overview => "overview",
-            Self::Waiting => "what waits for the person",
-            Self::About(Wish::Status, _) => "status of a task",
-            Self::About(Wish::Logs, _) => "logs of a task",
-            Self::About(Wish::Runs, _) => "runs of a task",
-            Self::About(Wish::Cancel, _) => "cancel a task",
-            Self::About(Wish::Answer(_), _) => "answer a question",
-            Self::About(Wish::Decline, _) => "decline a question",
-            Self::About(Wish::ForPeople(_), _) => "for people only",
+            Self::Waiting => "what waits for the user",
+            Self::AboutTask(TaskIntent::Status, _) => "status of a task",
+            Self::AboutTask(TaskIntent::Logs, _) => "logs of a task",
+            Self::AboutTask(TaskIntent::Runs, _) => "runs of a task",
+            Self::AboutTask(TaskIntent::Cancel, _) => "cancel a task",
+            Self::AboutTask(TaskIntent::Answer(_), _) => "answer a question",
+            Self::AboutTask(TaskIntent::Decline, _) => "decline a question",
+            Self::AboutTask(TaskIntent::PeopleOnly(_), _) => "for people only",
             Self::CreateTask(_) => "create a task",
             Self::RunCommands(_) => "run commands",
             Self::Recurring(_) => "create a schedule",
@@ -88,7 +82,7 @@ impl Intent {
     }
 }
 
-/// How a request may begin before it says what it wants.
+/// Polite prefixes of a request.
 const POLITE: &[&str] = &[
     "please ",
     "can you ",
@@ -176,7 +170,7 @@ const CREATE: &[&str] = &[
     "start a task to ",
     "start a task ",
 ];
-/// These ask for a task with a colon after them only: `task foo` is a question.
+/// Prefixes that need the colon: `task foo` is a question.
 const CREATE_WITH_COLON: &[&str] = &["task:", "todo:"];
 const CREATE_PROJECT: &[&str] = &[
     "create a project called ",
@@ -185,67 +179,71 @@ const CREATE_PROJECT: &[&str] = &[
     "create project ",
     "new project ",
 ];
-/// What people alone may do.
-const FOR_PEOPLE: &[&str] = &["approve", "retry", "resume", "pause", "start", "fork"];
-/// Words around the name of a task that are not part of it.
-const AROUND: &[&str] = &["the task ", "task ", "the ", "my task ", "my "];
-const AFTER: &[&str] = &[" going", " doing", " fail", " task", " now", " stuck", " done yet"];
+/// Actions reserved for people.
+const PEOPLE_ONLY: &[&str] = &["approve", "retry", "resume", "pause", "start", "fork"];
+/// Words before the name of a task that are not part of it.
+const NAME_PREFIXES: &[&str] = &["the task ", "task ", "the ", "my task ", "my "];
+const NAME_SUFFIXES: &[&str] =
+    &[" going", " doing", " fail", " task", " now", " stuck", " done yet"];
 
-/// What the words of a person want.
-pub(super) fn intent(text: &str) -> Intent {
-    if let Some(command) = after(text.trim(), &["/run "]) {
-        return bare(command.trim());
+/// Detects the intent of a text.
+pub(super) fn detect_intent(text: &str) -> ChatIntent {
+    if let Some(command) = strip_any_prefix(text.trim(), &["/run "]) {
+        return parse_bare_command(command.trim());
     }
-    let text = polite(text.trim());
-    if let Some(recurring) = recurring(text) {
-        return Intent::Recurring(recurring);
+    let text = strip_politeness(text.trim());
+    if let Some(recurring) = parse_recurring(text) {
+        return ChatIntent::Recurring(recurring);
     }
     let commands = explicit_commands(text);
     if !commands.is_empty() {
-        return Intent::RunCommands(commands);
+        return ChatIntent::RunCommands(commands);
     }
-    if let Some(command) = after(text, &["run:", "execute:"]) {
-        return bare(command.trim_matches('`').trim());
+    if let Some(command) = strip_any_prefix(text, &["run:", "execute:"]) {
+        return parse_bare_command(command.trim_matches('`').trim());
     }
     let plain = text.trim_end_matches(['?', '!', '.', ' ']);
-    let listed = after(plain, &["list ", "show me ", "show ", "give me "]).unwrap_or(plain);
-    question(&listed.to_lowercase()).or_else(|| change(text)).unwrap_or_else(|| about(plain))
+    let listed =
+        strip_any_prefix(plain, &["list ", "show me ", "show ", "give me "]).unwrap_or(plain);
+    parse_list_question(&listed.to_lowercase())
+        .or_else(|| parse_change(text))
+        .unwrap_or_else(|| parse_task_question(plain))
 }
 
-/// A command that nothing encloses: it is run now, unless it may be meant for later.
-fn bare(command: &str) -> Intent {
-    if may_be_later(command) {
-        return Intent::Recurring(Recurring::WhenUnclear);
+/// An unquoted command: it is run at once, unless it may include a schedule.
+fn parse_bare_command(command: &str) -> ChatIntent {
+    if may_include_schedule(command) {
+        return ChatIntent::Recurring(RecurringRequest::UnclearTiming);
     }
-    Intent::RunCommands(vec![command.to_owned()])
+    ChatIntent::RunCommands(vec![command.to_owned()])
 }
 
-/// A question about everything.
-fn question(lower: &str) -> Option<Intent> {
+/// A question about all objects of a kind.
+fn parse_list_question(lower: &str) -> Option<ChatIntent> {
     let is = |phrases: &[&str]| phrases.contains(&lower);
     if is(HELP) {
-        return Some(Intent::Help);
+        return Some(ChatIntent::Help);
     }
     if is(PROJECTS) {
-        return Some(Intent::Projects);
+        return Some(ChatIntent::Projects);
     }
     if is(SCHEDULES) {
-        return Some(Intent::Schedules);
+        return Some(ChatIntent::Schedules);
     }
     if is(NODES) {
-        return Some(Intent::Nodes);
+        return Some(ChatIntent::Nodes);
     }
     if is(WAITING) {
-        return Some(Intent::Waiting);
+        return Some(ChatIntent::Waiting);
     }
     if is(OVERVIEW) {
-        return Some(Intent::Overview);
+        return Some(ChatIntent::Overview);
     }
-    tasks(lower)
+    parse_tasks_question(lower)
 }
 
-/// `tasks`, `failed tasks`, `what is running`, `which tasks failed`.
-fn tasks(lower: &str) -> Option<Intent> {
+/// `parse_tasks_question`, `failed tasks`, `what is running`, `which tasks failed`.
+fn parse_tasks_question(lower: &str) -> Option<ChatIntent> {
     let words: Vec<&str> = lower.split_whitespace().collect();
     let filler = [
         "all", "my", "the", "open", "tasks", "runs", "what", "which", "is", "are", "have", "has",
@@ -260,99 +258,103 @@ fn tasks(lower: &str) -> Option<Intent> {
         }
     }
     let is_about_tasks = words.iter().any(|word| matches!(*word, "tasks" | "runs"));
-    (is_about_tasks || (status.is_some() && words.len() > 1)).then_some(Intent::Tasks(status))
+    (is_about_tasks || (status.is_some() && words.len() > 1)).then_some(ChatIntent::Tasks(status))
 }
 
-/// Something is to change.
-fn change(text: &str) -> Option<Intent> {
-    if let Some(rest) = after(text, &["answer "]) {
-        return Some(answer(rest));
+/// A request for a change.
+fn parse_change(text: &str) -> Option<ChatIntent> {
+    if let Some(rest) = strip_any_prefix(text, &["answer "]) {
+        return Some(parse_answer(rest));
     }
-    if let Some(rest) = after(text, &["decline "]) {
-        return Some(named("decline", rest, Wish::Decline));
+    if let Some(rest) = strip_any_prefix(text, &["decline "]) {
+        return Some(task_intent("decline", rest, TaskIntent::Decline));
     }
-    if let Some(rest) = described(text) {
-        return Some(Intent::CreateTask(rest));
+    if let Some(rest) = parse_task_description(text) {
+        return Some(ChatIntent::CreateTask(rest));
     }
-    if let Some(rest) = after(text, CREATE_PROJECT) {
+    if let Some(rest) = strip_any_prefix(text, CREATE_PROJECT) {
         let name = rest.trim_start_matches(':').trim().trim_matches(['"', '`', '.']).to_owned();
         return Some(if name.is_empty() {
-            Intent::Incomplete("create project")
+            ChatIntent::Incomplete("create project")
         } else {
-            Intent::CreateProject(name)
+            ChatIntent::CreateProject(name)
         });
     }
-    if let Some(rest) = after(text, CANCEL) {
-        return Some(named("cancel", rest, Wish::Cancel));
+    if let Some(rest) = strip_any_prefix(text, CANCEL) {
+        return Some(task_intent("cancel", rest, TaskIntent::Cancel));
     }
-    let (verb, rest) = FOR_PEOPLE
+    let (verb, rest) = PEOPLE_ONLY
         .iter()
-        .find_map(|verb| Some((*verb, after(text, &[verb])?.strip_prefix(' ')?)))?;
-    Some(named(verb, rest, Wish::ForPeople(verb)))
+        .find_map(|verb| Some((*verb, strip_any_prefix(text, &[verb])?.strip_prefix(' ')?)))?;
+    Some(task_intent(verb, rest, TaskIntent::PeopleOnly(verb)))
 }
 
 /// A question about one task.
-fn about(plain: &str) -> Intent {
-    for (heads, wish) in [(RUNS_OF, Wish::Runs), (LOGS_OF, Wish::Logs), (STATUS_OF, Wish::Status)] {
-        if let Some(rest) = after(plain, heads) {
-            let task = name(rest);
+fn parse_task_question(plain: &str) -> ChatIntent {
+    for (heads, wish) in
+        [(RUNS_OF, TaskIntent::Runs), (LOGS_OF, TaskIntent::Logs), (STATUS_OF, TaskIntent::Status)]
+    {
+        if let Some(rest) = strip_any_prefix(plain, heads) {
+            let task = parse_task_name(rest);
             // A name is short: a whole sentence is not about one task.
             if !task.is_empty() && task.split_whitespace().count() <= 6 {
-                return Intent::About(wish, task);
+                return ChatIntent::AboutTask(wish, task);
             }
         }
     }
     let lower = plain.to_lowercase();
-    let verbs = FOR_PEOPLE.iter().chain(&["cancel", "decline", "answer"]);
+    let verbs = PEOPLE_ONLY.iter().chain(&["cancel", "decline", "answer"]);
     verbs
         .into_iter()
         .find(|verb| **verb == lower)
-        .map_or(Intent::Unclear, |verb| Intent::Incomplete(verb))
+        .map_or(ChatIntent::Unclear, |verb| ChatIntent::Incomplete(verb))
 }
 
-/// `answer NAME with …`, `answer NAME: …`; `no` declines.
-fn answer(rest: &str) -> Intent {
+/// Parses `answer NAME with …` and `answer NAME: …`; the answer `no` declines.
+fn parse_answer(rest: &str) -> ChatIntent {
     let split = rest.split_once(" with ").or_else(|| rest.split_once(':'));
-    let Some((task, reply)) = split else { return Intent::Incomplete("answer") };
-    let (task, reply) = (name(task), reply.trim());
+    let Some((task, reply)) = split else { return ChatIntent::Incomplete("answer") };
+    let (task, reply) = (parse_task_name(task), reply.trim());
     if task.is_empty() || reply.is_empty() {
-        return Intent::Incomplete("answer");
+        return ChatIntent::Incomplete("answer");
     }
     match reply.to_lowercase().trim_end_matches('.') {
-        "no" => return Intent::About(Wish::Decline, task),
-        "yes" => return Intent::About(Wish::ForPeople("approve"), task),
+        "no" => return ChatIntent::AboutTask(TaskIntent::Decline, task),
+        "yes" => return ChatIntent::AboutTask(TaskIntent::PeopleOnly("approve"), task),
         _ => {}
     }
     let marked = explicit_commands(&format!("run {reply}"));
     let lines = if marked.is_empty() { vec![reply.trim_matches('`').to_owned()] } else { marked };
-    Intent::About(Wish::Answer(lines), task)
+    ChatIntent::AboutTask(TaskIntent::Answer(lines), task)
 }
 
-fn named(verb: &'static str, rest: &str, wish: Wish) -> Intent {
-    let task = name(rest);
+fn task_intent(verb: &'static str, rest: &str, wish: TaskIntent) -> ChatIntent {
+    let task = parse_task_name(rest);
     if task.is_empty() || matches!(task.as_str(), "it" | "that" | "this") {
-        Intent::Incomplete(verb)
+        ChatIntent::Incomplete(verb)
     } else {
-        Intent::About(wish, task)
+        ChatIntent::AboutTask(wish, task)
     }
 }
 
-/// What a task is to do, after `create task`, `create task:` or `task:`.
-fn described(text: &str) -> Option<String> {
-    let with_colon = |head: &&str| after(text, &[&format!("{}:", head.trim_end())]);
+/// Returns the description after `create task`, `create task:` or `task:`.
+fn parse_task_description(text: &str) -> Option<String> {
+    let with_colon = |head: &&str| strip_any_prefix(text, &[&format!("{}:", head.trim_end())]);
     let rest = CREATE.iter().find_map(with_colon);
-    let rest = rest.or_else(|| after(text, CREATE_WITH_COLON)).or_else(|| after(text, CREATE))?;
+    let rest = rest
+        .or_else(|| strip_any_prefix(text, CREATE_WITH_COLON))
+        .or_else(|| strip_any_prefix(text, CREATE))?;
     let rest = rest.trim_start_matches(':').trim();
     (!rest.is_empty()).then(|| rest.to_owned())
 }
 
-/// The name of a task without the words around it.
-fn name(text: &str) -> String {
+/// Strips the words around the name of a task.
+fn parse_task_name(text: &str) -> String {
     let mut text = text.trim().trim_end_matches(['?', '!', '.']);
-    if let Some(rest) = after(text, AROUND) {
+    if let Some(rest) = strip_any_prefix(text, NAME_PREFIXES) {
         text = rest;
     }
-    for ending in AFTER {
+    for ending in NAME_SUFFIXES {
         let cut = text.len().saturating_sub(ending.len());
         if text.get(cut..).is_some_and(|end| end.eq_ignore_ascii_case(ending)) {
             text = text.get(..cut).unwrap_or(text);
@@ -361,15 +363,15 @@ fn name(text: &str) -> String {
     text.trim().trim_matches(['"', '\'', '`']).trim().to_owned()
 }
 
-fn polite(mut text: &str) -> &str {
-    while let Some(rest) = after(text, POLITE) {
+fn strip_politeness(mut text: &str) -> &str {
+    while let Some(rest) = strip_any_prefix(text, POLITE) {
         text = rest.trim_start();
     }
     text
 }
 
-/// What follows the first of these beginnings, whatever its case.
-pub(super) fn after<'a>(text: &'a str, heads: &[&str]) -> Option<&'a str> {
+/// Returns the text after the first matching prefix, ignoring case.
+pub(super) fn strip_any_prefix<'a>(text: &'a str, heads: &[&str]) -> Option<&'a str> {
     heads.iter().find_map(|head| {
         let begins = text.get(..head.len())?.eq_ignore_ascii_case(head);
         begins.then(|| text.get(head.len()..).unwrap_or_default())
@@ -382,8 +384,8 @@ mod tests {
 
     use super::*;
 
-    fn about(wish: Wish, name: String) -> Intent {
-        Intent::About(wish, name)
+    fn about(wish: TaskIntent, name: String) -> ChatIntent {
+        ChatIntent::AboutTask(wish, name)
     }
 
     fn text(words: &str) -> String {
@@ -393,69 +395,72 @@ mod tests {
     #[test]
     fn questions_are_understood_in_many_words() {
         for (asked, wanted) in [
-            ("help", Intent::Help),
-            ("Hello!", Intent::Help),
-            ("/help", Intent::Help),
-            ("What can you do?", Intent::Help),
-            ("list projects", Intent::Projects),
-            ("show me my projects", Intent::Projects),
-            ("tasks", Intent::Tasks(None)),
-            ("Which tasks are there?", Intent::Tasks(None)),
-            ("List all tasks", Intent::Tasks(None)),
-            ("show failed tasks", Intent::Tasks(Some(ShownTaskStatus::Failed))),
-            ("what is running?", Intent::Tasks(Some(ShownTaskStatus::Running))),
-            ("which tasks have failed", Intent::Tasks(Some(ShownTaskStatus::Failed))),
-            ("list runs", Intent::Tasks(None)),
-            ("nodes", Intent::Nodes),
-            ("list my schedules", Intent::Schedules),
-            ("How is it going?", Intent::Overview),
-            ("status", Intent::Overview),
-            ("What is waiting for me?", Intent::Waiting),
-            ("inbox", Intent::Waiting),
-            ("status of build-1", about(Wish::Status, text("build-1"))),
-            ("How is the task build-1 going?", about(Wish::Status, text("build-1"))),
-            ("why did build-1 fail?", about(Wish::Status, text("build-1"))),
-            ("show task \"build-1\"", about(Wish::Status, text("build-1"))),
-            ("task build-1", about(Wish::Status, text("build-1"))),
-            ("logs of build-1", about(Wish::Logs, text("build-1"))),
-            ("runs of build-1", about(Wish::Runs, text("build-1"))),
+            ("help", ChatIntent::Help),
+            ("Hello!", ChatIntent::Help),
+            ("/help", ChatIntent::Help),
+            ("What can you do?", ChatIntent::Help),
+            ("list projects", ChatIntent::Projects),
+            ("show me my projects", ChatIntent::Projects),
+            ("tasks", ChatIntent::Tasks(None)),
+            ("Which tasks are there?", ChatIntent::Tasks(None)),
+            ("List all tasks", ChatIntent::Tasks(None)),
+            ("show failed tasks", ChatIntent::Tasks(Some(ShownTaskStatus::Failed))),
+            ("what is running?", ChatIntent::Tasks(Some(ShownTaskStatus::Running))),
+            ("which tasks have failed", ChatIntent::Tasks(Some(ShownTaskStatus::Failed))),
+            ("list runs", ChatIntent::Tasks(None)),
+            ("nodes", ChatIntent::Nodes),
+            ("list my schedules", ChatIntent::Schedules),
+            ("How is it going?", ChatIntent::Overview),
+            ("status", ChatIntent::Overview),
+            ("What is waiting for me?", ChatIntent::Waiting),
+            ("inbox", ChatIntent::Waiting),
+            ("status of build-1", about(TaskIntent::Status, text("build-1"))),
+            ("How is the task build-1 going?", about(TaskIntent::Status, text("build-1"))),
+            ("why did build-1 fail?", about(TaskIntent::Status, text("build-1"))),
+            ("show task \"build-1\"", about(TaskIntent::Status, text("build-1"))),
+            ("task build-1", about(TaskIntent::Status, text("build-1"))),
+            ("logs of build-1", about(TaskIntent::Logs, text("build-1"))),
+            ("runs of build-1", about(TaskIntent::Runs, text("build-1"))),
         ] {
-            assert_eq!(intent(asked), wanted, "{asked}");
+            assert_eq!(detect_intent(asked), wanted, "{asked}");
         }
     }
 
     #[test]
     fn changes_are_understood_only_where_they_are_asked_for() {
         for (asked, wanted) in [
-            ("create task: wash the car", Intent::CreateTask(text("wash the car"))),
-            ("Please create a task to wash the car", Intent::CreateTask(text("wash the car"))),
-            ("task: wash the car", Intent::CreateTask(text("wash the car"))),
-            ("Could you add a task: sweep", Intent::CreateTask(text("sweep"))),
-            ("run `make test`", Intent::RunCommands(vec![text("make test")])),
-            ("run `make test` every blue moon", Intent::Recurring(Recurring::WhenUnclear)),
-            ("run: make test", Intent::RunCommands(vec![text("make test")])),
-            ("run: make clean every day", Intent::Recurring(Recurring::WhenUnclear)),
-            ("/run make every 5 minutes", Intent::Recurring(Recurring::WhenUnclear)),
-            ("run: `echo every day`", Intent::RunCommands(vec![text("echo every day")])),
-            ("/run make test", Intent::RunCommands(vec![text("make test")])),
-            ("$ make\n$ make test", Intent::RunCommands(vec![text("make"), text("make test")])),
-            ("create project Web Shop", Intent::CreateProject(text("Web Shop"))),
-            ("cancel build-1", about(Wish::Cancel, text("build-1"))),
-            ("stop the task build-1", about(Wish::Cancel, text("build-1"))),
-            ("cancel it", Intent::Incomplete("cancel")),
-            ("cancel", Intent::Incomplete("cancel")),
+            ("create task: wash the car", ChatIntent::CreateTask(text("wash the car"))),
+            ("Please create a task to wash the car", ChatIntent::CreateTask(text("wash the car"))),
+            ("task: wash the car", ChatIntent::CreateTask(text("wash the car"))),
+            ("Could you add a task: sweep", ChatIntent::CreateTask(text("sweep"))),
+            ("run `make test`", ChatIntent::RunCommands(vec![text("make test")])),
+            (
+                "run `make test` every blue moon",
+                ChatIntent::Recurring(RecurringRequest::UnclearTiming),
+            ),
+            ("run: make test", ChatIntent::RunCommands(vec![text("make test")])),
+            ("run: make clean every day", ChatIntent::Recurring(RecurringRequest::UnclearTiming)),
+            ("/run make every 5 minutes", ChatIntent::Recurring(RecurringRequest::UnclearTiming)),
+            ("run: `echo every day`", ChatIntent::RunCommands(vec![text("echo every day")])),
+            ("/run make test", ChatIntent::RunCommands(vec![text("make test")])),
+            ("$ make\n$ make test", ChatIntent::RunCommands(vec![text("make"), text("make test")])),
+            ("create project Web Shop", ChatIntent::CreateProject(text("Web Shop"))),
+            ("cancel build-1", about(TaskIntent::Cancel, text("build-1"))),
+            ("stop the task build-1", about(TaskIntent::Cancel, text("build-1"))),
+            ("cancel it", ChatIntent::Incomplete("cancel")),
+            ("cancel", ChatIntent::Incomplete("cancel")),
             (
                 "answer build-1 with `make`",
-                about(Wish::Answer(vec![text("make")]), text("build-1")),
+                about(TaskIntent::Answer(vec![text("make")]), text("build-1")),
             ),
-            ("answer build-1: no", about(Wish::Decline, text("build-1"))),
-            ("answer build-1", Intent::Incomplete("answer")),
-            ("decline build-1", about(Wish::Decline, text("build-1"))),
-            ("approve build-1", about(Wish::ForPeople("approve"), text("build-1"))),
-            ("answer build-1: yes", about(Wish::ForPeople("approve"), text("build-1"))),
-            ("retry build-1", about(Wish::ForPeople("retry"), text("build-1"))),
+            ("answer build-1: no", about(TaskIntent::Decline, text("build-1"))),
+            ("answer build-1", ChatIntent::Incomplete("answer")),
+            ("decline build-1", about(TaskIntent::Decline, text("build-1"))),
+            ("approve build-1", about(TaskIntent::PeopleOnly("approve"), text("build-1"))),
+            ("answer build-1: yes", about(TaskIntent::PeopleOnly("approve"), text("build-1"))),
+            ("retry build-1", about(TaskIntent::PeopleOnly("retry"), text("build-1"))),
         ] {
-            assert_eq!(intent(asked), wanted, "{asked}");
+            assert_eq!(detect_intent(asked), wanted, "{asked}");
         }
     }
 
@@ -470,7 +475,7 @@ mod tests {
             "Tell me a joke about tasks that failed",
             "show me what you would do if every task of the project had failed",
         ] {
-            assert_eq!(intent(asked), Intent::Unclear, "{asked}");
+            assert_eq!(detect_intent(asked), ChatIntent::Unclear, "{asked}");
         }
     }
 
@@ -498,17 +503,17 @@ mod tests {
         ) {
             let text = words.join(" ");
 
-            let wanted = intent(&text);
-            let looks = matches!(wanted, Intent::About(Wish::Status | Wish::Logs | Wish::Runs, _));
+            let wanted = detect_intent(&text);
+            let looks = matches!(wanted, ChatIntent::AboutTask(TaskIntent::Status | TaskIntent::Logs | TaskIntent::Runs, _));
             let is_change = matches!(
                 wanted,
-                Intent::CreateTask(_)
-                    | Intent::CreateProject(_)
-                    | Intent::RunCommands(_)
-                    | Intent::About(..)
+                ChatIntent::CreateTask(_)
+                    | ChatIntent::CreateProject(_)
+                    | ChatIntent::RunCommands(_)
+                    | ChatIntent::AboutTask(..)
             ) && !looks;
 
-            let begin = polite(text.trim()).to_lowercase();
+            let begin = strip_politeness(text.trim()).to_lowercase();
             let has_verb = VERBS.iter().any(|verb| begin.starts_with(verb));
             prop_assert!(!is_change || has_verb, "{}", text);
         }
@@ -517,8 +522,8 @@ mod tests {
         fn what_stands_in_the_middle_of_a_sentence_is_no_request(words in "[a-z]{1,8}") {
             let sentence = format!("{words} said: cancel everything; create task: x");
             let is_change = matches!(
-                intent(&sentence),
-                Intent::About(Wish::Cancel, _) | Intent::CreateTask(_) | Intent::RunCommands(_)
+                detect_intent(&sentence),
+                ChatIntent::AboutTask(TaskIntent::Cancel, _) | ChatIntent::CreateTask(_) | ChatIntent::RunCommands(_)
             );
             prop_assert!(!is_change || ["task", "todo"].contains(&words.as_str()), "{}", sentence);
         }

@@ -1,35 +1,29 @@
-//! Commands that a person wants run again and again, as far as rules can tell.
+//! Detects requests to run commands on a schedule.
 //!
-//! A sentence that says `every` never runs its commands now: it is understood as a whole, or nothing is
-//! done.
+//! A sentence with `every` never runs its commands at once: it is understood as a whole, or nothing is done.
 
 use crate::brain::decisions::explicit_commands;
 
-/// A wish for commands to be run again and again.
+/// A request to run commands on a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Recurring {
-    /// When and what are clear.
-    Clear {
-        /// When.
-        pace: Pace,
-        /// What.
-        commands: Vec<String>,
-    },
-    /// What is clear, and when is not.
-    WhenUnclear,
+pub(super) enum RecurringRequest {
+    /// Times and commands are clear.
+    Clear { pace: RecurringTiming, commands: Vec<String> },
+    /// The commands are clear, the times are not.
+    UnclearTiming,
 }
 
-/// When something is due again and again.
+/// The times of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Pace {
-    /// As a cron expression says, in UTC.
+pub(super) enum RecurringTiming {
+    /// A cron expression, in UTC.
     Cron(String),
-    /// Every so many seconds.
+    /// An interval in seconds.
     Every(u32),
 }
 
 const EVERY: &[&str] = &["every", "each", "daily", "hourly"];
-/// Words that change nothing about what is wanted.
+/// Words without influence on the request.
 const FILLER: &[&str] = &[
     "run", "execute", "please", "can", "could", "you", "and", "then", "just", "now", "the",
     "command", "commands", "utc", "in", "kindly", "also",
@@ -40,29 +34,32 @@ const MINUTE_S: u32 = 60;
 const HOUR_S: u32 = 3600;
 const DAY_S: u32 = 24 * HOUR_S;
 
-/// What is wanted again and again, if something is.
-pub(super) fn recurring(text: &str) -> Option<Recurring> {
-    let (prose, commands) = parts(text);
-    let words = words(&prose);
+/// Parses a request for recurring commands.
+pub(super) fn parse_recurring(text: &str) -> Option<RecurringRequest> {
+    let (prose, commands) = split_prose(text);
+    let words = lower_case_words(&prose);
     let first = words.iter().position(|word| EVERY.contains(&word.as_str()))?;
     let asks = words.iter().any(|word| matches!(word.as_str(), "run" | "execute"));
     if commands.is_empty() || !asks {
         return None;
     }
-    let clear = pace(&words[first..]).filter(|(_, used)| {
+    let clear = parse_timing(&words[first..]).filter(|(_, used)| {
         let others = words[..first].iter().chain(&words[first + used..]);
         others.into_iter().all(|word| FILLER.contains(&word.as_str()))
     });
-    Some(clear.map_or(Recurring::WhenUnclear, |(pace, _)| Recurring::Clear { pace, commands }))
+    Some(clear.map_or(RecurringRequest::UnclearTiming, |(pace, _)| RecurringRequest::Clear {
+        pace,
+        commands,
+    }))
 }
 
-/// Whether a command that nothing encloses may be meant for later: it says `every`, or ends like
-/// `each hour`. Where such a command ends and its time begins, nobody can tell.
-pub(super) fn may_be_later(command: &str) -> bool {
-    let words = words(command);
+/// Whether an unquoted command may include a schedule: it contains `every`, or ends like `each hour`. The end of
+/// such a command is ambiguous.
+pub(super) fn may_include_schedule(command: &str) -> bool {
+    let words = lower_case_words(command);
     let ends_with_pace = |from: usize| {
         let tail = &words[from..];
-        pace(tail).is_some_and(|(_, used)| used == tail.len())
+        parse_timing(tail).is_some_and(|(_, used)| used == tail.len())
     };
     let says = |(at, word): (usize, &String)| {
         word == "every" || EVERY.contains(&word.as_str()) && ends_with_pace(at)
@@ -70,8 +67,8 @@ pub(super) fn may_be_later(command: &str) -> bool {
     words.iter().enumerate().skip(1).any(says)
 }
 
-/// The prose of a text, and the commands that it shows.
-fn parts(text: &str) -> (String, Vec<String>) {
+/// Splits a text into its prose and its quoted commands.
+fn split_prose(text: &str) -> (String, Vec<String>) {
     if let Some((prose, block)) = text.split_once("```") {
         return (prose.to_owned(), explicit_commands(&format!("run:\n```{block}")));
     }
@@ -86,13 +83,13 @@ fn parts(text: &str) -> (String, Vec<String>) {
     (prose, code.filter(|part| !part.is_empty()).collect())
 }
 
-fn words(prose: &str) -> Vec<String> {
+fn lower_case_words(prose: &str) -> Vec<String> {
     let trimmed = |word: &str| word.trim_matches([',', '.', '!', ':', ';']).to_lowercase();
     prose.split_whitespace().map(trimmed).filter(|word| !word.is_empty()).collect()
 }
 
-/// The pace that these words begin with, and how many of them say it.
-fn pace(words: &[String]) -> Option<(Pace, usize)> {
+/// Parses the times at the start of the words; returns the number of words used.
+fn parse_timing(words: &[String]) -> Option<(RecurringTiming, usize)> {
     let word = |index: usize| words.get(index).map_or("", String::as_str);
     let (head, mut used) = match word(0) {
         "daily" => ("day", 1),
@@ -106,26 +103,29 @@ fn pace(words: &[String]) -> Option<(Pace, usize)> {
             "days" => DAY_S,
             _ => return None,
         };
-        return Some((Pace::Every(number.checked_mul(unit).filter(|s| *s > 0)?), used + 1));
+        return Some((
+            RecurringTiming::Every(number.checked_mul(unit).filter(|s| *s > 0)?),
+            used + 1,
+        ));
     }
     let days = match head {
-        "minute" => return Some((Pace::Every(MINUTE_S), used)),
-        "hour" => return Some((Pace::Every(HOUR_S), used)),
+        "minute" => return Some((RecurringTiming::Every(MINUTE_S), used)),
+        "hour" => return Some((RecurringTiming::Every(HOUR_S), used)),
         "day" | "night" | "morning" => "*".to_owned(),
         "weekday" => "1-5".to_owned(),
         day => DAYS.iter().position(|known| *known == day)?.to_string(),
     };
     if word(used) != "at" {
-        // Without a time of day only a day says enough: from now on, day after day.
-        return (head == "day").then_some((Pace::Every(DAY_S), used));
+        // Without a time of day only `every day` is clear: an interval of one day.
+        return (head == "day").then_some((RecurringTiming::Every(DAY_S), used));
     }
-    let (hour, minute, more) = time_of_day(word(used + 1), word(used + 2))?;
+    let (hour, minute, more) = parse_time_of_day(word(used + 1), word(used + 2))?;
     used += 1 + more;
-    Some((Pace::Cron(format!("{minute} {hour} * * {days}")), used))
+    Some((RecurringTiming::Cron(format!("{minute} {hour} * * {days}")), used))
 }
 
-/// `3`, `03:30`, `3am`, `3 pm`, `noon`, `midnight`; and how many words it took.
-fn time_of_day(first: &str, second: &str) -> Option<(u32, u32, usize)> {
+/// Parses `3`, `03:30`, `3am`, `3 pm`, `noon` or `midnight`; returns hour, minute and the number of words used.
+fn parse_time_of_day(first: &str, second: &str) -> Option<(u32, u32, usize)> {
     match first {
         "noon" => return Some((12, 0, 1)),
         "midnight" => return Some((0, 0, 1)),
@@ -152,29 +152,29 @@ fn time_of_day(first: &str, second: &str) -> Option<(u32, u32, usize)> {
 mod tests {
     use super::*;
 
-    fn clear(text: &str) -> Option<Pace> {
-        match recurring(text) {
-            Some(Recurring::Clear { pace, commands }) => {
+    fn clear(text: &str) -> Option<RecurringTiming> {
+        match parse_recurring(text) {
+            Some(RecurringRequest::Clear { pace, commands }) => {
                 assert_eq!(commands, ["make clean"]);
                 Some(pace)
             }
-            Some(Recurring::WhenUnclear) | None => None,
+            Some(RecurringRequest::UnclearTiming) | None => None,
         }
     }
 
     #[test]
     fn a_pace_is_understood_before_and_after_what_is_to_be_run() {
-        let cron = |text: &str| Some(Pace::Cron(text.to_owned()));
+        let cron = |text: &str| Some(RecurringTiming::Cron(text.to_owned()));
         for (text, pace) in [
             ("every day at 3 run `make clean`", cron("0 3 * * *")),
             ("Please run `make clean` every day at 03:30.", cron("30 3 * * *")),
             ("run `make clean` daily at 3 pm", cron("0 15 * * *")),
             ("every weekday at 9am run `make clean`", cron("0 9 * * 1-5")),
             ("Every Monday at noon, run `make clean`", cron("0 12 * * 1")),
-            ("run `make clean` every 15 minutes", Some(Pace::Every(900))),
-            ("hourly run `make clean`", Some(Pace::Every(3600))),
-            ("run `make clean` every day", Some(Pace::Every(86_400))),
-            ("Run every hour:\n```sh\nmake clean\n```", Some(Pace::Every(3600))),
+            ("run `make clean` every 15 minutes", Some(RecurringTiming::Every(900))),
+            ("hourly run `make clean`", Some(RecurringTiming::Every(3600))),
+            ("run `make clean` every day", Some(RecurringTiming::Every(86_400))),
+            ("Run every hour:\n```sh\nmake clean\n```", Some(RecurringTiming::Every(3600))),
         ] {
             assert_eq!(clear(text), pace, "{text}");
         }
@@ -189,17 +189,17 @@ mod tests {
             "run `make clean` every 15 minutes unless it fails",
             "every 0 minutes run `make clean`",
         ] {
-            assert_eq!(recurring(text), Some(Recurring::WhenUnclear), "{text}");
+            assert_eq!(parse_recurring(text), Some(RecurringRequest::UnclearTiming), "{text}");
         }
     }
 
     #[test]
     fn a_command_that_nothing_encloses_may_be_meant_for_later() {
         for text in ["make clean every day", "make every other day", "a daily", "b each hour."] {
-            assert!(may_be_later(text), "{text}");
+            assert!(may_include_schedule(text), "{text}");
         }
         for text in ["make test", "echo each word", "./backup daily now", "every"] {
-            assert!(!may_be_later(text), "{text}");
+            assert!(!may_include_schedule(text), "{text}");
         }
     }
 
@@ -207,7 +207,7 @@ mod tests {
     fn what_names_no_command_or_no_pace_is_something_else() {
         for text in ["run `make`", "every day is a gift", "fix `every` loop", "run `a every hour`"]
         {
-            assert_eq!(recurring(text), None, "{text}");
+            assert_eq!(parse_recurring(text), None, "{text}");
         }
     }
 }

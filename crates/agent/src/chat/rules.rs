@@ -1,31 +1,38 @@
-//! Answering by rule: live state through tools, and only what was clearly asked for.
+//! Answers a turn by rule: reads state through tools, and changes only what was clearly requested.
 
 use std::collections::BTreeMap;
 
-use cynode_domain::ids::RunId;
 use cynode_domain::status::ShownTaskStatus as Status;
-use cynode_wire::apmas::MessageView;
+use cynode_wire::apmas::{MessageQuery, MessageView};
 use cynode_wire::nodes::NodeView;
-use cynode_wire::page::Page;
-use cynode_wire::projects::ProjectView;
+use cynode_wire::page::{MAX_LIMIT, Page, PageQuery};
+use cynode_wire::projects::{CreateProject, ProjectView};
 use cynode_wire::runs::{RunDetail, RunView};
-use cynode_wire::tasks::{CanceledView, LogsView, TaskView};
+use cynode_wire::tasks::{CanceledView, LogQuery, LogsView, TaskView};
+use cynode_wire::tool_calls::{
+    DbMessageList, DbProjectCreate, DbProjectList, DbRunAnswer, DbRunGet, DbRunList, DbTaskCancel,
+    DbTaskCreate, DbTaskList, DbTaskLogs, NewTask, NodeList,
+};
 use futures_util::future::join_all;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::desk::Desk;
-use super::find::{self, Found};
-use super::intent::{Intent, Wish};
-use super::recurring::Recurring;
-use super::{schedules, show};
-use crate::AgentError;
+use super::find_task::{self, TaskSearchResult};
+use super::intent::{ChatIntent, TaskIntent};
+use super::recurring::RecurringRequest;
+use super::reported_tools::ReportedTools;
+use super::{render, schedules};
+use crate::HandoffAgentError;
 use crate::context::untrusted::inline;
 
-/// How many runs are looked at at once.
+/// The most runs that are loaded concurrently.
 const AT_ONCE: usize = 8;
+/// The most tasks in a list.
+const SHOWN_TASKS: u32 = 20;
+/// The most tasks of one status, and messages, that are searched for questions.
+const WAITING_ITEMS: u32 = 50;
 
-/// What can be said, for people.
+/// The help text.
 pub(super) const HELP: &str = "I answer from what is on record, and do what you ask for:
 
 - `tasks`, `failed tasks`, `what is running?`, `projects`, `nodes`, `status`
@@ -36,114 +43,134 @@ pub(super) const HELP: &str = "I answer from what is on record, and do what you 
 - `cancel NAME`
 ";
 
-/// A list as some tools give it.
+/// The list format of some tools.
 #[derive(Deserialize)]
-struct Items<T> {
+struct ToolItems<T> {
     items: Vec<T>,
 }
 
-/// Does what is wanted; what is said about it.
-pub(super) async fn act(desk: &Desk<'_>, intent: &Intent) -> Result<String, AgentError> {
+/// Executes an intent and returns the answer.
+pub(super) async fn execute_intent(
+    desk: &ReportedTools<'_>,
+    intent: &ChatIntent,
+) -> Result<String, HandoffAgentError> {
     match intent {
-        Intent::Help => Ok(HELP.to_owned()),
-        Intent::Unclear => Ok(format!(
-            "I did nothing: without a model that answers I do not understand that. To have it done, say \
+        ChatIntent::Help => Ok(HELP.to_owned()),
+        ChatIntent::Unclear => Ok(format!(
+            "I did nothing: I cannot understand that without a model. To have it done, say \
              `create task: …`.\n\n{HELP}"
         )),
-        Intent::Incomplete(verb) => {
+        ChatIntent::Incomplete(verb) => {
             Ok(format!("Which task? Say `{verb} NAME`; `tasks` lists names.\n"))
         }
-        Intent::Projects => projects(desk).await,
-        Intent::Tasks(status) => tasks(desk, *status).await,
-        Intent::Nodes => nodes(desk).await,
-        Intent::Overview => overview(desk).await,
-        Intent::Waiting => waiting(desk).await,
-        Intent::CreateTask(prompt) => {
-            create(desk, json!({ "input_mode": "prompt", "prompt": prompt })).await
+        ChatIntent::Projects => list_projects(desk).await,
+        ChatIntent::Tasks(status) => list_tasks(desk, *status).await,
+        ChatIntent::Nodes => list_nodes(desk).await,
+        ChatIntent::Overview => render_overview(desk).await,
+        ChatIntent::Waiting => list_waiting(desk).await,
+        ChatIntent::CreateTask(prompt) => {
+            create_task(desk, NewTask::from_prompt(prompt.clone())).await
         }
-        Intent::RunCommands(lines) => {
-            create(desk, json!({ "input_mode": "commands", "commands": lines })).await
+        ChatIntent::RunCommands(lines) => {
+            create_task(desk, NewTask::from_commands(lines.clone())).await
         }
-        Intent::Recurring(Recurring::Clear { pace, commands }) => {
-            schedules::create(desk, pace, commands).await
+        ChatIntent::Recurring(RecurringRequest::Clear { pace, commands }) => {
+            schedules::create_schedule(desk, pace, commands).await
         }
-        Intent::Recurring(Recurring::WhenUnclear) => Ok(
-            "I did nothing: it is not clear to me when that is to run. Say it like ``every day at 3 run \
+        ChatIntent::Recurring(RecurringRequest::UnclearTiming) => Ok(
+            "I did nothing: it is not clear when that should run. Say, for example, ``every day at 3 run \
              `COMMAND` `` or ``run `COMMAND` every 15 minutes``; `cynork schedule create --help` shows more. \
-             What is to run once and now is enclosed too: ``run `COMMAND` ``.\n"
+             To run a command once and now, say ``run `COMMAND` ``.\n"
                 .to_owned(),
         ),
-        Intent::Schedules => schedules::list(desk).await,
-        Intent::CreateProject(name) => create_project(desk, name).await,
-        Intent::About(wish, name) => match find::task(desk, name).await? {
-            Found::One(task) => about(desk, wish, &task).await,
-            Found::None => {
-                Ok(format!("There is no task {}; `tasks` lists names.\n", show::code(name)))
+        ChatIntent::Schedules => schedules::list_schedules(desk).await,
+        ChatIntent::CreateProject(name) => create_project(desk, name).await,
+        ChatIntent::AboutTask(wish, name) => match find_task::find_task(desk, name).await? {
+            TaskSearchResult::One(task) => execute_task_intent(desk, wish, &task).await,
+            TaskSearchResult::None => {
+                Ok(format!("There is no task {}; `tasks` lists names.\n", render::inline_code(name)))
             }
-            Found::Several(names) => {
-                let names: Vec<String> = names.iter().map(|name| show::code(name)).collect();
-                Ok(show::list("Which of these?", &names, ""))
+            TaskSearchResult::Several(names) => {
+                let names: Vec<String> = names.iter().map(|name| render::inline_code(name)).collect();
+                Ok(render::bullet_list("Which of these?", &names, ""))
             }
         },
     }
 }
 
-/// What is wanted of one task.
-async fn about(desk: &Desk<'_>, wish: &Wish, task: &TaskView) -> Result<String, AgentError> {
+/// Executes a request about one task.
+async fn execute_task_intent(
+    desk: &ReportedTools<'_>,
+    wish: &TaskIntent,
+    task: &TaskView,
+) -> Result<String, HandoffAgentError> {
     match wish {
-        Wish::Logs => {
-            let logs: LogsView = desk.read("db.task.logs", json!({ "task_id": task.id })).await?;
-            Ok(show::logs(&task.task_name, &logs))
+        TaskIntent::Logs => {
+            let call = DbTaskLogs { task_id: task.id, query: LogQuery::default() };
+            let logs: LogsView = desk.read(&call).await?;
+            Ok(render::log_excerpt(&task.task_name, &logs))
         }
-        Wish::Runs => {
-            let arguments = json!({ "task_id": task.id });
-            let runs: Page<RunView> = desk.read("db.run.list", arguments).await?;
-            let lines: Vec<String> = runs.items.iter().map(show::run_line).collect();
-            let heading = format!("Runs of {}, newest first:", show::code(&task.task_name));
-            Ok(show::list(&heading, &lines, "It has no run yet."))
+        TaskIntent::Runs => {
+            let call = DbRunList { task_id: task.id, page: PageQuery::default() };
+            let runs: Page<RunView> = desk.read(&call).await?;
+            let lines: Vec<String> = runs.items.iter().map(render::run_line).collect();
+            let heading =
+                format!("Runs of {}, newest first:", render::inline_code(&task.task_name));
+            Ok(render::bullet_list(&heading, &lines, "It has no run yet."))
         }
-        Wish::Cancel => cancel(desk, task).await,
-        Wish::Answer(lines) => answer(desk, task, lines).await,
-        Wish::Decline => answer(desk, task, &[]).await,
-        Wish::ForPeople(verb) => for_people(desk, verb, task).await,
-        Wish::Status => Ok(show::task(task, run_of(desk, task).await?.as_ref())),
+        TaskIntent::Cancel => cancel_task(desk, task).await,
+        TaskIntent::Answer(lines) => answer_question(desk, task, lines).await,
+        TaskIntent::Decline => answer_question(desk, task, &[]).await,
+        TaskIntent::PeopleOnly(verb) => explain_people_only(desk, verb, task).await,
+        TaskIntent::Status => Ok(render::task_details(task, load_run(desk, task).await?.as_ref())),
     }
 }
 
-async fn projects(desk: &Desk<'_>) -> Result<String, AgentError> {
-    let projects: Page<ProjectView> = desk.read("db.project.list", json!({})).await?;
-    let lines: Vec<String> = projects.items.iter().map(show::project_line).collect();
+fn first_page(limit: u32) -> PageQuery {
+    PageQuery { limit: Some(limit), cursor: None }
+}
+
+async fn list_projects(desk: &ReportedTools<'_>) -> Result<String, HandoffAgentError> {
+    let projects: Page<ProjectView> = desk.read(&DbProjectList::default()).await?;
+    let lines: Vec<String> = projects.items.iter().map(render::project_line).collect();
     if let [one] = &lines[..] {
-        // A conversation sees its own project only; that there are no others is not known here.
+        // A conversation can read its own project only; there may be others.
         return Ok(format!(
             "This conversation is in the project {one}\n\n`cynork project list` lists all of yours.\n"
         ));
     }
-    Ok(show::list("Projects, newest first:", &lines, "There is no project yet."))
+    Ok(render::bullet_list("Projects, newest first:", &lines, "There is no project yet."))
 }
 
-async fn tasks(desk: &Desk<'_>, status: Option<Status>) -> Result<String, AgentError> {
-    let arguments =
-        status.map_or_else(|| json!({ "limit": 20 }), |s| json!({ "limit": 20, "status": s }));
-    let page: Page<TaskView> = desk.read("db.task.list", arguments).await?;
-    let lines: Vec<String> = page.items.iter().map(show::task_line).collect();
+async fn list_tasks(
+    desk: &ReportedTools<'_>,
+    status: Option<Status>,
+) -> Result<String, HandoffAgentError> {
+    let call = DbTaskList { status, page: first_page(SHOWN_TASKS), ..DbTaskList::default() };
+    let page: Page<TaskView> = desk.read(&call).await?;
+    let lines: Vec<String> = page.items.iter().map(render::task_line).collect();
     let kind = status.map(|status| format!(" that are {status}")).unwrap_or_default();
-    let more = if page.next_cursor.is_some() { "The 20 newest tasks" } else { "Tasks" };
-    Ok(show::list(
+    let more = if page.next_cursor.is_some() {
+        format!("The {SHOWN_TASKS} newest tasks")
+    } else {
+        "Tasks".to_owned()
+    };
+    Ok(render::bullet_list(
         &format!("{more}{kind}, newest first:"),
         &lines,
         &format!("There are no tasks{kind}."),
     ))
 }
 
-async fn nodes(desk: &Desk<'_>) -> Result<String, AgentError> {
-    let nodes: Items<NodeView> = desk.read("node.list", json!({})).await?;
-    let lines: Vec<String> = nodes.items.iter().map(show::node_line).collect();
-    Ok(show::list("Worker nodes:", &lines, "No worker node has joined."))
+async fn list_nodes(desk: &ReportedTools<'_>) -> Result<String, HandoffAgentError> {
+    let nodes: ToolItems<NodeView> = desk.read(&NodeList {}).await?;
+    let lines: Vec<String> = nodes.items.iter().map(render::node_line).collect();
+    Ok(render::bullet_list("Worker nodes:", &lines, "No worker node has joined."))
 }
 
-async fn overview(desk: &Desk<'_>) -> Result<String, AgentError> {
-    let page: Page<TaskView> = desk.read("db.task.list", json!({ "limit": 200 })).await?;
+async fn render_overview(desk: &ReportedTools<'_>) -> Result<String, HandoffAgentError> {
+    let call = DbTaskList { page: first_page(MAX_LIMIT), ..DbTaskList::default() };
+    let page: Page<TaskView> = desk.read(&call).await?;
     let count = |status| page.items.iter().filter(|task| task.status == status).count();
     let told = [
         Status::Running,
@@ -155,76 +182,93 @@ async fn overview(desk: &Desk<'_>) -> Result<String, AgentError> {
     ];
     let figures: Vec<String> =
         told.into_iter().map(|status| format!("{} {status}", count(status))).collect();
-    let of = if page.next_cursor.is_some() { "Of the 200 newest tasks" } else { "Of your tasks" };
-    Ok(format!("{of}: {}.\n\n{}", figures.join(", "), waiting(desk).await?))
+    let of = if page.next_cursor.is_some() {
+        format!("Of the {MAX_LIMIT} newest tasks")
+    } else {
+        "Of your tasks".to_owned()
+    };
+    Ok(format!("{of}: {}.\n\n{}", figures.join(", "), list_waiting(desk).await?))
 }
 
-/// Questions of runs, tasks that will not go on by themselves, and messages of agents that a person answers.
-async fn waiting(desk: &Desk<'_>) -> Result<String, AgentError> {
+/// Lists questions of runs, blocked tasks, and messages of agents that wait for a person.
+async fn list_waiting(desk: &ReportedTools<'_>) -> Result<String, HandoffAgentError> {
     let (mut lines, mut names) = (Vec::new(), BTreeMap::new());
     for status in [Status::Waiting, Status::Running, Status::Queued] {
-        let arguments = json!({ "status": status, "limit": 50 });
-        let page: Page<TaskView> = desk.read("db.task.list", arguments).await?;
+        let (status, page) = (Some(status), first_page(WAITING_ITEMS));
+        let call = DbTaskList { status, page, ..DbTaskList::default() };
+        let page: Page<TaskView> = desk.read(&call).await?;
         let mut runs = Vec::new();
         for some in page.items.chunks(AT_ONCE) {
             let mut looks = Vec::new();
             for task in some {
-                looks.push(run_of(desk, task));
+                looks.push(load_run(desk, task));
             }
             runs.extend(join_all(looks).await);
         }
         for (task, run) in page.items.iter().zip(runs) {
-            let name = show::code(&task.task_name);
+            let name = render::inline_code(&task.task_name);
             names.insert(task.id, task.task_name.clone());
             let run = run?;
-            if let Some(question) = run.as_ref().and_then(show::question) {
+            if let Some(question) = run.as_ref().and_then(render::open_question) {
                 let question = inline(question);
                 lines.push(format!("{name} asks: {question}"));
             } else if let Some(reason) = &task.blocked_reason {
-                lines.push(format!("{name} stands still: {}", show::code(reason)));
+                lines.push(format!("{name} is blocked: {}", render::inline_code(reason)));
             }
         }
     }
-    let arguments = json!({ "waiting_for_person": true, "oldest_first": true, "limit": 50 });
-    let messages: Page<MessageView> = desk.read("db.message.list", arguments).await?;
+    let query = MessageQuery {
+        waiting_for_person: true,
+        oldest_first: true,
+        limit: Some(WAITING_ITEMS),
+        ..MessageQuery::default()
+    };
+    let call = DbMessageList { query, ..DbMessageList::default() };
+    let messages: Page<MessageView> = desk.read(&call).await?;
     for message in &messages.items {
         let name = names.get(&message.task_id).cloned();
-        lines.push(show::message_line(message, name.as_deref()));
+        lines.push(render::message_line(message, name.as_deref()));
     }
     if messages.next_cursor.is_some() {
         lines.push("and more: `cynork inbox list` lists all".to_owned());
     }
-    Ok(show::list("Waiting for you:", &lines, "Nothing is waiting for you."))
+    Ok(render::bullet_list("Waiting for you:", &lines, "Nothing is waiting for you."))
 }
 
-async fn run_of(desk: &Desk<'_>, task: &TaskView) -> Result<Option<RunDetail>, AgentError> {
-    let Some(run) = task.run_id else { return Ok(None) };
-    desk.read("db.run.get", json!({ "run_id": run })).await.map(Some)
+async fn load_run(
+    desk: &ReportedTools<'_>,
+    task: &TaskView,
+) -> Result<Option<RunDetail>, HandoffAgentError> {
+    let Some(run_id) = task.run_id else { return Ok(None) };
+    desk.read(&DbRunGet { run_id, task_id: None }).await.map(Some)
 }
 
-async fn create(desk: &Desk<'_>, arguments: Value) -> Result<String, AgentError> {
-    let task: TaskView = desk.act("db.task.create", arguments, "created a task").await?;
-    let name = show::code(&task.task_name);
-    let ask = show::code(&format!("status of {}", task.task_name));
+async fn create_task(desk: &ReportedTools<'_>, task: NewTask) -> Result<String, HandoffAgentError> {
+    let task: TaskView = desk.call(&DbTaskCreate::from(task), "created a task").await?;
+    let name = render::inline_code(&task.task_name);
+    let ask = render::inline_code(&format!("status of {}", task.task_name));
     Ok(format!(
-        "I created the task {name} (id {}). It starts by itself; say {ask} to see how it goes.\n",
+        "I created the task {name} (id {}). It starts automatically; say {ask} to see its status.\n",
         task.id
     ))
 }
 
-async fn create_project(desk: &Desk<'_>, name: &str) -> Result<String, AgentError> {
-    let arguments = json!({ "display_name": name });
-    let made: ProjectView = desk.act("db.project.create", arguments, "created a project").await?;
-    Ok(format!("I created the project {} (id {}).\n", show::code(&made.slug), made.id))
+async fn create_project(desk: &ReportedTools<'_>, name: &str) -> Result<String, HandoffAgentError> {
+    let project = CreateProject { display_name: name.to_owned(), description: String::new() };
+    let made: ProjectView = desk.call(&DbProjectCreate(project), "created a project").await?;
+    Ok(format!("I created the project {} (id {}).\n", render::inline_code(&made.slug), made.id))
 }
 
-async fn cancel(desk: &Desk<'_>, task: &TaskView) -> Result<String, AgentError> {
-    let name = show::code(&task.task_name);
+async fn cancel_task(
+    desk: &ReportedTools<'_>,
+    task: &TaskView,
+) -> Result<String, HandoffAgentError> {
+    let name = render::inline_code(&task.task_name);
     if task.closed {
         return Ok(format!("I did nothing: {name} is {} already.\n", task.status));
     }
-    let arguments = json!({ "task_id": task.id });
-    let canceled: CanceledView = desk.act("db.task.cancel", arguments, "canceled a task").await?;
+    let call = DbTaskCancel { task_id: task.id };
+    let canceled: CanceledView = desk.call(&call, "canceled a task").await?;
     let more = match canceled.cascaded.len() {
         0 => String::new(),
         n => format!(", and {n} tasks that depend on it"),
@@ -232,19 +276,27 @@ async fn cancel(desk: &Desk<'_>, task: &TaskView) -> Result<String, AgentError> 
     Ok(format!("I canceled {name}{more}.\n"))
 }
 
-async fn answer(desk: &Desk<'_>, task: &TaskView, lines: &[String]) -> Result<String, AgentError> {
-    let name = show::code(&task.task_name);
-    let Some(run) = run_of(desk, task).await? else {
-        return Ok(format!("I did nothing: {name} has no run that could ask.\n"));
+async fn answer_question(
+    desk: &ReportedTools<'_>,
+    task: &TaskView,
+    lines: &[String],
+) -> Result<String, HandoffAgentError> {
+    let name = render::inline_code(&task.task_name);
+    let Some(run) = load_run(desk, task).await? else {
+        return Ok(format!("I did nothing: {name} has no run.\n"));
     };
-    if show::question(&run).is_none() {
-        return Ok(format!("I did nothing: {name} asks nothing.\n"));
+    if render::open_question(&run).is_none() {
+        return Ok(format!("I did nothing: {name} has no open question.\n"));
     }
-    let id: RunId = run.run.id;
-    let arguments = json!({ "run_id": id, "task_id": task.id, "commands": lines });
+    let call = DbRunAnswer {
+        run_id: run.run.id,
+        task_id: Some(task.id),
+        commands: lines.to_vec(),
+        comment: None,
+    };
     let summary = if lines.is_empty() { "declined" } else { "answered" };
-    let _: Value = desk.act("db.run.answer", arguments, summary).await?;
-    let with = lines.iter().map(|line| show::code(line)).collect::<Vec<_>>().join(", ");
+    let _: Value = desk.call(&call, summary).await?;
+    let with = lines.iter().map(|line| render::inline_code(line)).collect::<Vec<_>>().join(", ");
     Ok(if lines.is_empty() {
         format!("I declined what {name} asked for.\n")
     } else {
@@ -252,16 +304,18 @@ async fn answer(desk: &Desk<'_>, task: &TaskView, lines: &[String]) -> Result<St
     })
 }
 
-/// What agents may not do for people.
-async fn for_people(desk: &Desk<'_>, verb: &str, task: &TaskView) -> Result<String, AgentError> {
-    let name = show::code(&task.task_name);
-    let state = show::task(task, run_of(desk, task).await?.as_ref());
+/// Explains how the user performs an action reserved for people.
+async fn explain_people_only(
+    desk: &ReportedTools<'_>,
+    verb: &str,
+    task: &TaskView,
+) -> Result<String, HandoffAgentError> {
+    let name = render::inline_code(&task.task_name);
+    let state = render::task_details(task, load_run(desk, task).await?.as_ref());
     let how = match verb {
-        "approve" => format!("Only you approve: `cynork run answer {name} --yes`"),
-        "start" => {
-            "A task starts by itself, as soon as what it depends on has completed".to_owned()
-        }
-        verb => format!("That is for you to do: `cynork run {verb} {name}`"),
+        "approve" => format!("Only you can approve: `cynork run answer {name} --yes`"),
+        "start" => "A task starts automatically once its dependencies have completed".to_owned(),
+        verb => format!("Only you can do that: `cynork run {verb} {name}`"),
     };
     Ok(format!("I did nothing. {how}.\n\n{state}"))
 }

@@ -1,87 +1,98 @@
-//! Schedules in a conversation, by rule.
+//! Creates and lists schedules by rule.
 
 use cynode_domain::name::Slug;
-use cynode_wire::page::Page;
-use cynode_wire::schedules::ScheduleView;
-use serde_json::{Value, json};
+use cynode_wire::page::{MAX_LIMIT, Page, PageQuery};
+use cynode_wire::schedules::{CreateSchedule, ScheduleView};
+use cynode_wire::tool_calls::{DbScheduleCreate, DbScheduleList, NewTask};
 
-use super::desk::Desk;
-use super::recurring::Pace;
-use super::show;
-use crate::AgentError;
+use super::recurring::RecurringTiming;
+use super::render;
+use super::reported_tools::ReportedTools;
+use crate::HandoffAgentError;
 
-/// How much of a command becomes the name of its schedule.
+/// The most characters of the commands in the name of their schedule.
 const NAME_CHARS: usize = 40;
-/// How many schedules of the same commands get names.
+/// The highest number that is appended to a taken name.
 const MAX_NUMBER: u32 = 99;
-/// What the person sees of making one.
-const DONE: &str = "made a schedule";
+/// The most schedules in a list.
+const SHOWN_SCHEDULES: u32 = 20;
+/// The summary of the tool call.
+const CREATED_SUMMARY: &str = "created a schedule";
 
-/// Has commands run again and again.
-pub(super) async fn create(
-    desk: &Desk<'_>,
-    pace: &Pace,
+/// Creates a schedule that runs commands.
+pub(super) async fn create_schedule(
+    desk: &ReportedTools<'_>,
+    pace: &RecurringTiming,
     commands: &[String],
-) -> Result<String, AgentError> {
+) -> Result<String, HandoffAgentError> {
     let name: String = commands.join(" ").chars().take(NAME_CHARS).collect();
-    let task = json!({ "input_mode": "commands", "commands": commands });
-    let mut arguments = json!({ "name": name, "task": task });
-    match pace {
-        Pace::Cron(expression) => arguments["cron"] = expression.as_str().into(),
-        Pace::Every(seconds) => arguments["every_s"] = (*seconds).into(),
-    }
-    let made = made(desk, arguments, &name).await?;
-    let name = show::code(&made.name);
+    let (cron, every_s) = match pace {
+        RecurringTiming::Cron(expression) => (Some(expression.clone()), None),
+        RecurringTiming::Every(seconds) => (None, Some(*seconds)),
+    };
+    let task = Some(Box::new(NewTask::from_commands(commands.to_vec()).into()));
+    let schedule = CreateSchedule { name, cron, every_s, task, ..CreateSchedule::default() };
+    let made = create_with_free_name(desk, schedule).await?;
+    let name = render::inline_code(&made.name);
     Ok(format!(
-        "I made the schedule {name} (id {}): {}. `schedules` lists all of them; `cynork schedule` changes \
+        "I created the schedule {name} (id {}): {}. `schedules` lists all of them; `cynork schedule` changes \
          its time or zone, pauses and deletes it.\n",
         made.id,
-        due(&made),
+        due_text(&made),
     ))
 }
 
-/// Makes the schedule; if its name is taken, under a number: in a conversation nobody can choose one.
-async fn made(
-    desk: &Desk<'_>,
-    mut arguments: Value,
-    name: &str,
-) -> Result<ScheduleView, AgentError> {
-    let made = desk.act("db.schedule.create", arguments.clone(), DONE).await;
+/// Creates the schedule; if its name is taken, appends a number because the user cannot choose a name here.
+async fn create_with_free_name(
+    desk: &ReportedTools<'_>,
+    schedule: CreateSchedule,
+) -> Result<ScheduleView, HandoffAgentError> {
+    let mut call = DbScheduleCreate { project_id: None, schedule };
+    let made = desk.call(&call, CREATED_SUMMARY).await;
     let fault = match made {
         Err(fault) if fault.is_conflict() => fault,
         made => return made,
     };
-    let page: Page<ScheduleView> = desk.read("db.schedule.list", json!({ "limit": 200 })).await?;
+    let name = call.schedule.name;
+    let page = list_page(desk, MAX_LIMIT).await?;
     let is_taken = |name: &str| {
         let slug = Slug::normalise(name).ok();
         slug.is_some_and(|slug| page.items.iter().any(|known| known.name == slug.as_str()))
     };
     let mut numbered = (2..=MAX_NUMBER).map(|number| format!("{name} {number}"));
-    // There are other conflicts, which no name resolves.
-    let Some(free) = numbered.find(|name| !is_taken(name)).filter(|_| is_taken(name)) else {
+    // Another name does not resolve other conflicts.
+    let Some(free) = numbered.find(|name| !is_taken(name)).filter(|_| is_taken(&name)) else {
         return Err(fault);
     };
-    arguments["name"] = free.into();
-    desk.act("db.schedule.create", arguments, DONE).await
+    call.schedule.name = free;
+    desk.call(&call, CREATED_SUMMARY).await
 }
 
-/// The schedules that there are.
-pub(super) async fn list(desk: &Desk<'_>) -> Result<String, AgentError> {
-    let page: Page<ScheduleView> = desk.read("db.schedule.list", json!({ "limit": 20 })).await?;
+async fn list_page(
+    desk: &ReportedTools<'_>,
+    limit: u32,
+) -> Result<Page<ScheduleView>, HandoffAgentError> {
+    let page = PageQuery { limit: Some(limit), cursor: None };
+    desk.read(&DbScheduleList { project_id: None, page }).await
+}
+
+/// Lists the newest schedules.
+pub(super) async fn list_schedules(desk: &ReportedTools<'_>) -> Result<String, HandoffAgentError> {
+    let page = list_page(desk, SHOWN_SCHEDULES).await?;
     let line = |schedule: &ScheduleView| {
-        // With its time, since a time to come may be skipped already.
+        // Shows the due time, because a future time may be skipped already.
         let last = schedule.last_run.as_ref().map(|run| {
             let due = run.due_local.replace('T', " ");
             format!(", last {} (due {due})", run.status)
         });
-        let (name, last) = (show::code(&schedule.name), last.unwrap_or_default());
-        format!("{name} is {}, {}{last}", schedule.state, due(schedule))
+        let (name, last) = (render::inline_code(&schedule.name), last.unwrap_or_default());
+        format!("{name} is {}, {}{last}", schedule.state, due_text(schedule))
     };
     let lines: Vec<String> = page.items.iter().map(line).collect();
-    Ok(show::list("Schedules, newest first:", &lines, "There is no schedule yet."))
+    Ok(render::bullet_list("Schedules, newest first:", &lines, "There is no schedule yet."))
 }
 
-fn due(schedule: &ScheduleView) -> String {
+fn due_text(schedule: &ScheduleView) -> String {
     let next = schedule.next_due_local.as_deref().map(|local| local.replace('T', " "));
     next.map_or_else(
         || "not due".to_owned(),

@@ -1,26 +1,26 @@
-//! Which tools fit a request: by the words that name, description and request share.
+//! Ranks tools by the words that their name and description share with the request.
 //!
 //! The ranking is deterministic: equal scores keep the order in which the tools are listed.
 
 use std::collections::BTreeSet;
 
-/// A word of a tool's name says more about it than one of its description.
+/// The weight of a word in the name relative to one in the description.
 const NAME_WEIGHT: usize = 3;
-/// Words that nearly every sentence has say nothing.
-const COMMON: [&str; 34] = [
+/// Stop words.
+const STOP_WORDS: [&str; 34] = [
     "a", "about", "all", "an", "and", "are", "be", "by", "can", "do", "for", "from", "i", "in",
     "is", "it", "its", "me", "my", "no", "of", "on", "one", "or", "please", "that", "the", "them",
     "this", "to", "was", "what", "with", "you",
 ];
 
-/// The places of those that share a word with the request, best first.
-pub(super) fn ranked<'a>(
+/// Returns the indices of the tools that share a word with the request, best first.
+pub(super) fn rank_tools<'a>(
     request: &str,
     tools: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> Vec<usize> {
-    let wanted = words(request);
+    let wanted = stems(request);
     let score = |(name, about): (&str, &str)| {
-        let shared = |text: &str| words(text).intersection(&wanted).count();
+        let shared = |text: &str| stems(text).intersection(&wanted).count();
         NAME_WEIGHT * shared(name) + shared(about)
     };
     let mut scored: Vec<(usize, usize)> = tools.into_iter().map(score).enumerate().collect();
@@ -29,11 +29,11 @@ pub(super) fn ranked<'a>(
     scored.into_iter().map(|(place, _)| place).collect()
 }
 
-/// The words of a text that say something, in one form for one and many.
-fn words(text: &str) -> BTreeSet<String> {
+/// Returns the stems of a text without stop words.
+fn stems(text: &str) -> BTreeSet<String> {
     let lower = text.to_lowercase();
     let parts = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    parts.filter(|word| !COMMON.contains(word)).map(stem).collect()
+    parts.filter(|word| !STOP_WORDS.contains(word)).map(stem).collect()
 }
 
 fn stem(word: &str) -> String {
@@ -54,7 +54,7 @@ mod tests {
     ];
 
     fn best(request: &str) -> Vec<&'static str> {
-        ranked(request, TOOLS).into_iter().map(|place| TOOLS[place].0).collect()
+        rank_tools(request, TOOLS).into_iter().map(|place| TOOLS[place].0).collect()
     }
 
     #[test]

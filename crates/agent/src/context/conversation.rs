@@ -1,27 +1,26 @@
-//! The messages of a request: the newest turns of a conversation that fit.
+//! The messages of a request: the newest turns that fit the limits.
 
 use cynode_wire::handoff::{Turn, TurnRole};
 use cynode_wire::openai::ChatMessage;
 
-use super::fragment::cut;
+use super::fragment::truncate_text;
 use super::untrusted;
 
-/// How many turns a model sees at most.
+/// The most turns in a request.
 const MAX_TURNS: usize = 40;
-/// How many bytes of turns a model sees at most.
+/// The most bytes of turns in a request.
 const MAX_BYTES: usize = 64 * 1024;
-/// The longest single turn.
+/// The most bytes of a single turn.
 const MAX_TURN_BYTES: usize = 32 * 1024;
 
-/// The newest turns that fit, oldest first. The last one is always among them.
+/// Returns the newest turns that fit, oldest first. The last turn is always included.
 ///
-/// What a client program says as `system` is passed on as data: only our own instructions are
-/// instructions.
+/// `system` messages of a client are quoted as data: only CyNode's own instructions are instructions.
 pub fn messages(turns: &[Turn]) -> Vec<ChatMessage> {
     let mut kept = Vec::new();
     let mut bytes = 0;
     for turn in turns.iter().rev().take(MAX_TURNS) {
-        let message = message(turn);
+        let message = turn_message(turn);
         bytes += message.plain_text().len();
         if bytes > MAX_BYTES && !kept.is_empty() {
             break;
@@ -32,8 +31,8 @@ pub fn messages(turns: &[Turn]) -> Vec<ChatMessage> {
     kept
 }
 
-fn message(turn: &Turn) -> ChatMessage {
-    let text = cut(&turn.content, MAX_TURN_BYTES);
+fn turn_message(turn: &Turn) -> ChatMessage {
+    let text = truncate_text(&turn.content, MAX_TURN_BYTES);
     match turn.role {
         TurnRole::User => ChatMessage::text("user", text),
         TurnRole::Assistant => ChatMessage::text("assistant", text),

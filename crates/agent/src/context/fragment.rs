@@ -1,50 +1,50 @@
-//! The parts of a context: each a type with a name, a size cap and a text.
+//! The parts of a context: each is a type with a name, a size limit and a text.
 
 use cynode_domain::criteria::Criterion;
 use cynode_wire::handoff::{FileFacts, ProjectFacts, TaskFacts, WorkspaceFacts};
 
 use super::untrusted;
 
-/// A part of what a model is told.
-pub trait Fragment {
-    /// The most bytes of its text; what is longer is cut at the end of a line.
+/// A part of a context.
+pub trait ContextFragment {
+    /// The most bytes of its text; longer text is truncated at the end of a line.
     const MAX_BYTES: usize;
 
-    /// What it is called in figures about a context.
+    /// The name in logs and statistics.
     fn name(&self) -> &'static str;
 
-    /// Its text; empty if there is nothing to tell.
+    /// The text; empty if there is none.
     fn text(&self) -> String;
 
-    /// Its text within the cap, and whether some was left out; none if there is nothing to tell.
-    fn capped(&self) -> Option<(String, bool)> {
+    /// Returns the text within the limit and whether it was truncated; `None` if there is none.
+    fn truncated(&self) -> Option<(String, bool)> {
         let text = self.text();
         let text = text.trim();
         if text.is_empty() {
             return None;
         }
-        let kept = cut(text, Self::MAX_BYTES);
+        let kept = truncate_text(text, Self::MAX_BYTES);
         let is_cut = kept.len() < text.len();
         let note = if is_cut { "\n[the rest was left out: too long]" } else { "" };
         Some((format!("{kept}{note}"), is_cut))
     }
 }
 
-/// About how many tokens a text takes: four letters each, and one for every other character.
-pub fn tokens(text: &str) -> usize {
+/// Estimates the tokens of a text: four ASCII characters each, and one for every other character.
+pub fn estimate_tokens(text: &str) -> usize {
     let ascii = text.bytes().filter(u8::is_ascii).count();
     let other = text.chars().filter(|c| !c.is_ascii()).count();
     ascii.div_ceil(4) + other
 }
 
-/// The beginning of a text, at most `max` bytes, up to the end of a line where there is one.
-pub(crate) fn cut(text: &str, max: usize) -> &str {
+/// Truncates a text to at most `max` bytes, at the end of a line if there is one.
+pub(crate) fn truncate_text(text: &str, max: usize) -> &str {
     if text.len() <= max {
         return text;
     }
     let end = (0..=max).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     let kept = text.get(..end).unwrap_or_default();
-    // A line that is most of the text is cut where it is.
+    // A line that makes up most of the text is truncated in the middle.
     match kept.rfind('\n') {
         Some(line) if line > kept.len() / 2 => kept.get(..line).unwrap_or_default(),
         _ => kept,
@@ -52,9 +52,9 @@ pub(crate) fn cut(text: &str, max: usize) -> &str {
 }
 
 /// Identity, responsibilities and non-goals.
-pub(super) struct Baseline<'a>(pub(super) &'a str);
+pub(super) struct BaselineFragment<'a>(pub(super) &'a str);
 
-impl Fragment for Baseline<'_> {
+impl ContextFragment for BaselineFragment<'_> {
     const MAX_BYTES: usize = 32 * 1024;
 
     fn name(&self) -> &'static str {
@@ -66,10 +66,10 @@ impl Fragment for Baseline<'_> {
     }
 }
 
-/// The rest of the role's bundle.
-pub(super) struct RoleInstructions<'a>(pub(super) &'a str);
+/// The rest of the instructions bundle.
+pub(super) struct RoleInstructionsFragment<'a>(pub(super) &'a str);
 
-impl Fragment for RoleInstructions<'_> {
+impl ContextFragment for RoleInstructionsFragment<'_> {
     const MAX_BYTES: usize = 64 * 1024;
 
     fn name(&self) -> &'static str {
@@ -81,10 +81,10 @@ impl Fragment for RoleInstructions<'_> {
     }
 }
 
-/// The default skill, which belongs to the instructions.
-pub(super) struct Skill<'a>(pub(super) &'a str);
+/// The default skill, part of the instructions.
+pub(super) struct SkillFragment<'a>(pub(super) &'a str);
 
-impl Fragment for Skill<'_> {
+impl ContextFragment for SkillFragment<'_> {
     const MAX_BYTES: usize = 16 * 1024;
 
     fn name(&self) -> &'static str {
@@ -97,10 +97,10 @@ impl Fragment for Skill<'_> {
     }
 }
 
-/// The project that the work belongs to.
-pub(super) struct Project<'a>(pub(super) &'a ProjectFacts);
+/// The project of the handoff.
+pub(super) struct ProjectFragment<'a>(pub(super) &'a ProjectFacts);
 
-impl Fragment for Project<'_> {
+impl ContextFragment for ProjectFragment<'_> {
     const MAX_BYTES: usize = 8 * 1024;
 
     fn name(&self) -> &'static str {
@@ -122,10 +122,10 @@ impl Fragment for Project<'_> {
     }
 }
 
-/// The task that the work is about.
-pub(super) struct Task<'a>(pub(super) &'a TaskFacts);
+/// The task of the handoff.
+pub(super) struct TaskFragment<'a>(pub(super) &'a TaskFacts);
 
-impl Fragment for Task<'_> {
+impl ContextFragment for TaskFragment<'_> {
     const MAX_BYTES: usize = 24 * 1024;
 
     fn name(&self) -> &'static str {
@@ -140,7 +140,7 @@ impl Fragment for Task<'_> {
             task.id, task.status
         );
         if !task.acceptance_criteria.is_empty() {
-            let lines: Vec<String> = task.acceptance_criteria.iter().map(criterion).collect();
+            let lines: Vec<String> = task.acceptance_criteria.iter().map(criterion_line).collect();
             text.push_str("\n\nAcceptance criteria:\n");
             text.push_str(&untrusted::quote("acceptance criteria", &lines.join("\n"), 8 * 1024));
         }
@@ -152,7 +152,7 @@ impl Fragment for Task<'_> {
     }
 }
 
-/// What the workspace of a task holds, in sentences; names of files are quoted.
+/// Describes the content of a task's workspace; file names are quoted.
 pub(crate) fn workspace_prompt(workspace: &WorkspaceFacts) -> String {
     let WorkspaceFacts { attachments, is_used } = workspace;
     let used = "It also holds what earlier commands of this task left there.";
@@ -171,8 +171,8 @@ pub(crate) fn workspace_prompt(workspace: &WorkspaceFacts) -> String {
     format!("The workspace is the current directory and holds these files:\n{files}\n{rest}")
 }
 
-/// A criterion in a line of words.
-pub(crate) fn criterion(criterion: &Criterion) -> String {
+/// Renders a criterion as a line of text.
+pub(crate) fn criterion_line(criterion: &Criterion) -> String {
     match criterion {
         Criterion::Text { description } => format!("- {description}"),
         Criterion::ExitCode { equals } => format!("- the last command exits with {equals}"),
@@ -182,10 +182,10 @@ pub(crate) fn criterion(criterion: &Criterion) -> String {
     }
 }
 
-/// What the user, or a scope that the user is in, wants this role to know.
-pub(super) struct Additional<'a>(pub(super) &'a [String]);
+/// Additional context from preferences of the user or the user's scopes.
+pub(super) struct AdditionalFragment<'a>(pub(super) &'a [String]);
 
-impl Fragment for Additional<'_> {
+impl ContextFragment for AdditionalFragment<'_> {
     const MAX_BYTES: usize = 16 * 1024;
 
     fn name(&self) -> &'static str {
@@ -208,9 +208,9 @@ mod tests {
 
     use super::*;
 
-    struct Sample<'a>(&'a str);
+    struct SampleFragment<'a>(&'a str);
 
-    impl Fragment for Sample<'_> {
+    impl ContextFragment for SampleFragment<'_> {
         const MAX_BYTES: usize = 64;
 
         fn name(&self) -> &'static str {
@@ -226,24 +226,32 @@ mod tests {
     fn a_long_fragment_is_cut_at_the_end_of_a_line_and_says_so() {
         let text = format!("{}\n{}", "a".repeat(40), "b".repeat(40));
 
-        let (kept, is_cut) = Sample(&text).capped().unwrap();
+        let (kept, is_cut) = SampleFragment(&text).truncated().unwrap();
 
         assert!(is_cut);
         assert_eq!(kept, format!("{}\n[the rest was left out: too long]", "a".repeat(40)));
-        assert_eq!(Sample(" \n").capped(), None);
+        assert_eq!(SampleFragment(" \n").truncated(), None);
     }
 
     #[test]
     fn tokens_grow_with_the_text_and_count_other_scripts_by_character() {
-        assert_eq!((tokens(""), tokens("abcd"), tokens("abcde"), tokens("日本")), (0, 1, 2, 2));
+        assert_eq!(
+            (
+                estimate_tokens(""),
+                estimate_tokens("abcd"),
+                estimate_tokens("abcde"),
+                estimate_tokens("日本")
+            ),
+            (0, 1, 2, 2)
+        );
     }
 
     proptest! {
         #[test]
         fn no_fragment_is_longer_than_its_cap(text in "\\PC{0,200}") {
-            if let Some((kept, is_cut)) = Sample(&text).capped() {
+            if let Some((kept, is_cut)) = SampleFragment(&text).truncated() {
                 let note = if is_cut { "\n[the rest was left out: too long]".len() } else { 0 };
-                prop_assert!(kept.len() <= Sample::MAX_BYTES + note);
+                prop_assert!(kept.len() <= SampleFragment::MAX_BYTES + note);
                 prop_assert!(text.trim().starts_with(&kept[..kept.len() - note]));
             }
         }

@@ -1,15 +1,14 @@
-//! What preferences add to a context, by the role's own key and no other.
+//! Additional context from preferences, by the key of the role.
 
 use cynode_wire::handoff::AgentRole;
 use cynode_wire::preferences::EffectiveView;
 use serde_json::Value;
 use tracing::warn;
 
-/// The texts that the preferences in effect add for this role, in order.
+/// Returns the texts that the effective preferences add for this role, in order.
 ///
-/// The orchestrator has resolved the scopes; here only the key of `role` is read, so that what is
-/// meant for one role never reaches the other. A value that is neither text nor a list of texts is
-/// passed over.
+/// The orchestrator resolves the scopes; this reads only the key of `role`, so that context for one role never
+/// reaches the other. A value that is neither a text nor a list of texts is ignored.
 pub fn additional_context(role: AgentRole, preferences: &EffectiveView) -> Vec<String> {
     let key = format!("agents.{}.additional_context", role.as_str());
     let texts = match preferences.effective.get(&key) {
@@ -21,7 +20,7 @@ pub fn additional_context(role: AgentRole, preferences: &EffectiveView) -> Vec<S
         Some(Value::Bool(_) | Value::Number(_) | Value::Object(_)) => None,
     };
     let Some(texts) = texts else {
-        warn!(preference.key = key, "preference {key} is neither text nor a list of texts");
+        warn!(preference.key = key, "preference ignored: neither text nor a list of texts");
         return vec![];
     };
     texts.into_iter().filter(|text| !text.trim().is_empty()).collect()
@@ -33,14 +32,14 @@ mod tests {
 
     use super::*;
 
-    fn of(pairs: Value) -> EffectiveView {
+    fn effective_view(pairs: Value) -> EffectiveView {
         let effective = serde_json::from_value(pairs).unwrap();
         EffectiveView { effective, sources: None, skipped: vec![] }
     }
 
     #[test]
     fn each_role_reads_its_own_key_and_never_the_other_ones() {
-        let preferences = of(json!({
+        let preferences = effective_view(json!({
             "agents.project_manager.additional_context": "for the manager",
             "agents.project_analyst.additional_context": ["for the", "analyst"],
             "agents.sandbox_agent.additional_context": "for nobody here",
@@ -55,7 +54,8 @@ mod tests {
     #[test]
     fn what_is_null_blank_or_no_text_adds_nothing() {
         for value in [json!(null), json!("  "), json!(3), json!({"a": "b"}), json!(["a", 1])] {
-            let preferences = of(json!({ "agents.project_manager.additional_context": value }));
+            let preferences =
+                effective_view(json!({ "agents.project_manager.additional_context": value }));
 
             assert!(additional_context(AgentRole::ProjectManager, &preferences).is_empty());
         }

@@ -1,4 +1,4 @@
-//! The whole of a context, as a model sees it.
+//! Composed contexts.
 
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{ProjectId, TaskId, UserId};

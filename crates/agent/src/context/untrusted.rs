@@ -1,26 +1,25 @@
-//! Text of others inside a prompt: data between marks that it cannot forge.
+//! Quotes untrusted text in prompts between marks that the text cannot forge.
 //!
-//! Whatever comes from outside (requests, names, files, results of tools, pages) is quoted here
-//! before a model sees it. Quoting tells a model what is data; what a model may do is decided by the
-//! gateway and by rules, never by a text.
+//! All external text (requests, names, files, tool results, pages) is quoted before it is sent to a model.
+//! Quoting marks data for the model; the gateway and rules decide what a model may do, never a text.
 
-use super::fragment::cut;
+use super::fragment::truncate_text;
 
 const MARK: &str = "untrusted";
-/// The longest text that is shown within a line.
+/// The most characters of an inline text.
 const INLINE_CHARS: usize = 120;
 
-/// A text between marks, at most `max` bytes of it.
+/// Quotes at most `max` bytes of a text between marks.
 pub fn quote(source: &str, text: &str, max: usize) -> String {
-    let shown = defused(&visible(text));
-    let kept = cut(&shown, max);
+    let shown = escape_marks(&strip_invisible(text));
+    let kept = truncate_text(&shown, max);
     let note = if kept.len() < shown.len() { "\n[cut: too long]" } else { "" };
     format!("<{MARK} source=\"{}\">\n{kept}{note}\n</{MARK}>", inline(source))
 }
 
-/// A short text within a line: one line, no marks, no quotes that end it.
+/// Renders a short text on one line, without marks or closing quotes.
 pub fn inline(text: &str) -> String {
-    let one_line: String = visible(text)
+    let one_line: String = strip_invisible(text)
         .chars()
         .map(|c| match c {
             '\n' | '\t' => ' ',
@@ -38,8 +37,8 @@ pub fn inline(text: &str) -> String {
     format!("{kept}…")
 }
 
-/// The text without characters that nobody sees.
-fn visible(text: &str) -> String {
+/// Removes invisible characters.
+fn strip_invisible(text: &str) -> String {
     text.chars().filter(|c| !is_hidden(*c)).collect()
 }
 
@@ -51,17 +50,17 @@ fn is_hidden(c: char) -> bool {
             | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The text with every mark that it holds made harmless.
-fn defused(text: &str) -> String {
+/// Escapes the marks in a text.
+fn escape_marks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {
         let rest = text.get(at + c.len_utf8()..).unwrap_or_default();
-        out.push(if c == '<' && begins_mark(rest) { '‹' } else { c });
+        out.push(if c == '<' && starts_mark(rest) { '‹' } else { c });
     }
     out
 }
 
-fn begins_mark(rest: &str) -> bool {
+fn starts_mark(rest: &str) -> bool {
     let name = rest.trim_start_matches(|c: char| c == '/' || c.is_whitespace());
     let mut found = name.chars().map(|c| c.to_ascii_lowercase());
     MARK.chars().all(|wanted| found.next() == Some(wanted))

@@ -1,19 +1,19 @@
-//! Several nodes could take the work of a task: one is chosen.
+//! Chooses one of several worker nodes for a task.
 
 use cynode_wire::handoff::{Handoff, PlaceAnswer, PlaceHandoff};
 
-use crate::AgentError;
+use crate::HandoffAgentError;
 use crate::brain::decisions::PlaceJob;
-use crate::work::Work;
+use crate::session::HandoffSession;
 
-/// The preference that names a node.
+/// The preference that names a worker node.
 const PREFERENCE: &str = "agents.project_manager.placement.node";
 
-/// Chooses a node.
+/// Chooses a worker node.
 pub(crate) async fn place(
-    mut work: Work,
+    mut work: HandoffSession,
     handoff: &Handoff<PlaceHandoff>,
-) -> Result<PlaceAnswer, AgentError> {
+) -> Result<PlaceAnswer, HandoffAgentError> {
     let preferred = handoff.context.preferences.effective.get(PREFERENCE);
     let question = PlaceJob {
         candidates: handoff.body.candidates.clone(),

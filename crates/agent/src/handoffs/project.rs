@@ -1,36 +1,35 @@
-//! What is known of a project before its work is cut up: what the files of the task tell, and what its
-//! owner wrote about it.
+//! Gathers facts about a project before planning: from the files of the task and the project's description.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cynode_wire::handoff::{HandoffContext, TaskFacts};
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{ArtifactGet, ArtifactList};
+use serde_json::Value;
 
-use crate::AgentError;
+use crate::HandoffAgentError;
 use crate::brain::decisions::{AnalyseCodebase, ProjectSketch};
+use crate::session::HandoffSession;
 use crate::tools;
-use crate::work::Work;
 
-/// The file that says that a project is to be made from its brief.
+/// The file that marks a new project with a brief.
 const BRIEF: &str = "PROJECT-BRIEF.md";
-/// Files in which a project describes itself to agents, the first that is there counts.
+/// Files that describe a project to agents; the first existing one is used.
 const GUIDES: [&str; 2] = ["CLAUDE.md", "AGENTS.md"];
 
-/// What is known of a project.
-pub(super) struct Known {
-    /// Whether there is a brief at its root.
+/// Facts about a project.
+pub(super) struct ProjectBackground {
     pub(super) has_brief: bool,
-    /// All of it in words; empty where nothing is known.
-    pub(super) words: String,
+    /// All facts as text; empty if there are none.
+    pub(super) description: String,
 }
 
-/// Gathers what is known.
-pub(super) async fn known(
-    work: &mut Work,
+/// Gathers the facts.
+pub(super) async fn gather_background(
+    work: &mut HandoffSession,
     context: &HandoffContext,
     task: &TaskFacts,
-) -> Result<Known, AgentError> {
-    let files = files(work, task).await?;
+) -> Result<ProjectBackground, HandoffAgentError> {
+    let files = list_files(work, task).await?;
     let mut words = vec![];
     if let Some(project) = &context.project {
         words.push(project.name.clone());
@@ -40,35 +39,42 @@ pub(super) async fn known(
     if !files.is_empty() {
         let guide = GUIDES.iter().find(|name| files.iter().any(|path| path == *name));
         let guide = match guide {
-            Some(path) => text(work, task, path).await?,
+            Some(path) => read_file(work, task, path).await?,
             None => None,
         };
         let sketch = work.think(&AnalyseCodebase { files, guide }).await?;
-        words.push(told(&sketch));
+        words.push(sketch_text(&sketch));
     }
-    Ok(Known { has_brief, words: words.join("\n") })
+    Ok(ProjectBackground { has_brief, description: words.join("\n") })
 }
 
-async fn files(work: &Work, task: &TaskFacts) -> Result<Vec<String>, AgentError> {
-    let arguments = json!({ "task_id": task.id });
-    let page: Value = tools::call(work.tools.as_ref(), "artifact.list", arguments).await?;
+async fn list_files(
+    work: &HandoffSession,
+    task: &TaskFacts,
+) -> Result<Vec<String>, HandoffAgentError> {
+    let call = ArtifactList { task_id: task.id, job_id: None };
+    let page: Value = tools::call_tool(work.tools.as_ref(), &call).await?;
     let items = page["items"].as_array().map(Vec::as_slice).unwrap_or_default();
     Ok(items.iter().filter_map(|file| file["path"].as_str()).map(str::to_owned).collect())
 }
 
-/// The text of a file; nothing if it is gone, too long or no text.
-async fn text(work: &Work, task: &TaskFacts, path: &str) -> Result<Option<String>, AgentError> {
-    let arguments = json!({ "task_id": task.id, "path": path });
-    let file: Value = match tools::call(work.tools.as_ref(), "artifact.get", arguments).await {
+/// Reads a file; `None` if it is missing, too large or not text.
+async fn read_file(
+    work: &HandoffSession,
+    task: &TaskFacts,
+    path: &str,
+) -> Result<Option<String>, HandoffAgentError> {
+    let call = ArtifactGet::whole_file(task.id, path.to_owned());
+    let file: Value = match tools::call_tool(work.tools.as_ref(), &call).await {
         Ok(file) => file,
-        Err(AgentError::Tool { .. }) => return Ok(None),
+        Err(HandoffAgentError::Tool { .. }) => return Ok(None),
         Err(error) => return Err(error),
     };
     let bytes = STANDARD.decode(file["content_bytes_base64"].as_str().unwrap_or_default()).ok();
     Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
 }
 
-fn told(sketch: &ProjectSketch) -> String {
+fn sketch_text(sketch: &ProjectSketch) -> String {
     let tests = if sketch.has_tests { "it has tests" } else { "no tests are known" };
     format!(
         "{}: {}; {tests}; built with: {}",

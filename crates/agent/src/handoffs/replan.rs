@@ -1,19 +1,19 @@
-//! A step was not accepted: another command is planned for its next attempt, or it is said why none is.
+//! Plans another command for the next attempt of a rejected step, or explains why there is none.
 
 use cynode_wire::handoff::{Handoff, ReplanAnswer, ReplanHandoff, ReplanOutcome};
 
-use crate::AgentError;
-use crate::brain::decisions::ReplanStep;
-use crate::work::Work;
+use crate::HandoffAgentError;
+use crate::brain::decisions::ReplanRejectedStep;
+use crate::session::HandoffSession;
 
-/// Plans a step anew.
+/// Plans another command for a step.
 pub(crate) async fn replan(
-    mut work: Work,
+    mut work: HandoffSession,
     handoff: &Handoff<ReplanHandoff>,
-) -> Result<ReplanAnswer, AgentError> {
+) -> Result<ReplanAnswer, HandoffAgentError> {
     let (task, body) = (handoff.context.task.as_ref(), &handoff.body);
     let replanned = work
-        .think(&ReplanStep {
+        .think(&ReplanRejectedStep {
             request: body.request.clone(),
             tried: body.tried.clone(),
             findings: body.findings.clone(),
@@ -24,7 +24,7 @@ pub(crate) async fn replan(
             workspace: task.map(|task| task.workspace.clone()).unwrap_or_default(),
         })
         .await?;
-    // The record also says why no model was asked.
+    // The record also contains the reason of a fallback.
     let reason = work.decisions.last().map_or(replanned.reason, |record| record.reason.clone());
     let outcome = if replanned.command.trim().is_empty() {
         ReplanOutcome::Kept {}

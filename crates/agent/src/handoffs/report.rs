@@ -1,65 +1,67 @@
-//! An agent reported: what follows is instructed, routed or left for a person.
+//! Acts on an agent's report: instructs, routes or escalates.
 //!
-//! Start at [`agent_report`]; what is known of a report while it is dealt with is its [`Matter`]. Work
-//! that was handed in is reviewed (`review`), and sent back at most as often as a unit may be; after that
-//! it goes on with notes, or a person decides. What failed goes to whoever can mend it (`failed`).
+//! Start at [`agent_report`]; [`ReportContext`] is the processing state of a report. Submitted work is reviewed (`review`)
+//! and sent back up to the revision limit; after that it continues with notes, or a person decides. Failures go
+//! to the role that can fix them (`handle_failure`).
 //!
-//! Invariant: dealing with a report twice tells nobody twice. An instruction carries the id of its report
-//! as its key, and a unit that was decided on is not decided on again.
+//! Invariant: processing is idempotent. An instruction carries the id of its report as idempotency key, and a
+//! decided unit is not decided again.
 
 mod clarify;
-mod failed;
-mod matter;
+mod failure;
+mod report_context;
 mod review;
 
 use cynode_domain::agent::InstructionKind;
-use cynode_domain::report::Report;
+use cynode_domain::report::AgentReport;
 use cynode_wire::handoff::{ActedAnswer, AgentReportHandoff, Handoff};
 
-pub(super) use self::matter::Matter;
-use crate::AgentError;
+pub(super) use self::report_context::ReportContext;
+use crate::HandoffAgentError;
 use crate::context::untrusted;
-use crate::work::Work;
+use crate::session::HandoffSession;
 
-/// Does what follows from a report.
+/// Acts on a report.
 pub(crate) async fn agent_report(
-    work: Work,
+    work: HandoffSession,
     handoff: &Handoff<AgentReportHandoff>,
-) -> Result<ActedAnswer, AgentError> {
+) -> Result<ActedAnswer, HandoffAgentError> {
     let AgentReportHandoff { from, report, .. } = &handoff.body;
-    let Some(mut matter) = Matter::of(work, handoff).await? else {
+    let Some(mut matter) = ReportContext::load(work, handoff).await? else {
         let summary = format!("{from} reported outside of a task");
         return Ok(ActedAnswer { summary, tasks: vec![], needs_person: None, decisions: vec![] });
     };
-    let summary = match matter.told_before() {
+    let summary = match matter.previous_instruction() {
         Some(kind) => {
-            // An agent that was told to wait waits for a person, also if this process was killed in between.
+            // A paused agent waits for a person, even if this process was killed meanwhile.
             if kind == InstructionKind::Pause {
-                matter.needs_person = Some(format!("{from} was told to wait for a person"));
+                matter.needs_person = Some(format!("{from} is paused until a person decides"));
             }
-            format!("{from} was told before")
+            format!("{from} was instructed before")
         }
-        None => matter.deal(report).await?,
+        None => matter.process_report(report).await?,
     };
-    let Matter { work, needs_person, .. } = matter;
+    let ReportContext { work, needs_person, .. } = matter;
     Ok(ActedAnswer { summary, tasks: vec![], needs_person, decisions: work.decisions })
 }
 
-impl Matter {
-    async fn deal(&mut self, report: &Report) -> Result<String, AgentError> {
+impl ReportContext {
+    async fn process_report(&mut self, report: &AgentReport) -> Result<String, HandoffAgentError> {
         let from = self.from.clone();
         match report {
-            Report::WorkCompleted(done) => self.completed(done).await,
-            Report::ReviewChangesRequested(review) => self.changes_requested(review).await,
-            Report::ReviewApproved(review) => self.approved(review).await,
-            Report::TestsPassed(tests) => {
-                let closed = self.close("test", None).await?;
+            AgentReport::WorkCompleted(done) => self.review_completed_work(done).await,
+            AgentReport::ReviewChangesRequested(review) => {
+                self.handle_changes_requested(review).await
+            }
+            AgentReport::ReviewApproved(review) => self.handle_approval(review).await,
+            AgentReport::TestsPassed(tests) => {
+                let closed = self.approve_submitted("test", None).await?;
                 Ok(format!("{} of {} tests passed{closed}", tests.passed, tests.total))
             }
-            Report::TestsFailed(tests) => self.tests_failed(tests).await,
-            Report::WorkBlocked(blocker) => self.failed(&from, &blocker.reason).await,
-            Report::NeedsClarification(asked) => self.clarify(asked).await,
-            Report::RequestHumanInput(asked) => {
+            AgentReport::TestsFailed(tests) => self.handle_failed_tests(tests).await,
+            AgentReport::WorkBlocked(blocker) => self.handle_failure(&from, &blocker.reason).await,
+            AgentReport::NeedsClarification(asked) => self.answer_question(asked).await,
+            AgentReport::RequestHumanInput(asked) => {
                 let question = untrusted::inline(&asked.question);
                 self.needs_person = Some(question.clone());
                 Ok(format!("a person must answer {from}: {question}"))

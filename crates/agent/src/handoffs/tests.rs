@@ -1,19 +1,19 @@
-//! Handoffs against tools that follow a script; no model is there.
+//! Handoffs with scripted tools and without a model.
 
-use cynode_client::McpError;
+use cynode_client::McpClientError;
 use cynode_domain::criteria::{Criterion, Evidence};
 use cynode_domain::finding::FindingStatus;
 use cynode_domain::job::{Action, Ending};
 use cynode_domain::policy::ErrorKind;
-use cynode_domain::report::{Blocker, Report};
+use cynode_domain::report::{AgentReport, WorkBlocker};
 use cynode_wire::handoff::*;
 use cynode_wire::preferences::EffectiveView;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::brain::Decision as _;
+use crate::brain::BrainDecision as _;
 use crate::brain::decisions::JudgeCriteria;
-use crate::script::{Shelf, refused, tool_error, work};
+use crate::script::{ScriptedTools, refused, scripted_session, tool_error};
 
 const ANALYST: &str = "pm.analyst.request";
 
@@ -44,9 +44,10 @@ fn request(prompt: &str) -> Handoff<PlanHandoff> {
 
 #[tokio::test]
 async fn a_request_that_names_its_commands_is_planned_without_a_model() {
-    let shelf = Shelf::new([]);
+    let shelf = ScriptedTools::new([]);
 
-    let answer = plan(work(&shelf, None), &request("run `make` and `make test`")).await.unwrap();
+    let answer =
+        plan(scripted_session(&shelf, None), &request("run `make` and `make test`")).await.unwrap();
 
     let PlanOutcome::Planned { steps, .. } = answer.outcome else { panic!() };
     assert_eq!(steps[1].action, Action::Command { line: "make test".to_owned() });
@@ -62,11 +63,11 @@ async fn prose_that_leaves_no_doubt_is_written_back_in_its_checkable_form() {
     let text = |words: &str| Criterion::Text { description: words.to_owned() };
     task.acceptance_criteria = vec![text("report.txt exists"), text("it reads well")];
     task.updated_at = "2026-11-15T12:00:00Z".parse().ok();
-    let shelf = Shelf::new([("db.task.update", Ok(json!({})))]);
-    let taken = Shelf::new([("db.task.update", Err(tool_error("the task has changed")))]);
+    let shelf = ScriptedTools::new([("db.task.update", Ok(json!({})))]);
+    let taken = ScriptedTools::new([("db.task.update", Err(tool_error("the task has changed")))]);
 
-    let answer = plan(work(&shelf, None), &handoff).await.unwrap();
-    let beaten = plan(work(&taken, None), &handoff).await.unwrap();
+    let answer = plan(scripted_session(&shelf, None), &handoff).await.unwrap();
+    let beaten = plan(scripted_session(&taken, None), &handoff).await.unwrap();
 
     let (tool, written) = &shelf.called()[0];
     assert_eq!((tool.as_str(), shelf.called().len()), ("db.task.update", 1));
@@ -85,9 +86,10 @@ async fn prose_that_leaves_no_doubt_is_written_back_in_its_checkable_form() {
 
 #[tokio::test]
 async fn a_request_that_nobody_can_plan_becomes_a_question() {
-    let shelf = Shelf::new([]);
+    let shelf = ScriptedTools::new([]);
 
-    let answer = plan(work(&shelf, None), &request("Wash the car; rm -rf /")).await.unwrap();
+    let answer =
+        plan(scripted_session(&shelf, None), &request("Wash the car; rm -rf /")).await.unwrap();
 
     assert!(matches!(answer.outcome, PlanOutcome::Ask { .. }));
     let purposes: Vec<_> = answer.decisions.iter().map(|d| d.purpose.as_str()).collect();
@@ -101,12 +103,12 @@ async fn what_the_files_of_a_task_tell_of_its_project_is_thought_about_first() {
     let guide = "# Overview\nOne page.\n# Commands\n```sh\nmake test\n```\n";
     let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, guide);
     let files = json!({ "items": [{ "path": "PROJECT-BRIEF.md" }, { "path": "CLAUDE.md" }] });
-    let shelf = Shelf::new([
+    let shelf = ScriptedTools::new([
         ("artifact.list", Ok(files)),
         ("artifact.get", Ok(json!({ "content_bytes_base64": encoded }))),
     ]);
 
-    let answer = plan(work(&shelf, None), &request("Make it nice")).await.unwrap();
+    let answer = plan(scripted_session(&shelf, None), &request("Make it nice")).await.unwrap();
 
     let decided: Vec<_> = answer.decisions.iter().map(|d| (d.purpose.as_str(), d.by)).collect();
     assert_eq!(decided[0], ("analyse_codebase", DecidedBy::Rule), "it describes itself");
@@ -116,16 +118,18 @@ async fn what_the_files_of_a_task_tell_of_its_project_is_thought_about_first() {
 
 #[tokio::test]
 async fn a_plan_that_cannot_be_written_down_for_now_fails_so_that_it_is_tried_again() {
-    let away =
-        || McpError::Tool { kind: ErrorKind::ServiceUnavailable, message: "later".to_owned() };
+    let away = || McpClientError::ToolFailed {
+        kind: ErrorKind::ServiceUnavailable,
+        message: "later".to_owned(),
+    };
     let mut handoff = request("run `make`");
     let task = handoff.context.task.as_mut().unwrap();
     task.acceptance_criteria = vec![Criterion::Text { description: "out.txt exists".to_owned() }];
-    let shelf = Shelf::new([("db.task.update", Err(away()))]);
+    let shelf = ScriptedTools::new([("db.task.update", Err(away()))]);
 
-    let failed = plan(work(&shelf, None), &handoff).await.unwrap_err();
+    let failed = plan(scripted_session(&shelf, None), &handoff).await.unwrap_err();
 
-    assert!(failed.may_retry(), "{failed}");
+    assert!(failed.is_retryable(), "{failed}");
 }
 
 fn verification(code: i32) -> Handoff<VerifyHandoff> {
@@ -149,24 +153,29 @@ fn verification(code: i32) -> Handoff<VerifyHandoff> {
 
 #[tokio::test]
 async fn an_analyst_is_asked_for_through_its_tool_and_a_no_leaves_criteria_unchecked() {
-    let yes = verify(work(&Shelf::new([]), None), &verification(0)).await.unwrap();
+    let yes =
+        verify(scripted_session(&ScriptedTools::new([]), None), &verification(0)).await.unwrap();
     assert_eq!(yes.outcome, VerifyOutcome::AnalystRequested { is_looking: false });
-    let looks = Shelf::new([(ANALYST, Ok(json!({ "requested": true, "is_looking": true })))]);
-    let again = verify(work(&looks, None), &verification(0)).await.unwrap();
+    let looks =
+        ScriptedTools::new([(ANALYST, Ok(json!({ "requested": true, "is_looking": true })))]);
+    let again = verify(scripted_session(&looks, None), &verification(0)).await.unwrap();
     assert_eq!(again.outcome, VerifyOutcome::AnalystRequested { is_looking: true });
 
-    let busy = McpError::Tool { kind: ErrorKind::ServiceUnavailable, message: "full".to_owned() };
-    let busy = Shelf::new([(ANALYST, Err(busy))]);
-    let later = verify(work(&busy, None), &verification(0)).await.unwrap();
+    let busy = McpClientError::ToolFailed {
+        kind: ErrorKind::ServiceUnavailable,
+        message: "full".to_owned(),
+    };
+    let busy = ScriptedTools::new([(ANALYST, Err(busy))]);
+    let later = verify(scripted_session(&busy, None), &verification(0)).await.unwrap();
     assert_eq!(later.outcome, VerifyOutcome::Later { reason: "full".to_owned() });
-    let full = Shelf::new([(ANALYST, Err(tool_error("no analyst is free")))]);
-    let no = verify(work(&full, None), &verification(0)).await.unwrap();
-    let refusal = Shelf::new([(ANALYST, Err(refused("allowlist")))]);
-    let never = verify(work(&refusal, None), &verification(0)).await;
+    let full = ScriptedTools::new([(ANALYST, Err(tool_error("no analyst is free")))]);
+    let no = verify(scripted_session(&full, None), &verification(0)).await.unwrap();
+    let refusal = ScriptedTools::new([(ANALYST, Err(refused("allowlist")))]);
+    let never = verify(scripted_session(&refusal, None), &verification(0)).await;
 
     let reason = "no analyst is free".to_owned();
     assert_eq!(no.outcome, VerifyOutcome::Unchecked { reason });
-    assert!(matches!(never, Err(AgentError::Refused { .. })));
+    assert!(matches!(never, Err(HandoffAgentError::Refused { .. })));
 }
 
 #[tokio::test]
@@ -177,9 +186,9 @@ async fn an_analyst_writes_a_finding_about_each_criterion() {
         "suggestion": null, "agent_type": "pa", "token_id": null, "user_id": ID,
         "created_at": "2026-11-15T12:00:00Z",
     });
-    let shelf = Shelf::new([("db.finding.create", Ok(finding))]);
+    let shelf = ScriptedTools::new([("db.finding.create", Ok(finding))]);
 
-    let answer = analyse(work(&shelf, None), &verification(1)).await.unwrap();
+    let answer = analyse(scripted_session(&shelf, None), &verification(1)).await.unwrap();
 
     assert_eq!(answer.status, FindingStatus::Fail);
     assert_eq!(answer.findings.len(), 1);
@@ -210,7 +219,7 @@ async fn an_analyst_reads_the_files_that_count_through_its_tools_before_it_judge
     });
     let image =
         json!({ "artifact": output("a.png", 7), "text": "", "is_binary": true, "is_cut": false });
-    let shelf = Shelf::new([
+    let shelf = ScriptedTools::new([
         ("artifact.list", Ok(json!({ "items": [output("a.png", 7), named] }))),
         ("artifact.get", Ok(text)),
         ("artifact.get", Ok(diff)),
@@ -221,7 +230,10 @@ async fn an_analyst_reads_the_files_that_count_through_its_tools_before_it_judge
     handoff.body.evidence.stderr = "a warning".to_owned();
     let task = handoff.context.task.as_ref().unwrap();
 
-    let exhibits = exhibits::read_exhibits(&work(&shelf, None), task, &handoff.body).await.unwrap();
+    let exhibits =
+        evidence_files::read_evidence_files(&scripted_session(&shelf, None), task, &handoff.body)
+            .await
+            .unwrap();
 
     let asked: Vec<_> =
         shelf.called().into_iter().map(|(_, a)| (a["path"].clone(), a["format"].clone())).collect();
@@ -248,9 +260,9 @@ async fn an_analyst_reads_the_files_that_count_through_its_tools_before_it_judge
 
 #[tokio::test]
 async fn an_analyst_without_a_model_finds_nothing_and_asks_nobody() {
-    let shelf = Shelf::new([]);
+    let shelf = ScriptedTools::new([]);
 
-    let answer = analyse(work(&shelf, None), &verification(0)).await.unwrap();
+    let answer = analyse(scripted_session(&shelf, None), &verification(0)).await.unwrap();
 
     assert!(answer.findings.is_empty());
     assert_eq!(shelf.names(), ["artifact.list"], "it looked, and wrote nothing");
@@ -273,18 +285,18 @@ async fn a_schedule_makes_its_task_once_for_each_time_it_is_due() {
         "created_at": "2026-11-15T12:00:00Z", "updated_at": "2026-11-15T12:00:00Z",
         "started_at": null, "ended_at": null,
     });
-    let shelf = Shelf::new([("db.schedule.make_tasks", Ok(json!({ "items": [task] })))]);
+    let shelf = ScriptedTools::new([("db.schedule.make_tasks", Ok(json!({ "items": [task] })))]);
 
-    let acted = scheduled_run(work(&shelf, None), &handoff(body)).await.unwrap();
+    let acted = scheduled_run(scripted_session(&shelf, None), &handoff(body)).await.unwrap();
 
-    assert_eq!(acted.summary, "nightly made nightly");
+    assert_eq!(acted.summary, "nightly created nightly");
     let task =
         json!({ "task_name": "nightly", "input_mode": "commands", "commands": ["make clean"] });
     let wanted = ("db.schedule.make_tasks".to_owned(), json!({ "tasks": [task] }));
     assert_eq!(shelf.called(), [wanted], "one call makes all or nothing");
 }
 
-pub(super) fn report_of(report: Report) -> AgentReportHandoff {
+pub(super) fn report_of(report: AgentReport) -> AgentReportHandoff {
     let (report_id, component) = (ID.parse().unwrap(), Some("auth".to_owned()));
     let (from, work_unit) = ("developer".to_owned(), None);
     AgentReportHandoff { report_id, from, component, report, work_unit }
@@ -292,16 +304,17 @@ pub(super) fn report_of(report: Report) -> AgentReportHandoff {
 
 #[tokio::test]
 async fn a_blocked_agent_is_told_how_to_go_on_until_a_person_must_decide() {
-    let blocker = Blocker { reason: "no disk".to_owned(), blocked_on: None, attempted: vec![] };
-    let body = report_of(Report::WorkBlocked(blocker));
+    let blocker = WorkBlocker { reason: "no disk".to_owned(), blocked_on: None, attempted: vec![] };
+    let body = report_of(AgentReport::WorkBlocked(blocker));
     let reports = |n: usize| {
         Ok(json!({ "items": vec![json!({ "kind": "report", "type": "work_blocked" }); n] }))
     };
 
     for (earlier, told) in [(1, "continue"), (2, "reduce_scope"), (3, "pause")] {
-        let shelf = Shelf::new([("db.message.list", reports(earlier))]);
+        let shelf = ScriptedTools::new([("db.message.list", reports(earlier))]);
 
-        let acted = agent_report(work(&shelf, None), &handoff(body.clone())).await.unwrap();
+        let acted =
+            agent_report(scripted_session(&shelf, None), &handoff(body.clone())).await.unwrap();
 
         let (tool, instruction) = &shelf.called()[1];
         assert_eq!(tool, "apmas_pm_instruct");
@@ -322,8 +335,10 @@ async fn a_choice_follows_the_preference_that_it_names() {
     let preferring = context(&json!({ "model_routing.where": "external" }));
 
     let preferring = Handoff { context: preferring, body: body.clone() };
-    let chosen = decide(work(&Shelf::new([]), None), &preferring).await.unwrap();
-    let first = decide(work(&Shelf::new([]), None), &handoff(body)).await.unwrap();
+    let chosen =
+        decide(scripted_session(&ScriptedTools::new([]), None), &preferring).await.unwrap();
+    let first =
+        decide(scripted_session(&ScriptedTools::new([]), None), &handoff(body)).await.unwrap();
 
     assert_eq!((chosen.choice.as_str(), chosen.decisions[0].by), ("external", DecidedBy::Rule));
     assert_eq!((first.choice.as_str(), first.decisions[0].by), ("local", DecidedBy::Fallback));
@@ -340,7 +355,9 @@ async fn a_run_that_nobody_can_decide_about_waits_for_a_person() {
         may_repeat: false,
     };
 
-    let answer = continue_run(work(&Shelf::new([]), None), &handoff(body)).await.unwrap();
+    let answer = continue_run(scripted_session(&ScriptedTools::new([]), None), &handoff(body))
+        .await
+        .unwrap();
 
     assert_eq!(answer.with, ContinueWith::AskPerson);
 }

@@ -1,11 +1,11 @@
-//! Every way in which a model can fail, and what is decided then.
+//! Faults of models and the decisions that follow.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use cynode_agent::brain::decisions::{FailureAction, HandleFailure, Handled};
-use cynode_agent::brain::{Brain, BrainOptions, Decided, EgressModel, Model};
-use cynode_llm::{Endpoint, ProviderKind, connect};
+use cynode_agent::brain::decisions::{FailureAction, FailureHandling, HandleFailure};
+use cynode_agent::brain::{Brain, BrainOptions, ChatModel, DecisionOutcome, EgressModel};
+use cynode_llm::{ProviderEndpoint, ProviderKind, connect};
 use cynode_testkit::provider::{Answer, ScriptedProvider};
 use cynode_wire::handoff::DecidedBy;
 use secrecy::SecretString;
@@ -14,17 +14,21 @@ use serde_json::json;
 const SECRET: &str = "cyn_pm_0123456789abcdefghijklmnop";
 
 fn brain(provider: &ScriptedProvider, timeout: Duration) -> Brain {
-    let egress = connect(&Endpoint::new(ProviderKind::OpenAi, provider.openai_url())).unwrap();
-    let model: Arc<dyn Model> = Arc::new(EgressModel::new(egress, SecretString::from(SECRET)));
-    let options = BrainOptions { longest: timeout, ..BrainOptions::default() };
+    let egress =
+        connect(&ProviderEndpoint::new(ProviderKind::OpenAi, provider.openai_url())).unwrap();
+    let model: Arc<dyn ChatModel> = Arc::new(EgressModel::new(egress, SecretString::from(SECRET)));
+    let options = BrainOptions { max_request_duration: timeout, ..BrainOptions::default() };
     Brain::new(Some(model), options, "SYSTEM".to_owned())
 }
 
-async fn think(provider: &ScriptedProvider) -> Decided<Handled> {
-    think_within(provider, Duration::from_secs(30)).await
+async fn decide(provider: &ScriptedProvider) -> DecisionOutcome<FailureHandling> {
+    decide_within(provider, Duration::from_secs(30)).await
 }
 
-async fn think_within(provider: &ScriptedProvider, timeout: Duration) -> Decided<Handled> {
+async fn decide_within(
+    provider: &ScriptedProvider,
+    timeout: Duration,
+) -> DecisionOutcome<FailureHandling> {
     let question = HandleFailure {
         role: "developer".to_owned(),
         failures: 2,
@@ -35,16 +39,16 @@ async fn think_within(provider: &ScriptedProvider, timeout: Duration) -> Decided
     brain(provider, timeout).think(&question).await.unwrap()
 }
 
-fn fine() -> Answer {
-    Answer::call("respond", json!({ "action": "retry", "reason": "there is room again" }))
+fn valid_answer() -> Answer {
+    Answer::tool_call("respond", json!({ "action": "retry", "reason": "there is room again" }))
 }
 
 #[tokio::test]
 async fn a_real_request_forces_the_one_function_and_names_its_purpose() {
     let provider = ScriptedProvider::start();
-    provider.script([fine()]);
+    provider.script([valid_answer()]);
 
-    let decided = think(&provider).await;
+    let decided = decide(&provider).await;
 
     assert_eq!(
         (decided.answer.action, decided.record.by),
@@ -64,12 +68,12 @@ async fn faults_that_pass_are_tried_again() {
         Answer::rate_limited(1),
         Answer::server_error(),
         Answer::invalid_json(),
-        fine().breaking_off_after(0),
+        valid_answer().disconnecting_after(0),
     ] {
         let provider = ScriptedProvider::start();
-        provider.script([fault.clone(), fine()]);
+        provider.script([fault.clone(), valid_answer()]);
 
-        let decided = think(&provider).await;
+        let decided = decide(&provider).await;
 
         assert_eq!(decided.record.by, DecidedBy::Model, "{fault:?}: {:?}", decided.record);
         assert_eq!(provider.requests().len(), 2);
@@ -79,15 +83,15 @@ async fn faults_that_pass_are_tried_again() {
 #[tokio::test]
 async fn faults_that_stay_end_in_the_fallback_with_their_reason() {
     for (fault, reason) in [
-        (Answer::rate_limited(1), "fewer requests"),
+        (Answer::rate_limited(1), "rate limit was reached"),
         (Answer::server_error(), "unavailable (status 500)"),
         (Answer::invalid_json(), "cannot be read"),
-        (fine().breaking_off_after(0), "did not answer"),
+        (valid_answer().disconnecting_after(0), "did not answer"),
     ] {
         let provider = ScriptedProvider::start();
         provider.script([fault.clone(), fault.clone()]);
 
-        let decided = think(&provider).await;
+        let decided = decide(&provider).await;
 
         assert_eq!(decided.answer.action, FailureAction::ReduceScope);
         assert_eq!(decided.record.by, DecidedBy::Fallback);
@@ -99,23 +103,23 @@ async fn faults_that_stay_end_in_the_fallback_with_their_reason() {
 async fn answers_of_the_wrong_shape_are_repaired_once() {
     let wrong = json!({ "action": "explode", "reason": "why not" });
     for fault in [
-        Answer::call("respond", wrong),
+        Answer::tool_call("respond", wrong),
         Answer::call_with_invalid_arguments("respond"),
-        Answer::call("delete_everything", json!({})),
+        Answer::tool_call("delete_everything", json!({})),
         Answer::text("I would try again."),
-        Answer::cut_short("{\"action\": \"ret"),
+        Answer::truncated("{\"action\": \"ret"),
     ] {
         let provider = ScriptedProvider::start();
-        provider.script([fault.clone(), fine()]);
+        provider.script([fault.clone(), valid_answer()]);
 
-        let decided = think(&provider).await;
+        let decided = decide(&provider).await;
 
         assert_eq!(decided.record.by, DecidedBy::Model, "{fault:?}: {:?}", decided.record);
-        assert!(provider.saw("cannot be used"), "the fault is told");
+        assert!(provider.has_received("cannot be used"), "the fault is told");
     }
 }
 
-/// What egress says where there is nobody to ask; its words may change.
+/// The answer of egress without a provider; its message may change.
 const NO_PROVIDER: &str =
     "data: {\"error\":{\"message\":\"nobody\",\"type\":\"x\",\"code\":\"no_provider\"}}\n\n";
 
@@ -125,12 +129,12 @@ async fn a_refusal_and_a_rejected_request_are_not_tried_again() {
         (Answer::refusal("I will not."), "declines to answer"),
         (Answer::status(400, "the context is too long"), "too long"),
         (Answer::raw("text/event-stream", NO_PROVIDER), "no model is configured"),
-        (Answer::unauthorized("nobody"), "may not be asked"),
+        (Answer::unauthorized("nobody"), "request was denied"),
     ] {
         let provider = ScriptedProvider::start();
         provider.script([fault.clone()]);
 
-        let decided = think(&provider).await;
+        let decided = decide(&provider).await;
 
         assert_eq!(decided.record.by, DecidedBy::Fallback);
         assert!(decided.record.reason.contains(reason), "{fault:?}: {:?}", decided.record);
@@ -141,9 +145,9 @@ async fn a_refusal_and_a_rejected_request_are_not_tried_again() {
 #[tokio::test]
 async fn a_provider_that_says_nothing_is_given_up_in_time() {
     let provider = ScriptedProvider::start();
-    provider.script([Answer::silence(), Answer::silence()]);
+    provider.script([Answer::no_response(), Answer::no_response()]);
 
-    let decided = think_within(&provider, Duration::from_secs(1)).await;
+    let decided = decide_within(&provider, Duration::from_secs(1)).await;
 
     assert_eq!(decided.record.by, DecidedBy::Fallback);
     assert!(decided.record.reason.contains("no answer within 1 s"), "{:?}", decided.record);
@@ -156,5 +160,5 @@ async fn an_answer_in_words_will_do_if_it_fits() {
         "<think>let me see</think>{\"action\":\"escalate\",\"reason\":\"the disk\"}",
     )]);
 
-    assert_eq!(think(&provider).await.answer.action, FailureAction::Escalate);
+    assert_eq!(decide(&provider).await.answer.action, FailureAction::Escalate);
 }

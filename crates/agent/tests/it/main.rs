@@ -1,4 +1,4 @@
-//! Thinking over the wire, against a provider that follows a script.
+//! Decisions over HTTP with a scripted provider.
 
 #![expect(clippy::unwrap_used, reason = "test harness: a failed setup should panic")]
 

@@ -1,4 +1,4 @@
-//! The way out to models for agents: OpenAI's chat completions, with an agent's token.
+//! Chat completions for agents: OpenAI's format, authenticated with an agent token.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use cynode_domain::ids::TraceId;
 use cynode_domain::policy::Principal;
-use cynode_ops::agents::{AgentIdentity, AgentTokens};
-use cynode_ops::egress::{Egress, EgressError, EgressStream, Inference};
-use cynode_ops::secrets::CleanRequest;
+use cynode_models::{egress::Egress, egress::EgressError, egress::EgressStream, egress::Inference};
+use cynode_resources::secrets::RedactedRequest;
+use cynode_resources::{agents::AgentIdentity, agents::AgentTokens};
 use cynode_wire::openai::{ChatCompletion, ChatRequest};
 use futures_util::{TryStreamExt as _, stream};
 use http::HeaderMap;
@@ -20,38 +20,38 @@ use tokio::time::timeout;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::chat::stream_of;
-use crate::identity::bearer;
+use crate::chat::sse_stream;
+use crate::identity::bearer_token;
+use crate::json_body;
 use crate::openai_error::OpenAiError;
-use crate::unreadable;
 
-/// How long a stream waits for its first piece before it begins without one.
-const PROMPT_ANSWER: Duration = Duration::from_secs(5);
+/// How long a response waits for the first chunk before the stream starts without one.
+const FIRST_CHUNK_WAIT: Duration = Duration::from_secs(5);
 
-/// What the agents' way out works with.
+/// State of the route.
 #[derive(Clone)]
-struct Way {
+struct AgentEgressState {
     egress: Egress,
     agents: AgentTokens,
 }
 
 pub(crate) fn routes(egress: Egress, agents: AgentTokens) -> OpenApiRouter {
-    OpenApiRouter::new().routes(routes!(complete)).with_state(Way { egress, agents })
+    OpenApiRouter::new().routes(routes!(complete)).with_state(AgentEgressState { egress, agents })
 }
 
-/// Asks a model, for agents only. `metadata.purpose` and `metadata.prompt_hash` go on record.
+/// Creates a chat completion, for agents only. `metadata.purpose` and `metadata.prompt_hash` are recorded.
 #[utoipa::path(post, path = "/v1/egress/chat/completions", tag = "models",
     request_body = ChatRequest,
     responses((status = 200, body = ChatCompletion),
         (status = "4XX", body = cynode_wire::openai::ErrorBody)))]
 async fn complete(
-    State(way): State<Way>,
+    State(way): State<AgentEgressState>,
     Extension(trace): Extension<TraceId>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, OpenAiError> {
-    let identity = agent(&way.agents, &headers).await?;
-    let request = CleanRequest::from(unreadable::read::<ChatRequest>(&body?)?);
+    let identity = authenticate_agent(&way.agents, &headers).await?;
+    let request = RedactedRequest::from(json_body::parse_json::<ChatRequest>(&body?)?);
     let noted = |key: &str| request.metadata.as_ref()?.get(key)?.as_str().map(ToOwned::to_owned);
     let purpose = noted("purpose").unwrap_or_else(|| "agent".to_owned());
     let mut inference = Inference::of_agent(&identity, &purpose, &trace.to_string());
@@ -59,31 +59,34 @@ async fn complete(
     let inference = way.egress.with_preferences(inference).await?;
     if request.stream {
         let egress = way.egress;
-        let begun = async move { egress.stream_apart(&inference, request).await };
-        return begun_soon(Box::pin(begun)).await;
+        let begun = async move { egress.stream_detached(&inference, request).await };
+        return respond_with_stream(Box::pin(begun)).await;
     }
     Ok(Json(way.egress.chat(&inference, request).await?).into_response())
 }
 
-/// Answers with pieces, or with the error that came before the first. A provider that reads a long prompt takes
-/// minutes for that: after a while the stream begins without a piece, and shows by comments that the call lives.
-async fn begun_soon(
+/// Responds with the stream, or with an error that occurs before the first chunk. A provider may need minutes for a
+/// long prompt: after [`FIRST_CHUNK_WAIT`] the stream starts without a chunk, and keep-alive comments follow.
+async fn respond_with_stream(
     mut begun: Pin<Box<dyn Future<Output = Result<EgressStream, EgressError>> + Send>>,
 ) -> Result<Response, OpenAiError> {
-    match timeout(PROMPT_ANSWER, &mut begun).await {
-        Ok(pieces) => Ok(stream_of(pieces?).into_response()),
-        Err(_) => Ok(stream_of(stream::once(begun).try_flatten()).into_response()),
+    match timeout(FIRST_CHUNK_WAIT, &mut begun).await {
+        Ok(pieces) => Ok(sse_stream(pieces?).into_response()),
+        Err(_) => Ok(sse_stream(stream::once(begun).try_flatten()).into_response()),
     }
 }
 
-/// Who asks. A person's token is not good here: people chat, and that is another route.
-async fn agent(agents: &AgentTokens, headers: &HeaderMap) -> Result<AgentIdentity, OpenAiError> {
-    let token = bearer(headers);
-    let token = token.map_err(|_| OpenAiError::not_an_agent("send the token of an agent"))?;
+/// Authenticates the agent. User tokens are rejected: users have the chat route.
+async fn authenticate_agent(
+    agents: &AgentTokens,
+    headers: &HeaderMap,
+) -> Result<AgentIdentity, OpenAiError> {
+    let token = bearer_token(headers);
+    let token = token.map_err(|_| OpenAiError::not_an_agent("send an agent token"))?;
     let identity = agents.authenticate(token).await?;
     match identity.agent {
         Principal::Agent(_) => Ok(identity),
-        Principal::User => Err(OpenAiError::not_an_agent("this way out is for agents alone")),
+        Principal::User => Err(OpenAiError::not_an_agent("this route accepts agent tokens only")),
     }
 }
 
@@ -98,10 +101,10 @@ mod tests {
     async fn a_stream_whose_model_reads_for_minutes_begins_and_shows_that_it_lives() {
         let reads = async {
             tokio::time::sleep(Duration::from_mins(5)).await;
-            Ok(stream::iter([Ok(ChatChunk::of(Delta::text("hi"), None))]).boxed())
+            Ok(stream::iter([Ok(ChatChunk::new(Delta::text("hi"), None))]).boxed())
         };
 
-        let response = begun_soon(Box::pin(reads)).await.unwrap();
+        let response = respond_with_stream(Box::pin(reads)).await.unwrap();
 
         let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
         let body = String::from_utf8(body.to_vec()).unwrap();
@@ -117,8 +120,8 @@ mod tests {
             Err(EgressError::NoProvider)
         };
 
-        let soon = begun_soon(Box::pin(fails(Duration::from_secs(1)))).await;
-        let late = begun_soon(Box::pin(fails(Duration::from_mins(1)))).await.unwrap();
+        let soon = respond_with_stream(Box::pin(fails(Duration::from_secs(1)))).await;
+        let late = respond_with_stream(Box::pin(fails(Duration::from_mins(1)))).await.unwrap();
 
         assert!(soon.is_err());
         let body = axum::body::to_bytes(late.into_body(), usize::MAX).await.unwrap();

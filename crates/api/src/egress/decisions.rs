@@ -1,8 +1,8 @@
-//! The record of what the project manager decided.
+//! Recorded decisions of the project manager.
 
 use axum::Json;
 use axum::extract::State;
-use cynode_ops::decisions::Decisions;
+use cynode_models::decisions::Decisions;
 use cynode_wire::decisions::{DecisionQuery, PastDecisionView};
 use cynode_wire::page::Page;
 use cynode_wire::problem::Problem;
@@ -10,22 +10,22 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::Params;
-use crate::identity::User;
+use crate::extract::QueryParams;
+use crate::identity::AuthenticatedUser;
 
 pub(crate) fn routes(decisions: Decisions) -> OpenApiRouter {
     OpenApiRouter::new().routes(routes!(list)).with_state(decisions)
 }
 
-/// What the project manager decided, newest first: for oneself, or for everybody for
+/// Lists the project manager's decisions, newest first: the caller's own, or all for
 /// administrators.
 #[utoipa::path(get, path = "/v1/brain/decisions", tag = "models",
     params(DecisionQuery),
     responses((status = 200, body = Page<PastDecisionView>), (status = "4XX", body = Problem)))]
 async fn list(
     State(decisions): State<Decisions>,
-    User(caller): User,
-    Params(query): Params<DecisionQuery>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    QueryParams(query): QueryParams<DecisionQuery>,
 ) -> Result<Json<Page<PastDecisionView>>, ApiError> {
     Ok(Json(decisions.list(&caller, query).await?))
 }

@@ -1,8 +1,8 @@
-//! Providers of models.
+//! Model providers.
 
 use axum::Json;
 use axum::extract::State;
-use cynode_ops::egress::Egress;
+use cynode_models::egress::Egress;
 use cynode_wire::changes::ChangeView;
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::problem::Problem;
@@ -12,8 +12,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::{Body, Params, Segment};
-use crate::identity::User;
+use crate::extract::{JsonBody, PathSegment, QueryParams};
+use crate::identity::AuthenticatedUser;
 
 pub(crate) fn routes(egress: Egress) -> OpenApiRouter {
     OpenApiRouter::new()
@@ -26,74 +26,74 @@ pub(crate) fn routes(egress: Egress) -> OpenApiRouter {
         .with_state(egress)
 }
 
-/// Every provider of models, by name. Administrators only.
+/// Lists the model providers by name. Administrators only.
 #[utoipa::path(get, path = "/v1/model-providers", tag = "models",
     responses((status = 200, body = Vec<ProviderView>), (status = "4XX", body = Problem)))]
 async fn list(
     State(egress): State<Egress>,
-    User(caller): User,
+    AuthenticatedUser(caller): AuthenticatedUser,
 ) -> Result<Json<Vec<ProviderView>>, ApiError> {
-    Ok(Json(egress.providers(&caller).await?))
+    Ok(Json(egress.list_providers(&caller).await?))
 }
 
-/// Adds a provider of models, or replaces the one of that name. Administrators only.
+/// Adds a model provider, or replaces the one with that name. Administrators only.
 #[utoipa::path(put, path = "/v1/model-providers/{name}", tag = "models",
     request_body = PutProvider, params(("name" = String, Path)),
     responses((status = 200, body = ProviderView), (status = "4XX", body = Problem)))]
 async fn put(
     State(egress): State<Egress>,
-    User(caller): User,
-    Segment(name): Segment<String>,
-    Body(body): Body<PutProvider>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(name): PathSegment<String>,
+    JsonBody(body): JsonBody<PutProvider>,
 ) -> Result<Json<ProviderView>, ApiError> {
     Ok(Json(egress.put_provider(&caller, &name, body).await?))
 }
 
-/// Removes a provider of models. Administrators only.
+/// Deletes a model provider. Administrators only.
 #[utoipa::path(delete, path = "/v1/model-providers/{name}", tag = "models",
     params(("name" = String, Path)),
     responses((status = 204), (status = "4XX", body = Problem)))]
 async fn remove(
     State(egress): State<Egress>,
-    User(caller): User,
-    Segment(name): Segment<String>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(name): PathSegment<String>,
 ) -> Result<StatusCode, ApiError> {
     egress.remove_provider(&caller, &name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Asks a provider what it offers, with the credential that the caller's own calls would use.
+/// Lists a provider's models as a test, with the credential that the caller's calls would use.
 /// Administrators only.
 #[utoipa::path(post, path = "/v1/model-providers/{name}/test", tag = "models",
     params(("name" = String, Path)),
     responses((status = 200, body = ProviderTestView), (status = "4XX", body = Problem)))]
 async fn test(
     State(egress): State<Egress>,
-    User(caller): User,
-    Segment(name): Segment<String>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(name): PathSegment<String>,
 ) -> Result<Json<ProviderTestView>, ApiError> {
     Ok(Json(egress.test_provider(&caller, &name).await?))
 }
 
-/// Who added, replaced and removed a provider, newest first. Administrators only.
+/// Lists the changes of a provider, newest first. Administrators only.
 #[utoipa::path(get, path = "/v1/model-providers/{name}/changes", tag = "models",
     params(("name" = String, Path), PageQuery),
     responses((status = 200, body = Page<ChangeView>), (status = "4XX", body = Problem)))]
 async fn changes(
     State(egress): State<Egress>,
-    User(caller): User,
-    Segment(name): Segment<String>,
-    Params(query): Params<PageQuery>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(name): PathSegment<String>,
+    QueryParams(query): QueryParams<PageQuery>,
 ) -> Result<Json<Page<ChangeView>>, ApiError> {
-    Ok(Json(egress.provider_changes(&caller, &name, &query).await?))
+    Ok(Json(egress.list_provider_changes(&caller, &name, &query).await?))
 }
 
-/// The models that the caller may use.
+/// Lists the models that the caller may use.
 #[utoipa::path(get, path = "/v1/brain/models", tag = "models",
     responses((status = 200, body = ModelsView), (status = "4XX", body = Problem)))]
 async fn models(
     State(egress): State<Egress>,
-    User(caller): User,
+    AuthenticatedUser(caller): AuthenticatedUser,
 ) -> Result<Json<ModelsView>, ApiError> {
-    Ok(Json(egress.models(&caller).await?))
+    Ok(Json(egress.list_models(&caller).await?))
 }

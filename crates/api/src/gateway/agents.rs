@@ -1,9 +1,9 @@
-//! Tokens of agents.
+//! Agent tokens.
 
 use axum::Json;
 use axum::extract::State;
 use cynode_domain::ids::TokenId;
-use cynode_ops::agents::AgentTokens;
+use cynode_resources::agents::AgentTokens;
 use cynode_wire::agents::{AgentTokenView, IssueAgentToken, NewAgentTokenView};
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::problem::Problem;
@@ -12,8 +12,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::{Body, Params, Segment};
-use crate::identity::User;
+use crate::extract::{JsonBody, PathSegment, QueryParams};
+use crate::identity::AuthenticatedUser;
 
 pub(crate) fn routes(agents: AgentTokens) -> OpenApiRouter {
     OpenApiRouter::new()
@@ -23,37 +23,37 @@ pub(crate) fn routes(agents: AgentTokens) -> OpenApiRouter {
         .with_state(agents)
 }
 
-/// Issues a token for an agent; its secret is shown this once.
+/// Issues an agent token. Only this response contains its secret.
 #[utoipa::path(post, path = "/v1/agent-tokens", tag = "agents", request_body = IssueAgentToken,
     responses((status = 201, body = NewAgentTokenView), (status = "4XX", body = Problem)))]
 async fn issue(
     State(agents): State<AgentTokens>,
-    User(caller): User,
-    Body(body): Body<IssueAgentToken>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    JsonBody(body): JsonBody<IssueAgentToken>,
 ) -> Result<(StatusCode, Json<NewAgentTokenView>), ApiError> {
     Ok((StatusCode::CREATED, Json(agents.issue(&caller, body).await?)))
 }
 
-/// Tokens of agents, newest first: one's own, or everybody's for administrators.
+/// Lists agent tokens, newest first: the caller's own, or all for administrators.
 #[utoipa::path(get, path = "/v1/agent-tokens", tag = "agents",
     params(PageQuery),
     responses((status = 200, body = Page<AgentTokenView>), (status = "4XX", body = Problem)))]
 async fn list(
     State(agents): State<AgentTokens>,
-    User(caller): User,
-    Params(query): Params<PageQuery>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    QueryParams(query): QueryParams<PageQuery>,
 ) -> Result<Json<Page<AgentTokenView>>, ApiError> {
     Ok(Json(agents.list(&caller, &query).await?))
 }
 
-/// Revokes a token of an agent.
+/// Revokes an agent token.
 #[utoipa::path(delete, path = "/v1/agent-tokens/{token}", tag = "agents",
     params(("token" = TokenId, Path)),
     responses((status = 204), (status = "4XX", body = Problem)))]
 async fn revoke(
     State(agents): State<AgentTokens>,
-    User(caller): User,
-    Segment(token): Segment<TokenId>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(token): PathSegment<TokenId>,
 ) -> Result<StatusCode, ApiError> {
     agents.revoke(&caller, token).await?;
     Ok(StatusCode::NO_CONTENT)

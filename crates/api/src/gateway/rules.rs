@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use cynode_domain::ids::RuleId;
-use cynode_ops::rules::Rules;
+use cynode_resources::rules::AccessRules;
 use cynode_wire::changes::ChangeView;
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::problem::Problem;
@@ -13,10 +13,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::{Body, Params, Segment};
-use crate::identity::User;
+use crate::extract::{JsonBody, PathSegment, QueryParams};
+use crate::identity::AuthenticatedUser;
 
-pub(crate) fn routes(rules: Rules) -> OpenApiRouter {
+pub(crate) fn routes(rules: AccessRules) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(create))
         .routes(routes!(list))
@@ -29,45 +29,45 @@ pub(crate) fn routes(rules: Rules) -> OpenApiRouter {
 #[utoipa::path(post, path = "/v1/rules", tag = "rules", request_body = CreateRule,
     responses((status = 201, body = RuleView), (status = "4XX", body = Problem)))]
 async fn create(
-    State(rules): State<Rules>,
-    User(caller): User,
-    Body(body): Body<CreateRule>,
+    State(rules): State<AccessRules>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    JsonBody(body): JsonBody<CreateRule>,
 ) -> Result<(StatusCode, Json<RuleView>), ApiError> {
     Ok((StatusCode::CREATED, Json(rules.create(&caller, body).await?)))
 }
 
-/// Every rule, oldest first. Administrators only.
+/// Lists the rules, oldest first. Administrators only.
 #[utoipa::path(get, path = "/v1/rules", tag = "rules",
     responses((status = 200, body = Vec<RuleView>), (status = "4XX", body = Problem)))]
 async fn list(
-    State(rules): State<Rules>,
-    User(caller): User,
+    State(rules): State<AccessRules>,
+    AuthenticatedUser(caller): AuthenticatedUser,
 ) -> Result<Json<Vec<RuleView>>, ApiError> {
     Ok(Json(rules.list(&caller).await?))
 }
 
-/// Removes a rule. Administrators only.
+/// Deletes a rule. Administrators only.
 #[utoipa::path(delete, path = "/v1/rules/{rule}", tag = "rules",
     params(("rule" = RuleId, Path)),
     responses((status = 204), (status = "4XX", body = Problem)))]
 async fn remove(
-    State(rules): State<Rules>,
-    User(caller): User,
-    Segment(rule): Segment<RuleId>,
+    State(rules): State<AccessRules>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(rule): PathSegment<RuleId>,
 ) -> Result<StatusCode, ApiError> {
     rules.remove(&caller, rule).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Who made and removed a rule, newest first. Administrators only.
+/// Lists the changes of a rule, newest first. Administrators only.
 #[utoipa::path(get, path = "/v1/rules/{rule}/changes", tag = "rules",
     params(("rule" = RuleId, Path), PageQuery),
     responses((status = 200, body = Page<ChangeView>), (status = "4XX", body = Problem)))]
 async fn changes(
-    State(rules): State<Rules>,
-    User(caller): User,
-    Segment(rule): Segment<RuleId>,
-    Params(query): Params<PageQuery>,
+    State(rules): State<AccessRules>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(rule): PathSegment<RuleId>,
+    QueryParams(query): QueryParams<PageQuery>,
 ) -> Result<Json<Page<ChangeView>>, ApiError> {
     Ok(Json(rules.changes(&caller, rule, &query).await?))
 }

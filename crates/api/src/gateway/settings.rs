@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use cynode_ops::settings::Settings;
+use cynode_resources::settings::InstallationSettings;
 use cynode_wire::changes::ChangeView;
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::problem::Problem;
@@ -12,10 +12,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::{Body, Params, Segment};
-use crate::identity::User;
+use crate::extract::{JsonBody, PathSegment, QueryParams};
+use crate::identity::AuthenticatedUser;
 
-pub(crate) fn routes(settings: Settings) -> OpenApiRouter {
+pub(crate) fn routes(settings: InstallationSettings) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(get))
@@ -25,26 +25,26 @@ pub(crate) fn routes(settings: Settings) -> OpenApiRouter {
         .with_state(settings)
 }
 
-/// Settings, by name.
+/// Lists settings by name.
 #[utoipa::path(get, path = "/v1/settings", tag = "settings",
     params(PageQuery),
     responses((status = 200, body = Page<SettingView>), (status = "4XX", body = Problem)))]
 async fn list(
-    State(settings): State<Settings>,
-    _: User,
-    Params(query): Params<PageQuery>,
+    State(settings): State<InstallationSettings>,
+    _: AuthenticatedUser,
+    QueryParams(query): QueryParams<PageQuery>,
 ) -> Result<Json<Page<SettingView>>, ApiError> {
     Ok(Json(settings.list("", &query).await?))
 }
 
-/// One setting.
+/// Returns a setting.
 #[utoipa::path(get, path = "/v1/settings/{key}", tag = "settings",
     params(("key" = String, Path)),
     responses((status = 200, body = SettingView), (status = "4XX", body = Problem)))]
 async fn get(
-    State(settings): State<Settings>,
-    _: User,
-    Segment(key): Segment<String>,
+    State(settings): State<InstallationSettings>,
+    _: AuthenticatedUser,
+    PathSegment(key): PathSegment<String>,
 ) -> Result<Json<SettingView>, ApiError> {
     Ok(Json(settings.get(&key).await?))
 }
@@ -54,36 +54,36 @@ async fn get(
     params(("key" = String, Path)),
     responses((status = 200, body = SettingView), (status = "4XX", body = Problem)))]
 async fn set(
-    State(settings): State<Settings>,
-    User(caller): User,
-    Segment(key): Segment<String>,
-    Body(body): Body<SetSetting>,
+    State(settings): State<InstallationSettings>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(key): PathSegment<String>,
+    JsonBody(body): JsonBody<SetSetting>,
 ) -> Result<Json<SettingView>, ApiError> {
     Ok(Json(settings.set(&caller, &key, body).await?))
 }
 
-/// Removes a setting. Administrators only.
+/// Deletes a setting. Administrators only.
 #[utoipa::path(delete, path = "/v1/settings/{key}", tag = "settings",
     params(("key" = String, Path)),
     responses((status = 204), (status = "4XX", body = Problem)))]
 async fn remove(
-    State(settings): State<Settings>,
-    User(caller): User,
-    Segment(key): Segment<String>,
+    State(settings): State<InstallationSettings>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(key): PathSegment<String>,
 ) -> Result<StatusCode, ApiError> {
     settings.remove(&caller, &key, None).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Who changed a setting, newest first. Administrators only.
+/// Lists the changes of a setting, newest first. Administrators only.
 #[utoipa::path(get, path = "/v1/settings/{key}/changes", tag = "settings",
     params(("key" = String, Path), PageQuery),
     responses((status = 200, body = Page<ChangeView>), (status = "4XX", body = Problem)))]
 async fn changes(
-    State(settings): State<Settings>,
-    User(caller): User,
-    Segment(key): Segment<String>,
-    Params(query): Params<PageQuery>,
+    State(settings): State<InstallationSettings>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(key): PathSegment<String>,
+    QueryParams(query): QueryParams<PageQuery>,
 ) -> Result<Json<Page<ChangeView>>, ApiError> {
     Ok(Json(settings.changes(&caller, &key, &query).await?))
 }

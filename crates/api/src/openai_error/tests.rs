@@ -1,15 +1,19 @@
-//! Every refusal as it goes over the wire.
+//! Every error as it is sent to the client.
 
 use std::time::Duration;
 
-use cynode_ops::StoreError;
-use cynode_ops::credentials::CredentialError;
+use cynode_models::credentials::CredentialError;
+use cynode_resources::StoreError;
 use serde_json::Value;
 
 use super::*;
 
-/// Whether a refusal shows this status, class and code, and says when to come back.
-fn is_shown(refusal: impl Into<OpenAiError>, expected: (u16, &str, &str), retry: Option<&str>) {
+/// Asserts status, type, code and `Retry-After` of an error response.
+fn assert_response(
+    refusal: impl Into<OpenAiError>,
+    expected: (u16, &str, &str),
+    retry: Option<&str>,
+) {
     let refusal = refusal.into();
     let detail = refusal.body().error.clone();
     let response = refusal.into_response();
@@ -21,7 +25,7 @@ fn is_shown(refusal: impl Into<OpenAiError>, expected: (u16, &str, &str), retry:
     assert_eq!(header(WWW_AUTHENTICATE).is_some(), status == 401, "{}", detail.message);
 }
 
-fn away() -> StoreError {
+fn store_closed() -> StoreError {
     StoreError::Closed
 }
 
@@ -43,16 +47,16 @@ fn every_refusal_of_a_chat_has_its_status_and_code() {
         (E::OverBudget(text()), 429, "insufficient_quota"),
         (E::Busy, 503, "model_unavailable"),
         (E::Unavailable(text()), 503, "model_unavailable"),
-        (E::Store(away()), 503, "storage_unavailable"),
+        (E::Store(store_closed()), 503, "storage_unavailable"),
         (E::Failed(text()), 502, "orchestrator_inference_failed"),
         (E::Timeout(Duration::from_secs(2)), 504, "cynodeai_completion_timeout"),
         (E::Canceled, 408, "request_canceled"),
         (E::Stopping, 503, "orchestrator_stopping"),
-        (E::Repeated, 409, "already_handed_over"),
+        (E::AlreadyHandedOff, 409, "already_handed_over"),
     ];
     for (error, status, code) in table {
         let retry = (status == 503).then_some("1");
-        is_shown(error, (status, KIND, code), retry);
+        assert_response(error, (status, USER_ERROR_TYPE, code), retry);
     }
 }
 
@@ -62,17 +66,21 @@ fn a_bad_token_is_told_apart_from_none() {
 
     assert!(said(OpenAiError::unauthenticated()).starts_with("send an API token"));
     assert!(said(AccountError::BadToken.into()).starts_with("the token is unknown"));
-    is_shown(AccountError::BadToken, (401, KIND, "authentication_required"), None);
+    assert_response(
+        AccountError::BadToken,
+        (401, USER_ERROR_TYPE, "authentication_required"),
+        None,
+    );
 }
 
 #[test]
 fn the_wait_that_a_provider_asks_for_is_told_to_whoever_chats() {
     let later = |millis| {
         let retry_after = Duration::from_millis(millis);
-        ChatError::Later { message: "not now".to_owned(), retry_after }
+        ChatError::RetryLater { message: "not now".to_owned(), retry_after }
     };
     for (millis, told) in [(59_200, "60"), (7_000, "7"), (0, "1")] {
-        is_shown(later(millis), (503, KIND, "model_unavailable"), Some(told));
+        assert_response(later(millis), (503, USER_ERROR_TYPE, "model_unavailable"), Some(told));
     }
 }
 
@@ -88,12 +96,20 @@ fn a_refusal_of_a_chat_names_the_field_at_fault() {
 
 #[test]
 fn whoever_is_not_let_in_is_told_in_openai_s_shape() {
-    is_shown(AccountError::BadToken, (401, KIND, "authentication_required"), None);
-    is_shown(AccountError::TooManyAttempts, (429, KIND, "rate_limit_exceeded"), None);
-    let away = AccountError::Store(away());
-    is_shown(away, (503, KIND, "storage_unavailable"), Some("1"));
+    assert_response(
+        AccountError::BadToken,
+        (401, USER_ERROR_TYPE, "authentication_required"),
+        None,
+    );
+    assert_response(
+        AccountError::TooManyAttempts,
+        (429, USER_ERROR_TYPE, "rate_limit_exceeded"),
+        None,
+    );
+    let away = AccountError::Store(store_closed());
+    assert_response(away, (503, USER_ERROR_TYPE, "storage_unavailable"), Some("1"));
     let unknown = OpenAiError::unknown_model("m");
-    is_shown(unknown, (404, KIND, "model_not_found"), None);
+    assert_response(unknown, (404, USER_ERROR_TYPE, "model_not_found"), None);
 }
 
 fn provider(cause: ProviderError) -> EgressError {
@@ -112,11 +128,11 @@ fn every_refusal_of_the_way_out_has_its_status_class_and_code() {
         (E::Denied(text()), (403, "permission_error", "permission_denied")),
         (E::OverBudget(text()), (403, "insufficient_quota", "insufficient_quota")),
         (E::Credential(CredentialError::NotFound), (503, "server_error", "credential_unusable")),
-        (E::GivenUp("nobody read it"), (408, "server_error", "request_canceled")),
-        (E::Store(away()), (503, "server_error", "storage_unavailable")),
+        (E::Aborted("the client stopped reading"), (408, "server_error", "request_canceled")),
+        (E::Store(store_closed()), (503, "server_error", "storage_unavailable")),
     ];
     for (error, expected) in table {
-        is_shown(error, expected, None);
+        assert_response(error, expected, None);
     }
 }
 
@@ -139,13 +155,13 @@ fn every_failure_of_a_provider_has_its_status_class_and_code() {
         (P::Unavailable { status: 500, retry_after: soon }, unavailable, Some("1")),
         (P::Connect { reason: text() }, unavailable, None),
         (P::Busy, unavailable, None),
-        (P::Resting { retry_after: Duration::from_secs(9) }, unavailable, Some("9")),
+        (P::CircuitOpen { retry_after: Duration::from_secs(9) }, unavailable, Some("9")),
         (P::Malformed { reason: text() }, failed, None),
         (P::Truncated, failed, None),
         (P::TooLarge { limit: 1 }, failed, None),
     ];
     for (cause, expected, retry) in table {
-        is_shown(provider(cause), expected, retry);
+        assert_response(provider(cause), expected, retry);
     }
 }
 
@@ -156,22 +172,22 @@ fn what_may_have_been_acted_on_is_not_asked_for_again_by_itself() {
         let header = |name: &HeaderName| response.headers().get(name).cloned();
         (response.status().as_u16(), header(&SHOULD_RETRY), header(&RETRY_AFTER))
     };
-    let begun = |error| ChatError::Begun(Box::new(error));
+    let begun = |error| ChatError::FailedAfterHandoff(Box::new(error));
     let never = Some(HeaderValue::from_static("false"));
 
     assert_eq!(told(begun(ChatError::Failed("no".to_owned()))), (502, never.clone(), None));
     assert_eq!(told(begun(ChatError::Stopping)), (503, never.clone(), None));
     assert_eq!(told(ChatError::OverBudget("spent".to_owned())), (429, never.clone(), None));
-    assert_eq!(told(ChatError::Repeated), (409, never, None));
+    assert_eq!(told(ChatError::AlreadyHandedOff), (409, never, None));
     assert_eq!(told(ChatError::Failed("no".to_owned())), (502, None, None));
 }
 
 #[test]
 fn an_agent_is_told_apart_from_a_database_that_does_not_answer() {
     let denied = (401, "authentication_error", "invalid_api_key");
-    is_shown(AgentError::BadToken, denied, None);
-    let away = AgentError::Store(away());
-    is_shown(away, (503, "server_error", "storage_unavailable"), Some("1"));
+    assert_response(AgentTokenError::BadToken, denied, None);
+    let away = AgentTokenError::Store(store_closed());
+    assert_response(away, (503, "server_error", "storage_unavailable"), Some("1"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! From the pieces of a turn of chat to the events of a response.
+//! Converts the chunks of a chat turn to the events of a response.
 
 mod writer;
 
@@ -12,47 +12,50 @@ use cynode_wire::openai::responses::{NumberedEvent, ResponseView};
 use futures_util::{Stream, StreamExt as _, stream};
 
 use crate::chat::OpenAiError;
-use writer::Writer;
+use writer::ResponseEventWriter;
 
-/// How often a silent stream shows that it lives, by a comment that clients skip.
+/// Interval of keep-alive comments, which clients ignore.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// How far a stream is.
-enum Progress<S> {
-    Begins(Box<Writer>, S),
-    Comes(Box<Writer>, S),
-    Over,
+/// State of the stream.
+enum ResponseStreamState<S> {
+    Starting(Box<ResponseEventWriter>, S),
+    Streaming(Box<ResponseEventWriter>, S),
+    Ended,
 }
 
-/// The events. The last one tells that the answer is whole, cut off or failed; what is whole has
-/// been kept.
-pub(super) fn stream_of<E: Into<OpenAiError>>(
+/// The event stream. The last event says whether the answer is complete, incomplete or failed; a
+/// complete answer has been persisted.
+pub(super) fn event_stream<E: Into<OpenAiError>>(
     view: ResponseView,
     pieces: impl Stream<Item = Result<ChatChunk, E>> + Send + 'static,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>> + Send> {
-    let begin = Progress::Begins(Box::new(Writer::new(view)), Box::pin(pieces));
+    let begin =
+        ResponseStreamState::Starting(Box::new(ResponseEventWriter::new(view)), Box::pin(pieces));
     let events = stream::unfold(begin, |progress| async move {
         match progress {
-            Progress::Begins(mut writer, pieces) => {
+            ResponseStreamState::Starting(mut writer, pieces) => {
                 let events = writer.begin();
-                Some((events, Progress::Comes(writer, pieces)))
+                Some((events, ResponseStreamState::Streaming(writer, pieces)))
             }
-            Progress::Comes(mut writer, mut pieces) => match pieces.next().await {
+            ResponseStreamState::Streaming(mut writer, mut pieces) => match pieces.next().await {
                 Some(Ok(piece)) => {
-                    let events = writer.hear(&piece);
-                    Some((events, Progress::Comes(writer, pieces)))
+                    let events = writer.push_chunk(&piece);
+                    Some((events, ResponseStreamState::Streaming(writer, pieces)))
                 }
-                Some(Err(error)) => Some((writer.fail(error.into().body()), Progress::Over)),
-                None => Some((writer.end(), Progress::Over)),
+                Some(Err(error)) => {
+                    Some((writer.fail(error.into().body()), ResponseStreamState::Ended))
+                }
+                None => Some((writer.end(), ResponseStreamState::Ended)),
             },
-            Progress::Over => None,
+            ResponseStreamState::Ended => None,
         }
     });
-    let events = events.flat_map(stream::iter).map(|event| Ok(written(&event)));
+    let events = events.flat_map(stream::iter).map(|event| Ok(sse_event(&event)));
     Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT))
 }
 
-fn written(event: &NumberedEvent) -> Event {
+fn sse_event(event: &NumberedEvent) -> Event {
     let data = serde_json::to_string(event).unwrap_or_default();
     Event::default().event(event.event.name()).data(data)
 }

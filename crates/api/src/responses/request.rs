@@ -1,4 +1,4 @@
-//! From a request for a response to a turn of chat.
+//! Converts a response request to a chat request.
 
 use cynode_wire::openai::responses::{InputItem, ResponseInput, ResponseRequest, ResponseTool};
 use cynode_wire::openai::{
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::chat::OpenAiError;
 
-/// Fields that change nothing about what is answered here, and are left out.
-const HARMLESS: &[&str] = &[
+/// Ignored fields: they do not change the answer.
+const IGNORED_FIELDS: &[&str] = &[
     "include",
     "max_tool_calls",
     "prompt_cache_key",
@@ -21,20 +21,20 @@ const HARMLESS: &[&str] = &[
     "truncation",
     "user",
 ];
-/// Fields that chat completions know by the same name.
-const SAME: &[&str] = &["parallel_tool_calls", "seed", "stop"];
+/// Fields with the same name in chat completions.
+const PASSED_FIELDS: &[&str] = &["parallel_tool_calls", "seed", "stop"];
 
-/// The same as a turn of chat, after what was said before.
-pub(super) fn translated(
+/// Builds the chat request, with the earlier messages of the conversation.
+pub(super) fn to_chat_request(
     asked: &ResponseRequest,
     past: Vec<ChatMessage>,
-) -> Result<ChatRequest, Unsupported> {
+) -> Result<ChatRequest, UnsupportedField> {
     let mut request = ChatRequest {
         model: asked.model.clone().filter(|model| !model.is_empty()),
-        messages: said(asked, past)?,
+        messages: build_messages(asked, past)?,
         stream: asked.stream,
-        tools: asked.tools.iter().map(tool).collect::<Result<_, _>>()?,
-        tool_choice: asked.tool_choice.as_ref().map(choice).transpose()?,
+        tools: asked.tools.iter().map(convert_tool).collect::<Result<_, _>>()?,
+        tool_choice: asked.tool_choice.as_ref().map(convert_tool_choice).transpose()?,
         max_completion_tokens: asked.max_output_tokens,
         temperature: asked.temperature,
         top_p: asked.top_p,
@@ -45,12 +45,15 @@ pub(super) fn translated(
         request.stream_options =
             Some(StreamOptions { include_usage: true, ..StreamOptions::default() });
     }
-    others(asked, &mut request.other)?;
+    copy_other_fields(asked, &mut request.other)?;
     Ok(request)
 }
 
-/// Instructions first, then what was said before, then what is new.
-fn said(asked: &ResponseRequest, past: Vec<ChatMessage>) -> Result<Vec<ChatMessage>, Unsupported> {
+/// Instructions, then earlier messages, then the new input.
+fn build_messages(
+    asked: &ResponseRequest,
+    past: Vec<ChatMessage>,
+) -> Result<Vec<ChatMessage>, UnsupportedField> {
     let mut messages: Vec<ChatMessage> = Vec::new();
     messages.extend(asked.instructions.as_ref().map(|text| ChatMessage::text("system", text)));
     messages.extend(past);
@@ -58,46 +61,49 @@ fn said(asked: &ResponseRequest, past: Vec<ChatMessage>) -> Result<Vec<ChatMessa
         ResponseInput::Text(text) => messages.push(ChatMessage::text("user", text)),
         ResponseInput::Items(items) => {
             for item in items {
-                hear(item, &mut messages)?;
+                push_input_item(item, &mut messages)?;
             }
         }
     }
     Ok(messages)
 }
 
-fn hear(item: &InputItem, messages: &mut Vec<ChatMessage>) -> Result<(), Unsupported> {
-    let missing = |field: &str| refused("input", &format!("an item has no \"{field}\""));
+fn push_input_item(
+    item: &InputItem,
+    messages: &mut Vec<ChatMessage>,
+) -> Result<(), UnsupportedField> {
+    let missing = |field: &str| unsupported("input", &format!("an item has no \"{field}\""));
     match item.kind.as_deref().unwrap_or("message") {
         "message" => {
             let role = item.role.as_deref().ok_or_else(|| missing("role"))?;
             let content = item.content.as_ref().ok_or_else(|| missing("content"))?;
-            let content = Some(content_of(content)?);
+            let content = Some(convert_content(content)?);
             messages.push(ChatMessage { role: role.to_owned(), content, ..ChatMessage::default() });
         }
         "function_call" => {
             let id = item.call_id.as_deref().ok_or_else(|| missing("call_id"))?;
             let name = item.name.as_deref().ok_or_else(|| missing("name"))?;
             let call = ToolCall::function(id, name, item.arguments.clone().unwrap_or_default());
-            called(call, messages);
+            push_tool_call(call, messages);
         }
         "function_call_output" => {
             let id = item.call_id.as_deref().ok_or_else(|| missing("call_id"))?;
             let output = item.output.as_ref().ok_or_else(|| missing("output"))?;
-            messages.push(ChatMessage::tool_result(id, content_of(output)?.plain_text()));
+            messages.push(ChatMessage::tool_result(id, convert_content(output)?.plain_text()));
         }
-        // What a model thought is of use to that model alone.
+        // Reasoning items are useful to the model that produced them only.
         "reasoning" => {}
         kind => {
             let kind: String = kind.chars().take(60).collect();
-            let fault = format!("items of type \"{kind}\" are not understood here");
-            return Err(refused("input", &fault));
+            let fault = format!("items of type \"{kind}\" are not supported");
+            return Err(unsupported("input", &fault));
         }
     }
     Ok(())
 }
 
-/// Calls of one answer belong to one message.
-fn called(call: ToolCall, messages: &mut Vec<ChatMessage>) {
+/// Adds a tool call to the last assistant message, which groups the calls of one answer.
+fn push_tool_call(call: ToolCall, messages: &mut Vec<ChatMessage>) {
     match messages.last_mut().filter(|last| last.role == "assistant") {
         Some(last) => last.tool_calls.push(call),
         None => messages.push(ChatMessage {
@@ -108,20 +114,20 @@ fn called(call: ToolCall, messages: &mut Vec<ChatMessage>) {
     }
 }
 
-fn content_of(content: &Content) -> Result<Content, Unsupported> {
+fn convert_content(content: &Content) -> Result<Content, UnsupportedField> {
     match content {
         Content::Text(_) => Ok(content.clone()),
         Content::Parts(parts) => {
-            let parts: Vec<Part> = parts.iter().map(part).collect::<Result<_, _>>()?;
+            let parts: Vec<Part> = parts.iter().map(convert_part).collect::<Result<_, _>>()?;
             let only_words = parts.iter().all(|part| part.text.is_some());
             let content = Content::Parts(parts);
-            // Not every server reads parts.
+            // Not every provider supports content parts.
             Ok(if only_words { Content::Text(content.plain_text()) } else { content })
         }
     }
 }
 
-fn part(part: &Part) -> Result<Part, Unsupported> {
+fn convert_part(part: &Part) -> Result<Part, UnsupportedField> {
     let text = |text: Option<String>| Part { kind: "text".to_owned(), text, ..Part::default() };
     match part.kind.as_str() {
         "input_text" | "output_text" | "text" => Ok(text(part.text.clone())),
@@ -140,18 +146,18 @@ fn part(part: &Part) -> Result<Part, Unsupported> {
         kind => {
             let kind: String = kind.chars().take(60).collect();
             let fault =
-                format!("parts of type \"{kind}\" are not understood here; files are not kept");
-            Err(refused("input", &fault))
+                format!("parts of type \"{kind}\" are not supported; files cannot be uploaded");
+            Err(unsupported("input", &fault))
         }
     }
 }
 
-fn tool(tool: &ResponseTool) -> Result<ToolDefinition, Unsupported> {
+fn convert_tool(tool: &ResponseTool) -> Result<ToolDefinition, UnsupportedField> {
     let ResponseTool { kind, name, description, parameters, other } = tool;
     let Some(name) = name.clone().filter(|_| kind == "function") else {
         let kind: String = kind.chars().take(60).collect();
-        let fault = format!("tools of type \"{kind}\" are not offered: only functions of yours");
-        return Err(refused("tools", &fault));
+        let fault = format!("tools of type \"{kind}\" are not supported; use type \"function\"");
+        return Err(unsupported("tools", &fault));
     };
     let function = FunctionDefinition {
         name,
@@ -162,7 +168,7 @@ fn tool(tool: &ResponseTool) -> Result<ToolDefinition, Unsupported> {
     Ok(ToolDefinition { kind: kind.clone(), function: Some(function), other: Other::new() })
 }
 
-fn choice(choice: &Value) -> Result<Value, Unsupported> {
+fn convert_tool_choice(choice: &Value) -> Result<Value, UnsupportedField> {
     if choice.is_string() {
         return Ok(choice.clone());
     }
@@ -170,32 +176,32 @@ fn choice(choice: &Value) -> Result<Value, Unsupported> {
         (Some("function"), Some(name)) => {
             Ok(json!({ "type": "function", "function": { "name": name } }))
         }
-        _ => Err(refused("tool_choice", "it must be a word, or name a function of yours")),
+        _ => Err(unsupported("tool_choice", "must be a string, or name one of your functions")),
     }
 }
 
-fn others(asked: &ResponseRequest, into: &mut Other) -> Result<(), Unsupported> {
+fn copy_other_fields(asked: &ResponseRequest, into: &mut Other) -> Result<(), UnsupportedField> {
     if let Some(effort) = asked.reasoning.as_ref().and_then(|reasoning| reasoning.get("effort")) {
         into.insert("reasoning_effort".to_owned(), effort.clone());
     }
     if let Some(text) = &asked.text {
-        form(text, into)?;
+        convert_text_format(text, into)?;
     }
     for (field, value) in &asked.other {
         let says_nothing = value.is_null() || *value == Value::Bool(false);
-        if SAME.contains(&field.as_str()) {
+        if PASSED_FIELDS.contains(&field.as_str()) {
             into.insert(field.clone(), value.clone());
-        } else if !says_nothing && !HARMLESS.contains(&field.as_str()) {
+        } else if !says_nothing && !IGNORED_FIELDS.contains(&field.as_str()) {
             let field: String = field.chars().take(60).collect();
-            return Err(refused(&field, "this field is not supported here; leave it out"));
+            return Err(unsupported(&field, "this field is not supported; omit it"));
         }
     }
     into.retain(|_, value| !value.is_null());
     Ok(())
 }
 
-/// The form of the answer, in the words of chat completions.
-fn form(text: &Value, into: &mut Other) -> Result<(), Unsupported> {
+/// Converts the output format to chat completions' `response_format`.
+fn convert_text_format(text: &Value, into: &mut Other) -> Result<(), UnsupportedField> {
     if let Some(verbosity) = text.get("verbosity") {
         into.insert("verbosity".to_owned(), verbosity.clone());
     }
@@ -211,25 +217,27 @@ fn form(text: &Value, into: &mut Other) -> Result<(), Unsupported> {
             let wanted = json!({ "type": "json_schema", "json_schema": schema });
             into.insert("response_format".to_owned(), wanted);
         }
-        Some(_) => return Err(refused("text", "format must be text, json_object or json_schema")),
+        Some(_) => {
+            return Err(unsupported("text", "format must be text, json_object or json_schema"));
+        }
     }
     Ok(())
 }
 
-/// A field that cannot be honoured, and why.
+/// An unsupported field, and why.
 #[derive(Debug)]
-pub(super) struct Unsupported {
+pub(super) struct UnsupportedField {
     param: String,
     fault: String,
 }
 
-fn refused(param: &str, fault: &str) -> Unsupported {
-    Unsupported { param: param.to_owned(), fault: fault.to_owned() }
+fn unsupported(param: &str, fault: &str) -> UnsupportedField {
+    UnsupportedField { param: param.to_owned(), fault: fault.to_owned() }
 }
 
-impl From<Unsupported> for OpenAiError {
-    fn from(Unsupported { param, fault }: Unsupported) -> Self {
-        Self::invalid(format!("{param}: {fault}")).at(&param)
+impl From<UnsupportedField> for OpenAiError {
+    fn from(UnsupportedField { param, fault }: UnsupportedField) -> Self {
+        Self::invalid(format!("{param}: {fault}")).with_param(&param)
     }
 }
 
@@ -237,11 +245,11 @@ impl From<Unsupported> for OpenAiError {
 mod tests {
     use super::*;
 
-    fn asked(body: Value) -> Result<Value, Value> {
+    fn translate(body: Value) -> Result<Value, Value> {
         let asked: ResponseRequest = serde_json::from_value(body).unwrap();
         let past = vec![ChatMessage::text("user", "before"), ChatMessage::text("assistant", "yes")];
         let past = if asked.previous_response_id.is_some() { past } else { vec![] };
-        match translated(&asked, past) {
+        match to_chat_request(&asked, past) {
             Ok(request) => Ok(serde_json::to_value(request).unwrap()),
             Err(refusal) => Err(serde_json::to_value(OpenAiError::from(refusal).body()).unwrap()),
         }
@@ -249,7 +257,7 @@ mod tests {
 
     #[test]
     fn words_become_a_message_after_instructions_and_what_was_said_before() {
-        let request = asked(json!({
+        let request = translate(json!({
             "model": "p/m", "instructions": "be brief", "previous_response_id": "resp_1",
             "input": "and now?", "max_output_tokens": 9, "stream": true, "store": false
         }));
@@ -271,7 +279,7 @@ mod tests {
 
     #[test]
     fn items_become_messages_calls_and_their_results() {
-        let request = asked(json!({"input": [
+        let request = translate(json!({"input": [
             {"role": "user", "content": [{"type": "input_text", "text": "what is"},
                                          {"type": "input_text", "text": "the weather?"}]},
             {"type": "reasoning", "id": "rs_1", "summary": []},
@@ -304,7 +312,7 @@ mod tests {
 
     #[test]
     fn functions_forms_and_options_are_said_as_chat_completions_say_them() {
-        let request = asked(json!({
+        let request = translate(json!({
             "input": "hi", "tool_choice": {"type": "function", "name": "f"},
             "tools": [{"type": "function", "name": "f", "strict": true, "parameters": {"type": "object"}}],
             "text": {"verbosity": "low", "format": {"type": "json_schema", "name": "n", "schema": {}, "strict": true}},
@@ -354,7 +362,7 @@ mod tests {
             let mut body = json!({"input": "hi"});
             body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
 
-            let refusal = asked(body).unwrap_err();
+            let refusal = translate(body).unwrap_err();
 
             assert_eq!(refusal["error"]["param"], param, "{refusal}");
             assert_eq!(refusal["error"]["code"], "invalid_request");

@@ -1,52 +1,55 @@
-//! What an agent may make of the criteria of a task: sharper ones and more of them, never less.
+//! Changes of a task's criteria by agents: agents may refine and add criteria, never remove one.
 
-use super::{Criterion, refine};
+use super::{Criterion, refine_prose};
 
-/// Why an agent may not change criteria like this.
+/// Why an agent's change of the criteria is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Weakening {
-    /// Something that was asked for is missing.
+pub enum CriteriaWeakening {
+    /// A criterion was removed.
     #[error(
-        "an agent adds acceptance criteria and takes none away, and this one is missing: {0}; leave \
-         it as it is, or in the form in which a rule can check it"
+        "agents may add acceptance criteria but not remove any, and this one is missing: {0}; keep \
+         it, or replace it with its checkable form"
     )]
-    Dropped(String),
-    /// An exit code that nobody asked for takes the place of the one that is demanded.
+    Removed(String),
+    /// An added exit code would replace the required one.
     #[error(
-        "an agent does not choose which exit code is demanded: leave exit_code {0} out, or behind the one that is demanded"
+        "agents may not change the required exit code: omit exit_code {0}, or list it after the required one"
     )]
     ExitCode(i32),
 }
 
-/// Whether an agent may put `after` in the place of `before`: each criterion is still there, or, if it
-/// is prose, what [`refine`](super::refine()) makes of it; everything else is an addition.
-pub fn check_agents_change(before: &[Criterion], after: &[Criterion]) -> Result<(), Weakening> {
+/// Checks that an agent may replace `before` with `after`: each criterion is still present or, if it is
+/// prose, in the form [`refine_prose`](super::refine_prose()) gives it; the rest are additions.
+pub fn check_agent_change(
+    before: &[Criterion],
+    after: &[Criterion],
+) -> Result<(), CriteriaWeakening> {
     let mut added: Vec<&Criterion> = after.iter().collect();
     for asked in before {
         let kept = position(&added, asked).or_else(|| {
             let Criterion::Text { description } = asked else { return None };
-            position(&added, &refine(description)?)
+            position(&added, &refine_prose(description)?)
         });
-        let kept = kept.ok_or_else(|| Weakening::Dropped(asked.to_string()))?;
+        let kept = kept.ok_or_else(|| CriteriaWeakening::Removed(asked.to_string()))?;
         added.remove(kept);
     }
     if let Some(equals) = added.iter().find_map(|criterion| exit_code(criterion)) {
-        return Err(Weakening::ExitCode(equals));
+        return Err(CriteriaWeakening::ExitCode(equals));
     }
-    // Of several, the first is the one that is demanded: in which order they stand is no agent's choice.
+    // The first exit code is the required one, so agents may not reorder them.
     let demanded = after.iter().find_map(exit_code);
-    match demanded.filter(|_| demanded != asked_code(before)) {
-        Some(equals) => Err(Weakening::ExitCode(equals)),
+    match demanded.filter(|_| demanded != required_exit_code(before)) {
+        Some(equals) => Err(CriteriaWeakening::ExitCode(equals)),
         None => Ok(()),
     }
 }
 
-/// The exit code that is demanded, or else the first that prose asks for.
-fn asked_code(criteria: &[Criterion]) -> Option<i32> {
+/// The required exit code, or else the first that prose asks for.
+fn required_exit_code(criteria: &[Criterion]) -> Option<i32> {
     criteria.iter().find_map(exit_code).or_else(|| {
         criteria.iter().find_map(|criterion| {
             let Criterion::Text { description } = criterion else { return None };
-            exit_code(&refine(description)?)
+            exit_code(&refine_prose(description)?)
         })
     })
 }
@@ -82,7 +85,7 @@ mod tests {
             vec![file("out.txt"), text("reads well"), code],
             vec![file("more.txt"), before[1].clone(), before[2].clone(), before[0].clone()],
         ] {
-            assert_eq!(check_agents_change(&before, &after), Ok(()), "{after:?}");
+            assert_eq!(check_agent_change(&before, &after), Ok(()), "{after:?}");
         }
     }
 
@@ -96,11 +99,11 @@ mod tests {
             vec![text("out.txt exists"), file("a.txt")],
             vec![text("something exists"), file("a.txt"), file("a.txt")],
         ] {
-            let refused = check_agents_change(&before, &after);
-            assert!(matches!(refused, Err(Weakening::Dropped(_))), "{after:?}");
+            let refused = check_agent_change(&before, &after);
+            assert!(matches!(refused, Err(CriteriaWeakening::Removed(_))), "{after:?}");
         }
-        let refused = check_agents_change(&[], &[Criterion::ExitCode { equals: 1 }]);
-        assert_eq!(refused, Err(Weakening::ExitCode(1)));
+        let refused = check_agent_change(&[], &[Criterion::ExitCode { equals: 1 }]);
+        assert_eq!(refused, Err(CriteriaWeakening::ExitCode(1)));
     }
 
     #[test]
@@ -109,15 +112,19 @@ mod tests {
         let (three, four) = (text("exits with code 3"), text("exits with code 4"));
         for (before, after, expected) in [
             ([code(0), three.clone()], [code(0), code(3)], Ok(())),
-            ([code(0), three.clone()], [code(3), code(0)], Err(Weakening::ExitCode(3))),
-            ([three.clone(), code(0)], [code(3), code(0)], Err(Weakening::ExitCode(3))),
+            ([code(0), three.clone()], [code(3), code(0)], Err(CriteriaWeakening::ExitCode(3))),
+            ([three.clone(), code(0)], [code(3), code(0)], Err(CriteriaWeakening::ExitCode(3))),
             ([three.clone(), code(0)], [code(0), code(3)], Ok(())),
-            ([code(0), code(3)], [code(3), code(0)], Err(Weakening::ExitCode(3))),
+            ([code(0), code(3)], [code(3), code(0)], Err(CriteriaWeakening::ExitCode(3))),
             ([three.clone(), four.clone()], [code(3), code(4)], Ok(())),
-            ([three.clone(), four.clone()], [code(4), code(3)], Err(Weakening::ExitCode(4))),
-            ([three.clone(), four], [three, code(4)], Err(Weakening::ExitCode(4))),
+            (
+                [three.clone(), four.clone()],
+                [code(4), code(3)],
+                Err(CriteriaWeakening::ExitCode(4)),
+            ),
+            ([three.clone(), four], [three, code(4)], Err(CriteriaWeakening::ExitCode(4))),
         ] {
-            assert_eq!(check_agents_change(&before, &after), expected, "{before:?} {after:?}");
+            assert_eq!(check_agent_change(&before, &after), expected, "{before:?} {after:?}");
         }
     }
 }

@@ -1,22 +1,23 @@
-//! Prose that says something a rule can check, told as a criterion that one does check.
+//! Converts unambiguous prose criteria to checkable ones.
 //!
-//! Start at [`refine`]. A sentence is taken as a whole: one word that its form does not know, such as
-//! "not", "or" or "nicely", and it stays prose. Only what is quoted, a number or plainly a path is ever
-//! taken over, so that nothing is checked that nobody said.
+//! Start at [`refine_prose`]. A sentence must match a form completely: one unknown word, such as "not", "or" or
+//! "nicely", and it stays prose. Only quoted text, numbers and obvious paths are extracted, so that no check
+//! is invented.
 
 use super::Criterion;
 
-/// The criterion that a sentence means, if its words leave no doubt.
-pub fn refine(prose: &str) -> Option<Criterion> {
-    let tokens = tokens(prose)?;
-    let forms = [file_exists, file_is_made, exit_code, output, command];
+/// The criterion that a sentence expresses, if it is unambiguous.
+pub fn refine_prose(prose: &str) -> Option<Criterion> {
+    let tokens = tokenize(prose)?;
+    let forms =
+        [parse_file_exists, parse_file_created, parse_exit_code, parse_output, parse_command];
     forms.iter().find_map(|form| form(&tokens))
 }
 
-/// The same criteria in the same order, with prose in its checkable form where there is one.
+/// Replaces prose with its checkable form where there is one; keeps the order.
 ///
-/// A second exit code is left in prose: only the first one of a list is looked at.
-pub fn sharpened(criteria: &[Criterion]) -> Vec<Criterion> {
+/// A second exit code stays prose, because only the first one of a list is evaluated.
+pub fn refine_criteria(criteria: &[Criterion]) -> Vec<Criterion> {
     let is_code = |criterion: &Criterion| matches!(criterion, Criterion::ExitCode { .. });
     let mut has_code = criteria.iter().any(is_code);
     let mut sharp = Vec::with_capacity(criteria.len());
@@ -25,24 +26,24 @@ pub fn sharpened(criteria: &[Criterion]) -> Vec<Criterion> {
             sharp.push(criterion.clone());
             continue;
         };
-        let refined = refine(description).filter(|refined| !(has_code && is_code(refined)));
+        let refined = refine_prose(description).filter(|refined| !(has_code && is_code(refined)));
         has_code |= refined.as_ref().is_some_and(is_code);
         sharp.push(refined.unwrap_or_else(|| criterion.clone()));
     }
     sharp
 }
 
-/// A word of a sentence, or what it quotes.
+/// A word or a quoted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
+enum ProseToken {
     Word(String),
     Quoted { by: char, text: String },
 }
 
 const ARTICLES: &[&str] = &["the", "a", "an"];
-/// Who does it, where a sentence says so.
+/// Subjects of a sentence.
 const ACTORS: &[&str] = &["command", "program", "script", "task", "step", "process"];
-const THERE: &[&str] = &[
+const EXISTS_PHRASES: &[&str] = &[
     "exists",
     "must exist",
     "should exist",
@@ -61,8 +62,9 @@ const THERE: &[&str] = &[
     "must be created",
     "should be created",
 ];
-const MAKES: &[&str] = &["creates", "writes", "produces", "generates", "leaves", "there is"];
-const CODE: &[&str] = &[
+const CREATES_PHRASES: &[&str] =
+    &["creates", "writes", "produces", "generates", "leaves", "there is"];
+const EXIT_CODE_PHRASES: &[&str] = &[
     "exits with",
     "exits with code",
     "exits with status",
@@ -79,7 +81,7 @@ const CODE: &[&str] = &[
     "exit code should be",
     "exit status is",
 ];
-const PRINTS: &[&str] = &[
+const PRINTS_PHRASES: &[&str] = &[
     "prints",
     "must print",
     "should print",
@@ -92,7 +94,7 @@ const PRINTS: &[&str] = &[
     "stdout contains",
 ];
 const TO_STDOUT: &[&str] = &["", "to standard output", "to stdout"];
-const SUCCEEDS: &[&str] = &[
+const SUCCEEDS_PHRASES: &[&str] = &[
     "passes",
     "pass",
     "succeeds",
@@ -106,114 +108,119 @@ const SUCCEEDS: &[&str] = &[
     "exits with 0",
     "exits 0",
 ];
-/// What ends like a file but is a place on the internet.
-const DOMAINS: &[&str] = &["com", "org", "net", "io", "dev", "eu", "ai", "app"];
+/// Top-level domains, which look like file extensions.
+const TOP_LEVEL_DOMAINS: &[&str] = &["com", "org", "net", "io", "dev", "eu", "ai", "app"];
 
 /// "The file out.txt exists", "report.md is created".
-fn file_exists(tokens: &[Token]) -> Option<Criterion> {
-    let (path, rest) = named_file(tokens)?;
-    is_one_of(rest, THERE).then_some(Criterion::FileExists { path })
+fn parse_file_exists(tokens: &[ProseToken]) -> Option<Criterion> {
+    let (path, rest) = parse_file_path(tokens)?;
+    matches_phrase(rest, EXISTS_PHRASES).then_some(Criterion::FileExists { path })
 }
 
 /// "It creates the file out.txt", "there is a file called out.txt".
-fn file_is_made(tokens: &[Token]) -> Option<Criterion> {
-    let (path, rest) = named_file(after(skip_actor(tokens), MAKES)?)?;
+fn parse_file_created(tokens: &[ProseToken]) -> Option<Criterion> {
+    let (path, rest) = parse_file_path(strip_longest_phrase(skip_actor(tokens), CREATES_PHRASES)?)?;
     rest.is_empty().then_some(Criterion::FileExists { path })
 }
 
 /// "Exits with code 3", "the exit code is 3".
-fn exit_code(tokens: &[Token]) -> Option<Criterion> {
+fn parse_exit_code(tokens: &[ProseToken]) -> Option<Criterion> {
     let tokens = skip_actor(tokens);
-    // The longest phrase counts: "exits with" begins others.
-    let rest = after(skip(tokens, ARTICLES), CODE)?;
-    let [Token::Word(code)] = rest else { return None };
+    // The longest phrase wins: "exits with" is a prefix of others.
+    let rest = strip_longest_phrase(skip_word(tokens, ARTICLES), EXIT_CODE_PHRASES)?;
+    let [ProseToken::Word(code)] = rest else { return None };
     let equals = code.parse::<u8>().ok()?;
     Some(Criterion::ExitCode { equals: equals.into() })
 }
 
 /// "Prints `ok`", "the output contains \"ok\"".
-fn output(tokens: &[Token]) -> Option<Criterion> {
+fn parse_output(tokens: &[ProseToken]) -> Option<Criterion> {
     let tokens = skip_actor(tokens);
-    let rest = after(skip(tokens, ARTICLES), PRINTS)?;
-    let [Token::Quoted { text, .. }, rest @ ..] = rest else { return None };
-    let is_whole = !text.trim().is_empty() && is_one_of(rest, TO_STDOUT);
+    let rest = strip_longest_phrase(skip_word(tokens, ARTICLES), PRINTS_PHRASES)?;
+    let [ProseToken::Quoted { text, .. }, rest @ ..] = rest else { return None };
+    let is_whole = !text.trim().is_empty() && matches_phrase(rest, TO_STDOUT);
     is_whole.then(|| Criterion::OutputMatches { pattern: regex::escape(text) })
 }
 
 /// "`make test` passes".
-fn command(tokens: &[Token]) -> Option<Criterion> {
+fn parse_command(tokens: &[ProseToken]) -> Option<Criterion> {
     let named = &["command", "check", "test", "tests", "running"];
-    let [Token::Quoted { by: '`', text }, rest @ ..] = skip(skip(tokens, ARTICLES), named) else {
+    let [ProseToken::Quoted { by: '`', text }, rest @ ..] =
+        skip_word(skip_word(tokens, ARTICLES), named)
+    else {
         return None;
     };
-    let is_whole = !text.trim().is_empty() && is_one_of(rest, SUCCEEDS);
+    let is_whole = !text.trim().is_empty() && matches_phrase(rest, SUCCEEDS_PHRASES);
     is_whole.then(|| Criterion::CommandSucceeds { command: text.trim().to_owned() })
 }
 
-/// A path at the beginning of the tokens, with or without the word "file" before it.
-fn named_file(tokens: &[Token]) -> Option<(String, &[Token])> {
-    let tokens = skip(tokens, ARTICLES);
-    let named = skip(tokens, &["file"]);
+/// A leading path, with or without the word "file" before it.
+fn parse_file_path(tokens: &[ProseToken]) -> Option<(String, &[ProseToken])> {
+    let tokens = skip_word(tokens, ARTICLES);
+    let named = skip_word(tokens, &["file"]);
     let says_file = named.len() < tokens.len();
-    let [token, rest @ ..] = skip(named, &["called", "named"]) else { return None };
-    let (Token::Word(path) | Token::Quoted { text: path, .. }) = token;
-    let is_quoted = matches!(token, Token::Quoted { .. });
-    let is_meant = looks_like_a_file(path) || (is_quoted && says_file && is_plain(path));
+    let [token, rest @ ..] = skip_word(named, &["called", "named"]) else { return None };
+    let (ProseToken::Word(path) | ProseToken::Quoted { text: path, .. }) = token;
+    let is_quoted = matches!(token, ProseToken::Quoted { .. });
+    let is_meant = has_file_extension(path) || (is_quoted && says_file && is_plain_path(path));
     is_meant.then(|| (path.clone(), rest))
 }
 
-/// Whether this is a relative path of plain characters that stays where it begins.
-fn is_plain(path: &str) -> bool {
+/// Whether this is a relative path of plain characters without `.` and `..`.
+fn is_plain_path(path: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
     !path.is_empty()
         && path.chars().all(is_plain)
         && path.split('/').all(|part| !part.is_empty() && part != "." && part != "..")
 }
 
-/// Whether a word can be nothing but a path: it has a directory or an ending.
-fn looks_like_a_file(path: &str) -> bool {
+/// Whether a word must be a path: it has a file extension.
+fn has_file_extension(path: &str) -> bool {
     let ending = path.rsplit('/').next().and_then(|name| name.rsplit_once('.'));
     let has_ending = ending.is_some_and(|(stem, ending)| {
         !stem.is_empty()
             && (1..=8).contains(&ending.len())
             && ending.starts_with(|c: char| c.is_ascii_alphabetic())
-            && !DOMAINS.contains(&ending.to_ascii_lowercase().as_str())
+            && !TOP_LEVEL_DOMAINS.contains(&ending.to_ascii_lowercase().as_str())
     });
-    is_plain(path) && has_ending
+    is_plain_path(path) && has_ending
 }
 
-/// Without the one who acts, where the sentence begins with it.
-fn skip_actor(tokens: &[Token]) -> &[Token] {
-    let bare = skip(tokens, ARTICLES);
-    let acted = skip(skip(bare, &["last"]), ACTORS);
+/// Skips the subject of the sentence.
+fn skip_actor(tokens: &[ProseToken]) -> &[ProseToken] {
+    let bare = skip_word(tokens, ARTICLES);
+    let acted = skip_word(skip_word(bare, &["last"]), ACTORS);
     match (acted.len() < bare.len(), bare) {
         (true, _) => acted,
-        (false, _) => skip(tokens, &["it"]),
+        (false, _) => skip_word(tokens, &["it"]),
     }
 }
 
-fn is_word(token: &Token, words: &[&str]) -> bool {
-    matches!(token, Token::Word(word) if words.contains(&word.to_ascii_lowercase().as_str()))
+fn is_word(token: &ProseToken, words: &[&str]) -> bool {
+    matches!(token, ProseToken::Word(word) if words.contains(&word.to_ascii_lowercase().as_str()))
 }
 
-fn skip<'a>(tokens: &'a [Token], words: &[&str]) -> &'a [Token] {
+fn skip_word<'a>(tokens: &'a [ProseToken], words: &[&str]) -> &'a [ProseToken] {
     match tokens {
         [first, rest @ ..] if is_word(first, words) => rest,
         _ => tokens,
     }
 }
 
-/// What follows the longest of these phrases.
-fn after<'a>(tokens: &'a [Token], phrases: &[&str]) -> Option<&'a [Token]> {
-    let rests = phrases.iter().filter_map(|phrase| strip(tokens, phrase));
+/// The tokens after the longest matching phrase.
+fn strip_longest_phrase<'a>(
+    tokens: &'a [ProseToken],
+    phrases: &[&str],
+) -> Option<&'a [ProseToken]> {
+    let rests = phrases.iter().filter_map(|phrase| strip_phrase(tokens, phrase));
     rests.min_by_key(|rest| rest.len())
 }
 
-fn is_one_of(tokens: &[Token], phrases: &[&str]) -> bool {
-    phrases.iter().any(|phrase| strip(tokens, phrase).is_some_and(<[Token]>::is_empty))
+fn matches_phrase(tokens: &[ProseToken], phrases: &[&str]) -> bool {
+    phrases.iter().any(|phrase| strip_phrase(tokens, phrase).is_some_and(<[ProseToken]>::is_empty))
 }
 
-fn strip<'a>(mut tokens: &'a [Token], phrase: &str) -> Option<&'a [Token]> {
+fn strip_phrase<'a>(mut tokens: &'a [ProseToken], phrase: &str) -> Option<&'a [ProseToken]> {
     for word in phrase.split_whitespace() {
         let [first, rest @ ..] = tokens else { return None };
         if !is_word(first, &[word]) {
@@ -224,21 +231,21 @@ fn strip<'a>(mut tokens: &'a [Token], phrase: &str) -> Option<&'a [Token]> {
     Some(tokens)
 }
 
-/// The words of one sentence; nothing if it is more than one, a list, or quotes without an end.
-fn tokens(prose: &str) -> Option<Vec<Token>> {
+/// Tokenises one sentence; `None` for several sentences, lists and unbalanced quotes.
+fn tokenize(prose: &str) -> Option<Vec<ProseToken>> {
     let mut rest = prose.trim();
     rest = rest.strip_suffix('.').unwrap_or(rest);
     let mut tokens = vec![];
     while let Some(first) = rest.chars().next() {
-        let token = if let Some(close) = closing(first) {
+        let token = if let Some(close) = closing_quote(first) {
             let inner = &rest[first.len_utf8()..];
             let end = inner.find(close)?;
             rest = &inner[end + close.len_utf8()..];
-            // What stands right behind a quotation belongs to it in some way that is not known here.
+            // Text directly after a quotation would change its meaning.
             if rest.starts_with(|c: char| !c.is_whitespace()) {
                 return None;
             }
-            Token::Quoted { by: first, text: inner[..end].to_owned() }
+            ProseToken::Quoted { by: first, text: inner[..end].to_owned() }
         } else {
             let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
             let word = &rest[..end];
@@ -246,7 +253,7 @@ fn tokens(prose: &str) -> Option<Vec<Token>> {
             if word.ends_with([',', ';', ':', '?', '!']) {
                 return None;
             }
-            Token::Word(word.to_owned())
+            ProseToken::Word(word.to_owned())
         };
         tokens.push(token);
         rest = rest.trim_start();
@@ -254,7 +261,7 @@ fn tokens(prose: &str) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
-fn closing(quote: char) -> Option<char> {
+fn closing_quote(quote: char) -> Option<char> {
     match quote {
         '`' | '"' | '\'' => Some(quote),
         '“' => Some('”'),
@@ -305,7 +312,7 @@ mod tests {
             ("running `./check.sh` must succeed", run("./check.sh")),
             ("`true` exits with code 0", run("true")),
         ] {
-            assert_eq!(refine(prose), Some(expected), "{prose}");
+            assert_eq!(refine_prose(prose), Some(expected), "{prose}");
         }
     }
 
@@ -352,7 +359,7 @@ mod tests {
             "`make test` exits with code 3",
             "unless `make test` passes",
         ] {
-            assert_eq!(refine(prose), None, "{prose}");
+            assert_eq!(refine_prose(prose), None, "{prose}");
         }
     }
 
@@ -361,10 +368,10 @@ mod tests {
         let text = |words: &str| Criterion::Text { description: words.to_owned() };
         let before = [text("exits with code 3"), text("reads well"), text("exits with code 0")];
 
-        let after = sharpened(&before);
+        let after = refine_criteria(&before);
 
         let code = Criterion::ExitCode { equals: 3 };
         assert_eq!(after, [code, text("reads well"), text("exits with code 0")]);
-        assert_eq!(sharpened(&after), after);
+        assert_eq!(refine_criteria(&after), after);
     }
 }

@@ -1,12 +1,12 @@
-//! What a role may ever reach of the built-in tools, as data.
+//! Allowlists of the built-in tools, by role.
 //!
-//! An allowlist never allows by itself: it bounds what rules can allow. Tools that people install
-//! are outside of it; there scope, switch and rules decide.
+//! An allowlist does not grant access by itself: it bounds what rules can allow. It does not apply to
+//! tools of installed servers; for those scope, enablement and rules decide.
 
-use super::pattern::matches;
+use super::pattern::matches_glob;
 use super::{AgentType, Principal};
 
-/// The namespaces of built-in tools. No installed server may take one of these names.
+/// The namespaces of built-in tools, reserved as server names.
 pub const NAMESPACES: &[&str] = &[
     "api",
     "apmas",
@@ -28,21 +28,20 @@ pub const NAMESPACES: &[&str] = &[
     "web",
 ];
 
-/// A tool that works only while a setting is `true`.
-pub struct Gate {
-    /// The tool.
+/// A tool that is callable only while a setting is `true`.
+pub struct SettingGate {
     pub tool: &'static str,
-    /// The setting; absent counts as `false`.
+    /// Absent counts as `false`.
     pub setting: &'static str,
 }
 
-/// Every tool that a setting guards.
-pub const GATES: &[Gate] = &[Gate {
+/// The tools that a setting guards.
+pub const SETTING_GATES: &[SettingGate] = &[SettingGate {
     tool: "sandbox.allowed_images.add",
     setting: "agents.project_manager.sandbox.allow_add_to_allowed_images",
 }];
 
-/// What people's own clients may reach: what the REST API gives them anyway.
+/// Users' own clients: what the REST API offers too.
 const USER: &[&str] = &[
     "db.*",
     "artifact.*",
@@ -134,16 +133,16 @@ const SANDBOX: &[&str] = &[
     "apmas_send_message",
 ];
 
-/// What is seeded as allowed on a new installation: the allowlists without what reaches out of the
-/// installation. Reaching the network is an administrator's decision.
-const OUTWARD: &[&str] = &["web.*", "web.fetch", "web.search", "api.call", "connector.*", "git.*"];
+/// Excluded from the rules of a new installation: tools that reach outside it. Network access is an
+/// administrator's decision.
+const OUTBOUND: &[&str] = &["web.*", "web.fetch", "web.search", "api.call", "connector.*", "git.*"];
 
-/// Tools that change what outlives a task and is shared by all of a user's tasks. A token that is bound
-/// to one task reaches none of them.
-const BEYOND_A_TASK: &[&str] = &["skills.create", "skills.update", "skills.delete"];
+/// Tools that change state shared by all of a user's tasks. Tokens bound to one task cannot call
+/// them.
+const CLOSED_TO_TASK_TOKENS: &[&str] = &["skills.create", "skills.update", "skills.delete"];
 
-/// The patterns that bound `caller`.
-pub const fn patterns(caller: Principal) -> &'static [&'static str] {
+/// The allowlist of `caller`.
+pub const fn allowlist_patterns(caller: Principal) -> &'static [&'static str] {
     match caller {
         Principal::Agent(AgentType::Pm) => PM,
         Principal::Agent(AgentType::Pa) => PA,
@@ -152,28 +151,28 @@ pub const fn patterns(caller: Principal) -> &'static [&'static str] {
     }
 }
 
-/// Whether `caller` may ever reach the built-in `tool`.
+/// Whether the allowlist of `caller` contains the built-in `tool`.
 pub fn is_allowlisted(caller: Principal, tool: &str) -> bool {
-    patterns(caller).iter().any(|pattern| matches(pattern, tool))
+    allowlist_patterns(caller).iter().any(|pattern| matches_glob(pattern, tool))
 }
 
-/// Whether no token that is bound to a task reaches the built-in `tool`.
-pub fn is_beyond_a_task(tool: &str) -> bool {
-    BEYOND_A_TASK.contains(&tool)
+/// Whether the built-in `tool` is closed to tokens bound to a task.
+pub fn is_closed_to_task_tokens(tool: &str) -> bool {
+    CLOSED_TO_TASK_TOKENS.contains(&tool)
 }
 
-/// The patterns that a new installation allows to `caller`.
-pub fn seeded(caller: Principal) -> impl Iterator<Item = &'static str> {
-    patterns(caller).iter().copied().filter(|pattern| !OUTWARD.contains(pattern))
+/// The patterns that a new installation allows for `caller`.
+pub fn seeded_patterns(caller: Principal) -> impl Iterator<Item = &'static str> {
+    allowlist_patterns(caller).iter().copied().filter(|pattern| !OUTBOUND.contains(pattern))
 }
 
-/// The setting that guards `tool`, if one does.
-pub fn setting_of(tool: &str) -> Option<&'static str> {
-    GATES.iter().find(|gate| gate.tool == tool).map(|gate| gate.setting)
+/// The setting that guards `tool`.
+pub fn guarding_setting(tool: &str) -> Option<&'static str> {
+    SETTING_GATES.iter().find(|gate| gate.tool == tool).map(|gate| gate.setting)
 }
 
-/// Whether installed servers may not use this name.
-pub fn is_reserved(server: &str) -> bool {
+/// Whether installed servers may not have this name.
+pub fn is_reserved_namespace(server: &str) -> bool {
     NAMESPACES.contains(&server)
 }
 
@@ -244,7 +243,10 @@ mod tests {
     fn a_new_installation_lets_no_agent_reach_the_network() {
         for caller in Principal::ALL {
             for tool in ["web.fetch", "api.call", "git.push"] {
-                assert!(!seeded(*caller).any(|pattern| matches(pattern, tool)), "{caller} {tool}");
+                assert!(
+                    !seeded_patterns(*caller).any(|pattern| matches_glob(pattern, tool)),
+                    "{caller} {tool}"
+                );
             }
         }
     }
@@ -252,7 +254,7 @@ mod tests {
     #[test]
     fn adding_allowed_images_is_guarded_by_a_setting() {
         let setting = "agents.project_manager.sandbox.allow_add_to_allowed_images";
-        assert_eq!(setting_of("sandbox.allowed_images.add"), Some(setting));
-        assert_eq!(setting_of("sandbox.allowed_images.list"), None);
+        assert_eq!(guarding_setting("sandbox.allowed_images.add"), Some(setting));
+        assert_eq!(guarding_setting("sandbox.allowed_images.list"), None);
     }
 }

@@ -1,68 +1,68 @@
-//! What kinds of refusals and failures a tool call can have, as agents are told and records keep.
+//! Error kinds of tool calls, as returned to agents and stored in audit records.
 
 words! {
-    /// Why a tool call was refused or failed, for programs.
+    /// Why a tool call was denied or failed.
     ErrorKind("error kind") {
-        /// There was no token.
+        /// The request has no token.
         MissingBearer = "missing_bearer",
         /// The token is unknown, expired or revoked.
         InvalidAgentToken = "invalid_agent_token",
-        /// The tool, its server or what the call is about does not exist for this caller.
+        /// The tool, its server or the resource does not exist for this caller.
         NotFound = "not_found",
-        /// The tool or its server is turned off.
+        /// The tool or its server is disabled.
         ToolDisabled = "tool_disabled",
-        /// An administrator has to look at the tool first.
+        /// An administrator must approve the tool's changed definition first.
         ReviewRequired = "review_required",
-        /// The caller's role may never reach the tool.
+        /// The allowlist of the caller's role does not contain the tool.
         AgentAllowlistDenied = "agent_allowlist_denied",
-        /// The tool may not be called from where the caller is.
+        /// The tool's scope does not admit the caller.
         ScopeDenied = "scope_denied",
         /// The setting that guards the tool is off.
         SettingDenied = "setting_denied",
         /// The arguments are longer than allowed.
         RequestTooLarge = "request_too_large",
-        /// The schema of the tool cannot be used.
+        /// The tool's schema is invalid.
         InvalidSchema = "invalid_schema",
-        /// The arguments are not what the tool takes.
+        /// The arguments do not match the tool's schema.
         InvalidArguments = "invalid_arguments",
         /// An id in the arguments does not belong to the caller.
         ContextMismatch = "context_mismatch",
-        /// A rule denies it, or none allows it.
+        /// A rule denies the call, or none allows it.
         PolicyViolation = "policy_violation",
-        /// The caller may see it and not do this with it.
+        /// The caller may read the resource but not do this.
         Forbidden = "forbidden",
-        /// The state does not allow it, or somebody else was faster.
+        /// The current state does not allow it, or a concurrent change won.
         Conflict = "conflict",
-        /// Something that the call needs does not answer, or is busy.
+        /// A dependency is unavailable or busy.
         ServiceUnavailable = "service_unavailable",
-        /// There was no answer in time.
+        /// The call timed out.
         Timeout = "timeout",
-        /// The caller withdrew the request.
+        /// The caller canceled the request.
         Canceled = "canceled",
-        /// The process ended while the call was going on; only records say so.
+        /// The process ended during the call; only in audit records.
         Interrupted = "interrupted",
-        /// The answer is longer than allowed.
+        /// The result is longer than allowed.
         ResponseTooLarge = "response_too_large",
-        /// The answer is not what the protocol or the tool's schema promises.
+        /// The result violates the protocol or the tool's schema.
         BadResponse = "bad_response",
-        /// A server answered with an error of the protocol.
+        /// The server returned a protocol error.
         UpstreamError = "upstream_error",
-        /// A server's tool said itself that it failed.
+        /// The tool reported an error.
         ToolError = "tool_error",
-        /// A document of the web could not be had.
+        /// A web document could not be fetched.
         FetchFailed = "fetch_failed",
-        /// A document of the web is of a type that is not read.
+        /// A web document has an unsupported content type.
         UnsupportedContentType = "unsupported_content_type",
-        /// This process does not have the tool.
+        /// This process does not implement the tool.
         NotImplemented = "not_implemented",
-        /// Something failed on our side.
+        /// An internal error.
         InternalError = "internal_error",
     }
 }
 
 impl ErrorKind {
-    /// Whether the same call may succeed later, though nothing about it changes.
-    pub const fn may_pass(self) -> bool {
+    /// Whether a retry of the same call may succeed.
+    pub const fn is_retryable(self) -> bool {
         matches!(self, Self::ServiceUnavailable | Self::Timeout)
     }
 }

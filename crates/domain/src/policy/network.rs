@@ -1,21 +1,21 @@
-//! Which addresses of the network may be reached on behalf of others.
+//! Which network addresses may be reached on behalf of callers (SSRF protection).
 //!
-//! Start at [`Openings::admits`]. Whoever lets others name an address lends them its own view of the
-//! network; only public addresses are free of that danger, and what an administrator opened.
+//! Start at [`AllowedNetworks::allows`]. A process that connects to caller-supplied addresses exposes its own
+//! network position; only public addresses, and those an administrator allowed, are safe.
 //!
-//! Invariant: an address of a kind that is not known to be public is not public.
+//! Invariant: an address that is not known to be public is not public.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// The setting that names what is opened beyond public addresses: a list of networks
-/// (`10.1.0.0/16`), addresses and hosts (`wiki.corp.example`, `*.corp.example`).
-pub const OPENINGS: &str = "network.internal.allowed";
+/// The setting with the allowed internal destinations: a list of networks (`10.1.0.0/16`), addresses
+/// and hosts (`wiki.corp.example`, `*.corp.example`).
+pub const ALLOWED_NETWORKS_SETTING: &str = "network.internal.allowed";
 
-const MAX_OPENINGS: usize = 256;
+const MAX_ALLOWED_NETWORKS: usize = 256;
 
-/// What is no part of the public internet, or leads back to us, or holds a cloud's metadata.
-const CLOSED_V4: [([u8; 4], u8); 17] = [
+/// Non-public, loopback and cloud metadata ranges.
+const NON_PUBLIC_V4: [([u8; 4], u8); 17] = [
     ([0, 0, 0, 0], 8),
     ([10, 0, 0, 0], 8),
     ([100, 64, 0, 0], 10),
@@ -35,44 +35,44 @@ const CLOSED_V4: [([u8; 4], u8); 17] = [
     ([240, 0, 0, 0], 4),
 ];
 
-/// Everything that is assigned for public use lies here; mapped and translated addresses do not.
+/// The global unicast range; excludes mapped and translated addresses.
 const GLOBAL_V6: (u16, u8) = (0x2000, 3);
 
-/// What of it is for protocols, for documents, or wraps an address of the other family.
-const CLOSED_V6: [([u16; 2], u8); 4] =
+/// Parts of it for protocols, documentation and 6to4.
+const NON_PUBLIC_V6: [([u16; 2], u8); 4] =
     [([0x2001, 0], 23), ([0x2001, 0xdb8], 32), ([0x2002, 0], 16), ([0x3fff, 0], 20)];
 
 /// Whether an address belongs to the public internet.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
-        IpAddr::V4(address) => {
-            !CLOSED_V4.iter().any(|(start, bits)| Network::v4(*start, *bits).holds(address.into()))
-        }
+        IpAddr::V4(address) => !NON_PUBLIC_V4
+            .iter()
+            .any(|(start, bits)| IpNetwork::v4(*start, *bits).holds(address.into())),
         IpAddr::V6(address) => {
             let (start, bits) = GLOBAL_V6;
-            Network::v6([start, 0], bits).holds(address.into())
-                && !CLOSED_V6
+            IpNetwork::v6([start, 0], bits).holds(address.into())
+                && !NON_PUBLIC_V6
                     .iter()
-                    .any(|(start, bits)| Network::v6(*start, *bits).holds(address.into()))
+                    .any(|(start, bits)| IpNetwork::v6(*start, *bits).holds(address.into()))
         }
     }
 }
 
-/// Whether a name can only be one of an internal network, whatever it leads to.
+/// Whether a host name is internal, regardless of its resolution.
 pub fn is_internal_name(name: &str) -> bool {
-    let name = plain(name);
+    let name = normalize_host(name);
     let ends = [".localhost", ".local", ".internal", ".home.arpa", ".lan", ".intranet"];
     !name.contains('.') || ends.iter().any(|end| name.ends_with(end))
 }
 
 /// A range of addresses, such as `10.0.0.0/8`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Network {
+pub struct IpNetwork {
     start: IpAddr,
     bits: u8,
 }
 
-impl Network {
+impl IpNetwork {
     const fn v4(start: [u8; 4], bits: u8) -> Self {
         let [a, b, c, d] = start;
         Self { start: IpAddr::V4(Ipv4Addr::new(a, b, c, d)), bits }
@@ -83,7 +83,7 @@ impl Network {
         Self { start: IpAddr::V6(Ipv6Addr::new(a, b, 0, 0, 0, 0, 0, 0)), bits }
     }
 
-    /// Whether an address is in it.
+    /// Whether the network contains an address.
     pub fn holds(&self, address: IpAddr) -> bool {
         match (self.start, address) {
             (IpAddr::V4(start), IpAddr::V4(address)) => {
@@ -99,22 +99,20 @@ impl Network {
     }
 }
 
-/// The text names no network.
+/// An invalid entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadOpening {
-    /// It is neither a network nor an address nor a host.
-    #[error("\"{0}\" is no network, address or host")]
-    Unreadable(String),
-    /// There are too many.
-    #[error("more than {MAX_OPENINGS} entries")]
+pub enum AllowedNetworkError {
+    #[error("\"{0}\" is not a network, address or host")]
+    Invalid(String),
+    #[error("more than {MAX_ALLOWED_NETWORKS} entries")]
     TooMany,
 }
 
-impl FromStr for Network {
-    type Err = BadOpening;
+impl FromStr for IpNetwork {
+    type Err = AllowedNetworkError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let unreadable = || BadOpening::Unreadable(text.chars().take(100).collect());
+        let unreadable = || AllowedNetworkError::Invalid(text.chars().take(100).collect());
         let (address, bits) = match text.split_once('/') {
             Some((address, bits)) => (address, Some(bits.parse::<u8>().map_err(|_| unreadable())?)),
             None => (text, None),
@@ -131,9 +129,8 @@ impl FromStr for Network {
 pub struct HostPattern(String);
 
 impl HostPattern {
-    /// Whether a host is meant.
     pub fn matches(&self, host: &str) -> bool {
-        let host = plain(host);
+        let host = normalize_host(host);
         match self.0.strip_prefix('*') {
             Some(end) => host.len() > end.len() && host.ends_with(end),
             None => host == self.0,
@@ -142,38 +139,40 @@ impl HostPattern {
 }
 
 impl FromStr for HostPattern {
-    type Err = BadOpening;
+    type Err = AllowedNetworkError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let name = plain(text);
+        let name = normalize_host(text);
         let rest = if name == "*" { "any" } else { name.strip_prefix("*.").unwrap_or(&name) };
         let is_known = |c: char| c.is_ascii_alphanumeric() || ".-_:".contains(c);
         if rest.is_empty() || rest.len() > 253 || !rest.chars().all(is_known) {
-            return Err(BadOpening::Unreadable(text.chars().take(100).collect()));
+            return Err(AllowedNetworkError::Invalid(text.chars().take(100).collect()));
         }
         Ok(Self(name))
     }
 }
 
-/// What an administrator opened beyond public addresses. Nothing by default.
+/// Internal destinations that an administrator allowed. Empty by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Openings {
-    networks: Vec<Network>,
+pub struct AllowedNetworks {
+    networks: Vec<IpNetwork>,
     hosts: Vec<HostPattern>,
 }
 
-impl Openings {
-    /// Reads the entries of a setting; one that cannot be read spoils them all.
-    pub fn parse<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Self, BadOpening> {
+impl AllowedNetworks {
+    /// Parses the entries of a setting; one invalid entry rejects the list.
+    pub fn parse<'a>(
+        entries: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, AllowedNetworkError> {
         let mut openings = Self::default();
         for (count, entry) in entries.into_iter().enumerate() {
-            if count >= MAX_OPENINGS {
-                return Err(BadOpening::TooMany);
+            if count >= MAX_ALLOWED_NETWORKS {
+                return Err(AllowedNetworkError::TooMany);
             }
             match entry.parse() {
                 Ok(network) => openings.networks.push(network),
-                Err(unreadable) if entry.contains('/') || plain(entry) == "*" => {
-                    // Everything internal at once is hardly what was meant.
+                Err(unreadable) if entry.contains('/') || normalize_host(entry) == "*" => {
+                    // `*` would allow every internal host.
                     return Err(unreadable);
                 }
                 Err(_) => openings.hosts.push(entry.parse()?),
@@ -182,24 +181,24 @@ impl Openings {
         Ok(openings)
     }
 
-    /// Whether a connection to `address`, which was found under the name `host`, may be made.
-    pub fn admits(&self, host: &str, address: IpAddr) -> bool {
-        is_public(address) || self.opens(address) || self.names(host)
+    /// Whether a connection to `address`, resolved from `host`, is allowed.
+    pub fn allows(&self, host: &str, address: IpAddr) -> bool {
+        is_public(address) || self.allows_address(address) || self.names(host)
     }
 
-    /// Whether a host was opened by its name.
+    /// Whether a host is allowed by name.
     pub fn names(&self, host: &str) -> bool {
         self.hosts.iter().any(|opened| opened.matches(host))
     }
 
-    fn opens(&self, address: IpAddr) -> bool {
+    fn allows_address(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.networks.iter().any(|network| network.holds(address))
     }
 }
 
-/// A name as names are compared.
-fn plain(name: &str) -> String {
+/// Normalises a host name for comparison.
+fn normalize_host(name: &str) -> String {
     name.trim_end_matches('.').to_ascii_lowercase()
 }
 
@@ -273,10 +272,15 @@ mod tests {
 
     #[test]
     fn what_is_opened_is_admitted_and_what_lies_beside_it_is_not() {
-        let openings =
-            Openings::parse(["10.1.0.0/16", "192.168.0.7", "fd00::/8", "*.corp.example", "wiki"])
-                .unwrap();
-        let admits = |host: &str, address: &str| openings.admits(host, address.parse().unwrap());
+        let openings = AllowedNetworks::parse([
+            "10.1.0.0/16",
+            "192.168.0.7",
+            "fd00::/8",
+            "*.corp.example",
+            "wiki",
+        ])
+        .unwrap();
+        let admits = |host: &str, address: &str| openings.allows(host, address.parse().unwrap());
 
         assert!(admits("x", "10.1.255.1") && admits("x", "::ffff:10.1.2.3"));
         assert!(admits("x", "192.168.0.7") && admits("x", "fd12::1"));
@@ -284,17 +288,20 @@ mod tests {
         assert!(!admits("x", "10.2.0.1") && !admits("x", "192.168.0.8"));
         assert!(!admits("corp.example", "10.2.0.1") && !admits("evilcorp.example", "10.2.0.1"));
         assert!(admits("anything.example", "8.8.8.8"));
-        assert!(!Openings::default().admits("localhost", "127.0.0.1".parse().unwrap()));
+        assert!(!AllowedNetworks::default().allows("localhost", "127.0.0.1".parse().unwrap()));
     }
 
     #[test]
     fn an_opening_that_cannot_be_read_spoils_the_list() {
         for entry in ["", "10.0.0.0/33", "::/129", "10.0.0/8", "a b", "http://x", "*", "*x", "x/y"]
         {
-            assert!(Openings::parse(["10.0.0.0/8", entry]).is_err(), "{entry}");
+            assert!(AllowedNetworks::parse(["10.0.0.0/8", entry]).is_err(), "{entry}");
         }
-        assert_eq!(Openings::parse(vec!["a"; MAX_OPENINGS + 1]), Err(BadOpening::TooMany));
-        assert!("0.0.0.0/0".parse::<Network>().unwrap().holds("9.9.9.9".parse().unwrap()));
+        assert_eq!(
+            AllowedNetworks::parse(vec!["a"; MAX_ALLOWED_NETWORKS + 1]),
+            Err(AllowedNetworkError::TooMany)
+        );
+        assert!("0.0.0.0/0".parse::<IpNetwork>().unwrap().holds("9.9.9.9".parse().unwrap()));
     }
 
     #[test]

@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest pattern and the longest name that is ever matched.
+/// Limit for patterns and names.
 pub const MAX_BYTES: usize = 256;
 
-/// A name in which every `*` stands for any run of characters, also none; all else is literal.
+/// A glob in which `*` matches any number of characters; all else is literal.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
 )]
@@ -16,38 +16,35 @@ pub const MAX_BYTES: usize = 256;
 #[schema(value_type = String, example = "db.*")]
 pub struct Pattern(String);
 
-/// The text is no pattern.
+/// An invalid pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadPattern {
-    /// It has no character, or too many.
-    #[error("a pattern has 1 to {MAX_BYTES} bytes")]
+pub enum PatternError {
+    #[error("a pattern must have 1 to {MAX_BYTES} bytes")]
     Length,
-    /// It holds characters that no name has.
-    #[error("a pattern holds letters, digits, and . _ - / : * only")]
+    #[error("a pattern may contain letters, digits, and . _ - / : * only")]
     Characters,
 }
 
 impl Pattern {
-    /// The pattern as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether the whole of `name` fits.
+    /// Whether `name` matches completely.
     pub fn matches(&self, name: &str) -> bool {
-        matches(&self.0, name)
+        matches_glob(&self.0, name)
     }
 }
 
-/// Whether the whole of `name` fits `pattern`. Takes time proportional to the product of both
-/// lengths at most.
-pub fn matches(pattern: &str, name: &str) -> bool {
+/// Whether `name` matches `pattern` completely. Worst case: time proportional to the product of both
+/// lengths.
+pub fn matches_glob(pattern: &str, name: &str) -> bool {
     let mut pieces = pattern.split('*');
     let Some(mut rest) = pieces.next().and_then(|head| name.strip_prefix(head)) else {
         return false;
     };
     let Some(tail) = pieces.next_back() else {
-        // Without a star the head is all there is.
+        // No `*`: the names must be equal.
         return rest.is_empty();
     };
     for piece in pieces {
@@ -60,23 +57,23 @@ pub fn matches(pattern: &str, name: &str) -> bool {
 }
 
 impl FromStr for Pattern {
-    type Err = BadPattern;
+    type Err = PatternError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if text.is_empty() || text.len() > MAX_BYTES {
-            return Err(BadPattern::Length);
+            return Err(PatternError::Length);
         }
         let is_known = |c: char| c.is_ascii_alphanumeric() || "._-/:*".contains(c);
         if text.chars().all(is_known) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(BadPattern::Characters)
+            Err(PatternError::Characters)
         }
     }
 }
 
 impl TryFrom<String> for Pattern {
-    type Error = BadPattern;
+    type Error = PatternError;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         text.parse()
@@ -116,24 +113,26 @@ mod tests {
             ("web.fetch", "web.fetch.all", false),
             ("web.?etch", "web.fetch", false),
         ] {
-            assert_eq!(matches(pattern, name), fits, "{pattern} on {name}");
+            assert_eq!(matches_glob(pattern, name), fits, "{pattern} on {name}");
         }
     }
 
     #[test]
     fn a_pattern_of_odd_characters_or_of_none_is_refused() {
-        assert_eq!("".parse::<Pattern>(), Err(BadPattern::Length));
-        assert_eq!("db.task get".parse::<Pattern>(), Err(BadPattern::Characters));
-        assert_eq!("x".repeat(MAX_BYTES + 1).parse::<Pattern>(), Err(BadPattern::Length));
+        assert_eq!("".parse::<Pattern>(), Err(PatternError::Length));
+        assert_eq!("db.task get".parse::<Pattern>(), Err(PatternError::Characters));
+        assert_eq!("x".repeat(MAX_BYTES + 1).parse::<Pattern>(), Err(PatternError::Length));
     }
 
-    /// The obvious way: take a character, or let a star eat one.
-    fn naive(pattern: &[u8], name: &[u8]) -> bool {
+    /// Reference implementation.
+    fn reference_match(pattern: &[u8], name: &[u8]) -> bool {
         match (pattern.split_first(), name.split_first()) {
             (None, None) => true,
-            (Some((b'*', rest)), None) => naive(rest, name),
-            (Some((b'*', rest)), Some((_, later))) => naive(rest, name) || naive(pattern, later),
-            (Some((p, rest)), Some((n, later))) => p == n && naive(rest, later),
+            (Some((b'*', rest)), None) => reference_match(rest, name),
+            (Some((b'*', rest)), Some((_, later))) => {
+                reference_match(rest, name) || reference_match(pattern, later)
+            }
+            (Some((p, rest)), Some((n, later))) => p == n && reference_match(rest, later),
             (None, Some(_)) | (Some(_), None) => false,
         }
     }
@@ -142,7 +141,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(4096))]
         #[test]
         fn patterns_match_as_the_naive_matcher_does(pattern in "[ab.*]{0,8}", name in "[ab.]{0,8}") {
-            prop_assert_eq!(matches(&pattern, &name), naive(pattern.as_bytes(), name.as_bytes()));
+            prop_assert_eq!(matches_glob(&pattern, &name), reference_match(pattern.as_bytes(), name.as_bytes()));
         }
     }
 }

@@ -6,12 +6,12 @@ use super::pattern::Pattern;
 use super::{AgentType, Effect, Principal};
 use crate::ids::{GroupId, ProjectId, RuleId, TaskId, UserId};
 
-/// Calling a tool, as rules name it.
+/// Action of calling a tool.
 pub const INVOKE: &str = "mcp.tool.invoke";
-/// Tools, as rules name them.
+/// Resource type of tools.
 pub const TOOL: &str = "mcp.tool";
 
-/// Whom a rule is about.
+/// The subject of a rule.
 #[derive(
     Debug,
     Clone,
@@ -27,92 +27,78 @@ pub const TOOL: &str = "mcp.tool";
 )]
 #[serde(tag = "subject_type", content = "subject_id", rename_all = "snake_case")]
 pub enum Subject {
-    /// Everybody.
+    /// Every caller.
     System,
-    /// Whoever acts for this user.
+    /// Callers acting for this user.
     User(UserId),
-    /// Whoever acts for a member of this group.
+    /// Callers acting for a member of this group.
     Group(GroupId),
-    /// Whoever acts in this project.
+    /// Callers acting in this project.
     Project(ProjectId),
-    /// Whoever acts for this task.
+    /// Callers acting for this task.
     Task(TaskId),
     /// Agents of this type.
     Agent(AgentType),
 }
 
-/// What must hold beside the subject.
+/// Additional conditions of a rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Conditions {
-    /// Only for these callers; for all when empty.
+    /// Applies to these callers only; to all if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callers: Vec<Principal>,
 }
 
-/// One rule.
+/// An access rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
-    /// The rule's id.
+pub struct AccessRule {
     pub id: RuleId,
-    /// Whom it is about.
     pub subject: Subject,
-    /// What they do, such as [`INVOKE`]; may hold `*`.
+    /// For example [`INVOKE`].
     pub action: Pattern,
-    /// What kind of thing they do it to, such as [`TOOL`]; may hold `*`.
+    /// For example [`TOOL`].
     pub resource_type: Pattern,
-    /// Which of those.
     pub resource: Pattern,
-    /// What then happens.
     pub effect: Effect,
-    /// Which of several matching rules is named as the reason: the highest. It decides nothing else.
+    /// Selects which of several matching rules is reported as the reason (the highest); does not affect the decision.
     pub priority: i64,
-    /// What must hold beside the subject.
     pub conditions: Conditions,
 }
 
-/// What somebody wants to do.
+/// An access request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access<'a> {
-    /// In which role.
     pub caller: Principal,
-    /// For which user.
     pub user: Option<UserId>,
-    /// The user's groups.
     pub groups: &'a [GroupId],
-    /// In which project.
     pub project: Option<ProjectId>,
-    /// For which task.
     pub task: Option<TaskId>,
-    /// What.
     pub action: &'a str,
-    /// To what kind of thing.
     pub resource_type: &'a str,
-    /// To which.
     pub resource: &'a str,
 }
 
-/// What the rules say.
+/// The decision of the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// This rule allows it and none denies it.
+    /// This rule allows it, and none denies it.
     Allowed(RuleId),
     /// This rule denies it.
     Denied(RuleId),
-    /// No rule is about it.
-    Unmentioned,
+    /// No rule matches.
+    NoMatch,
 }
 
 impl Verdict {
-    /// Whether it may be done.
     pub const fn is_allowed(self) -> bool {
         matches!(self, Self::Allowed(_))
     }
 }
 
-impl Rule {
-    /// Whether the rule is about this access.
-    pub fn covers(&self, access: &Access<'_>) -> bool {
+impl AccessRule {
+    /// Whether the rule matches this access.
+    pub fn matches(&self, access: &Access<'_>) -> bool {
         let is_subject = match self.subject {
             Subject::System => true,
             Subject::User(user) => access.user == Some(user),
@@ -130,11 +116,14 @@ impl Rule {
     }
 }
 
-/// What `rules` say about `access`: any deny wins over every allow, and silence is no.
-pub fn evaluate<'r>(rules: impl IntoIterator<Item = &'r Rule>, access: &Access<'_>) -> Verdict {
-    let mut best: Option<&Rule> = None;
-    for rule in rules.into_iter().filter(|rule| rule.covers(access)) {
-        let rank = |rule: &Rule| (rule.effect == Effect::Deny, rule.priority);
+/// Evaluates `rules` for `access`: default deny, and any deny rule wins.
+pub fn evaluate<'r>(
+    rules: impl IntoIterator<Item = &'r AccessRule>,
+    access: &Access<'_>,
+) -> Verdict {
+    let mut best: Option<&AccessRule> = None;
+    for rule in rules.into_iter().filter(|rule| rule.matches(access)) {
+        let rank = |rule: &AccessRule| (rule.effect == Effect::Deny, rule.priority);
         if best.is_none_or(|best| rank(rule) > rank(best)) {
             best = Some(rule);
         }
@@ -142,7 +131,7 @@ pub fn evaluate<'r>(rules: impl IntoIterator<Item = &'r Rule>, access: &Access<'
     match best {
         Some(rule) if rule.effect == Effect::Allow => Verdict::Allowed(rule.id),
         Some(rule) => Verdict::Denied(rule.id),
-        None => Verdict::Unmentioned,
+        None => Verdict::NoMatch,
     }
 }
 

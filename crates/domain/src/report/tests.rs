@@ -1,16 +1,16 @@
-//! Reports read and judged.
+//! Deserialisation and validation of reports.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-fn read(kind: &str, payload: &Value) -> Result<Report, String> {
+fn read(kind: &str, payload: &Value) -> Result<AgentReport, String> {
     serde_json::from_value(json!({ "messageType": kind, "payload": payload }))
         .map_err(|fault| fault.to_string())
 }
 
 fn faults(kind: &str, payload: &Value) -> Vec<String> {
-    read(kind, payload).unwrap().faults()
+    read(kind, payload).unwrap().validation_errors()
 }
 
 fn issue() -> Value {
@@ -37,7 +37,7 @@ fn every_report_type_has_a_payload_that_fits_it() {
     for (kind, payload) in ReportKind::ALL.iter().zip(&payloads) {
         let report = read(kind.as_str(), payload).unwrap();
 
-        assert_eq!((report.kind(), report.faults()), (*kind, vec![]));
+        assert_eq!((report.kind(), report.validation_errors()), (*kind, vec![]));
         assert!(!report.headline().is_empty());
     }
 }
@@ -58,20 +58,20 @@ fn a_payload_that_contradicts_its_type_is_refused() {
     let approved = json!({ "verdict": "approved", "summary": "s" });
     let changes = json!({ "verdict": "changes_requested", "summary": "s" });
 
-    assert_eq!(faults("review_approved", &changes), ["the verdict of this is approved"]);
+    assert_eq!(faults("review_approved", &changes), ["verdict must be approved"]);
     assert_eq!(
         faults("review_changes_requested", &approved),
         [
-            "the verdict of this is changes_requested",
-            "a review that wants changes names at least one issue"
+            "verdict must be changes_requested",
+            "a review that requests changes must have at least one issue"
         ]
     );
     let failed = json!({ "total": 2, "passed": 1, "failed": 1 });
-    assert_eq!(faults("tests_passed", &failed), ["tests_passed has failed 0"]);
+    assert_eq!(faults("tests_passed", &failed), ["tests_passed requires failed to be 0"]);
     let passed = json!({ "total": 1, "passed": 2, "failed": 0 });
     assert_eq!(
         faults("tests_failed", &passed),
-        ["passed and failed are more than total", "tests_failed has failed of at least 1"]
+        ["passed plus failed exceeds total", "tests_failed requires failed to be at least 1"]
     );
 }
 

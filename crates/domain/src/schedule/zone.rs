@@ -1,4 +1,4 @@
-//! Time zones by name.
+//! IANA time zones.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,62 +8,63 @@ use chrono_tz::Tz;
 
 use super::TimingError;
 
-/// How a local time may be written.
-const LOCAL: [&str; 4] =
+/// Accepted formats of a local time.
+const LOCAL_FORMATS: [&str; 4] =
     ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M"];
 
 /// A time zone of the IANA database, such as `Europe/Berlin`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Zone(pub(super) Tz);
+pub struct ScheduleZone(pub(super) Tz);
 
-impl Zone {
-    /// The zone without a local time of its own.
+impl ScheduleZone {
     pub const UTC: Self = Self(Tz::UTC);
 
-    /// A moment as the clocks there show it, with its offset.
-    pub fn local(self, moment: DateTime<Utc>) -> String {
+    /// Local time with offset, as RFC 3339.
+    pub fn format_rfc3339(self, moment: DateTime<Utc>) -> String {
         moment.with_timezone(&self.0).to_rfc3339_opts(SecondsFormat::Secs, false)
     }
 
-    /// A moment in words for people: date, time of day and zone.
-    pub fn told(self, moment: DateTime<Utc>) -> String {
+    /// Date, time of day and zone, for people.
+    pub fn format_local(self, moment: DateTime<Utc>) -> String {
         format!("{} {self}", moment.with_timezone(&self.0).format("%Y-%m-%d %H:%M"))
     }
 
-    /// The moment that `text` names: with its own offset, or as the clocks of this zone show it. The
-    /// first one, where they show it twice.
-    pub fn moment(self, text: &str) -> Result<DateTime<Utc>, TimingError> {
+    /// Parses a time with an offset, or a local time of this zone. An ambiguous local time is the first
+    /// of the two.
+    pub fn parse_time(self, text: &str) -> Result<DateTime<Utc>, TimingError> {
         let text = text.trim();
         let moment = match DateTime::parse_from_rfc3339(text) {
             Ok(moment) => moment.with_timezone(&Utc),
-            Err(_) => self.local_moment(text)?,
+            Err(_) => self.parse_local_time(text)?,
         };
-        // The databases keep microseconds.
+        // The databases store microseconds.
         DateTime::from_timestamp_micros(moment.timestamp_micros())
-            .ok_or_else(|| TimingError::NoTime(text.to_owned()))
+            .ok_or_else(|| TimingError::InvalidTime(text.to_owned()))
     }
 
-    fn local_moment(self, text: &str) -> Result<DateTime<Utc>, TimingError> {
-        let naive = LOCAL.iter().find_map(|form| NaiveDateTime::parse_from_str(text, form).ok());
-        let naive = naive.ok_or_else(|| TimingError::NoTime(text.chars().take(60).collect()))?;
+    fn parse_local_time(self, text: &str) -> Result<DateTime<Utc>, TimingError> {
+        let naive =
+            LOCAL_FORMATS.iter().find_map(|form| NaiveDateTime::parse_from_str(text, form).ok());
+        let naive =
+            naive.ok_or_else(|| TimingError::InvalidTime(text.chars().take(60).collect()))?;
         match self.0.from_local_datetime(&naive) {
             LocalResult::Single(moment) | LocalResult::Ambiguous(moment, _) => {
                 Ok(moment.with_timezone(&Utc))
             }
             LocalResult::None => {
-                Err(TimingError::NeverShown { time: text.to_owned(), zone: self.to_string() })
+                Err(TimingError::NonexistentTime { time: text.to_owned(), zone: self.to_string() })
             }
         }
     }
 }
 
-impl fmt::Display for Zone {
+impl fmt::Display for ScheduleZone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.name())
     }
 }
 
-impl FromStr for Zone {
+impl FromStr for ScheduleZone {
     type Err = TimingError;
 
     fn from_str(name: &str) -> Result<Self, TimingError> {
@@ -78,25 +79,27 @@ mod tests {
 
     #[test]
     fn a_time_without_an_offset_is_the_time_of_the_zone() {
-        let berlin: Zone = "Europe/Berlin".parse().unwrap();
+        let berlin: ScheduleZone = "Europe/Berlin".parse().unwrap();
 
-        let winter = berlin.moment("2026-11-16 03:00").unwrap();
+        let winter = berlin.parse_time("2026-11-16 03:00").unwrap();
 
         assert_eq!(winter.to_rfc3339(), "2026-11-16T02:00:00+00:00");
-        assert_eq!(berlin.moment("2026-11-16T03:00:00+01:00").unwrap(), winter);
-        assert_eq!(berlin.local(winter), "2026-11-16T03:00:00+01:00");
-        assert_eq!(berlin.told(winter), "2026-11-16 03:00 Europe/Berlin");
+        assert_eq!(berlin.parse_time("2026-11-16T03:00:00+01:00").unwrap(), winter);
+        assert_eq!(berlin.format_rfc3339(winter), "2026-11-16T03:00:00+01:00");
+        assert_eq!(berlin.format_local(winter), "2026-11-16 03:00 Europe/Berlin");
     }
 
     #[test]
     fn times_and_zones_that_do_not_exist_are_refused_in_words() {
-        let berlin: Zone = "Europe/Berlin".parse().unwrap();
+        let berlin: ScheduleZone = "Europe/Berlin".parse().unwrap();
 
-        let skipped = berlin.moment("2026-03-29 02:30").unwrap_err().to_string();
+        let skipped = berlin.parse_time("2026-03-29 02:30").unwrap_err().to_string();
 
-        assert!(skipped.contains("never show"), "{skipped}");
-        assert!(berlin.moment("tomorrow").unwrap_err().to_string().contains("no time"));
-        let unknown = "Berlin".parse::<Zone>().unwrap_err().to_string();
+        assert!(skipped.contains("does not exist"), "{skipped}");
+        assert!(
+            berlin.parse_time("tomorrow").unwrap_err().to_string().contains("not a valid time")
+        );
+        let unknown = "Berlin".parse::<ScheduleZone>().unwrap_err().to_string();
         assert!(unknown.contains("Europe/Berlin"), "{unknown}");
     }
 }

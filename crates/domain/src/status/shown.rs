@@ -1,35 +1,35 @@
-//! Where a task stands, in the words that people, agents and clients see.
+//! The status of a task as people, agents and clients see it.
 //!
-//! The database says `pending` where everybody else reads `queued`, and `running` also of a task whose
-//! run waits for a person, which is shown as `waiting`. Two types keep the two vocabularies apart: a
-//! status that leaves the process is a [`ShownTaskStatus`].
+//! The database stores `pending` where clients see `queued`, and `running` also for a task whose run waits
+//! for a person, which clients see as `waiting`. Two types separate the two vocabularies: a status that
+//! leaves the process is a [`ShownTaskStatus`].
 
 use super::TaskStatus;
 
 words! {
-    /// Where a task stands.
+    /// The status of a task.
     ShownTaskStatus("task status") {
         /// Created, and nothing has run yet.
         Queued = "queued",
-        /// A workflow drives it.
+        /// A runner executes its workflow.
         Running = "running",
-        /// Its run asked a question and goes on when a person answers it.
+        /// Its run waits for a person's answer.
         Waiting = "waiting",
         /// Every step was accepted.
         Completed = "completed",
-        /// A step failed for good; the summary says why.
+        /// A step failed permanently; the summary says why.
         Failed = "failed",
-        /// A person stopped it, or a task it depends on was stopped.
+        /// A person canceled it, or a task it depends on was canceled.
         Canceled = "canceled",
-        /// Another task took its place.
+        /// Replaced by another task.
         Superseded = "superseded",
     }
 }
 
 impl TaskStatus {
-    /// The status as people, agents and clients see it. A running task whose run waits for a person's
-    /// answer is [`ShownTaskStatus::Waiting`] instead, which the status alone does not tell.
-    pub const fn shown(self) -> ShownTaskStatus {
+    /// The status for clients. It cannot return [`ShownTaskStatus::Waiting`]: that depends on the run, not
+    /// on the task's status.
+    pub const fn to_shown(self) -> ShownTaskStatus {
         match self {
             Self::Pending => ShownTaskStatus::Queued,
             Self::Running => ShownTaskStatus::Running,
@@ -71,14 +71,14 @@ mod tests {
 
     #[test]
     fn what_is_shown_of_a_task_leads_back_to_its_status() {
-        let shown: Vec<_> = TaskStatus::ALL.iter().map(|status| status.shown()).collect();
+        let shown: Vec<_> = TaskStatus::ALL.iter().map(|status| status.to_shown()).collect();
         let of_a_status: Vec<_> =
             ShownTaskStatus::ALL.iter().filter(|s| **s != ShownTaskStatus::Waiting).collect();
         assert_eq!(shown.iter().collect::<Vec<_>>(), of_a_status);
         assert_eq!(TaskStatus::from(ShownTaskStatus::Waiting), TaskStatus::Running);
 
         for &status in TaskStatus::ALL {
-            assert_eq!(TaskStatus::from(status.shown()), status);
+            assert_eq!(TaskStatus::from(status.to_shown()), status);
         }
     }
 
@@ -86,7 +86,7 @@ mod tests {
     fn only_a_waiting_task_is_shown_by_another_word_than_it_is_kept_by() {
         for &status in TaskStatus::ALL {
             let expected = if status == TaskStatus::Pending { "queued" } else { status.as_str() };
-            assert_eq!(status.shown().as_str(), expected);
+            assert_eq!(status.to_shown().as_str(), expected);
         }
     }
 
@@ -96,7 +96,7 @@ mod tests {
         let refusal = "pending".parse::<ShownTaskStatus>().unwrap_err();
         assert_eq!(
             refusal.to_string(),
-            format!("\"pending\" is no task status; use one of: {words}")
+            format!("\"pending\" is not a valid task status; use one of: {words}")
         );
 
         let unread =

@@ -1,21 +1,22 @@
-//! The client that stands behind the requests.
+//! The client of the requests.
 
 use async_trait::async_trait;
-use cynode_gateway::seams::{ClientAbout, ClientSide, Gone};
+use cynode_upstream::interface::ClientDescription;
+use cynode_upstream::interface::ClientGone;
+use cynode_upstream::interface::UpstreamClient;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-/// Answers every question of a server as an agreeable user would.
-pub(crate) struct Client {
-    about: ClientAbout,
+/// Accepts every request of a server with default values.
+pub(crate) struct AgreeableClient {
+    about: ClientDescription,
 }
 
-impl Client {
-    /// A client that speaks `version`.
+impl AgreeableClient {
     pub(crate) fn new(version: &str) -> Result<Self, serde_json::Error> {
         let capabilities = json!({ "elicitation": { "form": { "applyDefaults": true } }, "sampling": {}, "roots": {} });
         let info = json!({ "name": "cynode-conformance", "version": env!("CARGO_PKG_VERSION") });
-        let about = ClientAbout {
+        let about = ClientDescription {
             version: version.to_owned(),
             capabilities: to_raw_value(&capabilities)?,
             info: Some(to_raw_value(&info)?),
@@ -25,15 +26,15 @@ impl Client {
 }
 
 #[async_trait]
-impl ClientSide for Client {
-    fn about(&self) -> &ClientAbout {
+impl UpstreamClient for AgreeableClient {
+    fn about(&self) -> &ClientDescription {
         &self.about
     }
 
     async fn notify(&self, _: Box<RawValue>) {}
 
-    async fn ask(&self, request: Box<RawValue>) -> Result<Box<RawValue>, Gone> {
-        let question: Value = serde_json::from_str(request.get()).map_err(|_| Gone)?;
+    async fn ask(&self, request: Box<RawValue>) -> Result<Box<RawValue>, ClientGone> {
+        let question: Value = serde_json::from_str(request.get()).map_err(|_| ClientGone)?;
         let params = &question["params"];
         let answer = match question["method"].as_str() {
             Some("elicitation/create") => {
@@ -45,14 +46,14 @@ impl ClientSide for Client {
                 "content": { "type": "text", "text": "yes" },
             }),
             Some("roots/list") => json!({ "roots": [] }),
-            _ => return Err(Gone),
+            _ => return Err(ClientGone),
         };
         let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer });
-        to_raw_value(&answer).map_err(|_| Gone)
+        to_raw_value(&answer).map_err(|_| ClientGone)
     }
 }
 
-/// Every field with the value that the server proposes for it.
+/// Every field with its default from the server.
 fn defaults(schema: &Value) -> Map<String, Value> {
     let fields = schema["properties"].as_object().into_iter().flatten();
     fields.filter_map(|(name, field)| Some((name.clone(), field.get("default")?.clone()))).collect()

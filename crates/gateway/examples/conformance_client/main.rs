@@ -1,9 +1,9 @@
-//! A client for the scenarios of the official conformance suite: the gateway's own way to installed
-//! servers, with as little around it as possible.
+//! A client for the scenarios of the official conformance suite: the gateway's own connection to
+//! installed servers, with as little around it as possible.
 //!
 //! The suite starts it with the URL of a scenario's server. It installs that server, waits until
 //! its tools are known, and then calls each of them, reads each resource and gets each prompt, as
-//! [`client::Client`] would through the gateway. `cargo xtask conformance --upstream` runs it.
+//! [`client::AgreeableClient`] would through the gateway. `cargo xtask conformance --upstream` runs it.
 
 mod arguments;
 mod client;
@@ -14,31 +14,38 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cynode_domain::ids::ServerId;
-use cynode_gateway::seams::{ClientSide, SessionKey, Upstream, Upstreams as _};
-use cynode_gateway::upstream::{
-    Directory, InstalledServer, NoProcesses, Pool, Reach, SeenTool, UpstreamOptions,
-};
 use cynode_runtime::env;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::Tasks;
+use cynode_upstream::InstalledServer;
+use cynode_upstream::ListedTool;
+use cynode_upstream::NetworkReach;
+use cynode_upstream::NoProcesses;
+use cynode_upstream::ServerDirectory;
+use cynode_upstream::UpstreamOptions;
+use cynode_upstream::UpstreamPool;
+use cynode_upstream::interface::SessionKey;
+use cynode_upstream::interface::Upstream;
+use cynode_upstream::interface::UpstreamClient;
+use cynode_upstream::interface::Upstreams as _;
 use cynode_wire::servers::Transport;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::Errand;
-use crate::client::Client;
+use crate::arguments::ConformanceRequest;
+use crate::client::AgreeableClient;
 
-/// How long a server may take to tell what it offers.
+/// Limit for the discovery of a server's tools.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// How many looks at a server may fail before it is given up.
+/// Failed reads of a server before discovery is aborted.
 const LOOKS: usize = 3;
-/// How long goodbyes may take.
+/// Limit for closing connections.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Here the server asks for input instead of answering. A client of sessions cannot be told so:
-/// the gateway asks it and comes back to the server, and that is what is to be judged.
+/// In these scenarios the server returns `input_required`. A client with a session cannot receive
+/// that: the gateway requests the input and retries the call, which is what the suite checks.
 const BRIDGED: &str = "sep-2322-client-request-state";
 const SESSIONS: &str = "2025-11-25";
 
@@ -56,24 +63,28 @@ async fn main() -> Result<(), Box<dyn Error>> {
         id: ServerId::generate(),
         slug: "scenario".to_owned(),
         transport: Transport::Http { url, headers: [].into() },
-        reach: Reach::Anywhere,
+        reach: NetworkReach::Anywhere,
     };
     let id = server.id;
-    let directory = Arc::new(OneServer { server, seen });
-    let pool =
-        Pool::new(directory, Arc::new(NoProcesses), UpstreamOptions::default(), tasks.clone());
+    let directory = Arc::new(SingleServerDirectory { server, seen });
+    let pool = UpstreamPool::new(
+        directory,
+        Arc::new(NoProcesses),
+        UpstreamOptions::default(),
+        tasks.clone(),
+    );
     let pool = Arc::new(pool);
     let watching = Arc::clone(&pool).run(shutdown.clone());
     tasks.spawn("watch", watching);
 
     let tools = tokio::time::timeout(PATIENCE, tools_of(&mut looked)).await??;
-    let client: Arc<dyn ClientSide> = Arc::new(Client::new(&version)?);
+    let client: Arc<dyn UpstreamClient> = Arc::new(AgreeableClient::new(&version)?);
     let session = SessionKey { id: "conformance".to_owned(), is_stateless: *version > *SESSIONS };
     let upstream = pool.open(id, &session, Arc::clone(&client)).await?;
     let listing = pool.listing(id).unwrap_or_default();
     let context = env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
     let context: Value = serde_json::from_str(&context).unwrap_or_default();
-    for errand in arguments::errands(&context, &tools, &listing) {
+    for errand in arguments::planned_requests(&context, &tools, &listing) {
         run(&upstream, &client, &errand).await?;
     }
 
@@ -83,14 +94,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What came of a look at the server: its tools, or what is wrong with it.
-type Looked = Result<Vec<SeenTool>, String>;
+/// The outcome of discovery: the tools, or the fault.
+type DiscoveryOutcome = Result<Vec<ListedTool>, String>;
 
-/// The tools of the server, as soon as a look at it succeeds. On a busy machine the first may fail.
+/// The tools of the server, after the first successful read. On a busy machine the first read may
+/// fail.
 async fn tools_of(
-    looks: &mut mpsc::UnboundedReceiver<Looked>,
-) -> Result<Vec<SeenTool>, Box<dyn Error>> {
-    let mut fault = "nobody looked".to_owned();
+    looks: &mut mpsc::UnboundedReceiver<DiscoveryOutcome>,
+) -> Result<Vec<ListedTool>, Box<dyn Error>> {
+    let mut fault = "discovery did not run".to_owned();
     for _ in 0..LOOKS {
         match looks.recv().await {
             Some(Ok(tools)) => return Ok(tools),
@@ -101,27 +113,27 @@ async fn tools_of(
     Err(fault.into())
 }
 
-/// Sends one request; what a server answers is the scenario's to judge.
+/// Sends one request; the suite judges the response.
 async fn run(
     upstream: &Arc<dyn Upstream>,
-    client: &Arc<dyn ClientSide>,
-    errand: &Errand,
+    client: &Arc<dyn UpstreamClient>,
+    errand: &ConformanceRequest,
 ) -> Result<(), Box<dyn Error>> {
-    let Errand { method, params } = errand;
+    let ConformanceRequest { method, params } = errand;
     let request = json!({ "jsonrpc": "2.0", "id": "one", "method": method, "params": params });
     let request: Box<RawValue> = to_raw_value(&request)?;
     upstream.request(request, Arc::clone(client), CancellationToken::new()).await?;
     Ok(())
 }
 
-/// Knows the server of the scenario, and passes on what is told of it.
-struct OneServer {
+/// A directory with the scenario's server; forwards discovery reports.
+struct SingleServerDirectory {
     server: InstalledServer,
-    seen: mpsc::UnboundedSender<Looked>,
+    seen: mpsc::UnboundedSender<DiscoveryOutcome>,
 }
 
 #[async_trait]
-impl Directory for OneServer {
+impl ServerDirectory for SingleServerDirectory {
     async fn servers(&self) -> Result<Vec<InstalledServer>, String> {
         Ok(vec![self.server.clone()])
     }
@@ -130,12 +142,12 @@ impl Directory for OneServer {
         Ok(Some(self.server.clone()))
     }
 
-    async fn observe(&self, _: ServerId, tools: Vec<SeenTool>) {
-        // Only the first look is waited for.
+    async fn record_tools(&self, _: ServerId, tools: Vec<ListedTool>) {
+        // Only the first read is awaited.
         let _ = self.seen.send(Ok(tools));
     }
 
-    async fn report(&self, _: ServerId, fault: Option<String>) {
+    async fn record_health(&self, _: ServerId, fault: Option<String>) {
         if let Some(fault) = fault {
             let _ = self.seen.send(Err(fault));
         }

@@ -1,4 +1,4 @@
-//! The client as servers behind the gateway see it.
+//! The client as upstream servers see it.
 
 use std::sync::Arc;
 
@@ -6,61 +6,63 @@ use async_trait::async_trait;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
-use crate::seams::{ClientAbout, ClientSide, Gone};
-use crate::sessions::Session;
+use crate::sessions::GatewaySession;
+use cynode_upstream::interface::ClientDescription;
+use cynode_upstream::interface::ClientGone;
+use cynode_upstream::interface::UpstreamClient;
 
-/// The client while one of its requests is under way.
-pub(super) struct Requester {
-    pub(super) about: Arc<ClientAbout>,
-    /// The stream that answers the request; none if the client takes no streams.
+/// The client of a request in flight.
+pub(super) struct RequestClient {
+    pub(super) about: Arc<ClientDescription>,
+    /// The response stream of the request; `None` if the client does not accept streams.
     pub(super) stream: Option<mpsc::Sender<Box<RawValue>>>,
-    /// Its session; without one it cannot be asked.
-    pub(super) session: Option<Arc<Session>>,
+    /// Without a session the client cannot receive requests.
+    pub(super) session: Option<Arc<GatewaySession>>,
 }
 
 #[async_trait]
-impl ClientSide for Requester {
-    fn about(&self) -> &ClientAbout {
+impl UpstreamClient for RequestClient {
+    fn about(&self) -> &ClientDescription {
         &self.about
     }
 
     async fn notify(&self, message: Box<RawValue>) {
         if let Some(stream) = &self.stream {
-            // A client that is gone misses nothing it could still use.
+            // A disconnected client no longer needs the message.
             let _ = stream.send(message).await;
         }
     }
 
-    async fn ask(&self, request: Box<RawValue>) -> Result<Box<RawValue>, Gone> {
+    async fn ask(&self, request: Box<RawValue>) -> Result<Box<RawValue>, ClientGone> {
         match (&self.session, &self.stream) {
             (Some(session), Some(stream)) => session.ask(&request, stream).await,
-            _ => Err(Gone),
+            _ => Err(ClientGone),
         }
     }
 }
 
-/// The client apart from any request: what it is told goes to its session's stream.
-pub(super) struct Listener {
-    pub(super) about: Arc<ClientAbout>,
-    pub(super) session: Option<Arc<Session>>,
+/// The client outside of requests: messages go to the stream of its session.
+pub(super) struct SessionClient {
+    pub(super) about: Arc<ClientDescription>,
+    pub(super) session: Option<Arc<GatewaySession>>,
 }
 
 #[async_trait]
-impl ClientSide for Listener {
-    fn about(&self) -> &ClientAbout {
+impl UpstreamClient for SessionClient {
+    fn about(&self) -> &ClientDescription {
         &self.about
     }
 
     async fn notify(&self, message: Box<RawValue>) {
         if let Some(session) = &self.session {
-            session.tell(message);
+            session.send_notification(message);
         }
     }
 
-    async fn ask(&self, request: Box<RawValue>) -> Result<Box<RawValue>, Gone> {
+    async fn ask(&self, request: Box<RawValue>) -> Result<Box<RawValue>, ClientGone> {
         match &self.session {
-            Some(session) => session.ask_aside(&request).await,
-            None => Err(Gone),
+            Some(session) => session.send_request_on_stream(&request).await,
+            None => Err(ClientGone),
         }
     }
 }

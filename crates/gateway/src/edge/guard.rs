@@ -1,27 +1,30 @@
-//! Who may knock: Host and Origin, which keep web pages from reaching a gateway on the same machine
-//! under a name of their own; and the token.
+//! Request checks: Host and Origin, against DNS rebinding by web pages; and the bearer token.
 
 use axum::response::Response;
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use http::{HeaderMap, StatusCode};
 
-use super::answer;
+use super::response;
 use crate::options::GatewayOptions;
-use crate::rpc::{INVALID_REQUEST, RpcError};
+use cynode_upstream::rpc::INVALID_REQUEST;
+use cynode_upstream::rpc::RpcError;
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Refuses requests that came under a name, or from a page, that is not ours.
-pub(super) fn check(headers: &HeaderMap, options: &GatewayOptions) -> Result<(), Box<Response>> {
+/// Rejects requests with a Host or Origin that is not allowed.
+pub(super) fn check_host_and_origin(
+    headers: &HeaderMap,
+    options: &GatewayOptions,
+) -> Result<(), Box<Response>> {
     let host = headers.get(HOST).map(|host| host.to_str().unwrap_or_default());
     let is_ours = |name: &str| {
         let name = name.to_ascii_lowercase();
         LOOPBACK.contains(&name.as_str())
             || options.allowed_hosts.iter().any(|own| own.eq_ignore_ascii_case(&name))
     };
-    // HTTP/2 has no Host header; its authority was checked against the address by the listener.
+    // HTTP/2 has no Host header; the listener checked its authority.
     if host.is_some_and(|host| !is_ours(without_port(host))) {
-        return Err(Box::new(refuse("this name is not among gateway.allowed_hosts")));
+        return Err(Box::new(forbidden("this Host is not in gateway.allowed_hosts")));
     }
     let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
     let origin = origin.to_str().unwrap_or_default();
@@ -30,24 +33,23 @@ pub(super) fn check(headers: &HeaderMap, options: &GatewayOptions) -> Result<(),
     if is_listed || name.is_some_and(is_ours) {
         Ok(())
     } else {
-        Err(Box::new(refuse("this origin is not among gateway.allowed_origins")))
+        Err(Box::new(forbidden("this Origin is not in gateway.allowed_origins")))
     }
 }
 
-fn refuse(text: &str) -> Response {
-    answer::refusal(StatusCode::FORBIDDEN, &RpcError::new(INVALID_REQUEST, text))
+fn forbidden(text: &str) -> Response {
+    response::error_response(StatusCode::FORBIDDEN, &RpcError::new(INVALID_REQUEST, text))
 }
 
 fn without_port(authority: &str) -> &str {
     match authority.rfind(':') {
-        // The colons of a bare IPv6 address are no port.
+        // The colons of a bare IPv6 address do not start a port.
         Some(colon) if !authority.ends_with(']') => authority.get(..colon).unwrap_or_default(),
         _ => authority,
     }
 }
 
-/// The bearer token of a request.
-pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
+pub(super) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
         return None;
@@ -71,7 +73,7 @@ mod tests {
             allowed_origins: vec!["https://app.example.com".to_owned()],
             ..GatewayOptions::default()
         };
-        check(&headers, &options).is_ok()
+        check_host_and_origin(&headers, &options).is_ok()
     }
 
     #[test]
@@ -113,7 +115,7 @@ mod tests {
     fn a_token_is_read_from_one_bearer_header_only() {
         let with = |values: &[&str]| {
             let pair = |value: &&str| (AUTHORIZATION, value.parse().unwrap());
-            bearer(&values.iter().map(pair).collect()).map(str::to_owned)
+            bearer_token(&values.iter().map(pair).collect()).map(str::to_owned)
         };
 
         assert_eq!(with(&["Bearer abc"]), Some("abc".to_owned()));

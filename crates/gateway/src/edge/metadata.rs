@@ -1,4 +1,4 @@
-//! How clients find out how to authenticate (RFC 9728).
+//! Protected resource metadata (RFC 9728), which tells clients how to authenticate.
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -7,26 +7,27 @@ use http::header::{HOST, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::json;
 
-use super::{METADATA_PATH, answer, guard};
-use crate::Gateway;
+use super::{METADATA_PATH, guard, response};
+use crate::McpGateway;
 use crate::options::GatewayOptions;
-use crate::rpc::{INVALID_REQUEST, RpcError};
+use cynode_upstream::rpc::INVALID_REQUEST;
+use cynode_upstream::rpc::RpcError;
 
 /// `GET /.well-known/oauth-protected-resource`
 pub(super) async fn metadata(
-    State(gateway): State<Gateway>,
+    State(gateway): State<McpGateway>,
     resource: Option<Path<String>>,
     headers: HeaderMap,
 ) -> Response {
     let options = &gateway.inner.options;
-    if let Err(refusal) = guard::check(&headers, options) {
+    if let Err(refusal) = guard::check_host_and_origin(&headers, options) {
         return *refusal;
     }
     let path = resource.map_or_else(|| "mcp".to_owned(), |Path(path)| path);
     if path != "mcp" && !path.starts_with("mcp/") {
         return StatusCode::NOT_FOUND.into_response();
     }
-    let base = base(&headers, options);
+    let base = base_url(&headers, options);
     Json(json!({
         "resource": format!("{base}/{path}"),
         "resource_name": "CyNode MCP gateway",
@@ -35,24 +36,24 @@ pub(super) async fn metadata(
     .into_response()
 }
 
-/// What a caller without a good token is told.
+/// The response to a caller without a valid token.
 pub(super) fn unauthorized(
     headers: &HeaderMap,
     options: &GatewayOptions,
     reason: &str,
 ) -> Response {
     let error = RpcError::new(INVALID_REQUEST, reason);
-    let mut response = answer::refusal(StatusCode::UNAUTHORIZED, &error);
+    let mut response = response::error_response(StatusCode::UNAUTHORIZED, &error);
     let challenge =
-        format!("Bearer resource_metadata=\"{}{METADATA_PATH}\"", base(headers, options));
+        format!("Bearer resource_metadata=\"{}{METADATA_PATH}\"", base_url(headers, options));
     if let Ok(challenge) = HeaderValue::from_str(&challenge) {
         response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
     }
     response
 }
 
-/// The URL under which the client knows us; its Host was checked before.
-fn base(headers: &HeaderMap, options: &GatewayOptions) -> String {
+/// The URL that the client used; its Host was checked before.
+fn base_url(headers: &HeaderMap, options: &GatewayOptions) -> String {
     if let Some(url) = &options.public_url {
         return url.trim_end_matches('/').to_owned();
     }

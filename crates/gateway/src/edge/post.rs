@@ -9,141 +9,158 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use cynode_domain::ids::TraceId;
 use cynode_domain::policy::{ErrorKind, Stage};
-use cynode_ops::audit::CallRecord;
+use cynode_resources::audit::ToolCallRecord;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::value::RawValue;
 use tracing::error;
 
-use super::dispatch::Asked;
-use super::{answer, guard, metadata};
-use crate::Gateway;
-use crate::identity::{Identity, TokenHash};
-use crate::invoke::cut;
+use super::dispatch::DispatchedMessage;
+use super::{guard, metadata, response};
+use crate::McpGateway;
+use crate::identity::Identity;
+use crate::identity::TokenHash;
+use crate::invoke::truncate_name;
 use crate::pipeline;
-use crate::protocol::{self, Meta};
-use crate::rejections::Reason;
-use crate::rpc::{self, Fields, INTERNAL_ERROR, INVALID_REQUEST, Message, RpcError};
-use crate::seams::ClientAbout;
-use crate::sessions::Session;
-use crate::snapshot::Tool;
+use crate::rejections::RejectionReason;
+use crate::sessions::GatewaySession;
+use crate::snapshot::PolicyTool;
+use cynode_upstream::interface::ClientDescription;
+use cynode_upstream::protocol;
+use cynode_upstream::protocol::StatelessMeta;
+use cynode_upstream::rpc;
+use cynode_upstream::rpc::ClientMessage;
+use cynode_upstream::rpc::INTERNAL_ERROR;
+use cynode_upstream::rpc::INVALID_REQUEST;
+use cynode_upstream::rpc::RawFields;
+use cynode_upstream::rpc::RpcError;
 
-/// What a message may hold beside its arguments.
+/// Allowance for a message beside its arguments.
 const ENVELOPE_BYTES: u64 = 64 * 1024;
 
-/// One request of one caller, before its message is read.
-pub(super) struct Knock {
-    pub(super) gateway: Gateway,
+/// An authenticated HTTP request whose message is not parsed yet.
+pub(super) struct AuthenticatedRequest {
+    pub(super) gateway: McpGateway,
     pub(super) token: TokenHash,
     pub(super) who: Arc<Identity>,
-    /// The server whose own names are meant.
-    pub(super) face: Option<String>,
+    /// The slug of the server at `/mcp/<server>`; `None` at `/mcp`.
+    pub(super) server_slug: Option<String>,
     pub(super) headers: HeaderMap,
 }
 
-impl Knock {
-    /// Counts this request among those that are rejected without a record of their own.
-    pub(super) fn reject(&self, reason: Reason) {
-        self.gateway.inner.reject(reason, Some(&self.who));
+impl AuthenticatedRequest {
+    /// Counts this request as rejected; such requests have no record of their own.
+    pub(super) fn reject(&self, reason: RejectionReason) {
+        self.gateway.inner.count_rejection(reason, Some(&self.who));
     }
 }
 
 pub(super) async fn post(
-    State(gateway): State<Gateway>,
+    State(gateway): State<McpGateway>,
     face: Option<Path<String>>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
     let options = &gateway.inner.options;
-    if let Err(refusal) = guard::check(&headers, options) {
-        gateway.inner.reject(Reason::ForeignHost, None);
+    if let Err(refusal) = guard::check_host_and_origin(&headers, options) {
+        gateway.inner.count_rejection(RejectionReason::ForeignHost, None);
         return *refusal;
     }
     let limit = usize::try_from(options.max_request_bytes + ENVELOPE_BYTES).unwrap_or(usize::MAX);
     let Ok(body) = axum::body::to_bytes(body, limit).await else {
-        gateway.inner.reject(Reason::PayloadTooLarge, None);
-        let text = format!("the message is longer than {limit} bytes, or was cut off");
-        return answer::refusal(
+        gateway.inner.count_rejection(RejectionReason::PayloadTooLarge, None);
+        let text = format!("the message is longer than {limit} bytes, or incomplete");
+        return response::error_response(
             StatusCode::PAYLOAD_TOO_LARGE,
             &RpcError::new(INVALID_REQUEST, text),
         );
     };
     let face = face.map(|Path(slug)| slug);
-    let knock = match admit(gateway, face, headers, Some(&body)).await {
+    let knock = match authenticate_request(gateway, face, headers, Some(&body)).await {
         Ok(knock) => knock,
         Err(refusal) => return *refusal,
     };
     if !is_json(&knock.headers) {
-        knock.reject(Reason::UnsupportedMediaType);
+        knock.reject(RejectionReason::UnsupportedMediaType);
         let error = RpcError::new(INVALID_REQUEST, "Content-Type must be application/json");
-        return answer::refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);
+        return response::error_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);
     }
-    match Message::read(&body) {
-        Ok(Message::Request { id, method, params }) => request(&knock, id, &method, params).await,
-        Ok(Message::Notification { method }) => notification(&knock, &method, &body).await,
-        Ok(Message::Response { id }) => response(&knock, id, &body),
+    match ClientMessage::read(&body) {
+        Ok(ClientMessage::Request { id, method, params }) => {
+            handle_request(&knock, id, &method, params).await
+        }
+        Ok(ClientMessage::Notification { method }) => {
+            handle_notification(&knock, &method, &body).await
+        }
+        Ok(ClientMessage::Response { id }) => handle_response(&knock, id, &body),
         Err((id, error)) => {
-            knock.reject(Reason::MalformedMessage);
-            answer::json(StatusCode::BAD_REQUEST, rpc::error(id, &error))
+            knock.reject(RejectionReason::MalformedMessage);
+            response::json_response(StatusCode::BAD_REQUEST, rpc::error(id, &error))
         }
     }
 }
 
-/// Lets a caller in whose token is good and who does not ask too often.
-pub(super) async fn admit(
-    gateway: Gateway,
+/// Authenticates the caller and applies the rate limit.
+pub(super) async fn authenticate_request(
+    gateway: McpGateway,
     face: Option<String>,
     headers: HeaderMap,
     body: Option<&Bytes>,
-) -> Result<Knock, Box<Response>> {
-    let identified = match guard::bearer(&headers) {
+) -> Result<AuthenticatedRequest, Box<Response>> {
+    let identified = match guard::bearer_token(&headers) {
         Some(token) => gateway.inner.identify(token).await,
         None => Ok(None),
     };
     let (token, who) = match identified {
         Ok(Some(known)) => known,
         Ok(None) => {
-            return Err(Box::new(turn_away(&gateway, face.as_deref(), &headers, body).await));
+            return Err(Box::new(
+                reject_unauthenticated(&gateway, face.as_deref(), &headers, body).await,
+            ));
         }
         Err(fault) => {
-            error!(error = &fault as &dyn std::error::Error, "a token could not be checked");
+            error!(error = &fault as &dyn std::error::Error, "token check failed");
             let error =
-                RpcError::new(INTERNAL_ERROR, "tokens cannot be checked now: try again shortly");
-            return Err(Box::new(answer::refusal(StatusCode::SERVICE_UNAVAILABLE, &error)));
+                RpcError::new(INTERNAL_ERROR, "tokens cannot be checked now; try again shortly");
+            return Err(Box::new(response::error_response(
+                StatusCode::SERVICE_UNAVAILABLE,
+                &error,
+            )));
         }
     };
-    if gateway.inner.limits.admits(&token) {
-        Ok(Knock { gateway, token, who, face, headers })
+    if gateway.inner.limits.admits_request(&token) {
+        Ok(AuthenticatedRequest { gateway, token, who, server_slug: face, headers })
     } else {
-        gateway.inner.reject(Reason::TooManyRequests, Some(&who));
-        Err(Box::new(too_often()))
+        gateway.inner.count_rejection(RejectionReason::TooManyRequests, Some(&who));
+        Err(Box::new(rate_limited()))
     }
 }
 
-fn too_often() -> Response {
-    let error = RpcError::new(INVALID_REQUEST, "too many requests: wait a moment");
-    let mut response = answer::refusal(StatusCode::TOO_MANY_REQUESTS, &error);
+fn rate_limited() -> Response {
+    let error = RpcError::new(INVALID_REQUEST, "too many requests; retry after a second");
+    let mut response = response::error_response(StatusCode::TOO_MANY_REQUESTS, &error);
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }
 
-/// A tool call without a good token is put on record like any other refusal, other requests in sum.
-async fn turn_away(
-    gateway: &Gateway,
+/// Rejects a request without a valid token. A tool call gets an audit record of its own, other
+/// requests are counted.
+async fn reject_unauthenticated(
+    gateway: &McpGateway,
     face: Option<&str>,
     headers: &HeaderMap,
     body: Option<&Bytes>,
 ) -> Response {
-    let (kind, reason) = match guard::bearer(headers) {
+    let (kind, reason) = match guard::bearer_token(headers) {
         None => (ErrorKind::MissingBearer, "send a token as `Authorization: Bearer …`"),
         Some(_) => (ErrorKind::InvalidAgentToken, "the token is unknown, expired or revoked"),
     };
-    if let Some(tool) = body.and_then(|body| called(body, face)) {
-        if !gateway.inner.limits.admits_stranger() {
-            gateway.inner.reject(Reason::TooManyRequests, None);
-            return too_often();
+    if let Some(tool) = body.and_then(|body| called_tool(body, face)) {
+        if !gateway.inner.limits.admits_unauthenticated() {
+            gateway.inner.count_rejection(RejectionReason::TooManyRequests, None);
+            return rate_limited();
         }
-        let record = CallRecord {
+        let record = ToolCallRecord {
             agent: None,
             token: None,
             user: None,
@@ -160,48 +177,50 @@ async fn turn_away(
             origin: "gateway".to_owned(),
             request_id: TraceId::generate().to_string(),
         };
-        if let Err(fault) = gateway.inner.backend.deny(record).await {
-            error!(error = &fault as &dyn std::error::Error, "a refusal could not be recorded");
+        if let Err(fault) = gateway.inner.backend.record_denial(record).await {
+            error!(error = &fault as &dyn std::error::Error, "recording a denial failed");
         }
     } else {
-        gateway.inner.reject(Reason::Unauthenticated, None);
+        gateway.inner.count_rejection(RejectionReason::Unauthenticated, None);
     }
     metadata::unauthorized(headers, &gateway.inner.options, reason)
 }
 
 /// The tool that a message calls, if it calls one.
-fn called(body: &Bytes, face: Option<&str>) -> Option<String> {
-    let Ok(Message::Request { method, params, .. }) = Message::read(body) else {
+fn called_tool(body: &Bytes, face: Option<&str>) -> Option<String> {
+    let Ok(ClientMessage::Request { method, params, .. }) = ClientMessage::read(body) else {
         return None;
     };
     if method != "tools/call" {
         return None;
     }
-    let name = Fields::read(params?).ok()?.text("name")?;
-    Some(cut(&face.map_or_else(|| name.to_string(), |slug| format!("{slug}.{name}"))))
+    let name = RawFields::read(params?).ok()?.text("name")?;
+    Some(truncate_name(&face.map_or_else(|| name.to_string(), |slug| format!("{slug}.{name}"))))
 }
 
-async fn request(
-    knock: &Knock,
+async fn handle_request(
+    knock: &AuthenticatedRequest,
     id: &RawValue,
     method: &str,
     params: Option<&RawValue>,
 ) -> Response {
-    let meta = Meta::of(params);
+    let meta = StatelessMeta::parse(params);
     if protocol::is_stateless(&knock.headers, method, meta.as_ref()) {
         if let Err(error) = protocol::check_stateless(&knock.headers, method, params, meta.as_ref())
         {
-            knock.reject(Reason::HeaderMismatch);
-            // Every fault found here is a malformed request.
-            return answer::json(StatusCode::BAD_REQUEST, rpc::error(Some(id), &error));
+            knock.reject(RejectionReason::HeaderMismatch);
+            // Every error here is a malformed request.
+            return response::json_response(StatusCode::BAD_REQUEST, rpc::error(Some(id), &error));
         }
-        if let Err(fault) = mirrored(knock, method, params) {
-            knock.reject(Reason::HeaderMismatch);
+        if let Err(fault) = check_mirrored_headers(knock, method, params) {
+            knock.reject(RejectionReason::HeaderMismatch);
             let error = RpcError::new(rpc::HEADER_MISMATCH, fault);
-            return answer::json(StatusCode::BAD_REQUEST, rpc::error(Some(id), &error));
+            return response::json_response(StatusCode::BAD_REQUEST, rpc::error(Some(id), &error));
         }
-        let about = about_stateless(&meta.unwrap_or_default());
-        return asked(knock, None, Arc::new(about)).stateless(id, method, params).await;
+        let about = stateless_client(&meta.unwrap_or_default());
+        return dispatched_message(knock, None, Arc::new(about))
+            .handle_stateless(id, method, params)
+            .await;
     }
     if method == "initialize" {
         return super::session::initialize(knock, id, params).await;
@@ -209,112 +228,127 @@ async fn request(
     match find_session(knock) {
         Ok(session) => {
             let about = Arc::clone(&session.about);
-            asked(knock, Some(session), about).in_session(id, method, params).await
+            dispatched_message(knock, Some(session), about)
+                .handle_in_session(id, method, params)
+                .await
         }
-        Err((status, error)) => answer::json(status, rpc::error(Some(id), &error)),
+        Err((status, error)) => response::json_response(status, rpc::error(Some(id), &error)),
     }
 }
 
-/// Whether headers repeat the arguments that the called tool wants repeated. For a tool that the
-/// caller cannot see there is nothing to be said; the call is refused later.
-fn mirrored(knock: &Knock, method: &str, params: Option<&RawValue>) -> Result<(), String> {
+/// Checks headers that mirror arguments of the called tool. Passes for a tool that the caller
+/// cannot see; the call is rejected later.
+fn check_mirrored_headers(
+    knock: &AuthenticatedRequest,
+    method: &str,
+    params: Option<&RawValue>,
+) -> Result<(), String> {
     let snapshot = knock.gateway.inner.snapshot();
     let Some(params) = params.filter(|_| snapshot.has_mirrored && method == "tools/call") else {
         return Ok(());
     };
-    let fields = Fields::read(params).unwrap_or_default();
+    let fields = RawFields::read(params).unwrap_or_default();
     let name = fields.text("name").unwrap_or_default();
-    let tool = match &knock.face {
+    let tool = match &knock.server_slug {
         Some(slug) => snapshot.tool(&format!("{slug}.{name}")),
         None => snapshot.tool(&name),
     };
-    let is_seen = |tool: &&Arc<Tool>| {
+    let is_seen = |tool: &&Arc<PolicyTool>| {
         !tool.mirrored.is_empty() && pipeline::is_visible(&snapshot, &knock.who, tool)
     };
     let Some(tool) = tool.filter(is_seen) else { return Ok(()) };
-    // Arguments that cannot be read are refused for that, later.
-    let arguments = fields.get("arguments").and_then(|raw| rpc::read_strictly(raw).ok());
+    // Invalid arguments are rejected later, with a better error.
+    let arguments = fields.get("arguments").and_then(|raw| rpc::parse_strict(raw).ok());
     let arguments = arguments.unwrap_or_default();
-    tool.mirrored.iter().try_for_each(|one| one.agrees(&knock.headers, &arguments))
+    tool.mirrored.iter().try_for_each(|one| one.check_header(&knock.headers, &arguments))
 }
 
-async fn notification(knock: &Knock, method: &str, body: &Bytes) -> Response {
+async fn handle_notification(knock: &AuthenticatedRequest, method: &str, body: &Bytes) -> Response {
     match find_session(knock) {
         Ok(session) => {
             let about = Arc::clone(&session.about);
-            asked(knock, Some(session), about).notified(method, body).await;
+            dispatched_message(knock, Some(session), about).handle_notification(method, body).await;
             StatusCode::ACCEPTED.into_response()
         }
-        // The revision without sessions has no notifications of clients; they are taken and ignored.
+        // The revision without sessions has no client notifications; they are accepted and ignored.
         Err(_) if protocol::version_header(&knock.headers) == Some(protocol::STATELESS) => {
             StatusCode::ACCEPTED.into_response()
         }
-        Err((status, error)) => answer::refusal(status, &error),
+        Err((status, error)) => response::error_response(status, &error),
     }
 }
 
-fn response(knock: &Knock, id: &RawValue, body: &Bytes) -> Response {
+fn handle_response(knock: &AuthenticatedRequest, id: &RawValue, body: &Bytes) -> Response {
     match find_session(knock) {
         Ok(session) => {
             let text = String::from_utf8_lossy(body).into_owned();
             if session.answered(id, rpc::raw(text)) {
                 StatusCode::ACCEPTED.into_response()
             } else {
-                let error = RpcError::new(INVALID_REQUEST, "nobody waits for this response");
-                answer::refusal(StatusCode::BAD_REQUEST, &error)
+                let error =
+                    RpcError::new(INVALID_REQUEST, "no request is waiting for this response");
+                response::error_response(StatusCode::BAD_REQUEST, &error)
             }
         }
-        Err((status, error)) => answer::refusal(status, &error),
+        Err((status, error)) => response::error_response(status, &error),
     }
 }
 
 /// The session that a request names.
-pub(super) fn find_session(knock: &Knock) -> Result<Arc<Session>, (StatusCode, RpcError)> {
-    let found = session_of(knock);
+pub(super) fn find_session(
+    knock: &AuthenticatedRequest,
+) -> Result<Arc<GatewaySession>, (StatusCode, RpcError)> {
+    let found = look_up_session(knock);
     if found.is_err() && protocol::version_header(&knock.headers) != Some(protocol::STATELESS) {
-        knock.reject(Reason::WrongSession);
+        knock.reject(RejectionReason::WrongSession);
     }
     found
 }
 
-fn session_of(knock: &Knock) -> Result<Arc<Session>, (StatusCode, RpcError)> {
+fn look_up_session(
+    knock: &AuthenticatedRequest,
+) -> Result<Arc<GatewaySession>, (StatusCode, RpcError)> {
     let refuse = |status, text: &str| Err((status, RpcError::new(INVALID_REQUEST, text)));
     let version = protocol::version_header(&knock.headers);
     if let Some(unknown) = version.filter(|version| !protocol::VERSIONS.contains(version)) {
-        return Err((StatusCode::BAD_REQUEST, protocol::unsupported(unknown)));
+        return Err((StatusCode::BAD_REQUEST, protocol::unsupported_version(unknown)));
     }
     let Some(id) = knock.headers.get(protocol::SESSION_HEADER) else {
-        return refuse(StatusCode::BAD_REQUEST, "Mcp-Session-Id is missing: send initialize first");
+        return refuse(StatusCode::BAD_REQUEST, "Mcp-Session-Id is missing; send initialize first");
     };
     let id = id.to_str().unwrap_or_default();
-    match knock.gateway.inner.sessions.get(id, &knock.token, knock.face.as_deref()) {
+    match knock.gateway.inner.sessions.get(id, &knock.token, knock.server_slug.as_deref()) {
         Some(session) => Ok(session),
-        None => refuse(StatusCode::NOT_FOUND, "there is no such session: send initialize again"),
+        None => refuse(StatusCode::NOT_FOUND, "session not found; send initialize again"),
     }
 }
 
-fn asked(knock: &Knock, session: Option<Arc<Session>>, about: Arc<ClientAbout>) -> Asked {
-    Asked {
+fn dispatched_message(
+    knock: &AuthenticatedRequest,
+    session: Option<Arc<GatewaySession>>,
+    about: Arc<ClientDescription>,
+) -> DispatchedMessage {
+    DispatchedMessage {
         inner: Arc::clone(&knock.gateway.inner),
         token: knock.token,
         who: Arc::clone(&knock.who),
-        face: knock.face.clone(),
+        server_slug: knock.server_slug.clone(),
         session,
         about,
-        takes_stream: takes_stream(&knock.headers),
+        accepts_stream: accepts_stream(&knock.headers),
     }
 }
 
-fn about_stateless(meta: &Meta<'_>) -> ClientAbout {
+fn stateless_client(meta: &StatelessMeta<'_>) -> ClientDescription {
     let empty: Cow<'_, RawValue> = Cow::Owned(rpc::raw("{}".to_owned()));
-    ClientAbout {
+    ClientDescription {
         version: protocol::STATELESS.to_owned(),
         capabilities: meta.capabilities.map_or(empty, Cow::Borrowed).into_owned(),
         info: meta.info.map(ToOwned::to_owned),
     }
 }
 
-pub(super) fn takes_stream(headers: &HeaderMap) -> bool {
+pub(super) fn accepts_stream(headers: &HeaderMap) -> bool {
     let accepts =
         |value: &HeaderValue| value.to_str().is_ok_and(|text| text.contains("text/event-stream"));
     headers.get_all(ACCEPT).iter().any(accepts)

@@ -1,4 +1,4 @@
-//! What only revisions with sessions have: opening one, listening to it, ending it.
+//! The methods of revisions with sessions: opens, streams and closes a session.
 
 use std::sync::Arc;
 
@@ -8,31 +8,36 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::answer::{self, Events};
-use super::client::Listener;
+use super::client::SessionClient;
 use super::guard;
-use super::post::{Knock, admit, find_session, takes_stream};
-use crate::Gateway;
+use super::post::{AuthenticatedRequest, accepts_stream, authenticate_request, find_session};
+use super::response::{self, EventStreamSource};
+use crate::McpGateway;
 use crate::pipeline;
-use crate::protocol;
-use crate::rejections::Reason;
-use crate::rpc::{self, Fields, INVALID_PARAMS, INVALID_REQUEST, RpcError};
-use crate::seams::{ClientAbout, ServerAbout};
+use crate::rejections::RejectionReason;
+use cynode_upstream::interface::ClientDescription;
+use cynode_upstream::interface::ServerDescription;
+use cynode_upstream::protocol;
+use cynode_upstream::rpc;
+use cynode_upstream::rpc::INVALID_PARAMS;
+use cynode_upstream::rpc::INVALID_REQUEST;
+use cynode_upstream::rpc::RawFields;
+use cynode_upstream::rpc::RpcError;
 
-/// Opens a session. At the address of one server that server is opened with it, and its
-/// capabilities are the answer.
+/// Opens a session. At `/mcp/<server>` that server is opened as well, and its capabilities are
+/// returned.
 pub(super) async fn initialize(
-    knock: &Knock,
+    knock: &AuthenticatedRequest,
     id: &RawValue,
     params: Option<&RawValue>,
 ) -> Response {
-    let fields = params.map(Fields::read).and_then(Result::ok).unwrap_or_default();
+    let fields = params.map(RawFields::read).and_then(Result::ok).unwrap_or_default();
     let Some(wanted) = fields.text("protocolVersion") else {
         let error = RpcError::new(INVALID_PARAMS, "params.protocolVersion must be a string");
-        return answer::json(StatusCode::OK, rpc::error(Some(id), &error));
+        return response::json_response(StatusCode::OK, rpc::error(Some(id), &error));
     };
-    let version = protocol::negotiate(&wanted);
-    let about = ClientAbout {
+    let version = protocol::negotiate_version(&wanted);
+    let about = ClientDescription {
         version: version.to_owned(),
         capabilities: fields
             .get("capabilities")
@@ -40,45 +45,52 @@ pub(super) async fn initialize(
         info: fields.get("clientInfo").map(ToOwned::to_owned),
     };
     let inner = &knock.gateway.inner;
-    let Ok((session, ended)) = inner.sessions.open(knock.token, knock.face.clone(), about) else {
-        knock.reject(Reason::TooManySessions);
-        let error = RpcError::new(INVALID_REQUEST, "there are too many sessions: try again later");
-        return answer::json(StatusCode::SERVICE_UNAVAILABLE, rpc::error(Some(id), &error));
+    let Ok((session, ended)) = inner.sessions.open(knock.token, knock.server_slug.clone(), about)
+    else {
+        knock.reject(RejectionReason::TooManySessions);
+        let error = RpcError::new(INVALID_REQUEST, "too many sessions; try again later");
+        return response::json_response(
+            StatusCode::SERVICE_UNAVAILABLE,
+            rpc::error(Some(id), &error),
+        );
     };
     for ended in ended {
         inner.upstreams.close(&ended.key()).await;
     }
-    let result = match &knock.face {
-        None => own(version),
+    let result = match &knock.server_slug {
+        None => own_initialize_result(version),
         Some(slug) => {
-            let listener =
-                Listener { about: Arc::clone(&session.about), session: Some(Arc::clone(&session)) };
-            match open(knock, slug, listener, &session.key()).await {
-                Ok(about) => theirs(version, &about),
+            let listener = SessionClient {
+                about: Arc::clone(&session.about),
+                session: Some(Arc::clone(&session)),
+            };
+            match open_server(knock, slug, listener, &session.key()).await {
+                Ok(about) => server_initialize_result(version, &about),
                 Err(error) => {
                     inner.sessions.close(&session);
-                    return answer::json(StatusCode::OK, rpc::error(Some(id), &error));
+                    return response::json_response(StatusCode::OK, rpc::error(Some(id), &error));
                 }
             }
         }
     };
-    let mut response = answer::json(StatusCode::OK, rpc::result(id, &result.to_string()));
+    let mut response =
+        response::json_response(StatusCode::OK, rpc::render_result(id, &result.to_string()));
     if let Ok(value) = HeaderValue::from_str(&session.id) {
         response.headers_mut().insert(protocol::SESSION_HEADER, value);
     }
     response
 }
 
-async fn open(
-    knock: &Knock,
+async fn open_server(
+    knock: &AuthenticatedRequest,
     slug: &str,
-    listener: Listener,
-    key: &crate::seams::SessionKey,
-) -> Result<ServerAbout, RpcError> {
+    listener: SessionClient,
+    key: &cynode_upstream::interface::SessionKey,
+) -> Result<ServerDescription, RpcError> {
     let inner = &knock.gateway.inner;
-    let snapshot = inner.snapshot_with(|known| known.server(slug).is_some()).await;
-    let server = pipeline::may_open(&snapshot, &knock.who, slug)
-        .inspect_err(|_| knock.reject(Reason::ServerDenied))
+    let snapshot = inner.snapshot_containing(|known| known.server(slug).is_some()).await;
+    let server = pipeline::check_may_open(&snapshot, &knock.who, slug)
+        .inspect_err(|_| knock.reject(RejectionReason::ServerDenied))
         .map_err(|denial| pipeline::conceal_server(&snapshot, &knock.who, slug, denial))
         .map_err(|shown| RpcError::new(INVALID_REQUEST, shown.message))?;
     let upstream = inner
@@ -89,16 +101,16 @@ async fn open(
     Ok(upstream.about().clone())
 }
 
-fn own(version: &str) -> Value {
+fn own_initialize_result(version: &str) -> Value {
     json!({
         "protocolVersion": version,
         "capabilities": protocol::own_capabilities(),
         "serverInfo": protocol::server_info(),
-        "instructions": "Tools of CyNode and of the servers installed in it. Call help.get for an overview.",
+        "instructions": "Tools of CyNode and of its installed servers. Call help.get for an overview.",
     })
 }
 
-fn theirs(version: &str, about: &ServerAbout) -> Value {
+fn server_initialize_result(version: &str, about: &ServerDescription) -> Value {
     let read =
         |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).unwrap_or_else(|_| json!({}));
     let mut result = json!({
@@ -106,7 +118,7 @@ fn theirs(version: &str, about: &ServerAbout) -> Value {
         "capabilities": read(&about.capabilities),
         "serverInfo": read(&about.info),
     });
-    // The list of tools is ours: it changes with rules and switches, not only with the server.
+    // The gateway serves the tool list: it changes with rules and settings, too.
     if !result["capabilities"]["tools"].is_null() {
         result["capabilities"]["tools"]["listChanged"] = true.into();
     }
@@ -116,51 +128,56 @@ fn theirs(version: &str, about: &ServerAbout) -> Value {
     result
 }
 
-/// Who comes with a verb that only revisions with sessions know.
-async fn enter(
-    gateway: Gateway,
+/// Authenticates a request with a verb that only revisions with sessions have.
+async fn authenticate_session_request(
+    gateway: McpGateway,
     face: Option<Path<String>>,
     headers: HeaderMap,
-) -> Result<Knock, Box<Response>> {
-    guard::check(&headers, &gateway.inner.options)
-        .inspect_err(|_| gateway.inner.reject(Reason::ForeignHost, None))?;
-    let knock = admit(gateway, face.map(|Path(slug)| slug), headers, None).await?;
+) -> Result<AuthenticatedRequest, Box<Response>> {
+    guard::check_host_and_origin(&headers, &gateway.inner.options)
+        .inspect_err(|_| gateway.inner.count_rejection(RejectionReason::ForeignHost, None))?;
+    let knock = authenticate_request(gateway, face.map(|Path(slug)| slug), headers, None).await?;
     if protocol::version_header(&knock.headers) == Some(protocol::STATELESS) {
         return Err(Box::new(StatusCode::METHOD_NOT_ALLOWED.into_response()));
     }
     Ok(knock)
 }
 
-/// `GET /mcp`: the stream of what belongs to no request.
+/// `GET /mcp`: the stream for messages that belong to no request.
 pub(super) async fn get(
-    State(gateway): State<Gateway>,
+    State(gateway): State<McpGateway>,
     face: Option<Path<String>>,
     headers: HeaderMap,
 ) -> Response {
-    let knock = match enter(gateway, face, headers).await {
+    let knock = match authenticate_session_request(gateway, face, headers).await {
         Ok(knock) => knock,
         Err(refusal) => return *refusal,
     };
-    if !takes_stream(&knock.headers) {
-        let error = RpcError::new(INVALID_REQUEST, "Accept must hold text/event-stream");
-        return answer::refusal(StatusCode::NOT_ACCEPTABLE, &error);
+    if !accepts_stream(&knock.headers) {
+        let error = RpcError::new(INVALID_REQUEST, "Accept must include text/event-stream");
+        return response::error_response(StatusCode::NOT_ACCEPTABLE, &error);
     }
     match find_session(&knock) {
         Ok(session) => {
-            let messages = session.listen();
-            answer::events(Events { first: None, messages, last: None, guard: None })
+            let messages = session.open_stream();
+            response::event_stream_response(EventStreamSource {
+                first: None,
+                messages,
+                last: None,
+                guard: None,
+            })
         }
-        Err((status, error)) => answer::refusal(status, &error),
+        Err((status, error)) => response::error_response(status, &error),
     }
 }
 
-/// `DELETE /mcp`: the session is over.
+/// `DELETE /mcp`: closes the session.
 pub(super) async fn delete(
-    State(gateway): State<Gateway>,
+    State(gateway): State<McpGateway>,
     face: Option<Path<String>>,
     headers: HeaderMap,
 ) -> Response {
-    let knock = match enter(gateway, face, headers).await {
+    let knock = match authenticate_session_request(gateway, face, headers).await {
         Ok(knock) => knock,
         Err(refusal) => return *refusal,
     };
@@ -170,6 +187,6 @@ pub(super) async fn delete(
             knock.gateway.inner.upstreams.close(&session.key()).await;
             StatusCode::NO_CONTENT.into_response()
         }
-        Err((status, error)) => answer::refusal(status, &error),
+        Err((status, error)) => response::error_response(status, &error),
     }
 }

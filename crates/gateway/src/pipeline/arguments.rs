@@ -1,20 +1,20 @@
-//! Stage `arguments`: size and shape.
+//! Stage `arguments`: size and schema.
 
 use cynode_domain::policy::{ErrorKind, Stage};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::Denial;
-use crate::rpc::read_strictly;
-use crate::snapshot::Tool;
+use crate::snapshot::PolicyTool;
+use cynode_upstream::rpc::parse_strict;
 
-/// How many faults a refusal names.
+/// How many violations a denial lists.
 const NAMED_FAULTS: usize = 5;
-/// How much of one fault is shown.
+/// Characters of one violation that are shown.
 const FAULT_CHARS: usize = 200;
 
-/// The arguments as a value, if the tool takes them. Absent counts as an empty object.
-pub fn check(tool: &Tool, given: Option<&RawValue>, max_bytes: u64) -> Result<Value, Denial> {
+/// Parses and validates the arguments. Absent arguments count as an empty object.
+pub fn check(tool: &PolicyTool, given: Option<&RawValue>, max_bytes: u64) -> Result<Value, Denial> {
     let refuse = |kind, text: String| Err(Denial::new(Stage::Arguments, kind, text));
     let size = given.map_or(0, |raw| raw.get().len());
     if u64::try_from(size).unwrap_or(u64::MAX) > max_bytes {
@@ -23,7 +23,7 @@ pub fn check(tool: &Tool, given: Option<&RawValue>, max_bytes: u64) -> Result<Va
             format!("the arguments are longer than {max_bytes} bytes"),
         );
     }
-    let value = match given.map(read_strictly) {
+    let value = match given.map(parse_strict) {
         None => Value::Object(Map::new()),
         Some(Ok(value)) if value.is_object() => value,
         Some(Ok(_)) => {
@@ -34,19 +34,19 @@ pub fn check(tool: &Tool, given: Option<&RawValue>, max_bytes: u64) -> Result<Va
     let validator = match &tool.input {
         Ok(validator) => validator,
         Err(fault) => {
-            let text = format!("the schema of \"{}\" cannot be used: {fault}", tool.name);
+            let text = format!("the schema of \"{}\" is invalid: {fault}", tool.name);
             return refuse(ErrorKind::InvalidSchema, text);
         }
     };
     if validator.is_valid(&value) {
         Ok(value)
     } else {
-        refuse(ErrorKind::InvalidArguments, faults(validator, &value))
+        refuse(ErrorKind::InvalidArguments, describe_violations(validator, &value))
     }
 }
 
-/// What is wrong, in words that do not repeat the values: these may be secrets.
-fn faults(validator: &jsonschema::Validator, value: &Value) -> String {
+/// The violations, without the values: these may be secrets.
+fn describe_violations(validator: &jsonschema::Validator, value: &Value) -> String {
     let fault = |error: jsonschema::ValidationError<'_>| {
         let at = error.instance_path().to_string();
         let at = if at.is_empty() { "arguments".to_owned() } else { at };
@@ -63,8 +63,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rpc::raw;
-    use crate::snapshot::{Snapshot, ToolRow, World};
+    use crate::snapshot::PolicySnapshot;
+    use crate::snapshot::RegistryData;
+    use crate::snapshot::ToolRow;
+    use cynode_upstream::rpc::raw;
 
     fn judge(schema: &Value, given: &str) -> Result<Value, (Stage, ErrorKind, String)> {
         let row = ToolRow {
@@ -75,7 +77,8 @@ mod tests {
             needs_review: false,
             definition: json!({ "inputSchema": schema }),
         };
-        let snapshot = Snapshot::build(World { tools: vec![row], ..World::default() });
+        let snapshot =
+            PolicySnapshot::build(RegistryData { tools: vec![row], ..RegistryData::default() });
         let given = raw(given.to_owned());
         check(snapshot.tool("a.b").unwrap(), Some(&given), 100)
             .map_err(|denial| (denial.stage, denial.kind, denial.message))

@@ -1,50 +1,51 @@
-//! Stage `rules`, the part about hosts: whether a tool may reach out to where its arguments say.
+//! Stage `rules`, for hosts: whether a tool may connect to the host in its arguments.
 //!
-//! A rule about the action `web.fetch` and the resource type `web.domain` allows or denies a host; a
-//! deny wins. Hosts that no rule is about are those of the setting [`ALLOWED_HOSTS`], else refused.
+//! A rule with action `web.fetch` and resource type `web.domain` allows or denies a host; any deny
+//! wins. A host without a matching rule must be in the setting [`ALLOWED_HOSTS`], else it is
+//! denied.
 
 use cynode_domain::policy::network::HostPattern;
 use cynode_domain::policy::rules::{Access, Verdict, evaluate};
 use cynode_domain::policy::{ErrorKind, Stage};
+use cynode_wire::tool_calls::{ToolCall as _, WebFetch};
 use reqwest::Url;
 use serde_json::Value;
 
-use super::{Denial, Setting};
+use super::{CallScope, Denial};
 use crate::identity::Identity;
-use crate::snapshot::{Snapshot, Tool};
-use crate::tools::WEB_FETCH;
+use crate::snapshot::PolicySnapshot;
+use crate::snapshot::PolicyTool;
 
-/// Fetching a document, as rules name it.
+/// The action in rules.
 pub const FETCH: &str = "web.fetch";
-/// Hosts, as rules name them.
+/// The resource type in rules.
 pub const DOMAIN: &str = "web.domain";
-/// The setting with the hosts that everybody who may call the tool may reach: a list of hosts such
-/// as `docs.example` or `*.docs.example`, or `*` for every public one. Absent is empty.
+/// The setting with the hosts that every caller of the tool may reach: a list of hosts such as
+/// `docs.example` or `*.docs.example`, or `*` for every public one. Absent is empty.
 pub const ALLOWED_HOSTS: &str = "web.fetch.allowed_hosts";
 
-/// Judges the host that a call names, if the tool is one that reaches out.
-pub fn named(
-    snapshot: &Snapshot,
-    tool: &Tool,
+/// Checks the host in the arguments, if the tool makes outbound requests.
+pub fn check_named_host(
+    snapshot: &PolicySnapshot,
+    tool: &PolicyTool,
     who: &Identity,
-    setting: Setting,
+    setting: CallScope,
     arguments: &Value,
 ) -> Result<(), Denial> {
-    if tool.server.is_some() || tool.name != WEB_FETCH {
+    if tool.server.is_some() || tool.name != WebFetch::NAME {
         return Ok(());
     }
     let url = arguments.get("url").and_then(Value::as_str).and_then(|url| Url::parse(url).ok());
     match url.as_ref().and_then(Url::host_str) {
-        Some(host) => check(snapshot, who, setting, host),
+        Some(host) => check_host(snapshot, who, setting, host),
         None => Err(Denial::new(Stage::Arguments, ErrorKind::InvalidArguments, "url is not a URL")),
     }
 }
 
-/// Judges one host.
-pub fn check(
-    snapshot: &Snapshot,
+pub fn check_host(
+    snapshot: &PolicySnapshot,
     who: &Identity,
-    setting: Setting,
+    setting: CallScope,
     host: &str,
 ) -> Result<(), Denial> {
     let host = host.trim_matches(['[', ']']).trim_end_matches('.').to_ascii_lowercase();
@@ -63,14 +64,14 @@ pub fn check(
     match evaluate(snapshot.rules().iter().map(AsRef::as_ref), &access) {
         Verdict::Allowed(_) => Ok(()),
         Verdict::Denied(rule) => refuse(format!("rule {rule} denies the host \"{shown}\"")),
-        Verdict::Unmentioned if is_listed(snapshot, &host) => Ok(()),
-        Verdict::Unmentioned => refuse(format!(
-            "the host \"{shown}\" is not allowed: no rule and no entry of {ALLOWED_HOSTS} names it"
+        Verdict::NoMatch if is_listed(snapshot, &host) => Ok(()),
+        Verdict::NoMatch => refuse(format!(
+            "the host \"{shown}\" is not allowed: no rule or entry of {ALLOWED_HOSTS} matches it"
         )),
     }
 }
 
-fn is_listed(snapshot: &Snapshot, host: &str) -> bool {
+fn is_listed(snapshot: &PolicySnapshot, host: &str) -> bool {
     let entries = snapshot.setting(ALLOWED_HOSTS).and_then(Value::as_array);
     let patterns = entries.into_iter().flatten().filter_map(Value::as_str);
     patterns.filter_map(|entry| entry.parse::<HostPattern>().ok()).any(|entry| entry.matches(host))

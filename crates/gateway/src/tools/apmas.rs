@@ -1,7 +1,7 @@
-//! What agents and the project manager say to each other, and the work that is handed between them.
+//! `apmas_*`: messages between agents and the project manager, and the work units they exchange.
 //!
-//! Agents report; only the project manager's side instructs, plans and routes. The names of these
-//! tools and of their arguments are those that agents know.
+//! Agents report; only the project manager instructs, plans and routes. The names of these tools
+//! and of their arguments are an established interface of agents.
 
 mod checkpoint;
 mod complete;
@@ -17,10 +17,9 @@ mod route_work;
 mod send_message;
 mod submit_work;
 
-use super::Builtin;
+use super::BuiltinToolSpec;
 
-/// Every tool of this namespace.
-pub(super) fn all() -> [Builtin; 13] {
+pub(super) fn all() -> [BuiltinToolSpec; 13] {
     [
         checkpoint::TOOL,
         complete::TOOL,

@@ -1,12 +1,11 @@
-//! Files of tasks.
+//! `artifact.*`: files of tasks.
 
 mod get;
 mod list;
 mod put;
 
-use super::Builtin;
+use super::BuiltinToolSpec;
 
-/// Every tool of this namespace.
-pub(super) fn all() -> [Builtin; 3] {
+pub(super) fn all() -> [BuiltinToolSpec; 3] {
     [get::TOOL, list::TOOL, put::TOOL]
 }

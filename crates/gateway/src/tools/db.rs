@@ -1,4 +1,4 @@
-//! Tasks, runs, jobs, projects, schedules, preferences, findings and settings.
+//! `db.*`: tasks, runs, jobs, projects, schedules, preferences, findings and settings.
 
 mod finding_create;
 mod finding_get;
@@ -48,12 +48,11 @@ mod task_update_status;
 mod work_unit_get;
 mod work_unit_list;
 
-use super::Builtin;
+use super::BuiltinToolSpec;
 
 pub(super) use work_unit_list::TOOL as WORK_UNIT_LIST;
 
-/// Every tool of this namespace.
-pub(super) fn all() -> [Builtin; 44] {
+pub(super) fn all() -> [BuiltinToolSpec; 44] {
     [
         finding_create::TOOL,
         finding_get::TOOL,

@@ -1,3 +1,3 @@
-//! Help.
+//! `help.*`
 
 pub(super) mod get;

@@ -1,13 +1,12 @@
-//! What an agent notes while its job runs.
+//! `memory.*`: notes of an agent during its job.
 
 mod add;
 mod delete;
 mod list;
 mod retrieve;
 
-use super::Builtin;
+use super::BuiltinToolSpec;
 
-/// Every tool of this namespace.
-pub(super) fn all() -> [Builtin; 4] {
+pub(super) fn all() -> [BuiltinToolSpec; 4] {
     [add::TOOL, delete::TOOL, list::TOOL, retrieve::TOOL]
 }

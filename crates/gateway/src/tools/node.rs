@@ -1,11 +1,10 @@
-//! Worker nodes.
+//! `node.*`: worker nodes.
 
 mod get;
 mod list;
 
-use super::Builtin;
+use super::BuiltinToolSpec;
 
-/// Every tool of this namespace.
-pub(super) fn all() -> [Builtin; 2] {
+pub(super) fn all() -> [BuiltinToolSpec; 2] {
     [get::TOOL, list::TOOL]
 }

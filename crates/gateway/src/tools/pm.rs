@@ -1,10 +1,9 @@
-//! What the project manager alone asks for.
+//! `pm.*`: tools of the project manager alone.
 
 mod analyst_request;
 
-use super::Builtin;
+use super::BuiltinToolSpec;
 
-/// Every tool of this namespace.
-pub(super) fn all() -> [Builtin; 1] {
+pub(super) fn all() -> [BuiltinToolSpec; 1] {
     [analyst_request::TOOL]
 }

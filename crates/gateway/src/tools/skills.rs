@@ -1,4 +1,4 @@
-//! Texts that tell agents how to work.
+//! `skills.*`: instructions for agents.
 
 mod create;
 mod delete;
@@ -9,23 +9,25 @@ mod update;
 use cynode_domain::ids::SkillId;
 use cynode_wire::skills::{SkillContentView, SkillView};
 
-use super::{Builtin, ToolContext, ToolFault};
+use super::{BuiltinToolSpec, ToolContext, ToolFault};
 
-/// Every tool of this namespace.
-pub(super) fn all() -> [Builtin; 5] {
+pub(super) fn all() -> [BuiltinToolSpec; 5] {
     [create::TOOL, delete::TOOL, get::TOOL, list::TOOL, update::TOOL]
 }
 
-/// A skill, unless it is of a project beside the one that the caller is bound to.
-async fn find(context: &ToolContext, id: SkillId) -> Result<SkillContentView, ToolFault> {
+/// A skill, unless it belongs to another project than the one the caller is bound to.
+async fn load_visible_skill(
+    context: &ToolContext,
+    id: SkillId,
+) -> Result<SkillContentView, ToolFault> {
     let found = context.services.skills.get(&context.who.caller, id).await?;
-    if is_within(context, &found.skill) {
+    if is_in_bound_project(context, &found.skill) {
         return Ok(found);
     }
     Err(ToolFault::not_found(format!("there is no skill {id}")))
 }
 
-fn is_within(context: &ToolContext, skill: &SkillView) -> bool {
+fn is_in_bound_project(context: &ToolContext, skill: &SkillView) -> bool {
     let (bound, its) = (context.who.project, skill.project_id);
     bound.is_none() || its.is_none() || its == bound
 }

@@ -1,14 +1,11 @@
-//! Documents of the web.
+//! `web.*`: documents from the web.
 
 mod charset;
 mod fetch;
 mod page;
 
-use super::Builtin;
+use super::BuiltinToolSpec;
 
-pub(crate) use fetch::NAME as FETCH;
-
-/// Every tool of this namespace.
-pub(super) fn all() -> [Builtin; 1] {
+pub(super) fn all() -> [BuiltinToolSpec; 1] {
     [fetch::TOOL]
 }

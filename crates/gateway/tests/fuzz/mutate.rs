@@ -1,8 +1,8 @@
-//! Making requests worse, in an order that a number fixes.
+//! Mutates requests, deterministically by seed number.
 
-use crate::request::Request;
+use crate::request::FuzzRequest;
 
-/// Pieces that parsers trip over.
+/// Fragments that parsers trip over.
 const PIECES: &[&str] = &[
     "{",
     "}",
@@ -73,12 +73,12 @@ const HEADERS: &[(&str, &str)] = &[
 const METHODS: &[&str] = &["POST", "GET", "DELETE", "PUT", "OPTIONS"];
 const PATHS: &[&str] =
     &["/mcp", "/mcp/fz", "/mcp/none", "/mcp/", "/.well-known/oauth-protected-resource"];
-/// Deep enough to end a recursive parser.
+/// Deep enough to overflow a recursive parser.
 const DEPTH: usize = 20_000;
-/// A body this long is over no limit, and long enough.
+/// Long, but within every limit.
 const LONGEST: usize = 64 * 1024;
 
-/// A stream of numbers that only its beginning decides (`SplitMix64`).
+/// A deterministic random number generator (`SplitMix64`).
 pub(crate) struct Mutator(u64);
 
 impl Mutator {
@@ -99,49 +99,49 @@ impl Mutator {
         usize::try_from(self.next() % bound).unwrap()
     }
 
-    fn one<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+    fn choose<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         &of[self.below(of.len())]
     }
 
-    /// A seed with one to four things changed.
-    pub(crate) fn worsen(&mut self, seeds: &[Request]) -> Request {
-        let mut request = self.one(seeds).clone();
+    /// A seed with one to four mutations.
+    pub(crate) fn mutate(&mut self, seeds: &[FuzzRequest]) -> FuzzRequest {
+        let mut request = self.choose(seeds).clone();
         for _ in 0..=self.below(4) {
             match self.below(12) {
                 5 => {
                     // Half of one body, half of another.
-                    let other = self.one(seeds).body.clone();
+                    let other = self.choose(seeds).body.clone();
                     let (cut, from) = (self.below(request.body.len()), self.below(other.len()));
                     request.body.truncate(cut);
                     request.body.extend(&other[from..]);
                 }
-                6 => self.change_header(&mut request),
+                6 => self.mutate_header(&mut request),
                 7 => {
-                    let (name, value) = *self.one(HEADERS);
+                    let (name, value) = *self.choose(HEADERS);
                     request.headers.push((name.to_owned(), value.as_bytes().to_vec()));
                 }
                 8 if !request.headers.is_empty() => {
                     let index = self.below(request.headers.len());
                     request.headers.remove(index);
                 }
-                9 => request.method = (*self.one(METHODS)).to_owned(),
-                10 => request.path = (*self.one(PATHS)).to_owned(),
-                _ => self.change(&mut request.body),
+                9 => request.method = (*self.choose(METHODS)).to_owned(),
+                10 => request.path = (*self.choose(PATHS)).to_owned(),
+                _ => self.mutate_bytes(&mut request.body),
             }
         }
         request.body.truncate(LONGEST);
         request
     }
 
-    fn change_header(&mut self, request: &mut Request) {
+    fn mutate_header(&mut self, request: &mut FuzzRequest) {
         if request.headers.is_empty() {
             return;
         }
         let index = self.below(request.headers.len());
-        self.change(&mut request.headers[index].1);
+        self.mutate_bytes(&mut request.headers[index].1);
     }
 
-    fn change(&mut self, bytes: &mut Vec<u8>) {
+    fn mutate_bytes(&mut self, bytes: &mut Vec<u8>) {
         let at = self.below(bytes.len() + 1);
         let length = self.below(16).min(bytes.len() - at);
         match self.below(6) {
@@ -156,7 +156,7 @@ impl Mutator {
                 bytes.splice(at..at, open.repeat(DEPTH));
             }
             _ => {
-                let piece = *self.one(PIECES);
+                let piece = *self.choose(PIECES);
                 bytes.splice(at..at, piece.bytes());
             }
         }
@@ -165,10 +165,10 @@ impl Mutator {
 
 #[test]
 fn the_same_seed_makes_the_same_requests() {
-    let seeds = [Request::parse(b"POST /mcp\nhost: localhost\n\n{}\n")];
+    let seeds = [FuzzRequest::parse(b"POST /mcp\nhost: localhost\n\n{}\n")];
     let made = |seed| {
         let mut mutator = Mutator::new(seed);
-        (0..50).map(|_| mutator.worsen(&seeds)).collect::<Vec<_>>()
+        (0..50).map(|_| mutator.mutate(&seeds)).collect::<Vec<_>>()
     };
 
     assert_eq!(made(7), made(7));

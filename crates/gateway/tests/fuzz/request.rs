@@ -1,18 +1,18 @@
 //! A request as a file: the request line, headers, an empty line, the body.
 //!
-//! `{TOKEN}` and `{SESSION}` stand for a good token and an open session, which no file can know.
+//! `{TOKEN}` and `{SESSION}` are placeholders for a valid token and an open session.
 
-/// One request, whatever it is worth.
+/// One request, valid or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct FuzzRequest {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) headers: Vec<(String, Vec<u8>)>,
     pub(crate) body: Vec<u8>,
 }
 
-impl Request {
-    /// Reads a file; what does not look like a header is left out.
+impl FuzzRequest {
+    /// Parses a file; skips lines that are not headers.
     pub(crate) fn parse(file: &[u8]) -> Self {
         let end = file.windows(2).position(|pair| pair == b"\n\n").unwrap_or(file.len());
         let (head, body) = file.split_at(end);
@@ -33,7 +33,7 @@ impl Request {
         }
     }
 
-    /// The file that reads as this request.
+    /// Renders the request as a file.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut file = format!("{} {}\n", self.method, self.path).into_bytes();
         for (name, value) in &self.headers {
@@ -45,8 +45,8 @@ impl Request {
         file
     }
 
-    /// The value of a header that is there exactly once.
-    pub(crate) fn only(&self, name: &str) -> Option<&[u8]> {
+    /// The value of a header that occurs exactly once.
+    pub(crate) fn unique_header(&self, name: &str) -> Option<&[u8]> {
         let mut values = self.headers.iter().filter(|(own, _)| own.eq_ignore_ascii_case(name));
         match (values.next(), values.next()) {
             (Some((_, value)), None) => Some(value),
@@ -59,5 +59,5 @@ impl Request {
 fn a_request_survives_being_written_down() {
     let file = b"POST /mcp\nhost: localhost\naccept: */*\n\n{\"a\":1}\n";
 
-    assert_eq!(Request::parse(file).to_bytes(), file);
+    assert_eq!(FuzzRequest::parse(file).to_bytes(), file);
 }

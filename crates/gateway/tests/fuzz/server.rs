@@ -6,40 +6,43 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use cynode_domain::ids::ServerId;
-use cynode_gateway::seams::{
-    ClientSide, ServerAbout, SessionKey, Upstream, UpstreamError, Upstreams,
-};
+use cynode_upstream::interface::ServerDescription;
+use cynode_upstream::interface::SessionKey;
+use cynode_upstream::interface::Upstream;
+use cynode_upstream::interface::UpstreamClient;
+use cynode_upstream::interface::UpstreamError;
+use cynode_upstream::interface::Upstreams;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::world::Counts;
+use crate::fixture::FuzzCounts;
 
-/// The upstream server: it counts, and answers everything.
+/// Counts requests, and answers each of them.
 #[derive(Clone)]
-pub(crate) struct Server {
-    counts: Arc<Counts>,
-    about: ServerAbout,
+pub(crate) struct FuzzServer {
+    counts: Arc<FuzzCounts>,
+    about: ServerDescription,
 }
 
-impl Server {
-    pub(crate) fn new(counts: Arc<Counts>) -> Self {
+impl FuzzServer {
+    pub(crate) fn new(counts: Arc<FuzzCounts>) -> Self {
         Self { counts, about: about() }
     }
 }
 
-fn about() -> ServerAbout {
+fn about() -> ServerDescription {
     let raw = |value: Value| RawValue::from_string(value.to_string()).unwrap();
-    ServerAbout {
+    ServerDescription {
         capabilities: raw(json!({ "tools": {}, "resources": {}, "prompts": {} })),
         info: raw(json!({ "name": "fz", "version": "1" })),
         instructions: None,
     }
 }
 
-/// Whether a call is the one that may reach the server, for every reader: one that takes the first of
-/// two equal members and one that takes the last see the same.
+/// Whether this is the permitted call for every parser: one that takes the first of two equal
+/// members and one that takes the last see the same.
 fn is_allowed_call(message: &str) -> bool {
     let Some(params) = only(message, "params") else { return false };
     let text = only(params, "arguments").and_then(|arguments| only(arguments, "text"));
@@ -50,9 +53,9 @@ fn is_allowed_call(message: &str) -> bool {
         && text.is_some_and(|text| text.starts_with('"'))
 }
 
-/// The member of an object that has this name, if exactly one has.
+/// The member with this name, if there is exactly one.
 fn only<'a>(object: &'a str, name: &str) -> Option<&'a str> {
-    let Members(members) = serde_json::from_str(object).ok()?;
+    let DuplicateMembers(members) = serde_json::from_str(object).ok()?;
     let mut found = members.into_iter().filter(|(own, _)| own == name);
     match (found.next(), found.next()) {
         (Some((_, value)), None) => Some(value.get()),
@@ -60,14 +63,14 @@ fn only<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     }
 }
 
-/// All members of an object, equal names and all.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
+/// All members of an object, duplicates included.
+struct DuplicateMembers<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for DuplicateMembers<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Each;
-        impl<'de> Visitor<'de> for Each {
-            type Value = Members<'de>;
+        struct DuplicateMembersVisitor;
+        impl<'de> Visitor<'de> for DuplicateMembersVisitor {
+            type Value = DuplicateMembers<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -78,23 +81,23 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
-                Ok(Members(members))
+                Ok(DuplicateMembers(members))
             }
         }
-        deserializer.deserialize_map(Each)
+        deserializer.deserialize_map(DuplicateMembersVisitor)
     }
 }
 
 #[async_trait]
-impl Upstream for Server {
-    fn about(&self) -> &ServerAbout {
+impl Upstream for FuzzServer {
+    fn about(&self) -> &ServerDescription {
         &self.about
     }
 
     async fn request(
         &self,
         message: Box<RawValue>,
-        _: Arc<dyn ClientSide>,
+        _: Arc<dyn UpstreamClient>,
         _: CancellationToken,
     ) -> Result<Box<RawValue>, UpstreamError> {
         let value: Value = serde_json::from_str(message.get()).unwrap_or_default();
@@ -115,17 +118,17 @@ impl Upstream for Server {
 }
 
 #[async_trait]
-impl Upstreams for Server {
+impl Upstreams for FuzzServer {
     async fn open(
         &self,
         _: ServerId,
         _: &SessionKey,
-        _: Arc<dyn ClientSide>,
+        _: Arc<dyn UpstreamClient>,
     ) -> Result<Arc<dyn Upstream>, UpstreamError> {
         Ok(Arc::new(self.clone()))
     }
 
     async fn close(&self, _: &SessionKey) {}
 
-    async fn forget(&self, _: ServerId) {}
+    async fn drop_connections(&self, _: ServerId) {}
 }

@@ -6,38 +6,44 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use cynode_domain::ids::{JobId, ProjectId, RuleId, RunId, ServerId, TaskId, TokenId, UserId};
-use cynode_domain::policy::rules::{Conditions, Rule, Subject};
+use cynode_domain::policy::rules::{AccessRule, Conditions, Subject};
 use cynode_domain::policy::{Effect, Principal, ToolScope};
-use cynode_gateway::pipeline::context::{Facts, Needed};
-use cynode_gateway::snapshot::{ServerRow, ToolRow, World};
+use cynode_gateway::BackendError;
+use cynode_gateway::GatewayBackend;
+use cynode_gateway::Identity;
+use cynode_gateway::OpenCallRecord;
+use cynode_gateway::pipeline::context::IdLookupResults;
+use cynode_gateway::pipeline::context::IdLookups;
+use cynode_gateway::snapshot::RegistryData;
+use cynode_gateway::snapshot::ServerRow;
+use cynode_gateway::snapshot::ToolRow;
 use cynode_gateway::tools;
-use cynode_gateway::{Backend, BackendError, Identity, OpenCall};
-use cynode_ops::Caller;
-use cynode_ops::audit::{CallRecord, Outcome, RejectionSummary};
+use cynode_resources::Caller;
+use cynode_resources::{audit::RejectionSummary, audit::ToolCallOutcome, audit::ToolCallRecord};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What was put on record, in order.
+/// The audit records, in order.
 #[derive(Debug, Clone)]
 pub(crate) enum Entry {
-    Denied(CallRecord),
-    Begun(CallRecord),
-    Finished(Outcome),
+    Denied(ToolCallRecord),
+    Begun(ToolCallRecord),
+    Finished(ToolCallOutcome),
     Rejected(RejectionSummary),
 }
 
 #[derive(Default)]
 pub(crate) struct FakeBackend {
     pub(crate) tokens: Mutex<HashMap<String, Identity>>,
-    pub(crate) world: Mutex<World>,
+    pub(crate) world: Mutex<RegistryData>,
     pub(crate) tasks: Mutex<HashMap<TaskId, ProjectId>>,
     pub(crate) jobs: Mutex<HashMap<JobId, TaskId>>,
     pub(crate) runs: Mutex<HashMap<RunId, TaskId>>,
     pub(crate) projects: Mutex<Vec<ProjectId>>,
     pub(crate) ledger: Arc<Mutex<Vec<Entry>>>,
-    /// Whether nothing can be put on record.
+    /// Whether recording fails.
     pub(crate) is_full: Arc<AtomicBool>,
-    /// Whether outcomes cannot be put on record.
+    /// Whether recording of outcomes fails.
     pub(crate) forgets_outcomes: Arc<AtomicBool>,
 }
 
@@ -56,12 +62,12 @@ impl FakeBackend {
 }
 
 #[async_trait]
-impl Backend for FakeBackend {
+impl GatewayBackend for FakeBackend {
     async fn authenticate(&self, token: &str) -> Result<Option<Identity>, BackendError> {
         Ok(self.tokens.lock().unwrap().get(token).cloned())
     }
 
-    async fn world(&self) -> Result<World, BackendError> {
+    async fn world(&self) -> Result<RegistryData, BackendError> {
         Ok(self.world.lock().unwrap().clone())
     }
 
@@ -69,12 +75,16 @@ impl Backend for FakeBackend {
         Ok(self.world.lock().unwrap().revision)
     }
 
-    async fn facts(&self, _: &Identity, needed: &Needed) -> Result<Facts, BackendError> {
+    async fn look_up_ids(
+        &self,
+        _: &Identity,
+        needed: &IdLookups,
+    ) -> Result<IdLookupResults, BackendError> {
         let tasks = self.tasks.lock().unwrap();
         let job = needed.job.and_then(|job| self.jobs.lock().unwrap().get(&job).copied());
         let run = needed.run.and_then(|run| self.runs.lock().unwrap().get(&run).copied());
         let with_project = |task| tasks.get(&task).map(|project| (task, *project));
-        Ok(Facts {
+        Ok(IdLookupResults {
             task: needed.task.and_then(|task| tasks.get(&task).copied()),
             job: job.and_then(with_project),
             run: run.and_then(with_project),
@@ -84,29 +94,32 @@ impl Backend for FakeBackend {
         })
     }
 
-    async fn begin(&self, call: CallRecord) -> Result<Box<dyn OpenCall>, BackendError> {
+    async fn begin(&self, call: ToolCallRecord) -> Result<Box<dyn OpenCallRecord>, BackendError> {
         self.write(Entry::Begun(call))?;
         let (ledger, forgets) = (Arc::clone(&self.ledger), Arc::clone(&self.forgets_outcomes));
-        Ok(Box::new(Open { ledger, forgets }))
+        Ok(Box::new(FakeOpenCall { ledger, forgets }))
     }
 
-    async fn deny(&self, call: CallRecord) -> Result<(), BackendError> {
+    async fn record_denial(&self, call: ToolCallRecord) -> Result<(), BackendError> {
         self.write(Entry::Denied(call))
     }
 
-    async fn reject(&self, summaries: Vec<RejectionSummary>) -> Result<(), BackendError> {
+    async fn record_rejections(
+        &self,
+        summaries: Vec<RejectionSummary>,
+    ) -> Result<(), BackendError> {
         summaries.into_iter().try_for_each(|summary| self.write(Entry::Rejected(summary)))
     }
 }
 
-struct Open {
+struct FakeOpenCall {
     ledger: Arc<Mutex<Vec<Entry>>>,
     forgets: Arc<AtomicBool>,
 }
 
 #[async_trait]
-impl OpenCall for Open {
-    async fn finish(self: Box<Self>, outcome: Outcome) -> Result<(), BackendError> {
+impl OpenCallRecord for FakeOpenCall {
+    async fn finish(self: Box<Self>, outcome: ToolCallOutcome) -> Result<(), BackendError> {
         if self.forgets.load(Ordering::SeqCst) {
             return Err(BackendError::new("the disk is full"));
         }
@@ -129,13 +142,13 @@ pub(crate) fn identity(agent: Principal) -> Identity {
         run: None,
         job: None,
         session: None,
-        origin: cynode_ops::agents::TokenOrigin::default(),
+        origin: cynode_resources::agents::TokenOrigin::default(),
         expires_at: None,
     }
 }
 
-pub(crate) fn rule(effect: Effect, resource: &str) -> Rule {
-    Rule {
+pub(crate) fn rule(effect: Effect, resource: &str) -> AccessRule {
+    AccessRule {
         id: RuleId::generate(),
         subject: Subject::System,
         action: "mcp.tool.invoke".parse().unwrap(),
@@ -159,14 +172,14 @@ fn row(name: &str, server: Option<ServerId>, scope: ToolScope, definition: Value
 }
 
 /// The built-in tools, one server `files`, and a rule that allows everything.
-pub(crate) fn world() -> World {
+pub(crate) fn world() -> RegistryData {
     let builtins = tools::all().into_iter().map(|tool| {
         let definition = json!({
             "title": tool.title,
             "description": tool.description,
             "inputSchema": (tool.input)(),
             "outputSchema": (tool.output)(),
-            "annotations": tool.registered().definition.other["annotations"],
+            "annotations": tool.to_registry_tool().definition.other["annotations"],
         });
         row(tool.name, None, tool.scope, definition)
     });
@@ -184,7 +197,7 @@ pub(crate) fn world() -> World {
             row(&format!("files.{name}"), Some(id), ToolScope::Both, definition)
         });
     let updated_at = chrono::DateTime::UNIX_EPOCH;
-    World {
+    RegistryData {
         revision: 1,
         tools: builtins.chain(of_files).collect(),
         servers: vec![ServerRow { id, slug: "files".to_owned(), is_enabled: true, updated_at }],

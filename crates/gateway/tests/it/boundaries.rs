@@ -1,19 +1,20 @@
-//! What callers learn of what is not theirs, and what is recorded of requests that never become calls.
+//! What callers learn of tools that are not theirs, and the records of requests that never become
+//! calls.
 
 use std::sync::atomic::Ordering;
 
 use cynode_domain::ids::{ProjectId, TaskId};
 use cynode_domain::policy::{Effect, Stage, ToolScope};
 use cynode_gateway::GatewayOptions;
-use cynode_ops::access::{Audience, Explain as _};
+use cynode_ops::{access::Audience, access::ToolAccessExplainer as _};
 use serde_json::{Value, json};
 
 use crate::backend::{Entry, rule};
 use crate::enforcement::{names, pair};
 use crate::harness::Harness;
 
-/// What a caller is told of a tool, without the name that the caller has sent.
-async fn told(
+/// The error for a tool, without the name that the caller has sent.
+async fn denial_text(
     harness: &Harness,
     path: &str,
     token: &str,
@@ -43,7 +44,7 @@ async fn a_private_tool_is_answered_as_an_unknown_one_to_callers_without_permiss
             world.rules.extend(denied.map(|name| rule(Effect::Deny, name)));
         })
         .await;
-    // Fitting arguments, arguments that break the schema, and none that can be read.
+    // Valid arguments, arguments that violate the schema, and unreadable ones.
     for arguments in ["{}", r#"{"text":7}"#, "[]"] {
         for (token, name, stage) in [
             ("sandbox", "ask", "scope"),
@@ -52,14 +53,15 @@ async fn a_private_tool_is_answered_as_an_unknown_one_to_callers_without_permiss
             ("pm", "die", "review"),
         ] {
             let (private, unknown) = (format!("files.{name}"), "files.none");
-            let of_private = told(&harness, "/mcp", token, (&private, arguments)).await;
+            let of_private = denial_text(&harness, "/mcp", token, (&private, arguments)).await;
             let Some(Entry::Denied(record)) = harness.entries().pop() else { panic!("{name}") };
             assert_eq!(record.stage.as_str(), stage, "the record has the stage that refused");
             assert_eq!((record.tool.as_str(), record.server.as_str()), (&*private, "files"));
-            let of_unknown = told(&harness, "/mcp", token, (unknown, arguments)).await;
+            let of_unknown = denial_text(&harness, "/mcp", token, (unknown, arguments)).await;
             assert_eq!(of_private, of_unknown, "{private} {arguments}");
-            let bare = told(&harness, "/mcp/files", token, (name, arguments)).await;
-            let bare_unknown = told(&harness, "/mcp/files", token, ("none", arguments)).await;
+            let bare = denial_text(&harness, "/mcp/files", token, (name, arguments)).await;
+            let bare_unknown =
+                denial_text(&harness, "/mcp/files", token, ("none", arguments)).await;
             assert_eq!(bare, bare_unknown, "{private} {arguments}");
         }
     }
@@ -150,7 +152,7 @@ async fn requests_that_are_rejected_without_a_call_are_on_record_in_sum() {
         request_burst: 12,
         ..GatewayOptions::default()
     };
-    let harness = Harness::with(options).await;
+    let harness = Harness::with_options(options).await;
     let ask = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
     for _ in 0..3 {
         harness.post("/mcp", "pm").body("x".repeat(100_000)).send().await.unwrap();
@@ -166,7 +168,7 @@ async fn requests_that_are_rejected_without_a_call_are_on_record_in_sum() {
     evil.send().await.unwrap();
     assert!(harness.entries().is_empty(), "nothing is written for each of them");
 
-    // What cannot be written now is written later.
+    // A failed write is retried later.
     harness.backend.is_full.store(true, Ordering::SeqCst);
     harness.gateway.flush_rejections().await;
     harness.backend.is_full.store(false, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! Who gets in, and how refusals look before a message is read.
+//! Authentication, and rejections before a message is parsed.
 
 use cynode_domain::policy::ErrorKind;
 use cynode_gateway::GatewayOptions;
@@ -83,7 +83,8 @@ async fn batches_broken_json_and_other_types_are_refused() {
 #[tokio::test]
 async fn a_message_longer_than_allowed_is_refused() {
     let harness =
-        Harness::with(GatewayOptions { max_request_bytes: 1024, ..Default::default() }).await;
+        Harness::with_options(GatewayOptions { max_request_bytes: 1024, ..Default::default() })
+            .await;
 
     let response = harness.post("/mcp", "pm").body("x".repeat(200_000)).send().await.unwrap();
 
@@ -93,10 +94,10 @@ async fn a_message_longer_than_allowed_is_refused() {
 #[tokio::test]
 async fn a_token_that_asks_too_often_is_told_to_wait() {
     let options = GatewayOptions { requests_per_second: 1, request_burst: 1, ..Default::default() };
-    let harness = Harness::with(options).await;
+    let harness = Harness::with_options(options).await;
     let ask = |token| harness.modern("/mcp", token, "tools/list", json!({})).send();
 
-    // Many more than one, because one comes back every second.
+    // Many more than one, because one permit returns every second.
     let answers = join_all((0..20).map(|_| ask("pm"))).await;
     let (refused, heard): (Vec<_>, Vec<_>) = answers
         .into_iter()

@@ -1,4 +1,4 @@
-//! What is decided about calls, and what of them is on record.
+//! Decisions about calls, and their audit records.
 
 use std::sync::atomic::Ordering;
 
@@ -6,7 +6,7 @@ use cynode_domain::ids::{ProjectId, TaskId};
 use cynode_domain::policy::{Effect, ErrorKind, Stage};
 use cynode_gateway::GatewayOptions;
 use cynode_gateway::tools::ToolEffect;
-use cynode_ops::access::{Audience, Explain as _};
+use cynode_ops::{access::Audience, access::ToolAccessExplainer as _};
 use serde_json::{Value, json};
 
 use crate::backend::{Entry, rule};
@@ -119,7 +119,7 @@ async fn an_answer_whose_outcome_cannot_be_recorded_is_withheld() {
 async fn failures_of_servers_are_told_and_recorded_by_kind() {
     let options =
         GatewayOptions { max_response_bytes: 2000, call_timeout_ms: 200, ..Default::default() };
-    let harness = Harness::with(options).await;
+    let harness = Harness::with_options(options).await;
     for (tool, kind) in [
         ("files.die", "service_unavailable"),
         ("files.big", "response_too_large"),
@@ -155,7 +155,7 @@ async fn a_list_says_of_every_built_in_tool_whether_it_only_looks() {
         }
     }
     let unseen: Vec<_> = declared.iter().map(|tool| tool.name).collect();
-    assert!(unseen.is_empty(), "{unseen:?} are listed for nobody");
+    assert!(unseen.is_empty(), "{unseen:?} are not listed for any caller");
 }
 
 #[tokio::test]
@@ -187,7 +187,8 @@ async fn a_list_shows_exactly_what_can_be_called() {
 
 #[tokio::test]
 async fn lists_come_in_pages_that_join_without_gap() {
-    let harness = Harness::with(GatewayOptions { page_size: 3, ..Default::default() }).await;
+    let harness =
+        Harness::with_options(GatewayOptions { page_size: 3, ..Default::default() }).await;
     let (mut all, mut cursor) = (vec![], None);
     loop {
         let params = cursor.map_or_else(|| json!({}), |cursor: Value| json!({ "cursor": cursor }));
@@ -333,7 +334,7 @@ async fn a_client_that_goes_away_withdraws_its_call_and_the_outcome_is_recorded(
 
     tokio::select! {
         answer = request.send() => panic!("it hangs: {answer:?}"),
-        // It goes away once the call is on record.
+        // The client disconnects once the call is recorded.
         () = async {
             while harness.entries().is_empty() {
                 tokio::task::yield_now().await;
@@ -352,7 +353,7 @@ async fn a_client_that_goes_away_withdraws_its_call_and_the_outcome_is_recorded(
 async fn what_was_registered_a_moment_ago_is_known_to_whoever_asks_for_it() {
     let harness = Harness::new().await;
     {
-        // Nobody told the gateway yet.
+        // The gateway was not notified yet.
         let mut world = harness.backend.world.lock().unwrap();
         let mut server = world.servers[0].clone();
         server.slug = "fresh".to_owned();

@@ -1,78 +1,82 @@
-//! A gateway that listens, and a client that speaks to it.
+//! A listening gateway, and a client of it.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use cynode_domain::policy::Principal;
-use cynode_gateway::tools::Services;
-use cynode_gateway::{Gateway, GatewayOptions, Identity, Parts};
-use cynode_ops::findings::Findings;
-use cynode_ops::memory::Memory;
-use cynode_ops::preferences::Preferences;
-use cynode_ops::runs::{Runs, Steering};
+use cynode_execution::findings::FindingService;
+use cynode_execution::preferences::PreferenceService;
+use cynode_execution::{ArtifactService, JobPlacer, NodeService, Tasks};
+use cynode_execution::{runs::RunOperations, runs::RunQueries};
+use cynode_gateway::GatewayOptions;
+use cynode_gateway::GatewayParts;
+use cynode_gateway::Identity;
+use cynode_gateway::McpGateway;
+use cynode_gateway::tools::ToolServices;
+use cynode_ops::memory::JobNotes;
 use cynode_ops::sandboxes::Sandboxes;
-use cynode_ops::settings::Settings;
-use cynode_ops::skills::Skills;
-use cynode_ops::{
-    Accounts, Artifacts, Blobs, Caller, Messages, Nodes, Placer, Projects, Signals, Store, Tasks,
-    Work,
-};
+use cynode_ops::{AgentMessages, Work};
+use cynode_resources::settings::InstallationSettings;
+use cynode_resources::skills::Skills;
+use cynode_resources::{Accounts, BlobStore, Caller, Projects, Signals, Store};
 use cynode_runtime::clock::{SharedClock, SystemClock};
+use cynode_wire::sse;
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::backend::{Entry, FakeBackend, identity, world};
-use crate::upstream::{FakeUpstreams, Script};
+use crate::upstream::{FakeUpstreams, ServerScript};
 
 pub(crate) struct Harness {
     pub(crate) url: String,
     pub(crate) backend: Arc<FakeBackend>,
-    pub(crate) script: Arc<Script>,
-    pub(crate) gateway: Gateway,
+    pub(crate) script: Arc<ServerScript>,
+    pub(crate) gateway: McpGateway,
     pub(crate) http: reqwest::Client,
     _data: TempDir,
 }
 
-/// The operations that built-in tools call, over a database that knows one user.
-pub(crate) async fn services(data: &TempDir) -> (Services, Caller) {
+/// The operations of built-in tools, over a database with one user.
+pub(crate) async fn services(data: &TempDir) -> (ToolServices, Caller) {
     let store =
         Store::open(&format!("sqlite:{}", data.path().join("t.db").display())).await.unwrap();
     let clock: SharedClock = Arc::new(SystemClock);
     let signals = Signals::new(store.engine());
-    let blobs = Blobs::new(data.path().join("blobs"));
+    let blobs = BlobStore::new(data.path().join("blobs"));
     let accounts = Accounts::new(store.clone(), clock.clone());
     accounts.bootstrap(data.path()).await.unwrap();
     let token = std::fs::read_to_string(data.path().join("admin.token")).unwrap();
     let known = accounts.authenticate(token.trim()).await.unwrap();
-    let shared = (store.clone(), clock.clone(), signals.clone());
-    let services = Services {
+    let placer = JobPlacer::rule_based(store.clone(), clock.clone(), signals.clone());
+    let services = ToolServices {
         tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs.clone()),
         projects: Projects::new(store.clone(), clock.clone()),
         schedules: cynode_ops::schedules::Schedules::new(store.clone(), signals.clone()),
-        artifacts: Artifacts::new(store.clone(), clock.clone(), blobs),
-        nodes: Nodes::new(store.clone(), clock.clone(), signals.clone(), 60_000),
-        sandboxes: Sandboxes::new(shared.clone(), Placer::by_rule(shared)),
-        messages: Messages::new(store.clone(), clock.clone(), signals.clone()),
+        artifacts: ArtifactService::new(store.clone(), clock.clone(), blobs),
+        nodes: NodeService::new(store.clone(), clock.clone(), signals.clone(), 60_000),
+        sandboxes: Sandboxes::new(store.clone(), clock.clone(), signals.clone(), placer),
+        messages: AgentMessages::new(store.clone(), clock.clone(), signals.clone()),
         work: Work::new(store.clone(), clock.clone(), signals.clone()),
         analysts: None,
-        preferences: Preferences::new(store.clone(), clock.clone()),
-        memory: Memory::new(store.clone(), clock.clone()),
+        preferences: PreferenceService::new(store.clone(), clock.clone()),
+        memory: JobNotes::new(store.clone(), clock.clone()),
         skills: Skills::new(store.clone(), clock.clone()),
-        findings: Findings::new(store.clone(), clock.clone()),
-        runs: Runs::new(store.clone()),
-        steering: Steering::new(store.clone(), clock.clone(), signals.clone()),
-        settings: Settings::new(store, clock, signals),
+        findings: FindingService::new(store.clone(), clock.clone()),
+        runs: RunQueries::new(store.clone()),
+        steering: RunOperations::new(store.clone(), clock.clone(), signals.clone()),
+        settings: InstallationSettings::new(store, clock, signals),
     };
     (services, known)
 }
 
 impl Harness {
     pub(crate) async fn new() -> Self {
-        Self::with(GatewayOptions::default()).await
+        Self::with_options(GatewayOptions::default()).await
     }
 
-    /// Tokens `pm`, `pa`, `sandbox` and `user` are known.
-    pub(crate) async fn with(options: GatewayOptions) -> Self {
+    /// Tokens `pm`, `pa`, `sandbox` and `user` are valid.
+    pub(crate) async fn with_options(options: GatewayOptions) -> Self {
         let backend = Arc::new(FakeBackend::default());
         *backend.world.lock().unwrap() = world();
         for caller in Principal::ALL {
@@ -86,9 +90,9 @@ impl Harness {
             let user = tokens.get_mut("user").unwrap();
             (user.user, user.caller) = (known.user, known);
         }
-        let gateway = Gateway::new(Parts {
+        let gateway = McpGateway::new(GatewayParts {
             options,
-            backend: Arc::clone(&backend) as Arc<dyn cynode_gateway::Backend>,
+            backend: Arc::clone(&backend) as Arc<dyn cynode_gateway::GatewayBackend>,
             upstreams: Arc::new(upstreams),
             services,
             clock: Arc::new(SystemClock),
@@ -138,7 +142,7 @@ impl Harness {
         request.json(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))
     }
 
-    /// Calls a tool and gives the result.
+    /// Calls a tool and returns the result.
     pub(crate) async fn call(&self, token: &str, tool: &str, arguments: Value) -> Value {
         let params = json!({ "name": tool, "arguments": arguments });
         let response = self.modern("/mcp", token, "tools/call", params).send().await.unwrap();
@@ -146,7 +150,7 @@ impl Harness {
         response.json().await.unwrap()
     }
 
-    /// The stage and type with which a call is refused.
+    /// The stage and type of a denied call.
     pub(crate) async fn refusal(
         &self,
         token: &str,
@@ -168,7 +172,10 @@ impl Harness {
         self.backend.entries()
     }
 
-    pub(crate) async fn change(&self, change: impl FnOnce(&mut cynode_gateway::snapshot::World)) {
+    pub(crate) async fn change(
+        &self,
+        change: impl FnOnce(&mut cynode_gateway::snapshot::RegistryData),
+    ) {
         {
             let mut world = self.backend.world.lock().unwrap();
             change(&mut world);
@@ -177,7 +184,7 @@ impl Harness {
         self.gateway.refresh().await.unwrap();
     }
 
-    /// Opens a session and gives its id.
+    /// Opens a session and returns its id.
     pub(crate) async fn open(&self, path: &str, token: &str, version: &str) -> (String, Value) {
         let params = json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
         let body = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
@@ -194,20 +201,31 @@ impl Harness {
     }
 }
 
-/// The data of the next event of a stream.
-pub(crate) async fn next_event(response: &mut Response, kept: &mut String) -> Option<Value> {
-    loop {
-        if let Some((event, rest)) = kept.split_once("\n\n") {
-            let data: String =
-                event.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
-            let rest = rest.to_owned();
-            *kept = rest;
-            if !data.is_empty() {
-                return Some(serde_json::from_str(&data).unwrap());
+/// Reads the events of a response.
+pub(crate) struct EventReader {
+    response: Response,
+    reader: sse::Reader,
+    pending: VecDeque<String>,
+}
+
+impl EventReader {
+    pub(crate) fn new(response: Response) -> Self {
+        Self { response, reader: sse::Reader::new(1 << 20), pending: VecDeque::new() }
+    }
+
+    /// The data of the next event; `None` at the end of the stream.
+    pub(crate) async fn next(&mut self) -> Option<Value> {
+        loop {
+            match self.pending.pop_front() {
+                // A comment or the start of a stream.
+                Some(data) if data.is_empty() => {}
+                Some(data) => return Some(serde_json::from_str(&data).unwrap()),
+                None => {
+                    let chunk = self.response.chunk().await.unwrap()?;
+                    let pending = &mut self.pending;
+                    self.reader.push(&chunk, |event| pending.push_back(event.data)).unwrap();
+                }
             }
-            continue;
         }
-        let chunk = response.chunk().await.unwrap()?;
-        kept.push_str(std::str::from_utf8(&chunk).unwrap());
     }
 }

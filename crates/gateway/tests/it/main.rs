@@ -1,4 +1,4 @@
-//! The gateway over HTTP, over a scripted control plane and scripted servers.
+//! The gateway over HTTP, with a scripted control plane and scripted servers.
 
 #![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails its test")]
 

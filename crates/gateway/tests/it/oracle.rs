@@ -1,16 +1,18 @@
-//! A second opinion: the whole decision once more, naive, over plain data, compared with the
-//! gateway's on random worlds.
+//! An oracle: a second, naive implementation of the whole decision over plain data, compared with
+//! the gateway on random inputs.
 
+mod generators;
+mod inputs;
 mod naive;
-mod plain;
-mod stored;
-mod worlds;
+mod registry;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cynode_domain::ids::{GroupId, JobId, ProjectId, RunId, TaskId, UserId};
-use cynode_gateway::{Gateway, GatewayOptions, Parts};
+use cynode_gateway::GatewayOptions;
+use cynode_gateway::GatewayParts;
+use cynode_gateway::McpGateway;
 use cynode_runtime::clock::SystemClock;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -21,12 +23,12 @@ use uuid::Uuid;
 use crate::backend::identity;
 use crate::harness::services;
 use crate::upstream::FakeUpstreams;
-use naive::oracle;
-use plain::Small;
-use stored::backend;
-use worlds::plain;
+use generators::decision_inputs;
+use inputs::SmallId;
+use naive::naive_decision;
+use registry::backend;
 
-fn uuid(small: Small) -> Uuid {
+fn uuid(small: SmallId) -> Uuid {
     Uuid::from_u128(small)
 }
 
@@ -39,8 +41,8 @@ fn the_gateway_decides_as_a_naive_second_implementation_does() {
     let config = Config { cases: 20_000, failure_persistence: None, ..Config::default() };
 
     TestRunner::new(config)
-        .run(&plain(), |w| {
-            let gateway = Gateway::new(Parts {
+        .run(&decision_inputs(), |w| {
+            let gateway = McpGateway::new(GatewayParts {
                 options: GatewayOptions::default(),
                 backend: Arc::new(backend(&w)),
                 upstreams: Arc::new(FakeUpstreams::default()),
@@ -66,7 +68,7 @@ fn the_gateway_decides_as_a_naive_second_implementation_does() {
             });
             let decided = decided.map(|_| ()).map_err(|denial| denial.stage.as_str());
             *seen.borrow_mut().entry(decided.err().unwrap_or("allowed")).or_default() += 1;
-            prop_assert_eq!(decided, oracle(&w));
+            prop_assert_eq!(decided, naive_decision(&w));
             Ok(())
         })
         .unwrap();

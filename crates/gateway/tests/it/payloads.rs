@@ -1,4 +1,4 @@
-//! What of payloads is in the log.
+//! Payloads in the log.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
@@ -10,15 +10,15 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::harness::Harness;
 
-/// Everything that our own code logs up to a level, before anybody redacts it on the way out.
-struct Log {
+/// Everything that the project's code logs up to a level, before the output is redacted.
+struct CapturedLog {
     level: Level,
     text: Arc<Mutex<String>>,
 }
 
-struct Line<'a>(&'a mut String);
+struct LogLine<'a>(&'a mut String);
 
-impl Visit for Line<'_> {
+impl Visit for LogLine<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         let _ = write!(self.0, " {field}={value:?}");
     }
@@ -28,24 +28,24 @@ impl Visit for Line<'_> {
     }
 }
 
-impl Subscriber for Log {
+impl Subscriber for CapturedLog {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.target().starts_with("cynode") && *metadata.level() <= self.level
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
-        span.record(&mut Line(&mut self.text.lock().unwrap()));
+        span.record(&mut LogLine(&mut self.text.lock().unwrap()));
         Id::from_u64(1)
     }
 
     fn record(&self, _: &Id, values: &Record<'_>) {
-        values.record(&mut Line(&mut self.text.lock().unwrap()));
+        values.record(&mut LogLine(&mut self.text.lock().unwrap()));
     }
 
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        event.record(&mut Line(&mut self.text.lock().unwrap()));
+        event.record(&mut LogLine(&mut self.text.lock().unwrap()));
     }
 
     fn enter(&self, _: &Id) {}
@@ -53,18 +53,18 @@ impl Subscriber for Log {
     fn exit(&self, _: &Id) {}
 }
 
-/// What is logged at this level when tools are told secrets, and refuse some of them.
-async fn logged(level: Level) -> String {
+/// The log at this level when arguments hold secrets, and some calls are denied.
+async fn captured_log(level: Level) -> String {
     let text = Arc::new(Mutex::new(String::new()));
     let harness = Harness::new().await;
-    // The harness runs on this thread alone, so that this log hears all of it.
-    let _guard = tracing::subscriber::set_default(Log { level, text: Arc::clone(&text) });
+    // The harness runs on this thread alone, so this log receives everything.
+    let _guard = tracing::subscriber::set_default(CapturedLog { level, text: Arc::clone(&text) });
     let secrets = json!({
         "note": "an ordinary remark",
         "password": "sesame-1",
         "deep": { "list": ["Bearer sesame0123456789", { "api_key": "sesame-2" }] },
     });
-    // The scripted server says back what it is told, as text.
+    // The scripted server echoes its arguments as text.
     let answer = harness.call("pm", "files.echo", secrets.clone()).await;
     assert!(answer.to_string().contains("sesame-1"), "{answer}");
     harness.refusal("pm", "help.get", secrets.clone()).await;
@@ -74,9 +74,9 @@ async fn logged(level: Level) -> String {
 
 #[tokio::test]
 async fn a_debug_log_shows_payloads_without_their_secrets() {
-    let text = logged(Level::DEBUG).await;
+    let text = captured_log(Level::DEBUG).await;
 
-    // Told three times, and answered once with the same words.
+    // Three calls, and one response that echoes the arguments.
     assert!(text.matches("an ordinary remark").count() >= 4, "{text}");
     assert!(text.contains("calls files.echo with"), "{text}");
     assert!(!text.contains("sesame"), "{text}");
@@ -84,7 +84,7 @@ async fn a_debug_log_shows_payloads_without_their_secrets() {
 
 #[tokio::test]
 async fn an_ordinary_log_shows_nothing_of_payloads() {
-    let text = logged(Level::INFO).await;
+    let text = captured_log(Level::INFO).await;
 
     assert!(!text.contains("an ordinary remark") && !text.contains("sesame"), "{text}");
 }

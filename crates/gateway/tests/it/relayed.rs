@@ -1,4 +1,4 @@
-//! What servers offer beside tools: decided, recorded and counted like tool calls.
+//! Server features beside tools: decided, recorded and counted like tool calls.
 
 use cynode_domain::policy::{Effect, ErrorKind};
 use cynode_gateway::GatewayOptions;
@@ -44,7 +44,7 @@ async fn prompts_that_are_handed_on_or_refused_are_in_the_figures() {
 async fn failures_of_what_is_handed_on_are_told_and_recorded_by_the_kinds_of_tool_calls() {
     let options =
         GatewayOptions { max_response_bytes: 2000, call_timeout_ms: 200, ..Default::default() };
-    let harness = Harness::with(options).await;
+    let harness = Harness::with_options(options).await;
     for (name, kind) in [
         ("die", ErrorKind::ServiceUnavailable),
         ("big", ErrorKind::ResponseTooLarge),

@@ -1,4 +1,4 @@
-//! The official SDK's client, in both eras.
+//! The official SDK's client, with and without sessions.
 
 use rmcp::model::{CallToolRequestParams, ClientConfig, ProtocolVersion};
 use rmcp::service::{RoleClient, RunningService};

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::harness::{Harness, next_event};
+use crate::harness::{EventReader, Harness};
 
 #[tokio::test]
 async fn every_revision_with_sessions_is_negotiated_and_unknown_ones_get_the_newest() {
@@ -70,19 +70,19 @@ async fn progress_turns_an_answer_into_a_stream_that_ends_with_the_result() {
     let body = json!({ "jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": params });
 
     let request = harness.post("/mcp", "pm").header("mcp-session-id", &session);
-    let mut response = request.json(&body).send().await.unwrap();
+    let response = request.json(&body).send().await.unwrap();
 
     assert_eq!(response.headers()["content-type"], "text/event-stream");
-    let mut kept = String::new();
-    let progress = next_event(&mut response, &mut kept).await.unwrap();
-    let result = next_event(&mut response, &mut kept).await.unwrap();
+    let mut events = EventReader::new(response);
+    let progress = events.next().await.unwrap();
+    let result = events.next().await.unwrap();
     assert_eq!(progress["params"], json!({ "progressToken": "t", "progress": 1 }));
     assert_eq!(
         (&result["id"], &result["result"]["content"][0]["text"]),
         (&json!("c"), &json!("done"))
     );
     assert!(result["result"].get("resultType").is_none(), "older revisions know no result types");
-    assert_eq!(next_event(&mut response, &mut kept).await, None);
+    assert_eq!(events.next().await, None);
 }
 
 #[tokio::test]
@@ -91,9 +91,8 @@ async fn a_server_asks_the_client_and_gets_its_answer() {
     let (session, _) = harness.open("/mcp", "pm", "2025-11-25").await;
     let body = json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": { "name": "files.ask" } });
     let request = harness.post("/mcp", "pm").header("mcp-session-id", &session);
-    let mut response = request.json(&body).send().await.unwrap();
-    let mut kept = String::new();
-    let question = next_event(&mut response, &mut kept).await.unwrap();
+    let mut events = EventReader::new(request.json(&body).send().await.unwrap());
+    let question = events.next().await.unwrap();
     assert_eq!(question["method"], "sampling/createMessage");
 
     let answer =
@@ -102,7 +101,7 @@ async fn a_server_asks_the_client_and_gets_its_answer() {
     let accepted = request.json(&answer).send().await.unwrap();
 
     assert_eq!(accepted.status(), StatusCode::ACCEPTED);
-    let result = next_event(&mut response, &mut kept).await.unwrap();
+    let result = events.next().await.unwrap();
     let text = result["result"]["content"][0]["text"].as_str().unwrap();
     let told: Value = serde_json::from_str(text).unwrap();
     assert_eq!(told, json!({ "jsonrpc": "2.0", "id": "q", "result": { "role": "assistant" } }));
@@ -136,13 +135,12 @@ async fn a_listening_client_hears_that_the_list_of_tools_changed() {
     let (session, _) = harness.open("/mcp", "pm", "2025-11-25").await;
     let get = harness.http.get(format!("{}/mcp", harness.url)).bearer_auth("pm");
     let get = get.header("mcp-session-id", &session).header("accept", "text/event-stream");
-    let mut stream = get.send().await.unwrap();
+    let stream = get.send().await.unwrap();
     assert_eq!(stream.status(), StatusCode::OK);
 
     harness.change(|world| world.tools.truncate(3)).await;
 
-    let mut kept = String::new();
-    let heard = next_event(&mut stream, &mut kept).await.unwrap();
+    let heard = EventReader::new(stream).next().await.unwrap();
     assert_eq!(heard["method"], "notifications/tools/list_changed");
 }
 

@@ -3,7 +3,7 @@
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::harness::{Harness, next_event};
+use crate::harness::{EventReader, Harness};
 
 #[tokio::test]
 async fn discovery_names_versions_capabilities_and_how_long_they_hold() {
@@ -95,17 +95,16 @@ async fn a_subscription_is_acknowledged_first_and_then_hears_changes() {
     let harness = Harness::new().await;
     let wanted =
         json!({ "notifications": { "toolsListChanged": true, "promptsListChanged": true } });
-    let mut stream =
-        harness.modern("/mcp", "pm", "subscriptions/listen", wanted).send().await.unwrap();
-    let mut kept = String::new();
-    let first = next_event(&mut stream, &mut kept).await.unwrap();
+    let stream = harness.modern("/mcp", "pm", "subscriptions/listen", wanted).send().await.unwrap();
+    let mut events = EventReader::new(stream);
+    let first = events.next().await.unwrap();
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
     assert_eq!(first["params"]["notifications"], json!({ "toolsListChanged": true }));
     assert_eq!(first["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 1);
 
     harness.change(|_| {}).await;
 
-    let heard = next_event(&mut stream, &mut kept).await.unwrap();
+    let heard = events.next().await.unwrap();
     assert_eq!(heard["method"], "notifications/tools/list_changed");
     assert_eq!(heard["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 1);
 }

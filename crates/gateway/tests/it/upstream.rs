@@ -1,32 +1,35 @@
-//! A scripted server behind the gateway.
+//! A scripted upstream server.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use cynode_domain::ids::ServerId;
-use cynode_gateway::seams::{
-    ClientSide, ServerAbout, SessionKey, Upstream, UpstreamError, Upstreams,
-};
+use cynode_upstream::interface::ServerDescription;
+use cynode_upstream::interface::SessionKey;
+use cynode_upstream::interface::Upstream;
+use cynode_upstream::interface::UpstreamClient;
+use cynode_upstream::interface::UpstreamError;
+use cynode_upstream::interface::Upstreams;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 #[derive(Default)]
-pub(crate) struct Script {
+pub(crate) struct ServerScript {
     /// Messages that reached the server.
     pub(crate) seen: Mutex<Vec<Value>>,
-    /// Calls that were withdrawn while they hung.
+    /// Calls that were canceled while they hung.
     pub(crate) withdrawn: AtomicUsize,
     pub(crate) closed: AtomicUsize,
 }
 
 #[derive(Clone, Default)]
-pub(crate) struct FakeUpstreams(pub(crate) Arc<Script>);
+pub(crate) struct FakeUpstreams(pub(crate) Arc<ServerScript>);
 
-struct Conversation {
-    script: Arc<Script>,
-    about: ServerAbout,
+struct FakeUpstreamSession {
+    script: Arc<ServerScript>,
+    about: ServerDescription,
 }
 
 fn raw(value: &Value) -> Box<RawValue> {
@@ -39,33 +42,33 @@ impl Upstreams for FakeUpstreams {
         &self,
         _: ServerId,
         _: &SessionKey,
-        _: Arc<dyn ClientSide>,
+        _: Arc<dyn UpstreamClient>,
     ) -> Result<Arc<dyn Upstream>, UpstreamError> {
-        let about = ServerAbout {
+        let about = ServerDescription {
             capabilities: raw(&json!({ "tools": {}, "resources": {}, "prompts": {} })),
             info: raw(&json!({ "name": "files", "version": "1" })),
             instructions: Some("read the files".to_owned()),
         };
-        Ok(Arc::new(Conversation { script: Arc::clone(&self.0), about }))
+        Ok(Arc::new(FakeUpstreamSession { script: Arc::clone(&self.0), about }))
     }
 
     async fn close(&self, _: &SessionKey) {
         self.0.closed.fetch_add(1, Ordering::SeqCst);
     }
 
-    async fn forget(&self, _: ServerId) {}
+    async fn drop_connections(&self, _: ServerId) {}
 }
 
 #[async_trait]
-impl Upstream for Conversation {
-    fn about(&self) -> &ServerAbout {
+impl Upstream for FakeUpstreamSession {
+    fn about(&self) -> &ServerDescription {
         &self.about
     }
 
     async fn request(
         &self,
         message: Box<RawValue>,
-        client: Arc<dyn ClientSide>,
+        client: Arc<dyn UpstreamClient>,
         cancel: CancellationToken,
     ) -> Result<Box<RawValue>, UpstreamError> {
         let message: Value = serde_json::from_str(message.get()).unwrap();
@@ -82,7 +85,7 @@ impl Upstream for Conversation {
                 let question = json!({ "jsonrpc": "2.0", "id": "q", "method": "sampling/createMessage", "params": {} });
                 match client.ask(raw(&question)).await {
                     Ok(answer) => text(answer.get()),
-                    Err(_) => text("nobody answered"),
+                    Err(_) => text("no response"),
                 }
             }
             "hang" => {

@@ -1,44 +1,44 @@
-//! The pieces of an answer of the messages API.
+//! Stream events of the messages API.
 
 use std::collections::VecDeque;
 
 use cynode_wire::openai::{self, ChatChunk, Delta, FunctionDelta, ToolCallDelta};
 use serde::Deserialize;
 
-use super::answer::{Block, Message, Usage, finish_reason};
-use crate::http::parse;
-use crate::status::error_in;
-use crate::stream::{Dialect, Progress};
-use crate::{Key, ProviderError};
+use super::response::{AnthropicBlock, AnthropicMessage, AnthropicUsage, finish_reason};
+use crate::http::parse_body;
+use crate::status::parse_error;
+use crate::stream::{ChunkStreamProgress, EventFormat};
+use crate::{ProviderCredential, ProviderError};
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Event {
+enum AnthropicEvent {
     MessageStart {
-        message: Message,
+        message: AnthropicMessage,
     },
     ContentBlockStart {
-        content_block: Block,
+        content_block: AnthropicBlock,
     },
     ContentBlockDelta {
-        delta: BlockDelta,
+        delta: AnthropicBlockDelta,
     },
     ContentBlockStop,
     MessageDelta {
-        delta: MessageDelta,
+        delta: AnthropicMessageDelta,
         #[serde(default)]
-        usage: Usage,
+        usage: AnthropicUsage,
     },
     MessageStop,
     Error,
-    /// Pings, and kinds that are newer than this program.
+    /// Pings and unknown types.
     #[serde(other)]
     Else,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum BlockDelta {
+enum AnthropicBlockDelta {
     TextDelta {
         text: String,
     },
@@ -50,31 +50,31 @@ enum BlockDelta {
 }
 
 #[derive(Debug, Deserialize)]
-struct MessageDelta {
+struct AnthropicMessageDelta {
     #[serde(default)]
     stop_reason: Option<String>,
 }
 
-/// Reads events, and says them in OpenAI's pieces.
-pub(super) struct Events {
-    secret: Option<Key>,
-    /// What every piece repeats.
+/// Translates events into OpenAI chunks.
+pub(super) struct AnthropicEventParser {
+    secret: Option<ProviderCredential>,
+    /// Repeated in every chunk, like `model`.
     id: String,
     model: String,
     prompt_tokens: u64,
-    /// How many calls have begun.
+    /// The number of tool calls so far.
     calls: u32,
-    /// The call that is being written, and whether it has arguments yet.
-    open: Option<OpenCall>,
+    /// The tool call that is being streamed.
+    open: Option<AnthropicOpenCall>,
 }
 
-struct OpenCall {
+struct AnthropicOpenCall {
     index: u32,
     has_arguments: bool,
 }
 
-impl Events {
-    pub(super) fn new(secret: Option<Key>) -> Self {
+impl AnthropicEventParser {
+    pub(super) fn new(secret: Option<ProviderCredential>) -> Self {
         Self {
             secret,
             id: String::new(),
@@ -85,26 +85,28 @@ impl Events {
         }
     }
 
-    fn piece(&self, delta: Delta, finish_reason: Option<&str>) -> ChatChunk {
-        let piece = ChatChunk::of(delta, finish_reason.map(str::to_owned));
+    fn chunk(&self, delta: Delta, finish_reason: Option<&str>) -> ChatChunk {
+        let piece = ChatChunk::new(delta, finish_reason.map(str::to_owned));
         ChatChunk { id: self.id.clone(), model: self.model.clone(), ..piece }
     }
 
-    fn begin(&mut self, message: Message) -> ChatChunk {
+    fn start_message(&mut self, message: AnthropicMessage) -> ChatChunk {
         self.prompt_tokens = message.usage.prompt_tokens();
         self.id = message.id;
         self.model = message.model;
         let delta = Delta { role: Some("assistant".to_owned()), ..Delta::text("") };
-        self.piece(delta, None)
+        self.chunk(delta, None)
     }
 
-    fn begin_block(&mut self, block: Block) -> Option<ChatChunk> {
+    fn start_block(&mut self, block: AnthropicBlock) -> Option<ChatChunk> {
         match block {
-            Block::Text { text } if !text.is_empty() => Some(self.piece(Delta::text(text), None)),
-            Block::ToolUse { id, name, .. } => {
+            AnthropicBlock::Text { text } if !text.is_empty() => {
+                Some(self.chunk(Delta::text(text), None))
+            }
+            AnthropicBlock::ToolUse { id, name, .. } => {
                 let index = self.calls;
                 self.calls += 1;
-                self.open = Some(OpenCall { index, has_arguments: false });
+                self.open = Some(AnthropicOpenCall { index, has_arguments: false });
                 let function = FunctionDelta { name: Some(name), arguments: Some(String::new()) };
                 let call = ToolCallDelta {
                     index,
@@ -113,13 +115,13 @@ impl Events {
                     function: Some(function),
                     ..ToolCallDelta::default()
                 };
-                Some(self.piece(Delta { tool_calls: vec![call], ..Delta::default() }, None))
+                Some(self.chunk(Delta { tool_calls: vec![call], ..Delta::default() }, None))
             }
-            Block::Text { .. } | Block::Else => None,
+            AnthropicBlock::Text { .. } | AnthropicBlock::Else => None,
         }
     }
 
-    fn arguments(&mut self, text: String) -> Option<ChatChunk> {
+    fn append_arguments(&mut self, text: String) -> Option<ChatChunk> {
         if text.is_empty() {
             return None;
         }
@@ -127,62 +129,73 @@ impl Events {
         open.has_arguments = true;
         let function = Some(FunctionDelta { name: None, arguments: Some(text) });
         let call = ToolCallDelta { index: open.index, function, ..ToolCallDelta::default() };
-        Some(self.piece(Delta { tool_calls: vec![call], ..Delta::default() }, None))
+        Some(self.chunk(Delta { tool_calls: vec![call], ..Delta::default() }, None))
     }
 
-    /// A call without arguments is written as one with none.
-    fn end_block(&mut self) -> Option<ChatChunk> {
+    /// Ends a block; a tool call without arguments gets an empty object.
+    fn finish_block(&mut self) -> Option<ChatChunk> {
         let is_bare = self.open.as_ref().is_some_and(|open| !open.has_arguments);
-        let piece = if is_bare { self.arguments("{}".to_owned()) } else { None };
+        let piece = if is_bare { self.append_arguments("{}".to_owned()) } else { None };
         self.open = None;
         piece
     }
 
-    fn end(&self, delta: &MessageDelta, usage: &Usage) -> [Option<ChatChunk>; 2] {
+    fn finish_message(
+        &self,
+        delta: &AnthropicMessageDelta,
+        usage: &AnthropicUsage,
+    ) -> [Option<ChatChunk>; 2] {
         let reason = delta.stop_reason.as_deref().map(finish_reason);
-        let end = reason.map(|reason| self.piece(Delta::default(), Some(reason)));
+        let end = reason.map(|reason| self.chunk(Delta::default(), Some(reason)));
         let usage = openai::Usage::new(self.prompt_tokens, usage.output_tokens);
         let cost = ChatChunk {
             choices: Vec::new(),
             usage: Some(usage),
-            ..self.piece(Delta::default(), None)
+            ..self.chunk(Delta::default(), None)
         };
         [end, Some(cost)]
     }
 }
 
-impl Dialect for Events {
-    fn read(
+impl EventFormat for AnthropicEventParser {
+    fn parse_event(
         &mut self,
         data: &str,
         ready: &mut VecDeque<ChatChunk>,
-    ) -> Result<Progress, ProviderError> {
-        match parse::<Event>(data.as_bytes(), self.secret.as_ref())? {
-            Event::MessageStart { message } => ready.push_back(self.begin(message)),
-            Event::ContentBlockStart { content_block } => {
-                ready.extend(self.begin_block(content_block));
+    ) -> Result<ChunkStreamProgress, ProviderError> {
+        match parse_body::<AnthropicEvent>(data.as_bytes(), self.secret.as_ref())? {
+            AnthropicEvent::MessageStart { message } => {
+                ready.push_back(self.start_message(message));
             }
-            Event::ContentBlockDelta { delta: BlockDelta::TextDelta { text } } => {
-                ready.push_back(self.piece(Delta::text(text), None));
+            AnthropicEvent::ContentBlockStart { content_block } => {
+                ready.extend(self.start_block(content_block));
             }
-            Event::ContentBlockDelta { delta: BlockDelta::InputJsonDelta { partial_json } } => {
-                ready.extend(self.arguments(partial_json));
+            AnthropicEvent::ContentBlockDelta {
+                delta: AnthropicBlockDelta::TextDelta { text },
+            } => {
+                ready.push_back(self.chunk(Delta::text(text), None));
             }
-            Event::ContentBlockStop => ready.extend(self.end_block()),
-            Event::MessageDelta { delta, usage } => {
-                ready.extend(self.end(&delta, &usage).into_iter().flatten());
+            AnthropicEvent::ContentBlockDelta {
+                delta: AnthropicBlockDelta::InputJsonDelta { partial_json },
+            } => {
+                ready.extend(self.append_arguments(partial_json));
             }
-            Event::MessageStop => return Ok(Progress::Done),
-            Event::Error => {
-                let error = error_in(data.as_bytes(), self.secret.as_ref());
+            AnthropicEvent::ContentBlockStop => ready.extend(self.finish_block()),
+            AnthropicEvent::MessageDelta { delta, usage } => {
+                ready.extend(self.finish_message(&delta, &usage).into_iter().flatten());
+            }
+            AnthropicEvent::MessageStop => return Ok(ChunkStreamProgress::Done),
+            AnthropicEvent::Error => {
+                let error = parse_error(data.as_bytes(), self.secret.as_ref());
                 return Err(error.unwrap_or_else(|| ProviderError::malformed("an empty error")));
             }
-            Event::ContentBlockDelta { delta: BlockDelta::Else } | Event::Else => {}
+            AnthropicEvent::ContentBlockDelta { delta: AnthropicBlockDelta::Else }
+            | AnthropicEvent::Else => {}
         }
-        Ok(Progress::More)
+        Ok(ChunkStreamProgress::More)
     }
 
-    fn is_whole(&self) -> bool {
+    fn is_complete(&self) -> bool {
         false
     }
 }
@@ -190,7 +203,7 @@ impl Dialect for Events {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Collector;
+    use crate::ChunkCollector;
 
     const CALL: &[&str] = &[
         r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude","content":[],"stop_reason":null,"usage":{"input_tokens":25,"output_tokens":1}}}"#,
@@ -211,20 +224,20 @@ mod tests {
 
     #[test]
     fn events_become_pieces_of_one_answer() {
-        let mut events = Events::new(None);
+        let mut events = AnthropicEventParser::new(None);
         let mut ready = VecDeque::new();
         for event in CALL {
-            assert_eq!(events.read(event, &mut ready), Ok(Progress::More));
+            assert_eq!(events.parse_event(event, &mut ready), Ok(ChunkStreamProgress::More));
         }
-        let end = events.read(r#"{"type":"message_stop"}"#, &mut ready);
+        let end = events.parse_event(r#"{"type":"message_stop"}"#, &mut ready);
 
-        let mut collector = Collector::default();
+        let mut collector = ChunkCollector::default();
         for piece in &ready {
             collector.push(piece);
         }
         let answer = collector.finish();
 
-        assert_eq!(end, Ok(Progress::Done));
+        assert_eq!(end, Ok(ChunkStreamProgress::Done));
         assert!(ready.iter().all(|piece| piece.id == "msg_1" && piece.model == "claude"));
         assert_eq!(answer.text(), "I will look.");
         let calls = [
@@ -241,7 +254,7 @@ mod tests {
         let error =
             r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
 
-        let read = Events::new(None).read(error, &mut VecDeque::new());
+        let read = AnthropicEventParser::new(None).parse_event(error, &mut VecDeque::new());
 
         assert_eq!(read, Err(ProviderError::Unavailable { status: 200, retry_after: None }));
     }

@@ -1,17 +1,17 @@
-//! The options of a request that are OpenAI's, in the words of the messages API.
+//! Translates OpenAI's request options to the messages API.
 //!
-//! Invariant: an option that would change the answer and that this API cannot honour is refused by its
-//! name; it is never left out in silence.
+//! Invariant: an option that would change the answer and that this API does not support is rejected by
+//! name; it is never dropped silently.
 
 use cynode_wire::openai::ChatRequest;
 use serde_json::{Map, Value, json};
 
 use crate::ProviderError;
 
-/// Fields of its own that are passed on.
-const PASSED_ON: &[&str] = &["top_k", "thinking"];
-/// Fields that are said elsewhere, or that do not change what the answer says.
-const HARMLESS: &[&str] = &[
+/// Options of the messages API, passed through.
+const PASS_THROUGH: &[&str] = &["top_k", "thinking"];
+/// Options that are handled elsewhere, or that do not change the content of the answer.
+const IGNORED: &[&str] = &[
     "n",
     "parallel_tool_calls",
     "prediction",
@@ -22,11 +22,11 @@ const HARMLESS: &[&str] = &[
     "store",
     "user",
 ];
-/// How hard models of this API can be told to think.
+/// Supported values of `reasoning_effort`.
 const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
 
-/// Adds what the client asked for beyond the fields that all providers share.
-pub(super) fn add(
+/// Adds the options beyond the fields that all providers share.
+pub(super) fn add_options(
     request: &ChatRequest,
     body: &mut Map<String, Value>,
 ) -> Result<(), ProviderError> {
@@ -34,23 +34,23 @@ pub(super) fn add(
     for (name, value) in &request.other {
         match name.as_str() {
             "response_format" => {
-                if let Some(format) = format(value)? {
+                if let Some(format) = translate_format(value)? {
                     output.insert("format".to_owned(), format);
                 }
             }
             "reasoning_effort" if !value.is_null() => {
-                output.insert("effort".to_owned(), effort(value)?);
+                output.insert("effort".to_owned(), translate_effort(value)?);
             }
-            own if PASSED_ON.contains(&own) => {
+            own if PASS_THROUGH.contains(&own) => {
                 body.insert(name.clone(), value.clone());
             }
-            harmless if HARMLESS.contains(&harmless) => {}
-            _ if says_nothing(name, value) => {}
-            _ => return Err(unknown(name)),
+            harmless if IGNORED.contains(&harmless) => {}
+            _ if is_default_value(name, value) => {}
+            _ => return Err(unsupported_option(name)),
         }
     }
     if request.other.get("n").and_then(Value::as_u64).is_some_and(|n| n > 1) {
-        return Err(ProviderError::unsayable("n: this provider gives one alternative only"));
+        return Err(ProviderError::unsupported("n: this provider returns one choice only"));
     }
     if !output.is_empty() {
         body.insert("output_config".to_owned(), Value::Object(output));
@@ -58,8 +58,8 @@ pub(super) fn add(
     Ok(())
 }
 
-/// The form of the answer; none where it is plain words.
-fn format(wanted: &Value) -> Result<Option<Value>, ProviderError> {
+/// Translates `response_format`; none for plain text.
+fn translate_format(wanted: &Value) -> Result<Option<Value>, ProviderError> {
     if wanted.is_null() {
         return Ok(None);
     }
@@ -70,27 +70,29 @@ fn format(wanted: &Value) -> Result<Option<Value>, ProviderError> {
             Ok(Some(json!({ "type": "json_schema", "schema": schema })))
         }
         Some("json_schema") => {
-            Err(ProviderError::unsayable("response_format: json_schema has no schema"))
+            Err(ProviderError::unsupported("response_format: json_schema has no schema"))
         }
-        // Its models follow a schema or none at all.
-        _ => Err(ProviderError::unsayable(
-            "response_format: this provider knows text and json_schema only",
+        // The API has no mode for JSON without a schema.
+        _ => Err(ProviderError::unsupported(
+            "response_format: this provider supports text and json_schema only",
         )),
     }
 }
 
-fn effort(wanted: &Value) -> Result<Value, ProviderError> {
+fn translate_effort(wanted: &Value) -> Result<Value, ProviderError> {
     match wanted.as_str() {
         Some(effort) if EFFORTS.contains(&effort) => Ok(json!(effort)),
         _ => {
             let known = EFFORTS.join(", ");
-            Err(ProviderError::unsayable(format!("reasoning_effort: this provider knows {known}")))
+            Err(ProviderError::unsupported(format!(
+                "reasoning_effort: this provider supports {known}"
+            )))
         }
     }
 }
 
-/// Whether a value is what would be taken without it.
-fn says_nothing(name: &str, value: &Value) -> bool {
+/// Whether a value equals the default of its option.
+fn is_default_value(name: &str, value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
         Value::Number(number) => name != "seed" && number.as_f64() == Some(0.0),
@@ -103,20 +105,20 @@ fn says_nothing(name: &str, value: &Value) -> bool {
     }
 }
 
-fn unknown(name: &str) -> ProviderError {
+fn unsupported_option(name: &str) -> ProviderError {
     let name: String = name.chars().take(60).collect();
-    ProviderError::unsayable(format!("{name}: this provider has no such option; leave it out"))
+    ProviderError::unsupported(format!("{name}: this provider does not support it; leave it out"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn added(options: &Value) -> Result<Value, ProviderError> {
+    fn added_options(options: &Value) -> Result<Value, ProviderError> {
         let mut request = json!({ "model": "m", "messages": [] });
         request.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
         let mut body = Map::new();
-        add(&serde_json::from_value(request).unwrap(), &mut body)?;
+        add_options(&serde_json::from_value(request).unwrap(), &mut body)?;
         Ok(Value::Object(body))
     }
 
@@ -125,7 +127,7 @@ mod tests {
         let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
         let wanted = json!({"name": "n", "strict": true, "schema": schema});
 
-        let body = added(&json!({
+        let body = added_options(&json!({
             "response_format": {"type": "json_schema", "json_schema": wanted},
             "reasoning_effort": "low",
         }));
@@ -136,7 +138,7 @@ mod tests {
 
     #[test]
     fn options_that_ask_for_nothing_are_left_out() {
-        let body = added(&json!({
+        let body = added_options(&json!({
             "response_format": {"type": "text"}, "logprobs": false, "presence_penalty": 0,
             "frequency_penalty": 0.0, "logit_bias": {}, "verbosity": "medium", "n": 1,
             "modalities": ["text"], "seed": null, "user": "bob", "store": true, "top_k": 3,
@@ -162,7 +164,7 @@ mod tests {
             ("web_search_options", json!({"search_context_size": "low"})),
             ("something_new", json!("x")),
         ] {
-            let refused = added(&json!({ name: value })).unwrap_err();
+            let refused = added_options(&json!({ name: value })).unwrap_err();
 
             let ProviderError::Rejected { status: 400, message, .. } = refused else {
                 panic!("{name}: {refused:?}");

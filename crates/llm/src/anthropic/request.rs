@@ -1,4 +1,4 @@
-//! A chat request in the words of the messages API.
+//! Translates a chat request to the messages API.
 
 use cynode_wire::openai::{ChatMessage, ChatRequest, Content, Part, ToolCall, ToolDefinition};
 use serde_json::{Map, Value, json};
@@ -6,18 +6,21 @@ use serde_json::{Map, Value, json};
 use super::options;
 use crate::ProviderError;
 
-/// The API insists on a limit; every model of it grants this much.
-const USUAL_TOKENS: u64 = 4096;
+/// The API requires a token limit; every model supports this one.
+const DEFAULT_MAX_TOKENS: u64 = 4096;
 
-/// The body of a request.
+/// Returns the body of the request.
 pub(super) fn translate(request: &ChatRequest, stream: bool) -> Result<Value, ProviderError> {
     let Some(model) = &request.model else {
-        return Err(ProviderError::unsayable("the request names no model"));
+        return Err(ProviderError::unsupported("the request names no model"));
     };
-    let (system, messages) = conversation(&request.messages)?;
+    let (system, messages) = split_messages(&request.messages)?;
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model));
-    body.insert("max_tokens".to_owned(), json!(request.token_limit().unwrap_or(USUAL_TOKENS)));
+    body.insert(
+        "max_tokens".to_owned(),
+        json!(request.token_limit().unwrap_or(DEFAULT_MAX_TOKENS)),
+    );
     body.insert("messages".to_owned(), messages);
     if !system.is_empty() {
         body.insert("system".to_owned(), json!(system));
@@ -25,7 +28,7 @@ pub(super) fn translate(request: &ChatRequest, stream: bool) -> Result<Value, Pr
     if stream {
         body.insert("stream".to_owned(), json!(true));
     }
-    // Theirs ends at 1, where OpenAI's goes on to 2.
+    // Anthropic's range ends at 1, OpenAI's at 2.
     if let Some(temperature) = request.temperature {
         body.insert("temperature".to_owned(), json!(temperature.clamp(0.0, 1.0)));
     }
@@ -37,7 +40,7 @@ pub(super) fn translate(request: &ChatRequest, stream: bool) -> Result<Value, Pr
         body.insert("stop_sequences".to_owned(), list);
     }
     add_tools(request, &mut body)?;
-    options::add(request, &mut body)?;
+    options::add_options(request, &mut body)?;
     Ok(Value::Object(body))
 }
 
@@ -45,11 +48,11 @@ fn add_tools(request: &ChatRequest, body: &mut Map<String, Value>) -> Result<(),
     if request.tools.is_empty() {
         return Ok(());
     }
-    let tools: Result<Vec<Value>, _> = request.tools.iter().map(tool).collect();
+    let tools: Result<Vec<Value>, _> = request.tools.iter().map(translate_tool).collect();
     body.insert("tools".to_owned(), Value::from(tools?));
     let is_single = request.other.get("parallel_tool_calls") == Some(&Value::Bool(false));
     let mut choice = match &request.tool_choice {
-        Some(choice) => tool_choice(choice)?,
+        Some(choice) => translate_tool_choice(choice)?,
         None if is_single => json!({ "type": "auto" }),
         None => return Ok(()),
     };
@@ -60,10 +63,10 @@ fn add_tools(request: &ChatRequest, body: &mut Map<String, Value>) -> Result<(),
     Ok(())
 }
 
-fn tool(tool: &ToolDefinition) -> Result<Value, ProviderError> {
+fn translate_tool(tool: &ToolDefinition) -> Result<Value, ProviderError> {
     let Some(function) = &tool.function else {
-        let message = format!("this provider knows no tools of type {:?}", tool.kind);
-        return Err(ProviderError::unsayable(message));
+        let message = format!("this provider does not support tools of type {:?}", tool.kind);
+        return Err(ProviderError::unsupported(message));
     };
     let schema = function.parameters.clone().unwrap_or_else(|| json!({ "type": "object" }));
     let mut said = json!({ "name": function.name, "input_schema": schema });
@@ -73,19 +76,19 @@ fn tool(tool: &ToolDefinition) -> Result<Value, ProviderError> {
     Ok(said)
 }
 
-fn tool_choice(choice: &Value) -> Result<Value, ProviderError> {
+fn translate_tool_choice(choice: &Value) -> Result<Value, ProviderError> {
     match (choice.as_str(), choice["function"]["name"].as_str()) {
         (Some("auto"), _) => Ok(json!({ "type": "auto" })),
         (Some("none"), _) => Ok(json!({ "type": "none" })),
         (Some("required"), _) => Ok(json!({ "type": "any" })),
         (_, Some(name)) => Ok(json!({ "type": "tool", "name": name })),
-        _ => Err(ProviderError::unsayable("this provider does not know the tool_choice")),
+        _ => Err(ProviderError::unsupported("this provider does not support the tool_choice")),
     }
 }
 
-/// The instructions, and the turns of user and assistant. Turns of one side that follow each other
-/// are one: the results of all calls have to stand together.
-fn conversation(messages: &[ChatMessage]) -> Result<(String, Value), ProviderError> {
+/// Splits messages into the system prompt and the turns of user and assistant. Consecutive turns of one side
+/// are merged, because the API requires the results of all tool calls in one turn.
+fn split_messages(messages: &[ChatMessage]) -> Result<(String, Value), ProviderError> {
     let mut system = Vec::new();
     let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
     for message in messages {
@@ -94,12 +97,12 @@ fn conversation(messages: &[ChatMessage]) -> Result<(String, Value), ProviderErr
                 system.push(message.plain_text());
                 continue;
             }
-            "user" => ("user", content(message)?),
-            "assistant" => ("assistant", assistant(message)?),
-            "tool" => ("user", vec![result(message)?]),
+            "user" => ("user", content_blocks(message)?),
+            "assistant" => ("assistant", assistant_blocks(message)?),
+            "tool" => ("user", vec![tool_result_block(message)?]),
             other => {
-                let message = format!("this provider knows no role {other:?}");
-                return Err(ProviderError::unsayable(message));
+                let message = format!("this provider does not support the role {other:?}");
+                return Err(ProviderError::unsupported(message));
             }
         };
         match turns.last_mut() {
@@ -115,17 +118,17 @@ fn conversation(messages: &[ChatMessage]) -> Result<(String, Value), ProviderErr
     Ok((system.join("\n\n"), Value::from(turns)))
 }
 
-fn assistant(message: &ChatMessage) -> Result<Vec<Value>, ProviderError> {
-    let mut blocks = content(message)?;
-    blocks.extend(message.tool_calls.iter().filter_map(call));
+fn assistant_blocks(message: &ChatMessage) -> Result<Vec<Value>, ProviderError> {
+    let mut blocks = content_blocks(message)?;
+    blocks.extend(message.tool_calls.iter().filter_map(tool_use_block));
     Ok(blocks)
 }
 
-fn call(call: &ToolCall) -> Option<Value> {
+fn tool_use_block(call: &ToolCall) -> Option<Value> {
     let function = call.function.as_ref()?;
     let input = match serde_json::from_str(&function.arguments) {
         Ok(Value::Object(input)) => Value::Object(input),
-        // A model may have written anything; the API takes objects only.
+        // The API accepts only objects, and a model may have written invalid JSON.
         Ok(_) | Err(_) if !function.arguments.is_empty() => {
             json!({ "invalid_json": function.arguments })
         }
@@ -134,39 +137,39 @@ fn call(call: &ToolCall) -> Option<Value> {
     Some(json!({ "type": "tool_use", "id": call.id, "name": function.name, "input": input }))
 }
 
-fn result(message: &ChatMessage) -> Result<Value, ProviderError> {
+fn tool_result_block(message: &ChatMessage) -> Result<Value, ProviderError> {
     let Some(call) = &message.tool_call_id else {
-        return Err(ProviderError::unsayable("a message of a tool answers no call"));
+        return Err(ProviderError::unsupported("a tool message has no tool_call_id"));
     };
-    Ok(json!({ "type": "tool_result", "tool_use_id": call, "content": content(message)? }))
+    Ok(json!({ "type": "tool_result", "tool_use_id": call, "content": content_blocks(message)? }))
 }
 
-/// What a message says. The API refuses texts that are empty.
-fn content(message: &ChatMessage) -> Result<Vec<Value>, ProviderError> {
+/// Translates the content of a message. Empty texts are dropped because the API rejects them.
+fn content_blocks(message: &ChatMessage) -> Result<Vec<Value>, ProviderError> {
     match &message.content {
         Some(Content::Text(text)) if !text.is_empty() => {
             Ok(vec![json!({ "type": "text", "text": text })])
         }
         Some(Content::Parts(parts)) => {
-            parts.iter().filter(|part| part.text.as_deref() != Some("")).map(block).collect()
+            parts.iter().filter(|part| part.text.as_deref() != Some("")).map(part_block).collect()
         }
         Some(Content::Text(_)) | None => Ok(Vec::new()),
     }
 }
 
-fn block(part: &Part) -> Result<Value, ProviderError> {
+fn part_block(part: &Part) -> Result<Value, ProviderError> {
     let url = part.other.get("image_url").and_then(|image| image["url"].as_str());
     match (part.kind.as_str(), &part.text, url) {
         ("text", Some(text), _) => Ok(json!({ "type": "text", "text": text })),
-        ("image_url", _, Some(url)) => Ok(json!({ "type": "image", "source": image(url) })),
+        ("image_url", _, Some(url)) => Ok(json!({ "type": "image", "source": image_source(url) })),
         (kind, _, _) => {
-            let message = format!("this provider takes no parts of type {kind:?}");
-            Err(ProviderError::unsayable(message))
+            let message = format!("this provider does not support parts of type {kind:?}");
+            Err(ProviderError::unsupported(message))
         }
     }
 }
 
-fn image(url: &str) -> Value {
+fn image_source(url: &str) -> Value {
     let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
     match inline {
         Some((kind, data)) => json!({ "type": "base64", "media_type": kind, "data": data }),
@@ -178,13 +181,13 @@ fn image(url: &str) -> Value {
 mod tests {
     use super::*;
 
-    fn said(request: Value) -> Result<Value, ProviderError> {
+    fn translated_body(request: Value) -> Result<Value, ProviderError> {
         translate(&serde_json::from_value(request).unwrap(), false)
     }
 
     #[test]
     fn a_conversation_with_tools_is_said_in_turns() {
-        let body = said(json!({
+        let body = translated_body(json!({
             "model": "claude",
             "messages": [
                 {"role": "system", "content": "Be brief."},
@@ -231,7 +234,7 @@ mod tests {
 
     #[test]
     fn images_are_sent_as_they_are_or_by_address() {
-        let body = said(json!({"model": "m", "messages": [{"role": "user", "content": [
+        let body = translated_body(json!({"model": "m", "messages": [{"role": "user", "content": [
             {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
             {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
         ]}]}))
@@ -258,7 +261,7 @@ mod tests {
             json!({"model": "m", "messages": user, "tools": [{"type": "custom", "custom": {}}]}),
             json!({"model": "m", "messages": [{"role": "user", "content": [{"type": "file"}]}]}),
         ] {
-            let refused = said(request.clone());
+            let refused = translated_body(request.clone());
 
             assert!(
                 matches!(refused, Err(ProviderError::Rejected { status: 400, .. })),

@@ -1,17 +1,17 @@
 //! Anthropic's API, whole and streamed.
 
-use cynode_llm::{Collector, ProviderError, ProviderKind, refusal};
+use cynode_llm::{ChunkCollector, ProviderError, ProviderKind, refusal};
 use cynode_testkit::provider::Answer;
 use cynode_wire::openai::{ToolCall, ToolDefinition, Usage};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
-use crate::harness::{Harness, SECRET, request};
+use crate::harness::{ProviderHarness, SECRET, request};
 
 #[tokio::test]
 async fn a_forced_tool_is_said_in_the_words_of_the_messages_api() {
-    let harness = Harness::new(ProviderKind::Anthropic);
-    harness.provider.script([Answer::call("decide", json!({"choice": "a"}))]);
+    let harness = ProviderHarness::new(ProviderKind::Anthropic);
+    harness.provider.script([Answer::tool_call("decide", json!({"choice": "a"}))]);
     let tool = ToolDefinition::function("decide", "Decides.", json!({"type": "object"}));
     let mut request = request();
     request.tool_choice = tool.forced();
@@ -31,13 +31,13 @@ async fn a_forced_tool_is_said_in_the_words_of_the_messages_api() {
 
 #[tokio::test]
 async fn pieces_are_said_in_the_words_of_openai() {
-    let harness = Harness::new(ProviderKind::Anthropic);
+    let harness = ProviderHarness::new(ProviderKind::Anthropic);
 
     let (pieces, error) = harness.stream(Answer::text("one two three").with_usage(30, 3)).await;
 
     assert_eq!(error, None);
     assert_eq!(pieces[0].choices[0].delta.role.as_deref(), Some("assistant"));
-    let mut collector = Collector::default();
+    let mut collector = ChunkCollector::default();
     for piece in &pieces {
         collector.push(piece);
     }
@@ -50,13 +50,13 @@ async fn pieces_are_said_in_the_words_of_openai() {
 
 #[tokio::test]
 async fn calls_come_in_pieces_too() {
-    let harness = Harness::new(ProviderKind::Anthropic);
+    let harness = ProviderHarness::new(ProviderKind::Anthropic);
     let asked = [("read", json!({"path": "a"})), ("list", json!({}))];
 
-    let (pieces, error) = harness.stream(Answer::calls(asked)).await;
+    let (pieces, error) = harness.stream(Answer::tool_calls(asked)).await;
 
     assert_eq!(error, None);
-    let mut collector = Collector::default();
+    let mut collector = ChunkCollector::default();
     for piece in &pieces {
         collector.push(piece);
     }
@@ -70,7 +70,7 @@ async fn calls_come_in_pieces_too() {
 
 #[tokio::test]
 async fn a_wanted_form_reaches_the_provider_whole_and_streamed() {
-    let harness = Harness::new(ProviderKind::Anthropic);
+    let harness = ProviderHarness::new(ProviderKind::Anthropic);
     let said = "{\"city\": \"Rome\"}";
     harness.provider.script([Answer::text(said), Answer::text(said)]);
     let schema = json!({
@@ -83,7 +83,7 @@ async fn a_wanted_form_reaches_the_provider_whole_and_streamed() {
 
     let whole = harness.client.chat(&request, Some(&harness.secret)).await.unwrap();
     let pieces = harness.client.stream(&request, Some(&harness.secret)).await.unwrap();
-    let mut collector = Collector::default();
+    let mut collector = ChunkCollector::default();
     for piece in pieces.collect::<Vec<_>>().await {
         collector.push(&piece.unwrap());
     }
@@ -100,7 +100,7 @@ async fn a_wanted_form_reaches_the_provider_whole_and_streamed() {
 
 #[tokio::test]
 async fn an_option_that_cannot_be_honoured_is_refused_by_name_and_nothing_is_sent() {
-    let harness = Harness::new(ProviderKind::Anthropic);
+    let harness = ProviderHarness::new(ProviderKind::Anthropic);
     let mut request = request();
     request.other.insert("seed".to_owned(), json!(7));
 
@@ -119,7 +119,7 @@ async fn an_option_that_cannot_be_honoured_is_refused_by_name_and_nothing_is_sen
 
 #[tokio::test]
 async fn a_refusal_is_told_apart_from_an_answer() {
-    let harness = Harness::new(ProviderKind::Anthropic);
+    let harness = ProviderHarness::new(ProviderKind::Anthropic);
 
     let answer = harness.chat(Answer::refusal("No.")).await.unwrap();
 
@@ -128,7 +128,7 @@ async fn a_refusal_is_told_apart_from_an_answer() {
 
 #[tokio::test]
 async fn the_models_are_listed() {
-    let harness = Harness::new(ProviderKind::Anthropic);
+    let harness = ProviderHarness::new(ProviderKind::Anthropic);
 
     let models = harness.client.models(Some(&harness.secret)).await;
 

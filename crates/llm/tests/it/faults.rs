@@ -1,19 +1,21 @@
-//! Each fault of a provider, and what comes of it.
+//! Each fault of a provider and the error it causes.
 
 use std::time::Duration;
 
-use cynode_llm::{Endpoint, Limits, Phase, ProviderError, ProviderKind, connect};
+use cynode_llm::{
+    ProviderEndpoint, ProviderError, ProviderKind, ProviderLimits, TimeoutPhase, connect,
+};
 use cynode_testkit::provider::Answer;
 
-use crate::harness::{Harness, SECRET, request};
+use crate::harness::{ProviderHarness, SECRET, request};
 
 const BOTH: [ProviderKind; 2] = [ProviderKind::OpenAi, ProviderKind::Anthropic];
 
-/// The same fault, whole and streamed, on both wires.
+/// The same fault, whole and streamed, with both APIs.
 async fn outcomes(answer: Answer) -> Vec<ProviderError> {
     let mut errors = Vec::new();
     for kind in BOTH {
-        let harness = Harness::new(kind);
+        let harness = ProviderHarness::new(kind);
         errors.push(harness.chat(answer.clone()).await.unwrap_err());
         errors.push(harness.stream(answer.clone()).await.1.unwrap());
     }
@@ -61,7 +63,7 @@ async fn a_redirect_is_not_followed() {
 async fn answers_that_are_no_json_or_another_schema_are_malformed() {
     for kind in BOTH {
         for answer in [Answer::invalid_json(), Answer::wrong_schema()] {
-            let error = Harness::new(kind).chat(answer).await.unwrap_err();
+            let error = ProviderHarness::new(kind).chat(answer).await.unwrap_err();
 
             assert!(matches!(error, ProviderError::Malformed { .. }), "{kind:?} {error:?}");
         }
@@ -70,7 +72,7 @@ async fn answers_that_are_no_json_or_another_schema_are_malformed() {
 
 #[tokio::test]
 async fn an_answer_without_choices_is_malformed() {
-    let harness = Harness::new(ProviderKind::OpenAi);
+    let harness = ProviderHarness::new(ProviderKind::OpenAi);
 
     let error = harness.chat(Answer::raw("application/json", "{\"choices\": []}")).await;
 
@@ -79,7 +81,7 @@ async fn an_answer_without_choices_is_malformed() {
 
 #[tokio::test]
 async fn an_error_with_the_status_of_success_is_an_error() {
-    let harness = Harness::new(ProviderKind::OpenAi);
+    let harness = ProviderHarness::new(ProviderKind::OpenAi);
     let body = "{\"error\": {\"message\": \"Model is loading\", \"type\": \"server_error\"}}";
 
     let error = harness.chat(Answer::raw("application/json", body)).await.unwrap_err();
@@ -90,9 +92,9 @@ async fn an_error_with_the_status_of_success_is_an_error() {
 #[tokio::test]
 async fn a_body_that_breaks_off_is_truncated() {
     for kind in BOTH {
-        let harness = Harness::new(kind);
+        let harness = ProviderHarness::new(kind);
 
-        let error = harness.chat(Answer::text("one two").breaking_off_after(1)).await.unwrap_err();
+        let error = harness.chat(Answer::text("one two").disconnecting_after(1)).await.unwrap_err();
 
         assert_eq!(error, ProviderError::Truncated);
     }
@@ -101,25 +103,25 @@ async fn a_body_that_breaks_off_is_truncated() {
 #[tokio::test]
 async fn silence_ends_by_itself() {
     for kind in BOTH {
-        let harness = Harness::hasty(kind);
+        let harness = ProviderHarness::with_short_timeouts(kind);
 
-        let whole = harness.chat(Answer::silence()).await.unwrap_err();
-        let (_, streamed) = harness.stream(Answer::silence()).await;
+        let whole = harness.chat(Answer::no_response()).await.unwrap_err();
+        let (_, streamed) = harness.stream(Answer::no_response()).await;
 
         assert!(matches!(whole, ProviderError::Timeout { .. }), "{whole:?}");
-        assert_eq!(streamed, Some(ProviderError::Timeout { phase: Phase::Begin }));
-        // What a busy machine did not send in time cannot be abandoned.
+        assert_eq!(streamed, Some(ProviderError::Timeout { phase: TimeoutPhase::FirstByte }));
+        // A request that a busy machine did not send in time cannot be abandoned.
         let arrived = harness.provider.requests().len();
         assert!(arrived <= 2, "nothing is asked again");
-        harness.provider.until_abandoned(arrived).await;
+        harness.provider.wait_for_abandoned(arrived).await;
     }
 }
 
 #[tokio::test]
 async fn an_answer_larger_than_the_limit_is_not_kept() {
-    let limits = Limits { answer_bytes: 1000, ..Limits::default() };
+    let limits = ProviderLimits { max_answer_bytes: 1000, ..ProviderLimits::default() };
     for kind in BOTH {
-        let harness = Harness::with_limits(kind, limits.clone());
+        let harness = ProviderHarness::with_limits(kind, limits.clone());
         let long = "word ".repeat(1000);
 
         let whole = harness.chat(Answer::text(&long)).await.unwrap_err();
@@ -132,8 +134,8 @@ async fn an_answer_larger_than_the_limit_is_not_kept() {
 
 #[tokio::test]
 async fn a_provider_that_is_not_there_cannot_be_reached() {
-    let gone = Harness::new(ProviderKind::OpenAi).provider.openai_url();
-    let client = connect(&Endpoint::new(ProviderKind::OpenAi, gone.clone())).unwrap();
+    let gone = ProviderHarness::new(ProviderKind::OpenAi).provider.openai_url();
+    let client = connect(&ProviderEndpoint::new(ProviderKind::OpenAi, gone.clone())).unwrap();
 
     // The port closes a moment after its server was dropped.
     let error = loop {
@@ -148,7 +150,7 @@ async fn a_provider_that_is_not_there_cannot_be_reached() {
 
 #[tokio::test]
 async fn a_provider_that_accepts_no_connection_in_time_was_sent_nothing() {
-    // Whoever comes when its queue is full gets no answer at all, as behind a firewall.
+    // A connection attempt gets no reply while the accept queue is full, as behind a firewall.
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let full = socket.listen(1).unwrap();
@@ -159,20 +161,21 @@ async fn a_provider_that_accepts_no_connection_in_time_was_sent_nothing() {
         let connected = tokio::time::timeout(Duration::from_millis(100), connecting).await;
         waiting.extend(connected.ok().and_then(Result::ok));
     }
-    let limits = Limits { connect: Duration::from_millis(200), ..Limits::default() };
+    let limits =
+        ProviderLimits { connect_timeout: Duration::from_millis(200), ..ProviderLimits::default() };
     let base_url = format!("http://{address}/v1");
-    let endpoint = Endpoint { kind: ProviderKind::OpenAi, base_url, limits };
+    let endpoint = ProviderEndpoint { kind: ProviderKind::OpenAi, base_url, limits };
 
     let error = connect(&endpoint).unwrap().chat(&request(), None).await.unwrap_err();
 
-    assert_eq!(error, ProviderError::Timeout { phase: Phase::Connect });
-    assert!(error.is_without_charge() && !error.is_transient(), "the next one is asked instead");
+    assert_eq!(error, ProviderError::Timeout { phase: TimeoutPhase::Connect });
+    assert!(error.is_free_of_charge() && !error.is_transient(), "the next one is asked instead");
 }
 
 #[tokio::test]
 async fn a_credential_that_no_header_can_carry_is_refused_without_being_told_on() {
-    let harness = Harness::new(ProviderKind::OpenAi);
-    let secret = cynode_llm::Key::from("line\nbreak");
+    let harness = ProviderHarness::new(ProviderKind::OpenAi);
+    let secret = cynode_llm::ProviderCredential::from("line\nbreak");
 
     let error = harness.client.chat(&request(), Some(&secret)).await.unwrap_err();
 

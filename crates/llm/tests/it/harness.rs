@@ -1,44 +1,50 @@
-//! A scripted provider, and clients that speak to it.
+//! A scripted provider and its clients.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use cynode_llm::{
-    ChunkStream, Endpoint, Key, Limits, Provider, ProviderError, ProviderKind, connect,
+    ChunkStream, Provider, ProviderCredential, ProviderEndpoint, ProviderError, ProviderKind,
+    ProviderLimits, connect,
 };
 use cynode_testkit::provider::{Answer, ScriptedProvider};
 use cynode_wire::openai::{ChatChunk, ChatCompletion, ChatMessage, ChatRequest};
 use futures_util::StreamExt as _;
 
-/// What every request of these tests is signed with.
+/// The credential of every request.
 pub(crate) const SECRET: &str = "sk-test-0123456789abcdef";
 
-/// A client and the provider that it speaks to.
-pub(crate) struct Harness {
+/// A client and its scripted provider.
+pub(crate) struct ProviderHarness {
     pub(crate) provider: ScriptedProvider,
     pub(crate) client: Arc<dyn Provider>,
-    pub(crate) secret: Key,
+    pub(crate) secret: ProviderCredential,
 }
 
-impl Harness {
+impl ProviderHarness {
     pub(crate) fn new(kind: ProviderKind) -> Self {
-        Self::with_limits(kind, Limits::default())
+        Self::with_limits(kind, ProviderLimits::default())
     }
 
-    pub(crate) fn with_limits(kind: ProviderKind, limits: Limits) -> Self {
+    pub(crate) fn with_limits(kind: ProviderKind, limits: ProviderLimits) -> Self {
         let provider = ScriptedProvider::start();
         let base_url = match kind {
             ProviderKind::OpenAi => provider.openai_url(),
             ProviderKind::Anthropic | ProviderKind::Ollama => provider.url(),
         };
-        let client = connect(&Endpoint { kind, base_url, limits }).unwrap();
-        Self { provider, client, secret: Key::from(SECRET) }
+        let client = connect(&ProviderEndpoint { kind, base_url, limits }).unwrap();
+        Self { provider, client, secret: ProviderCredential::from(SECRET) }
     }
 
-    /// A provider whose patience ends soon, though not before a busy machine has sent the request.
-    pub(crate) fn hasty(kind: ProviderKind) -> Self {
+    /// A client with short timeouts, yet long enough for a busy machine to send the request.
+    pub(crate) fn with_short_timeouts(kind: ProviderKind) -> Self {
         let soon = Duration::from_secs(1);
-        let limits = Limits { begin: soon, go_on: soon, finish: soon, ..Limits::default() };
+        let limits = ProviderLimits {
+            begin: soon,
+            idle_timeout: soon,
+            finish: soon,
+            ..ProviderLimits::default()
+        };
         Self::with_limits(kind, limits)
     }
 
@@ -47,14 +53,14 @@ impl Harness {
         self.client.chat(&request(), Some(&self.secret)).await
     }
 
-    pub(crate) async fn open(&self, answer: Answer) -> Result<ChunkStream, ProviderError> {
+    pub(crate) async fn open_stream(&self, answer: Answer) -> Result<ChunkStream, ProviderError> {
         self.provider.script([answer]);
         self.client.stream(&request(), Some(&self.secret)).await
     }
 
-    /// The pieces of an answer up to its end or its first error.
+    /// Collects the chunks of an answer up to its end or its first error.
     pub(crate) async fn stream(&self, answer: Answer) -> (Vec<ChatChunk>, Option<ProviderError>) {
-        let mut stream = match self.open(answer).await {
+        let mut stream = match self.open_stream(answer).await {
             Ok(stream) => stream,
             Err(error) => return (Vec::new(), Some(error)),
         };
@@ -77,6 +83,6 @@ pub(crate) fn request() -> ChatRequest {
     }
 }
 
-pub(crate) fn words(pieces: &[ChatChunk]) -> String {
+pub(crate) fn joined_text(pieces: &[ChatChunk]) -> String {
     pieces.iter().map(ChatChunk::text).collect()
 }

@@ -1,4 +1,4 @@
-//! Clients of models against a scripted provider: each fault has an expected outcome.
+//! Provider clients against a scripted provider: each fault has an expected outcome.
 
 #![expect(clippy::unwrap_used, reason = "test harness: a failed setup should panic")]
 

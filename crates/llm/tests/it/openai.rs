@@ -5,11 +5,11 @@ use cynode_testkit::provider::Answer;
 use cynode_wire::openai::{ChatRequest, ToolCall, ToolDefinition, Usage};
 use serde_json::{Value, json};
 
-use crate::harness::{Harness, SECRET, request};
+use crate::harness::{ProviderHarness, SECRET, request};
 
 #[tokio::test]
 async fn what_the_client_said_reaches_the_provider_as_it_was_said() {
-    let harness = Harness::new(ProviderKind::OpenAi);
+    let harness = ProviderHarness::new(ProviderKind::OpenAi);
     harness.provider.script([Answer::text("Hi there.")]);
     let mut request = request();
     request.stream = true;
@@ -36,7 +36,7 @@ async fn what_the_client_said_reaches_the_provider_as_it_was_said() {
 
 #[tokio::test]
 async fn a_server_of_ones_own_is_told_the_bound_of_an_answer_in_the_older_way_too() {
-    let harness = Harness::new(ProviderKind::OpenAi);
+    let harness = ProviderHarness::new(ProviderKind::OpenAi);
     harness.provider.script([Answer::text("Hi."), Answer::text("Hi.")]);
     let (newer, mut both) = (request(), request());
     let newer = ChatRequest { max_completion_tokens: Some(9), ..newer };
@@ -53,8 +53,8 @@ async fn a_server_of_ones_own_is_told_the_bound_of_an_answer_in_the_older_way_to
 
 #[tokio::test]
 async fn a_tool_can_be_forced_and_its_call_comes_back() {
-    let harness = Harness::new(ProviderKind::OpenAi);
-    harness.provider.script([Answer::call("decide", json!({"choice": "a"}))]);
+    let harness = ProviderHarness::new(ProviderKind::OpenAi);
+    harness.provider.script([Answer::tool_call("decide", json!({"choice": "a"}))]);
     let tool = ToolDefinition::function("decide", "Decides.", json!({"type": "object"}));
     let mut request = request();
     request.tool_choice = tool.forced();
@@ -72,7 +72,7 @@ async fn a_tool_can_be_forced_and_its_call_comes_back() {
 
 #[tokio::test]
 async fn a_refusal_is_an_answer_that_says_so() {
-    let harness = Harness::new(ProviderKind::OpenAi);
+    let harness = ProviderHarness::new(ProviderKind::OpenAi);
 
     let answer = harness.chat(Answer::refusal("I cannot help with that.")).await.unwrap();
 
@@ -81,8 +81,8 @@ async fn a_refusal_is_an_answer_that_says_so() {
 
 #[tokio::test]
 async fn the_models_of_a_provider_are_listed() {
-    let harness = Harness::new(ProviderKind::OpenAi);
-    harness.provider.offer(&["small", "large"]);
+    let harness = ProviderHarness::new(ProviderKind::OpenAi);
+    harness.provider.set_models(&["small", "large"]);
 
     let models = harness.client.models(Some(&harness.secret)).await;
 
@@ -91,8 +91,8 @@ async fn the_models_of_a_provider_are_listed() {
 
 #[tokio::test]
 async fn ollama_is_asked_by_both_of_its_apis() {
-    let harness = Harness::new(ProviderKind::Ollama);
-    harness.provider.offer(&["smollm2:135m"]);
+    let harness = ProviderHarness::new(ProviderKind::Ollama);
+    harness.provider.set_models(&["smollm2:135m"]);
 
     let models = harness.client.models(None).await.unwrap();
     let answer = harness.chat(Answer::text("Hi")).await.unwrap();

@@ -1,20 +1,20 @@
-//! Streams: pieces as they come, breaks, stalls and clients that go away.
+//! Streams: chunk order, truncation, stalls and cancelled requests.
 
 use std::time::Duration;
 
-use cynode_llm::lane::{Lane, LaneOptions};
-use cynode_llm::{Limits, Phase, Provider as _, ProviderError, ProviderKind};
+use cynode_llm::resilience::{ResilienceOptions, ResilientProvider};
+use cynode_llm::{Provider as _, ProviderError, ProviderKind, ProviderLimits, TimeoutPhase};
 use cynode_testkit::provider::Answer;
 use cynode_wire::openai::{ChatChunk, Usage};
 use futures_util::StreamExt as _;
 
-use crate::harness::{Harness, request, words};
+use crate::harness::{ProviderHarness, joined_text, request};
 
 const BOTH: [ProviderKind; 2] = [ProviderKind::OpenAi, ProviderKind::Anthropic];
 
 #[tokio::test]
 async fn pieces_come_in_order_and_the_last_says_what_it_cost() {
-    let harness = Harness::new(ProviderKind::OpenAi);
+    let harness = ProviderHarness::new(ProviderKind::OpenAi);
 
     let (pieces, error) = harness.stream(Answer::text("one two three")).await;
 
@@ -30,49 +30,49 @@ async fn pieces_come_in_order_and_the_last_says_what_it_cost() {
 #[tokio::test]
 async fn a_stream_that_breaks_off_is_never_taken_for_whole() {
     for kind in BOTH {
-        let harness = Harness::new(kind);
+        let harness = ProviderHarness::new(kind);
 
-        let answer = Answer::text("one two three").breaking_off_after(4);
+        let answer = Answer::text("one two three").disconnecting_after(4);
         let (pieces, error) = harness.stream(answer).await;
 
         assert_eq!(error, Some(ProviderError::Truncated), "{kind:?}");
-        assert!("one two three".starts_with(&words(&pieces)), "{kind:?}");
+        assert!("one two three".starts_with(&joined_text(&pieces)), "{kind:?}");
     }
 }
 
 #[tokio::test]
 async fn a_stream_that_ends_politely_but_too_early_is_not_whole_either() {
-    let harness = Harness::new(ProviderKind::OpenAi);
+    let harness = ProviderHarness::new(ProviderKind::OpenAi);
     let begun = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"one\"}}]}\n\n";
 
     let (pieces, error) = harness.stream(Answer::raw("text/event-stream", begun)).await;
 
-    assert_eq!((words(&pieces).as_str(), error), ("one", Some(ProviderError::Truncated)));
+    assert_eq!((joined_text(&pieces).as_str(), error), ("one", Some(ProviderError::Truncated)));
 }
 
-/// An answer that says why it ended; nothing follows.
+/// A chunk with a finish reason; nothing follows.
 const FINISHED: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"one\"},\
                         \"finish_reason\":\"stop\"}]}";
 
 #[tokio::test]
 async fn how_the_connection_ends_after_a_whole_answer_does_not_matter() {
-    // The role, one piece and the reason for the end; the cost does not come any more.
-    let resets = Answer::text("one").breaking_off_after(3);
+    // The role, one chunk and the finish reason; the usage chunk never arrives.
+    let resets = Answer::text("one").disconnecting_after(3);
     let stalls = Answer::text("one").stalling_after(3);
     let unended = Answer::raw("text/event-stream", FINISHED);
     let marked = Answer::raw("text/event-stream", &format!("\u{feff}{FINISHED}\n\n"));
-    let harness = Harness::new(ProviderKind::OpenAi);
+    let harness = ProviderHarness::new(ProviderKind::OpenAi);
 
     for answer in [resets, stalls, unended, marked] {
         let (pieces, error) = harness.stream(answer.clone()).await;
 
-        assert_eq!((words(&pieces).as_str(), error), ("one", None), "{answer:?}");
+        assert_eq!((joined_text(&pieces).as_str(), error), ("one", None), "{answer:?}");
     }
 }
 
 #[tokio::test]
 async fn the_last_event_counts_also_without_the_line_that_ends_it() {
-    let harness = Harness::new(ProviderKind::Anthropic);
+    let harness = ProviderHarness::new(ProviderKind::Anthropic);
     let events = [
         r#"data: {"type":"message_start","message":{"id":"m","model":"x","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}"#,
         r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"one"}}"#,
@@ -85,13 +85,13 @@ async fn the_last_event_counts_also_without_the_line_that_ends_it() {
     let cut = Answer::raw("text/event-stream", &cut[..cut.len() - 5]);
     let (_, broken) = harness.stream(cut).await;
 
-    assert_eq!((words(&pieces).as_str(), error), ("one", None));
+    assert_eq!((joined_text(&pieces).as_str(), error), ("one", None));
     assert_eq!(broken, Some(ProviderError::Truncated));
 }
 
 #[tokio::test]
 async fn an_answer_of_which_a_choice_is_cut_is_not_whole() {
-    let harness = Harness::new(ProviderKind::OpenAi);
+    let harness = ProviderHarness::new(ProviderKind::OpenAi);
     let second = "data: {\"choices\":[{\"index\":1,\"delta\":{\"content\":\"tw\"}}]}\n\n";
     let body = format!("{second}{FINISHED}\n\n");
 
@@ -102,33 +102,34 @@ async fn an_answer_of_which_a_choice_is_cut_is_not_whole() {
 
 #[tokio::test]
 async fn a_stream_that_stalls_is_given_up() {
-    // Only what follows the first byte is impatient: a busy machine may be late with that one.
-    let limits = Limits { go_on: Duration::from_millis(100), ..Limits::default() };
-    let harness = Harness::with_limits(ProviderKind::OpenAi, limits);
+    // Only the timeout after the first byte is short: a busy machine may be late with that byte.
+    let limits =
+        ProviderLimits { idle_timeout: Duration::from_millis(100), ..ProviderLimits::default() };
+    let harness = ProviderHarness::with_limits(ProviderKind::OpenAi, limits);
 
     let (_, error) = harness.stream(Answer::text("one two").stalling_after(2)).await;
 
-    assert_eq!(error, Some(ProviderError::Timeout { phase: Phase::GoOn }));
-    harness.provider.until_abandoned(1).await;
+    assert_eq!(error, Some(ProviderError::Timeout { phase: TimeoutPhase::NextBytes }));
+    harness.provider.wait_for_abandoned(1).await;
 }
 
 #[tokio::test]
 async fn dropping_a_stream_ends_the_request() {
     for kind in BOTH {
-        let harness = Harness::new(kind);
+        let harness = ProviderHarness::new(kind);
         let mut stream =
-            harness.open(Answer::text("one two three").stalling_after(3)).await.unwrap();
+            harness.open_stream(Answer::text("one two three").stalling_after(3)).await.unwrap();
         assert!(stream.next().await.unwrap().is_ok());
 
         drop(stream);
 
-        harness.provider.until_abandoned(1).await;
+        harness.provider.wait_for_abandoned(1).await;
     }
 }
 
 #[tokio::test]
 async fn an_event_that_is_no_json_ends_the_stream() {
-    let harness = Harness::new(ProviderKind::OpenAi);
+    let harness = ProviderHarness::new(ProviderKind::OpenAi);
 
     let (_, error) = harness.stream(Answer::invalid_event()).await;
 
@@ -137,7 +138,7 @@ async fn an_event_that_is_no_json_ends_the_stream() {
 
 #[tokio::test]
 async fn an_error_in_the_middle_of_a_stream_is_told_by_its_class() {
-    let harness = Harness::new(ProviderKind::OpenAi);
+    let harness = ProviderHarness::new(ProviderKind::OpenAi);
     let body = "data: {\"error\":{\"message\":\"overloaded\",\"type\":\"server_error\"}}\n\n";
 
     let (_, error) = harness.stream(Answer::raw("text/event-stream", body)).await;
@@ -147,7 +148,7 @@ async fn an_error_in_the_middle_of_a_stream_is_told_by_its_class() {
 
 #[tokio::test]
 async fn an_answer_that_is_no_stream_is_not_read_as_one() {
-    let harness = Harness::new(ProviderKind::OpenAi);
+    let harness = ProviderHarness::new(ProviderKind::OpenAi);
 
     let (_, error) = harness.stream(Answer::wrong_schema()).await;
 
@@ -156,22 +157,22 @@ async fn an_answer_that_is_no_stream_is_not_read_as_one() {
 
 #[tokio::test]
 async fn an_event_larger_than_the_limit_is_not_kept() {
-    let limits = Limits { event_bytes: 1000, ..Limits::default() };
-    let harness = Harness::with_limits(ProviderKind::OpenAi, limits);
+    let limits = ProviderLimits { max_event_bytes: 1000, ..ProviderLimits::default() };
+    let harness = ProviderHarness::with_limits(ProviderKind::OpenAi, limits);
 
-    let (_, error) = harness.stream(Answer::pieces([&*"x".repeat(5000)])).await;
+    let (_, error) = harness.stream(Answer::text_chunks([&*"x".repeat(5000)])).await;
 
     assert_eq!(error, Some(ProviderError::TooLarge { limit: 1000 }));
 }
 
 #[tokio::test]
 async fn a_lane_asks_again_before_the_first_piece_and_never_after() {
-    let harness = Harness::new(ProviderKind::OpenAi);
-    let lane = Lane::new(harness.client.clone(), LaneOptions::default());
+    let harness = ProviderHarness::new(ProviderKind::OpenAi);
+    let lane = ResilientProvider::new(harness.client.clone(), ResilienceOptions::default());
     harness.provider.script([
         Answer::rate_limited(0),
         Answer::server_error(),
-        Answer::text("one two three").breaking_off_after(3),
+        Answer::text("one two three").disconnecting_after(3),
         Answer::text("never asked for"),
     ]);
 
@@ -180,5 +181,5 @@ async fn a_lane_asks_again_before_the_first_piece_and_never_after() {
 
     assert!(pieces[0].is_ok());
     assert_eq!(pieces.last().unwrap(), &Err(ProviderError::Truncated));
-    assert_eq!(harness.provider.unread(), 1);
+    assert_eq!(harness.provider.remaining_responses(), 1);
 }

@@ -1,23 +1,26 @@
-//! What tools there are, with the schemas of their arguments.
+//! The tool catalogue with argument schemas.
 
 use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 
-use crate::fixture::Fixture;
+use crate::fixture::McpFixture;
 
-/// An argument that must be repeated in a header.
-pub(crate) struct Mirrored {
+/// An argument that must be mirrored in a header.
+pub(crate) struct MirroredHeaderArgument {
     pub(crate) tool: &'static str,
     pub(crate) argument: &'static str,
     pub(crate) header: &'static str,
 }
 
-/// The one such argument.
-pub(crate) const MIRRORED: Mirrored =
-    Mirrored { tool: "test_custom_header", argument: "region", header: "Mcp-Param-Region" };
+/// The only mirrored argument.
+pub(crate) const MIRRORED: MirroredHeaderArgument = MirroredHeaderArgument {
+    tool: "test_custom_header",
+    argument: "region",
+    header: "Mcp-Param-Region",
+};
 
-/// Tools without arguments, and what they show.
+/// Tools without arguments, and their descriptions.
 const WITHOUT_ARGUMENTS: &[(&str, &str)] = &[
     ("test_simple_text", "Gives a text"),
     ("test_image_content", "Gives an image"),
@@ -47,7 +50,7 @@ const WITHOUT_ARGUMENTS: &[(&str, &str)] = &[
 ];
 
 /// The list of tools.
-pub(crate) fn list(fixture: &Fixture) -> Value {
+pub(crate) fn list_tools(fixture: &McpFixture) -> Value {
     let mut tools: Vec<Value> = WITHOUT_ARGUMENTS
         .iter()
         .map(|(name, description)| tool(name, description, &no_arguments()))
@@ -55,9 +58,9 @@ pub(crate) fn list(fixture: &Fixture) -> Value {
     tools.extend([
         tool("test_sampling", "Asks a model", &one_argument("prompt", "string")),
         tool("test_elicitation", "Asks a person", &one_argument("message", "string")),
-        tool(crate::ECHO, "Says back what it is told", &one_argument("text", "string")),
+        tool(crate::ECHO, "Returns its text argument", &one_argument("text", "string")),
         tool("wait", "Waits before it answers", &one_argument("ms", "integer")),
-        tool("json_schema_2020_12_tool", "Tool with JSON Schema 2020-12 features", &rich_schema()),
+        tool("json_schema_2020_12_tool", "Tool with JSON Schema 2020-12 features", &full_schema()),
         tool(MIRRORED.tool, "Wants its argument in a header too", &mirrored_argument()),
     ]);
     if fixture.extra_tool.load(Ordering::Relaxed) {
@@ -91,8 +94,8 @@ fn mirrored_argument() -> Value {
     })
 }
 
-/// A schema with the keywords that must survive the way to the client.
-fn rich_schema() -> Value {
+/// A schema with keywords that must reach the client unchanged.
+fn full_schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",

@@ -1,24 +1,24 @@
-//! The fixture as its clients see it: over HTTP and over lines, in both eras.
+//! The fixture from a client's view: over HTTP and stdio, in both eras.
 #![expect(clippy::unwrap_used, reason = "a client that cannot go on fails its test")]
 
 use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
-use cynode_mcp_fixture::{Fixture, router, serve_lines};
+use cynode_mcp_fixture::{McpFixture, router, serve_lines};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tower::ServiceExt as _;
 
 /// A client of one fixture; `headers` go with every message.
-struct Client {
-    fixture: Arc<Fixture>,
+struct FixtureClient {
+    fixture: Arc<McpFixture>,
     headers: Vec<(&'static str, String)>,
 }
 
-impl Client {
+impl FixtureClient {
     fn new() -> Self {
-        Self { fixture: Arc::new(Fixture::new().unwrap()), headers: Vec::new() }
+        Self { fixture: Arc::new(McpFixture::new().unwrap()), headers: Vec::new() }
     }
 
     /// A client that has opened a session.
@@ -59,7 +59,7 @@ impl Client {
     }
 }
 
-/// The last message of a body, be it an event of a stream or the whole.
+/// The last message of a body: an event of a stream, or the body itself.
 fn last_message(body: &str) -> Value {
     let last = body.lines().rev().find(|line| line.contains('{')).unwrap_or("null");
     serde_json::from_str(last.trim_start_matches("data: ")).unwrap()
@@ -84,7 +84,7 @@ fn stateless_call(tool: &str, arguments: &Value) -> Value {
 
 #[tokio::test]
 async fn the_fixture_echoes_in_a_session_and_counts_it() {
-    let client = Client::in_session().await;
+    let client = FixtureClient::in_session().await;
 
     let (status, _, answer) = client.send(&call("echo", &json!({ "text": "hi" }))).await;
 
@@ -95,7 +95,7 @@ async fn the_fixture_echoes_in_a_session_and_counts_it() {
 
 #[tokio::test]
 async fn the_fixture_echoes_without_a_session_and_counts_it() {
-    let client = Client::stateless("echo");
+    let client = FixtureClient::stateless("echo");
 
     let (_, _, answer) = client.send(&stateless_call("echo", &json!({ "text": "hi" }))).await;
 
@@ -106,7 +106,7 @@ async fn the_fixture_echoes_without_a_session_and_counts_it() {
 
 #[tokio::test]
 async fn the_fixture_refuses_a_name_header_that_the_body_contradicts() {
-    let client = Client::stateless("test_simple_text");
+    let client = FixtureClient::stateless("test_simple_text");
 
     let (status, _, answer) = client.send(&stateless_call("echo", &json!({ "text": "hi" }))).await;
 
@@ -117,7 +117,7 @@ async fn the_fixture_refuses_a_name_header_that_the_body_contradicts() {
 
 #[tokio::test]
 async fn the_fixture_knows_no_session_that_it_did_not_open() {
-    let mut client = Client::in_session().await;
+    let mut client = FixtureClient::in_session().await;
     client.headers[0].1 = "0".repeat(32);
 
     let (status, ..) = client.send(&call("echo", &json!({ "text": "hi" }))).await;
@@ -127,7 +127,7 @@ async fn the_fixture_knows_no_session_that_it_did_not_open() {
 
 #[tokio::test]
 async fn the_fixture_streams_progress_before_the_answer() {
-    let client = Client::in_session().await;
+    let client = FixtureClient::in_session().await;
     let mut message = call("test_tool_with_progress", &json!({}));
     message["params"]["_meta"] = json!({ "progressToken": "p" });
 
@@ -139,7 +139,7 @@ async fn the_fixture_streams_progress_before_the_answer() {
 
 #[tokio::test]
 async fn a_session_that_cannot_sample_is_told_so() {
-    let client = Client::in_session().await;
+    let client = FixtureClient::in_session().await;
 
     let (_, _, answer) = client.send(&call("test_sampling", &json!({ "prompt": "hi" }))).await;
 
@@ -150,7 +150,7 @@ async fn a_session_that_cannot_sample_is_told_so() {
 async fn the_fixture_asks_a_client_of_lines_and_waits_for_its_answer() {
     let (ours, theirs) = tokio::io::duplex(4096);
     let (input, output) = tokio::io::split(theirs);
-    let server = serve_lines(Arc::new(Fixture::new().unwrap()), BufReader::new(input), output);
+    let server = serve_lines(Arc::new(McpFixture::new().unwrap()), BufReader::new(input), output);
     let client = async move {
         let (input, mut output) = tokio::io::split(ours);
         let mut lines = BufReader::new(input).lines();
@@ -180,7 +180,7 @@ async fn lines_piped_in_by_a_stateless_client_are_answered_after_its_input_ended
     let mut output = Vec::new();
     let input = format!("{}\n", stateless_call("echo", &json!({ "text": "hi" })));
 
-    serve_lines(Arc::new(Fixture::new().unwrap()), input.as_bytes(), &mut output).await.unwrap();
+    serve_lines(Arc::new(McpFixture::new().unwrap()), input.as_bytes(), &mut output).await.unwrap();
 
     let answer: Value = serde_json::from_slice(&output).unwrap();
     assert_eq!(answer["result"]["content"][0]["text"], "hi");

@@ -1,89 +1,102 @@
-//! Why a turn was refused or failed, and the code that clients tell it by.
+//! Chat errors and their codes for clients.
 
 use std::time::Duration;
 
+use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use tracing::warn;
 
-use super::gather::kept;
-use crate::egress::{EgressError, ProviderError};
-use crate::handoff::HandoffError;
-use crate::preferences::PreferenceError;
-use crate::projects::ProjectError;
+use super::answer_buffer::clean_for_storage;
+use cynode_execution::handoff::HandoffError;
+use cynode_execution::preferences::PreferenceError;
+use cynode_models::{egress::EgressError, egress::ProviderError};
+use cynode_resources::projects::ProjectError;
 
-/// What whoever asks is told while there is no project manager.
-const AWAY: &str = "the project manager cannot be reached: try again shortly; `cynork status` shows \
-                    whether it is there";
+/// Shown while the project manager is unreachable.
+const MANAGER_UNREACHABLE: &str = "the project manager is not reachable; try again shortly, or check it with \
+                    `cynork status`";
 
-/// Why a turn was refused or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChatError {
-    /// The request breaks rules: change it.
     #[error("{message}")]
     Invalid {
-        /// What is wrong.
         message: String,
-        /// With which field.
+        /// The field at fault.
         param: Option<&'static str>,
     },
-    /// There is no such project, or the caller may not see it.
+    /// Also returned if the caller may not see the project.
     #[error("there is no project \"{0}\"")]
     UnknownProject(String),
-    /// There is no such model, or the caller may not use it: list the models.
+    /// Also returned if the caller may not use the model.
     #[error("{0}")]
     UnknownModel(String),
-    /// The caller may not.
     #[error("{0}")]
     Denied(String),
-    /// The budget is spent.
     #[error("{0}")]
     OverBudget(String),
-    /// As many turns are open as may be: ask again shortly.
-    #[error("too many conversations are going on: try again shortly")]
+    /// The limit of concurrent turns is reached; retry shortly.
+    #[error("too many concurrent chat requests; try again shortly")]
     Busy,
-    /// Whoever should answer is not there: ask again later.
+    /// The project manager or the provider is unreachable; retry later.
     #[error("{0}")]
     Unavailable(String),
-    /// Whoever should answer is to be left alone for so long: ask again then.
+    /// The provider asked for a delay before the next request.
     #[error("{message}")]
-    Later {
-        /// Why.
-        message: String,
-        /// How long.
-        retry_after: Duration,
-    },
-    /// Whoever should answer failed.
+    RetryLater { message: String, retry_after: Duration },
+    /// The project manager or the provider failed.
     #[error("{0}")]
     Failed(String),
-    /// The answer took too long.
-    #[error("the answer took longer than {} s", .0.as_secs())]
+    #[error("no complete answer within {} s", .0.as_secs())]
     Timeout(Duration),
-    /// The reader went away, or did not read.
+    /// The client disconnected or stopped reading.
     #[error("the request was canceled")]
     Canceled,
-    /// The process stops: ask again shortly.
-    #[error("the orchestrator stops: try again shortly")]
+    /// The process is shutting down; retry shortly.
+    #[error("the orchestrator is shutting down; try again shortly")]
     Stopping,
-    /// The same was handed to the project manager before, who may have acted: look before asking again.
+    /// The same request was handed off before and may have had side effects.
     #[error(
-        "this was handed to the project manager before, who may have acted on it: see what came of \
-         it, then say anew what is still to be done"
+        "this request was already handed to the project manager, which may have acted on it: \
+         check the result, then send what is left as a new message"
     )]
-    Repeated,
-    /// It failed after the project manager was asked, who may have acted: look before asking again.
+    AlreadyHandedOff,
+    /// Failed after the handoff to the project manager, which may have acted.
     #[error(transparent)]
-    Begun(Box<Self>),
-    /// The database does not answer.
-    #[error("the conversation could not be kept")]
+    FailedAfterHandoff(Box<Self>),
+    #[error("the conversation could not be saved")]
     Store(#[from] cynode_store::Error),
 }
 
+impl Classified for ChatError {
+    fn classify(&self) -> Classification<'_> {
+        let class = match self {
+            Self::Invalid { .. } | Self::Store(cynode_store::Error::NulCharacter) => {
+                ErrorClass::Invalid
+            }
+            Self::UnknownProject(_) | Self::UnknownModel(_) => ErrorClass::NotFound,
+            Self::Denied(_) => ErrorClass::Forbidden,
+            Self::OverBudget(_) => ErrorClass::RateLimited,
+            Self::AlreadyHandedOff => ErrorClass::Conflict,
+            // A turn that was not saved can be repeated, whatever the cause.
+            Self::Busy
+            | Self::Unavailable(_)
+            | Self::RetryLater { .. }
+            | Self::Stopping
+            | Self::Store(_) => ErrorClass::Unavailable,
+            Self::Failed(_) => ErrorClass::UpstreamFailed,
+            Self::Timeout(_) => ErrorClass::Timeout,
+            Self::Canceled => ErrorClass::Canceled,
+            Self::FailedAfterHandoff(error) => return error.classify(),
+        };
+        Classification::new(class, self)
+    }
+}
+
 impl ChatError {
-    /// A request that breaks rules.
     pub(super) fn invalid(param: &'static str, message: impl Into<String>) -> Self {
         Self::Invalid { message: message.into(), param: Some(param) }
     }
 
-    /// What programs tell it by.
+    /// Returns the stable error code for clients.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Invalid { .. } | Self::Store(cynode_store::Error::NulCharacter) => {
@@ -93,23 +106,23 @@ impl ChatError {
             Self::UnknownModel(_) => "model_not_found",
             Self::Denied(_) => "permission_denied",
             Self::OverBudget(_) => "insufficient_quota",
-            Self::Busy | Self::Unavailable(_) | Self::Later { .. } => "model_unavailable",
+            Self::Busy | Self::Unavailable(_) | Self::RetryLater { .. } => "model_unavailable",
             Self::Failed(_) => "orchestrator_inference_failed",
             Self::Timeout(_) => "cynodeai_completion_timeout",
             Self::Canceled => "request_canceled",
             Self::Stopping => "orchestrator_stopping",
-            Self::Repeated => "already_handed_over",
-            Self::Begun(error) => error.code(),
+            Self::AlreadyHandedOff => "already_handed_over",
+            Self::FailedAfterHandoff(error) => error.code(),
             Self::Store(_) => "storage_unavailable",
         }
     }
 
-    /// What the record calls it.
+    /// Returns the outcome stored in the turn record.
     pub(super) const fn outcome(&self) -> &'static str {
         match self {
             Self::Canceled => "canceled",
             Self::Timeout(_) => "timeout",
-            Self::Begun(error) => error.outcome(),
+            Self::FailedAfterHandoff(error) => error.outcome(),
             Self::Invalid { .. }
             | Self::UnknownProject(_)
             | Self::UnknownModel(_)
@@ -117,9 +130,9 @@ impl ChatError {
             | Self::OverBudget(_)
             | Self::Busy
             | Self::Unavailable(_)
-            | Self::Later { .. }
+            | Self::RetryLater { .. }
             | Self::Failed(_)
-            | Self::Repeated
+            | Self::AlreadyHandedOff
             | Self::Stopping
             | Self::Store(_) => "error",
         }
@@ -155,27 +168,29 @@ impl From<EgressError> for ChatError {
             E::Denied(_) => Self::Denied(message),
             E::OverBudget(_) => Self::OverBudget(message),
             E::NoCredential { .. } | E::Credential(_) => Self::Unavailable(message),
-            E::Provider { cause, .. } => failed(&cause, kept(&message)),
+            E::Provider { cause, .. } => {
+                classify_provider_error(&cause, clean_for_storage(&message))
+            }
             E::Preferences(_) => Self::Failed(message),
-            E::GivenUp(_) => Self::Canceled,
+            E::Aborted(_) => Self::Canceled,
             E::Store(error) => Self::Store(error),
         }
     }
 }
 
-/// A failure of a provider, by what the caller can do about it.
-fn failed(cause: &ProviderError, message: String) -> ChatError {
+/// Classifies a provider failure by what the caller can do about it.
+fn classify_provider_error(cause: &ProviderError, message: String) -> ChatError {
     use ProviderError as P;
     if let Some(retry_after) = cause.retry_after() {
-        return ChatError::Later { message, retry_after };
+        return ChatError::RetryLater { message, retry_after };
     }
     match cause {
-        P::RateLimited { .. } | P::Busy | P::Resting { .. } => ChatError::Unavailable(message),
+        P::RateLimited { .. } | P::Busy | P::CircuitOpen { .. } => ChatError::Unavailable(message),
         P::Rejected { .. } => ChatError::Invalid { message, param: None },
-        // Providers repeat the credential that they do not accept.
-        P::Unauthorized { .. } => ChatError::Failed(
-            "the provider does not accept the installation's credential".to_owned(),
-        ),
+        // Providers echo the rejected credential in their message.
+        P::Unauthorized { .. } => {
+            ChatError::Failed("the provider rejected the installation's credential".to_owned())
+        }
         P::Unavailable { .. }
         | P::Connect { .. }
         | P::Timeout { .. }
@@ -191,14 +206,14 @@ impl From<HandoffError> for ChatError {
         use HandoffError as E;
         let message = error.to_string();
         match error {
-            // Why it is away tells of this machine, and is for its log.
-            E::Away(_) => {
-                warn!("{message}");
-                Self::Unavailable(AWAY.to_owned())
+            // The cause contains details of this machine and is only logged.
+            E::Unreachable(_) => {
+                warn!(error = message, "project manager unreachable");
+                Self::Unavailable(MANAGER_UNREACHABLE.to_owned())
             }
             E::Busy { .. } => Self::Unavailable(message),
             E::Timeout(within) => Self::Timeout(within),
-            E::Lost(_) | E::Failed(_) => Self::Failed(message),
+            E::ConnectionLost(_) | E::Failed(_) => Self::Failed(message),
             E::Invalid(_) => Self::Invalid { message, param: None },
             E::Store(error) => Self::Store(error),
         }

@@ -1,7 +1,8 @@
-//! Threads, as their owner sees and begins them.
+//! Threads of a user: create, list, read, append.
 
+use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::ids::{ChatMessageId, ThreadId};
-use cynode_store::{Thread, ThreadMessage, ThreadStore, Tx};
+use cynode_store::{Thread, ThreadMessage, Tx};
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::threads::{
     AppendMessage, CreateThread, ThreadMessageView, ThreadQuery, ThreadView,
@@ -9,46 +10,56 @@ use cynode_wire::threads::{
 use serde_json::json;
 
 use super::Chat;
-use super::gather::kept;
-use crate::paging::PageRequest;
-use crate::projects::{self, ProjectError};
-use crate::{BadCursor, Caller};
+use super::answer_buffer::clean_for_storage;
+use cynode_resources::paging::PageRequest;
+use cynode_resources::{Caller, PageError};
+use cynode_resources::{projects, projects::ProjectError};
 
 const MAX_TITLE_CHARS: usize = 200;
 const MAX_CONTENT_BYTES: usize = 1024 * 1024;
-/// How often a number is looked for that nobody else takes at the same moment.
+/// Attempts to allocate a thread number under concurrent inserts.
 const NUMBER_TRIES: u32 = 10;
 
-/// Why something could not be done with a thread.
 #[derive(Debug, thiserror::Error)]
 pub enum ThreadError {
-    /// There is no such thread, or it is somebody else's.
+    /// Also returned for a thread of another user.
     #[error("there is no thread {0}")]
     NotFound(ThreadId),
-    /// The request breaks rules.
     #[error("{0}")]
     Invalid(String),
-    /// The project was not found.
     #[error(transparent)]
     Project(#[from] ProjectError),
-    /// The page asked for cannot be given.
     #[error(transparent)]
-    Page(#[from] BadCursor),
-    /// The database does not answer.
+    Page(#[from] PageError),
     #[error(transparent)]
     Store(#[from] cynode_store::Error),
 }
 
+impl Classified for ThreadError {
+    fn classify(&self) -> Classification<'_> {
+        match self {
+            Self::NotFound(_) => Classification::new(ErrorClass::NotFound, self),
+            Self::Invalid(_) => Classification::new(ErrorClass::Invalid, self),
+            Self::Project(error) => error.classify(),
+            Self::Page(error) => error.classify(),
+            Self::Store(error) => error.classify(),
+        }
+    }
+}
+
 impl Chat {
-    /// Begins a thread, which is the one that goes on from now.
+    /// Creates a thread, which becomes the current one.
     pub async fn thread_create(
         &self,
         caller: &Caller,
         request: CreateThread,
     ) -> Result<ThreadView, ThreadError> {
-        let title = request.title.map(|title| kept(title.trim())).filter(|title| !title.is_empty());
+        let title = request
+            .title
+            .map(|title| clean_for_storage(title.trim()))
+            .filter(|title| !title.is_empty());
         if title.as_ref().is_some_and(|title| title.chars().count() > MAX_TITLE_CHARS) {
-            let fault = format!("title is longer than {MAX_TITLE_CHARS} characters");
+            let fault = format!("title must have at most {MAX_TITLE_CHARS} characters");
             return Err(ThreadError::Invalid(fault));
         }
         let (caller, now) = (caller.clone(), self.clock.now());
@@ -56,8 +67,10 @@ impl Chat {
             .write(move |tx| {
                 Box::pin(async move {
                     let project = match &request.project {
-                        Some(wanted) => projects::find(tx, &caller, wanted).await?.id,
-                        None => projects::default_of(tx, caller.user, now).await?.id,
+                        Some(wanted) => projects::find(tx, &caller, &wanted.into()).await?.id,
+                        None => {
+                            projects::load_or_create_default_project(tx, caller.user, now).await?.id
+                        }
                     };
                     for _ in 0..NUMBER_TRIES {
                         let latest = tx.thread_latest(caller.user, project).await?;
@@ -71,30 +84,32 @@ impl Chat {
                             updated_at: now,
                         };
                         if tx.thread_insert(&thread).await? {
-                            return Ok(view(thread));
+                            return Ok(thread_view(thread));
                         }
                     }
-                    Err(ThreadError::Invalid("others begin threads too: try again".to_owned()))
+                    Err(ThreadError::Invalid(
+                        "too many threads are being created at once; try again".to_owned(),
+                    ))
                 })
             })
             .await
     }
 
-    /// A page of the caller's own threads, newest first.
+    /// Returns a page of the caller's threads, newest first.
     pub async fn thread_list(
         &self,
         caller: &Caller,
         query: ThreadQuery,
     ) -> Result<Page<ThreadView>, ThreadError> {
         let page = PageQuery { limit: query.limit, cursor: query.cursor };
-        let request = PageRequest::<ThreadId>::check(&page)?;
+        let request = PageRequest::<ThreadId>::parse(&page)?;
         let (caller, before, fetch) = (caller.clone(), request.before, request.fetch);
         let found = self
             .store
             .read(move |tx| {
                 Box::pin(async move {
                     let project = match &query.project {
-                        Some(wanted) => Some(projects::find(tx, &caller, wanted).await?.id),
+                        Some(wanted) => Some(projects::find(tx, &caller, &wanted.into()).await?.id),
                         None => None,
                     };
                     let found = tx.thread_list(caller.user, project, before, fetch).await?;
@@ -102,10 +117,10 @@ impl Chat {
                 })
             })
             .await?;
-        Ok(request.page(found, |thread| thread.id.to_string(), view))
+        Ok(request.page(found, |thread| thread.id.to_string(), thread_view))
     }
 
-    /// One of the caller's own threads.
+    /// Returns one of the caller's threads.
     pub async fn thread_get(
         &self,
         caller: &Caller,
@@ -113,24 +128,28 @@ impl Chat {
     ) -> Result<ThreadView, ThreadError> {
         let caller = caller.clone();
         self.store
-            .read(move |tx| Box::pin(async move { Ok(view(own(tx, &caller, thread).await?)) }))
+            .read(move |tx| {
+                Box::pin(
+                    async move { Ok(thread_view(find_own_thread(tx, &caller, thread).await?)) },
+                )
+            })
             .await
     }
 
-    /// A page of what was said in a thread, oldest first.
+    /// Returns a page of a thread's messages, oldest first.
     pub async fn thread_messages(
         &self,
         caller: &Caller,
         thread: ThreadId,
         query: &PageQuery,
     ) -> Result<Page<ThreadMessageView>, ThreadError> {
-        let request = PageRequest::<ChatMessageId>::check(query)?;
+        let request = PageRequest::<ChatMessageId>::parse(query)?;
         let (caller, after, fetch) = (caller.clone(), request.before, request.fetch);
         let found = self
             .store
             .read(move |tx| {
                 Box::pin(async move {
-                    own(tx, &caller, thread).await?;
+                    find_own_thread(tx, &caller, thread).await?;
                     Ok::<_, ThreadError>(tx.thread_messages(thread, after, fetch).await?)
                 })
             })
@@ -138,7 +157,7 @@ impl Chat {
         Ok(request.page(found, |message| message.id.to_string(), message_view))
     }
 
-    /// Keeps something that the user says, without asking anybody for an answer.
+    /// Appends a user message without requesting an answer.
     pub async fn thread_append(
         &self,
         caller: &Caller,
@@ -149,25 +168,25 @@ impl Chat {
             return Err(ThreadError::Invalid("role must be \"user\"".to_owned()));
         }
         if request.content.trim().is_empty() || request.content.len() > MAX_CONTENT_BYTES {
-            let fault = format!("content must hold 1 to {MAX_CONTENT_BYTES} bytes of text");
+            let fault = format!("content must have 1 to {MAX_CONTENT_BYTES} bytes of text");
             return Err(ThreadError::Invalid(fault));
         }
         let (caller, created_at) = (caller.clone(), self.clock.now());
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    own(tx, &caller, thread).await?;
+                    find_own_thread(tx, &caller, thread).await?;
                     let message = ThreadMessage {
                         id: ChatMessageId::generate(),
                         thread,
                         role: request.role,
-                        content: kept(&request.content),
+                        content: clean_for_storage(&request.content),
                         is_partial: false,
                         metadata: json!({}),
                         turn: None,
                         created_at,
                     };
-                    tx.thread_say(&message).await?;
+                    tx.thread_message_insert(&message).await?;
                     Ok(message_view(message))
                 })
             })
@@ -175,14 +194,17 @@ impl Chat {
     }
 }
 
-/// The thread, if it is the caller's own. Nobody reads the conversations of others, administrators
-/// included.
-async fn own(tx: &mut Tx, caller: &Caller, thread: ThreadId) -> Result<Thread, ThreadError> {
+/// Loads a thread of the caller. No one else may read it, not even an administrator.
+async fn find_own_thread(
+    tx: &mut Tx,
+    caller: &Caller,
+    thread: ThreadId,
+) -> Result<Thread, ThreadError> {
     let found = tx.thread_get(thread).await?;
     found.filter(|found| found.user == caller.user).ok_or(ThreadError::NotFound(thread))
 }
 
-fn view(thread: Thread) -> ThreadView {
+fn thread_view(thread: Thread) -> ThreadView {
     ThreadView {
         id: thread.id,
         project_id: thread.project,

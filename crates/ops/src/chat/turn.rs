@@ -1,4 +1,4 @@
-//! One turn, from the request to the record of how it went.
+//! One turn, from the request to its record.
 
 use std::time::Instant;
 
@@ -11,57 +11,57 @@ use futures_util::stream::BoxStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-use super::again::{Answer, Asked};
-use super::check::{check, check_for_manager};
-use super::gather::Said;
-use super::{Chat, ChatCall, ChatError, MANAGER_MODEL, Reader};
-use crate::egress::{Routing, Tab};
-use crate::outlet::{NotRead, Outlet};
-use crate::secrets::{CleanRequest, Kinds};
+use super::answer_buffer::AnswerBuffer;
+use super::retry::{RequestFingerprint, StoredAnswer};
+use super::validate::{validate_manager_request, validate_request};
+use super::{AnswerReader, Chat, ChatCall, ChatError, MANAGER_MODEL};
+use cynode_models::{answer_channel::AnswerSender, answer_channel::ReaderStalled};
+use cynode_models::{egress::CallRecordBuffer, egress::ModelRouting};
+use cynode_resources::{secrets::RedactedRequest, secrets::SecretKinds};
 
-/// Pieces of an answer, as they come.
-pub(super) type Pieces = BoxStream<'static, Result<ChatChunk, ChatError>>;
+/// Chunks of a streamed answer.
+pub(super) type TurnChunks = BoxStream<'static, Result<ChatChunk, ChatError>>;
 
-/// A turn that is going on.
-pub(super) struct Turn {
+/// A turn in progress.
+pub(super) struct ChatTurn {
     pub(super) id: ChatTurnId,
     pub(super) call: ChatCall,
     /// The effective model.
     pub(super) model: String,
     pub(super) began_at: DateTime<Utc>,
     pub(super) started: Instant,
-    /// Known once the project is.
+    /// Set once the project is resolved.
     pub(super) project: Option<ProjectId>,
-    /// Known once what the user said is kept.
+    /// Set once the user's messages are persisted.
     pub(super) thread: Option<ThreadId>,
-    /// The turn that said the same before and was not answered, if this one repeats it.
+    /// The unanswered turn that this one retries, if any.
     pub(super) repeats: Option<ChatTurnId>,
-    /// The sorts of secrets that were taken out.
-    pub(super) kinds: Kinds,
-    /// What was asked of the project manager; nothing if a model is asked.
-    pub(super) asked: Option<Asked>,
-    /// Whether the project manager may have begun with it.
+    /// Kinds of the redacted secrets.
+    pub(super) redaction_kinds: SecretKinds,
+    /// Set for requests to the project manager only.
+    pub(super) fingerprint: Option<RequestFingerprint>,
+    /// Whether the project manager may have started work.
     pub(super) is_handed_over: bool,
-    /// Whether the answer is kept already.
-    pub(super) is_kept: bool,
-    /// What models were asked, to be kept with the answer.
-    pub(super) tab: Tab,
+    /// Whether the answer is already persisted.
+    pub(super) is_answer_persisted: bool,
+    /// Model call records, persisted with the answer.
+    pub(super) call_records: CallRecordBuffer,
 }
 
-/// Where a turn takes place, and what is known there.
-pub(super) struct Place {
+/// The resolved context of a turn.
+pub(super) struct TurnScope {
     pub(super) project: ProjectId,
     pub(super) thread: ThreadId,
-    pub(super) routing: Routing,
-    /// The newest messages before this turn.
-    pub(super) before: Vec<ThreadMessage>,
-    /// The answer that an earlier attempt of the same request got and its reader missed.
-    pub(super) answered: Option<Answer>,
-    /// What calls were decided by when the turn began, if it was looked at.
+    pub(super) routing: ModelRouting,
+    /// The newest messages of the thread before this turn.
+    pub(super) history: Vec<ThreadMessage>,
+    /// The answer of an earlier attempt that the client missed.
+    pub(super) earlier_answer: Option<StoredAnswer>,
+    /// The policy revision when the turn began, if it was read.
     pub(super) revision: Option<i64>,
 }
 
-impl Turn {
+impl ChatTurn {
     pub(super) fn new(call: ChatCall, request: &ChatRequest, began_at: DateTime<Utc>) -> Self {
         Self {
             id: call.link.map_or_else(ChatTurnId::generate, |link| link.id),
@@ -72,108 +72,108 @@ impl Turn {
             project: None,
             thread: None,
             repeats: None,
-            kinds: Kinds::new(),
-            asked: None,
+            redaction_kinds: SecretKinds::new(),
+            fingerprint: None,
             is_handed_over: false,
-            is_kept: false,
-            tab: Tab::default(),
+            is_answer_persisted: false,
+            call_records: CallRecordBuffer::default(),
         }
     }
 
-    /// Whether the project manager is asked.
+    /// Returns whether the turn is for the project manager.
     pub(super) fn is_for_manager(&self) -> bool {
         self.model == MANAGER_MODEL
     }
 
-    /// A failure as whoever asked is told of it.
-    fn told(&self, error: ChatError) -> ChatError {
-        if self.is_handed_over { ChatError::Begun(Box::new(error)) } else { error }
+    /// Wraps a failure as returned to the client.
+    fn wrap_failure(&self, error: ChatError) -> ChatError {
+        if self.is_handed_over { ChatError::FailedAfterHandoff(Box::new(error)) } else { error }
     }
 
-    /// What answers of our own are called.
+    /// Returns the id of answers generated here.
     pub(super) fn completion_id(&self) -> String {
         format!("chatcmpl-{}", self.id)
     }
 }
 
-/// The model that a request names; the project manager if it names none.
+/// Returns the requested model; the project manager if none is named.
 fn effective_model(request: &ChatRequest) -> String {
     let named = request.model.as_deref().filter(|model| !model.is_empty());
     named.unwrap_or(MANAGER_MODEL).to_owned()
 }
 
 impl Chat {
-    /// Runs a turn to its end, whatever that is, and puts it on record.
-    pub(super) async fn run(
+    /// Runs a turn to its end and records the outcome.
+    pub(super) async fn run_turn(
         &self,
-        mut turn: Turn,
+        mut turn: ChatTurn,
         request: ChatRequest,
-        reader: Reader,
+        reader: AnswerReader,
         room: OwnedSemaphorePermit,
     ) {
-        let mut said = Said::default();
+        let mut said = AnswerBuffer::default();
         match reader {
-            Reader::Whole(mut reader) => {
+            AnswerReader::Unstreamed(mut reader) => {
                 let outcome = tokio::select! {
-                    outcome = self.whole(&mut turn, request, &mut said) => outcome,
+                    outcome = self.run_unstreamed(&mut turn, request, &mut said) => outcome,
                     () = reader.closed() => Err(ChatError::Canceled),
-                    () = self.background.ending() => Err(ChatError::Stopping),
+                    () = self.background.finishing() => Err(ChatError::Stopping),
                 };
-                let kept = self.close(&turn, &said, outcome.as_ref().err()).await;
+                let kept = self.persist_outcome(&turn, &said, outcome.as_ref().err()).await;
                 let answer = outcome.and_then(|answer| kept.map(|()| answer));
                 drop(room);
-                // Whoever went away has no use for the answer.
-                let _ = reader.send(answer.map_err(|error| turn.told(error)));
+                // A disconnected client needs no answer.
+                let _ = reader.send(answer.map_err(|error| turn.wrap_failure(error)));
             }
-            Reader::Pieces(mut reader) => {
-                let gone = reader.gone();
+            AnswerReader::Streamed(mut reader) => {
+                let gone = reader.closed();
                 let outcome = tokio::select! {
-                    outcome = self.pieces(&mut turn, request, &mut said, &mut reader) => outcome,
+                    outcome = self.run_streamed(&mut turn, request, &mut said, &mut reader) => outcome,
                     () = gone => Err(ChatError::Canceled),
-                    () = self.background.ending() => Err(ChatError::Stopping),
+                    () = self.background.finishing() => Err(ChatError::Stopping),
                 };
-                let kept = self.close(&turn, &said, outcome.as_ref().err()).await;
+                let kept = self.persist_outcome(&turn, &said, outcome.as_ref().err()).await;
                 drop(room);
-                reader.end(outcome.and(kept).map_err(|error| turn.told(error)));
+                reader.end(outcome.and(kept).map_err(|error| turn.wrap_failure(error)));
             }
         }
     }
 
-    async fn whole(
+    async fn run_unstreamed(
         &self,
-        turn: &mut Turn,
+        turn: &mut ChatTurn,
         request: ChatRequest,
-        said: &mut Said,
+        said: &mut AnswerBuffer,
     ) -> Result<ChatCompletion, ChatError> {
         let wait = self.options.whole;
-        let (place, request) = self.begin(turn, request).await?;
+        let (place, request) = self.prepare(turn, request).await?;
         let answer = async {
             if turn.is_for_manager() {
                 let mut pieces = self.ask_manager(turn, &place, &request).await?;
                 while let Some(piece) = pieces.next().await {
-                    said.hear(&piece?);
+                    said.push_chunk(&piece?);
                 }
-                Ok(said.completion(turn))
+                Ok(said.to_completion(turn))
             } else {
-                let answer = self.ask_model(turn, &place, request).await?;
-                said.hear_whole(&answer);
+                let answer = self.call_model(turn, &place, request).await?;
+                said.set_completion(&answer);
                 Ok(answer)
             }
         };
         timeout(wait, answer).await.unwrap_or(Err(ChatError::Timeout(wait)))
     }
 
-    async fn pieces(
+    async fn run_streamed(
         &self,
-        turn: &mut Turn,
+        turn: &mut ChatTurn,
         request: ChatRequest,
-        said: &mut Said,
-        reader: &mut Outlet<ChatChunk, ChatError>,
+        said: &mut AnswerBuffer,
+        reader: &mut AnswerSender<ChatChunk, ChatError>,
     ) -> Result<(), ChatError> {
         let wait = self.options.wait;
         let late = |_| ChatError::Timeout(wait);
         let wants_usage = request.stream_options.as_ref().is_some_and(|s| s.include_usage);
-        let (place, request) = self.begin(turn, request).await?;
+        let (place, request) = self.prepare(turn, request).await?;
         let mut pieces = if turn.is_for_manager() {
             timeout(wait, self.ask_manager(turn, &place, &request)).await.map_err(late)??
         } else {
@@ -181,31 +181,32 @@ impl Chat {
         };
         while let Some(piece) = timeout(wait, pieces.next()).await.map_err(late)? {
             let piece = piece?;
-            said.hear(&piece);
-            // Clients that did not ask for the usage expect something new in every piece.
+            said.push_chunk(&piece);
+            // Clients that did not request the usage expect content in every chunk.
             if wants_usage || !piece.choices.is_empty() {
-                reader.give(piece).await.map_err(|NotRead| ChatError::Canceled)?;
+                reader.send(piece).await.map_err(|ReaderStalled| ChatError::Canceled)?;
             }
         }
         Ok(())
     }
 
-    /// Everything before anybody is asked.
-    async fn begin(
+    /// Validates, redacts and persists the request before dispatch.
+    async fn prepare(
         &self,
-        turn: &mut Turn,
+        turn: &mut ChatTurn,
         request: ChatRequest,
-    ) -> Result<(Place, CleanRequest), ChatError> {
-        check(&request)?;
+    ) -> Result<(TurnScope, RedactedRequest), ChatError> {
+        validate_request(&request)?;
         if turn.is_for_manager() {
-            check_for_manager(&request)?;
+            validate_manager_request(&request)?;
         }
-        let surroundings = self.look_around(turn).await?;
+        let surroundings = self.load_turn_context(turn).await?;
         turn.project = Some(surroundings.project);
-        let request = CleanRequest::from(request);
-        turn.kinds.clone_from(request.kinds());
-        turn.asked = turn.is_for_manager().then(|| Asked::new(turn.id, &request));
-        let place = self.hear_user(turn, surroundings, &request).await?;
+        let request = RedactedRequest::from(request);
+        turn.redaction_kinds.clone_from(request.kinds());
+        turn.fingerprint =
+            turn.is_for_manager().then(|| RequestFingerprint::new(turn.id, &request));
+        let place = self.persist_user_messages(turn, surroundings, &request).await?;
         turn.thread = Some(place.thread);
         Ok((place, request))
     }

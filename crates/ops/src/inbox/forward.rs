@@ -1,59 +1,57 @@
-//! Questions to another agent, and the answers to them: passed on by rule, in the transaction that processes them.
+//! Forwards questions and answers between agents by rule, in the transaction that processes them.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::agent::{HelpKind, InstructionKind, MessageKind, PM, Role};
 use cynode_domain::status::AgentStatus;
-use cynode_store::{
-    Message, MessageFilter, MessageStore, ReportClaim, ReportClaimStore, Task, TaskAgentStore,
-    TaskStore, Tx,
-};
+use cynode_store::{AgentMessage, MessageFilter, ReportClaim, Task, Tx};
 use serde_json::json;
 
-use crate::handoff::HandoffError;
-use crate::messages::{Instruction, MessageError, give};
+use crate::{messages::MessageError, messages::NewInstruction, messages::store_instruction};
+use cynode_execution::handoff::HandoffError;
 
-/// How many requests for help are searched for the one that an answer belongs to.
-const SEARCHED: u32 = 200;
+/// How many help requests are searched for the one that an answer belongs to.
+const MAX_SEARCHED_REQUESTS: u32 = 200;
 
-/// Whether a message was passed on.
-pub(super) enum Forwarded {
-    /// It is processed.
+/// The result of forwarding.
+pub(super) enum ForwardOutcome {
     Done,
-    /// The agent that is asked does not work on the task now: the project manager decides.
-    NobodyThere,
+    /// The recipient is not running on the task: the project manager decides.
+    NoRecipient,
 }
 
-/// Passes a message on to the agent that it is for.
-pub(super) async fn forward(
+/// Forwards a message to its recipient.
+pub(super) async fn forward_message(
     tx: &mut Tx,
     claim: ReportClaim,
-    message: Message,
+    message: AgentMessage,
     now: DateTime<Utc>,
-) -> Result<Forwarded, HandoffError> {
-    let Some(task) = tx.task_lock(message.sent.task).await? else { return Ok(Forwarded::Done) };
+) -> Result<ForwardOutcome, HandoffError> {
+    let Some(task) = tx.task_lock(message.sent.task).await? else {
+        return Ok(ForwardOutcome::Done);
+    };
     let instruction = if message.sent.kind == MessageKind::Help {
-        question(tx, &task, &message).await?
+        build_question(tx, &task, &message).await?
     } else {
-        let Some(answer) = answer(tx, &task, &message).await? else {
-            // It answers no question of another agent, and stays on record.
-            tx.report_end(claim, now).await?;
-            return Ok(Forwarded::Done);
+        let Some(answer) = build_answer(tx, &task, &message).await? else {
+            // It answers no question of another agent and is only recorded.
+            tx.report_complete(claim, now).await?;
+            return Ok(ForwardOutcome::Done);
         };
         Some(answer)
     };
-    let Some(instruction) = instruction else { return Ok(Forwarded::NobodyThere) };
-    if tx.report_end(claim, now).await? {
-        give(tx, &task, instruction, now).await.map_err(failed)?;
+    let Some(instruction) = instruction else { return Ok(ForwardOutcome::NoRecipient) };
+    if tx.report_complete(claim, now).await? {
+        store_instruction(tx, &task, instruction, now).await.map_err(to_handoff_error)?;
     }
-    Ok(Forwarded::Done)
+    Ok(ForwardOutcome::Done)
 }
 
-/// The question for the agent whose help is wanted; none unless that agent is running.
-async fn question(
+/// Builds the question for the requested agent; `None` unless that agent is running.
+async fn build_question(
     tx: &mut Tx,
     task: &Task,
-    message: &Message,
-) -> Result<Option<Instruction>, HandoffError> {
+    message: &AgentMessage,
+) -> Result<Option<NewInstruction>, HandoffError> {
     let sent = &message.sent;
     let target = sent.payload["target_agent"].as_str().and_then(|role| role.parse::<Role>().ok());
     let Some(to) = target.filter(|to| to.as_str() != sent.sender) else { return Ok(None) };
@@ -62,8 +60,8 @@ async fn question(
         return Ok(None);
     }
     let asks = format!("{} asks: {}", sent.sender, sent.content);
-    let how = "Answer with apmas_send_message to \"pm\", type answer; it is passed on.";
-    Ok(Some(Instruction {
+    let how = "Answer with apmas_send_message to \"pm\", type answer; it is forwarded.";
+    Ok(Some(NewInstruction {
         to,
         kind: InstructionKind::Continue,
         text: format!("{asks}\n\n{how}"),
@@ -75,18 +73,18 @@ async fn question(
     }))
 }
 
-/// The answer for the agent that asked: to the oldest question to this sender that has none.
-async fn answer(
+/// Builds the answer for the asking agent: to the oldest unanswered question to this sender.
+async fn build_answer(
     tx: &mut Tx,
     task: &Task,
-    message: &Message,
-) -> Result<Option<Instruction>, HandoffError> {
+    message: &AgentMessage,
+) -> Result<Option<NewInstruction>, HandoffError> {
     let sent = &message.sent;
     let filter = MessageFilter {
         task: Some(task.asked.id),
         kind: Some(MessageKind::Help),
-        beyond: Some(sent.id),
-        limit: SEARCHED,
+        after: Some(sent.id),
+        limit: MAX_SEARCHED_REQUESTS,
         ..MessageFilter::default()
     };
     let mut asked = tx.message_list(&filter).await?;
@@ -100,7 +98,7 @@ async fn answer(
         let before = tx.message_by_key(task.asked.id, PM, &key).await?;
         let Ok(to) = help.sent.sender.parse::<Role>() else { continue };
         if before.is_none() {
-            return Ok(Some(Instruction {
+            return Ok(Some(NewInstruction {
                 to,
                 kind: InstructionKind::Continue,
                 text: format!("{} answers: {}", sent.sender, sent.content),
@@ -113,7 +111,7 @@ async fn answer(
     Ok(None)
 }
 
-fn failed(error: MessageError) -> HandoffError {
+fn to_handoff_error(error: MessageError) -> HandoffError {
     if let MessageError::Store(error) = error {
         return HandoffError::Store(error);
     }

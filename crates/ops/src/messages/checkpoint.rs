@@ -1,40 +1,42 @@
-//! How far an agent came, for whoever goes on after it.
+//! Checkpoints of agents, from which a successor resumes.
 
 use cynode_domain::ids::CheckpointId;
-use cynode_store::{AgentCheckpoint, AgentCheckpointStore, TaskAgent, TaskAgentStore, Tx};
+use cynode_store::{AgentCheckpoint, TaskAgent, Tx};
 use cynode_wire::apmas::{AgentCheckpointView, CheckpointSavedView, SaveAgentCheckpoint};
 
-use super::instruct::tell;
-use super::{MAX_TEXT_BYTES, MessageError, Messages, at_most, check_lines, check_text};
-use crate::agents::AgentIdentity;
-use crate::secrets::WithoutSecrets as _;
+use super::instructions::deliver_instructions;
+use super::{
+    AgentMessages, MAX_TEXT_BYTES, MessageError, check_lines, check_max_bytes, check_text,
+};
+use cynode_resources::agents::AgentIdentity;
+use cynode_resources::secrets::RedactSecrets as _;
 
-/// How many checkpoints of a role are kept.
-const KEPT: u32 = 50;
+/// Checkpoints retained per role.
+const CHECKPOINTS_RETAINED: u32 = 50;
 
-impl Messages {
-    /// Saves how far the agent came. What was saved last, saved again, is kept once.
+impl AgentMessages {
+    /// Saves a checkpoint. Saving the newest one again is a no-op.
     pub async fn checkpoint(
         &self,
         who: &AgentIdentity,
         request: SaveAgentCheckpoint,
     ) -> Result<CheckpointSavedView, MessageError> {
         check_text("summary", &request.summary)?;
-        at_most("notes", request.notes.as_deref().unwrap_or_default(), MAX_TEXT_BYTES)?;
-        let speaker = self.speaker(who, request.task_id, request.agent_role.clone());
+        check_max_bytes("notes", request.notes.as_deref().unwrap_or_default(), MAX_TEXT_BYTES)?;
+        let speaker = self.role_claim(who, request.task_id, request.agent_role.clone());
         let checked = SaveAgentCheckpoint {
-            summary: request.summary.without_secrets(),
+            summary: request.summary.redact_secrets(),
             completed_items: check_lines("completedItems", request.completed_items)?
-                .without_secrets(),
-            pending_items: check_lines("pendingItems", request.pending_items)?.without_secrets(),
-            active_files: check_lines("activeFiles", request.active_files)?.without_secrets(),
-            notes: request.notes.without_secrets(),
+                .redact_secrets(),
+            pending_items: check_lines("pendingItems", request.pending_items)?.redact_secrets(),
+            active_files: check_lines("activeFiles", request.active_files)?.redact_secrets(),
+            notes: request.notes.redact_secrets(),
             ..request
         };
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    let (_, mut agent) = speaker.enter(tx).await?;
+                    let (_, mut agent) = speaker.claim_role(tx).await?;
                     agent.last_heartbeat_at = speaker.now;
                     tx.agent_update(&agent).await?;
                     let new = AgentCheckpoint {
@@ -49,12 +51,12 @@ impl Messages {
                         notes: checked.notes,
                         created_at: speaker.now,
                     };
-                    let (saved, repeated) = save(tx, &agent, new).await?;
+                    let (saved, repeated) = insert_unless_repeated(tx, &agent, new).await?;
                     Ok(CheckpointSavedView {
                         checkpoint_id: saved.id,
-                        progress: progress(&saved),
+                        progress: render_progress(&saved),
                         repeated,
-                        instructions: tell(tx, &mut agent, speaker.now).await?,
+                        instructions: deliver_instructions(tx, &mut agent, speaker.now).await?,
                     })
                 })
             })
@@ -62,7 +64,7 @@ impl Messages {
     }
 }
 
-async fn save(
+async fn insert_unless_repeated(
     tx: &mut Tx,
     agent: &TaskAgent,
     new: AgentCheckpoint,
@@ -74,20 +76,20 @@ async fn save(
             return Ok((last, true));
         }
     }
-    tx.agent_checkpoint_insert(&new, KEPT).await?;
+    tx.agent_checkpoint_insert(&new, CHECKPOINTS_RETAINED).await?;
     Ok((new, false))
 }
 
-/// Such as `2/5 (40%)`.
-fn progress(checkpoint: &AgentCheckpoint) -> String {
+/// Formats progress, such as `2/5 (40%)`.
+fn render_progress(checkpoint: &AgentCheckpoint) -> String {
     let done = checkpoint.completed_items.len();
     let total = done + checkpoint.pending_items.len();
     format!("{done}/{total} ({}%)", (done * 100).checked_div(total).unwrap_or(0))
 }
 
-pub(super) fn view(checkpoint: AgentCheckpoint) -> AgentCheckpointView {
+pub(super) fn checkpoint_view(checkpoint: AgentCheckpoint) -> AgentCheckpointView {
     AgentCheckpointView {
-        progress: progress(&checkpoint),
+        progress: render_progress(&checkpoint),
         id: checkpoint.id,
         summary: checkpoint.summary,
         completed_items: checkpoint.completed_items,

@@ -1,118 +1,120 @@
-//! Running a command in a workspace, and waiting for what comes of it.
+//! Runs commands in a workspace and waits for their results.
 
 use std::time::Duration;
 
 use cynode_domain::ids::{JobId, NodeId, RunId, TaskId};
 use cynode_domain::job::{Action, Ending, Limits};
 use cynode_domain::status::JobStatus;
-use cynode_store::{Job, JobStore, KeptExecStore, SandboxStore, Task, Tx};
+use cynode_store::{Job, Task, Tx};
 use cynode_wire::jobs::{JobView, Truncated};
+use cynode_wire::tool_calls::{MAX_COMMAND_BYTES, MAX_EXEC_KEY_BYTES, SandboxIds};
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::{EXECS_KEPT, MAX_EXECS, MAX_RUNNING, SandboxError, Sandboxes, of_task, open_task};
-use crate::Caller;
-use crate::nodes::{Payload, Placing};
-use crate::runs::Voice;
-use crate::signals::Topic;
-use crate::workflow::make::{self, EXEC_STEP, Made, Wanted, make_job};
-use crate::workflow::{MAX_WAIT_MS, job_view};
+use super::{
+    EXECS_RETAINED, MAX_EXECS, MAX_RUNNING, SandboxError, Sandboxes, find_sandbox, lock_open_task,
+};
+use cynode_execution::runs::Actor;
+use cynode_execution::{nodes::AssignmentPass, nodes::JobPayload};
+use cynode_execution::{workflow::MAX_WAIT_MS, workflow::job_view};
+use cynode_execution::{
+    workflow::job_creation, workflow::job_creation::CreatedJob, workflow::job_creation::EXEC_STEP,
+    workflow::job_creation::NewJobSpec, workflow::job_creation::create_job,
+};
+use cynode_resources::signals::Topic;
 
-const MAX_LINE_BYTES: usize = 64 * 1024;
-const MAX_KEY_BYTES: usize = 200;
-/// How much of each stream an answer shows: its end.
+/// Maximum output per stream in a response; the end is kept.
 const TAIL_CHARS: usize = 16 * 1024;
 
-/// A command that is to be run.
+/// A request to run a command.
 #[derive(Debug, Clone)]
-pub struct Exec {
-    /// The task.
+pub struct SandboxCommand {
     pub task: TaskId,
-    /// The sandbox, by the job that opened it.
+    /// Id of the job that opened the sandbox.
     pub sandbox: JobId,
-    /// A line for `/bin/sh -c`; or the program, if there are arguments.
+    /// A line for `/bin/sh -c`; or the program if `argv` is set.
     pub command: String,
-    /// Arguments of the program, taken as they are.
+    /// Passed to the program unchanged.
     pub argv: Option<Vec<String>>,
-    /// How long it may run; the limits of the task hold too.
+    /// Capped by the limits of the task.
     pub timeout_s: Option<u32>,
-    /// How long to wait for its end.
+    /// Time to wait for the end, in milliseconds.
     pub wait_ms: Option<u32>,
-    /// The same key again is the same command; another command is refused.
+    /// Idempotency key; the same key with another command is rejected.
     pub key: Option<String>,
 }
 
-/// What came of a command so far.
+/// The state and output of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Ran {
-    /// The job that runs it.
+pub struct SandboxCommandResult {
     pub exec_id: JobId,
-    /// `running`, which includes waiting for its node, or `ended`.
+    /// `running`, including queued, or `ended`.
     pub status: &'static str,
-    /// Its exit code, if it ended by itself.
+    /// Set if the command exited by itself.
     pub exit_code: Option<i32>,
-    /// How it ended, in words.
     pub ending: Option<String>,
-    /// The end of standard output.
     pub stdout: String,
-    /// The end of standard error.
     pub stderr: String,
-    /// Which of them were longer than what is shown.
     pub truncated: Truncated,
 }
 
-/// A job in a workspace.
-pub(super) struct Command {
+pub(super) struct WorkspaceCommand {
     pub(super) action: Action,
     pub(super) timeout_s: Option<u32>,
     pub(super) output_bytes: Option<u32>,
     pub(super) node: Option<NodeId>,
-    /// Who asked for it, in words.
+    /// Display name of the requester.
     pub(super) by: String,
 }
 
 impl Sandboxes {
-    /// Runs a command, and waits for its end as long as the request says.
-    pub async fn exec(&self, by: (&Caller, Voice), wanted: Exec) -> Result<Ran, SandboxError> {
-        let line = line(&wanted)?;
-        let command = Command {
+    /// Runs a command and waits up to `wait_ms` for its end.
+    pub async fn run_command(
+        &self,
+        by: Actor<'_>,
+        wanted: SandboxCommand,
+    ) -> Result<SandboxCommandResult, SandboxError> {
+        let line = shell_line(&wanted)?;
+        let command = WorkspaceCommand {
             action: Action::Command { line },
             timeout_s: wanted.timeout_s,
             output_bytes: None,
             node: None,
-            by: by.1.of(by.0),
+            by: by.display_name(),
         };
-        let at = (wanted.task, wanted.sandbox);
-        let id = self.begin(by, at, command, wanted.key).await?;
-        let job = self.ended(id, wanted.wait_ms.unwrap_or(MAX_WAIT_MS)).await?;
-        Ok(ran(&job_view(job)?))
+        let at = SandboxIds { task_id: wanted.task, job_id: wanted.sandbox };
+        let id = self.create_command_job(by, at, command, wanted.key).await?;
+        let job = self.wait_for_end(id, wanted.wait_ms.unwrap_or(MAX_WAIT_MS)).await?;
+        Ok(command_result(&job_view(job)?))
     }
 
-    /// Makes the job of a command, or gives the one that was made with the same key.
-    pub(super) async fn begin(
+    /// Creates the job of a command, or returns the job with the same key.
+    pub(super) async fn create_command_job(
         &self,
-        (caller, voice): (&Caller, Voice),
-        (task, sandbox): (TaskId, JobId),
-        command: Command,
+        by: Actor<'_>,
+        SandboxIds { task_id: task, job_id: sandbox }: SandboxIds,
+        command: WorkspaceCommand,
         key: Option<String>,
     ) -> Result<JobId, SandboxError> {
-        let (caller, placing) = (caller.clone(), self.placer.placing());
+        let (caller, kind) = (by.caller.clone(), by.kind);
+        let placing = self.placer.assignment_pass();
         let made = self
             .store
             .write(move |tx| {
                 Box::pin(async move {
-                    let (task, run) = open_task(tx, (&caller, voice), task).await?;
-                    let handle = of_task(tx, task.asked.id, sandbox).await?;
+                    let (task, run) =
+                        lock_open_task(tx, Actor { caller: &caller, kind }, task).await?;
+                    let handle = find_sandbox(tx, task.asked.id, sandbox).await?;
                     if let Some(key) = &key
                         && let Some(id) = tx.exec_by_key(sandbox, key).await?
                     {
-                        refuse_other(tx, id, &command.action).await?;
-                        return Ok(Made { id, asked: vec![] });
+                        reject_other_command(tx, id, &command.action).await?;
+                        return Ok(CreatedJob { id, asked: vec![] });
                     }
                     if handle.destroyed_at.is_some() {
                         return Err(SandboxError::Destroyed);
                     }
-                    let made = make(tx, (&task, run), command, placing).await?;
+                    let made = create_workspace_job(tx, &task, run, command, placing).await?;
                     tx.exec_insert(made.id, sandbox, key.as_deref()).await?;
                     Ok(made)
                 })
@@ -123,11 +125,11 @@ impl Sandboxes {
         Ok(made.id)
     }
 
-    /// A job, once it has ended or `wait_ms` have passed.
-    pub(super) async fn ended(&self, id: JobId, wait_ms: u32) -> Result<Job, SandboxError> {
+    /// Returns a job once it has ended or `wait_ms` has passed.
+    pub(super) async fn wait_for_end(&self, id: JobId, wait_ms: u32) -> Result<Job, SandboxError> {
         let wait = Duration::from_millis(u64::from(wait_ms.min(MAX_WAIT_MS)));
         let deadline = Instant::now() + wait;
-        let mut listener = self.signals.listen(Topic::Results);
+        let mut listener = self.signals.subscribe(Topic::Results);
         loop {
             let job = self
                 .store
@@ -141,101 +143,107 @@ impl Sandboxes {
     }
 }
 
-/// Refuses a key that was used for another command.
-async fn refuse_other(tx: &mut Tx, known: JobId, action: &Action) -> Result<(), SandboxError> {
+/// Rejects a key that was used for another command.
+async fn reject_other_command(
+    tx: &mut Tx,
+    known: JobId,
+    action: &Action,
+) -> Result<(), SandboxError> {
     let kept = tx.job_get(known).await?.map(|job| job.asked.payload);
-    // Of a command from long ago it is not known what it was.
-    let kept = kept.and_then(|payload| serde_json::from_value::<Payload>(payload).ok());
+    // The details of old commands are not retained.
+    let kept = kept.and_then(|payload| serde_json::from_value::<JobPayload>(payload).ok());
     if kept.is_some_and(|kept| kept.action != *action) {
-        let fault = "idempotency_key was used for another command: take a new one";
+        let fault = "idempotency_key was used for another command; use a new one";
         return Err(SandboxError::Invalid(fault.to_owned()));
     }
     Ok(())
 }
 
-/// Makes the next job in the workspace of a run.
-pub(super) async fn make(
+/// Creates the next job in the workspace of a run.
+pub(super) async fn create_workspace_job(
     tx: &mut Tx,
-    (task, run): (&Task, RunId),
-    command: Command,
-    placing: Placing,
-) -> Result<Made, SandboxError> {
+    task: &Task,
+    run: RunId,
+    command: WorkspaceCommand,
+    placing: AssignmentPass,
+) -> Result<CreatedJob, SandboxError> {
     let counts = tx.exec_counts(run, EXEC_STEP).await?;
     if counts.open >= MAX_RUNNING {
         let fault = format!("{MAX_RUNNING} commands of the task are running: wait for one to end");
         return Err(SandboxError::TooMany(fault));
     }
     if counts.highest >= MAX_EXECS {
-        let fault = format!("the run has had its {MAX_EXECS} commands: create a task for the rest");
+        let fault =
+            format!("the run has reached its limit of {MAX_EXECS} commands; create a new task");
         return Err(SandboxError::TooMany(fault));
     }
-    tx.exec_forget(run, EXEC_STEP, counts.highest.saturating_sub(EXECS_KEPT)).await?;
-    tx.exec_trim(run, EXEC_STEP, make::EXECS_KEPT).await?;
+    tx.exec_delete_payloads(run, EXEC_STEP, counts.highest.saturating_sub(EXECS_RETAINED)).await?;
+    tx.exec_trim(run, EXEC_STEP, job_creation::EXEC_RETENTION).await?;
     let bounds = task.asked.options.limits;
     let limits = Limits {
         timeout_s: command.timeout_s.map_or(bounds.timeout_s, |s| s.clamp(1, bounds.timeout_s)),
         output_bytes: command.output_bytes.unwrap_or(bounds.output_bytes),
         ..bounds
     };
-    let wanted = Wanted {
+    let wanted = NewJobSpec {
         run,
         step_index: EXEC_STEP,
         attempt: counts.highest + 1,
         action: command.action,
         limits,
         node: command.node,
-        by: Some(command.by),
+        requested_by: Some(command.by),
     };
-    Ok(make_job(tx, task, wanted, placing).await?)
+    Ok(create_job(tx, task, wanted, placing).await?)
 }
 
-/// The line that a shell is given, after what is wrong with it.
-fn line(wanted: &Exec) -> Result<String, SandboxError> {
+/// Returns the shell line after validation.
+fn shell_line(wanted: &SandboxCommand) -> Result<String, SandboxError> {
     let line = match &wanted.argv {
         None => wanted.command.clone(),
         Some(argv) => {
-            let words = std::iter::once(&wanted.command).chain(argv).map(|word| quoted(word));
+            let words = std::iter::once(&wanted.command).chain(argv).map(|word| shell_quote(word));
             words.collect::<Vec<_>>().join(" ")
         }
     };
     let is_bad_key =
-        |key: &String| key.is_empty() || key.len() > MAX_KEY_BYTES || key.contains('\0');
+        |key: &String| key.is_empty() || key.len() > MAX_EXEC_KEY_BYTES || key.contains('\0');
     let fault = if wanted.command.trim().is_empty() {
         "command is empty"
-    } else if line.len() > MAX_LINE_BYTES {
-        "command and argv are longer than 64 KiB"
+    } else if line.len() > MAX_COMMAND_BYTES {
+        "command and argv must have at most 64 KiB"
     } else if line.contains('\0') {
-        "command and argv must not hold NUL characters"
+        "command and argv must not contain NUL characters"
     } else if wanted.key.as_ref().is_some_and(is_bad_key) {
-        "idempotency_key needs 1 to 200 bytes, none of them NUL"
+        "idempotency_key must have 1 to 200 bytes without NUL"
     } else {
         return Ok(line);
     };
     Err(SandboxError::Invalid(fault.to_owned()))
 }
 
-/// A word that a shell takes as it is.
-pub(super) fn quoted(word: &str) -> String {
+/// Quotes a word for the shell.
+pub(super) fn shell_quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// What came of a job, for whoever asked for it.
-pub(super) fn ran(job: &JobView) -> Ran {
+/// Converts a job into a command result.
+pub(super) fn command_result(job: &JobView) -> SandboxCommandResult {
     let exec_id = job.id;
     let Some(result) = &job.result else {
-        return Ran {
+        return SandboxCommandResult {
             exec_id,
             status: if job.status.is_terminal() { "ended" } else { "running" },
             exit_code: None,
-            ending: ending_without_result(job.status),
+            ending: describe_missing_result(job.status),
             stdout: String::new(),
             stderr: String::new(),
             truncated: Truncated::default(),
         };
     };
-    let (stdout, is_cut) = tail(&result.stdout);
-    let (stderr, is_cut_too) = tail(&result.stderr);
-    Ran {
+    let (stdout, is_cut) = output_tail(&result.stdout);
+    let (stderr, is_cut_too) = output_tail(&result.stderr);
+    SandboxCommandResult {
         exec_id,
         status: "ended",
         exit_code: if let Ending::Exited { code } = result.ending { Some(code) } else { None },
@@ -249,19 +257,19 @@ pub(super) fn ran(job: &JobView) -> Ran {
     }
 }
 
-/// How a job ended that has no result: it never began, or that is no longer kept.
-fn ending_without_result(status: JobStatus) -> Option<String> {
+/// Describes the end of a job without a result: never started, or no longer retained.
+fn describe_missing_result(status: JobStatus) -> Option<String> {
     match status {
         JobStatus::Queued | JobStatus::Running => None,
         JobStatus::Canceled => Some(Ending::Canceled.describe()),
         JobStatus::Completed | JobStatus::Failed | JobStatus::LeaseExpired => {
-            Some(format!("is {status}; what came of it is no longer kept"))
+            Some(format!("is {status}; its result is no longer retained"))
         }
     }
 }
 
-/// The end of a text, and whether there was more.
-fn tail(text: &str) -> (String, bool) {
+/// Returns the end of a text and whether it was truncated.
+fn output_tail(text: &str) -> (String, bool) {
     let excess = text.chars().count().saturating_sub(TAIL_CHARS);
     (text.chars().skip(excess).collect(), excess > 0)
 }
@@ -270,8 +278,8 @@ fn tail(text: &str) -> (String, bool) {
 mod tests {
     use super::*;
 
-    fn exec(command: &str, argv: Option<&[&str]>) -> Exec {
-        Exec {
+    fn exec(command: &str, argv: Option<&[&str]>) -> SandboxCommand {
+        SandboxCommand {
             task: TaskId::generate(),
             sandbox: JobId::generate(),
             command: command.to_owned(),
@@ -286,19 +294,19 @@ mod tests {
     fn arguments_reach_a_program_as_they_are() {
         let wanted = exec("printf", Some(&["%s", "$HOME; it's `here`"]));
 
-        assert_eq!(line(&wanted).unwrap(), r"'printf' '%s' '$HOME; it'\''s `here`'");
-        assert_eq!(line(&exec("echo $HOME", None)).unwrap(), "echo $HOME");
+        assert_eq!(shell_line(&wanted).unwrap(), r"'printf' '%s' '$HOME; it'\''s `here`'");
+        assert_eq!(shell_line(&exec("echo $HOME", None)).unwrap(), "echo $HOME");
     }
 
     #[test]
     fn a_command_or_key_without_words_or_with_nul_is_refused() {
         for command in ["", "  ", "a\0b"] {
-            assert!(line(&exec(command, None)).is_err(), "{command:?}");
+            assert!(shell_line(&exec(command, None)).is_err(), "{command:?}");
         }
-        assert!(line(&exec("x", Some(&[&"y".repeat(MAX_LINE_BYTES)]))).is_err());
-        for key in ["", "a\0b", &"k".repeat(MAX_KEY_BYTES + 1)] {
-            let keyed = Exec { key: Some(key.to_owned()), ..exec("x", None) };
-            assert!(line(&keyed).is_err(), "{key:?}");
+        assert!(shell_line(&exec("x", Some(&[&"y".repeat(MAX_COMMAND_BYTES)]))).is_err());
+        for key in ["", "a\0b", &"k".repeat(MAX_EXEC_KEY_BYTES + 1)] {
+            let keyed = SandboxCommand { key: Some(key.to_owned()), ..exec("x", None) };
+            assert!(shell_line(&keyed).is_err(), "{key:?}");
         }
     }
 
@@ -306,9 +314,9 @@ mod tests {
     fn the_end_of_a_long_output_is_shown() {
         let long = format!("{}end", "x".repeat(TAIL_CHARS));
 
-        let (shown, is_cut) = tail(&long);
+        let (shown, is_cut) = output_tail(&long);
 
         assert!(is_cut && shown.ends_with("end") && shown.len() == TAIL_CHARS);
-        assert_eq!(tail("short"), ("short".to_owned(), false));
+        assert_eq!(output_tail("short"), ("short".to_owned(), false));
     }
 }

@@ -1,30 +1,34 @@
-//! What is told about schedules: who changed what, and what came of each due time.
+//! Events of schedules: changes and results of runs.
 
 use cynode_domain::schedule::ScheduleRunStatus;
-use cynode_runtime::redact::redact_marked;
+use cynode_runtime::redact::redact_with_marker;
 use cynode_store::{NewEvent, Schedule, ScheduleRun};
 use serde_json::{Value, json};
 
-use crate::Caller;
-use crate::secrets::{SECRET_MARKER, WithoutSecrets as _};
+use cynode_resources::Caller;
+use cynode_resources::{secrets::RedactSecrets as _, secrets::SECRET_MARKER};
 
-/// The longest text that is kept of what was done, or why not.
+/// Maximum length of a summary.
 const MAX_CHARS: usize = 2000;
 
-/// A text as it is kept: without secrets, and not too long.
-pub(super) fn clean(text: &str) -> String {
-    let clean = redact_marked(text, SECRET_MARKER).text;
+/// Prepares text for storage: redacted and truncated.
+pub(super) fn clean_summary(text: &str) -> String {
+    let clean = redact_with_marker(text, SECRET_MARKER).text;
     clean.chars().filter(|c| *c != '\0').take(MAX_CHARS).collect()
 }
 
-/// Somebody did something with a schedule.
-pub(super) fn by(schedule: &Schedule, kind: &'static str, caller: &Caller) -> NewEvent {
+/// Builds the event of a change by a user.
+pub(super) fn change_event(schedule: &Schedule, kind: &'static str, caller: &Caller) -> NewEvent {
     let name = &schedule.name;
-    event(schedule, kind, json!({ "schedule_id": schedule.id, "name": name, "by": caller.handle }))
+    schedule_event(
+        schedule,
+        kind,
+        json!({ "schedule_id": schedule.id, "name": name, "by": caller.handle }),
+    )
 }
 
-/// A due time is dealt with.
-pub(super) fn ran(
+/// Builds the event of an ended run.
+pub(super) fn run_ended_event(
     schedule: &Schedule,
     run: &ScheduleRun,
     status: ScheduleRunStatus,
@@ -34,10 +38,10 @@ pub(super) fn ran(
         "schedule_id": schedule.id, "name": schedule.name, "due_at": run.due_at,
         "status": status, "summary": summary,
     });
-    event(schedule, "schedule.ran", data)
+    schedule_event(schedule, "schedule.ran", data)
 }
 
-fn event(schedule: &Schedule, kind: &'static str, data: Value) -> NewEvent {
+fn schedule_event(schedule: &Schedule, kind: &'static str, data: Value) -> NewEvent {
     NewEvent {
         kind,
         owner: Some(schedule.owner),
@@ -45,7 +49,7 @@ fn event(schedule: &Schedule, kind: &'static str, data: Value) -> NewEvent {
         task: None,
         run: None,
         job: None,
-        data: data.without_secrets(),
+        data: data.redact_secrets(),
     }
 }
 
@@ -57,7 +61,7 @@ mod tests {
     fn what_is_kept_of_a_schedules_run_holds_no_secret() {
         let key = format!("sk-proj-{}", "aB3dE5gH7jK9mN1pQ3sT5vW7".repeat(2));
 
-        let kept = clean(&format!("made a task with {key}\0"));
+        let kept = clean_summary(&format!("made a task with {key}\0"));
 
         assert!(kept.starts_with("made a task with ") && kept.ends_with(SECRET_MARKER), "{kept}");
     }

@@ -1,34 +1,32 @@
-//! All units of a plan, and what one move makes of them. No I/O.
+//! The state machine of a plan's work units. No I/O.
 //!
-//! A unit is given to its role when everything it waits for is approved and every component that
-//! its own depends on is completed. A unit that comes after one that was changed is looked at again.
-//! A component is completed in one go, when all its units are approved: until then any of them can
-//! be sent back.
+//! A unit is assigned to its role when everything it waits for is approved and every component that
+//! its component depends on is completed. Successors of a changed unit must be revised. A component
+//! is completed at once, when all its units are approved: until then any of them can be sent back.
 
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use cynode_domain::status::{IllegalMove, WorkUnitStatus as Status};
+use cynode_domain::status::{IllegalTransition, WorkUnitStatus as Status};
 use cynode_domain::work::{MAX_REVISIONS, UnitKind, WorkComponent};
 use cynode_store::WorkUnit;
 use serde_json::Value;
 
 use super::WorkError;
 
-/// All units of a plan.
-pub(super) struct Board {
+pub(super) struct WorkBoard {
     components: Vec<WorkComponent>,
     units: Vec<WorkUnit>,
     now: DateTime<Utc>,
-    /// Units that are not as they were, by place.
+    /// Indexes of changed units.
     changed: BTreeSet<usize>,
-    /// Units that were given to their role, by id.
+    /// Ids of units assigned by this transition.
     pub(super) assigned: Vec<String>,
-    /// Units that were completed, by id.
+    /// Ids of units completed by this transition.
     pub(super) completed: Vec<String>,
 }
 
-impl Board {
+impl WorkBoard {
     pub(super) fn new(
         components: Vec<WorkComponent>,
         units: Vec<WorkUnit>,
@@ -50,7 +48,7 @@ impl Board {
         self.units.iter().all(|unit| unit.status == Status::Completed)
     }
 
-    pub(super) fn find(&self, id: &str) -> Result<usize, WorkError> {
+    pub(super) fn find_unit(&self, id: &str) -> Result<usize, WorkError> {
         let found = self.units.iter().position(|unit| unit.id == id);
         found.ok_or_else(|| WorkError::NotFound(id.chars().take(100).collect()))
     }
@@ -59,18 +57,18 @@ impl Board {
         &self.units[place]
     }
 
-    /// A unit to be changed beside its status.
-    pub(super) fn edit(&mut self, place: usize) -> &mut WorkUnit {
+    /// Returns a unit for changes other than its status.
+    pub(super) fn edit_unit(&mut self, place: usize) -> &mut WorkUnit {
         self.changed.insert(place);
         let unit = &mut self.units[place];
         unit.updated_at = self.now;
         unit
     }
 
-    /// Moves a unit as the table allows.
-    pub(super) fn go(&mut self, place: usize, to: Status) -> Result<(), IllegalMove> {
+    /// Changes the status of a unit, if the transition is legal.
+    pub(super) fn transition(&mut self, place: usize, to: Status) -> Result<(), IllegalTransition> {
         let (status, now) = (self.units[place].status.advance(to)?, self.now);
-        let unit = self.edit(place);
+        let unit = self.edit_unit(place);
         unit.status = status;
         match status {
             Status::Assigned => unit.assigned_at = Some(now),
@@ -87,34 +85,34 @@ impl Board {
         Ok(())
     }
 
-    /// Accepts what was handed in. What comes after it begins, or is looked at again.
+    /// Approves a submitted unit. Its successors start or must be revised.
     pub(super) fn approve(&mut self, place: usize) -> Result<(), WorkError> {
-        self.go(place, Status::Approved)?;
+        self.transition(place, Status::Approved)?;
         for after in self.successors(place) {
             let is_stale = matches!(
                 self.units[after].status,
                 Status::Submitted | Status::Approved | Status::Routed
             );
             if is_stale {
-                self.go(after, Status::RevisionRequested)?;
+                self.transition(after, Status::RevisionRequested)?;
             }
         }
         self.advance()
     }
 
-    /// Sends a unit back.
+    /// Requests a revision.
     pub(super) fn revise(&mut self, place: usize, feedback: Value) -> Result<(), WorkError> {
         if self.units[place].revision_count >= MAX_REVISIONS {
             return Err(WorkError::TooManyRevisions(self.units[place].id.clone()));
         }
-        self.go(place, Status::RevisionRequested)?;
-        let unit = self.edit(place);
+        self.transition(place, Status::RevisionRequested)?;
+        let unit = self.edit_unit(place);
         unit.revision_count += 1;
         unit.revision_feedback = Some(feedback);
         Ok(())
     }
 
-    /// Gives out what can begin and completes what is done, until nothing more moves.
+    /// Assigns ready units and completes finished components, until nothing changes.
     pub(super) fn advance(&mut self) -> Result<(), WorkError> {
         loop {
             let before = (self.assigned.len(), self.completed.len());
@@ -131,7 +129,7 @@ impl Board {
         for place in 0..self.units.len() {
             let is_pending = self.units[place].status == Status::Pending;
             if is_pending && self.is_ready(place) {
-                self.go(place, Status::Assigned)?;
+                self.transition(place, Status::Assigned)?;
                 self.assigned.push(self.units[place].id.clone());
             }
         }
@@ -144,7 +142,7 @@ impl Board {
             let is_open = |place: &usize| self.units[*place].status != Status::Pending;
             let is_handed_on = !after.is_empty() && after.iter().all(is_open);
             if self.units[place].status == Status::Approved && is_handed_on {
-                self.go(place, Status::Routed)?;
+                self.transition(place, Status::Routed)?;
             }
         }
         Ok(())
@@ -153,13 +151,13 @@ impl Board {
     fn complete_components(&mut self) -> Result<(), WorkError> {
         let names: Vec<_> = self.components.iter().map(|part| part.name.clone()).collect();
         for name in names {
-            let of_it: Vec<_> = self.places(&name).collect();
+            let of_it: Vec<_> = self.unit_indexes(&name).collect();
             let is_approved = |place: &usize| {
                 matches!(self.units[*place].status, Status::Approved | Status::Routed)
             };
             if of_it.iter().all(is_approved) {
                 for place in of_it {
-                    self.go(place, Status::Completed)?;
+                    self.transition(place, Status::Completed)?;
                     self.completed.push(self.units[place].id.clone());
                 }
             }
@@ -171,7 +169,7 @@ impl Board {
         let unit = &self.units[place];
         let component = self.components.iter().find(|part| part.name == unit.component);
         let is_done = |name: &String| {
-            self.places(name).all(|place| self.units[place].status == Status::Completed)
+            self.unit_indexes(name).all(|place| self.units[place].status == Status::Completed)
         };
         let is_passed = |place: usize| {
             matches!(
@@ -183,22 +181,22 @@ impl Board {
             && self.predecessors(place).all(is_passed)
     }
 
-    fn places(&self, component: &str) -> impl Iterator<Item = usize> {
+    fn unit_indexes(&self, component: &str) -> impl Iterator<Item = usize> {
         let is_of_it = move |place: &usize| self.units[*place].component == component;
         (0..self.units.len()).filter(is_of_it)
     }
 
-    /// The units of the same component that come before this one.
+    /// Units of the same component that precede this one.
     fn predecessors(&self, place: usize) -> impl Iterator<Item = usize> {
         let wanted = self.waits_for(place);
-        self.places(&self.units[place].component)
+        self.unit_indexes(&self.units[place].component)
             .filter(move |other| wanted.contains(&self.units[*other].kind))
     }
 
-    /// The units of the same component that come right after this one.
+    /// Direct successors in the same component.
     fn successors(&self, place: usize) -> Vec<usize> {
         let kind = self.units[place].kind;
-        self.places(&self.units[place].component)
+        self.unit_indexes(&self.units[place].component)
             .filter(|other| self.waits_for(*other).contains(&kind))
             .collect()
     }
@@ -206,7 +204,7 @@ impl Board {
     fn waits_for(&self, place: usize) -> Vec<UnitKind> {
         let unit = &self.units[place];
         let present: Vec<_> =
-            self.places(&unit.component).map(|other| self.units[other].kind).collect();
+            self.unit_indexes(&unit.component).map(|other| self.units[other].kind).collect();
         unit.kind.waits_for(&present)
     }
 }

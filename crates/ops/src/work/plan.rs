@@ -1,41 +1,40 @@
-//! Cutting a task into units of work.
+//! Plans the work units of a task.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::TaskId;
 use cynode_domain::status::WorkUnitStatus;
-use cynode_domain::work::{WorkComponent, order};
-use cynode_store::{Tx, WorkPlan, WorkStore, WorkUnit};
+use cynode_domain::work::{WorkComponent, order_components};
+use cynode_store::{Tx, WorkPlan, WorkUnit};
 use cynode_wire::work::{CreatePlan, WorkQuery, WorkStatusView};
 
-use super::board::Board;
-use super::look::status;
-use super::{Work, WorkError, save};
-use crate::Caller;
-use crate::messages::{check_text, open_task};
-use crate::secrets::WithoutSecrets as _;
-use crate::signals::Topic;
+use super::board::WorkBoard;
+use super::queries::read_status;
+use super::{Work, WorkError, persist_board};
+use crate::{messages::check_text, messages::lock_open_task};
+use cynode_resources::Caller;
+use cynode_resources::secrets::RedactSecrets as _;
+use cynode_resources::signals::Topic;
 
 impl Work {
-    /// Makes the plan of a task; units that can begin are given to their roles at once. The same
-    /// plan again changes nothing.
+    /// Creates the plan of a task; ready units are assigned at once. Idempotent for the same plan.
     pub async fn plan(
         &self,
         caller: &Caller,
         mut request: CreatePlan,
     ) -> Result<WorkStatusView, WorkError> {
         for component in &mut request.components {
-            component.description = std::mem::take(&mut component.description).without_secrets();
+            component.description = std::mem::take(&mut component.description).redact_secrets();
         }
         for component in &request.components {
             check_text("the description of a component", &component.description)?;
         }
-        order(&request.components).map_err(WorkError::Invalid)?;
+        order_components(&request.components).map_err(WorkError::Invalid)?;
         let (caller, now) = (caller.clone(), self.clock.now());
         let made = self
             .store
             .write(move |tx| {
                 Box::pin(async move {
-                    let task = open_task(tx, &caller, request.task_id).await?;
+                    let task = lock_open_task(tx, &caller, request.task_id).await?;
                     let plan = WorkPlan {
                         task: request.task_id,
                         issue_number: request.issue_number,
@@ -43,10 +42,10 @@ impl Work {
                         created_at: now,
                         completed_at: None,
                     };
-                    if let Some(board) = insert(tx, &plan).await? {
-                        save(tx, &task, &board).await?;
+                    if let Some(board) = insert_plan(tx, &plan).await? {
+                        persist_board(tx, &task, &board).await?;
                     }
-                    status(tx, request.task_id, &WorkQuery::default()).await
+                    read_status(tx, request.task_id, &WorkQuery::default()).await
                 })
             })
             .await?;
@@ -55,25 +54,25 @@ impl Work {
     }
 }
 
-/// Stores the plan with its units, unless the task has the same already.
-async fn insert(tx: &mut Tx, plan: &WorkPlan) -> Result<Option<Board>, WorkError> {
+/// Stores the plan with its units; `None` if the task has the same plan already.
+async fn insert_plan(tx: &mut Tx, plan: &WorkPlan) -> Result<Option<WorkBoard>, WorkError> {
     if let Some(before) = tx.work_plan_get(plan.task).await? {
         let is_same =
             before.components == plan.components && before.issue_number == plan.issue_number;
         return if is_same { Ok(None) } else { Err(WorkError::PlanExists) };
     }
-    let ordered = order(&plan.components).map_err(WorkError::Invalid)?;
-    let units = units_of(plan.task, &ordered, plan.created_at);
+    let ordered = order_components(&plan.components).map_err(WorkError::Invalid)?;
+    let units = build_units(plan.task, &ordered, plan.created_at);
     if !tx.work_plan_insert(plan, &units).await? {
         return Err(WorkError::PlanExists);
     }
-    let mut board = Board::new(plan.components.clone(), units, plan.created_at);
+    let mut board = WorkBoard::new(plan.components.clone(), units, plan.created_at);
     board.advance()?;
     Ok(Some(board))
 }
 
-/// The units of components, in the order in which they can be done.
-pub(super) fn units_of(
+/// Builds the units of components, in executable order.
+pub(super) fn build_units(
     task: TaskId,
     components: &[&WorkComponent],
     now: DateTime<Utc>,

@@ -1,41 +1,43 @@
-//! Deciding about units of work, and what that sets going.
+//! Decisions about work units and their consequences.
 
 use cynode_domain::agent::{InstructionKind, Role};
-use cynode_domain::report::ReviewFeedback;
+use cynode_domain::report::{MAX_TEXT_BYTES, ReviewFeedback};
 use cynode_domain::status::WorkUnitStatus as Status;
-use cynode_store::{Task, TaskAgentStore, Tx, WorkUnit};
+use cynode_store::{Task, Tx, WorkUnit};
 use cynode_wire::work::{Decision, RouteWork, RoutedView};
 use serde_json::{Value, json};
 
-use super::board::Board;
-use super::{Work, WorkError, load, save, view};
-use crate::Caller;
-use crate::messages::{Instruction, at_most, check_json, check_text, give, open_task};
-use crate::secrets::WithoutSecrets as _;
-use crate::signals::Topic;
+use super::board::WorkBoard;
+use super::{Work, WorkError, load_board, persist_board, view};
+use crate::{
+    messages::NewInstruction, messages::check_json, messages::check_max_bytes,
+    messages::check_text, messages::lock_open_task, messages::store_instruction,
+};
+use cynode_resources::Caller;
+use cynode_resources::secrets::RedactSecrets as _;
+use cynode_resources::signals::Topic;
 
-const MAX_NOTES_BYTES: usize = 16 * 1024;
-/// How many lives of agents are looked through for the one that did the work.
-const LIVES: u32 = 500;
+/// Maximum agent rows searched for the author of the unit.
+const MAX_AGENTS_SEARCHED: u32 = 500;
 
 impl Work {
-    /// Decides about a unit. The same decision again changes nothing.
+    /// Applies a decision to a unit. Idempotent.
     pub async fn route(
         &self,
         caller: &Caller,
         request: RouteWork,
     ) -> Result<RoutedView, WorkError> {
-        at_most("notes", request.notes.as_deref().unwrap_or_default(), MAX_NOTES_BYTES)?;
-        let feedback = feedback(&request)?.without_secrets();
-        let request = RouteWork { notes: request.notes.without_secrets(), ..request };
+        check_max_bytes("notes", request.notes.as_deref().unwrap_or_default(), MAX_TEXT_BYTES)?;
+        let feedback = validate_feedback(&request)?.redact_secrets();
+        let request = RouteWork { notes: request.notes.redact_secrets(), ..request };
         let (caller, now) = (caller.clone(), self.clock.now());
         let routed = self
             .store
             .write(move |tx| {
                 Box::pin(async move {
-                    let task = open_task(tx, &caller, request.task_id).await?;
-                    let board = load(tx, request.task_id, now).await?;
-                    decide(tx, &task, board, (request, feedback)).await
+                    let task = lock_open_task(tx, &caller, request.task_id).await?;
+                    let board = load_board(tx, request.task_id, now).await?;
+                    apply_decision(tx, &task, board, request, feedback).await
                 })
             })
             .await?;
@@ -44,12 +46,12 @@ impl Work {
     }
 }
 
-/// Why a unit is sent back: text, or a reviewer's feedback, which must be whole.
-fn feedback(request: &RouteWork) -> Result<Option<Value>, WorkError> {
+/// Validates the feedback: text, or complete review feedback.
+fn validate_feedback(request: &RouteWork) -> Result<Option<Value>, WorkError> {
     let invalid = |fault: String| WorkError::Invalid(vec![fault]);
     let Some(feedback) = &request.feedback else {
         if request.decision == Decision::Revision {
-            return Err(invalid("feedback is missing: say what is to be changed".to_owned()));
+            return Err(invalid("feedback is missing: describe what to change".to_owned()));
         }
         return Ok(None);
     };
@@ -59,7 +61,7 @@ fn feedback(request: &RouteWork) -> Result<Option<Value>, WorkError> {
             check_json("feedback", feedback)?;
             let review: ReviewFeedback = serde_json::from_value(feedback.clone())
                 .map_err(|fault| invalid(format!("feedback: {fault}")))?;
-            let faults = review.faults();
+            let faults = review.validation_errors();
             if !faults.is_empty() {
                 return Err(WorkError::Invalid(faults));
             }
@@ -68,29 +70,31 @@ fn feedback(request: &RouteWork) -> Result<Option<Value>, WorkError> {
     Ok(Some(feedback.clone()))
 }
 
-async fn decide(
+async fn apply_decision(
     tx: &mut Tx,
     task: &Task,
-    mut board: Board,
-    (request, feedback): (RouteWork, Option<Value>),
+    mut board: WorkBoard,
+    request: RouteWork,
+    feedback: Option<Value>,
 ) -> Result<RoutedView, WorkError> {
-    let place = board.find(&request.work_unit_id)?;
-    let repeated = is_decided(board.unit(place), request.decision, feedback.as_ref());
+    let place = board.find_unit(&request.work_unit_id)?;
+    let repeated = is_already_decided(board.unit(place), request.decision, feedback.as_ref());
     if !repeated {
         match request.decision {
             Decision::Approve => board.approve(place)?,
             Decision::Revision => {
                 let feedback = feedback.unwrap_or_default();
                 board.revise(place, feedback.clone())?;
-                send_back(tx, task, board.unit(place), feedback, board.now()).await?;
+                send_revision_instruction(tx, task, board.unit(place), feedback, board.now())
+                    .await?;
             }
-            Decision::Resume => board.go(place, Status::Assigned)?,
-            Decision::Fail => board.go(place, Status::Failed)?,
+            Decision::Resume => board.transition(place, Status::Assigned)?,
+            Decision::Fail => board.transition(place, Status::Failed)?,
         }
         if request.notes.is_some() {
-            board.edit(place).notes = request.notes;
+            board.edit_unit(place).notes = request.notes;
         }
-        save(tx, task, &board).await?;
+        persist_board(tx, task, &board).await?;
     }
     Ok(RoutedView {
         work_unit: view(board.unit(place).clone()),
@@ -101,8 +105,8 @@ async fn decide(
     })
 }
 
-/// Whether the unit stands where this decision brought it.
-fn is_decided(unit: &WorkUnit, decision: Decision, feedback: Option<&Value>) -> bool {
+/// Returns whether the decision was already applied.
+fn is_already_decided(unit: &WorkUnit, decision: Decision, feedback: Option<&Value>) -> bool {
     match decision {
         Decision::Approve => {
             matches!(unit.status, Status::Approved | Status::Routed | Status::Completed)
@@ -115,15 +119,15 @@ fn is_decided(unit: &WorkUnit, decision: Decision, feedback: Option<&Value>) -> 
     }
 }
 
-/// Tells whoever did the unit what is to be changed; minor issues are not handed on.
-async fn send_back(
+/// Sends the feedback to the author of the unit; minor issues are dropped.
+async fn send_revision_instruction(
     tx: &mut Tx,
     task: &Task,
     unit: &WorkUnit,
     feedback: Value,
     now: chrono::DateTime<chrono::Utc>,
 ) -> Result<(), WorkError> {
-    let lives = tx.agent_list(task.asked.id, LIVES).await?;
+    let lives = tx.agent_list(task.asked.id, MAX_AGENTS_SEARCHED).await?;
     let did_it = lives.into_iter().find(|life| Some(life.id) == unit.agent);
     let role = did_it.filter(|life| !life.status.is_terminal()).map(|life| life.role);
     let to = match role {
@@ -134,33 +138,33 @@ async fn send_back(
         Ok(review) => json!(review.without_minor()),
         Err(_) => feedback,
     };
-    let instruction = Instruction {
+    let instruction = NewInstruction {
         to,
         kind: InstructionKind::Revise,
-        text: format!("revise {}: do what the feedback says, and nothing else", unit.id),
+        text: format!("revise {}: apply the feedback and change nothing else", unit.id),
         context: json!({ "work_unit_id": unit.id, "feedback": handed_on }),
         work_unit: Some(unit.id.clone()),
         key: Some(format!("revise:{}:{}", unit.id, unit.revision_count)),
     };
-    give(tx, task, instruction, now).await?;
+    store_instruction(tx, task, instruction, now).await?;
     Ok(())
 }
 
-/// Lets a unit go on that is blocked; others stay as they are.
+/// Resumes a blocked unit; units in other states are unchanged.
 pub(crate) async fn resume_blocked(
     tx: &mut Tx,
     task: &Task,
     unit: &str,
     now: chrono::DateTime<chrono::Utc>,
 ) -> Result<(), WorkError> {
-    let mut board = match load(tx, task.asked.id, now).await {
+    let mut board = match load_board(tx, task.asked.id, now).await {
         Err(WorkError::NoPlan) => return Ok(()),
         board => board?,
     };
-    let Ok(place) = board.find(unit) else { return Ok(()) };
+    let Ok(place) = board.find_unit(unit) else { return Ok(()) };
     if board.unit(place).status == Status::Blocked {
-        board.go(place, Status::Assigned)?;
-        save(tx, task, &board).await?;
+        board.transition(place, Status::Assigned)?;
+        persist_board(tx, task, &board).await?;
     }
     Ok(())
 }

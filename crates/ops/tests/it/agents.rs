@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::policy::{AgentType, Principal};
-use cynode_ops::agents::AgentError;
+use cynode_resources::agents::AgentTokenError;
 use cynode_wire::agents::{BindingView, IssueAgentToken};
 use cynode_wire::auth::CreateToken;
 use cynode_wire::page::PageQuery;
@@ -61,12 +61,12 @@ async fn an_agent_token_ends_with_its_time_or_when_it_is_revoked() {
 
     world.agents.revoke(&world.bob, revoked.token.id).await.unwrap();
     let refused = world.agents.authenticate(&revoked.secret).await;
-    assert!(matches!(refused, Err(AgentError::BadToken)));
-    assert!(world.registry.revision().await.unwrap() > before, "caches must hear of it");
+    assert!(matches!(refused, Err(AgentTokenError::BadToken)));
+    assert!(world.registry.revision().await.unwrap() > before, "caches must be invalidated");
     world.agents.authenticate(&timed.secret).await.unwrap();
     world.clock.advance(Duration::from_mins(1));
     let refused = world.agents.authenticate(&timed.secret).await;
-    assert!(matches!(refused, Err(AgentError::BadToken)));
+    assert!(matches!(refused, Err(AgentTokenError::BadToken)));
 }
 
 async fn a_token_under_another_prefix_is_no_token() {
@@ -80,7 +80,7 @@ async fn a_token_under_another_prefix_is_no_token() {
         String::new(),
         "cyn_pm_".to_owned(),
     ] {
-        assert!(matches!(world.agents.authenticate(&token).await, Err(AgentError::BadToken)));
+        assert!(matches!(world.agents.authenticate(&token).await, Err(AgentTokenError::BadToken)));
     }
 }
 
@@ -95,7 +95,7 @@ async fn a_persons_api_token_acts_in_the_role_of_a_user_until_it_is_revoked() {
 
     assert_eq!((who.agent, who.user), (Principal::User, world.bob.user));
     assert!(world.agents.authenticate(&made.secret).await.is_err());
-    assert!(world.registry.revision().await.unwrap() > before, "caches must hear of it");
+    assert!(world.registry.revision().await.unwrap() > before, "caches must be invalidated");
 }
 
 async fn a_sandbox_token_is_bound_to_a_job_that_exists() {
@@ -118,7 +118,7 @@ async fn only_administrators_issue_see_and_revoke_tokens_of_others() {
     let world = World::new().await;
     let for_admin = IssueAgentToken { user_id: Some(world.admin.user), ..pm() };
     let refused = world.agents.issue(&world.bob, for_admin).await;
-    assert!(matches!(refused, Err(AgentError::NotAdmin)));
+    assert!(matches!(refused, Err(AgentTokenError::NotAdmin)));
 
     let for_bob = IssueAgentToken { user_id: Some(world.bob.user), ..pm() };
     world.agents.issue(&world.admin, for_bob).await.unwrap();
@@ -128,5 +128,5 @@ async fn only_administrators_issue_see_and_revoke_tokens_of_others() {
     assert_eq!(world.agents.list(&world.bob, &page).await.unwrap().items.len(), 1);
     assert_eq!(world.agents.list(&world.admin, &page).await.unwrap().items.len(), 2);
     let refused = world.agents.revoke(&world.bob, own.token.id).await;
-    assert!(matches!(refused, Err(AgentError::NotFound)));
+    assert!(matches!(refused, Err(AgentTokenError::NotFound)));
 }

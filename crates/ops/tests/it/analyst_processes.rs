@@ -1,4 +1,4 @@
-//! Analysts as the orchestrator starts them, by a launcher that is scripted.
+//! Analysts started by the orchestrator through a scripted launcher.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,15 +10,17 @@ use cynode_domain::criteria::{Criterion, Evidence};
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
 use cynode_domain::verdict::{FindingStatus, Verdict, VerdictStatus};
-use cynode_ops::agents::AgentError;
-use cynode_ops::analyst::{Analyst as _, Case, Opinion};
-use cynode_ops::analysts::{
-    AnalystOptions, AnalystRequestError, Analysts, LaunchError, Launcher, Managed,
+use cynode_execution::{analyst::Analyst as _, analyst::AnalystOpinion, analyst::VerificationCase};
+use cynode_execution::{
+    analysts::AnalystLaunchError, analysts::AnalystLauncher, analysts::AnalystOptions,
+    analysts::AnalystRequestError, analysts::AnalystService, analysts::ManagedAnalyst,
 };
-use cynode_ops::handoff::{
-    ChatEvents, HandoffError, HandoffOptions, Handoffs, Nobody, ProjectManager,
+use cynode_execution::{
+    handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
+    handoff::HandoffService, handoff::NoProjectManager, handoff::ProjectManager,
 };
-use cynode_ops::{Caller, Signals};
+use cynode_resources::agents::AgentTokenError;
+use cynode_resources::{Caller, Signals};
 use cynode_wire::handoff::HandoffKind;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -38,26 +40,26 @@ on_each_engine! {
     there_are_no_analysts_where_they_are_off_for_others_jobs_or_for_work_that_goes_on,
 }
 
-/// Keeps what analysts are given, and lets each work until it may end.
-struct Scripted {
+/// Records the input of analysts, and lets each run until it may end.
+struct ScriptedAnalystLauncher {
     given: Mutex<Vec<Value>>,
     working: AtomicUsize,
     most: AtomicUsize,
     may_end: Semaphore,
     ended: AtomicUsize,
-    /// Whether the next one brings a fault of ours to light.
+    /// Whether the next one panics.
     panics: AtomicBool,
     /// How many of the next ones are killed.
     dies: AtomicUsize,
 }
 
 #[async_trait]
-impl Launcher for Scripted {
-    async fn launch(&self, handoff: Value, _: Duration) -> Result<Value, LaunchError> {
+impl AnalystLauncher for ScriptedAnalystLauncher {
+    async fn launch(&self, handoff: Value, _: Duration) -> Result<Value, AnalystLaunchError> {
         self.given.lock().unwrap().push(handoff);
         if self.dies.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok()
         {
-            return Err(LaunchError::Died("it ended with signal: 9 (SIGKILL)".to_owned()));
+            return Err(AnalystLaunchError::Died("it ended with signal: 9 (SIGKILL)".to_owned()));
         }
         assert!(!self.panics.swap(false, Ordering::SeqCst), "a fault of ours");
         let now = self.working.fetch_add(1, Ordering::SeqCst) + 1;
@@ -69,43 +71,48 @@ impl Launcher for Scripted {
     }
 }
 
-/// Asks for analysts at an orchestrator that nobody hears of again.
+/// Requests analysts at an orchestrator that is never heard from again.
 #[derive(Default)]
-struct Elsewhere {
+struct LostAnalystManager {
     asked: AtomicUsize,
-    /// What it says before that.
+    /// Its first answer.
     first: Mutex<VecDeque<Value>>,
 }
 
 #[async_trait]
-impl ProjectManager for Elsewhere {
+impl ProjectManager for LostAnalystManager {
     fn is_configured(&self) -> bool {
         true
     }
 
-    async fn hand(&self, _: HandoffKind, _: Value, _: Duration) -> Result<Value, HandoffError> {
+    async fn send_handoff(
+        &self,
+        _: HandoffKind,
+        _: Value,
+        _: Duration,
+    ) -> Result<Value, HandoffError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let first = self.first.lock().unwrap().pop_front();
         Ok(json!({ "outcome": first.unwrap_or_else(|| json!({ "kind": "analyst_requested" })) }))
     }
 
-    async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
-        Err(HandoffError::Away("only verifications here".to_owned()))
+    async fn chat(&self, _: Value, _: Duration) -> Result<HandoffChatEvents, HandoffError> {
+        Err(HandoffError::Unreachable("only verifications here".to_owned()))
     }
 }
 
-struct Verified {
+struct AnalystProcessFixture {
     its: Catalogue,
-    launcher: Arc<Scripted>,
-    analysts: Analysts,
+    launcher: Arc<ScriptedAnalystLauncher>,
+    analysts: AnalystService,
 }
 
-impl Verified {
+impl AnalystProcessFixture {
     async fn with(options: AnalystOptions) -> Self {
-        Self::of(options, Arc::new(Nobody)).await
+        Self::new(options, Arc::new(NoProjectManager)).await
     }
 
-    async fn of(options: AnalystOptions, manager: Arc<dyn ProjectManager>) -> Self {
+    async fn new(options: AnalystOptions, manager: Arc<dyn ProjectManager>) -> Self {
         let mut its = Catalogue::new().await;
         let asked = json!({
             "input_mode": "commands", "commands": ["true"],
@@ -118,12 +125,14 @@ impl Verified {
         its.task = its.tasks.create(its.bob(), asked).await.unwrap();
         let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
         let signals = Signals::new(store.engine());
-        let handoffs = Handoffs::new(
-            (store.clone(), clock, signals.clone()),
+        let handoffs = HandoffService::new(
+            store.clone(),
+            clock,
+            signals.clone(),
             manager,
             HandoffOptions::default(),
         );
-        let launcher = Arc::new(Scripted {
+        let launcher = Arc::new(ScriptedAnalystLauncher {
             given: Mutex::default(),
             working: AtomicUsize::new(0),
             most: AtomicUsize::new(0),
@@ -132,7 +141,7 @@ impl Verified {
             panics: AtomicBool::new(false),
             dies: AtomicUsize::new(0),
         });
-        let analysts = Analysts::new((store, signals), handoffs, launcher.clone(), options);
+        let analysts = AnalystService::new(store, signals, handoffs, launcher.clone(), options);
         Self { its, launcher, analysts }
     }
 
@@ -143,7 +152,7 @@ impl Verified {
         job
     }
 
-    async fn until(&self, count: usize, of: impl Fn(&Scripted) -> usize) {
+    async fn until(&self, count: usize, of: impl Fn(&ScriptedAnalystLauncher) -> usize) {
         while of(&self.launcher) < count {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -151,7 +160,7 @@ impl Verified {
 }
 
 async fn an_analyst_is_given_the_prose_the_evidence_and_a_token_for_one_task_that_ends_with_it() {
-    let verified = Verified::with(AnalystOptions::default()).await;
+    let verified = AnalystProcessFixture::with(AnalystOptions::default()).await;
     let job = verified.job().await;
 
     verified.analysts.request(verified.its.bob(), job).await.unwrap();
@@ -169,14 +178,14 @@ async fn an_analyst_is_given_the_prose_the_evidence_and_a_token_for_one_task_tha
     assert_eq!(given["body"]["criteria"], json!(["it reads well"]));
     assert_eq!(given["body"]["job_id"], json!(job));
     verified.launcher.may_end.add_permits(1);
-    while !matches!(agents.authenticate(&token).await, Err(AgentError::BadToken)) {
+    while !matches!(agents.authenticate(&token).await, Err(AgentTokenError::BadToken)) {
         tokio::task::yield_now().await;
     }
 }
 
 async fn no_more_analysts_work_at_once_than_allowed() {
     let options = AnalystOptions { max: 1, ..AnalystOptions::default() };
-    let verified = Verified::with(options).await;
+    let verified = AnalystProcessFixture::with(options).await;
     for _ in 0..3 {
         let job = verified.job().await;
         verified.analysts.request(verified.its.bob(), job).await.unwrap();
@@ -189,7 +198,7 @@ async fn no_more_analysts_work_at_once_than_allowed() {
 }
 
 async fn asking_twice_for_an_analyst_is_asking_once() {
-    let verified = Verified::with(AnalystOptions::default()).await;
+    let verified = AnalystProcessFixture::with(AnalystOptions::default()).await;
     let job = verified.job().await;
 
     for _ in 0..2 {
@@ -202,7 +211,8 @@ async fn asking_twice_for_an_analyst_is_asking_once() {
 }
 
 async fn a_fault_while_an_analyst_works_keeps_no_other_from_looking() {
-    let verified = Verified::with(AnalystOptions { max: 1, ..AnalystOptions::default() }).await;
+    let verified =
+        AnalystProcessFixture::with(AnalystOptions { max: 1, ..AnalystOptions::default() }).await;
     verified.launcher.panics.store(true, Ordering::SeqCst);
     verified.launcher.may_end.add_permits(1);
     let job = verified.job().await;
@@ -215,11 +225,11 @@ async fn a_fault_while_an_analyst_works_keeps_no_other_from_looking() {
     assert!(verified.launcher.given.lock().unwrap().len() > 1);
 }
 
-async fn case(verified: &Verified) -> Case {
+async fn case(verified: &AnalystProcessFixture) -> VerificationCase {
     let job = verified.job().await;
     let task = verified.its.task.id.to_string();
-    let task = verified.its.tasks.get(verified.its.bob(), &task).await.unwrap();
-    Case {
+    let task = verified.its.tasks.get(verified.its.bob(), &task.as_str().into()).await.unwrap();
+    VerificationCase {
         task: verified.its.task.id,
         user: verified.its.bob().user,
         run: task.run_id.unwrap(),
@@ -235,23 +245,23 @@ async fn case(verified: &Verified) -> Case {
             stale: vec![],
             checks: vec![],
         },
-        owed: vec![],
+        expected_outputs: vec![],
         criteria: vec![Criterion::Text { description: "it reads well".to_owned() }],
     }
 }
 
-async fn judged(verified: &Verified, case: &Case) -> Verdict {
-    let judge = Managed::new(verified.analysts.clone());
+async fn judged(verified: &AnalystProcessFixture, case: &VerificationCase) -> Verdict {
+    let judge = ManagedAnalyst::new(verified.analysts.clone());
     loop {
-        if let Opinion::Verdict(verdict) = judge.examine(case).await.unwrap() {
+        if let AnalystOpinion::Verdict(verdict) = judge.examine(case).await.unwrap() {
             return verdict;
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
-/// The deaths on record, as (attempt, of).
-async fn deaths(verified: &Verified) -> Vec<(u64, u64)> {
+/// The recorded deaths, as (attempt, of).
+async fn deaths(verified: &AnalystProcessFixture) -> Vec<(u64, u64)> {
     let events = verified.its.world.events(Some(verified.its.task.id)).await;
     let died = events.iter().filter(|event| event.kind == "analyst.died");
     died.map(|event| {
@@ -262,7 +272,7 @@ async fn deaths(verified: &Verified) -> Vec<(u64, u64)> {
 }
 
 async fn an_analyst_that_dies_is_started_again_and_its_death_is_on_record() {
-    let verified = Verified::with(AnalystOptions::default()).await;
+    let verified = AnalystProcessFixture::with(AnalystOptions::default()).await;
     verified.launcher.dies.store(2, Ordering::SeqCst);
     verified.launcher.may_end.add_permits(1);
     let job = verified.job().await;
@@ -277,16 +287,16 @@ async fn an_analyst_that_dies_is_started_again_and_its_death_is_on_record() {
     assert_eq!(deaths(&verified).await, [(1, 3), (2, 3)]);
 }
 
-/// Asks for an analyst here, as the project manager does.
-struct Here(Mutex<Option<(Analysts, Caller)>>);
+/// Requests an analyst here, as the project manager does.
+struct LocalAnalystManager(Mutex<Option<(AnalystService, Caller)>>);
 
 #[async_trait]
-impl ProjectManager for Here {
+impl ProjectManager for LocalAnalystManager {
     fn is_configured(&self) -> bool {
         true
     }
 
-    async fn hand(
+    async fn send_handoff(
         &self,
         _: HandoffKind,
         handoff: Value,
@@ -299,14 +309,14 @@ impl ProjectManager for Here {
         Ok(json!({ "outcome": { "kind": "analyst_requested" } }))
     }
 
-    async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
-        Err(HandoffError::Away("only verifications here".to_owned()))
+    async fn chat(&self, _: Value, _: Duration) -> Result<HandoffChatEvents, HandoffError> {
+        Err(HandoffError::Unreachable("only verifications here".to_owned()))
     }
 }
 
 async fn a_criterion_stays_open_when_every_analyst_died() {
-    let manager = Arc::new(Here(Mutex::default()));
-    let verified = Verified::of(AnalystOptions::default(), manager.clone()).await;
+    let manager = Arc::new(LocalAnalystManager(Mutex::default()));
+    let verified = AnalystProcessFixture::new(AnalystOptions::default(), manager.clone()).await;
     let asked = (verified.analysts.clone(), verified.its.bob().clone());
     *manager.0.lock().unwrap() = Some(asked);
     verified.launcher.dies.store(usize::MAX, Ordering::SeqCst);
@@ -331,13 +341,13 @@ async fn an_analyst_that_waits_for_its_turn_elsewhere_is_waited_for() {
     left_without_findings([later, looking.clone(), looking.clone(), looking]).await;
 }
 
-/// Has prose judged by a project manager that says this first, and then sends analysts of which nobody
-/// hears again.
+/// Has prose judged by a project manager that first answers this, and then requests analysts that
+/// never report.
 async fn left_without_findings<const N: usize>(first: [Value; N]) {
     let options = AnalystOptions { within: Duration::from_millis(5), ..AnalystOptions::default() };
     let first = Mutex::new(VecDeque::from(first));
-    let manager = Arc::new(Elsewhere { first, ..Elsewhere::default() });
-    let verified = Verified::of(options, manager.clone()).await;
+    let manager = Arc::new(LostAnalystManager { first, ..LostAnalystManager::default() });
+    let verified = AnalystProcessFixture::new(options, manager.clone()).await;
     let case = case(&verified).await;
 
     let verdict = judged(&verified, &case).await;
@@ -345,20 +355,20 @@ async fn left_without_findings<const N: usize>(first: [Value; N]) {
     assert_eq!(manager.asked.load(Ordering::SeqCst), N + 2);
     let last = verdict.findings.last().unwrap();
     assert_eq!(last.status, FindingStatus::Unchecked);
-    assert!(last.message.contains("the analyst left no findings"), "{}", last.message);
+    assert!(last.message.contains("the analyst wrote no findings"), "{}", last.message);
 }
 
 async fn there_are_no_analysts_where_they_are_off_for_others_jobs_or_for_work_that_goes_on() {
-    let off = AnalystOptions { is_on: false, ..AnalystOptions::default() };
-    let off = Verified::with(off).await;
-    let on = Verified::with(AnalystOptions::default()).await;
+    let off = AnalystOptions { is_enabled: false, ..AnalystOptions::default() };
+    let off = AnalystProcessFixture::with(off).await;
+    let on = AnalystProcessFixture::with(AnalystOptions::default()).await;
     let (ended, open) = (on.job().await, on.its.job().await);
 
     let refused = off.analysts.request(off.its.bob(), off.job().await).await.unwrap_err();
-    assert!(matches!(refused, AnalystRequestError::Off), "{refused}");
+    assert!(matches!(refused, AnalystRequestError::Disabled), "{refused}");
     let refused = on.analysts.request(&on.its.eve, ended).await.unwrap_err();
     assert!(matches!(refused, AnalystRequestError::NoJob), "{refused}");
     let refused = on.analysts.request(on.its.bob(), open).await.unwrap_err();
-    assert!(matches!(refused, AnalystRequestError::Nothing(_)), "{refused}");
+    assert!(matches!(refused, AnalystRequestError::NothingToJudge(_)), "{refused}");
     assert!(on.launcher.given.lock().unwrap().is_empty());
 }

@@ -1,4 +1,4 @@
-//! The seam behind the verification of a step: whoever judges, the runner sees the same.
+//! The seam behind step verification: the runner sees the same result from every judge.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,9 +9,12 @@ use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
 use cynode_domain::status::RunStatus;
 use cynode_domain::verdict::{Finding, Verdict};
-use cynode_ops::analyst::{Analyst, AnalystError, Case, Opinion};
-use cynode_ops::{Signals, Workflow, WorkflowError};
-use cynode_store::{Run, WorkflowStore};
+use cynode_execution::{WorkflowError, WorkflowService};
+use cynode_execution::{
+    analyst::Analyst, analyst::AnalystError, analyst::AnalystOpinion, analyst::VerificationCase,
+};
+use cynode_resources::Signals;
+use cynode_store::Run;
 use cynode_wire::page::PageQuery;
 use cynode_wire::workflow::{DispatchStep, Hold, ReleaseLease, StartRun, VerifyStep};
 
@@ -25,43 +28,43 @@ on_each_engine! {
     a_step_waits_while_no_analyst_can_be_asked,
 }
 
-/// Says what it was told to say, last first.
-struct Scripted {
-    says: Mutex<Vec<Result<Opinion, AnalystError>>>,
-    asked: Mutex<Vec<Case>>,
+/// Returns scripted answers, last first.
+struct ScriptedAnalyst {
+    says: Mutex<Vec<Result<AnalystOpinion, AnalystError>>>,
+    asked: Mutex<Vec<VerificationCase>>,
 }
 
 #[async_trait]
-impl Analyst for Scripted {
-    async fn examine(&self, case: &Case) -> Result<Opinion, AnalystError> {
+impl Analyst for ScriptedAnalyst {
+    async fn examine(&self, case: &VerificationCase) -> Result<AnalystOpinion, AnalystError> {
         self.asked.lock().unwrap().push(case.clone());
         self.says.lock().unwrap().pop().unwrap()
     }
 }
 
-async fn start(workflow: &Workflow, task_id: TaskId) -> Hold {
+async fn start(workflow: &WorkflowService, task_id: TaskId) -> Hold {
     let holder_id = HolderId::generate();
     let lease_ms = Some(3_600_000);
     let body = StartRun { task_id, holder_id, lease_ms, graph_versions: None };
     workflow.start(&body).await.unwrap().hold
 }
 
-struct Judged {
+struct AnalystStepFixture {
     its: Catalogue,
-    workflow: Workflow,
-    analyst: Arc<Scripted>,
+    workflow: WorkflowService,
+    analyst: Arc<ScriptedAnalyst>,
     hold: Hold,
     job: JobId,
 }
 
-impl Judged {
+impl AnalystStepFixture {
     /// A step that has failed, to be judged like this.
-    async fn saying(says: Vec<Result<Opinion, AnalystError>>) -> Self {
+    async fn saying(says: Vec<Result<AnalystOpinion, AnalystError>>) -> Self {
         let its = Catalogue::new().await;
-        let analyst = Arc::new(Scripted { says: Mutex::new(says), asked: Mutex::default() });
+        let analyst = Arc::new(ScriptedAnalyst { says: Mutex::new(says), asked: Mutex::default() });
         let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
         let signals = Signals::new(store.engine());
-        let workflow = Workflow::new(store, clock, signals).judged_by(analyst.clone());
+        let workflow = WorkflowService::new(store, clock, signals).with_analyst(analyst.clone());
         let hold = start(&workflow, its.task.id).await;
         let action = Action::Command { line: "true".to_owned() };
         let step = Step::new(action);
@@ -71,12 +74,12 @@ impl Judged {
         Self { its, workflow, analyst, hold, job }
     }
 
-    /// Has the step judged by somebody who wants one check first: the job that was it.
+    /// Has the step judged by an analyst that requests one check first; returns that job.
     async fn checked(&self) -> JobId {
-        let waiting = self.workflow.verify(self.request()).await.unwrap().waiting_for.unwrap();
+        let waiting = self.workflow.verify_step(self.request()).await.unwrap().waiting_for.unwrap();
         let check: JobId = waiting.split_whitespace().nth(2).unwrap().parse().unwrap();
         self.its.close(check).await;
-        assert!(self.workflow.verify(self.request()).await.unwrap().verdict.is_some());
+        assert!(self.workflow.verify_step(self.request()).await.unwrap().verdict.is_some());
         check
     }
 
@@ -93,20 +96,29 @@ impl Judged {
 }
 
 async fn an_analyst_that_takes_its_time_is_asked_again() {
-    let verdict = Verdict::of(vec![Finding::of("reading", true, "it reads well".to_owned())]);
-    let later = Opinion::Later { waiting_for: "the analyst of the task".to_owned() };
-    let judged = Judged::saying(vec![Ok(Opinion::Verdict(verdict.clone())), Ok(later)]).await;
+    let verdict = Verdict::from_findings(vec![Finding::from_rule(
+        "reading",
+        true,
+        "it reads well".to_owned(),
+    )]);
+    let later = AnalystOpinion::Pending { waiting_for: "the analyst of the task".to_owned() };
+    let judged =
+        AnalystStepFixture::saying(vec![Ok(AnalystOpinion::Verdict(verdict.clone())), Ok(later)])
+            .await;
 
-    let first = judged.workflow.verify(judged.request()).await.unwrap();
-    let second = judged.workflow.verify(judged.request()).await.unwrap();
-    // From here on the analyst is not asked any more: it has nothing left to say.
-    let third = judged.workflow.verify(judged.request()).await.unwrap();
+    let first = judged.workflow.verify_step(judged.request()).await.unwrap();
+    let second = judged.workflow.verify_step(judged.request()).await.unwrap();
+    // From here on the analyst is not asked: its script is empty.
+    let third = judged.workflow.verify_step(judged.request()).await.unwrap();
 
     assert_eq!(first.waiting_for.as_deref(), Some("the analyst of the task"));
     assert_eq!((&second.verdict, &third.verdict), (&Some(verdict.clone()), &Some(verdict)));
-    let Judged { its, analyst, .. } = judged;
+    let AnalystStepFixture { its, analyst, .. } = judged;
     assert_eq!(analyst.asked.lock().unwrap().len(), 2);
-    let listed = its.findings.list(its.bob(), &its.task.task_name, &PageQuery::default()).await;
+    let listed = its
+        .findings
+        .list(its.bob(), &its.task.task_name.as_str().into(), &PageQuery::default())
+        .await;
     let listed = listed.unwrap().items;
     assert_eq!(listed.len(), 1);
     assert_eq!(
@@ -116,12 +128,14 @@ async fn an_analyst_that_takes_its_time_is_asked_again() {
 }
 
 async fn a_check_that_an_analyst_asks_for_comes_back_with_the_case() {
-    let verdict = Verdict::of(vec![]);
-    let check = Opinion::Check { command: "make lint".to_owned() };
-    let judged = Judged::saying(vec![Ok(Opinion::Verdict(verdict.clone())), Ok(check)]).await;
+    let verdict = Verdict::from_findings(vec![]);
+    let check = AnalystOpinion::NeedsCheck { command: "make lint".to_owned() };
+    let judged =
+        AnalystStepFixture::saying(vec![Ok(AnalystOpinion::Verdict(verdict.clone())), Ok(check)])
+            .await;
 
     judged.checked().await;
-    let answer = judged.workflow.verify(judged.request()).await.unwrap();
+    let answer = judged.workflow.verify_step(judged.request()).await.unwrap();
 
     assert_eq!(answer.verdict, Some(verdict));
     let asked = judged.analyst.asked.lock().unwrap();
@@ -130,12 +144,12 @@ async fn a_check_that_an_analyst_asks_for_comes_back_with_the_case() {
 }
 
 async fn a_run_that_goes_on_from_another_checks_its_last_step_anew() {
-    let check = || Ok(Opinion::Check { command: "make lint".to_owned() });
-    let verdict = || Ok(Opinion::Verdict(Verdict::of(vec![])));
-    let mut judged = Judged::saying(vec![verdict(), check(), verdict(), check()]).await;
+    let check = || Ok(AnalystOpinion::NeedsCheck { command: "make lint".to_owned() });
+    let verdict = || Ok(AnalystOpinion::Verdict(Verdict::from_findings(vec![])));
+    let mut judged = AnalystStepFixture::saying(vec![verdict(), check(), verdict(), check()]).await;
     let first = judged.checked().await;
     let (task, store) = (judged.its.task.id, judged.its.world.store.clone());
-    judged.workflow.release(ReleaseLease::of(judged.hold)).await.unwrap();
+    judged.workflow.release(ReleaseLease::new(judged.hold)).await.unwrap();
     let next =
         Run { id: RunId::generate(), task, trace: TraceId::generate(), status: RunStatus::Pending };
     let made: Result<(), cynode_store::Error> =
@@ -149,12 +163,17 @@ async fn a_run_that_goes_on_from_another_checks_its_last_step_anew() {
 }
 
 async fn a_step_waits_while_no_analyst_can_be_asked() {
-    let judged = Judged::saying(vec![Err(AnalystError::Away("it starts".to_owned()))]).await;
+    let judged =
+        AnalystStepFixture::saying(vec![Err(AnalystError::Unavailable("it starts".to_owned()))])
+            .await;
 
-    let refused = judged.workflow.verify(judged.request()).await;
+    let refused = judged.workflow.verify_step(judged.request()).await;
 
-    assert!(matches!(refused, Err(WorkflowError::NoAnalyst(_))), "{refused:?}");
-    let Judged { its, .. } = judged;
-    let listed = its.findings.list(its.bob(), &its.task.task_name, &PageQuery::default()).await;
+    assert!(matches!(refused, Err(WorkflowError::AnalystUnavailable(_))), "{refused:?}");
+    let AnalystStepFixture { its, .. } = judged;
+    let listed = its
+        .findings
+        .list(its.bob(), &its.task.task_name.as_str().into(), &PageQuery::default())
+        .await;
     assert!(listed.unwrap().items.is_empty());
 }

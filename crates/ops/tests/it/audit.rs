@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use cynode_domain::policy::{CallStatus, Effect, ErrorKind, Principal, Stage};
-use cynode_ops::Caller;
-use cynode_ops::audit::{AuditError, AuditLog, CallRecord, Outcome};
+use cynode_resources::Caller;
+use cynode_resources::{
+    audit::AuditError, audit::AuditLog, audit::ToolCallOutcome, audit::ToolCallRecord,
+};
 use cynode_wire::audit::AuditQuery;
 use cynode_wire::settings::SetSetting;
 use serde_json::json;
@@ -22,8 +24,8 @@ on_each_engine! {
     records_are_kept_as_long_as_the_setting_says_and_the_chain_stays_whole,
 }
 
-fn record(caller: &Caller) -> CallRecord {
-    CallRecord {
+fn record(caller: &Caller) -> ToolCallRecord {
+    ToolCallRecord {
         agent: Some(Principal::PM),
         token: None,
         user: Some(caller.user),
@@ -42,8 +44,8 @@ fn record(caller: &Caller) -> CallRecord {
     }
 }
 
-fn outcome(error_type: Option<ErrorKind>) -> Outcome {
-    Outcome { error_type, duration_ms: 5 }
+fn outcome(error_type: Option<ErrorKind>) -> ToolCallOutcome {
+    ToolCallOutcome { error_type, duration_ms: 5 }
 }
 
 async fn newest(log: &AuditLog, caller: &Caller) -> cynode_wire::audit::CallView {
@@ -70,14 +72,14 @@ async fn a_call_is_on_record_before_it_is_made_and_with_its_end_afterwards() {
 async fn a_refused_call_is_one_record_with_its_stage_and_reason() {
     let world = World::new().await;
     let log = world.audit().await;
-    let refused = CallRecord {
+    let refused = ToolCallRecord {
         agent: None,
         stage: Stage::Authenticate,
         error_type: Some(ErrorKind::InvalidAgentToken),
         ..record(&world.bob)
     };
 
-    log.deny(refused).await.unwrap();
+    log.record_denial(refused).await.unwrap();
 
     let seen = newest(&log, &world.admin).await;
     assert_eq!((seen.decision, seen.stage), (Effect::Deny, Stage::Authenticate));
@@ -91,7 +93,7 @@ async fn an_odd_tool_name_is_recorded_without_its_control_characters() {
     let log = world.audit().await;
 
     let odd = format!("a\0b\x1b[2J{}", "é".repeat(300));
-    log.deny(CallRecord { tool: odd, ..record(&world.bob) }).await.unwrap();
+    log.record_denial(ToolCallRecord { tool: odd, ..record(&world.bob) }).await.unwrap();
 
     let seen = newest(&log, &world.bob).await.tool_name;
     assert!(seen.starts_with("a\u{fffd}b\u{fffd}[2Jé") && seen.len() <= 256, "{seen:?}");
@@ -118,7 +120,7 @@ async fn a_user_sees_their_own_calls_and_an_administrator_all() {
     let world = World::new().await;
     let log = world.audit().await;
     for caller in [&world.bob, &world.admin, &world.bob] {
-        log.deny(record(caller)).await.unwrap();
+        log.record_denial(record(caller)).await.unwrap();
         world.clock.advance(Duration::from_secs(1));
     }
 
@@ -138,7 +140,7 @@ async fn pages_of_calls_join_without_gaps_or_repeats() {
     let world = World::new().await;
     let log = world.audit().await;
     for number in 0..7 {
-        log.deny(record(&world.bob)).await.unwrap();
+        log.record_denial(record(&world.bob)).await.unwrap();
         // Some share a moment, some do not.
         world.clock.advance(Duration::from_millis(number % 2));
     }
@@ -166,13 +168,13 @@ async fn records_are_kept_as_long_as_the_setting_says_and_the_chain_stays_whole(
     log.finish(old, outcome(None)).await.unwrap();
     let open = log.begin(record(&world.bob)).await.unwrap();
     world.clock.advance(Duration::from_hours(48));
-    log.deny(record(&world.bob)).await.unwrap();
-    assert_eq!(log.retain().await.unwrap(), 0, "for good without a setting");
+    log.record_denial(record(&world.bob)).await.unwrap();
+    assert_eq!(log.apply_retention().await.unwrap(), 0, "for good without a setting");
 
     let body = SetSetting { value: json!(1), expected_version: None, reason: None };
     world.settings.set(&world.admin, "mcp.audit.retention_days", body).await.unwrap();
 
-    assert_eq!(log.retain().await.unwrap(), 2, "not the call that goes on");
+    assert_eq!(log.apply_retention().await.unwrap(), 2, "not the call that goes on");
     assert!(log.verify(&world.admin).await.unwrap().intact);
     log.finish(open, outcome(None)).await.unwrap();
     assert!(log.verify(&world.admin).await.unwrap().intact);

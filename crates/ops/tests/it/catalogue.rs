@@ -1,14 +1,15 @@
-//! What the tools of the catalogue keep, over an installation with a task of bob's.
+//! The state behind catalogue tools, in an installation with a task of bob.
 
 use cynode_domain::ids::{JobId, RunId, TraceId};
 use cynode_domain::status::{JobStatus, RunStatus};
-use cynode_ops::findings::Findings;
-use cynode_ops::memory::Memory;
-use cynode_ops::preferences::Preferences;
-use cynode_ops::runs::Runs;
-use cynode_ops::skills::Skills;
-use cynode_ops::{Blobs, Caller, Signals, Tasks};
-use cynode_store::{JobStore, NewJob, Run, WorkflowStore};
+use cynode_execution::Tasks;
+use cynode_execution::findings::FindingService;
+use cynode_execution::preferences::PreferenceService;
+use cynode_execution::runs::RunQueries;
+use cynode_ops::memory::JobNotes;
+use cynode_resources::skills::Skills;
+use cynode_resources::{BlobStore, Caller, Signals};
+use cynode_store::{NewJob, Run};
 use cynode_wire::tasks::{CreateTask, TaskView};
 use serde_json::json;
 
@@ -17,11 +18,11 @@ use crate::world::World;
 pub(crate) struct Catalogue {
     pub(crate) world: World,
     pub(crate) tasks: Tasks,
-    pub(crate) preferences: Preferences,
-    pub(crate) memory: Memory,
+    pub(crate) preferences: PreferenceService,
+    pub(crate) memory: JobNotes,
     pub(crate) skills: Skills,
-    pub(crate) findings: Findings,
-    pub(crate) runs: Runs,
+    pub(crate) findings: FindingService,
+    pub(crate) runs: RunQueries,
     /// A task of bob's.
     pub(crate) task: TaskView,
     pub(crate) eve: Caller,
@@ -32,17 +33,17 @@ impl Catalogue {
         let world = World::new().await;
         let (store, clock) = (world.store.clone(), world.clock.clone());
         let signals = Signals::new(store.engine());
-        let blobs = Blobs::new(world.data.path().join("blobs"));
+        let blobs = BlobStore::new(world.data.path().join("blobs"));
         let tasks = Tasks::new(store.clone(), clock.clone(), signals, blobs);
         let asked = json!({ "input_mode": "commands", "commands": ["true"] });
         let asked: CreateTask = serde_json::from_value(asked).unwrap();
         let task = tasks.create(&world.bob, asked).await.unwrap();
         Self {
-            preferences: Preferences::new(store.clone(), clock.clone()),
-            memory: Memory::new(store.clone(), clock.clone()),
+            preferences: PreferenceService::new(store.clone(), clock.clone()),
+            memory: JobNotes::new(store.clone(), clock.clone()),
             skills: Skills::new(store.clone(), clock.clone()),
-            findings: Findings::new(store.clone(), clock),
-            runs: Runs::new(store),
+            findings: FindingService::new(store.clone(), clock),
+            runs: RunQueries::new(store),
             eve: Caller::on_behalf_of(world.admin.user, "eve".to_owned(), false),
             world,
             tasks,

@@ -1,4 +1,4 @@
-//! Turns of chat, with a model and a project manager that say what the test wants.
+//! Chat turns with a scripted model and project manager.
 
 mod chains;
 mod faults;

@@ -1,4 +1,4 @@
-//! Runs that stand still, and a project manager that says what it was told to say.
+//! Suspended runs and a scripted project manager.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -7,9 +7,12 @@ use async_trait::async_trait;
 use cynode_domain::ids::{HolderId, JobId};
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
-use cynode_ops::handoff::{ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager};
-use cynode_ops::{Signals, Workflow, WorkflowError};
-use cynode_store::WorkflowStore;
+use cynode_execution::{WorkflowError, WorkflowService};
+use cynode_execution::{
+    handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
+    handoff::HandoffService, handoff::ProjectManager,
+};
+use cynode_resources::Signals;
 use cynode_wire::continuing::{ContinuationView, ContinueRun};
 use cynode_wire::handoff::{ContinueWith, HandoffKind};
 use cynode_wire::workflow::{
@@ -29,19 +32,19 @@ on_each_engine! {
     only_who_holds_a_run_whose_step_was_refused_is_answered,
 }
 
-/// Says one thing, and keeps what it was handed.
-struct Scripted {
+/// Returns one answer and records the handoffs.
+struct ScriptedContinuation {
     says: Value,
     handed: Mutex<Vec<(HandoffKind, Value)>>,
 }
 
 #[async_trait]
-impl ProjectManager for Scripted {
+impl ProjectManager for ScriptedContinuation {
     fn is_configured(&self) -> bool {
         true
     }
 
-    async fn hand(
+    async fn send_handoff(
         &self,
         kind: HandoffKind,
         handoff: Value,
@@ -51,34 +54,36 @@ impl ProjectManager for Scripted {
         Ok(self.says.clone())
     }
 
-    async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
-        Err(HandoffError::Away("it does not talk".to_owned()))
+    async fn chat(&self, _: Value, _: Duration) -> Result<HandoffChatEvents, HandoffError> {
+        Err(HandoffError::Unreachable("it does not talk".to_owned()))
     }
 }
 
 /// A run whose first step never started.
-struct Standing {
-    manager: Arc<Scripted>,
-    workflow: Workflow,
+struct SuspendedRunFixture {
+    manager: Arc<ScriptedContinuation>,
+    workflow: WorkflowService,
     hold: Hold,
     job: JobId,
     its: Catalogue,
 }
 
-impl Standing {
+impl SuspendedRunFixture {
     async fn before(with: &str) -> Self {
         let its = Catalogue::new().await;
         let says = json!({ "with": with, "reason": "so be it", "decisions": [] });
-        let manager = Arc::new(Scripted { says, handed: Mutex::default() });
+        let manager = Arc::new(ScriptedContinuation { says, handed: Mutex::default() });
         let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
         let signals = Signals::new(store.engine());
         let options = HandoffOptions::default();
-        let handoffs = Handoffs::new(
-            (store.clone(), clock.clone(), signals.clone()),
+        let handoffs = HandoffService::new(
+            store.clone(),
+            clock.clone(),
+            signals.clone(),
             manager.clone(),
             options,
         );
-        let workflow = Workflow::new(store, clock, signals).planned_by(handoffs);
+        let workflow = WorkflowService::new(store, clock, signals).with_handoffs(handoffs);
         let (task_id, holder_id) = (its.task.id, HolderId::generate());
         let graph_versions = Some(GraphVersions { oldest: 1, newest: 1 });
         let lease_ms = Some(3_600_000);
@@ -98,14 +103,14 @@ impl Standing {
         let (expected_outputs, is_last_step, wait_ms) = (vec![], true, 0);
         let body =
             VerifyStep { hold, job_id, expected_outputs, criteria: vec![], is_last_step, wait_ms };
-        standing.workflow.verify(body).await.unwrap().verdict.unwrap();
+        standing.workflow.verify_step(body).await.unwrap().verdict.unwrap();
         standing
     }
 
     async fn ask(&self, continued: u32) -> Result<ContinuationView, WorkflowError> {
         let (hold, job_id) = (self.hold, self.job);
         let body = ContinueRun { hold, job_id, continued, wait_ms: 30_000 };
-        self.workflow.continuation(body).await
+        self.workflow.decide_continuation(body).await
     }
 
     async fn with(&self, continued: u32) -> ContinueWith {
@@ -133,7 +138,7 @@ impl Standing {
 }
 
 async fn a_run_that_stands_still_is_handed_to_the_project_manager_once() {
-    let standing = Standing::new("retry").await;
+    let standing = SuspendedRunFixture::new("retry").await;
 
     let (one, other) = tokio::join!(standing.with(1), standing.with(1));
     let again = standing.with(1).await;
@@ -150,20 +155,20 @@ async fn a_run_that_stands_still_is_handed_to_the_project_manager_once() {
 }
 
 async fn a_manager_cannot_have_a_refused_result_taken_as_it_is() {
-    let standing = Standing::new("continue").await;
+    let standing = SuspendedRunFixture::new("continue").await;
 
     assert_eq!(standing.with(0).await, ContinueWith::GiveUp);
 }
 
 async fn a_run_that_went_on_often_enough_is_handed_to_nobody() {
-    let standing = Standing::new("retry").await;
+    let standing = SuspendedRunFixture::new("retry").await;
 
     assert_eq!(standing.with(3).await, ContinueWith::GiveUp);
     assert_eq!(standing.handed().len(), 0);
 }
 
 async fn how_often_a_run_went_on_is_counted_by_the_journal_and_not_by_its_runner() {
-    let standing = Standing::new("retry").await;
+    let standing = SuspendedRunFixture::new("retry").await;
     for number in 0..3 {
         let key = format!("{number}/verify_step_result/continue/{}", JobId::generate());
         let effect = EffectView { key, answer: json!({}) };
@@ -177,7 +182,7 @@ async fn how_often_a_run_went_on_is_counted_by_the_journal_and_not_by_its_runner
 
 async fn a_run_that_goes_on_is_no_more_for_a_runner_that_would_fail_it() {
     for (with, expected) in [("give_up", 1), ("retry", 2), ("ask_person", 2)] {
-        let standing = Standing::new(with).await;
+        let standing = SuspendedRunFixture::new(with).await;
         assert_eq!(standing.version().await, Some(1));
 
         standing.with(0).await;
@@ -187,16 +192,16 @@ async fn a_run_that_goes_on_is_no_more_for_a_runner_that_would_fail_it() {
 }
 
 async fn only_who_holds_a_run_whose_step_was_refused_is_answered() {
-    let standing = Standing::before("retry").await;
+    let standing = SuspendedRunFixture::before("retry").await;
 
     let running = standing.ask(0).await;
     standing.its.close(standing.job).await;
     let unjudged = standing.ask(0).await;
     let stale = Hold { epoch: standing.hold.epoch + 1, ..standing.hold };
     let body = ContinueRun { hold: stale, job_id: standing.job, continued: 0, wait_ms: 0 };
-    let fenced = standing.workflow.continuation(body).await;
+    let fenced = standing.workflow.decide_continuation(body).await;
 
-    assert!(matches!(running, Err(WorkflowError::StillRunning(_))), "{running:?}");
+    assert!(matches!(running, Err(WorkflowError::JobNotEnded(_))), "{running:?}");
     assert!(matches!(unjudged, Err(WorkflowError::Invalid(_))), "{unjudged:?}");
     assert!(matches!(fenced, Err(WorkflowError::Fenced(_))), "{fenced:?}");
     assert_eq!(standing.handed().len(), 0);

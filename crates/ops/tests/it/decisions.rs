@@ -1,10 +1,10 @@
-//! The record of what the project manager decided, as people look at it.
+//! Recorded decisions of the project manager, as users read them.
 
 use chrono::{TimeZone as _, Utc};
 use cynode_domain::ids::{DecisionId, TaskId};
-use cynode_ops::Caller;
-use cynode_ops::decisions::Decisions;
-use cynode_store::{Decision, DecisionStore};
+use cynode_models::decisions::Decisions;
+use cynode_resources::Caller;
+use cynode_store::ManagerDecision;
 use cynode_wire::decisions::DecisionQuery;
 
 use crate::engines::on_each_engine;
@@ -15,7 +15,7 @@ on_each_engine! {
 }
 
 async fn decided(world: &World, caller: &Caller, purpose: &str) {
-    let decision = Decision {
+    let decision = ManagerDecision {
         id: DecisionId::generate(),
         handoff: "chat".to_owned(),
         user: caller.user,

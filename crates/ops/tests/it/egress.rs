@@ -1,4 +1,4 @@
-//! Asking models: by whom, with what, at what cost, on record. Each test runs on both databases.
+//! Model calls: access, credentials, cost, records. Each test runs on both databases.
 
 mod apart;
 mod calls;

@@ -1,4 +1,4 @@
-//! The databases on which behaviour is shown.
+//! The databases on which the tests run.
 //!
 //! A behaviour is an ordinary `async fn` of its file; [`on_each_engine!`], once in the file, lists it and makes
 //! the tests `sqlite::<behaviour>` and `postgres::<behaviour>` of it. A behaviour that is not listed is
@@ -8,7 +8,7 @@ use std::future::Future;
 
 use cynode_testkit::{TestDatabase, postgres_database, sqlite_database};
 
-/// What keeps the data.
+/// The database engine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Engine {
     Sqlite,
@@ -16,7 +16,7 @@ pub(crate) enum Engine {
 }
 
 tokio::task_local! {
-    /// The engine of the test that runs. It is ambient because worlds are made deep inside of helpers.
+    /// The engine of the running test. Ambient because fixtures are created deep inside helpers.
     static ENGINE: Engine;
 }
 

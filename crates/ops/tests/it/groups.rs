@@ -1,13 +1,13 @@
-//! Groups of users: who manages and sees them, and what counts for whoever is in them.
+//! Groups of users: management, visibility, and what applies to members.
 
 use cynode_domain::ids::{GroupId, RuleId};
 use cynode_domain::policy::Effect;
 use cynode_domain::policy::rules::{Conditions, Subject};
 use cynode_domain::preference::{ScopeKind, ValueType};
-use cynode_ops::Caller;
-use cynode_ops::groups::{GroupError, Groups};
-use cynode_ops::preferences::{PreferenceError, Subject as About};
-use cynode_ops::rules::RuleError;
+use cynode_execution::{preferences::PreferenceError, preferences::Subject as About};
+use cynode_resources::Caller;
+use cynode_resources::rules::RuleError;
+use cynode_resources::{groups::GroupError, groups::Groups};
 use cynode_wire::agents::{BindingView, IssueAgentToken};
 use cynode_wire::groups::CreateGroup;
 use cynode_wire::page::PageQuery;
@@ -39,11 +39,11 @@ async fn made(its: &Catalogue, name: &str) -> GroupId {
 }
 
 async fn set(its: &Catalogue, (kind, id): (ScopeKind, Option<GroupId>), value: &str) {
-    let wanted = of(kind, id);
+    let wanted = preference_key(kind, id);
     its.preferences.put(&its.world.admin, wanted, written(value)).await.unwrap();
 }
 
-fn of(kind: ScopeKind, id: Option<GroupId>) -> PreferenceKey {
+fn preference_key(kind: ScopeKind, id: Option<GroupId>) -> PreferenceKey {
     PreferenceKey { scope_type: kind, scope_id: id.map(Into::into), key: KEY.to_owned() }
 }
 
@@ -56,7 +56,7 @@ fn written(value: &str) -> WritePreference {
     }
 }
 
-/// What holds for a subject, and whose wish it is.
+/// The effective preference of a subject and its source.
 async fn holds(its: &Catalogue, caller: &Caller, about: About) -> (Value, ScopeKind) {
     let view = its.preferences.effective(caller, about, true).await.unwrap();
     (view.effective[KEY].clone(), view.sources.unwrap()[KEY].scope_type)
@@ -81,23 +81,32 @@ async fn groups_are_managed_by_administrators_and_seen_by_their_members() {
         assert!(matches!(refused, Err(GroupError::Invalid(_))), "{odd}");
     }
     assert_eq!(names(bob).await, []);
-    assert!(matches!(groups.get(bob, "writers").await, Err(GroupError::NotFound(_))));
-    assert!(matches!(groups.members(bob, "writers", &page).await, Err(GroupError::NotFound(_))));
-    assert!(matches!(groups.add(bob, "writers", "bob").await, Err(GroupError::NotAdmin)));
+    assert!(matches!(groups.get(bob, &"writers".into()).await, Err(GroupError::NotFound(_))));
+    assert!(matches!(
+        groups.members(bob, &"writers".into(), &page).await,
+        Err(GroupError::NotFound(_))
+    ));
+    assert!(matches!(
+        groups.add(bob, &"writers".into(), &"bob".into()).await,
+        Err(GroupError::NotAdmin)
+    ));
 
-    groups.add(admin, "writers", "bob").await.unwrap();
-    groups.add(admin, &writers.to_string(), &bob.user.to_string()).await.unwrap();
+    groups.add(admin, &"writers".into(), &"bob".into()).await.unwrap();
+    groups.add(admin, &writers.into(), &bob.user.into()).await.unwrap();
 
     assert_eq!(names(bob).await, [("writers".to_owned(), true)]);
     let all = [("readers".to_owned(), false), ("writers".to_owned(), false)];
     assert_eq!(names(admin).await, all);
-    let members = groups.members(bob, "writers", &page).await.unwrap().items;
+    let members = groups.members(bob, &"writers".into(), &page).await.unwrap().items;
     assert_eq!((members.len(), &*members[0].handle), (1, "bob"));
-    let nobody = groups.add(admin, "writers", "nobody").await;
+    let nobody = groups.add(admin, &"writers".into(), &"nobody".into()).await;
     assert!(matches!(nobody, Err(GroupError::NoUser(_))));
-    assert!(matches!(groups.expel(bob, "writers", "bob").await, Err(GroupError::NotAdmin)));
-    groups.expel(admin, "writers", "bob").await.unwrap();
-    let again = groups.expel(admin, "writers", "bob").await;
+    assert!(matches!(
+        groups.expel(bob, &"writers".into(), &"bob".into()).await,
+        Err(GroupError::NotAdmin)
+    ));
+    groups.expel(admin, &"writers".into(), &"bob".into()).await.unwrap();
+    let again = groups.expel(admin, &"writers".into(), &"bob".into()).await;
     assert!(matches!(again, Err(GroupError::NotMember { .. })));
     assert_eq!(names(bob).await, []);
 }
@@ -111,7 +120,7 @@ async fn a_later_group_wins_over_an_earlier_one_both_over_the_system_and_the_use
     set(&its, (ScopeKind::Group, Some(second)), "second's").await;
     set(&its, (ScopeKind::Group, Some(first)), "first's").await;
     for name in ["ant", "zebra"] {
-        groups.add(admin, name, "bob").await.unwrap();
+        groups.add(admin, &name.into(), &"bob".into()).await.unwrap();
     }
     let (task, project) = (About::Task(its.task.id), About::Project(its.task.project_id));
 
@@ -120,12 +129,15 @@ async fn a_later_group_wins_over_an_earlier_one_both_over_the_system_and_the_use
     }
     let of_eve = holds(&its, &its.eve, About::Caller).await;
     assert_eq!(of_eve, (json!("system's"), ScopeKind::System));
-    // What holds for a task is what holds for its user, whoever asks.
+    // The preferences of a task are those of its user, independent of the caller.
     assert_eq!(holds(&its, admin, task).await, (json!("second's"), ScopeKind::Group));
 
-    groups.expel(admin, "ant", "bob").await.unwrap();
+    groups.expel(admin, &"ant".into(), &"bob".into()).await.unwrap();
     assert_eq!(holds(&its, bob, task).await, (json!("first's"), ScopeKind::Group));
-    its.preferences.put(bob, of(ScopeKind::User, None), written("bob's")).await.unwrap();
+    its.preferences
+        .put(bob, preference_key(ScopeKind::User, None), written("bob's"))
+        .await
+        .unwrap();
     assert_eq!(holds(&its, bob, task).await, (json!("bob's"), ScopeKind::User));
 }
 
@@ -133,18 +145,18 @@ async fn a_groups_preferences_are_read_by_its_members_and_written_by_administrat
     let its = Catalogue::new().await;
     let (groups, admin, bob) = (groups(&its), &its.world.admin, its.bob());
     let group = made(&its, "writers").await;
-    let wanted = of(ScopeKind::Group, Some(group));
+    let wanted = preference_key(ScopeKind::Group, Some(group));
     let forbidden = |outcome: Result<_, PreferenceError>| {
         assert!(matches!(outcome, Err(PreferenceError::Forbidden(_))), "{outcome:?}");
     };
 
     set(&its, (ScopeKind::Group, Some(group)), "ours").await;
     forbidden(its.preferences.get(bob, wanted.clone()).await);
-    groups.add(admin, "writers", "bob").await.unwrap();
+    groups.add(admin, &"writers".into(), &"bob".into()).await.unwrap();
 
     assert_eq!(its.preferences.get(bob, wanted.clone()).await.unwrap().value, json!("ours"));
     forbidden(its.preferences.put(bob, wanted, written("mine")).await);
-    let unknown = of(ScopeKind::Group, Some(GroupId::generate()));
+    let unknown = preference_key(ScopeKind::Group, Some(GroupId::generate()));
     forbidden(its.preferences.put(admin, unknown, written("x")).await);
 }
 
@@ -165,12 +177,12 @@ async fn an_identity_has_the_groups_that_its_user_is_in_at_that_moment() {
 
     assert_eq!(found().await, []);
     let before = revision().await;
-    groups.add(admin, "a", "bob").await.unwrap();
-    groups.add(admin, "b", "bob").await.unwrap();
+    groups.add(admin, &"a".into(), &"bob".into()).await.unwrap();
+    groups.add(admin, &"b".into(), &"bob".into()).await.unwrap();
     assert_eq!(found().await, [first, second]);
-    assert_eq!(groups.ids_of(bob.user).await.unwrap(), [first, second]);
-    assert_eq!(revision().await, before + 2, "whoever remembers an identity looks again");
-    groups.expel(admin, "b", "bob").await.unwrap();
+    assert_eq!(groups.load_group_ids(bob.user).await.unwrap(), [first, second]);
+    assert_eq!(revision().await, before + 2, "cached identities are invalidated");
+    groups.expel(admin, &"b".into(), &"bob".into()).await.unwrap();
     assert_eq!(found().await, [second]);
     assert_eq!(revision().await, before + 3);
 }
@@ -192,24 +204,24 @@ async fn a_removed_group_takes_its_preferences_and_rules_with_it() {
     let (groups, admin, bob) = (groups(&its), &its.world.admin, its.bob());
     let (gone, stays) = (made(&its, "gone").await, made(&its, "stays").await);
     for (name, group) in [("gone", gone), ("stays", stays)] {
-        groups.add(admin, name, "bob").await.unwrap();
+        groups.add(admin, &name.into(), &"bob".into()).await.unwrap();
         set(&its, (ScopeKind::Group, Some(group)), name).await;
     }
     let about_gone = its.world.rules.create(admin, rule(gone)).await.unwrap().id;
     let about_stays = its.world.rules.create(admin, rule(stays)).await.unwrap().id;
-    assert!(matches!(groups.remove(bob, "gone").await, Err(GroupError::NotAdmin)));
+    assert!(matches!(groups.remove(bob, &"gone".into()).await, Err(GroupError::NotAdmin)));
 
-    groups.remove(admin, "gone").await.unwrap();
+    groups.remove(admin, &"gone".into()).await.unwrap();
 
-    assert!(matches!(groups.remove(admin, "gone").await, Err(GroupError::NotFound(_))));
-    assert_eq!(groups.ids_of(bob.user).await.unwrap(), [stays]);
+    assert!(matches!(groups.remove(admin, &"gone".into()).await, Err(GroupError::NotFound(_))));
+    assert_eq!(groups.load_group_ids(bob.user).await.unwrap(), [stays]);
     let rules = its.world.rules.list(admin).await.unwrap();
     let rules: Vec<RuleId> = rules.into_iter().map(|rule| rule.id).collect();
     assert!(rules.contains(&about_stays) && !rules.contains(&about_gone));
     // The name is free, and nothing of the old group is the new one's.
     let anew = made(&its, "gone").await;
-    groups.add(admin, "gone", "bob").await.unwrap();
-    let of_new = its.preferences.get(admin, of(ScopeKind::Group, Some(anew))).await;
+    groups.add(admin, &"gone".into(), &"bob".into()).await.unwrap();
+    let of_new = its.preferences.get(admin, preference_key(ScopeKind::Group, Some(anew))).await;
     assert!(matches!(of_new, Err(PreferenceError::NotFound { .. })));
     assert_eq!(holds(&its, bob, About::Caller).await.0, json!("stays"));
 }

@@ -1,4 +1,4 @@
-//! Handing work to a project manager that is scripted.
+//! Handoffs to a scripted project manager.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -7,15 +7,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cynode_domain::ids::{ThreadId, TraceId};
 use cynode_domain::preference::{ScopeKind, ValueType};
-use cynode_ops::Signals;
-use cynode_ops::agents::{AgentError, TokenOrigin};
-use cynode_ops::egress::Inference;
-use cynode_ops::groups::Groups;
-use cynode_ops::handoff::{
-    ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager, Subject,
+use cynode_execution::{
+    handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
+    handoff::HandoffService, handoff::ProjectManager, handoff::Subject,
 };
+use cynode_models::egress::Inference;
+use cynode_resources::Signals;
+use cynode_resources::groups::Groups;
+use cynode_resources::{agents::AgentTokenError, agents::TokenOrigin};
 use cynode_runtime::tasks::Tasks;
-use cynode_store::{Decision, DecisionStore, SettingStore};
+use cynode_store::ManagerDecision;
 use cynode_wire::groups::CreateGroup;
 use cynode_wire::handoff::{
     ChatEvent, ChatHandoff, Choice, DecideHandoff, HandoffKind, HandoffUsage, Turn, TurnRole,
@@ -42,15 +43,15 @@ on_each_engine! {
     whoever_works_on_a_handoff_is_known_by_its_conversation_and_trace,
 }
 
-/// When a test gives up that is about giving up.
+/// Timeout of tests about timeouts.
 const SOON: Duration = Duration::from_secs(1);
 
-type Says = Result<Value, HandoffError>;
+type ScriptedHandoffAnswer = Result<Value, HandoffError>;
 
-/// Says what it was told to say, last first, and keeps what it was handed.
+/// Returns scripted answers, last first, and records the handoffs.
 #[derive(Default)]
-struct Scripted {
-    says: Mutex<Vec<Says>>,
+struct ScriptedHandoffTarget {
+    says: Mutex<Vec<ScriptedHandoffAnswer>>,
     events: Mutex<Vec<ChatEvent>>,
     handed: Mutex<Vec<(HandoffKind, Value)>>,
     /// Whether it never answers.
@@ -58,12 +59,17 @@ struct Scripted {
 }
 
 #[async_trait]
-impl ProjectManager for Scripted {
+impl ProjectManager for ScriptedHandoffTarget {
     fn is_configured(&self) -> bool {
         true
     }
 
-    async fn hand(&self, kind: HandoffKind, handoff: Value, _: Duration) -> Says {
+    async fn send_handoff(
+        &self,
+        kind: HandoffKind,
+        handoff: Value,
+        _: Duration,
+    ) -> ScriptedHandoffAnswer {
         self.handed.lock().unwrap().push((kind, handoff));
         if self.is_silent {
             std::future::pending::<()>().await;
@@ -71,36 +77,36 @@ impl ProjectManager for Scripted {
         self.says.lock().unwrap().pop().unwrap()
     }
 
-    async fn chat(&self, handoff: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
+    async fn chat(&self, handoff: Value, _: Duration) -> Result<HandoffChatEvents, HandoffError> {
         self.handed.lock().unwrap().push((HandoffKind::Chat, handoff));
         let events: Vec<_> = self.events.lock().unwrap().drain(..).map(Ok).collect();
         Ok(stream::iter(events).chain(stream::pending()).boxed())
     }
 }
 
-struct Handing {
+struct HandoffFixture {
     its: Catalogue,
-    manager: Arc<Scripted>,
-    handoffs: Handoffs,
+    manager: Arc<ScriptedHandoffTarget>,
+    handoffs: HandoffService,
 }
 
-impl Handing {
-    async fn to(manager: Scripted) -> Self {
+impl HandoffFixture {
+    async fn to(manager: ScriptedHandoffTarget) -> Self {
         Self::with(manager, HandoffOptions::default()).await
     }
 
-    async fn with(manager: Scripted, options: HandoffOptions) -> Self {
+    async fn with(manager: ScriptedHandoffTarget, options: HandoffOptions) -> Self {
         let its = Catalogue::new().await;
         let manager = Arc::new(manager);
         let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
         let signals = Signals::new(store.engine());
-        let handoffs = Handoffs::new((store, clock, signals), manager.clone(), options);
+        let handoffs = HandoffService::new(store, clock, signals, manager.clone(), options);
         Self { its, manager, handoffs }
     }
 
     fn subject(&self) -> Subject {
         let caller = self.its.bob().clone();
-        Subject { task: Some(self.its.task.id), ..Subject::of(caller, "trace".to_owned()) }
+        Subject { task: Some(self.its.task.id), ..Subject::for_caller(caller, "trace".to_owned()) }
     }
 
     async fn decide(&self) -> Result<String, HandoffError> {
@@ -114,7 +120,7 @@ impl Handing {
         self.manager.handed.lock().unwrap().iter().map(|(_, handoff)| handoff.clone()).collect()
     }
 
-    async fn kept(&self) -> Vec<Decision> {
+    async fn stored_decisions(&self) -> Vec<ManagerDecision> {
         let (store, task) = (&self.its.world.store, self.its.task.id);
         let kept: Result<_, cynode_store::Error> =
             store.read(move |tx| Box::pin(async move { tx.decision_list(task, 10).await })).await;
@@ -122,7 +128,7 @@ impl Handing {
     }
 
     async fn is_valid(&self, token: &str) -> bool {
-        !matches!(self.its.world.agents.authenticate(token).await, Err(AgentError::BadToken))
+        !matches!(self.its.world.agents.authenticate(token).await, Err(AgentTokenError::BadToken))
     }
 }
 
@@ -132,7 +138,7 @@ fn chosen() -> Value {
 }
 
 fn away() -> HandoffError {
-    HandoffError::Away("it starts".to_owned())
+    HandoffError::Unreachable("it starts".to_owned())
 }
 
 fn token_of(handoff: &Value) -> String {
@@ -145,15 +151,18 @@ fn hello() -> ChatHandoff {
 }
 
 async fn a_handoff_brings_facts_preferences_the_skill_and_a_token_that_ends_with_it() {
-    let manager = Scripted { says: Mutex::new(vec![Ok(chosen())]), ..Scripted::default() };
-    let handing = Handing::to(manager).await;
+    let manager = ScriptedHandoffTarget {
+        says: Mutex::new(vec![Ok(chosen())]),
+        ..ScriptedHandoffTarget::default()
+    };
+    let handing = HandoffFixture::to(manager).await;
 
     let choice = handing.decide().await.unwrap();
 
     assert_eq!(choice, "a");
     let handed = handing.handed().remove(0);
     let context = &handed["context"];
-    // The agent's process receives nothing else, and so no credential of a provider.
+    // The agent's process receives nothing else, so no provider credential.
     let parts: BTreeSet<&str> = context.as_object().unwrap().keys().map(String::as_str).collect();
     let expected =
         ["agent_token", "groups", "preferences", "project", "skill", "task", "trace_id", "user"];
@@ -166,7 +175,7 @@ async fn a_handoff_brings_facts_preferences_the_skill_and_a_token_that_ends_with
     assert!(context["skill"].as_str().unwrap().contains("CyNode"));
     assert!(token_of(&handed).starts_with("cyn_pm_"));
     assert!(!handing.is_valid(&token_of(&handed)).await, "the token outlives its handoff");
-    let kept = handing.kept().await;
+    let kept = handing.stored_decisions().await;
     assert_eq!(kept.len(), 1);
     assert_eq!(
         (&*kept[0].handoff, &*kept[0].purpose, &*kept[0].trace_id),
@@ -175,8 +184,11 @@ async fn a_handoff_brings_facts_preferences_the_skill_and_a_token_that_ends_with
 }
 
 async fn a_handoff_lists_its_users_groups_and_brings_what_the_later_one_wishes() {
-    let manager = Scripted { says: Mutex::new(vec![Ok(chosen())]), ..Scripted::default() };
-    let handing = Handing::to(manager).await;
+    let manager = ScriptedHandoffTarget {
+        says: Mutex::new(vec![Ok(chosen())]),
+        ..ScriptedHandoffTarget::default()
+    };
+    let handing = HandoffFixture::to(manager).await;
     let Catalogue { world, preferences, .. } = &handing.its;
     let groups = Groups::new(world.store.clone(), world.clock.clone(), world.signals());
     let key = "agents.project_manager.additional_context".to_owned();
@@ -184,7 +196,7 @@ async fn a_handoff_lists_its_users_groups_and_brings_what_the_later_one_wishes()
     for name in ["zebra", "ant"] {
         let new = CreateGroup { name: name.to_owned(), display_name: None };
         let group = groups.create(&world.admin, new).await.unwrap().id;
-        groups.add(&world.admin, name, "bob").await.unwrap();
+        groups.add(&world.admin, &name.into(), &"bob".into()).await.unwrap();
         let scope_id = Some(group.as_uuid());
         let wanted = PreferenceKey { scope_type: ScopeKind::Group, scope_id, key: key.clone() };
         let written = WritePreference {
@@ -207,28 +219,30 @@ async fn a_handoff_lists_its_users_groups_and_brings_what_the_later_one_wishes()
 }
 
 async fn only_work_that_was_not_begun_is_handed_over_again() {
-    let lost = HandoffError::Lost("it died".to_owned());
-    let manager = Scripted {
+    let lost = HandoffError::ConnectionLost("it died".to_owned());
+    let manager = ScriptedHandoffTarget {
         says: Mutex::new(vec![Ok(chosen()), Err(away()), Err(away())]),
-        ..Scripted::default()
+        ..ScriptedHandoffTarget::default()
     };
-    let patient = Handing::to(manager).await;
-    let manager =
-        Scripted { says: Mutex::new(vec![Ok(chosen()), Err(lost)]), ..Scripted::default() };
-    let careful = Handing::to(manager).await;
+    let patient = HandoffFixture::to(manager).await;
+    let manager = ScriptedHandoffTarget {
+        says: Mutex::new(vec![Ok(chosen()), Err(lost)]),
+        ..ScriptedHandoffTarget::default()
+    };
+    let careful = HandoffFixture::to(manager).await;
 
     assert_eq!(patient.decide().await.unwrap(), "a");
     let refused = careful.decide().await.unwrap_err();
 
     assert_eq!(patient.handed().len(), 3);
-    assert!(matches!(refused, HandoffError::Lost(_)), "{refused}");
+    assert!(matches!(refused, HandoffError::ConnectionLost(_)), "{refused}");
     assert_eq!(careful.handed().len(), 1);
 }
 
 async fn a_project_manager_that_does_not_answer_is_given_up_and_its_token_ends() {
-    let manager = Scripted { is_silent: true, ..Scripted::default() };
+    let manager = ScriptedHandoffTarget { is_silent: true, ..ScriptedHandoffTarget::default() };
     let options = HandoffOptions { within: SOON, ..HandoffOptions::default() };
-    let handing = Handing::with(manager, options).await;
+    let handing = HandoffFixture::with(manager, options).await;
 
     let refused = handing.decide().await.unwrap_err();
 
@@ -238,7 +252,7 @@ async fn a_project_manager_that_does_not_answer_is_given_up_and_its_token_ends()
 
 async fn no_more_handoffs_are_open_than_allowed() {
     let options = HandoffOptions { max_open: 1, within: SOON, ..HandoffOptions::default() };
-    let handing = Handing::with(Scripted::default(), options).await;
+    let handing = HandoffFixture::with(ScriptedHandoffTarget::default(), options).await;
     let open = handing.handoffs.chat(&handing.subject(), hello()).await.unwrap();
 
     let refused = handing.decide().await.unwrap_err();
@@ -249,8 +263,9 @@ async fn no_more_handoffs_are_open_than_allowed() {
 
 async fn an_answer_that_nobody_waits_for_any_more_ends_with_its_token() {
     let events = vec![ChatEvent::Delta { text: "he".to_owned() }];
-    let manager = Scripted { events: Mutex::new(events), ..Scripted::default() };
-    let handing = Handing::to(manager).await;
+    let manager =
+        ScriptedHandoffTarget { events: Mutex::new(events), ..ScriptedHandoffTarget::default() };
+    let handing = HandoffFixture::to(manager).await;
     let mut answer = handing.handoffs.chat(&handing.subject(), hello()).await.unwrap();
     let token = token_of(&handing.handed()[0]);
     assert_eq!(answer.next().await, Some(ChatEvent::Delta { text: "he".to_owned() }));
@@ -267,15 +282,18 @@ async fn a_caller_who_goes_away_during_the_end_loses_no_decision() {
     let decision = json!({ "purpose": "choose", "by": "rule", "reason": "r", "input_hash": "00" });
     let decisions = serde_json::from_value(json!([decision])).unwrap();
     let done = ChatEvent::Done { usage: HandoffUsage::default(), decisions };
-    let manager = Scripted { events: Mutex::new(vec![done]), ..Scripted::default() };
-    let handing = Handing::to(manager).await;
+    let manager = ScriptedHandoffTarget {
+        events: Mutex::new(vec![done]),
+        ..ScriptedHandoffTarget::default()
+    };
+    let handing = HandoffFixture::to(manager).await;
     let mut answer = handing.handoffs.chat(&handing.subject(), hello()).await.unwrap();
     let token = token_of(&handing.handed()[0]);
 
     assert_eq!(answer.next().now_or_never(), None, "it is being put on record");
     drop(answer);
 
-    while handing.is_valid(&token).await || handing.kept().await.is_empty() {
+    while handing.is_valid(&token).await || handing.stored_decisions().await.is_empty() {
         tokio::task::yield_now().await;
     }
 }
@@ -285,7 +303,11 @@ async fn a_timeout_names_all_the_time_that_was_given() {
     let late = HandoffError::Timeout(Duration::from_millis(1));
     let says = Mutex::new(vec![Err(late), Err(away())]);
     let options = HandoffOptions { within, ..HandoffOptions::default() };
-    let handing = Handing::with(Scripted { says, ..Scripted::default() }, options).await;
+    let handing = HandoffFixture::with(
+        ScriptedHandoffTarget { says, ..ScriptedHandoffTarget::default() },
+        options,
+    )
+    .await;
 
     let refused = handing.decide().await.unwrap_err();
 
@@ -293,10 +315,10 @@ async fn a_timeout_names_all_the_time_that_was_given() {
 }
 
 async fn what_is_handed_over_is_given_up_when_the_process_stops() {
-    let manager = Scripted { is_silent: true, ..Scripted::default() };
-    let mut handing = Handing::to(manager).await;
+    let manager = ScriptedHandoffTarget { is_silent: true, ..ScriptedHandoffTarget::default() };
+    let mut handing = HandoffFixture::to(manager).await;
     let background = Tasks::new();
-    handing.handoffs = handing.handoffs.clone().in_background(background.clone());
+    handing.handoffs = handing.handoffs.clone().with_background(background.clone());
 
     let stop = async {
         while handing.handed().is_empty() {
@@ -306,14 +328,17 @@ async fn what_is_handed_over_is_given_up_when_the_process_stops() {
     };
     let (refused, has_ended) = tokio::join!(handing.decide(), stop);
 
-    assert!(matches!(refused, Err(HandoffError::Lost(_))), "{refused:?}");
+    assert!(matches!(refused, Err(HandoffError::ConnectionLost(_))), "{refused:?}");
     assert!(has_ended);
     assert!(!handing.is_valid(&token_of(&handing.handed()[0])).await);
 }
 
 async fn a_handoff_changes_nothing_that_calls_are_decided_by() {
-    let manager = Scripted { says: Mutex::new(vec![Ok(chosen())]), ..Scripted::default() };
-    let handing = Handing::to(manager).await;
+    let manager = ScriptedHandoffTarget {
+        says: Mutex::new(vec![Ok(chosen())]),
+        ..ScriptedHandoffTarget::default()
+    };
+    let handing = HandoffFixture::to(manager).await;
     let store = handing.its.world.store.clone();
     let revision = || async {
         let read: Result<i64, cynode_store::Error> =
@@ -325,12 +350,12 @@ async fn a_handoff_changes_nothing_that_calls_are_decided_by() {
     handing.decide().await.unwrap();
 
     assert!(!handing.is_valid(&token_of(&handing.handed()[0])).await);
-    assert_eq!(revision().await, before, "everybody would read everything anew");
+    assert_eq!(revision().await, before, "all caches would be reloaded");
 }
 
 async fn nothing_is_handed_over_about_what_the_user_cannot_see() {
-    let handing = Handing::to(Scripted::default()).await;
-    let stranger = cynode_ops::Caller::on_behalf_of(
+    let handing = HandoffFixture::to(ScriptedHandoffTarget::default()).await;
+    let stranger = cynode_resources::Caller::on_behalf_of(
         cynode_domain::ids::UserId::generate(),
         "eve".to_owned(),
         false,
@@ -344,7 +369,7 @@ async fn nothing_is_handed_over_about_what_the_user_cannot_see() {
 }
 
 async fn whoever_works_on_a_handoff_is_known_by_its_conversation_and_trace() {
-    let handing = Handing::to(Scripted::default()).await;
+    let handing = HandoffFixture::to(ScriptedHandoffTarget::default()).await;
     let (thread, trace) = (ThreadId::generate(), TraceId::generate());
     let subject = Subject { thread: Some(thread), ..handing.subject() };
     let subject = Subject { trace_id: trace.to_string(), ..subject };

@@ -1,4 +1,4 @@
-//! Reports of agents on their way to the project manager.
+//! Processing of agent reports by the inbox.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -6,11 +6,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cynode_domain::agent::{HelpKind, NoteKind, Progress};
 use cynode_domain::ids::UserId;
-use cynode_ops::handoff::{
-    ChatEvents, HandoffError, HandoffOptions, Handoffs, Nobody, ProjectManager,
+use cynode_execution::{
+    handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
+    handoff::HandoffService, handoff::NoProjectManager, handoff::ProjectManager,
 };
-use cynode_ops::inbox::{Inbox, InboxOptions};
-use cynode_ops::{Caller, MessageError, Signals};
+use cynode_ops::MessageError;
+use cynode_ops::{inbox::Inbox, inbox::InboxOptions};
+use cynode_resources::{Caller, Signals};
 use cynode_runtime::shutdown::Shutdown;
 use cynode_testkit::query;
 use cynode_wire::apmas::{MessageQuery, ReportStatus, ReportToPm, RequestHelp, SendMessage};
@@ -37,28 +39,28 @@ on_each_engine! {
     a_report_whose_handoff_is_lost_is_processed_by_another_inbox,
 }
 
-/// Deals with reports, unless it goes away first.
+/// Processes reports, unless it is unreachable first.
 #[derive(Default)]
-struct Manager {
+struct ScriptedInboxManager {
     heard: Mutex<Vec<String>>,
-    /// How many reports it is yet to die of.
+    /// How many more reports kill it.
     dies: Mutex<u32>,
-    /// How many reports are yet to bring a fault of ours to light.
+    /// How many more reports panic.
     panics: Mutex<u32>,
-    /// Whether it waits with a report in its hands until it may answer.
+    /// Whether it withholds its answer until it is released.
     waits: bool,
-    /// Tells that it has a report in its hands.
+    /// Notified when it has received a report.
     begun: Notify,
     may_answer: Notify,
 }
 
 #[async_trait]
-impl ProjectManager for Manager {
+impl ProjectManager for ScriptedInboxManager {
     fn is_configured(&self) -> bool {
         true
     }
 
-    async fn hand(
+    async fn send_handoff(
         &self,
         kind: HandoffKind,
         handoff: Value,
@@ -69,7 +71,7 @@ impl ProjectManager for Manager {
             let mut dies = self.dies.lock().unwrap();
             if *dies > 0 {
                 *dies -= 1;
-                return Err(HandoffError::Lost("killed".to_owned()));
+                return Err(HandoffError::ConnectionLost("killed".to_owned()));
             }
         }
         {
@@ -92,24 +94,26 @@ impl ProjectManager for Manager {
         Ok(json!({ "summary": "noted", "needs_person": needs_person }))
     }
 
-    async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
-        Err(HandoffError::Away("only reports here".to_owned()))
+    async fn chat(&self, _: Value, _: Duration) -> Result<HandoffChatEvents, HandoffError> {
+        Err(HandoffError::Unreachable("only reports here".to_owned()))
     }
 }
 
-fn inbox(team: &Team, manager: &Arc<Manager>) -> Inbox {
+fn inbox(team: &Team, manager: &Arc<ScriptedInboxManager>) -> Inbox {
     let (store, clock) = (team.world.store.clone(), team.world.clock.clone());
     let signals = Signals::new(store.engine());
     let of = (store, clock, signals);
-    let handoffs = Handoffs::new(
-        (of.0.clone(), of.1.clone(), of.2.clone()),
+    let handoffs = HandoffService::new(
+        of.0.clone(),
+        of.1.clone(),
+        of.2.clone(),
         manager.clone(),
         HandoffOptions::default(),
     );
-    Inbox::new((of.0, of.1, of.2), handoffs)
+    Inbox::new(of.0, of.1, of.2, handoffs)
 }
 
-/// Claims that run out at once, and no pauses.
+/// Leases that expire at once, and no backoff.
 fn brief() -> InboxOptions {
     InboxOptions { lease: Duration::from_millis(5), pause: Duration::ZERO, at_once: 8 }
 }
@@ -120,11 +124,11 @@ async fn waiting(team: &Team) -> Vec<InboxItem> {
 }
 
 async fn a_report_that_hangs_does_not_delay_the_report_of_another_task() {
-    let (team, manager) = (Team::new().await, Arc::new(Manager::default()));
+    let (team, manager) = (Team::new().await, Arc::new(ScriptedInboxManager::default()));
     let other = team.other_task().await;
     let own = |task, summary: &str| ReportToPm { task_id: task, ..team.done(summary) };
-    team.messages.report(&team.agent(), own(team.task, "hang")).await.unwrap();
-    team.messages.report(&team.agent_of(other), own(other, "quick")).await.unwrap();
+    team.messages.send_report(&team.agent(), own(team.task, "hang")).await.unwrap();
+    team.messages.send_report(&team.agent_of(other), own(other, "quick")).await.unwrap();
     let shutdown = Shutdown::new();
     let patient = InboxOptions { lease: Duration::from_hours(1), ..InboxOptions::default() };
 
@@ -146,7 +150,7 @@ async fn a_report_that_hangs_does_not_delay_the_report_of_another_task() {
 }
 
 async fn every_message_leads_to_an_action_or_waits_for_a_person() {
-    let (team, manager) = (Team::new().await, Arc::new(Manager::default()));
+    let (team, manager) = (Team::new().await, Arc::new(ScriptedInboxManager::default()));
     let dev = team.agent();
     let note = |kind, content: &str| SendMessage {
         task_id: team.task,
@@ -179,14 +183,14 @@ async fn every_message_leads_to_an_action_or_waits_for_a_person() {
     team.messages.send(&dev, note(NoteKind::Info, "fyi")).await.unwrap();
     team.messages.send(&dev, note(NoteKind::Question, "which one?")).await.unwrap();
     let asks = json!({ "question": "what is meant?" });
-    team.messages.report(&dev, team.report("needs_clarification", asks)).await.unwrap();
-    team.messages.help(&dev, help(HelpKind::PmDecision, "left or right?")).await.unwrap();
+    team.messages.send_report(&dev, team.report("needs_clarification", asks)).await.unwrap();
+    team.messages.request_help(&dev, help(HelpKind::PmDecision, "left or right?")).await.unwrap();
     team.messages.status(&dev, status(Progress::Blocked, "stuck")).await.unwrap();
-    team.messages.help(&dev, help(HelpKind::Human, "may I?")).await.unwrap();
+    team.messages.request_help(&dev, help(HelpKind::Human, "may I?")).await.unwrap();
     let before: Vec<_> =
         waiting(&team).await.into_iter().map(|item| item.message.content).collect();
 
-    inbox(&team, &manager).activate().await.unwrap();
+    inbox(&team, &manager).process_waiting().await.unwrap();
 
     assert_eq!(before, ["may I?"], "what only a person can answer waits at once");
     let heard = manager.heard.lock().unwrap().clone();
@@ -199,25 +203,26 @@ async fn every_message_leads_to_an_action_or_waits_for_a_person() {
 }
 
 async fn a_person_answers_once_and_the_agent_gets_the_answer_as_an_instruction() {
-    let (team, manager) = (Team::new().await, Arc::new(Manager::default()));
+    let (team, manager) = (Team::new().await, Arc::new(ScriptedInboxManager::default()));
     let dev = team.agent();
     let asks = json!({ "question": "which colour?" });
-    let said = team.messages.report(&dev, team.report("needs_clarification", asks)).await.unwrap();
+    let said =
+        team.messages.send_report(&dev, team.report("needs_clarification", asks)).await.unwrap();
     let id = said.message_id;
     let answer = |text: &str| AnswerMessage { text: text.to_owned(), instruction: None };
     let bob = &team.world.bob;
     let early = team.messages.answer(bob, id, answer("blue")).await;
-    inbox(&team, &manager).activate().await.unwrap();
+    inbox(&team, &manager).process_waiting().await.unwrap();
 
     let first = team.messages.answer(bob, id, answer("blue")).await.unwrap();
     let again = team.messages.answer(bob, id, answer("blue")).await.unwrap();
     let other = team.messages.answer(bob, id, answer("red")).await;
     let stranger = Caller::on_behalf_of(UserId::generate(), "eve".to_owned(), false);
     let unseen = team.messages.answer(&stranger, id, answer("green")).await;
-    // Nothing is left for whoever looks after a restart.
-    inbox(&team, &manager).activate().await.unwrap();
+    // Nothing is left to process after a restart.
+    inbox(&team, &manager).process_waiting().await.unwrap();
 
-    assert!(matches!(early, Err(MessageError::NotForPeople(_))));
+    assert!(matches!(early, Err(MessageError::NotWaitingForPerson(_))));
     assert_eq!(first.message.answered_by.as_deref(), Some("bob"));
     assert_eq!(again.message.processed_at, first.message.processed_at);
     assert!(matches!(other, Err(MessageError::Settled(_))), "{other:?}");
@@ -230,7 +235,7 @@ async fn a_person_answers_once_and_the_agent_gets_the_answer_as_an_instruction()
 }
 
 async fn a_question_to_another_agent_is_passed_on_and_so_is_its_answer() {
-    let (team, manager) = (Team::new().await, Arc::new(Manager::default()));
+    let (team, manager) = (Team::new().await, Arc::new(ScriptedInboxManager::default()));
     let (dev, designer) = (team.agent(), team.agent());
     let help = RequestHelp {
         task_id: team.task,
@@ -242,8 +247,8 @@ async fn a_question_to_another_agent_is_passed_on_and_so_is_its_answer() {
         idempotency_key: None,
     };
     team.heartbeat(&designer, "designer").await;
-    team.messages.help(&dev, help).await.unwrap();
-    inbox(&team, &manager).activate().await.unwrap();
+    team.messages.request_help(&dev, help).await.unwrap();
+    inbox(&team, &manager).process_waiting().await.unwrap();
     let asked = team.heartbeat(&designer, "designer").await.instructions;
     let answer = SendMessage {
         task_id: team.task,
@@ -255,7 +260,7 @@ async fn a_question_to_another_agent_is_passed_on_and_so_is_its_answer() {
     };
     team.messages.send(&designer, answer).await.unwrap();
 
-    inbox(&team, &manager).activate().await.unwrap();
+    inbox(&team, &manager).process_waiting().await.unwrap();
 
     assert!(asked[0].instructions.starts_with("developer asks: which blue?"), "{asked:?}");
     let told = team.heartbeat(&dev, "developer").await.instructions;
@@ -267,33 +272,35 @@ async fn without_a_project_manager_questions_wait_for_a_person() {
     let team = Team::new().await;
     let asks = json!({ "question": "which colour?" });
     let report = team.report("needs_clarification", asks);
-    team.messages.report(&team.agent(), report).await.unwrap();
+    team.messages.send_report(&team.agent(), report).await.unwrap();
     let (store, clock) = (team.world.store.clone(), team.world.clock.clone());
     let of = (store.clone(), clock.clone(), Signals::new(store.engine()));
-    let handoffs = Handoffs::new(
-        (of.0.clone(), of.1.clone(), of.2.clone()),
-        Arc::new(Nobody),
+    let handoffs = HandoffService::new(
+        of.0.clone(),
+        of.1.clone(),
+        of.2.clone(),
+        Arc::new(NoProjectManager),
         HandoffOptions::default(),
     );
 
-    Inbox::new((of.0, of.1, of.2), handoffs).activate().await.unwrap();
+    Inbox::new(of.0, of.1, of.2, handoffs).process_waiting().await.unwrap();
 
     let why = waiting(&team).await.remove(0).message.needs_person.unwrap();
     assert!(why.contains("no project manager is configured"), "{why}");
 }
 
 async fn reports_are_dealt_with_once_oldest_first_and_what_needs_a_person_waits() {
-    let (team, manager) = (Team::new().await, Arc::new(Manager::default()));
+    let (team, manager) = (Team::new().await, Arc::new(ScriptedInboxManager::default()));
     let dev = team.agent();
     for words in ["one", "two"] {
-        team.messages.report(&dev, team.done(words)).await.unwrap();
+        team.messages.send_report(&dev, team.done(words)).await.unwrap();
     }
     let question = json!({ "question": "which colour?" });
-    team.messages.report(&dev, team.report("request_human_input", question)).await.unwrap();
+    team.messages.send_report(&dev, team.report("request_human_input", question)).await.unwrap();
 
     let inbox = inbox(&team, &manager);
-    inbox.activate().await.unwrap();
-    inbox.activate().await.unwrap();
+    inbox.process_waiting().await.unwrap();
+    inbox.process_waiting().await.unwrap();
 
     assert_eq!(*manager.heard.lock().unwrap(), ["one", "two"]);
     let left = team.inbox().await;
@@ -302,16 +309,16 @@ async fn reports_are_dealt_with_once_oldest_first_and_what_needs_a_person_waits(
 }
 
 async fn a_report_whose_handoff_is_lost_is_processed_by_another_inbox() {
-    let (team, manager) = (Team::new().await, Arc::new(Manager::default()));
+    let (team, manager) = (Team::new().await, Arc::new(ScriptedInboxManager::default()));
     *manager.dies.lock().unwrap() = 1;
-    team.messages.report(&team.agent(), team.done("one")).await.unwrap();
+    team.messages.send_report(&team.agent(), team.done("one")).await.unwrap();
 
     let patient = InboxOptions { pause: Duration::from_hours(1), ..InboxOptions::default() };
-    inbox(&team, &manager).with(patient).activate().await.unwrap();
+    inbox(&team, &manager).with(patient).process_waiting().await.unwrap();
     let waiting = team.inbox().await.len();
-    // The pause is over, and nothing of the first is left but what the database holds.
+    // The backoff is over, and only the database state is left of the first attempt.
     query(&team.world.database.url, "UPDATE agent_messages SET claimed_until = NULL").await;
-    inbox(&team, &manager).activate().await.unwrap();
+    inbox(&team, &manager).process_waiting().await.unwrap();
 
     assert_eq!(waiting, 1);
     assert_eq!(*manager.heard.lock().unwrap(), ["one"]);
@@ -320,17 +327,17 @@ async fn a_report_whose_handoff_is_lost_is_processed_by_another_inbox() {
 
 async fn two_inboxes_of_one_database_hand_each_report_over_once() {
     let team = Team::new().await;
-    let manager = Arc::new(Manager { waits: true, ..Manager::default() });
-    team.messages.report(&team.agent(), team.done("one")).await.unwrap();
+    let manager = Arc::new(ScriptedInboxManager { waits: true, ..ScriptedInboxManager::default() });
+    team.messages.send_report(&team.agent(), team.done("one")).await.unwrap();
     let patient = InboxOptions { lease: Duration::from_hours(1), ..InboxOptions::default() };
     let (one, two) = (inbox(&team, &manager).with(patient), inbox(&team, &manager).with(patient));
 
     let second = async {
         manager.begun.notified().await;
-        two.activate().await.unwrap();
+        two.process_waiting().await.unwrap();
         manager.may_answer.notify_one();
     };
-    let (first, ()) = tokio::join!(one.activate(), second);
+    let (first, ()) = tokio::join!(one.process_waiting(), second);
 
     first.unwrap();
     assert_eq!(*manager.heard.lock().unwrap(), ["one"]);
@@ -339,9 +346,9 @@ async fn two_inboxes_of_one_database_hand_each_report_over_once() {
 
 async fn a_report_in_hand_when_its_orchestrator_stops_does_not_count_as_begun() {
     let team = Team::new().await;
-    let manager = Arc::new(Manager { waits: true, ..Manager::default() });
-    team.messages.report(&team.agent(), team.done("one")).await.unwrap();
-    // More often than it may be begun.
+    let manager = Arc::new(ScriptedInboxManager { waits: true, ..ScriptedInboxManager::default() });
+    team.messages.send_report(&team.agent(), team.done("one")).await.unwrap();
+    // More often than the attempt limit.
     for _ in 0..7 {
         let shutdown = Shutdown::new();
         let stop = async {
@@ -352,8 +359,8 @@ async fn a_report_in_hand_when_its_orchestrator_stops_does_not_count_as_begun() 
     }
     let waiting = team.inbox().await.len();
 
-    let patient = Arc::new(Manager::default());
-    inbox(&team, &patient).activate().await.unwrap();
+    let patient = Arc::new(ScriptedInboxManager::default());
+    inbox(&team, &patient).process_waiting().await.unwrap();
 
     assert_eq!((waiting, manager.heard.lock().unwrap().len()), (1, 7));
     assert_eq!(*patient.heard.lock().unwrap(), ["one"]);
@@ -362,13 +369,14 @@ async fn a_report_in_hand_when_its_orchestrator_stops_does_not_count_as_begun() 
 
 async fn a_panic_over_a_report_ends_neither_the_inbox_nor_the_report() {
     let team = Team::new().await;
-    let manager = Arc::new(Manager { panics: Mutex::new(2), ..Manager::default() });
-    team.messages.report(&team.agent(), team.done("one")).await.unwrap();
+    let manager =
+        Arc::new(ScriptedInboxManager { panics: Mutex::new(2), ..ScriptedInboxManager::default() });
+    team.messages.send_report(&team.agent(), team.done("one")).await.unwrap();
     let brief = brief();
 
     let inbox = inbox(&team, &manager).with(brief);
     while !team.inbox().await.is_empty() {
-        inbox.activate().await.unwrap();
+        inbox.process_waiting().await.unwrap();
     }
 
     assert_eq!(*manager.heard.lock().unwrap(), ["one"]);
@@ -376,21 +384,21 @@ async fn a_panic_over_a_report_ends_neither_the_inbox_nor_the_report() {
 
 async fn a_report_that_ends_whoever_deals_with_it_is_given_up_with_the_reason() {
     let team = Team::new().await;
-    let manager = Arc::new(Manager { waits: true, ..Manager::default() });
-    team.messages.report(&team.agent(), team.done("one")).await.unwrap();
+    let manager = Arc::new(ScriptedInboxManager { waits: true, ..ScriptedInboxManager::default() });
+    team.messages.send_report(&team.agent(), team.done("one")).await.unwrap();
     let brief = brief();
     let given_up = async || {
         let query = MessageQuery { unprocessed: true, ..MessageQuery::default() };
-        let within = (None, Some(team.task));
-        let page = team.messages.list(&team.world.bob, within, query).await.unwrap();
+        let task = Some(team.task);
+        let page = team.messages.list(&team.world.bob, None, task, query).await.unwrap();
         page.items[0].given_up.clone()
     };
 
     let why = loop {
         let inbox = inbox(&team, &manager).with(brief);
         tokio::select! {
-            dealt = inbox.activate() => dealt.unwrap(),
-            // The orchestrator dies with the report in its hands.
+            dealt = inbox.process_waiting() => dealt.unwrap(),
+            // The orchestrator dies while it processes the report.
             () = manager.begun.notified() => {}
         }
         if let Some(why) = given_up().await {
@@ -398,16 +406,16 @@ async fn a_report_that_ends_whoever_deals_with_it_is_given_up_with_the_reason() 
         }
     };
 
-    assert!(why.contains("5 times"), "{why}");
+    assert!(why.contains("5 unfinished attempts"), "{why}");
     assert_eq!(manager.heard.lock().unwrap().len(), 5);
 }
 
 async fn reports_of_a_closed_task_are_not_looked_at_again() {
-    let (team, manager) = (Team::new().await, Arc::new(Manager::default()));
-    team.messages.report(&team.agent(), team.done("one")).await.unwrap();
-    team.tasks.cancel(&team.world.bob, &team.task.to_string()).await.unwrap();
+    let (team, manager) = (Team::new().await, Arc::new(ScriptedInboxManager::default()));
+    team.messages.send_report(&team.agent(), team.done("one")).await.unwrap();
+    team.tasks.cancel(&team.world.bob, &team.task.into()).await.unwrap();
 
-    inbox(&team, &manager).activate().await.unwrap();
+    inbox(&team, &manager).process_waiting().await.unwrap();
 
     assert!(manager.heard.lock().unwrap().is_empty());
     assert!(team.inbox().await.is_empty());

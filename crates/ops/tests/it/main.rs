@@ -1,4 +1,4 @@
-//! What the gateway decides and records by, through its operations.
+//! Tests of the operations that the gateway and the API use.
 #![expect(clippy::unwrap_used, reason = "helpers are called by tests; a failure is the finding")]
 
 mod agents;
@@ -15,6 +15,7 @@ mod engines;
 mod groups;
 mod handoff;
 mod inbox;
+mod lists;
 mod messages;
 mod placement;
 mod planning;

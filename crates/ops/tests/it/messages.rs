@@ -1,4 +1,4 @@
-//! What agents and the project manager say to each other.
+//! Messages between agents and the project manager.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use cynode_domain::agent::{HelpKind, NoteKind, Progress};
 use cynode_domain::ids::{MessageId, TaskId};
 use cynode_domain::policy::Principal;
 use cynode_domain::status::JobStatus;
-use cynode_ops::agents::AgentIdentity;
-use cynode_ops::{MessageError, StoreError};
+use cynode_ops::MessageError;
+use cynode_resources::StoreError;
+use cynode_resources::agents::AgentIdentity;
 use cynode_runtime::clock::Clock as _;
-use cynode_store::JobStore;
 use cynode_wire::apmas::{
     MessageQuery, ReportStatus, ReportToPm, RequestHelp, SaveAgentCheckpoint, SendMessage,
 };
@@ -55,11 +55,11 @@ async fn a_report_said_twice_is_stored_once_until_the_manager_has_spoken() {
     let team = Team::new().await;
     let dev = team.agent();
 
-    let first = team.messages.report(&dev, team.done("one")).await.unwrap();
-    let again = team.messages.report(&dev, team.done("one")).await.unwrap();
-    let other = team.messages.report(&dev, team.done("two")).await.unwrap();
+    let first = team.messages.send_report(&dev, team.done("one")).await.unwrap();
+    let again = team.messages.send_report(&dev, team.done("one")).await.unwrap();
+    let other = team.messages.send_report(&dev, team.done("two")).await.unwrap();
     team.instruct("developer", "revise").await;
-    let after = team.messages.report(&dev, team.done("one")).await.unwrap();
+    let after = team.messages.send_report(&dev, team.done("one")).await.unwrap();
 
     assert_eq!((again.message_id, again.repeated), (first.message_id, true));
     assert!(!other.repeated && !after.repeated);
@@ -73,9 +73,9 @@ async fn a_given_key_stands_for_one_report_only() {
     let with_key =
         |summary: &str| ReportToPm { idempotency_key: Some("r1".to_owned()), ..team.done(summary) };
 
-    let first = team.messages.report(&dev, with_key("one")).await.unwrap();
-    let again = team.messages.report(&dev, with_key("one")).await.unwrap();
-    let refused = team.messages.report(&dev, with_key("two")).await;
+    let first = team.messages.send_report(&dev, with_key("one")).await.unwrap();
+    let again = team.messages.send_report(&dev, with_key("one")).await.unwrap();
+    let refused = team.messages.send_report(&dev, with_key("two")).await;
 
     assert_eq!((again.message_id, again.repeated), (first.message_id, true));
     assert!(matches!(refused, Err(MessageError::KeyReused)));
@@ -86,12 +86,12 @@ async fn a_payload_that_does_not_fit_its_report_is_refused_in_words() {
     let dev = team.agent();
     for (kind, payload, word) in [
         ("work_completed", json!({ "filesModified": [] }), "summary"),
-        ("tests_passed", json!({ "total": 2, "passed": 1, "failed": 1 }), "failed 0"),
+        ("tests_passed", json!({ "total": 2, "passed": 1, "failed": 1 }), "failed to be 0"),
         ("review_approved", json!({ "verdict": "changes_requested", "summary": "s" }), "verdict"),
         ("gossip", json!({}), "gossip"),
         ("work_completed", json!({ "summary": "s", "more": "x".repeat(70_000) }), "longer"),
     ] {
-        let refused = team.messages.report(&dev, team.report(kind, payload)).await;
+        let refused = team.messages.send_report(&dev, team.report(kind, payload)).await;
         let refused = refused.unwrap_err().to_string();
         assert!(refused.contains(word), "{kind}: {refused}");
     }
@@ -103,8 +103,8 @@ async fn a_caller_has_one_role_and_a_role_one_caller() {
     let (dev, other) = (team.agent(), team.agent());
     team.heartbeat(&dev, "developer").await;
 
-    let as_tester = team.messages.heartbeat(&dev, team.beat("tester")).await;
-    let taken = team.messages.heartbeat(&other, team.beat("developer")).await;
+    let as_tester = team.messages.record_heartbeat(&dev, team.beat("tester")).await;
+    let taken = team.messages.record_heartbeat(&other, team.beat("developer")).await;
 
     assert!(matches!(as_tester, Err(MessageError::OtherRole { .. })));
     assert!(taken.unwrap_err().to_string().contains("developer-2"));
@@ -119,7 +119,7 @@ async fn a_silent_agent_loses_its_role_and_can_say_no_more() {
 
     team.world.clock.advance(Duration::from_secs(601));
     team.heartbeat(&next, "developer").await;
-    let late = team.messages.report(&dev, team.done("late")).await;
+    let late = team.messages.send_report(&dev, team.done("late")).await;
 
     assert!(late.unwrap_err().to_string().contains("is aborted"));
     assert!(team.inbox().await.is_empty());
@@ -131,7 +131,7 @@ async fn the_role_of_a_job_that_ended_goes_to_the_next_job() {
     team.heartbeat(&first, "developer").await;
     let rotated = AgentIdentity { token_id: team.agent().token_id, ..first.clone() };
     team.heartbeat(&rotated, "developer").await;
-    let early = team.messages.heartbeat(&second, team.beat("developer")).await;
+    let early = team.messages.record_heartbeat(&second, team.beat("developer")).await;
     assert!(matches!(early, Err(MessageError::RoleTaken(_))));
 
     let job = first.job.unwrap();
@@ -154,17 +154,23 @@ async fn an_instruction_is_told_once_and_shown_until_it_is_acknowledged() {
 
     let told = team.heartbeat(&dev, "developer").await.instructions;
     let later = team.heartbeat(&dev, "developer").await.instructions;
-    let shown = team.messages.context(&dev, team.look(Some("developer"))).await.unwrap();
+    let shown =
+        team.messages.load_context(&dev, team.context_request(Some("developer"))).await.unwrap();
     let mut beat = team.beat("developer");
     beat.acknowledge = vec![id, MessageId::generate()];
-    team.messages.heartbeat(&dev, beat).await.unwrap();
-    let over = team.messages.context(&dev, team.look(Some("developer"))).await.unwrap();
+    team.messages.record_heartbeat(&dev, beat).await.unwrap();
+    let over =
+        team.messages.load_context(&dev, team.context_request(Some("developer"))).await.unwrap();
 
     assert_eq!(told.iter().map(|told| told.id).collect::<Vec<_>>(), [id]);
     assert_eq!((later.len(), shown.instructions.len(), over.instructions.len()), (0, 1, 0));
     let message = team.messages.get(&team.world.bob, team.task, id).await.unwrap();
     assert!(message.delivered_at.is_some() && message.acknowledged_at.is_some());
-    assert_ne!(team.instruct("developer", "expand_scope").await, id, "told again is a new one");
+    assert_ne!(
+        team.instruct("developer", "expand_scope").await,
+        id,
+        "a repeated instruction is a new one"
+    );
 }
 
 async fn each_of_the_six_instructions_moves_the_agent_when_it_hears_of_it() {
@@ -180,7 +186,7 @@ async fn each_of_the_six_instructions_moves_the_agent_when_it_hears_of_it() {
 
     let expected = ["paused", "running", "running", "running", "paused", "running", "aborted"];
     assert_eq!(seen, expected);
-    let refused = team.messages.heartbeat(&dev, team.beat("developer")).await;
+    let refused = team.messages.record_heartbeat(&dev, team.beat("developer")).await;
     assert!(refused.unwrap_err().to_string().contains("is aborted: stop here"));
 }
 
@@ -188,8 +194,10 @@ async fn an_instruction_to_a_role_that_nobody_has_is_refused() {
     let team = Team::new().await;
     team.heartbeat(&team.agent(), "developer").await;
 
-    let refused =
-        team.messages.instruct(&team.world.bob, team.instruction("devloper", "pause")).await;
+    let refused = team
+        .messages
+        .send_instruction(&team.world.bob, team.instruction("devloper", "pause"))
+        .await;
 
     assert_eq!(
         refused.unwrap_err().to_string(),
@@ -211,7 +219,7 @@ async fn an_agent_writes_to_the_manager_and_to_nobody_else() {
 
     for other in ["reviewer", "all", "developer"] {
         let refused = team.messages.send(&dev, to(other)).await;
-        assert!(matches!(refused, Err(MessageError::NotTheManager(_))), "{other}");
+        assert!(matches!(refused, Err(MessageError::RecipientNotAllowed(_))), "{other}");
     }
     team.messages.send(&dev, to("supervisor")).await.unwrap();
 
@@ -231,9 +239,9 @@ async fn who_needs_a_person_waits_until_the_manager_lets_it_go_on() {
         idempotency_key: None,
     };
 
-    let decision = team.messages.help(&dev, help(HelpKind::PmDecision)).await.unwrap();
-    let nameless = team.messages.help(&dev, help(HelpKind::Agent)).await;
-    let human = team.messages.help(&dev, help(HelpKind::Human)).await.unwrap();
+    let decision = team.messages.request_help(&dev, help(HelpKind::PmDecision)).await.unwrap();
+    let nameless = team.messages.request_help(&dev, help(HelpKind::Agent)).await;
+    let human = team.messages.request_help(&dev, help(HelpKind::Human)).await.unwrap();
     let revived = team.messages.status(&dev, status(&team, Progress::Working)).await;
     let done = team.messages.complete(&dev, team.completion("developer")).await;
     team.instruct("developer", "continue").await;
@@ -244,7 +252,7 @@ async fn who_needs_a_person_waits_until_the_manager_lets_it_go_on() {
         ("running", "escalated")
     );
     assert!(nameless.unwrap_err().to_string().contains("targetAgent"));
-    assert!(matches!(revived, Err(MessageError::WaitsForHelp(_))));
+    assert!(matches!(revived, Err(MessageError::WaitingForHelp(_))));
     assert!(matches!(done, Err(MessageError::IllegalMove(_))));
     assert_eq!(beat.agent_status, "running");
 }
@@ -265,7 +273,8 @@ async fn a_status_moves_the_agent_and_names_each_file_once() {
     assert_eq!(seen, ["running", "paused", "running"]);
     assert!(refused.unwrap_err().to_string().contains("blockedReason"));
     assert_eq!(blocked.agent_status, "escalated");
-    let context = team.messages.context(&dev, team.look(Some("developer"))).await.unwrap();
+    let context =
+        team.messages.load_context(&dev, team.context_request(Some("developer"))).await.unwrap();
     assert_eq!(context.agents.unwrap()[0].artifacts, ["a.rs"]);
 }
 
@@ -277,13 +286,13 @@ async fn last_words_can_be_repeated_and_nothing_else_said() {
 
     let first = team.messages.complete(&dev, team.completion("developer")).await.unwrap();
     let again = team.messages.complete(&dev, team.completion("developer")).await.unwrap();
-    let more = team.messages.report(&dev, team.done("more")).await;
+    let more = team.messages.send_report(&dev, team.done("more")).await;
     let next = team.agent();
 
     assert_eq!((first.elapsed_seconds, first.repeated), (90, false));
     assert_eq!((again.message_id, again.repeated), (first.message_id, true));
     assert!(matches!(more, Err(MessageError::Ended { .. })));
-    team.messages.context(&dev, team.look(Some("developer"))).await.unwrap();
+    team.messages.load_context(&dev, team.context_request(Some("developer"))).await.unwrap();
     team.heartbeat(&next, "developer").await;
 }
 
@@ -303,7 +312,8 @@ async fn a_checkpoint_saved_twice_is_kept_once_and_handed_to_the_successor() {
     let first = team.messages.checkpoint(&dev, checkpoint.clone()).await.unwrap();
     let again = team.messages.checkpoint(&dev, checkpoint).await.unwrap();
     team.messages.complete(&dev, team.completion("developer")).await.unwrap();
-    let context = team.messages.context(&next, team.look(Some("developer"))).await.unwrap();
+    let context =
+        team.messages.load_context(&next, team.context_request(Some("developer"))).await.unwrap();
 
     assert_eq!((first.progress.as_str(), first.repeated), ("1/3 (33%)", false));
     assert_eq!((again.checkpoint_id, again.repeated), (first.checkpoint_id, true));
@@ -313,25 +323,28 @@ async fn a_checkpoint_saved_twice_is_kept_once_and_handed_to_the_successor() {
 async fn an_agent_sees_its_own_messages_and_the_manager_everybodys() {
     let team = Team::new().await;
     let (dev, tester) = (team.agent(), team.agent());
-    team.messages.report(&dev, team.done("mine")).await.unwrap();
+    team.messages.send_report(&dev, team.done("mine")).await.unwrap();
     team.heartbeat(&tester, "tester").await;
     let manager = AgentIdentity { agent: Principal::PM, ..team.agent() };
 
-    let to_dev = team.messages.context(&dev, team.look(Some("developer"))).await.unwrap();
-    let to_tester = team.messages.context(&tester, team.look(Some("tester"))).await.unwrap();
-    let to_manager = team.messages.context(&manager, team.look(None)).await.unwrap();
-    let nameless = team.messages.context(&dev, team.look(None)).await;
+    let to_dev =
+        team.messages.load_context(&dev, team.context_request(Some("developer"))).await.unwrap();
+    let to_tester =
+        team.messages.load_context(&tester, team.context_request(Some("tester"))).await.unwrap();
+    let to_manager =
+        team.messages.load_context(&manager, team.context_request(None)).await.unwrap();
+    let nameless = team.messages.load_context(&dev, team.context_request(None)).await;
 
     let counts = [to_dev, to_tester, to_manager].map(|view| view.messages.unwrap().len());
     assert_eq!(counts, [1, 0, 1]);
-    assert!(matches!(nameless, Err(MessageError::Nameless)));
+    assert!(matches!(nameless, Err(MessageError::RoleMissing)));
 }
 
 async fn the_manager_works_through_its_messages_and_each_is_done_once() {
     let team = Team::new().await;
     let dev = team.agent();
     for summary in ["one", "two"] {
-        team.messages.report(&dev, team.done(summary)).await.unwrap();
+        team.messages.send_report(&dev, team.done(summary)).await.unwrap();
     }
     let query = || MessageQuery {
         unprocessed: true,
@@ -339,13 +352,13 @@ async fn the_manager_works_through_its_messages_and_each_is_done_once() {
         limit: Some(1),
         ..MessageQuery::default()
     };
-    let (bob, within) = (&team.world.bob, (None, Some(team.task)));
+    let (bob, task) = (&team.world.bob, Some(team.task));
 
-    let first = team.messages.list(bob, within, query()).await.unwrap();
+    let first = team.messages.list(bob, None, task, query()).await.unwrap();
     let id = first.items[0].id;
-    let done = team.messages.process(bob, team.task, id).await.unwrap();
-    let again = team.messages.process(bob, team.task, id).await.unwrap();
-    let next = team.messages.list(bob, within, query()).await.unwrap();
+    let done = team.messages.mark_processed(bob, team.task, id).await.unwrap();
+    let again = team.messages.mark_processed(bob, team.task, id).await.unwrap();
+    let next = team.messages.list(bob, None, task, query()).await.unwrap();
 
     assert_eq!((first.items[0].content.as_str(), first.next_cursor.is_some()), ("one", true));
     assert!(done.processed_at.is_some() && done.processed_at == again.processed_at);
@@ -358,7 +371,7 @@ async fn nothing_is_said_about_a_closed_task_or_anothers() {
     let team = Team::new().await;
     let dev = team.agent();
     let stranger = AgentIdentity {
-        caller: cynode_ops::Caller::on_behalf_of(
+        caller: cynode_resources::Caller::on_behalf_of(
             cynode_domain::ids::UserId::generate(),
             "eve".to_owned(),
             false,
@@ -366,9 +379,9 @@ async fn nothing_is_said_about_a_closed_task_or_anothers() {
         ..team.agent()
     };
 
-    let unseen = team.messages.heartbeat(&stranger, team.beat("developer")).await;
-    team.tasks.cancel(&team.world.bob, &team.task.to_string()).await.unwrap();
-    let closed = team.messages.heartbeat(&dev, team.beat("developer")).await;
+    let unseen = team.messages.record_heartbeat(&stranger, team.beat("developer")).await;
+    team.tasks.cancel(&team.world.bob, &team.task.into()).await.unwrap();
+    let closed = team.messages.record_heartbeat(&dev, team.beat("developer")).await;
 
     assert!(unseen.unwrap_err().to_string().contains("there is no task"));
     assert!(closed.unwrap_err().to_string().contains("canceled already"));

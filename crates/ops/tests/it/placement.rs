@@ -1,4 +1,4 @@
-//! Where work runs: what the project manager chooses, and what is done without it.
+//! Placement by the project manager and without it.
 
 mod sandboxes;
 mod together;
@@ -10,13 +10,15 @@ use async_trait::async_trait;
 use cynode_domain::ids::{HolderId, IncarnationId, JobId, TaskId};
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
-use cynode_ops::handoff::{
-    ChatEvents, HandoffError, HandoffOptions, Handoffs, Nobody, ProjectManager,
+use cynode_execution::runs::RunQueries;
+use cynode_execution::{JobPlacer, NodeService, Tasks, WorkflowService};
+use cynode_execution::{
+    handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
+    handoff::HandoffService, handoff::NoProjectManager, handoff::ProjectManager,
 };
-use cynode_ops::runs::Runs;
 use cynode_ops::sandboxes::Sandboxes;
-use cynode_ops::{Blobs, NodeCaller, Nodes, Placer, Signals, Tasks, Workflow};
-use cynode_store::{DecisionStore, Job, JobStore};
+use cynode_resources::{BlobStore, NodeCaller, Signals};
+use cynode_store::Job;
 use cynode_testkit::query;
 use cynode_wire::handoff::HandoffKind;
 use cynode_wire::nodes::{Capabilities, Incarnation, Poll, PollView, RegisterNode, SandboxLevel};
@@ -39,25 +41,25 @@ on_each_engine! {
     a_task_for_an_unknown_node_is_refused_with_those_there_are,
 }
 
-/// Chooses as it was told, or never.
+/// Returns a scripted choice, or none.
 #[derive(Default)]
-struct Chooser {
+struct ScriptedPlacement {
     node: Option<&'static str>,
     asked: Mutex<Vec<Value>>,
-    /// Whether it waits with its answer until it may give it.
+    /// Whether it withholds its answer until it is released.
     waits: bool,
-    /// Tells that it was asked.
+    /// Notified when it is asked.
     begun: Notify,
     may_answer: Notify,
 }
 
 #[async_trait]
-impl ProjectManager for Chooser {
+impl ProjectManager for ScriptedPlacement {
     fn is_configured(&self) -> bool {
         true
     }
 
-    async fn hand(
+    async fn send_handoff(
         &self,
         kind: HandoffKind,
         handoff: Value,
@@ -79,43 +81,49 @@ impl ProjectManager for Chooser {
         Ok(json!({ "node_slug": node, "reason": "I like it", "decisions": [record] }))
     }
 
-    async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
-        Err(HandoffError::Away("it only chooses".to_owned()))
+    async fn chat(&self, _: Value, _: Duration) -> Result<HandoffChatEvents, HandoffError> {
+        Err(HandoffError::Unreachable("it only chooses".to_owned()))
     }
 }
 
-struct Places {
+struct PlacementFixture {
     world: World,
     tasks: Tasks,
-    workflow: Workflow,
-    nodes: Nodes,
+    workflow: WorkflowService,
+    nodes: NodeService,
     sandboxes: Sandboxes,
-    manager: Arc<Chooser>,
+    manager: Arc<ScriptedPlacement>,
 }
 
-impl Places {
+impl PlacementFixture {
     /// An installation with these nodes, whose project manager chooses `node`.
     async fn new(slugs: &[&str], node: Option<&'static str>) -> Self {
-        let manager = Arc::new(Chooser { node, ..Chooser::default() });
+        let manager = Arc::new(ScriptedPlacement { node, ..ScriptedPlacement::default() });
         Self::with(slugs, manager.clone(), manager).await
     }
 
-    async fn with(slugs: &[&str], asked: Arc<dyn ProjectManager>, manager: Arc<Chooser>) -> Self {
+    async fn with(
+        slugs: &[&str],
+        asked: Arc<dyn ProjectManager>,
+        manager: Arc<ScriptedPlacement>,
+    ) -> Self {
         let world = World::new().await;
         let signals = Signals::new(world.store.engine());
         let (store, clock) = (world.store.clone(), world.clock.clone());
-        let shared = (store.clone(), clock.clone() as _, signals.clone());
         let (within, place_within) = (Duration::from_hours(1), Duration::from_hours(1));
         let options = HandoffOptions { within, place_within, ..HandoffOptions::default() };
-        let handoffs = Handoffs::new(shared.clone(), asked, options);
-        let placer = Placer::by_rule(shared.clone()).asking(handoffs);
-        let blobs = Blobs::new(world.data.path().join("blobs"));
+        let handoffs =
+            HandoffService::new(store.clone(), clock.clone(), signals.clone(), asked, options);
+        let placer = JobPlacer::rule_based(store.clone(), clock.clone(), signals.clone())
+            .with_handoffs(handoffs);
+        let blobs = BlobStore::new(world.data.path().join("blobs"));
         let its = Self {
             tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs),
-            workflow: Workflow::new(store.clone(), clock.clone(), signals.clone())
-                .placed_by(placer.clone()),
-            nodes: Nodes::new(store, clock, signals, 60_000).placed_by(placer.clone()),
-            sandboxes: Sandboxes::new(shared, placer),
+            workflow: WorkflowService::new(store.clone(), clock.clone(), signals.clone())
+                .with_placer(placer.clone()),
+            nodes: NodeService::new(store.clone(), clock.clone(), signals.clone(), 60_000)
+                .with_placer(placer.clone()),
+            sandboxes: Sandboxes::new(store, clock, signals, placer),
             manager,
             world,
         };
@@ -184,7 +192,7 @@ impl Places {
     async fn place(&self, id: JobId) -> String {
         loop {
             if let Some(node) = self.job(id).await.node {
-                return self.nodes.get(&node.to_string()).await.unwrap().node_slug;
+                return self.nodes.get(&node.into()).await.unwrap().node_slug;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -215,7 +223,7 @@ impl Places {
 }
 
 async fn where_several_nodes_could_take_a_task_the_project_manager_chooses() {
-    let its = Places::new(&["a", "b"], Some("b")).await;
+    let its = PlacementFixture::new(&["a", "b"], Some("b")).await;
     let task = its.task(json!({})).await;
     let hold = its.hold(task).await;
 
@@ -242,7 +250,7 @@ fn process_of(slug: &str) -> IncarnationId {
 }
 
 async fn a_run_is_explained_with_who_chose_its_node() {
-    let its = Places::new(&["a", "b"], Some("b")).await;
+    let its = PlacementFixture::new(&["a", "b"], Some("b")).await;
     let task = its.task(json!({})).await;
     let hold = its.hold(task).await;
     let job = its.step(hold, 0).await;
@@ -254,9 +262,10 @@ async fn a_run_is_explained_with_who_chose_its_node() {
     its.workflow.checkpoint(serde_json::from_value(dispatched).unwrap()).await.unwrap();
     let run = its.query("SELECT id FROM runs").await.concat().concat();
 
-    let (runs, query) = (Runs::new(its.world.store.clone()), PageQuery::default());
-    let explain =
-        async || runs.explain(&its.world.bob, &run, &query).await.unwrap().items.remove(0);
+    let (runs, query) = (RunQueries::new(its.world.store.clone()), PageQuery::default());
+    let explain = async || {
+        runs.explain(&its.world.bob, &run.as_str().into(), &query).await.unwrap().items.remove(0)
+    };
     let explained = explain().await;
 
     let made = its.decisions(task).await;
@@ -274,7 +283,7 @@ async fn a_run_is_explained_with_who_chose_its_node() {
 
 async fn a_project_manager_that_does_not_choose_is_replaced_by_a_rule_on_record() {
     for chosen in [None, Some("nowhere")] {
-        let its = Places::new(&["a", "b"], chosen).await;
+        let its = PlacementFixture::new(&["a", "b"], chosen).await;
         let task = its.task(json!({})).await;
 
         let job = its.step(its.hold(task).await, 0).await;
@@ -287,11 +296,11 @@ async fn a_project_manager_that_does_not_choose_is_replaced_by_a_rule_on_record(
 }
 
 async fn a_job_whose_question_got_lost_is_placed_by_rule_when_its_time_is_over() {
-    let its = Places::new(&["a", "b"], None).await;
+    let its = PlacementFixture::new(&["a", "b"], None).await;
     let task = its.task(json!({})).await;
     let job = its.step(its.hold(task).await, 0).await;
     its.place(job).await;
-    // As if the process had died right after it wrote that it asks.
+    // As if the process had died right after recording that it asks.
     its.query("UPDATE jobs SET node_id = NULL").await;
 
     its.wait_for_place("+ 3600").await;
@@ -302,11 +311,11 @@ async fn a_job_whose_question_got_lost_is_placed_by_rule_when_its_time_is_over()
 
     assert_eq!(news.assignments.len(), 1, "{news:?}");
     let (by, reason) = its.decisions(task).await.pop().unwrap();
-    assert!(by == "fallback" && reason.contains("did not say in time"), "{by}: {reason}");
+    assert!(by == "fallback" && reason.contains("did not answer in time"), "{by}: {reason}");
 }
 
 async fn nobody_is_asked_where_there_is_nothing_to_choose() {
-    let its = Places::new(&["a"], Some("a")).await;
+    let its = PlacementFixture::new(&["a"], Some("a")).await;
     let task = its.task(json!({})).await;
     let job = its.step(its.hold(task).await, 0).await;
     assert!(its.job(job).await.node.is_some(), "it is placed at once");
@@ -316,17 +325,17 @@ async fn nobody_is_asked_where_there_is_nothing_to_choose() {
     let waiting = its.step(its.hold(pinned).await, 0).await;
 
     assert!(its.job(waiting).await.node.is_none(), "its node has not polled");
-    let view = its.tasks.get(&its.world.bob, &pinned.to_string()).await.unwrap();
+    let view = its.tasks.get(&its.world.bob, &pinned.into()).await.unwrap();
     assert_eq!(view.node.as_deref(), Some("b"));
-    assert!(view.blocked_reason.unwrap().contains("waits for node \"b\", which is away"));
+    assert!(view.blocked_reason.unwrap().contains("waiting for node \"b\", which is offline"));
     let node = its.join("b").await;
     assert_eq!(its.poll(&node).await.assignments[0].job_id, waiting);
     assert!(its.manager.asked.lock().unwrap().is_empty());
 }
 
 async fn without_a_project_manager_work_is_placed_by_rule_at_once() {
-    let manager = Arc::new(Chooser::default());
-    let its = Places::with(&["a", "b"], Arc::new(Nobody), manager).await;
+    let manager = Arc::new(ScriptedPlacement::default());
+    let its = PlacementFixture::with(&["a", "b"], Arc::new(NoProjectManager), manager).await;
     let task = its.task(json!({})).await;
 
     let job = its.step(its.hold(task).await, 0).await;
@@ -336,7 +345,7 @@ async fn without_a_project_manager_work_is_placed_by_rule_at_once() {
 }
 
 async fn a_task_for_an_unknown_node_is_refused_with_those_there_are() {
-    let its = Places::new(&["anvil", "mill"], None).await;
+    let its = PlacementFixture::new(&["anvil", "mill"], None).await;
     let body = json!({ "input_mode": "commands", "commands": ["true"], "node": "moon" });
     let body = serde_json::from_value(body).unwrap();
 

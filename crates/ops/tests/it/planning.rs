@@ -1,12 +1,16 @@
-//! Plans that take long: the run holds no lease meanwhile, and goes on when the plan is there.
+//! Slow plans: the run holds no lease meanwhile, and resumes when the plan is stored.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use cynode_domain::ids::HolderId;
-use cynode_ops::handoff::{ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager};
-use cynode_ops::{Signals, Workflow};
+use cynode_execution::WorkflowService;
+use cynode_execution::{
+    handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
+    handoff::HandoffService, handoff::ProjectManager,
+};
+use cynode_resources::Signals;
 use cynode_runtime::clock::SharedClock;
 use cynode_wire::handoff::HandoffKind;
 use cynode_wire::planning::{PlanRun, PlanningView};
@@ -22,16 +26,21 @@ on_each_engine! {
     a_plan_that_came_while_the_lease_was_given_back_is_not_missed,
 }
 
-/// Plans when it is let.
-struct Slow(Semaphore);
+/// Plans when it is released.
+struct GatedPlanner(Semaphore);
 
 #[async_trait]
-impl ProjectManager for Slow {
+impl ProjectManager for GatedPlanner {
     fn is_configured(&self) -> bool {
         true
     }
 
-    async fn hand(&self, _: HandoffKind, _: Value, _: Duration) -> Result<Value, HandoffError> {
+    async fn send_handoff(
+        &self,
+        _: HandoffKind,
+        _: Value,
+        _: Duration,
+    ) -> Result<Value, HandoffError> {
         self.0.acquire().await.unwrap().forget();
         let step =
             json!({ "action": { "kind": "command", "line": "true" }, "expected_outputs": [] });
@@ -39,14 +48,14 @@ impl ProjectManager for Slow {
         Ok(json!({ "outcome": outcome, "decisions": [] }))
     }
 
-    async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
-        Err(HandoffError::Away("it does not talk".to_owned()))
+    async fn chat(&self, _: Value, _: Duration) -> Result<HandoffChatEvents, HandoffError> {
+        Err(HandoffError::Unreachable("it does not talk".to_owned()))
     }
 }
 
-struct Planning {
-    manager: Arc<Slow>,
-    workflow: Workflow,
+struct PlanningFixture {
+    manager: Arc<GatedPlanner>,
+    workflow: WorkflowService,
     hold: Hold,
     _its: Catalogue,
 }
@@ -54,19 +63,21 @@ struct Planning {
 const VERSIONS: Option<GraphVersions> = Some(GraphVersions { oldest: 1, newest: 1 });
 const LEASE_MS: Option<u32> = Some(3_600_000);
 
-impl Planning {
+impl PlanningFixture {
     async fn new() -> Self {
         let its = Catalogue::new().await;
-        let manager = Arc::new(Slow(Semaphore::new(0)));
+        let manager = Arc::new(GatedPlanner(Semaphore::new(0)));
         let store = its.world.store.clone();
         let clock: SharedClock = its.world.clock.clone();
         let signals = Signals::new(store.engine());
-        let handoffs = Handoffs::new(
-            (store.clone(), clock.clone(), signals.clone()),
+        let handoffs = HandoffService::new(
+            store.clone(),
+            clock.clone(),
+            signals.clone(),
             manager.clone(),
             HandoffOptions::default(),
         );
-        let workflow = Workflow::new(store, clock, signals).planned_by(handoffs);
+        let workflow = WorkflowService::new(store, clock, signals).with_handoffs(handoffs);
         let body = StartRun {
             task_id: its.task.id,
             holder_id: HolderId::generate(),
@@ -81,10 +92,10 @@ impl Planning {
         self.workflow.plan(PlanRun { hold, said: vec![], wait_ms }).await.unwrap()
     }
 
-    /// Gives the lease back, as a runner does that was told to wait.
+    /// Releases the lease, as a runner does that must wait.
     async fn wait(&self) {
         let reason = Some("it waits for a plan of the project manager".to_owned());
-        let body = ReleaseLease { reason, is_waiting: true, ..ReleaseLease::of(self.hold) };
+        let body = ReleaseLease { reason, is_waiting: true, ..ReleaseLease::new(self.hold) };
         self.workflow.release(body).await.unwrap();
     }
 
@@ -99,12 +110,12 @@ impl Planning {
 }
 
 async fn a_run_whose_plan_takes_long_holds_no_lease_and_goes_on_when_the_plan_is_there() {
-    let planning = Planning::new().await;
+    let planning = PlanningFixture::new().await;
     let view = planning.plan(planning.hold, 0).await;
     assert!(matches!(view, PlanningView::Waiting { .. }), "{view:?}");
 
     planning.wait().await;
-    assert!(planning.claim(0).await.is_none(), "nobody drives a run whose plan is being made");
+    assert!(planning.claim(0).await.is_none(), "a run is not claimed while its plan is being made");
     planning.manager.0.add_permits(1);
     let grant = planning.claim(30_000).await.unwrap();
 
@@ -117,13 +128,13 @@ async fn a_run_whose_plan_takes_long_holds_no_lease_and_goes_on_when_the_plan_is
 }
 
 async fn a_plan_that_came_while_the_lease_was_given_back_is_not_missed() {
-    let planning = Planning::new().await;
+    let planning = PlanningFixture::new().await;
     planning.plan(planning.hold, 0).await;
     planning.manager.0.add_permits(1);
     let view = planning.plan(planning.hold, 30_000).await;
     assert!(matches!(view, PlanningView::Planned { .. }), "{view:?}");
 
-    // The runner did not hear of it in time.
+    // The runner was not signalled in time.
     planning.wait().await;
 
     let grant = planning.claim(0).await.unwrap();

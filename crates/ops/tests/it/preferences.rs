@@ -2,10 +2,10 @@
 
 use cynode_domain::ids::{GroupId, PreferenceId};
 use cynode_domain::preference::{Scope, ScopeKind, ValueType};
-use cynode_ops::Caller;
-use cynode_ops::preferences::{PreferenceError, Subject};
-use cynode_ops::settings::SettingError;
-use cynode_store::{ChangeStore as _, Preference, PreferenceStore};
+use cynode_execution::{preferences::PreferenceError, preferences::Subject};
+use cynode_resources::Caller;
+use cynode_resources::settings::SettingError;
+use cynode_store::Preference;
 use cynode_wire::page::PageQuery;
 use cynode_wire::preferences::{PreferenceKey, RemovePreference, WritePreference};
 use cynode_wire::settings::SetSetting;
@@ -95,7 +95,7 @@ async fn a_stored_preference_of_a_wrong_type_is_reported_and_hides_nothing() {
 
     assert_eq!(view.effective["output.summary_style"], json!("system"));
     assert_eq!(view.skipped.len(), 1);
-    assert_eq!(view.skipped[0].reason, "its value is no string");
+    assert_eq!(view.skipped[0].reason, "its value is not of type string");
 }
 
 async fn preferences_change_by_version_and_every_change_is_on_record() {
@@ -156,9 +156,9 @@ async fn preferences_of_others_are_neither_seen_nor_written() {
         its.set(bob, &wanted, json!("mine")).await;
         let page = PageQuery::default();
         assert!(its.preferences.get(eve, wanted.clone()).await.is_err(), "{kind}");
-        assert!(its.preferences.list(eve, (kind, id), "", &page).await.is_err(), "{kind}");
+        assert!(its.preferences.list(eve, kind, id, "", &page).await.is_err(), "{kind}");
         assert!(its.preferences.update(eve, wanted.clone(), written(json!("x"))).await.is_err());
-        let listed = its.preferences.list(bob, (kind, id), "output.", &page).await.unwrap();
+        let listed = its.preferences.list(bob, kind, id, "output.", &page).await.unwrap();
         assert_eq!(listed.items[0].value, json!("mine"));
     }
 }
@@ -175,7 +175,7 @@ async fn what_a_key_cannot_be_is_refused_with_what_is_allowed() {
     let setting = its.world.settings.set(admin, "budget.day_usd", set(json!("0 USD"))).await;
     let other = its.world.settings.set(admin, "models.hints.quick", set(json!("a/b"))).await;
 
-    let allowed = "budget.run_usd is a number of US dollars, 0 or more, not \"abc\"";
+    let allowed = "budget.run_usd must be a number of US dollars, 0 or more; got \"abc\"";
     assert_eq!(preference.unwrap_err().to_string(), allowed);
     assert!(dots.unwrap_err().to_string().starts_with("a key has"));
     assert!(matches!(setting, Err(SettingError::Invalid(why)) if why.contains("0 or more")));

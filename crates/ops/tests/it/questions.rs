@@ -1,10 +1,11 @@
-//! Questions that nobody answers in time.
+//! Questions that are not answered in time.
 
 use cynode_domain::ids::{RunId, TaskId};
 use cynode_domain::question::{Answer, Question, QuestionKind, ReplyForm};
 use cynode_domain::run::RunState;
-use cynode_ops::{Signals, Sweeper};
-use cynode_store::{Error, NewQuestion, QuestionStore, SteerStore, WorkflowStore};
+use cynode_execution::Sweeper;
+use cynode_resources::Signals;
+use cynode_store::{Error, NewRunQuestion};
 use serde_json::json;
 
 use crate::catalogue::Catalogue;
@@ -14,8 +15,8 @@ on_each_engine! {
     a_run_goes_on_without_an_answer_when_the_time_for_it_is_over,
 }
 
-fn asked(run: RunId, task: TaskId, within_ms: i64) -> NewQuestion {
-    NewQuestion {
+fn new_question(run: RunId, task: TaskId, within_ms: i64) -> NewRunQuestion {
+    NewRunQuestion {
         run,
         task,
         key: "1/plan_steps/ask/approve".to_owned(),
@@ -38,8 +39,8 @@ async fn a_run_goes_on_without_an_answer_when_the_time_for_it_is_over() {
         let made: Result<_, Error> = store
             .write(move |tx| {
                 Box::pin(async move {
-                    tx.question_ask(&asked(run, task, within_ms)).await?;
-                    tx.run_await(run).await
+                    tx.question_insert(&new_question(run, task, within_ms)).await?;
+                    tx.run_update_wait(run).await
                 })
             })
             .await;
@@ -48,7 +49,7 @@ async fn a_run_goes_on_without_an_answer_when_the_time_for_it_is_over() {
         let sweeper = Sweeper::new(store.clone(), signals, its.world.accounts.clone(), clock);
 
         for _ in 0..2 {
-            sweeper.activate().await.unwrap();
+            sweeper.sweep_once().await.unwrap();
         }
 
         assert_eq!(its.runs.get(its.bob(), run).await.unwrap().state, expected);

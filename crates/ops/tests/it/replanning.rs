@@ -1,4 +1,4 @@
-//! Steps that were not accepted, and a project manager that plans them anew as it was told to.
+//! Rejected steps that a scripted project manager replans.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -7,12 +7,15 @@ use async_trait::async_trait;
 use cynode_domain::ids::{HolderId, JobId};
 use cynode_domain::job::{Action, Ending};
 use cynode_domain::plan::Step;
-use cynode_domain::standstill::{GIVEN_BY_PERSON, REPLANS_SINCE};
 use cynode_domain::status::JobStatus;
-use cynode_ops::handoff::{ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager};
-use cynode_ops::{Signals, Workflow, WorkflowError};
+use cynode_domain::suspension::{AUTHORED_BY_PERSON, REPLANNING_GRAPH_VERSION};
+use cynode_execution::{WorkflowError, WorkflowService};
+use cynode_execution::{
+    handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
+    handoff::HandoffService, handoff::ProjectManager,
+};
+use cynode_resources::Signals;
 use cynode_runtime::clock::SharedClock;
-use cynode_store::{JobStore, WorkflowStore};
 use cynode_wire::handoff::{Handoff, HandoffKind, ReplanHandoff};
 use cynode_wire::jobs::{JobResult, Truncated};
 use cynode_wire::replanning::{ReplanStep, ReplanView};
@@ -31,19 +34,19 @@ on_each_engine! {
     only_who_holds_a_run_whose_step_was_not_accepted_has_it_planned_anew,
 }
 
-/// Answers with one thing, and keeps the handoffs, which must have the shape of the real ones.
-struct Scripted {
+/// Returns one answer and records the handoffs, which must have the production shape.
+struct ScriptedReplanner {
     answer: Value,
     handed: Mutex<Vec<Handoff<ReplanHandoff>>>,
 }
 
 #[async_trait]
-impl ProjectManager for Scripted {
+impl ProjectManager for ScriptedReplanner {
     fn is_configured(&self) -> bool {
         true
     }
 
-    async fn hand(
+    async fn send_handoff(
         &self,
         kind: HandoffKind,
         handoff: Value,
@@ -55,21 +58,21 @@ impl ProjectManager for Scripted {
         Ok(self.answer.clone())
     }
 
-    async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
-        Err(HandoffError::Away("it does not talk".to_owned()))
+    async fn chat(&self, _: Value, _: Duration) -> Result<HandoffChatEvents, HandoffError> {
+        Err(HandoffError::Unreachable("it does not talk".to_owned()))
     }
 }
 
 /// A run of a prompt whose one step, planned by `author`, printed the wrong thing.
-struct Rejected {
+struct RejectedStepFixture {
     its: Catalogue,
-    manager: Arc<Scripted>,
-    workflow: Workflow,
+    manager: Arc<ScriptedReplanner>,
+    workflow: WorkflowService,
     hold: Hold,
     job: JobId,
 }
 
-impl Rejected {
+impl RejectedStepFixture {
     async fn new(author: &str, command: &str) -> Self {
         let mut its = Catalogue::new().await;
         let asked = json!({
@@ -81,16 +84,18 @@ impl Rejected {
         its.task = its.tasks.create(its.bob(), asked).await.unwrap();
         let outcome = json!({ "kind": "replanned", "command": command });
         let answer = json!({ "outcome": outcome, "reason": "it prints ok", "decisions": [] });
-        let manager = Arc::new(Scripted { answer, handed: Mutex::default() });
+        let manager = Arc::new(ScriptedReplanner { answer, handed: Mutex::default() });
         let store = its.world.store.clone();
         let clock: SharedClock = its.world.clock.clone();
         let signals = Signals::new(store.engine());
-        let handoffs = Handoffs::new(
-            (store.clone(), clock.clone(), signals.clone()),
+        let handoffs = HandoffService::new(
+            store.clone(),
+            clock.clone(),
+            signals.clone(),
             manager.clone(),
             HandoffOptions::default(),
         );
-        let workflow = Workflow::new(store, clock, signals).planned_by(handoffs);
+        let workflow = WorkflowService::new(store, clock, signals).with_handoffs(handoffs);
         let (task_id, holder_id) = (its.task.id, HolderId::generate());
         let graph_versions = Some(GraphVersions { oldest: 1, newest: 1 });
         let lease_ms = Some(3_600_000);
@@ -106,7 +111,7 @@ impl Rejected {
         Self { its, manager, workflow, hold, job }
     }
 
-    /// The command has ended well, and its result was not accepted.
+    /// The command succeeded, and its result was rejected.
     async fn judged(self) -> Self {
         let (job_id, result) = (self.job, printed("no\n", "a warning\n"));
         let closed: Result<_, cynode_store::Error> = self
@@ -123,13 +128,13 @@ impl Rejected {
         let (hold, expected_outputs, criteria) = (self.hold, vec![], vec![]);
         let body =
             VerifyStep { hold, job_id, expected_outputs, criteria, is_last_step: true, wait_ms: 0 };
-        self.workflow.verify(body).await.unwrap().verdict.unwrap();
+        self.workflow.verify_step(body).await.unwrap().verdict.unwrap();
         self
     }
 
     async fn replan(&self) -> Result<ReplanView, WorkflowError> {
         let (hold, job_id, wait_ms) = (self.hold, self.job, 30_000);
-        self.workflow.replan(ReplanStep { hold, job_id, wait_ms }).await
+        self.workflow.replan_step(ReplanStep { hold, job_id, wait_ms }).await
     }
 
     async fn version(&self) -> Option<u32> {
@@ -175,7 +180,7 @@ fn planned(hold: Hold, state: Value) -> SaveCheckpoint {
 }
 
 async fn findings_go_to_the_project_manager_whose_command_is_run_next() {
-    let rejected = Rejected::new("manager", "echo ok").await.judged().await;
+    let rejected = RejectedStepFixture::new("manager", "echo ok").await.judged().await;
 
     let (one, other) = tokio::join!(rejected.replan(), rejected.replan());
 
@@ -191,26 +196,26 @@ async fn findings_go_to_the_project_manager_whose_command_is_run_next() {
     assert_eq!(body.findings.len(), 1, "what is met is not among them: {:?}", body.findings);
     assert_eq!(finding.message, "standard output does not match ok");
     assert_eq!(finding.location.as_deref(), Some("output_matches"));
-    assert_eq!(finding.suggestion.as_deref(), Some("print what matches ok"));
+    assert_eq!(finding.suggestion.as_deref(), Some("print output that matches ok"));
     let printed = (body.evidence.stdout.as_str(), body.evidence.stderr.as_str());
     assert_eq!(printed, ("no\n", "a warning\n"));
     let workspace = &handed[0].context.task.as_ref().unwrap().workspace;
     assert_eq!(workspace.attachments[0].path, "in.txt");
-    assert_eq!(rejected.version().await, Some(REPLANS_SINCE));
+    assert_eq!(rejected.version().await, Some(REPLANNING_GRAPH_VERSION));
 }
 
 async fn a_command_of_a_person_is_handed_to_nobody() {
-    let rejected = Rejected::new("person", "echo ok").await.judged().await;
+    let rejected = RejectedStepFixture::new("person", "echo ok").await.judged().await;
 
     let view = rejected.replan().await.unwrap();
 
-    assert_eq!(view, ReplanView::Kept { reason: GIVEN_BY_PERSON.to_owned() });
+    assert_eq!(view, ReplanView::Kept { reason: AUTHORED_BY_PERSON.to_owned() });
     assert!(rejected.handed().is_empty());
     assert_eq!(rejected.version().await, Some(1));
 }
 
 async fn a_command_that_was_tried_is_no_new_plan() {
-    let rejected = Rejected::new("manager", " echo no").await.judged().await;
+    let rejected = RejectedStepFixture::new("manager", " echo no").await.judged().await;
 
     let view = rejected.replan().await.unwrap();
 
@@ -219,15 +224,15 @@ async fn a_command_that_was_tried_is_no_new_plan() {
 }
 
 async fn only_who_holds_a_run_whose_step_was_not_accepted_has_it_planned_anew() {
-    let rejected = Rejected::new("manager", "echo ok").await;
+    let rejected = RejectedStepFixture::new("manager", "echo ok").await;
     let running = rejected.replan().await;
     let rejected = rejected.judged().await;
     let hold = Hold { epoch: rejected.hold.epoch + 1, ..rejected.hold };
     let stale = ReplanStep { hold, job_id: rejected.job, wait_ms: 0 };
 
-    let fenced = rejected.workflow.replan(stale).await;
+    let fenced = rejected.workflow.replan_step(stale).await;
 
-    assert!(matches!(running, Err(WorkflowError::StillRunning(_))), "{running:?}");
+    assert!(matches!(running, Err(WorkflowError::JobNotEnded(_))), "{running:?}");
     assert!(matches!(fenced, Err(WorkflowError::Fenced(_))), "{fenced:?}");
     assert!(rejected.handed().is_empty());
 }

@@ -3,8 +3,8 @@
 use cynode_domain::policy::allowlist::is_allowlisted;
 use cynode_domain::policy::rules::{Access, Conditions, INVOKE, Subject, TOOL, evaluate};
 use cynode_domain::policy::{Effect, Principal};
-use cynode_ops::rules::RuleError;
-use cynode_ops::settings::SettingError;
+use cynode_resources::rules::RuleError;
+use cynode_resources::settings::SettingError;
 use cynode_wire::page::PageQuery;
 use cynode_wire::rules::CreateRule;
 use cynode_wire::settings::SetSetting;
@@ -36,7 +36,7 @@ async fn may(world: &World, caller: Principal, tool: &str) -> bool {
     evaluate(&rules, &access).is_allowed()
 }
 
-fn rule(effect: Effect, tools: &str) -> CreateRule {
+pub(crate) fn rule(effect: Effect, tools: &str) -> CreateRule {
     CreateRule {
         subject: Subject::System,
         action: None,

@@ -1,4 +1,4 @@
-//! Schedules, and what is done when they come due.
+//! Schedules and their due runs.
 
 mod due;
 mod handed;

@@ -1,11 +1,11 @@
-//! Skills: what is refused, who reads them, and who changes them.
+//! Skills: validation, and who may read and change them.
 
 use cynode_domain::ids::SkillId;
 use cynode_domain::skill::{Category, SkillScope};
-use cynode_ops::Caller;
-use cynode_ops::groups::Groups;
-use cynode_ops::skills::SkillError;
-use cynode_store::{Setting, SettingStore as _};
+use cynode_resources::Caller;
+use cynode_resources::groups::Groups;
+use cynode_resources::skills::SkillError;
+use cynode_store::Setting;
 use cynode_wire::groups::CreateGroup;
 use cynode_wire::settings::SetSetting;
 use cynode_wire::skills::{CreateSkill, SkillQuery, UpdateSkill};
@@ -27,7 +27,7 @@ fn skill(content: &str, scope: Option<SkillScope>) -> CreateSkill {
 }
 
 impl Catalogue {
-    /// Writes what no version takes today straight into the database.
+    /// Writes a row that no version accepts straight into the database.
     async fn unreadable_phrases(&self) {
         let setting = Setting {
             key: "skills.scan.phrases".to_owned(),
@@ -130,16 +130,16 @@ async fn a_groups_skill_is_opened_by_and_to_its_members() {
 
     let refused = its.skills.create(bob, of(Some(one))).await;
     assert!(matches!(refused, Err(SkillError::Forbidden(_))), "{refused:?}");
-    groups.add(admin, "one", "bob").await.unwrap();
+    groups.add(admin, &"one".into(), &"bob".into()).await.unwrap();
     let kept = its.skills.create(bob, of(None)).await.unwrap();
     assert_eq!(kept.group_id, Some(one), "the only one that bob is in");
     assert!(matches!(its.skills.get(eve, kept.id).await, Err(SkillError::NotFound(_))));
-    groups.add(admin, "one", "admin").await.unwrap();
+    groups.add(admin, &"one".into(), &"admin".into()).await.unwrap();
     assert_eq!(its.skills.get(eve, kept.id).await.unwrap().content, "ours");
     let by_eve = its.skills.remove(eve, kept.id).await;
     assert!(matches!(by_eve, Err(SkillError::Forbidden(_))), "read, not changed");
 
-    groups.add(admin, "other", "bob").await.unwrap();
+    groups.add(admin, &"other".into(), &"bob".into()).await.unwrap();
     let unclear = its.skills.create(bob, of(None)).await;
     assert!(matches!(unclear, Err(SkillError::Invalid(_))), "{unclear:?}");
     let moved = UpdateSkill { group_id: Some(other), ..UpdateSkill::default() };

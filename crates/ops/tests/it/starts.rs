@@ -1,8 +1,9 @@
-//! Whatever asks for a start, the run is the same; only the record says what it was.
+//! Every trigger starts the same run; only the record names the trigger.
 
 use cynode_domain::ids::HolderId;
 use cynode_domain::start::Trigger;
-use cynode_ops::{Signals, Workflow};
+use cynode_execution::WorkflowService;
+use cynode_resources::Signals;
 use cynode_wire::tasks::CreateTask;
 use cynode_wire::workflow::{ClaimRun, StartRun};
 use serde_json::json;
@@ -17,7 +18,7 @@ on_each_engine! {
 async fn every_trigger_makes_a_run_that_can_be_claimed_and_says_what_it_was() {
     let its = Catalogue::new().await;
     let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
-    let workflow = Workflow::new(store.clone(), clock, Signals::new(store.engine()));
+    let workflow = WorkflowService::new(store.clone(), clock, Signals::new(store.engine()));
     let holder_id = HolderId::generate();
     let (lease_ms, graph_versions) = (Some(3_600_000), None);
     let of_catalogue = StartRun { task_id: its.task.id, holder_id, lease_ms, graph_versions };
@@ -26,7 +27,7 @@ async fn every_trigger_makes_a_run_that_can_be_claimed_and_says_what_it_was() {
     for trigger in Trigger::ALL.iter().copied() {
         let asked = json!({ "input_mode": "commands", "commands": ["true"] });
         let asked: CreateTask = serde_json::from_value(asked).unwrap();
-        let task = its.tasks.create_by(its.bob(), trigger, asked).await.unwrap();
+        let task = its.tasks.create_with_trigger(its.bob(), trigger, asked).await.unwrap();
 
         let claim = ClaimRun { holder_id, lease_ms, wait_ms: 0, max: None, graph_versions };
         let grant = workflow.claim(&claim).await.unwrap().grant.unwrap();

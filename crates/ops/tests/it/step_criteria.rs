@@ -4,22 +4,28 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cynode_domain::finding::{FindingAuthor, FindingStatus, Severity, at_criterion};
+use cynode_domain::finding::{FindingAuthor, FindingStatus, Severity, criterion_location};
 use cynode_domain::ids::{HolderId, JobId};
 use cynode_domain::job::Ending;
 use cynode_domain::plan::{self, Plan, Step};
 use cynode_domain::question::{Question, QuestionKind, Reply, ReplyForm};
-use cynode_domain::standstill::REPLANS_SINCE;
 use cynode_domain::status::JobStatus;
+use cynode_domain::suspension::REPLANNING_GRAPH_VERSION;
 use cynode_domain::verdict::{Verdict, VerdictStatus};
-use cynode_ops::agents::AgentTokens;
-use cynode_ops::analysts::{AnalystOptions, Analysts, LaunchError, Launcher, Managed};
-use cynode_ops::findings::{Findings, Source};
-use cynode_ops::handoff::{ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager};
-use cynode_ops::runs::{Steering, Voice};
-use cynode_ops::{Caller, Signals, Workflow, WorkflowError};
+use cynode_execution::{WorkflowError, WorkflowService};
+use cynode_execution::{
+    analysts::AnalystLaunchError, analysts::AnalystLauncher, analysts::AnalystOptions,
+    analysts::AnalystService, analysts::ManagedAnalyst,
+};
+use cynode_execution::{findings::FindingService, findings::Source};
+use cynode_execution::{
+    handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
+    handoff::HandoffService, handoff::ProjectManager,
+};
+use cynode_execution::{runs::ActorKind, runs::RunOperations};
+use cynode_resources::agents::AgentTokens;
+use cynode_resources::{Caller, Signals};
 use cynode_runtime::clock::SharedClock;
-use cynode_store::JobStore;
 use cynode_wire::findings::{CreateFinding, FindingView};
 use cynode_wire::handoff::HandoffKind;
 use cynode_wire::jobs::{JobResult, Truncated};
@@ -42,20 +48,20 @@ on_each_engine! {
     a_run_with_criteria_of_steps_is_kept_from_older_runners,
 }
 
-/// Analysts that find what they are told to find, or die without it.
-struct Scripted {
+/// Analysts with scripted findings, or that die without any.
+struct ScriptedStepAnalyst {
     agents: AgentTokens,
-    findings: Findings,
+    findings: FindingService,
     finds: Option<FindingStatus>,
     given: Mutex<Vec<Value>>,
 }
 
 #[async_trait]
-impl Launcher for Scripted {
-    async fn launch(&self, handoff: Value, _: Duration) -> Result<Value, LaunchError> {
+impl AnalystLauncher for ScriptedStepAnalyst {
+    async fn launch(&self, handoff: Value, _: Duration) -> Result<Value, AnalystLaunchError> {
         self.given.lock().unwrap().push(handoff["body"].clone());
         let Some(status) = self.finds else {
-            return Err(LaunchError::Died("it ended with signal: 9 (SIGKILL)".to_owned()));
+            return Err(AnalystLaunchError::Died("it ended with signal: 9 (SIGKILL)".to_owned()));
         };
         let token = handoff["context"]["agent_token"].as_str().unwrap();
         let identity = self.agents.authenticate(token).await.unwrap();
@@ -68,28 +74,31 @@ impl Launcher for Scripted {
             status,
             severity: Severity::Info,
             message: "the list is sorted: as seen".to_owned(),
-            location: Some(at_criterion(0)),
+            location: Some(criterion_location(0)),
             suggestion: None,
             step_index: None,
             job_id: None,
         };
         let task = identity.task.unwrap().to_string();
-        self.findings.create(&identity.caller, source, &task, finding).await.unwrap();
+        self.findings
+            .create(&identity.caller, source, &task.as_str().into(), finding)
+            .await
+            .unwrap();
         Ok(json!({ "status": status, "findings": [] }))
     }
 }
 
-/// Asks for an analyst of this orchestrator, as the project manager does.
+/// Requests an analyst of this orchestrator, as the project manager does.
 #[derive(Default)]
-struct Manager(Mutex<Option<(Analysts, Caller)>>);
+struct StepCriteriaManager(Mutex<Option<(AnalystService, Caller)>>);
 
 #[async_trait]
-impl ProjectManager for Manager {
+impl ProjectManager for StepCriteriaManager {
     fn is_configured(&self) -> bool {
         true
     }
 
-    async fn hand(
+    async fn send_handoff(
         &self,
         kind: HandoffKind,
         handoff: Value,
@@ -103,20 +112,20 @@ impl ProjectManager for Manager {
         Ok(json!({ "outcome": { "kind": "analyst_requested" } }))
     }
 
-    async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
-        Err(HandoffError::Away("only verifications here".to_owned()))
+    async fn chat(&self, _: Value, _: Duration) -> Result<HandoffChatEvents, HandoffError> {
+        Err(HandoffError::Unreachable("only verifications here".to_owned()))
     }
 }
 
 /// A task of two commands and a criterion in prose of its own, before its run begins.
-struct TwoSteps {
+struct TwoStepFixture {
     its: Catalogue,
-    workflow: Workflow,
-    steering: Steering,
-    launcher: Arc<Scripted>,
+    workflow: WorkflowService,
+    steering: RunOperations,
+    launcher: Arc<ScriptedStepAnalyst>,
 }
 
-impl TwoSteps {
+impl TwoStepFixture {
     /// The first command has these criteria; analysts find this, or die without it.
     async fn new(criteria_of_first: &[Value], finds: Option<FindingStatus>) -> Self {
         let mut its = Catalogue::new().await;
@@ -131,24 +140,28 @@ impl TwoSteps {
         let store = its.world.store.clone();
         let clock: SharedClock = its.world.clock.clone();
         let signals = Signals::new(store.engine());
-        let manager = Arc::new(Manager::default());
-        let handoffs = Handoffs::new(
-            (store.clone(), clock.clone(), signals.clone()),
+        let manager = Arc::new(StepCriteriaManager::default());
+        let handoffs = HandoffService::new(
+            store.clone(),
+            clock.clone(),
+            signals.clone(),
             manager.clone(),
             HandoffOptions::default(),
         );
         let (agents, findings) = (its.world.agents.clone(), its.findings.clone());
-        let launcher = Arc::new(Scripted { agents, findings, finds, given: Mutex::default() });
-        let analysts = Analysts::new(
-            (store.clone(), signals.clone()),
+        let launcher =
+            Arc::new(ScriptedStepAnalyst { agents, findings, finds, given: Mutex::default() });
+        let analysts = AnalystService::new(
+            store.clone(),
+            signals.clone(),
             handoffs,
             launcher.clone(),
             AnalystOptions::default(),
         );
         *manager.0.lock().unwrap() = Some((analysts.clone(), its.bob().clone()));
-        let workflow = Workflow::new(store.clone(), clock.clone(), signals.clone())
-            .judged_by(Arc::new(Managed::new(analysts)));
-        let steering = Steering::new(store, clock, signals);
+        let workflow = WorkflowService::new(store.clone(), clock.clone(), signals.clone())
+            .with_analyst(Arc::new(ManagedAnalyst::new(analysts)));
+        let steering = RunOperations::new(store, clock, signals);
         Self { its, workflow, steering, launcher }
     }
 
@@ -160,7 +173,7 @@ impl TwoSteps {
     }
 
     /// Plans the run as its runner does, and carries out the first step, which ends well.
-    async fn first_step(self) -> FirstStep {
+    async fn first_step(self) -> FirstStepFixture {
         let hold = self.start(None).await.unwrap();
         let plan = self.plan().await;
         self.workflow.checkpoint(planned(hold, &plan)).await.unwrap();
@@ -182,19 +195,19 @@ impl TwoSteps {
             })
             .await;
         assert!(closed.unwrap());
-        FirstStep { run: self, hold, job, step }
+        FirstStepFixture { run: self, hold, job, step }
     }
 
     async fn plan(&self) -> Plan {
-        let task = self.workflow.context(self.its.task.id).await.unwrap();
-        let request = plan::Request {
+        let task = self.workflow.load_context(self.its.task.id).await.unwrap();
+        let request = plan::PlannerInput {
             mode: task.input_mode,
             prompt: &task.prompt,
             commands: &task.commands,
             expected_outputs: &task.expected_outputs,
             step_criteria: &task.step_criteria,
         };
-        plan::by_rule(&request).unwrap()
+        plan::plan_by_rule(&request).unwrap()
     }
 
     /// The handoffs that analysts have received, oldest first.
@@ -206,20 +219,21 @@ impl TwoSteps {
     async fn findings(&self) -> Vec<FindingView> {
         let task = self.its.task.id.to_string();
         let page = PageQuery::default();
-        let found = self.its.findings.list(self.its.bob(), &task, &page).await.unwrap();
+        let found =
+            self.its.findings.list(self.its.bob(), &task.as_str().into(), &page).await.unwrap();
         found.items.into_iter().rev().collect()
     }
 }
 
 /// The first of two steps, whose job has ended well.
-struct FirstStep {
-    run: TwoSteps,
+struct FirstStepFixture {
+    run: TwoStepFixture,
     hold: Hold,
     job: JobId,
     step: Step,
 }
 
-impl FirstStep {
+impl FirstStepFixture {
     async fn verdict(&self) -> Verdict {
         loop {
             let body = VerifyStep {
@@ -230,7 +244,7 @@ impl FirstStep {
                 is_last_step: false,
                 wait_ms: 30_000,
             };
-            if let Some(verdict) = self.run.workflow.verify(body).await.unwrap().verdict {
+            if let Some(verdict) = self.run.workflow.verify_step(body).await.unwrap().verdict {
                 return verdict;
             }
         }
@@ -258,7 +272,7 @@ fn planned(hold: Hold, plan: &Plan) -> SaveCheckpoint {
 }
 
 async fn a_step_whose_prose_an_analyst_finds_met_is_accepted() {
-    let run = TwoSteps::new(&[text("the list is sorted")], Some(FindingStatus::Pass)).await;
+    let run = TwoStepFixture::new(&[text("the list is sorted")], Some(FindingStatus::Pass)).await;
     let first = run.first_step().await;
 
     let verdict = first.verdict().await;
@@ -273,7 +287,7 @@ async fn a_step_whose_prose_an_analyst_finds_met_is_accepted() {
 }
 
 async fn a_step_whose_prose_an_analyst_finds_unmet_is_not_accepted() {
-    let run = TwoSteps::new(&[text("the list is sorted")], Some(FindingStatus::Fail)).await;
+    let run = TwoStepFixture::new(&[text("the list is sorted")], Some(FindingStatus::Fail)).await;
     let first = run.first_step().await;
 
     let verdict = first.verdict().await;
@@ -288,7 +302,7 @@ async fn a_step_whose_prose_an_analyst_finds_unmet_is_not_accepted() {
 async fn a_step_without_prose_of_its_own_costs_no_analyst() {
     let by_rule = json!({ "kind": "output_matches", "pattern": "2" });
     for criteria in [vec![], vec![by_rule]] {
-        let run = TwoSteps::new(&criteria, None).await;
+        let run = TwoStepFixture::new(&criteria, None).await;
         let first = run.first_step().await;
 
         let verdict = first.verdict().await;
@@ -300,7 +314,7 @@ async fn a_step_without_prose_of_its_own_costs_no_analyst() {
 }
 
 async fn a_person_is_asked_about_the_prose_of_a_step_whose_analysts_died() {
-    let run = TwoSteps::new(&[text("the list is sorted")], None).await;
+    let run = TwoStepFixture::new(&[text("the list is sorted")], None).await;
     let first = run.first_step().await;
 
     let verdict = first.verdict().await;
@@ -317,11 +331,11 @@ async fn a_person_is_asked_about_the_prose_of_a_step_whose_analysts_died() {
     };
     let (hold, node) = (first.hold, "verify_step_result".to_owned());
     let key = format!("2/{node}/ask/clarify");
-    let TwoSteps { its, workflow, steering, .. } = &first.run;
+    let TwoStepFixture { its, workflow, steering, .. } = &first.run;
     workflow.ask(AskPerson { hold, key, node, question }).await.unwrap();
     let answer = AnswerRun { reply: Reply::Yes {}, comment: None };
     let task = its.task.id.to_string();
-    steering.answer_as(its.bob(), &task, answer, Voice::Person).await.unwrap();
+    steering.answer_as(its.bob(), &task.as_str().into(), answer, ActorKind::Person).await.unwrap();
     let found = first.run.findings().await;
     let last = found.last().unwrap();
     assert_eq!((last.agent_type, last.status), (FindingAuthor::User, FindingStatus::Pass));
@@ -329,12 +343,12 @@ async fn a_person_is_asked_about_the_prose_of_a_step_whose_analysts_died() {
 }
 
 async fn a_run_with_criteria_of_steps_is_kept_from_older_runners() {
-    let run = TwoSteps::new(&[text("the list is sorted")], None).await;
+    let run = TwoStepFixture::new(&[text("the list is sorted")], None).await;
     let until = |newest| Some(GraphVersions { oldest: 1, newest });
 
-    let older = run.start(until(REPLANS_SINCE - 1)).await;
-    let newer = run.start(until(REPLANS_SINCE)).await;
+    let older = run.start(until(REPLANNING_GRAPH_VERSION - 1)).await;
+    let newer = run.start(until(REPLANNING_GRAPH_VERSION)).await;
 
-    assert!(matches!(older, Err(WorkflowError::Gate { .. })), "{older:?}");
+    assert!(matches!(older, Err(WorkflowError::StartDenied { .. })), "{older:?}");
     assert!(newer.is_ok(), "{newer:?}");
 }

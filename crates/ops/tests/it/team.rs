@@ -1,13 +1,15 @@
-//! A task with agents at work on it.
+//! A task with running agents.
 
 use chrono::Utc;
 use cynode_domain::agent::Role;
 use cynode_domain::ids::{JobId, MessageId, RunId, TaskId, TokenId, TraceId};
 use cynode_domain::policy::Principal;
 use cynode_domain::status::RunStatus;
-use cynode_ops::agents::{AgentIdentity, TokenOrigin};
-use cynode_ops::{Blobs, Messages, Signals, Tasks, Work};
-use cynode_store::{JobStore, NewJob, Run, WorkflowStore};
+use cynode_execution::Tasks;
+use cynode_ops::{AgentMessages, Work};
+use cynode_resources::{BlobStore, Signals};
+use cynode_resources::{agents::AgentIdentity, agents::TokenOrigin};
+use cynode_store::{NewJob, Run};
 use cynode_wire::apmas::{
     CompleteAgent, GetContext, Heartbeat, HeartbeatView, InstructAgent, MessageQuery, ReportToPm,
 };
@@ -20,7 +22,7 @@ use crate::world::World;
 /// One task of bob's, with its agents and its manager.
 pub(crate) struct Team {
     pub(crate) world: World,
-    pub(crate) messages: Messages,
+    pub(crate) messages: AgentMessages,
     pub(crate) work: Work,
     pub(crate) tasks: Tasks,
     pub(crate) task: TaskId,
@@ -30,10 +32,10 @@ impl Team {
     pub(crate) async fn new() -> Self {
         let world = World::new().await;
         let signals = Signals::new(world.store.engine());
-        let blobs = Blobs::new(world.data.path().join("blobs"));
+        let blobs = BlobStore::new(world.data.path().join("blobs"));
         let (store, clock) = (world.store.clone(), world.clock.clone());
         let tasks = Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs);
-        let messages = Messages::new(store.clone(), clock.clone(), signals.clone());
+        let messages = AgentMessages::new(store.clone(), clock.clone(), signals.clone());
         let work = Work::new(store, clock, signals);
         let asked = json!({ "input_mode": "commands", "commands": ["true"] });
         let asked: CreateTask = serde_json::from_value(asked).unwrap();
@@ -48,7 +50,7 @@ impl Team {
         self.tasks.create(&self.world.bob, asked).await.unwrap().id
     }
 
-    /// Somebody with a token of their own that no job is bound to.
+    /// A caller with its own token that is bound to no job.
     pub(crate) fn agent(&self) -> AgentIdentity {
         self.agent_of(self.task)
     }
@@ -99,7 +101,7 @@ impl Team {
                 })
             })
             .await
-            .map_err(|fault: cynode_ops::StoreError| fault)
+            .map_err(|fault: cynode_resources::StoreError| fault)
             .unwrap();
         AgentIdentity { job: Some(id), ..self.agent() }
     }
@@ -116,7 +118,7 @@ impl Team {
     }
 
     pub(crate) async fn heartbeat(&self, who: &AgentIdentity, role: &str) -> HeartbeatView {
-        self.messages.heartbeat(who, self.beat(role)).await.unwrap()
+        self.messages.record_heartbeat(who, self.beat(role)).await.unwrap()
     }
 
     pub(crate) fn report(&self, kind: &str, payload: Value) -> ReportToPm {
@@ -146,7 +148,7 @@ impl Team {
 
     pub(crate) async fn instruct(&self, role: &str, kind: &str) -> MessageId {
         let request = self.instruction(role, kind);
-        self.messages.instruct(&self.world.bob, request).await.unwrap().id
+        self.messages.send_instruction(&self.world.bob, request).await.unwrap().id
     }
 
     pub(crate) fn instruction(&self, role: &str, kind: &str) -> InstructAgent {
@@ -160,7 +162,7 @@ impl Team {
         }
     }
 
-    pub(crate) fn look(&self, role: Option<&str>) -> GetContext {
+    pub(crate) fn context_request(&self, role: Option<&str>) -> GetContext {
         GetContext {
             task_id: self.task,
             agent_role: role.map(named),
@@ -179,8 +181,8 @@ impl Team {
     pub(crate) async fn inbox_of(&self, task: TaskId) -> Vec<(String, String)> {
         let query =
             MessageQuery { unprocessed: true, oldest_first: true, ..MessageQuery::default() };
-        let within = (None, Some(task));
-        let Page { items, .. } = self.messages.list(&self.world.bob, within, query).await.unwrap();
+        let Page { items, .. } =
+            self.messages.list(&self.world.bob, None, Some(task), query).await.unwrap();
         items.into_iter().map(|message| (message.sender, message.subtype)).collect()
     }
 }

@@ -1,9 +1,9 @@
-//! Verdicts: a criterion that nobody judged is not met, and only the analyst of a verification judges it.
+//! Verdicts: an unjudged criterion is not met, and only the analyst of a verification judges it.
 
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use cynode_domain::finding::{FindingAuthor, FindingStatus, Severity, at_criterion};
+use cynode_domain::finding::{FindingAuthor, FindingStatus, Severity, criterion_location};
 use cynode_domain::ids::{HolderId, JobId, RunId};
 use cynode_domain::job::{Action, Ending};
 use cynode_domain::plan::Step;
@@ -13,13 +13,15 @@ use cynode_domain::question::{Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::{Finding, Verdict, VerdictStatus};
 use cynode_domain::verification::{
-    ACCEPT_UNVERIFIED, CheckResult, Judge, VerificationKey, VerificationStatus,
+    ACCEPT_UNVERIFIED_KEY, CheckResult, Judge, VerificationKey, VerificationStatus,
 };
-use cynode_ops::analyst::{Analyst, AnalystError, Case, Opinion};
-use cynode_ops::findings::{FindingError, Source};
-use cynode_ops::runs::{RunError, Steering, Voice};
-use cynode_ops::{Signals, Workflow};
-use cynode_store::JobStore;
+use cynode_execution::WorkflowService;
+use cynode_execution::{
+    analyst::Analyst, analyst::AnalystError, analyst::AnalystOpinion, analyst::VerificationCase,
+};
+use cynode_execution::{findings::FindingError, findings::Source};
+use cynode_execution::{runs::ActorKind, runs::RunError, runs::RunOperations};
+use cynode_resources::Signals;
 use cynode_wire::agents::{BindingView, IssueAgentToken};
 use cynode_wire::checks::StepChecksView;
 use cynode_wire::findings::{CreateFinding, FindingView};
@@ -46,34 +48,39 @@ on_each_engine! {
     findings_of_rules_are_the_rules_own,
 }
 
-/// Leaves prose unjudged as often as it was told to, and then finds it met.
-struct Unsure(Mutex<u32>);
+/// Leaves prose unjudged a given number of times, and then finds it met.
+struct UnsureAnalyst(Mutex<u32>);
 
 #[async_trait]
-impl Analyst for Unsure {
-    async fn examine(&self, case: &Case) -> Result<Opinion, AnalystError> {
-        let exit = Finding::of("exit_code", true, "the command exited with code 0".to_owned());
+impl Analyst for UnsureAnalyst {
+    async fn examine(&self, case: &VerificationCase) -> Result<AnalystOpinion, AnalystError> {
+        let exit =
+            Finding::from_rule("exit_code", true, "the command exited with code 0".to_owned());
         let mut left = self.0.lock().unwrap();
         let prose = if *left > 0 {
             *left -= 1;
             Finding::unchecked("it reads well (no model is configured)")
         } else {
-            Finding::of("analyst", true, format!("it reads well: seen in round {}", case.round))
+            Finding::from_rule(
+                "analyst",
+                true,
+                format!("it reads well: seen in round {}", case.round),
+            )
         };
-        Ok(Opinion::Verdict(Verdict::of(vec![exit, prose])))
+        Ok(AnalystOpinion::Verdict(Verdict::from_findings(vec![exit, prose])))
     }
 }
 
-/// A task whose only step has ended well, and whose prose is judged by [`Unsure`].
-struct Judged {
+/// A task whose only step has ended well, and whose prose is judged by [`UnsureAnalyst`].
+struct VerdictFixture {
     its: Catalogue,
-    workflow: Workflow,
-    steering: Steering,
+    workflow: WorkflowService,
+    steering: RunOperations,
     hold: Hold,
     job: JobId,
 }
 
-impl Judged {
+impl VerdictFixture {
     async fn unjudged(times: u32) -> Self {
         let judged = Self::running(times).await;
         judged.end(judged.job).await;
@@ -91,10 +98,10 @@ impl Judged {
             its.tasks.create(its.bob(), serde_json::from_value(asked).unwrap()).await.unwrap();
         let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
         let signals = Signals::new(store.engine());
-        let analyst = Arc::new(Unsure(Mutex::new(times)));
-        let workflow =
-            Workflow::new(store.clone(), clock.clone(), signals.clone()).judged_by(analyst);
-        let steering = Steering::new(store, clock, signals);
+        let analyst = Arc::new(UnsureAnalyst(Mutex::new(times)));
+        let workflow = WorkflowService::new(store.clone(), clock.clone(), signals.clone())
+            .with_analyst(analyst);
+        let steering = RunOperations::new(store, clock, signals);
         let hold = start(&workflow, &its).await;
         let action = Action::Command { line: "echo hello".to_owned() };
         let step = Step::new(action);
@@ -130,10 +137,10 @@ impl Judged {
             is_last_step: true,
             wait_ms: 0,
         };
-        self.workflow.verify(body).await.unwrap().verdict.unwrap()
+        self.workflow.verify_step(body).await.unwrap().verdict.unwrap()
     }
 
-    /// Puts the run down with the question of a runner, for the nth time.
+    /// Suspends the run with the question of a runner, for the nth time.
     async fn ask(&self, nth: u32) {
         let suffix = if nth == 0 { String::new() } else { format!("/{nth}") };
         let question = Question {
@@ -151,31 +158,32 @@ impl Judged {
         self.workflow.ask(body).await.unwrap();
     }
 
-    async fn answer(&self, reply: Reply, voice: Voice) -> Result<(), RunError> {
+    async fn answer(&self, reply: Reply, voice: ActorKind) -> Result<(), RunError> {
         let body = AnswerRun { reply, comment: None };
         let task = self.its.task.id.to_string();
-        self.steering.answer_as(self.its.bob(), &task, body, voice).await.map(drop)
+        self.steering.answer_as(self.its.bob(), &task.as_str().into(), body, voice).await.map(drop)
     }
 
     async fn findings(&self) -> Vec<FindingView> {
         let task = self.its.task.id.to_string();
         let page = PageQuery::default();
-        let found = self.its.findings.list(self.its.bob(), &task, &page).await.unwrap();
+        let found =
+            self.its.findings.list(self.its.bob(), &task.as_str().into(), &page).await.unwrap();
         found.items.into_iter().rev().collect()
     }
 
-    /// The checks of the only step, as everybody reads them.
+    /// The checks of the only step, as shown to users.
     async fn step(&self) -> StepChecksView {
         let task = self.its.task.id.to_string();
-        let view = self.its.tasks.get(self.its.bob(), &task).await.unwrap();
-        let result = self.its.tasks.result(self.its.bob(), &task).await.unwrap();
+        let view = self.its.tasks.get(self.its.bob(), &task.as_str().into()).await.unwrap();
+        let result = self.its.tasks.result(self.its.bob(), &task.as_str().into()).await.unwrap();
         assert_eq!(view.steps, result.steps);
         let [step] = view.steps.try_into().unwrap();
         step
     }
 }
 
-async fn start(workflow: &Workflow, its: &Catalogue) -> Hold {
+async fn start(workflow: &WorkflowService, its: &Catalogue) -> Hold {
     let (task_id, holder_id) = (its.task.id, HolderId::generate());
     let lease_ms = Some(3_600_000);
     let body = StartRun { task_id, holder_id, lease_ms, graph_versions: None };
@@ -183,19 +191,19 @@ async fn start(workflow: &Workflow, its: &Catalogue) -> Hold {
 }
 
 async fn a_person_accepts_what_nobody_judged_and_is_on_record_as_its_author() {
-    let judged = Judged::unjudged(1).await;
+    let judged = VerdictFixture::unjudged(1).await;
 
     let verdict = judged.verdict().await;
     assert_eq!((verdict.status, verdict.is_accepted()), (VerdictStatus::Unclear, false));
     assert_eq!(judged.step().await.checks[1].result, CheckResult::NotJudged);
     judged.ask(0).await;
-    judged.answer(Reply::Yes {}, Voice::Person).await.unwrap();
+    judged.answer(Reply::Yes {}, ActorKind::Person).await.unwrap();
 
     let found = judged.findings().await;
     let last = found.last().unwrap();
     assert_eq!((last.agent_type, last.status), (FindingAuthor::User, FindingStatus::Pass));
     assert_eq!((last.user_id, last.job_id), (judged.its.bob().user, Some(judged.job)));
-    assert_eq!(last.location, Some(at_criterion(0)));
+    assert_eq!(last.location, Some(criterion_location(0)));
     assert!(last.message.ends_with("(bob accepted it)"), "{}", last.message);
     let step = judged.step().await;
     assert_eq!((step.command.as_str(), step.checks.len()), ("echo hello", 2));
@@ -205,11 +213,11 @@ async fn a_person_accepts_what_nobody_judged_and_is_on_record_as_its_author() {
 }
 
 async fn a_person_rejects_what_nobody_judged() {
-    let judged = Judged::unjudged(1).await;
+    let judged = VerdictFixture::unjudged(1).await;
     judged.verdict().await;
     judged.ask(0).await;
 
-    judged.answer(Reply::No {}, Voice::Person).await.unwrap();
+    judged.answer(Reply::No {}, ActorKind::Person).await.unwrap();
 
     let found = judged.findings().await;
     let last = found.last().unwrap();
@@ -218,22 +226,22 @@ async fn a_person_rejects_what_nobody_judged() {
 }
 
 async fn an_agent_accepts_nothing_that_nobody_judged() {
-    let judged = Judged::unjudged(1).await;
+    let judged = VerdictFixture::unjudged(1).await;
     judged.verdict().await;
     judged.ask(0).await;
 
-    let rejected = judged.answer(Reply::Yes {}, Voice::Agent).await;
+    let rejected = judged.answer(Reply::Yes {}, ActorKind::Agent).await;
 
-    assert!(matches!(rejected, Err(RunError::Refused(_))), "{rejected:?}");
+    assert!(matches!(rejected, Err(RunError::Rejected(_))), "{rejected:?}");
     assert_eq!(judged.step().await.checks[1].result, CheckResult::NotJudged);
 }
 
 async fn a_result_is_judged_again_when_a_person_says_so() {
-    let mut judged = Judged::unjudged(2).await;
+    let mut judged = VerdictFixture::unjudged(2).await;
     for nth in 0..2 {
         assert_eq!(judged.verdict().await.status, VerdictStatus::Unclear);
         judged.ask(nth).await;
-        judged.answer(Reply::Retry {}, Voice::Person).await.unwrap();
+        judged.answer(Reply::Retry {}, ActorKind::Person).await.unwrap();
         judged.hold = start(&judged.workflow, &judged.its).await;
     }
 
@@ -245,12 +253,12 @@ async fn a_result_is_judged_again_when_a_person_says_so() {
 }
 
 async fn a_preference_accepts_what_nobody_judged_and_the_task_says_unverified() {
-    let judged = Judged::unjudged(1).await;
+    let judged = VerdictFixture::unjudged(1).await;
     let project = judged.its.task.project_id;
     let key = PreferenceKey {
         scope_type: ScopeKind::Project,
         scope_id: Some(project.into()),
-        key: ACCEPT_UNVERIFIED.to_owned(),
+        key: ACCEPT_UNVERIFIED_KEY.to_owned(),
     };
     let value = WritePreference {
         value: json!(true),
@@ -284,9 +292,9 @@ async fn a_preference_accepts_what_nobody_judged_and_the_task_says_unverified() 
     assert_eq!((verdict.status, verdict.is_accepted()), (VerdictStatus::Unverified, true));
     assert_eq!(judged.step().await.checks[1].result, CheckResult::NotJudged);
     let (bob, task) = (judged.its.bob(), judged.its.task.id.to_string());
-    let view = judged.its.tasks.get(bob, &task).await.unwrap();
+    let view = judged.its.tasks.get(bob, &task.as_str().into()).await.unwrap();
     assert_eq!(view.verification, Some(VerificationStatus::Unverified));
-    let run = judged.its.runs.show(bob, &task).await.unwrap();
+    let run = judged.its.runs.get_detail(bob, &task.as_str().into()).await.unwrap();
     assert_eq!(run.verification, Some(VerificationStatus::Unverified));
     let events = judged.its.world.events(Some(judged.its.task.id)).await;
     let closed = events.iter().find(|event| event.kind == "task.closed").unwrap();
@@ -298,7 +306,7 @@ fn met() -> CreateFinding {
         status: FindingStatus::Pass,
         severity: Severity::Info,
         message: "it reads well".to_owned(),
-        location: Some(at_criterion(0)),
+        location: Some(criterion_location(0)),
         suggestion: None,
         step_index: None,
         job_id: None,
@@ -306,7 +314,7 @@ fn met() -> CreateFinding {
 }
 
 async fn only_the_token_of_a_verification_writes_its_findings_and_only_after_the_job_ended() {
-    let judged = Judged::running(0).await;
+    let judged = VerdictFixture::running(0).await;
     let (its, job) = (&judged.its, judged.job);
     let (task, run) = (its.task.id.to_string(), its.task.run_id.unwrap());
     // A token of an analyst that a user issues, bound as closely as it can be.
@@ -328,7 +336,7 @@ async fn only_the_token_of_a_verification_writes_its_findings_and_only_after_the
     };
     let key = VerificationKey { run, job, round: 0 };
     let write = async |source: Source, request: CreateFinding| {
-        its.findings.create(its.bob(), source, &task, request).await
+        its.findings.create(its.bob(), source, &task.as_str().into(), request).await
     };
     let rejected = |written: Result<FindingView, FindingError>, why: &str| {
         let Err(FindingError::NotVerifier(said)) = written else { panic!("{why}: {written:?}") };
@@ -354,7 +362,7 @@ async fn only_the_token_of_a_verification_writes_its_findings_and_only_after_the
 }
 
 async fn findings_of_rules_are_the_rules_own() {
-    let judged = Judged::unjudged(1).await;
+    let judged = VerdictFixture::unjudged(1).await;
 
     judged.verdict().await;
 
@@ -362,6 +370,6 @@ async fn findings_of_rules_are_the_rules_own() {
     let by: Vec<_> = found.iter().map(|it| (it.agent_type, it.token_id)).collect();
     assert_eq!(by, [(FindingAuthor::Rule, None), (FindingAuthor::Rule, None)]);
     assert_eq!(found[0].location.as_deref(), Some("exit_code"));
-    assert_eq!(found[1].location, Some(at_criterion(0)));
+    assert_eq!(found[1].location, Some(criterion_location(0)));
     assert_eq!(found[1].status, FindingStatus::NeedsClarification);
 }

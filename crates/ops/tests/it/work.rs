@@ -2,8 +2,8 @@
 
 use cynode_domain::agent::Progress;
 use cynode_domain::status::WorkUnitStatus as Status;
-use cynode_ops::agents::AgentIdentity;
 use cynode_ops::{MessageError, WorkError};
+use cynode_resources::agents::AgentIdentity;
 use cynode_wire::apmas::ReportStatus;
 use cynode_wire::work::{
     CreatePlan, Decision, RouteWork, RoutedView, SubmitWork, SubmittedView, WorkFilter, WorkQuery,
@@ -51,7 +51,7 @@ fn handing_in(team: &Team, role: &str, unit: &str) -> SubmitWork {
 }
 
 async fn submit(team: &Team, who: &AgentIdentity, role: &str, unit: &str) -> SubmittedView {
-    team.work.submit(who, handing_in(team, role, unit)).await.unwrap()
+    team.work.submit_unit(who, handing_in(team, role, unit)).await.unwrap()
 }
 
 fn decision(team: &Team, unit: &str, decision: Decision) -> RouteWork {
@@ -127,17 +127,20 @@ async fn only_the_role_of_a_unit_hands_it_in_and_only_when_it_may_begin() {
     let team = planned(&["spec", "implementation"]).await;
     let (architect, developer) = (team.agent(), team.agent());
 
-    let early = team.work.submit(&developer, handing_in(&team, "developer", "impl:auth")).await;
-    let foreign = team.work.submit(&developer, handing_in(&team, "developer", "spec:auth")).await;
-    let unknown = team.work.submit(&architect, handing_in(&team, "architect", "spec:ui")).await;
+    let early =
+        team.work.submit_unit(&developer, handing_in(&team, "developer", "impl:auth")).await;
+    let foreign =
+        team.work.submit_unit(&developer, handing_in(&team, "developer", "spec:auth")).await;
+    let unknown =
+        team.work.submit_unit(&architect, handing_in(&team, "architect", "spec:ui")).await;
     let outside = SubmitWork {
         artifact_path: "../secrets".to_owned(),
         ..handing_in(&team, "architect", "spec:auth")
     };
-    let outside = team.work.submit(&architect, outside).await;
+    let outside = team.work.submit_unit(&architect, outside).await;
 
     assert!(matches!(early, Err(WorkError::IllegalMove(_))));
-    assert!(matches!(foreign, Err(WorkError::NotYours { .. })));
+    assert!(matches!(foreign, Err(WorkError::OtherRole { .. })));
     assert!(matches!(unknown, Err(WorkError::NotFound(_))));
     assert!(matches!(outside, Err(WorkError::Invalid(_))));
     assert_eq!(status(&team, "spec:auth").await, Status::Assigned);
@@ -159,11 +162,12 @@ async fn a_unit_that_one_agent_began_is_not_handed_in_by_another() {
     team.messages.status(&first, begins).await.unwrap();
     assert_eq!(status(&team, "impl:auth").await, Status::InProgress);
 
-    let refused = team.work.submit(&second, handing_in(&team, "developer-2", "impl:auth")).await;
+    let refused =
+        team.work.submit_unit(&second, handing_in(&team, "developer-2", "impl:auth")).await;
     team.messages.complete(&first, team.completion("developer")).await.unwrap();
     let taken_over = submit(&team, &second, "developer-2", "impl:auth").await;
 
-    assert!(matches!(refused, Err(WorkError::Taken(_))));
+    assert!(matches!(refused, Err(WorkError::HeldByOtherAgent(_))));
     assert_eq!(taken_over.work_unit.status, Status::Submitted);
 }
 

@@ -1,13 +1,13 @@
-//! What is kept about work: notes of jobs, findings, runs, and the ends that owners may make.
+//! Records of work: notes of jobs, findings, runs, and closing by owners.
 
 use cynode_domain::finding::{FindingAuthor, FindingStatus, Severity};
 use cynode_domain::ids::{FindingId, JobId};
 use cynode_domain::status::{JobStatus, RunStatus, ShownTaskStatus};
-use cynode_ops::findings::{FindingError, Source};
-use cynode_ops::memory::MemoryError;
-use cynode_ops::runs::RunError;
-use cynode_ops::{Caller, Signals, Sweeper, TaskError};
-use cynode_store::MemoryStore;
+use cynode_execution::runs::RunError;
+use cynode_execution::{Sweeper, TaskError};
+use cynode_execution::{findings::FindingError, findings::Source};
+use cynode_ops::memory::JobNoteError;
+use cynode_resources::{Caller, Signals};
 use cynode_wire::findings::CreateFinding;
 use cynode_wire::memory::AddNote;
 use cynode_wire::page::PageQuery;
@@ -52,23 +52,23 @@ async fn notes_last_as_long_as_their_job() {
     its.memory.add(bob, job, note("plan", "old")).await.unwrap();
     its.memory.add(bob, job, note("plan", "first wash")).await.unwrap();
 
-    let kept = its.memory.retrieve(bob, job, "plan").await.unwrap();
-    let by_eve = its.memory.retrieve(&its.eve, job, "plan").await;
+    let kept = its.memory.get_note(bob, job, "plan").await.unwrap();
+    let by_eve = its.memory.get_note(&its.eve, job, "plan").await;
 
     assert_eq!((kept.content.as_str(), kept.note.size_bytes), ("first wash", 10));
-    assert!(matches!(by_eve, Err(MemoryError::NoJob(_))));
+    assert!(matches!(by_eve, Err(JobNoteError::NoJob(_))));
     assert_eq!(its.memory.list(bob, job, &page).await.unwrap().items, [kept.note]);
     let gone = its.memory.remove(bob, job, "other").await;
-    assert!(matches!(gone, Err(MemoryError::NotFound(_))));
+    assert!(matches!(gone, Err(JobNoteError::NotFound(_))));
 
     its.close(job).await;
     let late = its.memory.add(bob, job, note("plan", "x")).await;
-    assert!(matches!(late, Err(MemoryError::Ended(_))));
-    assert!(matches!(its.memory.list(bob, job, &page).await, Err(MemoryError::Ended(_))));
+    assert!(matches!(late, Err(JobNoteError::Ended(_))));
+    assert!(matches!(its.memory.list(bob, job, &page).await, Err(JobNoteError::Ended(_))));
     let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
     let signals = Signals::new(store.engine());
     let sweeper = Sweeper::new(store.clone(), signals, its.world.accounts.clone(), clock);
-    sweeper.activate().await.unwrap();
+    sweeper.sweep_once().await.unwrap();
     let left: Result<_, cynode_store::Error> =
         store.read(move |tx| Box::pin(async move { tx.note_list(job, None, 10).await })).await;
     assert_eq!(left.unwrap(), []);
@@ -88,7 +88,7 @@ async fn a_job_notes_only_so_much() {
     let more = its.memory.add(bob, job, note("16".to_owned(), "x".to_owned())).await;
 
     for refused in [long, nameless, more] {
-        assert!(matches!(refused, Err(MemoryError::Invalid(_))));
+        assert!(matches!(refused, Err(JobNoteError::Invalid(_))));
     }
     let replaced = its.memory.add(bob, job, note("0".to_owned(), full)).await;
     assert!(replaced.is_ok(), "what is replaced does not count");
@@ -100,12 +100,13 @@ async fn a_finding_says_who_found_what_about_which_step() {
     let source = Source { author: FindingAuthor::Pm, token: None, verification: None };
     let about_job = CreateFinding { job_id: Some(job), ..finding("no output") };
 
-    let made = its.findings.create(bob, source, &task, about_job).await.unwrap();
-    let bare = its.findings.create(bob, source, &task, finding("odd")).await.unwrap();
+    let made = its.findings.create(bob, source, &task.as_str().into(), about_job).await.unwrap();
+    let bare =
+        its.findings.create(bob, source, &task.as_str().into(), finding("odd")).await.unwrap();
     let elsewhere = CreateFinding { job_id: Some(JobId::generate()), ..finding("x") };
-    let elsewhere = its.findings.create(bob, source, &task, elsewhere).await;
-    let empty = its.findings.create(bob, source, &task, finding(" ")).await;
-    let by_eve = its.findings.create(&its.eve, source, &task, finding("x")).await;
+    let elsewhere = its.findings.create(bob, source, &task.as_str().into(), elsewhere).await;
+    let empty = its.findings.create(bob, source, &task.as_str().into(), finding(" ")).await;
+    let by_eve = its.findings.create(&its.eve, source, &task.as_str().into(), finding("x")).await;
 
     assert_eq!((made.step_index, made.job_id), (Some(3), Some(job)));
     assert_eq!((made.agent_type, made.user_id), (FindingAuthor::Pm, bob.user));
@@ -113,11 +114,11 @@ async fn a_finding_says_who_found_what_about_which_step() {
     assert!(matches!(empty, Err(FindingError::Invalid(_))));
     assert!(matches!(by_eve, Err(FindingError::Task(TaskError::NotFound(_)))));
     let page = PageQuery { limit: Some(1), cursor: None };
-    let page = its.findings.list(bob, &task, &page).await.unwrap();
+    let page = its.findings.list(bob, &task.as_str().into(), &page).await.unwrap();
     assert_eq!(page.items, std::slice::from_ref(&bare));
     assert_eq!(page.next_cursor, Some(bare.id.to_string()));
-    assert_eq!(its.findings.get(bob, &task, made.id).await.unwrap(), made);
-    let unknown = its.findings.get(bob, &task, FindingId::generate()).await;
+    assert_eq!(its.findings.get(bob, &task.as_str().into(), made.id).await.unwrap(), made);
+    let unknown = its.findings.get(bob, &task.as_str().into(), FindingId::generate()).await;
     assert!(matches!(unknown, Err(FindingError::NotFound(_))));
 }
 
@@ -130,10 +131,10 @@ async fn runs_are_looked_back_at_by_those_who_see_their_task() {
 
     assert_eq!(runs.len(), 2, "the one of the task, and the one of the job");
     assert_eq!(its.runs.get(bob, runs[0].id).await.unwrap(), runs[0]);
-    assert_eq!(its.runs.history(bob, &runs[0].id.to_string(), &page).await.unwrap().items, []);
+    assert_eq!(its.runs.history(bob, &runs[0].id.into(), &page).await.unwrap().items, []);
     let by_eve = its.runs.get(&its.eve, runs[0].id).await;
     assert!(matches!(by_eve, Err(RunError::NotFound(_))));
-    assert!(its.runs.history(&its.eve, &runs[0].id.to_string(), &page).await.is_err());
+    assert!(its.runs.history(&its.eve, &runs[0].id.into(), &page).await.is_err());
     assert!(its.runs.list(&its.eve, of_task(&its)).await.is_err());
 }
 
@@ -142,7 +143,7 @@ async fn a_task_is_ended_by_its_owner_but_completed_by_its_workflow_only() {
     let (bob, task) = (its.bob(), its.task.id.to_string());
     let job = its.job().await;
     let set = async |who: &Caller, status: ShownTaskStatus| {
-        its.tasks.set_status(who, &task, status, Some("no longer wanted")).await
+        its.tasks.set_status(who, &task.as_str().into(), status, Some("no longer wanted")).await
     };
 
     let completed = set(bob, ShownTaskStatus::Completed).await.unwrap_err();
@@ -154,7 +155,7 @@ async fn a_task_is_ended_by_its_owner_but_completed_by_its_workflow_only() {
 
     assert_eq!(
         completed.to_string(),
-        "a queued task can be set to: failed, canceled, superseded; that it is completed is for its workflow to say"
+        "a queued task can be set to: failed, canceled, superseded; only its workflow sets completed"
     );
     assert!(matches!(by_eve, Err(TaskError::NotFound(_))));
     assert_eq!(same.status.as_str(), "queued");
@@ -179,9 +180,9 @@ async fn a_job_is_canceled_by_its_owner_and_reported_by_its_node_only() {
 
     assert_eq!(
         completed.to_string(),
-        "a queued job can be set to: canceled; that it is completed is for its node to say"
+        "a queued job can be set to: canceled; only its node sets completed"
     );
     assert!(matches!(by_eve, Err(TaskError::NotFound(_))));
     assert_eq!((canceled.status, again.status), (JobStatus::Canceled, JobStatus::Canceled));
-    assert_eq!(back.to_string(), "the job is canceled already, and stays so");
+    assert_eq!(back.to_string(), "the job is already canceled");
 }

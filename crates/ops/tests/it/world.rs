@@ -1,19 +1,22 @@
-//! An installation with an administrator and a user, and a clock that stands still.
+//! An installation with an administrator, a user, and a stopped clock.
 
 use std::sync::Arc;
 
 use chrono::DateTime;
 use cynode_domain::ids::TaskId;
 use cynode_domain::policy::ToolScope;
-use cynode_ops::agents::AgentTokens;
-use cynode_ops::audit::AuditLog;
-use cynode_ops::rules::Rules;
-use cynode_ops::servers::Servers;
-use cynode_ops::settings::Settings;
-use cynode_ops::tools::{BuiltinTool, Definition, McpTool, ObservedTool, Registry};
-use cynode_ops::{Accounts, Caller, Origin, Signals, Store};
+use cynode_resources::agents::AgentTokens;
+use cynode_resources::audit::AuditLog;
+use cynode_resources::rules::AccessRules;
+use cynode_resources::servers::InstalledServers;
+use cynode_resources::settings::InstallationSettings;
+use cynode_resources::{Accounts, Caller, ClientAddress, Signals, Store};
+use cynode_resources::{
+    tools::BuiltinTool, tools::McpToolDefinition, tools::ObservedTool, tools::StoredTool,
+    tools::ToolRegistry,
+};
 use cynode_runtime::clock::{ManualClock, SharedClock};
-use cynode_store::{Event, EventCursor, EventFilter, EventStore as _};
+use cynode_store::{EventCursor, EventFilter, OutboxEvent};
 use cynode_testkit::{TestDatabase, query};
 use cynode_wire::auth::CreateUser;
 use cynode_wire::servers::{InstallServer, Transport};
@@ -27,10 +30,10 @@ pub(crate) struct World {
     pub(crate) store: Store,
     pub(crate) accounts: Accounts,
     pub(crate) agents: AgentTokens,
-    pub(crate) registry: Registry,
-    pub(crate) servers: Servers,
-    pub(crate) rules: Rules,
-    pub(crate) settings: Settings,
+    pub(crate) registry: ToolRegistry,
+    pub(crate) servers: InstalledServers,
+    pub(crate) rules: AccessRules,
+    pub(crate) settings: InstallationSettings,
     pub(crate) admin: Caller,
     pub(crate) bob: Caller,
     pub(crate) data: TempDir,
@@ -55,15 +58,15 @@ impl World {
             password: "correct horse battery".to_owned(),
             is_admin: false,
         };
-        let origin = Origin("here".to_owned());
+        let origin = ClientAddress("here".to_owned());
         let bob = accounts.user_create(&admin, bob, &origin).await.unwrap();
         let bob = Caller::on_behalf_of(bob.id, bob.handle, false);
         Self {
             agents: AgentTokens::new(store.clone(), shared.clone(), signals.clone()),
-            registry: Registry::new(store.clone(), shared.clone(), signals.clone()),
-            servers: Servers::new(store.clone(), shared.clone(), signals.clone()),
-            rules: Rules::new(store.clone(), shared.clone(), signals.clone()),
-            settings: Settings::new(store.clone(), shared, signals),
+            registry: ToolRegistry::new(store.clone(), shared.clone(), signals.clone()),
+            servers: InstalledServers::new(store.clone(), shared.clone(), signals.clone()),
+            rules: AccessRules::new(store.clone(), shared.clone(), signals.clone()),
+            settings: InstallationSettings::new(store.clone(), shared, signals),
             clock,
             store,
             accounts,
@@ -75,7 +78,7 @@ impl World {
     }
 
     /// Every event of a task, or of all.
-    pub(crate) async fn events(&self, task: Option<TaskId>) -> Vec<Event> {
+    pub(crate) async fn events(&self, task: Option<TaskId>) -> Vec<OutboxEvent> {
         // PostgreSQL shows an event once no older transaction of its server is open, and tests share a server.
         let hidden =
             "SELECT count(*) FROM events WHERE seq NOT IN (SELECT seq FROM committed_events)";
@@ -92,7 +95,7 @@ impl World {
         events.unwrap()
     }
 
-    /// Signals that nobody else hears.
+    /// Signals without other listeners.
     pub(crate) fn signals(&self) -> Signals {
         Signals::new(self.store.engine())
     }
@@ -111,14 +114,14 @@ impl World {
     }
 
     /// The tool as the gateway sees it.
-    pub(crate) async fn tool(&self, name: &str) -> Option<McpTool> {
+    pub(crate) async fn tool(&self, name: &str) -> Option<StoredTool> {
         let tools = self.registry.load().await.unwrap().tools;
         tools.into_iter().find(|tool| tool.name == name)
     }
 }
 
-pub(crate) fn definition(description: &str) -> Definition {
-    Definition {
+pub(crate) fn definition(description: &str) -> McpToolDefinition {
+    McpToolDefinition {
         title: None,
         description: description.to_owned(),
         input_schema: json!({"type": "object"}),

@@ -1,17 +1,17 @@
-//! Environment variables as entries of a section.
+//! The environment layer.
 
 use std::collections::BTreeMap;
 
 use toml::{Table, Value};
 
-use super::Section;
-use super::faults::{Complaint, Fault};
-use super::layers::{Entry, try_alone};
+use super::ConfigSection;
+use super::errors::{ConfigError, ConfigFault};
+use super::layers::{ConfigEntry, validate_value};
 
 const PREFIX: &str = "CYNODE_";
 const SEPARATOR: &str = "__";
 
-/// The section and key a variable names, in lower case; nothing for variables of others.
+/// The section and key of a variable, in lower case; `None` for other variables.
 pub(super) fn section_and_key(variable: &str) -> Option<(String, Vec<String>)> {
     let (section, key) = variable.strip_prefix(PREFIX)?.split_once(SEPARATOR)?;
     if section.is_empty() || key.is_empty() {
@@ -21,8 +21,10 @@ pub(super) fn section_and_key(variable: &str) -> Option<(String, Vec<String>)> {
     Some((section.to_ascii_lowercase(), key))
 }
 
-/// What the environment sets in a section; the aliases first, so that full names win.
-pub(super) fn entries<S: Section>(env: &BTreeMap<String, String>) -> Vec<Result<Entry, Complaint>> {
+/// The entries that the environment sets in a section; aliases first, so that full names win.
+pub(super) fn env_entries<S: ConfigSection>(
+    env: &BTreeMap<String, String>,
+) -> Vec<Result<ConfigEntry, ConfigError>> {
     let defaults = Table::try_from(S::default()).unwrap_or_default();
     let aliases = S::ENV_ALIASES.iter().filter_map(|(variable, key)| {
         let (variable, text) = env.get_key_value(*variable)?;
@@ -34,56 +36,58 @@ pub(super) fn entries<S: Section>(env: &BTreeMap<String, String>) -> Vec<Result<
     });
     aliases
         .chain(named)
-        .map(|(variable, path, text)| entry::<S>(&defaults, variable, path, text))
+        .map(|(variable, path, text)| parse_entry::<S>(&defaults, variable, path, text))
         .collect()
 }
 
-fn entry<S: Section>(
+fn parse_entry<S: ConfigSection>(
     defaults: &Table,
     variable: &str,
     path: Vec<String>,
     text: &str,
-) -> Result<Entry, Complaint> {
+) -> Result<ConfigEntry, ConfigError> {
     let origin = variable.to_owned();
-    let default = at(defaults, &path);
+    let default = value_at(defaults, &path);
     let candidates = candidates(default, text);
-    // A section may read text that its default's type does not suggest; it is asked last.
+    // A section may accept text although its default has another type; text is tried last.
     let plain = Value::String(text.to_owned());
     let accepted =
-        candidates.iter().chain([&plain]).find(|value| try_alone::<S>(&path, value).is_ok());
+        candidates.iter().chain([&plain]).find(|value| validate_value::<S>(&path, value).is_ok());
     if let Some(value) = accepted.cloned() {
-        return Ok(Entry { path, value, origin });
+        return Ok(ConfigEntry { path, value, origin });
     }
-    // An entry that the section refuses is reported with the section's own words.
+    // A rejected entry is reported with the section's own error.
     match candidates.into_iter().next() {
-        Some(value) => Ok(Entry { path, value, origin }),
-        None => Err(Complaint::Value {
-            fault: Fault {
+        Some(value) => Ok(ConfigEntry { path, value, origin }),
+        None => Err(ConfigError::Value {
+            fault: ConfigFault {
                 key: format!("{}.{}", S::NAME, path.join(".")),
                 value: plain.to_string(),
-                allowed: default.map_or("a value", type_in_words).to_owned(),
+                allowed: default.map_or("a value", describe_type).to_owned(),
             },
             origin: Some(origin),
         }),
     }
 }
 
-fn at<'a>(table: &'a Table, path: &[String]) -> Option<&'a Value> {
+fn value_at<'a>(table: &'a Table, path: &[String]) -> Option<&'a Value> {
     let (first, rest) = path.split_first()?;
     let value = table.get(first)?;
     match rest {
         [] => Some(value),
-        rest => at(value.as_table()?, rest),
+        rest => value_at(value.as_table()?, rest),
     }
 }
 
-/// What a text may mean: by the type of the default, or anything for a key without a default.
+/// The possible values of a text: by the type of the default, or any type without a default.
 fn candidates(default: Option<&Value>, text: &str) -> Vec<Value> {
     match default {
         Some(Value::String(_)) => vec![Value::String(text.to_owned())],
         Some(Value::Array(_)) => lists(text),
         Some(Value::Table(_)) => Vec::new(),
-        Some(scalar) => scalars(text).into_iter().filter(|value| fits(scalar, value)).collect(),
+        Some(scalar) => {
+            scalars(text).into_iter().filter(|value| has_type_of(scalar, value)).collect()
+        }
         None => std::iter::once(Value::String(text.to_owned()))
             .chain(scalars(text))
             .chain(lists(text))
@@ -91,7 +95,7 @@ fn candidates(default: Option<&Value>, text: &str) -> Vec<Value> {
     }
 }
 
-fn fits(default: &Value, value: &Value) -> bool {
+fn has_type_of(default: &Value, value: &Value) -> bool {
     default.same_type(value)
 }
 
@@ -108,7 +112,7 @@ fn scalars(text: &str) -> Vec<Value> {
     [integer, float, boolean.map(Value::Boolean), datetime].into_iter().flatten().collect()
 }
 
-/// The parts between commas, as text and, where all are numbers, as numbers.
+/// The comma-separated items as text and, if all are numbers, as numbers.
 fn lists(text: &str) -> Vec<Value> {
     let parts: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
     let texts = parts.iter().map(|part| Value::String((*part).to_owned())).collect();
@@ -117,14 +121,14 @@ fn lists(text: &str) -> Vec<Value> {
     [Some(texts), numbers].into_iter().flatten().map(Value::Array).collect()
 }
 
-fn type_in_words(default: &Value) -> &'static str {
+fn describe_type(default: &Value) -> &'static str {
     match default {
         Value::String(_) => "text",
         Value::Integer(_) => "a whole number",
         Value::Float(_) => "a number",
         Value::Boolean(_) => "true or false",
         Value::Datetime(_) => "a date and time",
-        Value::Array(_) => "a list, parted by commas",
-        Value::Table(_) => "a table, each key a variable of its own",
+        Value::Array(_) => "a list, separated by commas",
+        Value::Table(_) => "a table, with one variable per key",
     }
 }

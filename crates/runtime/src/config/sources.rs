@@ -1,4 +1,4 @@
-//! Where the values of a configuration come from.
+//! The sources of configuration values.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -8,54 +8,55 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use toml::{Table, Value};
 
-use super::faults::{Complaint, Faults};
+use super::errors::{ConfigError, ConfigErrors};
 
 /// The name of the config file in the data directory.
 const FILE_NAME: &str = "cynode.toml";
 
-/// What a process was told, by layer.
+/// The configuration of a process, by layer.
 #[derive(Debug, Clone, Default)]
-pub struct Sources {
-    /// The config file.
+pub struct ConfigSources {
     pub file: Option<PathBuf>,
-    /// The environment.
     pub env: BTreeMap<String, String>,
-    /// The flags that were given. A table named like a section holds flags of that section; any
-    /// other entry goes to every section that has a key of that name, and to none if none has.
+    /// The given flags. A table named like a section has flags of that section; any other entry applies
+    /// to every section with a key of that name.
     pub flags: Table,
 }
 
-impl Sources {
-    /// What this process was told.
+impl ConfigSources {
+    /// The sources of this process.
     ///
-    /// `flags` is a struct of `Option` fields named like the keys of the config file, absent
-    /// where no flag was given. Without `file`, `cynode.toml` in the data directory is read if it
-    /// exists; a `data_dir` among the flags says where that is.
-    pub fn of_process(file: Option<PathBuf>, flags: &impl Serialize) -> Result<Self, Faults> {
-        let flags = Table::try_from(flags).map_err(|error| Complaint::File {
+    /// `flags` is a struct of `Option` fields named like the keys of the config file, `None` if the flag
+    /// was not given. Without `file`, `cynode.toml` in the data directory is read if it exists; the
+    /// flag `data_dir` overrides that directory.
+    pub fn from_process(
+        file: Option<PathBuf>,
+        flags: &impl Serialize,
+    ) -> Result<Self, ConfigErrors> {
+        let flags = Table::try_from(flags).map_err(|error| ConfigError::File {
             path: PathBuf::from("(command line)"),
             reason: error.to_string(),
         })?;
         let data_dir = data_dir(flags.get("data_dir").and_then(Value::as_str).map(PathBuf::from));
-        Ok(Self { file: chosen_file(file, &data_dir)?, env: utf8_env(env::vars_os()), flags })
+        Ok(Self { file: resolve_file(file, &data_dir)?, env: utf8_env(env::vars_os()), flags })
     }
 
     /// The content of the config file; empty without one.
-    pub(super) fn read_file(&self) -> Result<Table, Complaint> {
+    pub(super) fn read_file(&self) -> Result<Table, ConfigError> {
         let Some(path) = &self.file else {
             return Ok(Table::new());
         };
-        let complaint = |reason: String| Complaint::File { path: path.clone(), reason };
+        let complaint = |reason: String| ConfigError::File { path: path.clone(), reason };
         let text = std::fs::read_to_string(path).map_err(|error| complaint(error.to_string()))?;
-        // The full error quotes the line, which may hold a secret.
+        // The full error quotes the line, which may contain a secret.
         text.parse::<Table>().map_err(|error| {
-            let line = error.span().map_or(1, |span| line_of(&text, span.start));
+            let line = error.span().map_or(1, |span| line_number(&text, span.start));
             complaint(format!("line {line}: {}", error.message()))
         })
     }
 }
 
-/// Where a process keeps what it writes: the flag, else `$CYNODE_DATA_DIR`, else
+/// The data directory of a process: the flag, else `$CYNODE_DATA_DIR`, else
 /// `$XDG_DATA_HOME/cynode`, else `~/.local/share/cynode`.
 pub fn data_dir(flag: Option<PathBuf>) -> PathBuf {
     flag.unwrap_or_else(|| data_dir_from(&env::vars_os().collect(), env::home_dir()))
@@ -75,7 +76,7 @@ fn data_dir_from(env: &BTreeMap<OsString, OsString>, home: Option<PathBuf>) -> P
         .map_or_else(|| PathBuf::from("cynode-data"), |shared| shared.join("cynode"))
 }
 
-fn chosen_file(named: Option<PathBuf>, data_dir: &Path) -> Result<Option<PathBuf>, Faults> {
+fn resolve_file(named: Option<PathBuf>, data_dir: &Path) -> Result<Option<PathBuf>, ConfigErrors> {
     let Some(path) = named else {
         return Ok(Some(data_dir.join(FILE_NAME)).filter(|path| path.exists()));
     };
@@ -83,16 +84,16 @@ fn chosen_file(named: Option<PathBuf>, data_dir: &Path) -> Result<Option<PathBuf
         return Ok(Some(path));
     }
     let reason = if path.exists() { "is not a file" } else { "does not exist" };
-    Err(Complaint::File { path, reason: reason.to_owned() }.into())
+    Err(ConfigError::File { path, reason: reason.to_owned() }.into())
 }
 
-/// Variables that are not UTF-8 cannot be ours: every name and value of a section is.
+/// Skips variables that are not UTF-8: names and values of sections are.
 fn utf8_env(vars: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<String, String> {
     vars.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
 }
 
-fn line_of(text: &str, offset: usize) -> usize {
+fn line_number(text: &str, offset: usize) -> usize {
     text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1
 }
 
@@ -100,7 +101,7 @@ fn line_of(text: &str, offset: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn chosen(pairs: &[(&str, &str)], home: Option<&str>) -> PathBuf {
+    fn resolve_data_dir(pairs: &[(&str, &str)], home: Option<&str>) -> PathBuf {
         let env = pairs.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
         data_dir_from(&env.collect(), home.map(PathBuf::from))
     }
@@ -111,16 +112,16 @@ mod tests {
         let own = ("CYNODE_DATA_DIR", "/own");
         let xdg = ("XDG_DATA_HOME", "/xdg");
         let home = Some("/home/ada");
-        assert_eq!(chosen(&[own, xdg], home), PathBuf::from("/own"));
-        assert_eq!(chosen(&[xdg], home), PathBuf::from("/xdg/cynode"));
-        assert_eq!(chosen(&[], home), PathBuf::from("/home/ada/.local/share/cynode"));
+        assert_eq!(resolve_data_dir(&[own, xdg], home), PathBuf::from("/own"));
+        assert_eq!(resolve_data_dir(&[xdg], home), PathBuf::from("/xdg/cynode"));
+        assert_eq!(resolve_data_dir(&[], home), PathBuf::from("/home/ada/.local/share/cynode"));
     }
 
     #[test]
     fn blank_and_relative_data_variables_are_passed_over() {
         let vars = [("CYNODE_DATA_DIR", ""), ("XDG_DATA_HOME", "relative")];
-        assert_eq!(chosen(&vars, Some("/h")), PathBuf::from("/h/.local/share/cynode"));
-        assert_eq!(chosen(&vars, None), PathBuf::from("cynode-data"));
+        assert_eq!(resolve_data_dir(&vars, Some("/h")), PathBuf::from("/h/.local/share/cynode"));
+        assert_eq!(resolve_data_dir(&vars, None), PathBuf::from("cynode-data"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The order of the layers, and that every fault is named.
+//! Precedence of the layers, and error reporting.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::*;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Runner {
+struct RunnerSection {
     slots: u32,
     ratio: f64,
     verbose: bool,
@@ -21,23 +21,23 @@ struct Runner {
     listen: Option<String>,
     limit: Option<u32>,
     token: String,
-    retry: Retry,
+    retry: RetrySection,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Retry {
+struct RetrySection {
     times: u8,
     wait_ms: u64,
 }
 
-impl Default for Retry {
+impl Default for RetrySection {
     fn default() -> Self {
         Self { times: 3, wait_ms: 100 }
     }
 }
 
-impl Default for Runner {
+impl Default for RunnerSection {
     fn default() -> Self {
         Self {
             slots: 4,
@@ -49,21 +49,21 @@ impl Default for Runner {
             listen: None,
             limit: None,
             token: String::new(),
-            retry: Retry::default(),
+            retry: RetrySection::default(),
         }
     }
 }
 
-impl Section for Runner {
+impl ConfigSection for RunnerSection {
     const NAME: &'static str = "runner";
 
-    fn faults(&self) -> Vec<Fault> {
+    fn validate(&self) -> Vec<ConfigFault> {
         let mut faults = Vec::new();
         if !(1..=64).contains(&self.slots) {
-            faults.push(Fault::new("runner.slots", self.slots, "1 to 64"));
+            faults.push(ConfigFault::new("runner.slots", self.slots, "1 to 64"));
         }
         if self.retry.times > 9 {
-            faults.push(Fault::new("runner.retry.times", self.retry.times, "0 to 9"));
+            faults.push(ConfigFault::new("runner.retry.times", self.retry.times, "0 to 9"));
         }
         faults
     }
@@ -71,29 +71,30 @@ impl Section for Runner {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Node {
+struct NodeSection {
     memory_mib: u64,
 }
 
-impl Section for Node {
+impl ConfigSection for NodeSection {
     const NAME: &'static str = "node";
 
-    fn faults(&self) -> Vec<Fault> {
+    fn validate(&self) -> Vec<ConfigFault> {
         let is_much = self.memory_mib > 1024;
-        let fault = is_much.then(|| Fault::new("node.memory_mib", self.memory_mib, "0 to 1024"));
+        let fault =
+            is_much.then(|| ConfigFault::new("node.memory_mib", self.memory_mib, "0 to 1024"));
         fault.into_iter().collect()
     }
 }
 
-/// The layers of a test, and the folder of its file.
-struct World {
+/// The layers of a test, and the directory of its file.
+struct ConfigFixture {
     folder: TempDir,
-    sources: Sources,
+    sources: ConfigSources,
 }
 
-impl World {
+impl ConfigFixture {
     fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), sources: Sources::default() }
+        Self { folder: tempfile::tempdir().unwrap(), sources: ConfigSources::default() }
     }
 
     fn file(mut self, text: &str) -> Self {
@@ -113,76 +114,76 @@ impl World {
         self
     }
 
-    fn runner(&self) -> Runner {
+    fn runner(&self) -> RunnerSection {
         load(&self.sources).unwrap()
     }
 
     fn complaints(&self) -> Vec<String> {
-        let faults = load_all::<(Runner, Node)>(&self.sources).unwrap_err();
+        let faults = load_all::<(RunnerSection, NodeSection)>(&self.sources).unwrap_err();
         faults.to_string().lines().map(str::to_owned).collect()
     }
 }
 
 #[test]
 fn a_flag_beats_the_file() {
-    let world = World::new().file("[runner]\nslots = 2").flags("slots = 1");
+    let world = ConfigFixture::new().file("[runner]\nslots = 2").flags("slots = 1");
     assert_eq!(world.runner().slots, 1);
 }
 
 #[test]
 fn a_flag_beats_the_environment() {
-    let world = World::new().env("CYNODE_RUNNER__SLOTS", "3").flags("slots = 1");
+    let world = ConfigFixture::new().env("CYNODE_RUNNER__SLOTS", "3").flags("slots = 1");
     assert_eq!(world.runner().slots, 1);
 }
 
 #[test]
 fn a_flag_beats_the_default() {
-    assert_eq!(World::new().flags("slots = 1").runner().slots, 1);
+    assert_eq!(ConfigFixture::new().flags("slots = 1").runner().slots, 1);
 }
 
 #[test]
 fn the_file_beats_the_environment() {
-    let world = World::new().file("[runner]\nslots = 2").env("CYNODE_RUNNER__SLOTS", "3");
+    let world = ConfigFixture::new().file("[runner]\nslots = 2").env("CYNODE_RUNNER__SLOTS", "3");
     assert_eq!(world.runner().slots, 2);
 }
 
 #[test]
 fn the_file_beats_the_default() {
-    assert_eq!(World::new().file("[runner]\nslots = 2").runner().slots, 2);
+    assert_eq!(ConfigFixture::new().file("[runner]\nslots = 2").runner().slots, 2);
 }
 
 #[test]
 fn the_environment_beats_the_default() {
-    assert_eq!(World::new().env("CYNODE_RUNNER__SLOTS", "3").runner().slots, 3);
+    assert_eq!(ConfigFixture::new().env("CYNODE_RUNNER__SLOTS", "3").runner().slots, 3);
 }
 
 #[test]
 fn without_any_layer_the_defaults_hold() {
-    assert_eq!(World::new().runner(), Runner::default());
+    assert_eq!(ConfigFixture::new().runner(), RunnerSection::default());
 }
 
 #[test]
 fn layers_of_a_nested_table_are_merged_key_by_key() {
-    let world = World::new()
+    let world = ConfigFixture::new()
         .env("CYNODE_RUNNER__RETRY__TIMES", "5")
         .env("CYNODE_RUNNER__RETRY__WAIT_MS", "7")
         .file("[runner.retry]\nwait_ms = 9");
-    assert_eq!(world.runner().retry, Retry { times: 5, wait_ms: 9 });
+    assert_eq!(world.runner().retry, RetrySection { times: 5, wait_ms: 9 });
 }
 
 #[test]
 fn flags_of_a_section_come_flat_or_in_a_table_of_its_name() {
-    let world = World::new().flags(
+    let world = ConfigFixture::new().flags(
         "data_dir = \"/x\"\nlisten = \"a:1\"\n[runner]\nname = \"n\"\n[node]\nmemory_mib = 5",
     );
-    let (runner, node) = load_all::<(Runner, Node)>(&world.sources).unwrap();
+    let (runner, node) = load_all::<(RunnerSection, NodeSection)>(&world.sources).unwrap();
     assert_eq!((runner.listen.as_deref(), runner.name.as_str()), (Some("a:1"), "n"));
     assert_eq!(node.memory_mib, 5);
 }
 
 #[test]
 fn environment_text_is_read_as_the_type_of_the_default() {
-    let world = World::new()
+    let world = ConfigFixture::new()
         .env("CYNODE_RUNNER__SLOTS", " 8 ")
         .env("CYNODE_RUNNER__RATIO", "2")
         .env("CYNODE_RUNNER__VERBOSE", "yes")
@@ -201,7 +202,7 @@ fn environment_text_is_read_as_the_type_of_the_default() {
 
 #[test]
 fn environment_text_of_the_wrong_type_is_a_fault_with_the_variable() {
-    let world = World::new()
+    let world = ConfigFixture::new()
         .env("CYNODE_RUNNER__SLOTS", "many")
         .env("CYNODE_RUNNER__VERBOSE", "perhaps")
         .env("CYNODE_RUNNER__RATIO", "NaN")
@@ -219,7 +220,7 @@ fn environment_text_of_the_wrong_type_is_a_fault_with_the_variable() {
 
 #[test]
 fn faults_of_all_sections_and_layers_are_reported_at_once() {
-    let world = World::new()
+    let world = ConfigFixture::new()
         .file("[runner]\nslots = 0\nslotz = 1\nname = 5\nretry = { times = 300, often = true }\n[node]\nmemory_mib = 4096\n[nodes]\nx = 1")
         .env("CYNODE_RUNNER__SPEED", "9")
         .env("CYNODE_WORKER__SLOTS", "9")
@@ -254,19 +255,20 @@ fn faults_of_all_sections_and_layers_are_reported_at_once() {
 
 #[test]
 fn a_fault_says_key_value_and_allowed_range() {
-    let fault = Fault { key: "runner.slots".into(), value: "0".into(), allowed: "1 to 64".into() };
+    let fault =
+        ConfigFault { key: "runner.slots".into(), value: "0".into(), allowed: "1 to 64".into() };
     assert_eq!(fault.to_string(), "runner.slots is 0; allowed is 1 to 64");
 }
 
 #[test]
 fn a_range_fault_names_the_layer_that_won() {
-    let world = World::new().file("[runner]\nslots = 5").flags("slots = 99");
+    let world = ConfigFixture::new().file("[runner]\nslots = 5").flags("slots = 99");
     assert_eq!(world.complaints(), ["runner.slots is 99; allowed is 1 to 64 (set by --slots)"]);
 }
 
 #[test]
 fn a_wrong_secret_is_not_shown_in_the_fault() {
-    let world = World::new().file("[runner]\ntoken = 271828");
+    let world = ConfigFixture::new().file("[runner]\ntoken = 271828");
     let complaint = world.complaints().join("\n");
     assert!(complaint.contains("runner.token is [redacted]"), "{complaint}");
     assert!(!complaint.contains("271828"), "{complaint}");
@@ -274,14 +276,14 @@ fn a_wrong_secret_is_not_shown_in_the_fault() {
 
 #[test]
 fn sections_of_other_processes_in_the_file_are_fine() {
-    let world = World::new()
+    let world = ConfigFixture::new()
         .file("[orchestrator]\nlisten = \"x\"\n[pma]\nanything = 1\n[runner]\nslots = 2");
     assert_eq!(world.runner().slots, 2);
 }
 
 #[test]
 fn a_value_where_a_section_belongs_is_a_fault() {
-    let complaints = World::new().file("runner = 3").complaints();
+    let complaints = ConfigFixture::new().file("runner = 3").complaints();
     assert!(
         complaints[0].starts_with("runner is 3; allowed is a section, written [runner]"),
         "{complaints:?}"
@@ -290,7 +292,7 @@ fn a_value_where_a_section_belongs_is_a_fault() {
 
 #[test]
 fn a_file_that_is_not_toml_is_named_with_the_line_but_not_its_content() {
-    let world = World::new().file("[runner]\nslots = 2\ntoken = \"271828\n");
+    let world = ConfigFixture::new().file("[runner]\nslots = 2\ntoken = \"271828\n");
     let complaint = world.complaints().join("\n");
     assert!(complaint.contains("cynode.toml: line 3: "), "{complaint}");
     assert!(!complaint.contains("271828"), "{complaint}");
@@ -298,14 +300,14 @@ fn a_file_that_is_not_toml_is_named_with_the_line_but_not_its_content() {
 
 #[test]
 fn a_config_file_that_vanished_is_named() {
-    let mut world = World::new();
+    let mut world = ConfigFixture::new();
     world.sources.file = Some(world.folder.path().join("gone.toml"));
     let complaint = world.complaints().join("\n");
     assert!(complaint.contains("gone.toml: No such file"), "{complaint}");
 }
 
 #[derive(Serialize)]
-struct Flags<'a> {
+struct TestFlags<'a> {
     data_dir: &'a Path,
     slots: Option<u32>,
     listen: Option<String>,
@@ -314,9 +316,10 @@ struct Flags<'a> {
 #[test]
 fn a_config_file_named_by_flag_must_exist() {
     let folder = tempfile::tempdir().unwrap();
-    let flags = Flags { data_dir: folder.path(), slots: None, listen: None };
+    let flags = TestFlags { data_dir: folder.path(), slots: None, listen: None };
     for path in [folder.path().join("absent.toml"), folder.path().to_owned()] {
-        let refused = Sources::of_process(Some(path.clone()), &flags).unwrap_err().to_string();
+        let refused =
+            ConfigSources::from_process(Some(path.clone()), &flags).unwrap_err().to_string();
         assert!(refused.contains(&path.display().to_string()), "{refused}");
     }
 }
@@ -324,14 +327,14 @@ fn a_config_file_named_by_flag_must_exist() {
 #[test]
 fn the_config_file_of_the_data_directory_is_read_when_it_exists() {
     let folder = tempfile::tempdir().unwrap();
-    let flags = Flags { data_dir: folder.path(), slots: None, listen: Some("a:1".to_owned()) };
-    let without = Sources::of_process(None, &flags).unwrap();
+    let flags = TestFlags { data_dir: folder.path(), slots: None, listen: Some("a:1".to_owned()) };
+    let without = ConfigSources::from_process(None, &flags).unwrap();
     assert_eq!(without.file, None);
 
     fs::write(folder.path().join("cynode.toml"), "[runner]\nslots = 7\nlisten = \"b:2\"").unwrap();
-    let mut sources = Sources::of_process(None, &flags).unwrap();
+    let mut sources = ConfigSources::from_process(None, &flags).unwrap();
     sources.env.clear();
-    let runner: Runner = load(&sources).unwrap();
+    let runner: RunnerSection = load(&sources).unwrap();
 
     assert_eq!((runner.slots, runner.listen.as_deref()), (7, Some("a:1")));
 }

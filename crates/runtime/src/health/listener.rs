@@ -1,4 +1,4 @@
-//! Where a process listens: a TCP port or a unix socket.
+//! Listeners on a TCP port or a unix socket.
 
 use std::fs;
 use std::io;
@@ -10,23 +10,22 @@ use tokio::net::{TcpListener, UnixListener, UnixStream};
 
 use super::HealthError;
 
-/// An open port or socket.
 #[derive(Debug)]
-pub struct Listener {
+pub struct HealthListener {
     address: String,
-    socket: Socket,
+    socket: ListenerSocket,
 }
 
 #[derive(Debug)]
-enum Socket {
+enum ListenerSocket {
     Tcp(TcpListener),
-    Unix(UnixListener, SocketFile),
+    Unix(UnixListener, HealthSocketFile),
 }
 
-impl Listener {
-    /// Opens `host:port` or `unix:/path`. Port 0 takes a free port; see [`Self::address`].
+impl HealthListener {
+    /// Opens `host:port` or `unix:/path`. Port 0 selects a free port; see [`Self::address`].
     ///
-    /// A socket file that nobody answers on is what a killed process left, and is replaced.
+    /// Replaces a stale socket file of a killed process, on which connections are refused.
     pub async fn bind(listen: &str) -> Result<Self, HealthError> {
         let refused = |cause| HealthError::Bind { listen: listen.to_owned(), cause };
         if let Some(path) = listen.strip_prefix("unix:").filter(|path| !path.is_empty()) {
@@ -41,23 +40,23 @@ impl Listener {
         let tcp = TcpListener::bind(listen).await.map_err(refused)?;
         Ok(Self {
             address: tcp.local_addr().map_err(refused)?.to_string(),
-            socket: Socket::Tcp(tcp),
+            socket: ListenerSocket::Tcp(tcp),
         })
     }
 
-    /// The address in use, with the real port.
+    /// The bound address, with the actual port.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Serves `routes` until `stop` returns and open requests are answered.
+    /// Serves `routes` until `stop` resolves and open requests are finished.
     pub async fn run<F>(self, routes: Router, stop: F) -> io::Result<()>
     where
         F: Future<Output = ()> + Send + 'static,
     {
         match self.socket {
-            Socket::Tcp(tcp) => axum::serve(tcp, routes).with_graceful_shutdown(stop).await,
-            Socket::Unix(unix, _removed_at_the_end) => {
+            ListenerSocket::Tcp(tcp) => axum::serve(tcp, routes).with_graceful_shutdown(stop).await,
+            ListenerSocket::Unix(unix, _removed_at_the_end) => {
                 axum::serve(unix, routes).with_graceful_shutdown(stop).await
             }
         }
@@ -66,26 +65,26 @@ impl Listener {
 
 /// Removes the socket file when the listener ends.
 #[derive(Debug)]
-struct SocketFile(PathBuf);
+struct HealthSocketFile(PathBuf);
 
-impl Drop for SocketFile {
+impl Drop for HealthSocketFile {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_file(&self.0) {
             tracing::debug!(
                 error = &error as &dyn std::error::Error,
-                "socket {} is gone already",
-                self.0.display()
+                path = %self.0.display(),
+                "socket file already removed"
             );
         }
     }
 }
 
-async fn bind_unix(path: &Path) -> io::Result<Socket> {
+async fn bind_unix(path: &Path) -> io::Result<ListenerSocket> {
     remove_stale(path).await?;
     let listener = UnixListener::bind(path)?;
-    let file = SocketFile(path.to_owned());
+    let file = HealthSocketFile(path.to_owned());
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-    Ok(Socket::Unix(listener, file))
+    Ok(ListenerSocket::Unix(listener, file))
 }
 
 async fn remove_stale(path: &Path) -> io::Result<()> {

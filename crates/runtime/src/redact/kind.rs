@@ -1,24 +1,23 @@
-//! What sorts of secrets there are.
+//! Kinds of secrets.
 
 use std::fmt;
 
-/// A sort of secret. Records name it; they never hold the secret.
+/// The kind of a secret. Records contain the kind, never the secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SecretKind {
-    /// A key that a provider or cloud gave out.
+    /// A key of a provider or cloud.
     ApiKey,
-    /// Something that proves who somebody is: bearer, session, web token, cookie.
+    /// An authentication token: bearer, session, JWT, cookie.
     Token,
     /// A password or passphrase.
     Password,
-    /// The private half of a key pair.
     PrivateKey,
-    /// Something that is called a secret, and does not say of which sort.
+    /// A secret of unknown kind.
     Secret,
 }
 
 impl SecretKind {
-    /// The sort, as records name it.
+    /// The spelling in records.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ApiKey => "api_key",
@@ -29,8 +28,8 @@ impl SecretKind {
         }
     }
 
-    /// The sort that a name such as `DB_PASSWORD` or `x-api-key` promises.
-    pub(super) fn of_name(name: &str) -> Self {
+    /// The kind that a name such as `DB_PASSWORD` or `x-api-key` implies.
+    pub(super) fn from_name(name: &str) -> Self {
         let name = name.to_ascii_lowercase();
         let is = |word: &str| name.contains(word);
         if is("private") {

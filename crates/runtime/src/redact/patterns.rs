@@ -1,9 +1,9 @@
-//! What secrets look like in text.
+//! Text patterns of secrets.
 //!
-//! Each rule keeps the parts of a match that say what kind of secret was there, and drops the
-//! group named `secret`. Patterns stop before quotes and backslashes, so that a redacted line
-//! of JSON is still JSON. Names, prefixes, alphabets and lengths are those that providers document
-//! and that public scanners of secrets look for; `crates/runtime/tests/it/recall.rs` measures them.
+//! Each rule replaces only the group named `secret` of a match. Patterns stop before quotes and
+//! backslashes, so that a redacted line of JSON stays valid. Names, prefixes, alphabets and lengths
+//! come from provider documentation and public secret scanners; `crates/runtime/tests/it/recall.rs`
+//! measures the recall.
 
 mod commands;
 mod named;
@@ -14,29 +14,29 @@ use std::sync::LazyLock;
 
 use regex::{RegexSet, RegexSetBuilder};
 
-use super::rule::{Only, Rule, Sort};
+use super::rule::{KindSource, MatchCondition, RedactionRule};
 
-/// How large the compiled patterns may be, in bytes.
+/// Limit of the compiled patterns, in bytes.
 const SIZE_LIMIT: usize = 64 * 1024 * 1024;
-/// How much of the states that a search has met is kept for the next one, in bytes for each thread.
+/// Lazy DFA cache per thread, in bytes.
 const CACHE_BYTES: usize = 4 * 1024 * 1024;
 
-/// A pattern, when a match of it counts, and what it finds.
-pub(super) struct Pattern {
+/// A pattern, the condition for a match, and the kind of the secret.
+pub(super) struct SecretPattern {
     text: String,
-    only: Only,
-    sort: Sort,
+    only: MatchCondition,
+    sort: KindSource,
 }
 
-impl Pattern {
-    fn new(text: impl Into<String>, only: Only, sort: Sort) -> Self {
-        // Words are bounded by ASCII only, which the fast engines can tell in every text.
+impl SecretPattern {
+    fn new(text: impl Into<String>, only: MatchCondition, sort: KindSource) -> Self {
+        // ASCII word boundaries, which the fast engines support for every text.
         Self { text: text.into().replace(r"\b", r"(?-u:\b)"), only, sort }
     }
 }
 
-/// Every pattern, in the order they are applied: long shapes first, so that no part of one is left.
-fn all() -> Vec<Pattern> {
+/// Every pattern, in order of application: long shapes first, so that none is redacted partially.
+fn all_patterns() -> Vec<SecretPattern> {
     let mut all = shapes::patterns();
     all.extend(prefixed::patterns());
     all.extend(commands::patterns());
@@ -44,14 +44,15 @@ fn all() -> Vec<Pattern> {
     all
 }
 
-/// Every rule, in the order they are applied.
-pub(super) static RULES: LazyLock<Vec<Rule>> =
-    LazyLock::new(|| all().iter().map(|one| Rule::new(&one.text, one.only, one.sort)).collect());
+/// Every rule, in order of application.
+pub(super) static RULES: LazyLock<Vec<RedactionRule>> = LazyLock::new(|| {
+    all_patterns().iter().map(|one| RedactionRule::new(&one.text, one.only, one.sort)).collect()
+});
 
-/// All patterns at once, in the order of [`RULES`]: most texts match none of them.
+/// All patterns as one set, in the order of [`RULES`]: most texts match none.
 #[expect(clippy::expect_used, reason = "patterns are constants, and tests compile them all")]
-pub(super) static ANY: LazyLock<RegexSet> = LazyLock::new(|| {
-    let all = all();
+pub(super) static PATTERN_SET: LazyLock<RegexSet> = LazyLock::new(|| {
+    let all = all_patterns();
     let mut set = RegexSetBuilder::new(all.iter().map(|one| &one.text));
     set.size_limit(SIZE_LIMIT).dfa_size_limit(CACHE_BYTES);
     set.build().expect("the patterns are valid")

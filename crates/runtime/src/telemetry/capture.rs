@@ -1,4 +1,4 @@
-//! A log that tests can read.
+//! Log capture for tests.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -7,34 +7,32 @@ use serde_json::Value;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-use super::json::JsonLines;
-use super::writer::Redacting;
+use super::json::JsonLogLayer;
+use super::writer::RedactingMakeWriter;
 
-/// What was logged. Clones share it.
+/// The captured log. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Capture {
+pub(crate) struct LogCapture {
     bytes: Arc<Mutex<Vec<u8>>>,
 }
 
-impl Capture {
-    /// A subscriber that logs as a process does, to here.
+impl LogCapture {
+    /// A subscriber that logs like a process, into this buffer.
     pub(crate) fn subscriber(&self) -> impl tracing::Subscriber + Send + Sync + 'static {
-        let lines = JsonLines::new("test", Redacting::new(self.clone()));
+        let lines = JsonLogLayer::new("test", RedactingMakeWriter::new(self.clone()));
         tracing_subscriber::registry().with(lines)
     }
 
-    /// Everything that was logged.
     pub(crate) fn text(&self) -> String {
         String::from_utf8(self.bytes.lock().unwrap().clone()).unwrap()
     }
 
-    /// Every line that was logged.
     pub(crate) fn lines(&self) -> Vec<Value> {
         self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 
-impl MakeWriter<'_> for Capture {
+impl MakeWriter<'_> for LogCapture {
     type Writer = Self;
 
     fn make_writer(&self) -> Self {
@@ -42,7 +40,7 @@ impl MakeWriter<'_> for Capture {
     }
 }
 
-impl Write for Capture {
+impl Write for LogCapture {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.bytes.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())

@@ -1,4 +1,4 @@
-//! One JSON object for each event.
+//! The JSON log format: one object per event.
 
 use std::error::Error;
 use std::fmt::Debug;
@@ -16,24 +16,29 @@ use tracing_subscriber::registry::{LookupSpan, Scope};
 use crate::clock::{Clock as _, SystemClock};
 use crate::redact::redact_field;
 
-/// The field of a span that ties everything done for one request together.
+/// The span field that correlates the events of one request.
 const TRACE_ID: &str = "trace_id";
 const MESSAGE: &str = "message";
 
 /// Writes each event as one line of JSON.
 #[derive(Debug)]
-pub(super) struct JsonLines<M> {
+pub(super) struct JsonLogLayer<M> {
     service: &'static str,
     writer: M,
 }
 
-impl<M> JsonLines<M> {
+impl<M> JsonLogLayer<M> {
     pub(super) fn new(service: &'static str, writer: M) -> Self {
         Self { service, writer }
     }
 
-    /// The line of an event with the fields of the spans around it.
-    fn line(&self, event: &Event<'_>, mut fields: Fields, span: Option<&'static str>) -> Value {
+    /// The log line of an event, with the fields of its spans.
+    fn format_line(
+        &self,
+        event: &Event<'_>,
+        mut fields: LogFields,
+        span: Option<&'static str>,
+    ) -> Value {
         let metadata = event.metadata();
         event.record(&mut fields);
         let mut line = json!({
@@ -42,8 +47,8 @@ impl<M> JsonLines<M> {
             "service": self.service,
             "target": metadata.target(),
         });
-        line[MESSAGE] = fields.take(MESSAGE).unwrap_or_else(|| Value::from(metadata.name()));
-        if let Some(trace_id) = fields.take(TRACE_ID) {
+        line[MESSAGE] = fields.remove(MESSAGE).unwrap_or_else(|| Value::from(metadata.name()));
+        if let Some(trace_id) = fields.remove(TRACE_ID) {
             line[TRACE_ID] = trace_id;
         }
         if let Some(span) = span {
@@ -56,13 +61,13 @@ impl<M> JsonLines<M> {
     }
 }
 
-impl<S, M> Layer<S> for JsonLines<M>
+impl<S, M> Layer<S> for JsonLogLayer<M>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     M: for<'a> MakeWriter<'a> + 'static,
 {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let mut fields = Fields::default();
+        let mut fields = LogFields::default();
         attributes.record(&mut fields);
         if let Some(span) = context.span(id) {
             span.extensions_mut().insert(fields);
@@ -71,90 +76,90 @@ where
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
         if let Some(span) = context.span(id)
-            && let Some(fields) = span.extensions_mut().get_mut::<Fields>()
+            && let Some(fields) = span.extensions_mut().get_mut::<LogFields>()
         {
             values.record(fields);
         }
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let mut fields = Fields::default();
+        let mut fields = LogFields::default();
         let mut innermost = None;
         for span in context.event_scope(event).into_iter().flat_map(Scope::from_root) {
-            if let Some(own) = span.extensions().get::<Fields>() {
+            if let Some(own) = span.extensions().get::<LogFields>() {
                 fields.0.extend(own.0.clone());
             }
             innermost = Some(span.metadata().name());
         }
-        let line = self.line(event, fields, innermost);
+        let line = self.format_line(event, fields, innermost);
         let mut writer = self.writer.make_writer_for(event.metadata());
-        // There is nowhere left to report that the log itself cannot be written.
+        // A failure to write the log cannot be reported anywhere.
         let _lost = writeln!(writer, "{line}");
     }
 }
 
 /// Fields by name, already redacted.
 #[derive(Debug, Default)]
-struct Fields(Map<String, Value>);
+struct LogFields(Map<String, Value>);
 
-impl Fields {
-    fn put(&mut self, field: &Field, value: impl Into<Value>) {
+impl LogFields {
+    fn insert(&mut self, field: &Field, value: impl Into<Value>) {
         let mut value = value.into();
         redact_field(field.name(), &mut value);
         self.0.insert(field.name().to_owned(), value);
     }
 
-    fn take(&mut self, name: &str) -> Option<Value> {
+    fn remove(&mut self, name: &str) -> Option<Value> {
         self.0.remove(name)
     }
 }
 
-impl Visit for Fields {
+impl Visit for LogFields {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.put(field, format!("{value:?}"));
+        self.insert(field, format!("{value:?}"));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.put(field, value);
+        self.insert(field, value);
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.put(field, value);
+        self.insert(field, value);
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.put(field, value);
+        self.insert(field, value);
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.put(field, value);
+        self.insert(field, value);
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        self.put(field, value);
+        self.insert(field, value);
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
         let chain =
             std::iter::successors(Some(value), |error: &&(dyn Error + 'static)| (*error).source());
         let words: Vec<String> = chain.map(ToString::to_string).collect();
-        self.put(field, words.join(": "));
+        self.insert(field, words.join(": "));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::telemetry::capture::Capture;
+    use crate::telemetry::capture::LogCapture;
 
-    fn logged(events: impl FnOnce()) -> Vec<serde_json::Value> {
-        let capture = Capture::default();
+    fn capture_lines(events: impl FnOnce()) -> Vec<serde_json::Value> {
+        let capture = LogCapture::default();
         tracing::subscriber::with_default(capture.subscriber(), events);
         capture.lines()
     }
 
     #[test]
     fn a_line_names_service_level_and_target_and_keeps_field_types() {
-        let lines = logged(|| {
+        let lines = capture_lines(|| {
             tracing::warn!(task.id = "t1", tries = 3, last = true, "task {} waits", "t1");
         });
         let [line] = lines.as_slice() else { panic!("{lines:?}") };
@@ -169,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_line_carries_the_trace_id_of_the_innermost_span_that_has_one() {
-        let lines = logged(|| {
+        let lines = capture_lines(|| {
             let request = tracing::info_span!("request", trace_id = "outer", task.id = "t1");
             let _request = request.entered();
             let _store = tracing::info_span!("store", rows = tracing::field::Empty).entered();
@@ -185,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_trace_id_recorded_later_is_carried_too() {
-        let lines = logged(|| {
+        let lines = capture_lines(|| {
             let span = tracing::info_span!("request", trace_id = tracing::field::Empty);
             span.record("trace_id", "late");
             span.in_scope(|| tracing::info!("one"));
@@ -196,7 +201,7 @@ mod tests {
     #[test]
     fn secrets_in_fields_spans_and_messages_are_not_logged() {
         let secret = "Zk93hQ0vLx72PbNcR5tYw8AeUi4SdGf6";
-        let lines = logged(|| {
+        let lines = capture_lines(|| {
             let span = tracing::info_span!("login", password = secret, url = %format!("http://me:{secret}@h/"));
             let _span = span.entered();
             tracing::info!(header = format!("Bearer {secret}"), token = 12, "got cyn_pm_{secret}");
@@ -214,12 +219,12 @@ mod tests {
         let cause = std::io::Error::other("disk full");
         let error = crate::health::HealthError::Stopped(cause);
         let error: &(dyn std::error::Error + 'static) = &error;
-        let lines = logged(|| tracing::error!(error, "cannot serve"));
+        let lines = capture_lines(|| tracing::error!(error, "cannot serve"));
         assert_eq!(lines[0]["fields"]["error"], "the health server stopped: disk full");
     }
 
     #[test]
     fn a_message_with_line_ends_stays_on_one_line() {
-        assert_eq!(logged(|| tracing::info!("a\nb\r\n{{\"level\":\"x\"}}")).len(), 1);
+        assert_eq!(capture_lines(|| tracing::info!("a\nb\r\n{{\"level\":\"x\"}}")).len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! Spans to an OpenTelemetry collector, by OTLP over HTTP.
+//! Export of spans to an OpenTelemetry collector by OTLP over HTTP.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,17 +21,17 @@ use crate::redact::{REDACTED, is_secret_key, redact};
 
 const TRACES: &str = "/v1/traces";
 
-/// How long the end of the process waits for the last spans.
+/// Timeout of the final flush.
 const LAST_SPANS: Duration = Duration::from_secs(2);
 
-/// Sends spans until it is dropped.
+/// Exports spans until it is dropped.
 #[derive(Debug)]
 pub(super) struct Sender {
     provider: SdkTracerProvider,
 }
 
 impl Sender {
-    /// Begins to send; `endpoint` is the collector's address with or without `/v1/traces`.
+    /// Starts the export; `endpoint` is the collector's URL, with or without `/v1/traces`.
     pub(super) fn new(service: &'static str, endpoint: &str) -> Result<Self, TelemetryError> {
         let refused = |reason: String| TelemetryError::Otlp {
             endpoint: redact(endpoint).into_owned(),
@@ -50,8 +50,8 @@ impl Sender {
         Ok(Self { provider })
     }
 
-    /// Turns our own spans into spans to send. Those of libraries stay here: sending them would
-    /// make new ones without end.
+    /// The layer that exports CyNode's spans. Spans of libraries are excluded: exporting them would
+    /// create new ones endlessly.
     pub(super) fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a>,
@@ -65,10 +65,7 @@ impl Sender {
 impl Drop for Sender {
     fn drop(&mut self) {
         if let Err(error) = self.provider.shutdown_with_timeout(LAST_SPANS) {
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "the last spans were not sent"
-            );
+            tracing::warn!(error = &error as &dyn std::error::Error, "final span export failed");
         }
     }
 }
@@ -78,8 +75,8 @@ fn traces(endpoint: &str) -> String {
     base.strip_suffix(TRACES).unwrap_or(base).to_owned() + TRACES
 }
 
-/// Takes the secrets out of spans and sends them on the process's runtime: batches are made on
-/// a plain thread, where the HTTP client cannot run.
+/// Redacts spans and exports them on the process's runtime: the batch processor has a plain thread,
+/// where the HTTP client cannot run.
 #[derive(Debug)]
 struct Redacting {
     otlp: Arc<Otlp>,

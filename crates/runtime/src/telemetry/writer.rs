@@ -1,4 +1,4 @@
-//! A writer that redacts whole lines before they are written.
+//! A writer that redacts complete log lines.
 
 use std::io::{self, Write};
 
@@ -6,34 +6,34 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::redact::redact;
 
-/// Makes writers that redact what passes through them.
+/// Makes redacting writers.
 #[derive(Debug, Clone)]
-pub(super) struct Redacting<M> {
+pub(super) struct RedactingMakeWriter<M> {
     target: M,
 }
 
-impl<M> Redacting<M> {
+impl<M> RedactingMakeWriter<M> {
     pub(super) fn new(target: M) -> Self {
         Self { target }
     }
 }
 
-impl<'a, M: MakeWriter<'a>> MakeWriter<'a> for Redacting<M> {
-    type Writer = Line<M::Writer>;
+impl<'a, M: MakeWriter<'a>> MakeWriter<'a> for RedactingMakeWriter<M> {
+    type Writer = RedactedLine<M::Writer>;
 
     fn make_writer(&'a self) -> Self::Writer {
-        Line { target: self.target.make_writer(), pending: Vec::new() }
+        RedactedLine { target: self.target.make_writer(), pending: Vec::new() }
     }
 }
 
-/// One event on its way out. It is held back until it is complete, since a secret may be
-/// written in several pieces, and then written in one go, so that lines do not mix.
-pub(super) struct Line<W: Write> {
+/// Buffers one event until it is complete, since a secret may be written in several pieces; then writes
+/// it at once, so that lines do not interleave.
+pub(super) struct RedactedLine<W: Write> {
     target: W,
     pending: Vec<u8>,
 }
 
-impl<W: Write> Write for Line<W> {
+impl<W: Write> Write for RedactedLine<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.pending.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -44,10 +44,10 @@ impl<W: Write> Write for Line<W> {
     }
 }
 
-impl<W: Write> Drop for Line<W> {
+impl<W: Write> Drop for RedactedLine<W> {
     fn drop(&mut self) {
         let text = String::from_utf8_lossy(&self.pending);
-        // There is nowhere left to report that the log itself cannot be written.
+        // A failure to write the log cannot be reported anywhere.
         let _lost = self.target.write_all(redact(&text).as_bytes());
         let _lost = self.target.flush();
     }
@@ -58,12 +58,12 @@ mod tests {
     use tracing_subscriber::layer::SubscriberExt as _;
 
     use super::*;
-    use crate::telemetry::capture::Capture;
+    use crate::telemetry::capture::LogCapture;
 
     #[test]
     fn a_secret_written_in_two_pieces_is_redacted() {
-        let capture = Capture::default();
-        let make = Redacting::new(capture.clone());
+        let capture = LogCapture::default();
+        let make = RedactingMakeWriter::new(capture.clone());
         let mut line = make.make_writer();
         line.write_all(b"password=hun").unwrap();
         line.flush().unwrap();
@@ -74,10 +74,10 @@ mod tests {
 
     #[test]
     fn text_lines_for_people_are_redacted_too() {
-        let capture = Capture::default();
+        let capture = LogCapture::default();
         let layer = tracing_subscriber::fmt::layer()
             .with_ansi(false)
-            .with_writer(Redacting::new(capture.clone()));
+            .with_writer(RedactingMakeWriter::new(capture.clone()));
         let subscriber = tracing_subscriber::registry().with(layer);
         tracing::subscriber::with_default(subscriber, || {
             tracing::info!(api_key = "abc def", token = %"xyz1", user = "ada", "signed in");

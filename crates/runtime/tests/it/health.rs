@@ -3,26 +3,26 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use cynode_runtime::health::{HealthError, Listener, Readiness, routes, serve, serve_on};
+use cynode_runtime::health::{HealthError, HealthListener, Readiness, routes, serve, serve_on};
 use cynode_runtime::metrics;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::Tasks;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixListener, UnixStream};
 
-const SOON: Duration = Duration::from_mins(1);
+const STOP_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A served process that can be asked and stopped.
-struct Served {
+/// A running health server.
+struct HealthServer {
     address: String,
     readiness: Readiness,
     shutdown: Shutdown,
     tasks: Tasks,
 }
 
-impl Served {
+impl HealthServer {
     async fn start(listen: &str) -> Self {
-        let listener = Listener::bind(listen).await.unwrap();
+        let listener = HealthListener::bind(listen).await.unwrap();
         let served = Self {
             address: listener.address().to_owned(),
             readiness: Readiness::new(),
@@ -39,18 +39,18 @@ impl Served {
 
     async fn get(&self, path: &str) -> String {
         if let Some(socket) = self.address.strip_prefix("unix:") {
-            return ask(UnixStream::connect(socket).await.unwrap(), path).await;
+            return request(UnixStream::connect(socket).await.unwrap(), path).await;
         }
-        ask(TcpStream::connect(&self.address).await.unwrap(), path).await
+        request(TcpStream::connect(&self.address).await.unwrap(), path).await
     }
 
     async fn stop(self) -> bool {
         self.shutdown.trigger();
-        self.tasks.finish(SOON).await
+        self.tasks.finish(STOP_TIMEOUT).await
     }
 }
 
-async fn ask(mut stream: impl AsyncRead + AsyncWrite + Unpin, path: &str) -> String {
+async fn request(mut stream: impl AsyncRead + AsyncWrite + Unpin, path: &str) -> String {
     let request = format!("GET {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
@@ -60,7 +60,7 @@ async fn ask(mut stream: impl AsyncRead + AsyncWrite + Unpin, path: &str) -> Str
 
 #[tokio::test]
 async fn a_living_process_says_ok() {
-    let served = Served::start("127.0.0.1:0").await;
+    let served = HealthServer::start("127.0.0.1:0").await;
     let answer = served.get("/healthz").await;
     assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\nok"), "{answer}");
     assert!(served.stop().await);
@@ -68,7 +68,7 @@ async fn a_living_process_says_ok() {
 
 #[tokio::test]
 async fn readiness_says_in_words_what_is_missing() {
-    let served = Served::start("127.0.0.1:0").await;
+    let served = HealthServer::start("127.0.0.1:0").await;
     let answer = served.get("/readyz").await;
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
     assert!(answer.ends_with(r#"{"ready":false,"reasons":["starting"]}"#), "{answer}");
@@ -87,7 +87,7 @@ async fn readiness_says_in_words_what_is_missing() {
 
 #[tokio::test]
 async fn metrics_are_shown_in_the_text_format_of_prometheus() {
-    let served = Served::start("127.0.0.1:0").await;
+    let served = HealthServer::start("127.0.0.1:0").await;
     ::metrics::counter!("cynode_it_asked_total", "kind" => "x").increment(2);
     let answer = served.get("/metrics").await;
     assert!(answer.contains("text/plain; version=0.0.4"), "{answer}");
@@ -101,22 +101,22 @@ async fn without_an_exporter_there_are_no_metrics() {
     let socket = folder.path().join("s");
     let (listen, shutdown, tasks) =
         (format!("unix:{}", socket.display()), Shutdown::new(), Tasks::new());
-    let listener = Listener::bind(&listen).await.unwrap();
+    let listener = HealthListener::bind(&listen).await.unwrap();
     let stop = shutdown.clone();
     tasks.spawn("health", async move {
         serve_on(listener, routes(Readiness::new(), None), stop).await.unwrap();
     });
-    let answer = ask(UnixStream::connect(&socket).await.unwrap(), "/metrics").await;
+    let answer = request(UnixStream::connect(&socket).await.unwrap(), "/metrics").await;
     assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
     shutdown.trigger();
-    assert!(tasks.finish(SOON).await);
+    assert!(tasks.finish(STOP_TIMEOUT).await);
 }
 
 #[tokio::test]
 async fn a_health_socket_is_private_and_removed_at_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("health.sock");
-    let served = Served::start(&format!("unix:{}", socket.display())).await;
+    let served = HealthServer::start(&format!("unix:{}", socket.display())).await;
     assert!(served.get("/healthz").await.ends_with("ok"));
     let mode = std::fs::metadata(&socket).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -130,7 +130,7 @@ async fn a_socket_that_a_killed_process_left_is_replaced() {
     let socket = folder.path().join("health.sock");
     drop(UnixListener::bind(&socket).unwrap());
     assert!(socket.exists());
-    let served = Served::start(&format!("unix:{}", socket.display())).await;
+    let served = HealthServer::start(&format!("unix:{}", socket.display())).await;
     assert!(served.get("/healthz").await.ends_with("ok"));
     assert!(served.stop().await);
 }
@@ -140,8 +140,8 @@ async fn an_address_somebody_has_is_refused_in_words() {
     let folder = tempfile::tempdir().unwrap();
     let ordinary = folder.path().join("notes.txt");
     std::fs::write(&ordinary, "mine").unwrap();
-    let tcp = Served::start("127.0.0.1:0").await;
-    let unix = Served::start(&format!("unix:{}/s", folder.path().display())).await;
+    let tcp = HealthServer::start("127.0.0.1:0").await;
+    let unix = HealthServer::start(&format!("unix:{}/s", folder.path().display())).await;
     let taken = [tcp.address.clone(), unix.address.clone(), format!("unix:{}", ordinary.display())];
     for listen in taken {
         let refused = serve(&listen, Readiness::new(), None, Shutdown::new()).await.unwrap_err();
@@ -155,14 +155,14 @@ async fn an_address_somebody_has_is_refused_in_words() {
 #[tokio::test]
 async fn an_address_that_means_nothing_is_refused_in_words() {
     for listen in ["", "nowhere", "host:", ":80", "host:70000", "unix:"] {
-        let refused = Listener::bind(listen).await.unwrap_err();
+        let refused = HealthListener::bind(listen).await.unwrap_err();
         assert!(matches!(refused, HealthError::BadAddress { .. }), "{listen}: {refused}");
     }
 }
 
 #[tokio::test]
 async fn a_silent_client_cannot_hold_up_the_end() {
-    let served = Served::start("127.0.0.1:0").await;
+    let served = HealthServer::start("127.0.0.1:0").await;
     let mut silent = TcpStream::connect(&served.address).await.unwrap();
     silent.write_all(b"GET /healthz HT").await.unwrap();
     assert!(served.get("/healthz").await.ends_with("ok"));

@@ -1,4 +1,4 @@
-//! The runtime as a process meets it: sockets, signals, and texts that hold secrets.
+//! Integration tests of the runtime: sockets, signals and redaction.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test fails the test by panicking")]
 

@@ -6,7 +6,7 @@ use cynode_runtime::telemetry::{self, LogOptions};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-/// Takes one request, answers 200 and gives back what was sent.
+/// Accepts one request, responds 200 and returns the request.
 async fn one_request(collector: TcpListener) -> String {
     let (mut stream, _) = collector.accept().await.unwrap();
     let mut request = Vec::new();

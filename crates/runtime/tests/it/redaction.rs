@@ -1,21 +1,21 @@
-//! Secrets of every common kind are found, and ordinary text is left alone.
+//! Common kinds of secrets are redacted, and ordinary text is not.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cynode_runtime::redact::{SecretKind, redact, redact_marked};
+use cynode_runtime::redact::{SecretKind, redact, redact_with_marker};
 use cynode_testkit::planted_secrets;
 
 const MARKER: &str = "SECRET_REDACTED";
 
-/// Of ordinary lines, how many in ten thousand may be taken for secrets.
+/// Accepted false positives per 10,000 ordinary lines.
 const TOLERATED_PER_10_000: usize = 10;
 
 #[test]
 fn every_common_kind_of_secret_is_found_and_named() {
     for secret in planted_secrets() {
-        let found = redact_marked(&secret.text, MARKER);
+        let found = redact_with_marker(&secret.text, MARKER);
 
         let name = secret.name;
         assert!(!found.text.contains(&secret.needle), "{name}: {}", found.text);
@@ -30,7 +30,7 @@ fn secrets_are_found_between_other_text_and_beside_each_other() {
     let all = planted_secrets();
     for pair in all.windows(2) {
         let text = format!("I tried this:\n{}\nand\n{}", pair[0].text, pair[1].text);
-        let found = redact_marked(&text, MARKER);
+        let found = redact_with_marker(&text, MARKER);
         for secret in pair {
             assert!(!found.text.contains(&secret.needle), "{}: {}", secret.name, found.text);
         }
@@ -40,8 +40,8 @@ fn secrets_are_found_between_other_text_and_beside_each_other() {
 #[test]
 fn a_text_that_was_cleaned_is_clean() {
     for secret in planted_secrets() {
-        let once = redact_marked(&secret.text, MARKER).text.into_owned();
-        let twice = redact_marked(&once, MARKER);
+        let once = redact_with_marker(&secret.text, MARKER).text.into_owned();
+        let twice = redact_with_marker(&once, MARKER);
 
         assert_eq!(twice.text, once, "{}", secret.name);
         assert_eq!(twice.kinds, BTreeSet::new(), "{}: {once}", secret.name);
@@ -52,7 +52,7 @@ fn a_text_that_was_cleaned_is_clean() {
 fn the_sorts_of_several_secrets_are_each_named_once() {
     let all: Vec<String> = planted_secrets().into_iter().map(|secret| secret.text).collect();
 
-    let kinds = redact_marked(&all.join("\n"), MARKER).kinds;
+    let kinds = redact_with_marker(&all.join("\n"), MARKER).kinds;
 
     let expected = BTreeSet::from([
         SecretKind::ApiKey,
@@ -63,7 +63,7 @@ fn the_sorts_of_several_secrets_are_each_named_once() {
     assert!(kinds.is_superset(&expected), "{kinds:?}");
 }
 
-/// Code of other languages, configuration, logs and prose, which speak of passwords without holding one.
+/// Code of other languages, configuration, logs and prose that mention passwords without containing one.
 const ORDINARY: &str = include_str!("ordinary.txt");
 
 #[test]
@@ -84,7 +84,7 @@ fn hardly_any_line_of_our_own_sources_and_documents_is_taken_for_a_secret() {
         collect(&root.join(folder), &mut files);
     }
     let (mut lines, mut taken) = (0, vec![]);
-    // Files about secrets hold what looks like some, on purpose.
+    // Files about redaction contain sample secrets.
     let is_about_them = |file: &Path| {
         let path = file.to_string_lossy();
         path.contains("redact") || path.ends_with("testkit/src/secrets.rs")
@@ -105,7 +105,7 @@ fn hardly_any_line_of_our_own_sources_and_documents_is_taken_for_a_secret() {
     assert!(taken.len() * 10_000 <= lines * TOLERATED_PER_10_000, "{} of {lines}", taken.len());
 }
 
-/// Rust sources and documents below a folder, without tests, which plant secrets.
+/// Rust sources and documents below a directory, except tests, which plant secrets.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();

@@ -1,4 +1,4 @@
-//! Signals, in a process of their own: this test binary, asked to run one test.
+//! Signal handling, tested in a child process: this test binary, running one test.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -10,31 +10,31 @@ use cynode_runtime::telemetry::{self, LogOptions};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Set for the process that waits for signals; its value says how it ends.
-const ROLE: &str = "RUNTIME_TEST_ROLE";
+/// Set for the child process; its value selects how the process ends.
+const ROLE_VAR: &str = "RUNTIME_TEST_ROLE";
 
-/// A process that logs `ready`, and `stopping` when it is asked to stop.
-struct Waiting {
+/// A child process that logs `ready`, and `stopping` on shutdown.
+struct SignalProcess {
     child: Child,
     log: BufReader<ChildStderr>,
 }
 
-impl Waiting {
+impl SignalProcess {
     fn start(role: &str) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "signals::process_that_waits_for_signals", "--nocapture"])
-            .env(ROLE, role)
+            .env(ROLE_VAR, role)
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let log = BufReader::new(child.stderr.take().unwrap());
         let mut waiting = Self { child, log };
-        waiting.until("ready");
+        waiting.wait_for_log("ready");
         waiting
     }
 
-    fn until(&mut self, word: &str) -> String {
+    fn wait_for_log(&mut self, word: &str) -> String {
         let mut line = String::new();
         while self.log.read_line(&mut line).unwrap() > 0 {
             if line.contains(word) {
@@ -49,17 +49,17 @@ impl Waiting {
         kill(Pid::from_raw(self.child.id().try_into().unwrap()), signal).unwrap();
     }
 
-    fn end(mut self) -> (Option<i32>, String) {
+    fn wait_for_exit(mut self) -> (Option<i32>, String) {
         let mut rest = String::new();
         self.log.read_to_string(&mut rest).unwrap();
         (self.child.wait().unwrap().code(), rest)
     }
 }
 
-/// Not a test of its own: the process the tests below start. Without its role it does nothing.
+/// Not a test: the entry point of the child process. Does nothing without [`ROLE_VAR`].
 #[tokio::test(flavor = "multi_thread")]
 async fn process_that_waits_for_signals() {
-    let Some(role) = std::env::var_os(ROLE) else {
+    let Some(role) = std::env::var_os(ROLE_VAR) else {
         return;
     };
     let _telemetry = telemetry::init("waiting", &LogOptions::default()).unwrap();
@@ -78,9 +78,9 @@ async fn process_that_waits_for_signals() {
 #[test]
 fn sigterm_and_sigint_ask_the_process_to_stop_gracefully() {
     for signal in [Signal::SIGTERM, Signal::SIGINT] {
-        let waiting = Waiting::start("graceful");
+        let waiting = SignalProcess::start("graceful");
         waiting.send(signal);
-        let (code, log) = waiting.end();
+        let (code, log) = waiting.wait_for_exit();
         assert_eq!(code, Some(0), "{log}");
         assert!(log.contains(&format!("stopping on {signal}")), "{log}");
         assert!(log.contains("all tasks ended"), "{log}");
@@ -89,18 +89,18 @@ fn sigterm_and_sigint_ask_the_process_to_stop_gracefully() {
 
 #[test]
 fn a_second_sigint_ends_a_process_that_does_not_stop() {
-    let mut waiting = Waiting::start("stubborn");
+    let mut waiting = SignalProcess::start("stubborn");
     waiting.send(Signal::SIGINT);
-    waiting.until("asked to stop");
+    waiting.wait_for_log("asked to stop");
     waiting.send(Signal::SIGINT);
-    assert_eq!(waiting.end().0, Some(130));
+    assert_eq!(waiting.wait_for_exit().0, Some(130));
 }
 
 #[test]
 fn the_log_of_a_process_is_redacted_json_on_stderr() {
-    let waiting = Waiting::start("graceful");
+    let waiting = SignalProcess::start("graceful");
     waiting.send(Signal::SIGTERM);
-    let (_, log) = waiting.end();
+    let (_, log) = waiting.wait_for_exit();
     let line = log.lines().find(|line| line.contains("all tasks ended")).unwrap();
     let line: serde_json::Value = serde_json::from_str(line).unwrap();
     assert_eq!(line["service"], "waiting");

@@ -1,7 +1,7 @@
-//! How records are chained: each holds the hash of the one before and a hash over both.
+//! The hash chain: each record stores the hash of its predecessor and a hash over both.
 //!
-//! The encoding is injective: every value is written with its length, and an absent value differs
-//! from an empty one. Two records that differ anywhere have different hashes.
+//! The encoding is injective: every value is written with its length, and an absent value differs from an empty
+//! one. Records that differ in any field have different hashes.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::ChainId;
@@ -11,67 +11,60 @@ use uuid::Uuid;
 use super::{AuditCall, AuditOutcome, AuditRecord};
 use crate::Error;
 
-/// The newest record of a chain.
+/// The newest link of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainHead {
-    /// The chain.
     pub chain: ChainId,
-    /// The place of its newest record; 0 when it has none.
+    /// The position of the newest record; 0 if there is none.
     pub seq: i64,
-    /// The hash of that.
     pub hash: Vec<u8>,
-    /// No call before this place is without an outcome.
+    /// Every call before this position has an outcome.
     pub open_from: i64,
 }
 
-/// Where a record stands in its chain.
+/// The position of a record in its chain, with its hashes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seal {
-    /// The chain.
+pub struct RecordSeal {
     pub chain: ChainId,
-    /// The place.
     pub seq: i64,
-    /// The hash of the record before.
     pub prev_hash: Vec<u8>,
-    /// The hash of this record.
     pub hash: Vec<u8>,
 }
 
-/// A record in its place.
+/// A record with its position.
 #[derive(Debug)]
-pub struct Sealed {
-    /// The place.
-    pub seal: Seal,
-    /// The record; an error if its columns hold what no writer wrote.
+pub struct SealedRecord {
+    pub seal: RecordSeal,
+    /// An error if the columns cannot be decoded.
     pub record: Result<AuditRecord, Error>,
 }
 
 impl ChainHead {
     /// The head of a chain without records.
     pub fn new(chain: ChainId) -> Self {
-        let mut encoder = Encoder::new("cynode audit chain 1");
+        let mut encoder = RecordHasher::new("cynode audit chain 1");
         encoder.id(Some(chain));
         Self { chain, seq: 0, hash: encoder.finish(), open_from: 1 }
     }
 
-    /// Puts `record` behind the head, and moves the head there.
-    pub(crate) fn seal(&mut self, record: &AuditRecord) -> Seal {
+    /// Appends `record` and advances the head to it.
+    pub(crate) fn seal(&mut self, record: &AuditRecord) -> RecordSeal {
         let (seq, prev_hash) = (self.seq + 1, self.hash.clone());
         let hash = digest(self.chain, seq, &prev_hash, record);
         (self.seq, self.hash) = (seq, hash.clone());
-        Seal { chain: self.chain, seq, prev_hash, hash }
+        RecordSeal { chain: self.chain, seq, prev_hash, hash }
     }
 }
 
-impl Seal {
-    /// Whether `record` is what was sealed here.
-    pub fn fits(&self, record: &AuditRecord) -> bool {
+impl RecordSeal {
+    /// Returns whether `record` is the one that was sealed here.
+    pub fn matches(&self, record: &AuditRecord) -> bool {
         digest(self.chain, self.seq, &self.prev_hash, record) == self.hash
     }
 }
 
 fn digest(chain: ChainId, seq: i64, prev_hash: &[u8], record: &AuditRecord) -> Vec<u8> {
-    let mut encoder = Encoder::new(match record {
+    let mut encoder = RecordHasher::new(match record {
         AuditRecord::Call(_) => "cynode audit call 1",
         AuditRecord::Outcome(_) => "cynode audit outcome 1",
     });
@@ -85,7 +78,7 @@ fn digest(chain: ChainId, seq: i64, prev_hash: &[u8], record: &AuditRecord) -> V
     encoder.finish()
 }
 
-fn encode_call(encoder: &mut Encoder, call: &AuditCall) {
+fn encode_call(encoder: &mut RecordHasher, call: &AuditCall) {
     encoder.id(Some(call.id));
     encoder.time(call.created_at);
     encoder.text(Some(&call.caller.kind));
@@ -110,7 +103,7 @@ fn encode_call(encoder: &mut Encoder, call: &AuditCall) {
     encoder.text(Some(&call.request_id));
 }
 
-fn encode_outcome(encoder: &mut Encoder, outcome: &AuditOutcome) {
+fn encode_outcome(encoder: &mut RecordHasher, outcome: &AuditOutcome) {
     encoder.id(Some(outcome.call));
     encoder.text(Some(outcome.status.as_str()));
     encoder.text(outcome.error_type.as_deref());
@@ -118,10 +111,10 @@ fn encode_outcome(encoder: &mut Encoder, outcome: &AuditOutcome) {
     encoder.time(outcome.recorded_at);
 }
 
-/// Feeds values to the hash so that no two lists of values look alike.
-struct Encoder(Sha256);
+/// Feeds values to the hash in an injective encoding.
+struct RecordHasher(Sha256);
 
-impl Encoder {
+impl RecordHasher {
     fn new(domain: &str) -> Self {
         let mut encoder = Self(Sha256::new());
         encoder.text(Some(domain));
@@ -129,7 +122,7 @@ impl Encoder {
     }
 
     fn bytes(&mut self, value: Option<&[u8]>) {
-        // Lengths begin at 1, so that nothing and an empty value differ.
+        // Lengths start at 1, so an absent value and an empty value differ.
         let length = value.map_or(0, |value| value.len() as u64 + 1);
         self.0.update(length.to_be_bytes());
         self.0.update(value.unwrap_or_default());

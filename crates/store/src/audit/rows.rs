@@ -1,12 +1,12 @@
-//! Records on their way into tables and out of them.
+//! Conversion of audit records to and from rows.
 
 use cynode_domain::ids::GroupId;
 use serde_json::json;
 
-use super::chain::{ChainHead, Seal, Sealed};
+use super::chain::{ChainHead, RecordSeal, SealedRecord};
 use super::{AuditCall, AuditCaller, AuditOutcome, AuditRecord, StoredCall};
 use crate::Error;
-use crate::agent_tokens::Binding;
+use crate::agent_tokens::TokenBinding;
 use crate::column::Row;
 use crate::param::Param;
 
@@ -51,7 +51,7 @@ pub(super) const OUTCOME: &[&str] = &[
     "hash",
 ];
 
-pub(super) fn call_params(call: &AuditCall, seal: &Seal) -> [Param; 24] {
+pub(super) fn call_params(call: &AuditCall, seal: &RecordSeal) -> [Param; 24] {
     let (caller, bound) = (&call.caller, &call.binding);
     [
         Param::from(call.id),
@@ -81,7 +81,7 @@ pub(super) fn call_params(call: &AuditCall, seal: &Seal) -> [Param; 24] {
     ]
 }
 
-pub(super) fn outcome_params(outcome: &AuditOutcome, seal: &Seal) -> [Param; 9] {
+pub(super) fn outcome_params(outcome: &AuditOutcome, seal: &RecordSeal) -> [Param; 9] {
     [
         Param::from(outcome.call),
         Param::from(seal.chain),
@@ -106,7 +106,7 @@ pub(super) fn call(row: &Row) -> Result<AuditCall, Error> {
             groups: row.json::<Vec<GroupId>>("group_ids")?,
             roles: row.json("role_names")?,
         },
-        binding: Binding {
+        binding: TokenBinding {
             project: row.id_opt("project_id")?,
             task: row.id_opt("task_id")?,
             run: row.id_opt("run_id")?,
@@ -115,9 +115,9 @@ pub(super) fn call(row: &Row) -> Result<AuditCall, Error> {
         },
         tool: row.get("tool_name")?,
         server: row.get("server")?,
-        decision: row.word("decision")?,
-        stage: row.word("stage")?,
-        status: row.word("status")?,
+        decision: row.keyword("decision")?,
+        stage: row.keyword("stage")?,
+        status: row.keyword("status")?,
         error_type: row.get("error_type")?,
         duration_ms: row.get("duration_ms")?,
         origin: row.get("origin")?,
@@ -128,14 +128,14 @@ pub(super) fn call(row: &Row) -> Result<AuditCall, Error> {
 fn outcome(row: &Row) -> Result<AuditOutcome, Error> {
     Ok(AuditOutcome {
         call: row.id("call_id")?,
-        status: row.word("status")?,
+        status: row.keyword("status")?,
         error_type: row.get("error_type")?,
         duration_ms: row.get("duration_ms")?,
         recorded_at: row.get("recorded_at")?,
     })
 }
 
-/// A call with the columns of its outcome beside it, prefixed `o_`.
+/// Decodes a call with the columns of its outcome, prefixed `o_`.
 pub(crate) fn stored_call(row: &Row) -> Result<StoredCall, Error> {
     let call = call(row)?;
     let outcome = match row.get::<Option<String>>("o_status")? {
@@ -159,8 +159,8 @@ pub(crate) fn stored_call(row: &Row) -> Result<StoredCall, Error> {
     })
 }
 
-fn seal(row: &Row) -> Result<Seal, Error> {
-    Ok(Seal {
+fn seal(row: &Row) -> Result<RecordSeal, Error> {
+    Ok(RecordSeal {
         chain: row.id("chain_id")?,
         seq: row.get("seq")?,
         prev_hash: row.get("prev_hash")?,
@@ -168,13 +168,13 @@ fn seal(row: &Row) -> Result<Seal, Error> {
     })
 }
 
-pub(super) fn sealed_call(row: &Row) -> Result<Sealed, Error> {
+pub(super) fn sealed_call(row: &Row) -> Result<SealedRecord, Error> {
     let record = call(row).map(|call| AuditRecord::Call(Box::new(call)));
-    Ok(Sealed { seal: seal(row)?, record })
+    Ok(SealedRecord { seal: seal(row)?, record })
 }
 
-pub(super) fn sealed_outcome(row: &Row) -> Result<Sealed, Error> {
-    Ok(Sealed { seal: seal(row)?, record: outcome(row).map(AuditRecord::Outcome) })
+pub(super) fn sealed_outcome(row: &Row) -> Result<SealedRecord, Error> {
+    Ok(SealedRecord { seal: seal(row)?, record: outcome(row).map(AuditRecord::Outcome) })
 }
 
 pub(super) fn head(row: &Row) -> Result<ChainHead, Error> {

@@ -6,12 +6,12 @@ use std::sync::LazyLock;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{CallId, ChainId};
 
-use super::chain::{ChainHead, Seal, Sealed};
+use super::chain::{ChainHead, RecordSeal, SealedRecord};
 use super::rows::{
     CALL, OUTCOME, call_params, head, outcome_params, sealed_call, sealed_outcome, stored_call,
 };
 use super::{AuditFilter, AuditRecord, StoredCall};
-use crate::many::Inserts;
+use crate::multi_insert::InsertStatements;
 use crate::param::{Param, params};
 use crate::quarantine::tables;
 use crate::{Error, Tx};
@@ -19,8 +19,10 @@ use crate::{Error, Tx};
 const CALLS: &str = "mcp_tool_call_audit_log";
 const OUTCOMES: &str = "mcp_tool_call_outcomes";
 
-static CALL_INSERTS: LazyLock<Inserts> = LazyLock::new(|| Inserts::for_table(CALLS, CALL));
-static OUTCOME_INSERTS: LazyLock<Inserts> = LazyLock::new(|| Inserts::for_table(OUTCOMES, OUTCOME));
+static CALL_INSERTS: LazyLock<InsertStatements> =
+    LazyLock::new(|| InsertStatements::for_table(CALLS, CALL));
+static OUTCOME_INSERTS: LazyLock<InsertStatements> =
+    LazyLock::new(|| InsertStatements::for_table(OUTCOMES, OUTCOME));
 
 pub(crate) const STORED_CALL: &str =
     "SELECT c.*, o.status AS o_status, o.error_type AS o_error_type,
@@ -50,7 +52,7 @@ pub(super) async fn call_list_plan(
     tx.plan(&sql, &params).await
 }
 
-/// Only the wanted conditions stand in the statement, so that each engine plans for its index.
+/// The statement contains only the requested conditions, so each engine can plan for an index.
 fn list_statement(filter: &AuditFilter, limit: u32) -> (String, Vec<Param>) {
     let mut params: Vec<Param> = vec![];
     let mut sql = format!("{STORED_CALL} WHERE 1 = 1");
@@ -82,17 +84,20 @@ pub(super) async fn chain_get(tx: &mut Tx, chain: ChainId) -> Result<Option<Chai
     tx.row(sql, params![chain]).await?.as_ref().map(head).transpose()
 }
 
-/// As [`chain_get`], behind every commit to the chain that is still going on: that of a writer
-/// which died meanwhile too, since the server ends it or finishes it without its writer.
+/// As [`chain_get`], but waits for commits to the chain that are in progress, including those of a writer that
+/// died meanwhile: the server completes or aborts them without it.
 pub(super) async fn chain_lock(tx: &mut Tx, chain: ChainId) -> Result<Option<ChainHead>, Error> {
     let sql = "SELECT * FROM mcp_audit_chains WHERE chain_id = $1 /*pg FOR NO KEY UPDATE */";
     tx.row(sql, params![chain]).await?.as_ref().map(head).transpose()
 }
 
-pub(super) async fn chain_insert(tx: &mut Tx, head: &ChainHead) -> Result<(), Error> {
+/// Inserts an empty chain if it does not exist. Processes that share a data directory start with the
+/// same chain id, possibly at the same time.
+pub(super) async fn chain_ensure(tx: &mut Tx, chain: ChainId) -> Result<(), Error> {
+    let head = ChainHead::new(chain);
     let sql = "INSERT INTO mcp_audit_chains (chain_id, seq, hash, open_from, created_at)
-               VALUES ($1, $2, $3, $4, cynode_now())";
-    let params = params![head.chain, head.seq, head.hash.clone(), head.open_from];
+               VALUES ($1, $2, $3, $4, cynode_now()) ON CONFLICT (chain_id) DO NOTHING";
+    let params = params![head.chain, head.seq, head.hash, head.open_from];
     tx.execute(sql, params).await.map(drop)
 }
 
@@ -101,7 +106,7 @@ pub(super) async fn chain_list(tx: &mut Tx) -> Result<Vec<ChainHead>, Error> {
     tx.rows(sql, &[]).await?.iter().map(head).collect()
 }
 
-pub(super) async fn chain_strays(tx: &mut Tx) -> Result<Vec<ChainId>, Error> {
+pub(super) async fn chain_list_unregistered(tx: &mut Tx) -> Result<Vec<ChainId>, Error> {
     let sql = "SELECT chain_id FROM mcp_tool_call_audit_log
                WHERE chain_id NOT IN (SELECT chain_id FROM mcp_audit_chains)
                UNION SELECT chain_id FROM mcp_tool_call_outcomes
@@ -116,7 +121,7 @@ pub(super) async fn chain_records(
     chain: ChainId,
     seq: i64,
     limit: u32,
-) -> Result<Vec<Sealed>, Error> {
+) -> Result<Vec<SealedRecord>, Error> {
     let sql = |table| {
         format!("SELECT * FROM {table} WHERE chain_id = $1 AND seq > $2 ORDER BY seq LIMIT $3")
     };
@@ -132,7 +137,7 @@ pub(super) async fn chain_records(
     Ok(records)
 }
 
-/// Calls from this place on that were let through and have no outcome, oldest first.
+/// Lists allowed calls from this position on that have no outcome, oldest first.
 pub(super) async fn calls_open(
     tx: &mut Tx,
     chain: ChainId,
@@ -156,7 +161,7 @@ pub(super) async fn chain_anchor(
     row.map(|row| Ok((row.get("seq")?, row.get("hash")?))).transpose()
 }
 
-pub(super) async fn chain_forget(
+pub(super) async fn chain_truncate(
     tx: &mut Tx,
     chain: ChainId,
     last: (i64, &[u8]),
@@ -176,13 +181,13 @@ pub(super) async fn chain_forget(
     Ok(removed)
 }
 
-/// Writes records that stand between two heads. Fails, and writes nothing, if the chain's head is
-/// not `old`: somebody else wrote to it.
+/// Writes the records between two heads. Fails without writing if the head of the chain is not `old`, that is,
+/// if there is another writer.
 pub(super) async fn chain_append(
     tx: &mut Tx,
     old: &ChainHead,
     new: &ChainHead,
-    records: &[(AuditRecord, Seal)],
+    records: &[(AuditRecord, RecordSeal)],
 ) -> Result<(), Error> {
     let moved = "UPDATE mcp_audit_chains SET seq = $1, hash = $2, open_from = $3
                  WHERE chain_id = $4 AND seq = $5 AND hash = $6";
@@ -197,8 +202,8 @@ pub(super) async fn chain_append(
     }
     let is_sqlite = tx.is_sqlite();
     let mut statements = vec![(moved, head)];
-    statements.extend(CALL_INSERTS.of(&calls, is_sqlite));
-    statements.extend(OUTCOME_INSERTS.of(&outcomes, is_sqlite));
+    statements.extend(CALL_INSERTS.for_values(&calls, is_sqlite));
+    statements.extend(OUTCOME_INSERTS.for_values(&outcomes, is_sqlite));
     let changed = tx.execute_all(&statements).await?;
     if changed.first() == Some(&1) {
         Ok(())

@@ -1,9 +1,9 @@
-//! Money set aside for a call before it is made.
+//! Budget reservation for a model call.
 //!
-//! An open call is its own reservation: its cost is the most that it may be, and counts as spent until
-//! the call ends and says what it was. If the process ends first, that is what stays on record.
+//! An open call is its own reservation: it is recorded with its maximum cost, which counts as spent until the
+//! call ends and its actual cost is recorded. If the process dies first, the maximum stays on record.
 //!
-//! Invariant: however many processes set money aside at once, together they do not pass a limit.
+//! Invariant: however many processes reserve concurrently, together they do not exceed a limit.
 
 use std::sync::LazyLock;
 
@@ -11,20 +11,20 @@ use chrono::{DateTime, Utc};
 
 use super::{CALL, InferenceCall, call_params};
 use crate::param::Param;
-use crate::store::Backend;
-use crate::tx::for_postgres;
-use crate::{Error, Store, Tx};
+use crate::store::StoreBackend;
+use crate::tx::{check_params, for_postgres};
+use crate::{Error, Store};
 
-/// The most that may be spent, in millionths of a US dollar; open calls count.
+/// Spending limits, in millionths of a US dollar; open calls count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SpendingLimits {
-    /// By all calls that began at or after a moment.
+    /// For all calls that started at or after a time.
     pub since: Option<(DateTime<Utc>, i64)>,
-    /// By all calls of the call's run.
+    /// For all calls of the call's run.
     pub run: Option<i64>,
 }
 
-/// Whoever sets money aside on PostgreSQL waits for those who do: what they add up is true then.
+/// Serialises reservations on PostgreSQL, so that each sees the sums of those before it.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(8351207)";
 
 static RESERVE: LazyLock<String> = LazyLock::new(|| {
@@ -44,11 +44,12 @@ static RESERVE: LazyLock<String> = LazyLock::new(|| {
         values.join(", "),
     )
 });
-static RESERVE_ON_POSTGRES: LazyLock<String> = LazyLock::new(|| for_postgres(&RESERVE));
+static RESERVE_ON_POSTGRES: LazyLock<String> =
+    LazyLock::new(|| format!("{} RETURNING 1 AS one", for_postgres(&RESERVE)));
 
 impl Store {
-    /// Records an open call, if its cost fits into what the limits leave; otherwise nothing is changed.
-    /// Gives whether it is on record. On PostgreSQL it takes one round trip.
+    /// Records an open call if its maximum cost fits the remaining budget. Returns whether it was recorded. One
+    /// round trip on PostgreSQL.
     pub async fn inference_reserve(
         &self,
         call: &InferenceCall,
@@ -59,20 +60,19 @@ impl Store {
         let (since, most) = limits.since.unzip();
         let of_run: [Param; 3] = [limits.run.into(), call.run.into(), cost.into()];
         params.extend([Param::from(most), since.into()].into_iter().chain(of_run));
-        let changed = match &self.0 {
-            Backend::Postgres(_) => {
-                self.write_alone(move |tx| Box::pin(set_aside(tx, params))).await?
+        match &self.0 {
+            StoreBackend::Postgres(postgres) => {
+                check_params(&params)?;
+                let queries = [(LOCK, vec![]), (RESERVE_ON_POSTGRES.as_str(), params)];
+                let returned = postgres.commit_statements(&queries).await?;
+                Ok(returned.last().is_some_and(|rows| !rows.is_empty()))
             }
-            Backend::Sqlite(_) => {
-                self.write(move |tx| Box::pin(async move { tx.execute(&RESERVE, &params).await }))
-                    .await?
+            StoreBackend::Sqlite(_) => {
+                let changed = self
+                    .write(move |tx| Box::pin(async move { tx.execute(&RESERVE, &params).await }))
+                    .await?;
+                Ok(changed == 1)
             }
-        };
-        Ok(changed == 1)
+        }
     }
-}
-
-async fn set_aside(tx: &mut Tx, params: Vec<Param>) -> Result<u64, Error> {
-    let statements = [(LOCK, &[][..]), (&RESERVE_ON_POSTGRES, &*params)];
-    Ok(tx.commit_all(&statements).await?.last().copied().unwrap_or(0))
 }

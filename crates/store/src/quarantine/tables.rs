@@ -1,4 +1,4 @@
-//! Every table that is claimed or listed: how its rows are named, found again and decoded.
+//! The tables whose rows can be quarantined: their keys, how to select a row by key, and how to decode it.
 
 use crate::column::Row;
 use crate::param::Param;
@@ -6,74 +6,74 @@ use crate::{
     Error, agent_checkpoints, agent_tokens, artifacts, audit, changes, chat, chat_records,
     credentials, decisions, events, findings, groups, inferences, job_memory, jobs, leases,
     mcp_servers, mcp_tools, model_providers, nodes, preferences, projects, questions,
-    report_claims, rules, sandboxes, schedule_runs, schedules, sessions, settings, skills,
-    standing, steer, task_agents, tasks, users, work_units, workflow,
+    report_claims, rules, run_control, run_overview, sandboxes, schedule_runs, schedules, sessions,
+    settings, skills, task_agents, tasks, users, work_units, workflow,
 };
 
 /// A table whose rows are decoded one by one.
-pub(crate) struct Table {
+pub(crate) struct DecodedTable {
     pub(crate) name: &'static str,
-    /// The columns that name a row, as they are called in answers. Only the last may be text.
-    key: &'static [Key],
-    /// How rows are selected where `SELECT *` does not give all that is decoded, and what stands
-    /// before the columns of the key there.
+    /// The key columns, as named in results. Only the last may be text.
+    key: &'static [KeyColumn],
+    /// The select clause where `SELECT *` lacks decoded columns, and the prefix of its key columns.
     selected: Option<(&'static str, &'static str)>,
-    /// Whether a row can be decoded.
+    /// Fails if a row cannot be decoded.
     pub(crate) check: fn(&Row) -> Result<(), Error>,
 }
 
-/// A column of a key.
+/// A key column.
 #[derive(Clone, Copy)]
-enum Key {
+enum KeyColumn {
     Uuid(&'static str),
     Text(&'static str),
     Int(&'static str),
 }
 
-impl Table {
-    /// The key of a row, also where that is what cannot be decoded.
+impl DecodedTable {
+    /// The key of a row, also if the key itself cannot be decoded.
     pub(crate) fn key_of(&self, row: &Row) -> String {
-        let part = |key: &Key| match *key {
-            Key::Uuid(name) => row.text_of_id(name),
-            Key::Text(name) => row.get::<String>(name).unwrap_or_else(|_| "?".to_owned()),
-            Key::Int(name) => {
+        let part = |key: &KeyColumn| match *key {
+            KeyColumn::Uuid(name) => row.id_text(name),
+            KeyColumn::Text(name) => row.get::<String>(name).unwrap_or_else(|_| "?".to_owned()),
+            KeyColumn::Int(name) => {
                 row.get::<i64>(name).map_or_else(|_| "?".to_owned(), |value| value.to_string())
             }
         };
         self.key.iter().map(part).collect::<Vec<_>>().join("/")
     }
 
-    /// The statement that finds a row by the [`Table::params`] of its key.
+    /// The statement that selects a row by the [`DecodedTable::params`] of its key.
     pub(crate) fn select(&self) -> String {
         let all = format!("SELECT * FROM {}", self.name);
         let (select, prefix) = self.selected.unwrap_or((&all, ""));
-        let condition = |(place, key): (usize, &Key)| {
+        let condition = |(place, key): (usize, &KeyColumn)| {
             let number = place + 1;
             match *key {
-                // To SQLite an id is a text like any other.
-                Key::Uuid(name) => format!(
+                // On SQLite an id is ordinary text.
+                KeyColumn::Uuid(name) => format!(
                     "{prefix}{name} = /*pg CAST(CAST( */ ${number} /*pg AS text) AS uuid) */"
                 ),
-                Key::Text(name) | Key::Int(name) => format!("{prefix}{name} = ${number}"),
+                KeyColumn::Text(name) | KeyColumn::Int(name) => {
+                    format!("{prefix}{name} = ${number}")
+                }
             }
         };
         let conditions: Vec<_> = self.key.iter().enumerate().map(condition).collect();
         format!("{select} WHERE {}", conditions.join(" AND "))
     }
 
-    /// A key as parameters of [`Table::select`].
+    /// The parameters of [`DecodedTable::select`] for a key.
     pub(crate) fn params(&self, key: &str) -> Vec<Param> {
         let parts = key.splitn(self.key.len(), '/');
-        let param = |(key, part): (&Key, &str)| match key {
-            Key::Uuid(_) | Key::Text(_) => Param::from(part),
-            Key::Int(_) => Param::from(part.parse::<i64>().unwrap_or(-1)),
+        let param = |(key, part): (&KeyColumn, &str)| match key {
+            KeyColumn::Uuid(_) | KeyColumn::Text(_) => Param::from(part),
+            KeyColumn::Int(_) => Param::from(part.parse::<i64>().unwrap_or(-1)),
         };
         self.key.iter().zip(parts).map(param).collect()
     }
 }
 
-/// The table with this name.
-pub(super) fn find(name: &str) -> Option<&'static Table> {
+pub(super) fn find_table(name: &str) -> Option<&'static DecodedTable> {
     TABLES.iter().copied().find(|table| table.name == name)
 }
 
@@ -81,22 +81,22 @@ macro_rules! tables {
     ($($table:ident = $name:literal [$($kind:ident $column:literal),+]
        $(from $select:expr, $prefix:literal)? => $decode:expr;)+) => {
         $(
-            pub(crate) static $table: Table = Table {
+            pub(crate) static $table: DecodedTable = DecodedTable {
                 name: $name,
-                key: &[$(Key::$kind($column)),+],
+                key: &[$(KeyColumn::$kind($column)),+],
                 selected: tables!(@selected $($select, $prefix)?),
                 check: |row| $decode(row).map(drop),
             };
         )+
 
-        static TABLES: &[&Table] = &[$(&$table),+];
+        static TABLES: &[&DecodedTable] = &[$(&$table),+];
     };
     (@selected) => { None };
     (@selected $select:expr, $prefix:literal) => { Some(($select, $prefix)) };
 }
 
 tables! {
-    ACCESS_CHANGES = "access_control_audit_log" [Uuid "id"] => changes::of_access;
+    ACCESS_CHANGES = "access_control_audit_log" [Uuid "id"] => changes::access_change;
     AGENT_CHECKPOINTS = "agent_checkpoints" [Uuid "id"] => agent_checkpoints::checkpoint;
     AGENT_MESSAGES = "agent_messages" [Uuid "id"] => report_claims::claimed;
     AGENT_TOKENS = "agent_tokens" [Uuid "id"] => agent_tokens::token;
@@ -125,20 +125,20 @@ tables! {
     MEMBERS = "user_group_members" [Uuid "group_id", Uuid "user_id"] => groups::membership;
     NODES = "nodes" [Uuid "id"] from nodes::NODE, "n." => nodes::node;
     PREFERENCES = "preference_entries" [Uuid "id"] => preferences::preference;
-    PREFERENCE_CHANGES = "preference_audit_log" [Uuid "id"] => changes::of_preference;
+    PREFERENCE_CHANGES = "preference_audit_log" [Uuid "id"] => changes::preference_change;
     PROJECTS = "projects" [Uuid "id"] => projects::project;
     PROVIDERS = "model_providers" [Text "name"] => model_providers::provider;
-    QUESTIONS = "run_questions" [Uuid "run_id", Text "key"] => questions::asked;
+    QUESTIONS = "run_questions" [Uuid "run_id", Text "key"] => questions::run_question;
     RULES = "access_control_rules" [Uuid "id"] => rules::stored_rule;
-    RUNS = "runs" [Uuid "id"] from standing::STANDING, "r." => standing::standing;
-    RUN_ACTS = "run_acts" [Uuid "id"] => steer::act;
+    RUNS = "runs" [Uuid "id"] from run_overview::RUN_OVERVIEW, "r." => run_overview::overview;
+    RUN_ACTS = "run_acts" [Uuid "id"] => run_control::run_action;
     SANDBOXES = "sandboxes" [Uuid "id"] from sandboxes::SANDBOX, "s." => sandboxes::sandbox;
     SCHEDULES = "schedules" [Uuid "id"] => schedules::schedule;
     SCHEDULE_RUNS = "schedule_runs" [Uuid "id"] => schedule_runs::run;
     SERVERS = "mcp_servers" [Uuid "id"] => mcp_servers::server;
     SESSIONS = "refresh_sessions" [Uuid "id"] => sessions::session;
     SETTINGS = "system_settings" [Text "key"] => settings::setting;
-    SETTING_CHANGES = "system_settings_audit_log" [Uuid "id"] => changes::of_setting;
+    SETTING_CHANGES = "system_settings_audit_log" [Uuid "id"] => changes::setting_change;
     SKILLS = "skills" [Uuid "id"] => skills::skill;
     TASKS = "tasks" [Uuid "id"] => tasks::task;
     TASK_AGENTS = "task_agents" [Uuid "id"] => task_agents::agent;

@@ -1,4 +1,4 @@
-//! Handing runs to runners: one statement on PostgreSQL, whatever their number.
+//! Claims of runs by runners: one statement on PostgreSQL for any number of runs.
 
 use std::sync::LazyLock;
 
@@ -11,46 +11,41 @@ use super::{Run, run};
 use crate::column::Row;
 use crate::param::params;
 use crate::quarantine::{not_quarantined, tables};
-use crate::{
-    Error, EventStore, Lease, LeaseStore, NewEvent, TaskStore, Tx, Versions, WorkflowStore,
-};
+use crate::{Error, GraphVersionRange, Lease, NewEvent, Tx};
 
-/// Who wants runs, and which.
+/// A runner's request for runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Claim {
-    /// The runner.
+pub struct RunClaim {
     pub holder: HolderId,
-    /// How long each lease lasts.
+    /// The duration of each lease.
     pub lease_ms: u32,
-    /// Of which versions of the graph.
-    pub versions: Versions,
-    /// At most this many.
+    /// The versions of the graph that the runner supports.
+    pub versions: GraphVersionRange,
     pub max: u32,
-    /// The event that tells that a task was started.
-    pub started: &'static str,
+    /// The kind of the event for a started task.
+    pub started_event: &'static str,
 }
 
-/// A run that was handed to a runner.
+/// A run that was granted to a runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Granted {
-    /// The run as it was.
+pub struct GrantedRun {
+    /// The run before the grant.
     pub run: Run,
-    /// The lease.
     pub lease: Lease,
 }
 
-impl Granted {
-    /// Whether somebody held the run before, so that a checkpoint or effects may be there.
+impl GrantedRun {
+    /// Whether the run was leased before, so that a checkpoint or effects may exist.
     pub fn is_resumed(&self) -> bool {
         self.lease.epoch > 1
     }
 }
 
-/// Runs that nobody drives, whose task is open, and which wait for nothing. The index holds no run
-/// that waits, so that any number of these costs a claim nothing. A task is open while it is pending or
-/// running; said so, the server looks it up by its id and not among all open ones. That it is paused is said by
-/// the task as well, because the task is what a claim locks.
-/// A run is left alone while its row or that of its task cannot be decoded.
+/// Runs without a live lease, whose task is open, and which wait for nothing. The index contains no waiting
+/// run, so any number of these costs a claim nothing. A task is open while it is pending or running; with this
+/// condition the server looks a task up by id, not among all open ones. The pause is also checked on the task,
+/// because the task is the row that a claim locks. A run is skipped while its row or that of its task cannot be
+/// decoded.
 static CLAIMABLE: LazyLock<String> = LazyLock::new(|| {
     let (run, task) = (not_quarantined("runs", "r.id"), not_quarantined("tasks", "r.task_id"));
     format!(
@@ -66,13 +61,16 @@ static CLAIMABLE: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// How often a claim looks again because others were quicker with all that it picked.
+/// How often a claim retries because other runners were granted all runs that it picked.
 const TRIES: usize = 32;
 
-/// The oldest claimable run; its task is locked.
-pub(super) async fn next(tx: &mut Tx, versions: Versions) -> Result<Option<Run>, Error> {
-    // Tasks are locked before leases, leases before runs, by everybody: a claim that locked the
-    // run first would deadlock with a cancellation.
+/// Returns the oldest claimable run; its task is locked.
+pub(super) async fn next_claimable(
+    tx: &mut Tx,
+    versions: GraphVersionRange,
+) -> Result<Option<Run>, Error> {
+    // Every transaction locks tasks before leases, and leases before runs: a claim that locked the run first
+    // would deadlock with a cancellation.
     let sql = format!(
         "SELECT r.* FROM runs r JOIN tasks o ON o.id = r.task_id WHERE {}
          ORDER BY r.id LIMIT 1 /*pg FOR NO KEY UPDATE OF o SKIP LOCKED */",
@@ -81,7 +79,7 @@ pub(super) async fn next(tx: &mut Tx, versions: Versions) -> Result<Option<Run>,
     loop {
         let params = params![versions.oldest, versions.newest];
         let found = match tx.one(&tables::RUNS, &sql, params, run).await {
-            // Who is granted a run reads its task.
+            // The runner reads the task of the run, so it must be decodable.
             Ok(Some(run)) => tx.task_get(run.task).await.map(|_| Some(run)),
             outcome => outcome,
         };
@@ -92,8 +90,8 @@ pub(super) async fn next(tx: &mut Tx, versions: Versions) -> Result<Option<Run>,
     }
 }
 
-/// Whether there is a claimable run; nothing is locked.
-pub(super) async fn is_next(tx: &mut Tx, versions: Versions) -> Result<bool, Error> {
+/// Whether there is a claimable run; locks nothing.
+pub(super) async fn has_claimable(tx: &mut Tx, versions: GraphVersionRange) -> Result<bool, Error> {
     let sql = format!(
         "SELECT r.id FROM runs r JOIN tasks o ON o.id = r.task_id WHERE {}
          ORDER BY r.id LIMIT 1",
@@ -102,30 +100,30 @@ pub(super) async fn is_next(tx: &mut Tx, versions: Versions) -> Result<bool, Err
     Ok(tx.row(&sql, params![versions.oldest, versions.newest]).await?.is_some())
 }
 
-/// Hands out runs, oldest first.
-pub(super) async fn claim(tx: &mut Tx, claim: &Claim) -> Result<Vec<Granted>, Error> {
+/// Claims runs, oldest first.
+pub(super) async fn claim_runs(tx: &mut Tx, claim: &RunClaim) -> Result<Vec<GrantedRun>, Error> {
     if !tx.is_sqlite() {
-        return claim_at_once(tx, claim).await;
+        return claim_in_one_statement(tx, claim).await;
     }
     let mut granted = vec![];
     while granted.len() < usize::try_from(claim.max).unwrap_or(usize::MAX)
-        && let Some(run) = next(tx, claim.versions).await?
+        && let Some(run) = next_claimable(tx, claim.versions).await?
     {
         let Some(lease) = tx.lease_grant(run.task, run.id, claim.holder, claim.lease_ms).await?
         else {
             break;
         };
-        begin(tx, &run, claim.versions, claim.started).await?;
-        granted.push(Granted { run, lease });
+        record_grant(tx, &run, claim.versions, claim.started_event).await?;
+        granted.push(GrantedRun { run, lease });
     }
     Ok(granted)
 }
 
-/// Notes that a runner has a run: task and run are running, in this version of the graph.
-pub(super) async fn begin(
+/// Records that a runner drives a run: task and run are running, with this version of the graph.
+pub(super) async fn record_grant(
     tx: &mut Tx,
     run: &Run,
-    versions: Versions,
+    versions: GraphVersionRange,
     started: &'static str,
 ) -> Result<(), Error> {
     if let Some(task) = tx.task_get(run.task).await?
@@ -151,11 +149,11 @@ pub(super) async fn begin(
     tx.execute(sql, params![run.id, versions.newest]).await.map(drop)
 }
 
-/// The same as the loop, in one round trip as a rule. Each part sees the rows as they were before the
-/// statement; what it needs of the others it takes from what they return.
-async fn claim_at_once(tx: &mut Tx, claim: &Claim) -> Result<Vec<Granted>, Error> {
-    // Written into the text: a limit that is not known makes the server plan anew for each claim.
-    // Rows have the id of their task, so that they are added at the end of the index.
+/// As the loop, usually in one round trip. Each part sees the rows as of before the statement; it takes changes
+/// of other parts from what they return.
+async fn claim_in_one_statement(tx: &mut Tx, claim: &RunClaim) -> Result<Vec<GrantedRun>, Error> {
+    // A literal: with a parameter as limit the server plans each claim anew. Rows carry the id of their task,
+    // so that they are appended at the end of the index.
     let (max, claimable) = (claim.max, &*CLAIMABLE);
     let sql = format!(
         "WITH picked AS MATERIALIZED (
@@ -199,11 +197,11 @@ async fn claim_at_once(tx: &mut Tx, claim: &Claim) -> Result<Vec<Granted>, Error
         SELECT p.*, g.lease_id, g.epoch FROM picked p LEFT JOIN granted g ON g.run_id = p.id
         ORDER BY p.id"
     );
-    let Versions { oldest, newest } = claim.versions;
-    let params = params![oldest, newest, claim.holder, claim.lease_ms, claim.started];
+    let GraphVersionRange { oldest, newest } = claim.versions;
+    let params = params![oldest, newest, claim.holder, claim.lease_ms, claim.started_event];
     let mut granted = vec![];
-    // A run that somebody was granted between our look at the leases and our lock on its task is
-    // picked and not granted. That says nothing about other runs, so this is looked at anew.
+    // A run that was granted to another runner between the read of the leases and the lock on its task is
+    // picked and not granted. Other runs may still be claimable, so the claim is retried.
     for _ in 0..TRIES {
         let picked = tx.rows(&sql, params).await?;
         for row in &picked {
@@ -224,12 +222,12 @@ async fn claim_at_once(tx: &mut Tx, claim: &Claim) -> Result<Vec<Granted>, Error
     Ok(granted)
 }
 
-/// The grant of a run that was picked, unless somebody else has it.
-fn grant(row: &Row, holder: HolderId) -> Result<Option<Granted>, Error> {
+/// The grant of a picked run, unless another runner has it.
+fn grant(row: &Row, holder: HolderId) -> Result<Option<GrantedRun>, Error> {
     let Some(id) = row.id_opt::<LeaseId>("lease_id")? else { return Ok(None) };
     let run = run(row)?;
     let epoch = row.get("epoch")?;
     let lease =
         Lease { task: run.task, run: run.id, id, epoch, holder: Some(holder), is_live: true };
-    Ok(Some(Granted { run, lease }))
+    Ok(Some(GrantedRun { run, lease }))
 }

@@ -1,4 +1,4 @@
-//! Reading where a run stands, where it came from, and what its state was at any row.
+//! Reads of checkpoints, transitions and past states of a run.
 
 use cynode_domain::changes::{self, Changes, StateRecord};
 use cynode_domain::ids::{RunId, TaskId};
@@ -10,7 +10,7 @@ use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
 
-/// The newest checkpoint of a task with its whole state.
+/// Returns the newest checkpoint of a task with its full state.
 pub(super) async fn checkpoint(tx: &mut Tx, task: TaskId) -> Result<Option<Checkpoint>, Error> {
     let sql = "SELECT * FROM workflow_checkpoints WHERE task_id = $1 AND sequence > 0";
     let Some(row) = tx.row(sql, params![task]).await? else {
@@ -24,12 +24,13 @@ pub(super) async fn checkpoint(tx: &mut Tx, task: TaskId) -> Result<Option<Check
     } else if base < sequence {
         // A transition may have been written since; its changes are not part of this checkpoint.
         let rows = records(tx, run, base + 1, sequence).await?;
-        checkpoint.state = rebuilt(tx, checkpoint.state, &rows)?;
+        checkpoint.state = apply_changes(tx, checkpoint.state, &rows)?;
     }
     Ok(Some(checkpoint))
 }
 
-/// The run of a checkpoint, the row of its newest whole state, and the checkpoint with that state.
+/// Decodes the run of a checkpoint, the transition of its newest full state, and the checkpoint with that
+/// state.
 pub(crate) fn position(row: &Row) -> Result<(RunId, i64, Checkpoint), Error> {
     let checkpoint = Checkpoint {
         state: row.get("state")?,
@@ -41,7 +42,7 @@ pub(crate) fn position(row: &Row) -> Result<(RunId, i64, Checkpoint), Error> {
     Ok((row.id("run_id")?, row.get("base_sequence")?, checkpoint))
 }
 
-/// The state of a run after transition `sequence`.
+/// Returns the state of a run after transition `sequence`.
 pub(super) async fn state_at(
     tx: &mut Tx,
     run: RunId,
@@ -62,7 +63,7 @@ pub(super) async fn state_at(
     if !is_there {
         return Ok(None);
     }
-    rebuilt(tx, Value::Object(serde_json::Map::new()), &rows).map(Some)
+    apply_changes(tx, Value::Object(serde_json::Map::new()), &rows).map(Some)
 }
 
 async fn records(tx: &mut Tx, run: RunId, from: i64, to: i64) -> Result<Vec<Row>, Error> {
@@ -71,16 +72,17 @@ async fn records(tx: &mut Tx, run: RunId, from: i64, to: i64) -> Result<Vec<Row>
     tx.rows(sql, params![run, from, to]).await
 }
 
-fn rebuilt(tx: &Tx, base: Value, rows: &[Row]) -> Result<Value, Error> {
+fn apply_changes(tx: &Tx, base: Value, rows: &[Row]) -> Result<Value, Error> {
     let records = rows.iter().map(|row| tx.decode(&tables::HISTORY, row, record));
     let records: Vec<_> = records.collect::<Result<_, _>>()?;
-    changes::rebuild(base, records).map_err(|error| Error::unreadable("changes", error.to_string()))
+    changes::rebuild_state(base, records)
+        .map_err(|error| Error::unreadable("changes", error.to_string()))
 }
 
-/// What a history row keeps of the state.
+/// Decodes the state or the changes of a history row.
 pub(super) fn record(row: &Row) -> Result<StateRecord, Error> {
     if let Some(state) = row.get::<Option<Value>>("state")? {
-        return Ok(StateRecord::Whole(state));
+        return Ok(StateRecord::Full(state));
     }
     match row.get::<Option<Value>>("changes")? {
         Some(changes) => serde_json::from_value(changes)

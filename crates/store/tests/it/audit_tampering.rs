@@ -1,23 +1,23 @@
-//! Whatever somebody does to the audit log behind its writer's back is found.
+//! Changes of the audit log by anything but its writer are detected.
 
 use cynode_domain::ids::ChainId;
 use cynode_store::{Store, verify};
 use cynode_testkit::{TestDatabase, postgres_database, sqlite_database};
 
-use crate::laws::audit::{call, denied, lane, success};
+use crate::laws::audit::{call, denied, open_writer, success};
 use crate::opening::execute;
 
 const CALLS: &str = "mcp_tool_call_audit_log";
 const OUTCOMES: &str = "mcp_tool_call_outcomes";
 
-/// A log of twelve records: calls at odd places, outcomes at even ones, refusals at the end.
+/// A log of twelve records: calls at odd positions, outcomes at even ones, denials at the end.
 async fn log(database: &TestDatabase, chain: ChainId) -> Store {
     let store = Store::open(&database.url).await.unwrap();
-    let lane = lane(&store, chain).await;
+    let lane = open_writer(&store, chain).await;
     for number in 0..5 {
         let made = call(number);
         lane.call(made.clone()).await.unwrap();
-        lane.outcome(success(made.id)).await.unwrap();
+        lane.record_outcome(success(made.id)).await.unwrap();
     }
     lane.call(denied(6)).await.unwrap();
     lane.call(denied(7)).await.unwrap();
@@ -28,8 +28,8 @@ async fn faults(store: &Store) -> Vec<String> {
     verify(store).await.unwrap().into_iter().flat_map(|report| report.faults).collect()
 }
 
-/// What a verification says after somebody ran `sql`, on each engine.
-async fn after(sql: &str) -> [Vec<String>; 2] {
+/// The faults that a verification reports after `sql` was executed, on each engine.
+async fn faults_after(sql: &str) -> [Vec<String>; 2] {
     let mut told = vec![];
     for database in [sqlite_database(), postgres_database().await] {
         let store = log(&database, ChainId::generate()).await;
@@ -81,27 +81,28 @@ async fn an_edited_audit_record_is_found_whichever_column_was_edited() {
 
 #[tokio::test]
 async fn an_edited_outcome_is_found() {
-    for told in after(&format!("UPDATE {OUTCOMES} SET status = 'error' WHERE seq = 4")).await {
+    for told in faults_after(&format!("UPDATE {OUTCOMES} SET status = 'error' WHERE seq = 4")).await
+    {
         assert_eq!(told, ["record 4 was edited: its hash does not fit"]);
     }
 }
 
 #[tokio::test]
 async fn a_missing_audit_record_is_found() {
-    for told in after(&format!("DELETE FROM {CALLS} WHERE seq = 5")).await {
+    for told in faults_after(&format!("DELETE FROM {CALLS} WHERE seq = 5")).await {
         assert_eq!(told, ["records 5 to 5 are missing"]);
     }
-    for told in after(&format!("DELETE FROM {OUTCOMES} WHERE seq = 6")).await {
+    for told in faults_after(&format!("DELETE FROM {OUTCOMES} WHERE seq = 6")).await {
         assert_eq!(told, ["records 6 to 6 are missing"]);
     }
 }
 
 #[tokio::test]
 async fn records_cut_off_at_either_end_are_found() {
-    for told in after(&format!("DELETE FROM {CALLS} WHERE seq >= 11")).await {
+    for told in faults_after(&format!("DELETE FROM {CALLS} WHERE seq >= 11")).await {
         assert_eq!(told, ["records 11 to 12 are missing"]);
     }
-    for told in after(&format!("DELETE FROM {CALLS} WHERE seq = 1")).await {
+    for told in faults_after(&format!("DELETE FROM {CALLS} WHERE seq = 1")).await {
         assert_eq!(told, ["records 1 to 1 are missing"]);
     }
 }
@@ -112,7 +113,7 @@ async fn reordered_audit_records_are_found() {
         "UPDATE {CALLS} SET seq = 99 WHERE seq = 11; UPDATE {CALLS} SET seq = 11 WHERE seq = 12;
          UPDATE {CALLS} SET seq = 12 WHERE seq = 99;"
     );
-    for told in after(&swap).await {
+    for told in faults_after(&swap).await {
         assert_eq!(
             told[..2],
             [
@@ -132,13 +133,13 @@ async fn an_inserted_audit_record_is_found() {
              FROM {OUTCOMES} WHERE seq = 2"
         )
     };
-    // At a place that a call has, and behind the end.
-    for told in after(&copy(3)).await {
-        assert!(told.iter().any(|fault| fault.contains("record 3 was put in")), "{told:?}");
+    // At the position of a call, and after the end.
+    for told in faults_after(&copy(3)).await {
+        assert!(told.iter().any(|fault| fault.contains("record 3 was inserted")), "{told:?}");
     }
-    for told in after(&copy(13)).await {
+    for told in faults_after(&copy(13)).await {
         assert!(
-            told.iter().any(|fault| fault.contains("records 13 to 13 were put in")),
+            told.iter().any(|fault| fault.contains("records 13 to 13 were inserted")),
             "{told:?}"
         );
     }
@@ -146,7 +147,7 @@ async fn an_inserted_audit_record_is_found() {
 
 #[tokio::test]
 async fn a_removed_chain_leaves_its_records_as_evidence() {
-    for told in after("DELETE FROM mcp_audit_chains").await {
+    for told in faults_after("DELETE FROM mcp_audit_chains").await {
         assert_eq!(told, ["records of a chain that no writer began"]);
     }
 }
@@ -158,7 +159,7 @@ async fn a_writer_does_not_go_on_with_a_chain_that_somebody_changed() {
         let store = log(&database, chain).await;
         execute(&database.url, &format!("DELETE FROM {CALLS} WHERE seq = 12")).await;
 
-        let next = lane(&store, chain).await;
+        let next = open_writer(&store, chain).await;
         next.call(call(1)).await.unwrap();
 
         assert_ne!(next.chain(), chain);

@@ -1,4 +1,4 @@
-//! The laws, one file per aggregate.
+//! The tests, one file per aggregate.
 
 pub(crate) mod agent_tokens;
 pub(crate) mod artifacts;

@@ -1,9 +1,9 @@
-//! The laws of the store, each run against both engines.
+//! The tests of the store, each run against both engines.
 //!
-//! A law is a function over an open [`cynode_store::Store`] in `laws/`, one file per aggregate;
-//! [`store_laws!`] makes of each the tests `sqlite::<law>` and `postgres::<law>`. What only one
-//! engine can be asked stands in its own file.
-#![expect(clippy::unwrap_used, reason = "laws are called by tests; a failure is the finding")]
+//! A test is a function over an open [`cynode_store::Store`] in `laws/`, one file per aggregate;
+//! [`store_laws!`] generates `sqlite::<law>` and `postgres::<law>` from it. Tests for one engine are in
+//! separate files.
+#![expect(clippy::unwrap_used, reason = "called by tests; a panic is a test failure")]
 
 #[macro_use]
 mod world;
@@ -20,7 +20,7 @@ mod outdated;
 mod quarantine;
 mod upgrade;
 
-/// Makes each law a test on either engine.
+/// Generates a test per engine.
 macro_rules! store_laws {
     ($($aggregate:ident { $($law:ident,)+ })+) => {
         mod sqlite {
@@ -360,11 +360,9 @@ store_laws! {
         a_callers_own_refusal_comes_back_as_it_is,
         an_operation_that_hides_a_failed_statement_keeps_nothing,
         a_panicking_operation_is_undone_and_the_store_goes_on,
-        a_panicking_append_is_undone_and_the_store_goes_on,
         a_panicking_read_leaves_the_store_usable,
         failing_writes_do_not_harm_their_neighbours,
-        failing_appends_do_not_harm_their_neighbours,
-        many_concurrent_appends_are_all_kept,
+        many_concurrent_writes_are_all_kept,
         a_reader_cannot_write,
         text_with_a_nul_character_is_refused,
         a_reader_sees_what_was_written_before,

@@ -1,17 +1,17 @@
-//! History of the first versions, which kept the whole state with every row, is read and gone on with.
+//! History of the first versions, which stored the full state in every row, can be read and resumed.
 
 use std::sync::Arc;
 
 use cynode_domain::changes::{Changes, StateRecord};
 use cynode_domain::ids::{HolderId, RunId, TaskId};
-use cynode_store::{Claim, Held, Move, Store, TaskStore, Told, Versions, WorkflowStore};
+use cynode_store::{EventPayload, GraphVersionRange, LeaseToken, RunClaim, Store, TransitionWrite};
 use cynode_testkit::{postgres_database, sqlite_database};
 use serde_json::json;
 
 use crate::opening::execute;
 
-/// A running task whose runner died after its second transition. Ids are `…-<number>`; what the
-/// engines spell differently is replaced.
+/// A running task whose runner died after its second transition. Ids are `…-<number>`; differences between the
+/// dialects are replaced.
 const ROWS: &str = "
     INSERT INTO users VALUES ('<1>', 'ada', true, true, <now>, <now>);
     INSERT INTO projects VALUES ('<2>', 'engine', 'Engine', '', '<1>', true, true, <now>, <now>);
@@ -56,12 +56,12 @@ async fn a_run_with_whole_states_in_its_history_is_read_at_every_row_and_goes_on
         let store = Store::open(&database.url).await.unwrap();
         let (task, run): (TaskId, RunId) = (id(3).parse().unwrap(), id(4).parse().unwrap());
 
-        let claim = Claim {
+        let claim = RunClaim {
             holder: HolderId::generate(),
             lease_ms: 60_000,
-            versions: Versions { oldest: 1, newest: 1 },
+            versions: GraphVersionRange { oldest: 1, newest: 1 },
             max: 1,
-            started: "task.started",
+            started_event: "task.started",
         };
         let granted = change!(store, tx => tx.run_claim(&claim).await);
         let lease = granted[0].lease;
@@ -71,8 +71,8 @@ async fn a_run_with_whole_states_in_its_history_is_read_at_every_row_and_goes_on
         assert_eq!(checkpoint.state, json!({ "at": "two", "n": null }));
 
         let set = [("at".to_owned(), json!("three"))].into();
-        let third = Move {
-            held: Held { task, lease: lease.id, epoch: lease.epoch },
+        let third = TransitionWrite {
+            held: LeaseToken { task, lease: lease.id, epoch: lease.epoch },
             sequence: 3,
             node: "dispatch_step".to_owned(),
             edge: "dispatched".to_owned(),
@@ -80,10 +80,10 @@ async fn a_run_with_whole_states_in_its_history_is_read_at_every_row_and_goes_on
             record: StateRecord::Changes(Changes { set, ..Changes::default() }),
             duration_ms: 1,
             lease_ms: None,
-            event: Told { kind: "workflow.transition", data: json!({}) },
+            event: EventPayload { kind: "workflow.transition", data: json!({}) },
             close: None,
         };
-        assert!(store.transit(Arc::new(third)).await.unwrap().is_some());
+        assert!(store.transition(Arc::new(third)).await.unwrap().is_some());
 
         let expected = [
             json!({ "at": "one" }),

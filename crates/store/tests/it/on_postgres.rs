@@ -1,21 +1,18 @@
-//! What only an engine with concurrent transactions can be asked.
+//! Tests that need an engine with concurrent transactions.
 
 use cynode_domain::ids::{ChainId, JobId};
-use cynode_store::{
-    ChatRecordStore, Entry, Error, EventCursor, EventFilter, EventStore, JobStore, LeaseStore,
-    PlacementStore, Store, ThreadStore, UserStore, WorkflowStore,
-};
+use cynode_store::{AppendRows, Entry, Error, EventCursor, EventFilter, Store};
 use cynode_testkit::{DurableServer, TestDatabase, postgres_database};
 use futures_util::future::join_all;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
 
-use crate::laws::audit::{denied, lane};
-use crate::laws::chat::{begun, record};
+use crate::laws::audit::{denied, open_writer};
+use crate::laws::chat::{insert_thread, record};
 use crate::laws::events::{append, event, numbers};
 use crate::laws::ledger::message;
-use crate::laws::moves::whole;
+use crate::laws::moves::full_state_transition;
 use crate::world::{World, eventually, user};
 
 async fn opened() -> (TestDatabase, Store) {
@@ -24,15 +21,15 @@ async fn opened() -> (TestDatabase, Store) {
     (database, store)
 }
 
-/// The reading side of a stream of events: where it is, and what it saw.
+/// An outbox reader: its cursor, and the events it read.
 #[derive(Default)]
-struct Reader {
+struct OutboxReader {
     cursor: EventCursor,
     seen: Vec<i64>,
 }
 
-impl Reader {
-    async fn go_on(&mut self, store: &Store) {
+impl OutboxReader {
+    async fn read_next(&mut self, store: &Store) {
         let cursor = self.cursor;
         let filter = EventFilter::default();
         let events = look!(store, tx => tx.event_list(cursor, filter, 100).await);
@@ -57,18 +54,18 @@ async fn an_event_of_a_slow_transaction_is_never_skipped() {
         })
     });
     is_written.await.unwrap();
-    let mut reader = Reader::default();
+    let mut reader = OutboxReader::default();
 
     append(&store, event(2)).await;
     for _ in 0..10 {
-        reader.go_on(&store).await;
+        reader.read_next(&store).await;
     }
     assert!(reader.seen.is_empty(), "a later event was shown while an earlier one was open");
     finish.send(()).unwrap();
     slow.join_next().await.unwrap().unwrap().unwrap();
     append(&store, event(3)).await;
     while reader.seen.len() < 3 {
-        reader.go_on(&store).await;
+        reader.read_next(&store).await;
     }
 
     assert_eq!(reader.seen, [1, 2, 3]);
@@ -78,7 +75,8 @@ async fn an_event_of_a_slow_transaction_is_never_skipped() {
 async fn a_run_that_somebody_has_locked_is_passed_over_and_keeps_no_other_waiting() {
     let (_database, store) = opened().await;
     let world = World::new(store.clone()).await;
-    let (locked, free) = (world.taken("a", 60_000).await, world.taken("b", 60_000).await);
+    let (locked, free) =
+        (world.claimed_lease("a", 60_000).await, world.claimed_lease("b", 60_000).await);
     let (fenced, is_fenced) = oneshot::channel();
     let (finish, may_finish) = oneshot::channel::<()>();
     let mut slow = JoinSet::new();
@@ -92,14 +90,21 @@ async fn a_run_that_somebody_has_locked_is_passed_over_and_keeps_no_other_waitin
     });
     is_fenced.await.unwrap();
 
-    assert_eq!(world.transit(whole(&locked, 1)).await, None);
-    assert!(world.transit(whole(&free, 1)).await.is_some());
-    let both = tokio::join!(world.transit(whole(&locked, 1)), world.transit(whole(&free, 2)));
+    assert_eq!(world.write_transition(full_state_transition(&locked, 1)).await, None);
+    assert!(world.write_transition(full_state_transition(&free, 1)).await.is_some());
+    let both = tokio::join!(
+        world.write_transition(full_state_transition(&locked, 1)),
+        world.write_transition(full_state_transition(&free, 2))
+    );
     assert!(both.0.is_none() && both.1.is_some(), "{both:?}");
 
     finish.send(()).unwrap();
     slow.join_next().await.unwrap().unwrap().unwrap();
-    assert_eq!(world.transit(whole(&locked, 1)).await, None, "it was fenced");
+    assert_eq!(
+        world.write_transition(full_state_transition(&locked, 1)).await,
+        None,
+        "it was fenced"
+    );
 }
 
 #[tokio::test]
@@ -177,7 +182,7 @@ async fn looking_whether_a_run_waits_keeps_it_from_nobody() {
     let other = world.store.clone();
 
     let (is_next, theirs) = change!(world.store, tx => {
-        let is_next = tx.run_is_next().await?;
+        let is_next = tx.run_has_next().await?;
         Ok::<_, Error>((is_next, change!(other, tx => tx.run_next().await)))
     });
 
@@ -195,8 +200,8 @@ async fn jobs_that_are_being_assigned_are_skipped_by_others() {
     let other = world.store.clone();
 
     let (mine, theirs) = change!(world.store, tx => {
-        let mine = tx.job_unassigned(2).await?;
-        Ok::<_, Error>((mine, change!(other, tx => tx.job_unassigned(2).await)))
+        let mine = tx.job_list_unassigned(2).await?;
+        Ok::<_, Error>((mine, change!(other, tx => tx.job_list_unassigned(2).await)))
     });
 
     let ids = |jobs: Vec<cynode_store::Job>| -> Vec<JobId> {
@@ -215,7 +220,7 @@ async fn gathering_and_scattering_wait_for_nobody() {
 
     change!(world.store, tx => {
         tx.job_lock(locked).await?;
-        change!(other, tx => tx.task_gather(run.task, node).await);
+        change!(other, tx => tx.task_pin_jobs(run.task, node).await);
         Ok::<_, Error>(())
     });
 
@@ -225,7 +230,7 @@ async fn gathering_and_scattering_wait_for_nobody() {
 
     change!(world.store, tx => {
         tx.job_lock(free).await?;
-        change!(other, tx => tx.task_scatter(run.task).await);
+        change!(other, tx => tx.task_unpin_jobs(run.task).await);
         Ok::<_, Error>(())
     });
 
@@ -244,18 +249,19 @@ async fn processes_that_migrate_the_same_database_at_once_all_succeed() {
     }
 }
 
-/// The server may still commit for a process that was killed: whoever takes its chain over waits.
+/// The server may still commit for a process that was killed: the next writer of its chain waits for that
+/// commit.
 #[tokio::test]
 async fn a_chain_is_taken_over_behind_the_last_commit_to_it() {
     let (database, store) = opened().await;
     let chain = ChainId::generate();
-    drop(lane(&store, chain).await);
+    drop(open_writer(&store, chain).await);
     let (dead, connection) = tokio_postgres::connect(&database.url, NoTls).await.unwrap();
     let mut background = JoinSet::new();
     background.spawn(connection);
     dead.batch_execute("BEGIN; UPDATE mcp_audit_chains SET open_from = open_from").await.unwrap();
     let mut taking = JoinSet::new();
-    taking.spawn(async move { lane(&store, chain).await.call(denied(1)).await });
+    taking.spawn(async move { open_writer(&store, chain).await.call(denied(1)).await });
 
     let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid IN
                    (SELECT pid FROM pg_stat_activity WHERE datname = current_database())";
@@ -270,20 +276,20 @@ async fn a_chain_is_taken_over_behind_the_last_commit_to_it() {
     taking.join_next().await.unwrap().unwrap().unwrap();
 }
 
-/// What was answered for is durable, and a lost connection is replaced.
+/// Acknowledged writes are durable, and a lost connection is replaced.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn entries_that_were_answered_for_survive_a_crash_of_the_server() {
     let server = DurableServer::start().unwrap();
     let world = World::new(Store::open(&server.url()).await.unwrap()).await;
-    let (thread, _) = begun(&world, 1).await;
+    let (thread, _) = insert_thread(&world, 1).await;
     let enter = |text: String| {
         let (said, turn) = (message(thread, &text), record(world.user, world.project));
-        world.store.enter(vec![Entry::Message(said), Entry::Turn(turn)])
+        world.store.batch(AppendRows(vec![Entry::ThreadMessage(said), Entry::ChatRecord(turn)]))
     };
     let answers = join_all((0..50).map(|number| enter(format!("m{number}")))).await;
     assert!(answers.iter().all(Result::is_ok), "{answers:?}");
 
-    server.crash().unwrap();
+    server.crash_and_restart().unwrap();
 
     eventually(|| async { enter("after".to_owned()).await.ok() }).await;
     let kept = look!(world.store, tx => tx.thread_messages(thread, None, 99).await);

@@ -1,6 +1,6 @@
-//! What only an engine with a single writer can be asked.
+//! Tests that need an engine with a single writer.
 
-use cynode_store::{Error, Store, UserStore};
+use cynode_store::{Error, Store};
 use cynode_testkit::sqlite_database;
 
 use crate::world::user;

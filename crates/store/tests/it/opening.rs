@@ -1,6 +1,6 @@
-//! Opening a database: which, in what state, and what is said when it cannot be.
+//! Opening a database: URLs, schema states and error messages.
 
-use cynode_store::{Engine, Error, Store, UserStore};
+use cynode_store::{DatabaseEngine, Error, Store};
 use cynode_testkit::{TestDatabase, postgres_database, sqlite_database};
 use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
@@ -19,7 +19,7 @@ pub(crate) async fn execute(url: &str, sql: &str) {
     client.batch_execute(sql).await.unwrap();
 }
 
-/// How many tables a database has.
+/// Counts the tables of a database.
 async fn tables(url: &str) -> i64 {
     if let Some(path) = url.strip_prefix("sqlite:") {
         let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'table'";
@@ -40,8 +40,11 @@ async fn refusal(url: &str) -> Error {
     }
 }
 
-async fn databases() -> [(TestDatabase, Engine); 2] {
-    [(sqlite_database(), Engine::Sqlite), (postgres_database().await, Engine::Postgres)]
+async fn databases() -> [(TestDatabase, DatabaseEngine); 2] {
+    [
+        (sqlite_database(), DatabaseEngine::Sqlite),
+        (postgres_database().await, DatabaseEngine::Postgres),
+    ]
 }
 
 #[tokio::test]
@@ -90,7 +93,7 @@ async fn an_unknown_url_is_refused_without_showing_a_password() {
         assert!(refused.to_string().contains("use postgres://… or sqlite:PATH"));
     }
     let shown = refusal("mysql://ada:sesame@localhost/cynode").await.to_string();
-    assert!(shown.starts_with("\"mysql://…@localhost/cynode\" is no database"));
+    assert!(shown.starts_with("\"mysql://…@localhost/cynode\" is not a database URL"));
 }
 
 #[tokio::test]
@@ -137,4 +140,18 @@ async fn a_database_in_memory_is_refused() {
     for url in ["sqlite:", "sqlite::memory:", "sqlite://"] {
         assert!(matches!(refusal(url).await, Error::UnknownEngine { .. }), "{url}");
     }
+}
+
+#[tokio::test]
+async fn a_missing_postgres_database_is_named_without_the_words_of_the_driver() {
+    let database = postgres_database().await;
+    let (_, name) = database.url.rsplit_once('/').unwrap();
+    let name = name.split('?').next().unwrap();
+
+    let message = chain(&refusal(&database.url.replace(name, "nope")).await);
+
+    assert_eq!(
+        message,
+        "the database is unavailable: cannot connect to PostgreSQL: database \"nope\" does not exist"
+    );
 }

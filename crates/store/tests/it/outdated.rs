@@ -1,14 +1,14 @@
-//! A server whose tables get columns while other processes have statements prepared.
+//! Columns are added to tables while other processes have prepared statements.
 
-use cynode_store::{Error, Store, UserStore};
+use cynode_store::{Error, Store};
 use cynode_testkit::{TestDatabase, postgres_database};
 use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
 
 use crate::world::user;
 
-/// What a newer version of the program does to the table of users.
-async fn widen(database: &TestDatabase, column: &str) {
+/// Migrates the table of users as a newer version would.
+async fn add_column(database: &TestDatabase, column: &str) {
     let (newer, connection) = tokio_postgres::connect(&database.url, NoTls).await.unwrap();
     let mut background = JoinSet::new();
     background.spawn(connection);
@@ -24,12 +24,12 @@ async fn readers_and_writers_go_on_when_another_process_adds_a_column() {
 
     for column in ["one", "two", "three"] {
         let reads = look!(store, tx => tx.user_by_handle("ada").await);
-        let alone = store.read_alone(|tx| Box::pin(async { tx.user_by_handle("ada").await }));
+        let alone = store.read(|tx| Box::pin(async { tx.user_by_handle("ada").await }));
         let alone: Result<_, Error> = alone.await;
         let writes = change!(store, tx => tx.user_by_handle("ada").await);
 
         assert!(reads.is_some() && alone.unwrap().is_some() && writes.is_some(), "before {column}");
-        widen(&database, column).await;
+        add_column(&database, column).await;
     }
 }
 
@@ -47,7 +47,7 @@ async fn an_operation_under_way_is_to_be_repeated_when_another_process_adds_a_co
         }
     };
     assert!(add("ada").await.unwrap().is_some());
-    widen(&database, "one").await;
+    add_column(&database, "one").await;
 
     let refused = add("bob").await;
 

@@ -1,5 +1,5 @@
-//! A row that cannot be decoded affects nobody but those who ask for it: in every table that is claimed
-//! or listed, on both engines.
+//! A row that cannot be decoded affects only callers that request it: in every table that is claimed or listed,
+//! on both engines.
 
 use cynode_domain::agent::MessageKind;
 use cynode_domain::ids::{
@@ -10,7 +10,7 @@ use cynode_domain::job::Limits;
 use cynode_domain::policy::Effect;
 use cynode_domain::policy::rules::Subject;
 use cynode_domain::preference::Scope;
-use cynode_domain::schedule::{Payload, Timing};
+use cynode_domain::schedule::{SchedulePayload, ScheduleTiming};
 use cynode_store::*;
 use cynode_testkit::{TestDatabase, postgres_database, sqlite_database};
 use serde_json::json;
@@ -35,7 +35,7 @@ fn seed(text: &str, is_sqlite: bool, number: u32) -> String {
         env: [].into(),
         allow_network: false,
     };
-    let definition = Definition {
+    let definition = McpToolDefinition {
         title: None,
         description: String::new(),
         input_schema: json!({}),
@@ -46,8 +46,8 @@ fn seed(text: &str, is_sqlite: bool, number: u32) -> String {
         ("{options}", options.to_string()),
         ("{server}", json!(server).to_string()),
         ("{definition}", json!(definition).to_string()),
-        ("{timing}", json!(Timing::cron("0 3 * * *").unwrap()).to_string()),
-        ("{payload}", json!(Payload::Prompt { text: "x".to_owned() }).to_string()),
+        ("{timing}", json!(ScheduleTiming::cron("0 3 * * *").unwrap()).to_string()),
+        ("{payload}", json!(SchedulePayload::Prompt { text: "x".to_owned() }).to_string()),
         ("{id}", KEY.replace("000001", &format!("{number:06}"))),
         ("{user}", shared(1).to_string()),
         ("{project}", shared(2).to_string()),
@@ -78,26 +78,26 @@ async fn seeded(database: &TestDatabase) -> Store {
     store
 }
 
-/// What is stored instead of a value: on both engines, or on SQLite alone where PostgreSQL cannot store it.
-enum Bad {
+/// The stored corruption: on both engines, or on SQLite alone if PostgreSQL cannot store it.
+enum RowCorruption {
     Both(&'static str, &'static str),
     Sqlite(&'static str),
 }
-use Bad::{Both, Sqlite};
+use RowCorruption::{Both, Sqlite};
 
 const ODD_ID: &str = "'not an id'";
 const ODD_WORD: &str = "'a word of a later version'";
 
-/// One table: what is broken, and how many rows its list gives.
-struct Case {
+/// One table: the corruption, and how many rows its list returns.
+struct CorruptionCase {
     table: &'static str,
     key: String,
     column: &'static str,
-    bad: Bad,
+    bad: RowCorruption,
 }
 
-impl Case {
-    /// The statement that breaks the first row, if this engine lets it.
+impl CorruptionCase {
+    /// The statement that corrupts the first row, if this engine allows it.
     fn statement(&self, is_sqlite: bool) -> Option<String> {
         let Self { table, column, .. } = self;
         let (value, key_column) = match &self.bad {
@@ -113,14 +113,13 @@ impl Case {
             "unit_id" => "'u1'".to_owned(),
             _ => format!("'{KEY}'"),
         };
-        // An id that is broken is what other rows refer to.
+        // Other rows reference the corrupted id.
         let free = if is_sqlite { "PRAGMA foreign_keys = OFF; " } else { "" };
         Some(format!("{free}UPDATE {table} SET {column} = {value} WHERE {key_column} = {key};"))
     }
 }
 
-/// Breaks the first row of each table in a database of its own, and compares what its list gave before
-/// and gives after.
+/// Corrupts the first row of each table in its own database, and compares its list before and after.
 macro_rules! lists {
     ($($table:literal ($column:literal, $bad:expr) $key:expr => |$tx:ident| $list:expr;)+) => {
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -130,7 +129,7 @@ macro_rules! lists {
                 let store = seeded(&database).await;
                 let mut broken = vec![];
                 $({
-                    let case = Case { table: $table, key: $key.into(), column: $column, bad: $bad };
+                    let case = CorruptionCase { table: $table, key: $key.into(), column: $column, bad: $bad };
                     if let Some(statement) = case.statement(is_sqlite) {
                         let before = look!(store, $tx => $list).len();
                         execute(&database.url, &statement).await;
@@ -173,7 +172,7 @@ lists! {
     "system_settings_audit_log" ("changed_by", Sqlite("id")) KEY =>
         |tx| tx.setting_changes("k", None, 10).await;
     "preference_entries" ("value", Sqlite("id")) KEY =>
-        |tx| tx.preference_list_of(&[Scope::User(user())]).await;
+        |tx| tx.preference_list_scopes(&[Scope::User(user())]).await;
     "preference_audit_log" ("changed_by", Sqlite("id")) KEY =>
         |tx| tx.preference_changes(Scope::User(user()), "k", None, 10).await;
     "access_control_rules" ("effect", Both(ODD_WORD, "id")) KEY => |tx| tx.rule_list().await;
@@ -209,8 +208,8 @@ lists! {
     "agent_messages" ("kind", Both(ODD_WORD, "id")) KEY =>
         |tx| tx.message_list(&messages()).await;
     "run_questions" ("question", Both("'{}'", "key")) format!("{}/k1", shared(4)) =>
-        |tx| tx.question_overdue(10).await;
-    "run_acts" ("verb", Both(ODD_WORD, "id")) KEY => |tx| tx.act_list(run(), 0, 9).await;
+        |tx| tx.question_list_overdue(10).await;
+    "run_acts" ("verb", Both(ODD_WORD, "id")) KEY => |tx| tx.run_action_list(run(), 0, 9).await;
     "pm_decisions" ("project_id", Sqlite("id")) KEY => |tx| tx.decision_list(task(), 10).await;
     "brain_calls" ("outcome", Both(ODD_WORD, "id")) KEY =>
         |tx| tx.inference_list(&InferenceFilter::default(), None, 10).await;
@@ -219,11 +218,11 @@ lists! {
     "chat_threads" ("number", Sqlite("id")) KEY =>
         |tx| tx.thread_list(user(), None, None, 10).await;
     "chat_messages" ("turn_id", Sqlite("id")) KEY =>
-        |tx| tx.thread_tail(ThreadId::from(shared(7)), 10).await;
+        |tx| tx.thread_message_tail(ThreadId::from(shared(7)), 10).await;
     "chat_audit_log" ("redaction_kinds", Both("'{}'", "id")) KEY =>
         |tx| tx.chat_record_list(user(), None, 10).await;
     "schedules" ("payload", Both("'{}'", "id")) KEY =>
-        |tx| tx.schedule_list((None, None), None, 10).await;
+        |tx| tx.schedule_list(None, None, None, 10).await;
     "user_groups" ("created_by", Sqlite("id")) KEY => |tx| tx.group_list(None, None, 10).await;
     "nodes" ("status", Both(ODD_WORD, "id")) KEY => |tx| tx.node_list().await;
     "user_group_members" ("user_id", Sqlite("user_id"))
@@ -244,15 +243,15 @@ fn messages() -> MessageFilter {
         is_unprocessed: false,
         waits_for_person: false,
         order: MessageOrder::NewestFirst,
-        beyond: None,
+        after: None,
         limit: 10,
     }
 }
 
-fn claim() -> Claim {
-    let versions = Versions { oldest: 0, newest: 9 };
+fn claim() -> RunClaim {
+    let versions = GraphVersionRange { oldest: 0, newest: 9 };
     let (holder, lease_ms) = (HolderId::generate(), 60_000);
-    Claim { holder, lease_ms, versions, max: 5, started: "task.started" }
+    RunClaim { holder, lease_ms, versions, max: 5, started_event: "task.started" }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -276,10 +275,10 @@ async fn one_row_that_cannot_be_read_is_claimed_by_nobody_and_keeps_no_other_wai
         assert!(granted[0].run.id.to_string().ends_with('2'));
         assert_eq!(due.len(), 1, "{due:?}");
         assert!(report.unwrap().message.sent.id.to_string().ends_with('2'));
-        // They are on record, so that nobody is woken for them again.
-        assert!(!look!(store, tx => tx.run_is_next().await));
-        assert!(!look!(store, tx => tx.report_waits().await));
-        let ahead = look!(store, tx => tx.schedule_wait().await);
+        // They are recorded, so no claim returns them again.
+        assert!(!look!(store, tx => tx.run_has_next().await));
+        assert!(!look!(store, tx => tx.report_has_pending().await));
+        let ahead = look!(store, tx => tx.schedule_next_wait().await);
         assert!(ahead.run.is_some_and(|wait| wait.num_seconds() > 30), "{ahead:?}");
         assert_eq!(look!(store, tx => tx.quarantine_count().await), 3);
     }
@@ -339,7 +338,7 @@ async fn what_is_decided_by_every_row_fails_where_one_cannot_be_read() {
 
         assert!(units.unwrap_err().is_unreadable());
         if database.url.starts_with("sqlite:") {
-            // An effect that is left out would happen again.
+            // A skipped effect would be executed again.
             let broken = "UPDATE workflow_effects SET answer = '{' WHERE key = 'key/1'";
             execute(&database.url, broken).await;
             let effects = store.read(|tx| Box::pin(async move { tx.effect_list(run(), 0).await }));

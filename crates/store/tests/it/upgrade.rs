@@ -1,18 +1,13 @@
-//! Databases of older versions: what they hold is still there, whole, after the upgrade.
+//! Databases of older versions keep all their data in an upgrade.
 //!
-//! Each `upgrade/<version>.sql` holds a row of every kind that its schema knew. A new migration needs
-//! no change here; a new version of the schema that is released adds its file.
+//! Each `upgrade/<version>.sql` holds a row of every kind in its schema. A new migration needs no change here;
+//! a released version of the schema adds its file.
 
 use std::collections::BTreeMap;
 
 use cynode_domain::ids::{JobId, TaskId, UserId};
 use cynode_domain::status::TaskStatus;
-use cynode_store::{
-    AccessChangeFilter, AgentTokenStore, ArtifactStore, AuditFilter, AuditStore, ChangeStore,
-    EventCursor, EventFilter, EventStore, JobStore, LeaseStore, NodeStore, ProjectStore, RuleStore,
-    ServerStore, SessionStore, SettingStore, Store, TaskStore, ToolStore, UserStore, WorkflowStore,
-    verify,
-};
+use cynode_store::{AccessChangeFilter, AuditFilter, EventCursor, EventFilter, Store, verify};
 use cynode_testkit::{postgres_database, sqlite_database};
 use serde_json::{Map, Value};
 use tokio::task::JoinSet;
@@ -22,20 +17,20 @@ use uuid::Uuid;
 use crate::opening::execute;
 use crate::world::eventually;
 
-/// A version of the schema in one dialect, and the rows that it brought.
-struct Version {
+/// A version of the schema in one dialect, and the rows that it added.
+struct SchemaVersion {
     sqlite: &'static str,
     postgres: &'static str,
     rows: &'static str,
 }
 
-const VERSIONS: [Version; 2] = [
-    Version {
+const VERSIONS: [SchemaVersion; 2] = [
+    SchemaVersion {
         sqlite: include_str!("../../migrations/sqlite/0001_init.sql"),
         postgres: include_str!("../../migrations/postgres/0001_init.sql"),
         rows: include_str!("upgrade/0001.sql"),
     },
-    Version {
+    SchemaVersion {
         sqlite: include_str!("../../migrations/sqlite/0002_gateway.sql"),
         postgres: include_str!("../../migrations/postgres/0002_gateway.sql"),
         rows: include_str!("upgrade/0002.sql"),
@@ -43,7 +38,7 @@ const VERSIONS: [Version; 2] = [
 ];
 
 /// Every row of every table, with its columns by name.
-type Contents = BTreeMap<String, Vec<Map<String, Value>>>;
+type DatabaseContents = BTreeMap<String, Vec<Map<String, Value>>>;
 
 #[tokio::test]
 async fn a_database_of_the_first_version_keeps_everything_when_it_is_upgraded() {
@@ -64,13 +59,13 @@ async fn a_database_of_the_second_version_keeps_everything_when_it_is_upgraded()
     }
 }
 
-/// Makes a database as `version` left it, opens it, and compares every row.
+/// Creates a database of `version`, opens it, and compares every row.
 async fn upgraded(url: &str, version: usize) -> Store {
     execute(url, "CREATE TABLE schema_version (version bigint NOT NULL)").await;
     for (number, made) in (1..=version).zip(&VERSIONS) {
         let is_sqlite = url.starts_with("sqlite:");
         execute(url, if is_sqlite { made.sqlite } else { made.postgres }).await;
-        execute(url, &spelled(made.rows, is_sqlite)).await;
+        execute(url, &for_engine(made.rows, is_sqlite)).await;
         execute(url, &format!("INSERT INTO schema_version VALUES ({number})")).await;
     }
     let before = contents(url).await;
@@ -91,8 +86,8 @@ async fn upgraded(url: &str, version: usize) -> Store {
     store
 }
 
-/// The rows in an engine's own spelling.
-fn spelled(rows: &str, is_sqlite: bool) -> String {
+/// The rows in the dialect of an engine.
+fn for_engine(rows: &str, is_sqlite: bool) -> String {
     let (now, begin) =
         if is_sqlite { ("1767225600000000", "x'") } else { ("'2026-01-01T00:00:00Z'", "'\\x") };
     let mut rows = rows.replace("<now>", now).replace("<b:", begin);
@@ -100,7 +95,7 @@ fn spelled(rows: &str, is_sqlite: bool) -> String {
         let written = format!("'{}'", id(number));
         rows = rows.replace(&format!("<id:{number}>"), &written);
     }
-    // What is left ends bytes.
+    // The rest terminates byte literals.
     rows.replace('>', "'")
 }
 
@@ -108,14 +103,14 @@ fn id(number: u128) -> Uuid {
     Uuid::from_u128(0x0000_0000_0000_7000_8000_0000_0000_0000 + number)
 }
 
-async fn contents(url: &str) -> Contents {
+async fn contents(url: &str) -> DatabaseContents {
     match url.strip_prefix("sqlite:") {
         Some(path) => contents_of_sqlite(path),
         None => contents_of_postgres(url).await,
     }
 }
 
-fn contents_of_sqlite(path: &str) -> Contents {
+fn contents_of_sqlite(path: &str) -> DatabaseContents {
     let connection = rusqlite::Connection::open(path).unwrap();
     let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
     let mut statement = connection.prepare(sql).unwrap();
@@ -142,12 +137,12 @@ fn contents_of_sqlite(path: &str) -> Contents {
     tables.iter().map(|table| (table.clone(), rows_of(table))).collect()
 }
 
-async fn contents_of_postgres(url: &str) -> Contents {
+async fn contents_of_postgres(url: &str) -> DatabaseContents {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     let mut background = JoinSet::new();
     background.spawn(connection);
     let sql = "SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'";
-    let mut contents = Contents::new();
+    let mut contents = DatabaseContents::new();
     for table in client.query(sql, &[]).await.unwrap() {
         let table: String = table.get(0);
         let sql = format!("SELECT row_to_json(t)::text FROM {table} t");
@@ -168,7 +163,7 @@ async fn assert_work_is_there(store: &Store) {
         assert!(tx.session_by_spent_refresh(&[0x0c]).await?.is_some());
         assert_eq!(tx.token_by_hash(&[0x0d]).await?.unwrap().name, "laptop");
         assert_eq!(tx.auth_event_list(10).await?.len(), 1);
-        assert_eq!(tx.project_default_of(user).await?.unwrap().slug, "engine");
+        assert_eq!(tx.project_default(user).await?.unwrap().slug, "engine");
         let done = tx.task_get(task).await?.unwrap();
         assert_eq!((done.status, done.asked.options.max_attempts), (TaskStatus::Completed, Some(3)));
         let ship = tx.task_by_name(user, "ship").await?.unwrap();
@@ -192,7 +187,7 @@ async fn assert_work_is_there(store: &Store) {
         Some(events.len()).filter(|count| *count > 0)
     };
     assert_eq!(eventually(told).await, 1);
-    change!(store, tx => tx.policy_touch().await);
+    change!(store, tx => tx.policy_bump_revision().await);
 }
 
 /// The rows of the second version, as this version reads them.

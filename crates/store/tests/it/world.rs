@@ -1,4 +1,4 @@
-//! What laws are about: a user with a project, and short ways to add more.
+//! The fixture: a user with a project, and helpers to add more.
 
 use std::time::Duration;
 
@@ -8,27 +8,24 @@ use cynode_domain::ids::{IncarnationId, JobId, NodeId, ProjectId, RunId, TaskId,
 use cynode_domain::job::Limits;
 use cynode_domain::plan::{InputMode, StepCriterion};
 use cynode_domain::status::{NodeStatus, RunStatus};
-use cynode_store::{
-    Error, JobStore, NewJob, NewTask, Node, NodeStore, Project, ProjectStore, Run, Store, Task,
-    TaskOptions, TaskStore, User, UserStore, WorkflowStore,
-};
+use cynode_store::{Error, NewJob, NewTask, Node, Project, Run, Store, Task, TaskOptions, User};
 use serde_json::json;
 
-/// Runs a body in one writing transaction and gives its result.
+/// Runs a body in one write transaction and returns its result.
 macro_rules! try_change {
     ($store:expr, $tx:ident => $body:expr) => {
         $store.write(move |$tx| Box::pin(async move { $body })).await
     };
 }
 
-/// As `try_change!`, for what must succeed.
+/// As `try_change!`; panics on an error.
 macro_rules! change {
     ($store:expr, $tx:ident => $body:expr) => {
         try_change!($store, $tx => $body).unwrap()
     };
 }
 
-/// Runs a body over one view of the data; it must succeed.
+/// Runs a body on one snapshot; panics on an error.
 macro_rules! look {
     ($store:expr, $tx:ident => $body:expr) => {
         $store.read(move |$tx| Box::pin(async move { $body })).await.unwrap()
@@ -93,7 +90,7 @@ impl World {
         self.add(self.new_task(name)).await.unwrap()
     }
 
-    /// Adds a task; nothing if its name or key is taken.
+    /// Adds a task; `None` if its name or key is taken.
     pub(crate) async fn add(&self, task: NewTask) -> Option<TaskId> {
         let id = task.id;
         change!(self.store, tx => tx.task_insert(&task).await).then_some(id)
@@ -125,7 +122,7 @@ impl World {
         change!(self.store, tx => tx.job_insert(&job).await).0
     }
 
-    /// A job that a node was given and has started, under a lease.
+    /// A job that was assigned to a node and started, under a lease.
     pub(crate) async fn running_job(
         &self,
         run: &Run,
@@ -194,12 +191,12 @@ pub(crate) fn new_node(slug: &str) -> Node {
     }
 }
 
-/// A time that both engines keep exactly: they know microseconds.
+/// A time that both engines store exactly: they have microsecond resolution.
 pub(crate) fn at(seconds: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000 + seconds, 123_456_000).unwrap()
 }
 
-/// Waits for what another clock or process will bring about; fails if it never comes.
+/// Polls until another clock or process has caught up; fails after a timeout.
 pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(mut look: impl FnMut() -> F) -> T {
     let seen = async {
         loop {
@@ -223,7 +220,7 @@ pub(crate) fn chain(error: &Error) -> String {
     text
 }
 
-/// The process of a node that jobs are given to here.
+/// The process of a node in these tests.
 pub(crate) fn process_of(node: NodeId) -> IncarnationId {
     node.as_uuid().into()
 }

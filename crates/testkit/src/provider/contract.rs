@@ -1,113 +1,116 @@
-//! What a server of models does with a request for a value of a schema.
+//! How a model server handles structured-output requests.
 //!
-//! Servers differ: some ignore what they do not know, and only the answer shows it. A scripted provider
-//! enforces one of these contracts on every answer of its script, and answers probes by itself.
+//! Servers differ: some ignore parameters they do not support, and only the response shows it. A scripted
+//! provider enforces one of these contracts on every scripted response, and answers probes itself.
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{Answer, What};
+use super::scripted_response::{Answer, ResponseKind};
 
-/// The name of the function or schema in a probe.
+/// Name of the function or schema in a probe.
 const PROBE: &str = "cynode_probe";
-/// What a model says to a probe that does not bind it.
+/// The response to a probe whose constraint is ignored.
 const UNBOUND: &str = "Hello! How can I help you today?";
 
-/// What a server honours.
+/// Constraints that a server enforces.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Contract {
+pub enum StructuredOutputContract {
     /// A forced function, named or `"required"`. `response_format` is ignored.
     #[default]
     ForcedTools,
-    /// As llama.cpp with a template whose calls it cannot parse: `tool_choice` as an object is ignored and
-    /// the call is written as text, `"required"` runs to the limit of tokens, and a `json_schema` holds.
+    /// Like llama.cpp with a template whose calls it cannot parse: `tool_choice` as an object is ignored and
+    /// the call is written as text, `"required"` runs to the token limit, and `json_schema` is enforced.
     LlamaCpp,
-    /// Nothing: the model does what the prompt says, in words.
-    WordsOnly,
+    /// None: the model answers in prose.
+    ProseOnly,
 }
 
-/// What binds the answer of a request.
-enum Bound<'a> {
+/// The constraint in a request.
+enum OutputConstraint<'a> {
     Function,
     Required,
     Schema(&'a Value),
     Nothing,
 }
 
-fn bound(body: &Value) -> Bound<'_> {
+fn output_constraint(body: &Value) -> OutputConstraint<'_> {
     let format = &body["response_format"];
     if format["type"] == "json_schema" {
-        return Bound::Schema(&format["json_schema"]["schema"]);
+        return OutputConstraint::Schema(&format["json_schema"]["schema"]);
     }
     let choice = &body["tool_choice"];
     if choice.is_object() {
-        Bound::Function
+        OutputConstraint::Function
     } else if choice == "required" {
-        Bound::Required
+        OutputConstraint::Required
     } else {
-        Bound::Nothing
+        OutputConstraint::Nothing
     }
 }
 
-/// Whether a request tries out what binds the model.
+/// Whether a request is a capability probe.
 pub(super) fn is_probe(body: &Value) -> bool {
     body["tools"][0]["function"]["name"] == PROBE
         || body["response_format"]["json_schema"]["name"] == PROBE
 }
 
-impl Contract {
-    /// The answer to a probe.
-    pub(super) fn probed(self, body: &Value) -> Answer {
-        let value = |schema: &Value| sample(schema);
+impl StructuredOutputContract {
+    /// The response to a probe.
+    pub(super) fn probe_response(self, body: &Value) -> Answer {
+        let value = |schema: &Value| sample_value(schema);
         let parameters = &body["tools"][0]["function"]["parameters"];
-        match (self, bound(body)) {
-            (Self::ForcedTools, Bound::Function | Bound::Required) => {
-                Answer::call(PROBE, value(parameters))
+        match (self, output_constraint(body)) {
+            (Self::ForcedTools, OutputConstraint::Function | OutputConstraint::Required) => {
+                Answer::tool_call(PROBE, value(parameters))
             }
-            (Self::LlamaCpp, Bound::Schema(schema)) => Answer::text(&value(schema).to_string()),
-            (Self::LlamaCpp, Bound::Function) => {
-                Answer::text(&written(PROBE, &value(parameters).to_string()))
+            (Self::LlamaCpp, OutputConstraint::Schema(schema)) => {
+                Answer::text(&value(schema).to_string())
             }
-            (Self::LlamaCpp, Bound::Required) => {
-                Answer::cut_short(&written(PROBE, &value(parameters).to_string()))
+            (Self::LlamaCpp, OutputConstraint::Function) => {
+                Answer::text(&written_tool_call(PROBE, &value(parameters).to_string()))
+            }
+            (Self::LlamaCpp, OutputConstraint::Required) => {
+                Answer::truncated(&written_tool_call(PROBE, &value(parameters).to_string()))
             }
             _ => Answer::text(UNBOUND),
         }
     }
 
-    /// An answer of the script as this server would give it.
-    pub(super) fn enforced(self, body: &Value, mut answer: Answer) -> Answer {
-        let What::Say(said) = &mut answer.what else { return answer };
+    /// The scripted response as this server would return it.
+    pub(super) fn enforce(self, body: &Value, mut answer: Answer) -> Answer {
+        let ResponseKind::Message(said) = &mut answer.kind else { return answer };
         let call = said.calls.first().cloned();
-        match (self, bound(body), call) {
-            (Self::LlamaCpp, Bound::Schema(schema), call) => {
+        match (self, output_constraint(body), call) {
+            (Self::LlamaCpp, OutputConstraint::Schema(schema), call) => {
                 let text = call.map_or_else(|| said.text(), |(_, arguments)| arguments);
                 let value: Value = serde_json::from_str(&text).unwrap_or_default();
                 if !jsonschema::is_valid(schema, &value) {
-                    let why = format!("a grammar would not let the model say {text}");
+                    let why = format!("the grammar does not allow {text}");
                     return Answer::status(400, &why);
                 }
                 said.calls.clear();
-                said.pieces = text.split_inclusive(' ').map(str::to_owned).collect();
+                said.chunks = text.split_inclusive(' ').map(str::to_owned).collect();
                 answer
             }
-            (Self::LlamaCpp | Self::WordsOnly, bound, Some((name, arguments))) => {
-                said.is_cut_short = matches!(bound, Bound::Required) && self == Self::LlamaCpp;
+            (Self::LlamaCpp | Self::ProseOnly, bound, Some((name, arguments))) => {
+                said.is_cut_short =
+                    matches!(bound, OutputConstraint::Required) && self == Self::LlamaCpp;
                 said.calls.clear();
-                said.pieces = vec![written(&name, &arguments)];
+                said.chunks = vec![written_tool_call(&name, &arguments)];
                 answer
             }
-            (Self::ForcedTools, _, _) | (Self::LlamaCpp | Self::WordsOnly, _, None) => answer,
+            (Self::ForcedTools, _, _) | (Self::LlamaCpp | Self::ProseOnly, _, None) => answer,
         }
     }
 }
 
-/// A call as a small model writes it, with the braces of its template doubled.
-fn written(name: &str, arguments: &str) -> String {
+/// A tool call as a small model writes it in text, with the braces of its template doubled.
+fn written_tool_call(name: &str, arguments: &str) -> String {
     format!("{{{{\"name\": \"{name}\", \"arguments\": {arguments}}}}}")
 }
 
-/// A value that fits a schema of a probe.
-fn sample(schema: &Value) -> Value {
+/// A value that is valid for a probe's schema.
+fn sample_value(schema: &Value) -> Value {
     if let Some(first) = schema["enum"].get(0) {
         return first.clone();
     }
@@ -115,7 +118,9 @@ fn sample(schema: &Value) -> Value {
         Some("object") => {
             let fields = schema["properties"].as_object().into_iter().flatten();
             Value::Object(
-                fields.map(|(name, field)| (name.clone(), sample(field))).collect::<Map<_, _>>(),
+                fields
+                    .map(|(name, field)| (name.clone(), sample_value(field)))
+                    .collect::<Map<_, _>>(),
             )
         }
         Some("integer") => schema["minimum"].clone(),

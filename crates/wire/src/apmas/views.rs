@@ -1,4 +1,4 @@
-//! What the `apmas_*` tools answer. Results are spelt like every other result.
+//! Results of the `apmas_*` tools, in `snake_case` like every other result.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::agent::{Activity, Role};
@@ -9,43 +9,43 @@ use serde_json::Value;
 use crate::tasks::TaskView;
 use crate::work::WorkUnitView;
 
-/// Where an agent stands.
+/// State of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct AgentView {
-    /// The life's id.
+    /// Id of this agent instance.
     pub id: AgentId,
-    /// The agent's name on the task.
+    /// Role of the agent on the task.
     pub role: Role,
-    /// Where it stands.
+    /// Status.
     pub status: String,
-    /// What it does.
+    /// Current activity.
     pub activity: Option<Activity>,
-    /// What it last said of its progress.
+    /// Last reported progress.
     pub progress: Option<String>,
-    /// How much of its context is used.
+    /// Estimated context usage.
     pub context_usage: Option<i64>,
-    /// The files it named.
+    /// Reported files.
     pub artifacts: Vec<String>,
-    /// When it first spoke.
+    /// Time of its first message.
     pub started_at: DateTime<Utc>,
-    /// When it last gave a sign of life.
+    /// Time of its last heartbeat.
     pub last_heartbeat_at: DateTime<Utc>,
     /// When it ended.
     pub ended_at: Option<DateTime<Utc>>,
 }
 
-/// A message and what became of it.
+/// A message and its delivery state.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct MessageView {
     /// The message's id.
     pub id: MessageId,
     /// The task it is about.
     pub task_id: TaskId,
-    /// Who sent it.
+    /// Sender.
     pub sender: String,
-    /// Who gets it.
+    /// Recipient.
     pub recipient: String,
-    /// What kind it is.
+    /// Kind.
     pub kind: String,
     /// The type within its kind.
     #[serde(rename = "type")]
@@ -54,19 +54,19 @@ pub struct MessageView {
     pub component: Option<String>,
     /// The work unit it is about.
     pub work_unit_id: Option<String>,
-    /// What it says, for people.
+    /// Text for people.
     pub content: String,
-    /// What it says, for programs.
+    /// Structured payload.
     pub payload: Value,
     /// When it was sent.
     pub created_at: DateTime<Utc>,
-    /// When its recipient first got it.
+    /// When it was first delivered.
     pub delivered_at: Option<DateTime<Utc>>,
-    /// When its recipient said so.
+    /// When the recipient acknowledged it.
     pub acknowledged_at: Option<DateTime<Utc>>,
-    /// When the project manager was done with it.
+    /// When the project manager processed it.
     pub processed_at: Option<DateTime<Utc>>,
-    /// Why the project manager does not deal with it: a person may.
+    /// Why the project manager stopped processing it; a person may answer it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given_up: Option<String>,
     /// Why a person has to answer it.
@@ -77,59 +77,59 @@ pub struct MessageView {
     pub answered_by: Option<String>,
 }
 
-/// Something the project manager wants of an agent.
+/// An instruction of the project manager to an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct InstructionView {
     /// The instruction's id, for `acknowledge`.
     pub id: MessageId,
-    /// What kind it is.
+    /// Kind.
     pub instruction_type: String,
-    /// What to do.
+    /// The instructions.
     pub instructions: String,
-    /// Details, for programs.
+    /// Structured details.
     pub context: Value,
     /// When it was given.
     pub created_at: DateTime<Utc>,
 }
 
-/// The answer to an agent that said something.
+/// Response to a message of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SaidView {
-    /// The message as it is kept.
+    /// Id of the stored message.
     pub message_id: MessageId,
-    /// Whether it was said before.
+    /// Whether the message was stored before.
     pub repeated: bool,
-    /// Where the agent stands now.
+    /// Current status of the agent.
     pub agent_status: String,
-    /// What the project manager wants of it, told for the first time.
+    /// Newly delivered instructions of the project manager.
     pub instructions: Vec<InstructionView>,
 }
 
-/// The answer to a sign of life.
+/// Response to a heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct HeartbeatView {
-    /// Where the agent stands now.
+    /// Current status of the agent.
     pub agent_status: String,
-    /// Without another sign of life until then, its role is free for others.
+    /// Without another heartbeat by then, another agent may take the role.
     pub deadline: DateTime<Utc>,
-    /// What the project manager wants of it, told for the first time.
+    /// Newly delivered instructions of the project manager.
     pub instructions: Vec<InstructionView>,
 }
 
-/// How far an agent came.
+/// A checkpoint of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct AgentCheckpointView {
     /// The checkpoint's id.
     pub id: CheckpointId,
-    /// How far it came, in words.
+    /// Progress, in words.
     pub summary: String,
-    /// What is done.
+    /// Completed items.
     pub completed_items: Vec<String>,
-    /// What is left.
+    /// Pending items.
     pub pending_items: Vec<String>,
-    /// The files it works on.
+    /// Files it is working on.
     pub active_files: Vec<String>,
-    /// What its successor should know.
+    /// Notes for its successor.
     pub notes: Option<String>,
     /// Such as `2/5 (40%)`.
     pub progress: String,
@@ -137,55 +137,55 @@ pub struct AgentCheckpointView {
     pub created_at: DateTime<Utc>,
 }
 
-/// The answer to a checkpoint.
+/// Response to a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct CheckpointSavedView {
     /// The checkpoint's id.
     pub checkpoint_id: CheckpointId,
     /// Such as `2/5 (40%)`.
     pub progress: String,
-    /// Whether it is the same as the one before, which was kept.
+    /// Whether it equals the previous checkpoint, which was kept.
     pub repeated: bool,
-    /// What the project manager wants of the agent, told for the first time.
+    /// Newly delivered instructions of the project manager.
     pub instructions: Vec<InstructionView>,
 }
 
-/// The answer to an agent that is done.
+/// Response to a completion report.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct CompletedView {
-    /// The message as it is kept.
+    /// Id of the stored message.
     pub message_id: MessageId,
-    /// Whether it was said before.
+    /// Whether the message was stored before.
     pub repeated: bool,
-    /// Where the agent stands now.
+    /// Current status of the agent.
     pub agent_status: String,
-    /// How long it worked.
+    /// Working time in seconds.
     pub elapsed_seconds: i64,
 }
 
-/// What an agent should know.
+/// Context of an agent.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct ContextView {
     /// The task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<TaskView>,
-    /// Who works on it, newest first.
+    /// Agents of the task, newest first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents: Option<Vec<AgentView>>,
-    /// What was said, newest first; to an agent only what it said or was told.
+    /// Messages, newest first; an agent sees only those it sent or received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<MessageView>>,
     /// The paths of its files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifacts: Option<Vec<String>>,
-    /// Its work units; to an agent only those of its role.
+    /// Work units; an agent sees only those of its role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_units: Option<Vec<WorkUnitView>>,
-    /// How far the agent, or the one before it in its role, came.
+    /// Newest checkpoint of the agent, or of its predecessor in the same role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<AgentCheckpointView>,
-    /// What the project manager wants of the agent and it has not acknowledged.
+    /// Instructions that the agent has not acknowledged.
     pub instructions: Vec<InstructionView>,
-    /// Whether something was left out because the answer would be too long.
+    /// Whether the response was truncated.
     pub truncated: bool,
 }

@@ -1,4 +1,4 @@
-//! What each kind of handoff asks and answers.
+//! Request and response bodies of each handoff kind.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Evidence;
@@ -7,18 +7,18 @@ use cynode_domain::ids::{FindingId, JobId, MessageId, ScheduleId, TaskId};
 use cynode_domain::job::Ending;
 use cynode_domain::plan::Step;
 use cynode_domain::question::Question;
-use cynode_domain::report::Report;
-use cynode_domain::standstill::Standstill;
+use cynode_domain::report::AgentReport;
+use cynode_domain::suspension::Standstill;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::DecisionRecord;
 
-/// Who said something in a conversation.
+/// Role of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnRole {
-    /// The client program, about the conversation.
+    /// The client program.
     System,
     /// The user.
     User,
@@ -26,13 +26,13 @@ pub enum TurnRole {
     Assistant,
 }
 
-/// One turn of a conversation; secrets are taken out of it.
+/// One message of a conversation, with secrets redacted.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Turn {
-    /// Who spoke.
+    /// Role.
     pub role: TurnRole,
-    /// What was said.
+    /// Its messages.
     pub content: String,
 }
 
@@ -40,35 +40,35 @@ pub struct Turn {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChatHandoff {
-    /// The conversation, oldest first; the last turn is to be answered.
+    /// Messages, oldest first; the last one needs an answer.
     pub messages: Vec<Turn>,
 }
 
-/// `POST /v1/handoff/plan`: a request in prose is to become steps.
+/// `POST /v1/handoff/plan`: plans a request in prose.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanHandoff {
     /// The request.
     pub prompt: String,
-    /// Artifact paths that the last step must leave behind.
+    /// Artifact paths that the last step must produce.
     #[serde(default)]
     pub expected_outputs: Vec<String>,
 }
 
-/// What came of planning.
+/// Outcome of planning.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum PlanOutcome {
-    /// There is a plan.
+    /// The plan.
     Planned {
-        /// The steps, in the order they run.
+        /// Steps in execution order.
         steps: Vec<Step>,
-        /// What was taken for granted.
+        /// Assumptions.
         assumptions: Vec<String>,
     },
-    /// A person must be asked first.
+    /// A person must answer a question first.
     Ask {
-        /// What.
+        /// The question.
         question: Question,
     },
 }
@@ -77,25 +77,25 @@ pub enum PlanOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanAnswer {
-    /// What came of it.
+    /// Outcome.
     pub outcome: PlanOutcome,
-    /// What was decided on the way.
+    /// Decisions made.
     #[serde(default)]
     pub decisions: Vec<DecisionRecord>,
 }
 
-/// What was found about a result and is not met.
+/// A finding about an unmet criterion.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FindingNote {
-    /// What it says about the work.
+    /// Finding status.
     pub status: FindingStatus,
-    /// What was found.
+    /// Message.
     pub message: String,
-    /// Where: a criterion, a rule, a file.
+    /// Location: a criterion, a rule or a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
-    /// What would put it right.
+    /// Suggested fix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
 }
@@ -110,27 +110,27 @@ pub struct ReplanHandoff {
     pub attempt: u32,
     /// The request of the user.
     pub request: String,
-    /// The commands that were run at this step, oldest first; the last one was not accepted.
+    /// Commands tried at this step, oldest first; the result of the last one was not accepted.
     pub tried: Vec<String>,
-    /// What was found about it.
+    /// Findings about the result.
     pub findings: Vec<FindingNote>,
-    /// What is known of its result.
+    /// Evidence of the result.
     pub evidence: Evidence,
-    /// Artifact paths that the step must leave behind.
+    /// Artifact paths that the step must produce.
     #[serde(default)]
     pub expected_outputs: Vec<String>,
 }
 
-/// What becomes of the command of a step that was not accepted.
+/// Decision on the command of a step whose result was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ReplanOutcome {
     /// The next attempt runs another command.
     Replanned {
-        /// The line for `/bin/sh -c`.
+        /// Command line for `/bin/sh -c`.
         command: String,
     },
-    /// The command stays as it is.
+    /// The command is unchanged.
     Kept {},
 }
 
@@ -138,22 +138,22 @@ pub enum ReplanOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReplanAnswer {
-    /// What becomes of the command.
+    /// Decision on the command.
     pub outcome: ReplanOutcome,
-    /// Why, for people.
+    /// Reason, in words.
     pub reason: String,
-    /// What was decided on the way.
+    /// Decisions made.
     #[serde(default)]
     pub decisions: Vec<DecisionRecord>,
 }
 
-/// The accepted attempt at an earlier step of the same run.
+/// An accepted earlier step of the same run.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct EarlierStep {
     /// The step of the plan, from 0.
     pub step_index: u32,
-    /// What it ran.
+    /// Command.
     pub command: String,
     /// How it ended.
     pub ending: Ending,
@@ -163,7 +163,7 @@ pub struct EarlierStep {
     pub stderr: String,
 }
 
-/// `POST /v1/handoff/verify` and `analyse`: rules have judged what they can; prose is left.
+/// `POST /v1/handoff/verify` and `analyse`: judges the criteria that no rule can check.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct VerifyHandoff {
@@ -173,37 +173,37 @@ pub struct VerifyHandoff {
     pub step_index: u32,
     /// The attempt at that step, from 1.
     pub attempt: u32,
-    /// What no rule can check. Findings about a criterion are located by its place in this list:
-    /// see [`cynode_domain::finding::at_criterion`].
+    /// Criteria that no rule can check. Findings refer to a criterion by its index in this list, see
+    /// [`cynode_domain::finding::criterion_location`].
     pub criteria: Vec<String>,
-    /// What is known of the result.
+    /// Evidence of the result.
     pub evidence: Evidence,
-    /// What ran, in words.
+    /// Command, in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub command: String,
-    /// For the last step, the accepted attempts at the steps before it, in the order of the plan.
+    /// For the last step: the accepted earlier steps, in plan order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<EarlierStep>,
 }
 
-/// What the project manager did about a verification.
+/// Outcome of a verification request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum VerifyOutcome {
-    /// An analyst looks; its findings come through its tools.
+    /// An analyst is working; it writes its findings through tools.
     AnalystRequested {
-        /// Whether it did so before it was asked for.
+        /// Whether it was already working.
         #[serde(default)]
         is_looking: bool,
     },
-    /// Nobody could be asked for now: ask again.
+    /// No analyst is available now: retry.
     Later {
-        /// Why, for people.
+        /// Reason, in words.
         reason: String,
     },
-    /// Nobody can judge it: the criteria stay unchecked.
+    /// No analyst can judge it: the criteria stay unjudged.
     Unchecked {
-        /// Why, for people.
+        /// Reason, in words.
         reason: String,
     },
 }
@@ -212,9 +212,9 @@ pub enum VerifyOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct VerifyAnswer {
-    /// What was done.
+    /// Outcome.
     pub outcome: VerifyOutcome,
-    /// What was decided on the way.
+    /// Decisions made.
     #[serde(default)]
     pub decisions: Vec<DecisionRecord>,
 }
@@ -223,16 +223,16 @@ pub struct VerifyAnswer {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnalystAnswer {
-    /// What the findings say together.
+    /// Combined status of the findings.
     pub status: FindingStatus,
     /// The findings that were written.
     pub findings: Vec<FindingId>,
-    /// What was decided on the way.
+    /// Decisions made.
     #[serde(default)]
     pub decisions: Vec<DecisionRecord>,
 }
 
-/// `POST /v1/handoff/scheduled_run`: a schedule came due whose payload is prose.
+/// `POST /v1/handoff/scheduled_run`: interprets the prose payload of a due schedule.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduledRunHandoff {
@@ -240,78 +240,78 @@ pub struct ScheduledRunHandoff {
     pub schedule_id: ScheduleId,
     /// The schedule's name.
     pub schedule: String,
-    /// When it came due.
+    /// Due time.
     pub due_at: DateTime<Utc>,
-    /// What it says is to be done.
+    /// The prose payload.
     pub payload: String,
 }
 
-/// `POST /v1/handoff/agent_report`: an agent reported to the project manager.
+/// `POST /v1/handoff/agent_report`: processes a report of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentReportHandoff {
-    /// The report: what is done about it is done once, however often it is handed over.
+    /// Report id; processing is idempotent.
     pub report_id: MessageId,
     /// The role of the agent.
     pub from: String,
     /// The component that it is about.
     pub component: Option<String>,
-    /// What it reported.
-    pub report: Report,
+    /// The report.
+    pub report: AgentReport,
     /// The work unit that the message names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_unit: Option<String>,
 }
 
-/// The answer to a handoff that is acted upon through tools.
+/// Response to a handoff that is processed through tools.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ActedAnswer {
-    /// What was done, for people.
+    /// Summary for people.
     pub summary: String,
-    /// The tasks that were made.
+    /// Created tasks.
     #[serde(default)]
     pub tasks: Vec<TaskId>,
-    /// What only a person can decide about it.
+    /// Question that only a person can decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs_person: Option<String>,
-    /// What was decided on the way.
+    /// Decisions made.
     #[serde(default)]
     pub decisions: Vec<DecisionRecord>,
 }
 
-/// `POST /v1/handoff/continue_run`: a run stands where rules do not say how to go on.
+/// `POST /v1/handoff/continue_run`: decides how a blocked run continues.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContinueRunHandoff {
-    /// The node at which it stands.
+    /// Current workflow node.
     pub node: String,
-    /// Why it does not go on by itself.
+    /// Why it is blocked.
     pub situation: String,
-    /// How often it was tried.
+    /// Number of attempts.
     pub attempts: u32,
-    /// Why, where the result of a step is what it stands still for.
+    /// Why it is blocked, if by the result of a step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standstill: Option<Standstill>,
-    /// How often the run went on after it stood still.
+    /// How often the run was continued before.
     #[serde(default)]
     pub continued: u32,
-    /// Whether the task says that what was interrupted may run again.
+    /// Whether the task allows retries of interrupted steps.
     #[serde(default)]
     pub may_repeat: bool,
 }
 
-/// How a run goes on.
+/// How a run continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContinueWith {
-    /// From where it stands.
+    /// Continue from the current node.
     Continue,
-    /// The same again.
+    /// Retry the step.
     Retry,
-    /// After a person has answered.
+    /// Ask a person first.
     AskPerson,
-    /// Not at all.
+    /// Fail the run.
     GiveUp,
 }
 
@@ -319,38 +319,37 @@ pub enum ContinueWith {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContinueAnswer {
-    /// How it goes on.
+    /// The decision.
     pub with: ContinueWith,
-    /// Why, for people.
+    /// Reason, in words.
     pub reason: String,
-    /// What was decided on the way.
+    /// Decisions made.
     #[serde(default)]
     pub decisions: Vec<DecisionRecord>,
 }
 
-/// One thing that can be chosen.
+/// One option.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
-    /// What names it in the answer.
+    /// Key of the option.
     pub key: String,
-    /// What it means.
+    /// Description of the option.
     pub text: String,
 }
 
-/// `POST /v1/handoff/decide`: a choice that depends on preferences. The first choice is taken when
-/// nothing speaks for another.
+/// `POST /v1/handoff/decide`: makes a choice that depends on preferences. The first option is the default.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DecideHandoff {
-    /// What is to be decided.
+    /// The question.
     pub question: String,
-    /// What can be chosen; at least one.
+    /// The options; at least one.
     pub choices: Vec<Choice>,
-    /// What is known.
+    /// Known facts.
     #[serde(default)]
     pub facts: Value,
-    /// The preference that settles it, if it names one of the choices.
+    /// Preference key that decides it, if its value is one of the options.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preference: Option<String>,
 }
@@ -359,11 +358,11 @@ pub struct DecideHandoff {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DecideAnswer {
-    /// The key of what was chosen.
+    /// Key of the chosen option.
     pub choice: String,
-    /// Why, for people.
+    /// Reason, in words.
     pub reason: String,
-    /// What was decided on the way.
+    /// Decisions made.
     #[serde(default)]
     pub decisions: Vec<DecisionRecord>,
 }

@@ -1,4 +1,4 @@
-//! Where the work of a task runs: what is asked and answered.
+//! Handoff that chooses the worker node of a task.
 
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Limits;
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use super::DecisionRecord;
 
-/// `POST /v1/handoff/place`: several nodes could take the first job of a task, and all others of it
-/// will run where that one does.
+/// `POST /v1/handoff/place`: chooses one of several nodes for the first job of a task; its other jobs run on the
+/// same node.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlaceHandoff {
     /// The job.
     pub job_id: JobId,
-    /// The bounds of each job of the task.
+    /// Limits of each job.
     pub limits: Limits,
-    /// The nodes that can take it now, at least one, by name.
+    /// Available nodes, at least one, ordered by name.
     pub candidates: Vec<NodeCandidate>,
 }
 
-/// A node that can take a job now.
+/// An available node.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeCandidate {
@@ -33,11 +33,11 @@ pub struct NodeCandidate {
     pub cpu_cores: u32,
     /// Its memory, in MiB.
     pub memory_mib: u64,
-    /// What its sandbox enforces, such as `landlock`.
+    /// Features its sandbox enforces, such as `landlock`.
     pub sandbox_features: Vec<String>,
-    /// Jobs it has now.
+    /// Running jobs.
     pub running_jobs: u32,
-    /// How many more it would take.
+    /// Free slots.
     pub room: u32,
 }
 
@@ -47,9 +47,9 @@ pub struct NodeCandidate {
 pub struct PlaceAnswer {
     /// The name of the node.
     pub node_slug: String,
-    /// Why, for people.
+    /// Reason, in words.
     pub reason: String,
-    /// What was decided on the way.
+    /// Decisions made.
     #[serde(default)]
     pub decisions: Vec<DecisionRecord>,
 }

@@ -1,31 +1,31 @@
-//! Answers that come whole: a completion, the list of models, an error.
+//! Non-streamed responses: a completion, the list of models, an error.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Other, ToolCall, or_default};
 
-/// The answer of a model.
+/// A chat completion.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ChatCompletion {
-    /// The answer's own name.
+    /// Id of the answer.
     #[serde(default)]
     pub id: String,
     /// Always `chat.completion`.
     #[serde(default = "object")]
     pub object: String,
-    /// When, in seconds since 1970.
+    /// Creation time, in Unix seconds.
     #[serde(default)]
     pub created: i64,
-    /// Which model answered.
+    /// Model that answered.
     #[serde(default)]
     pub model: String,
-    /// The alternatives; one unless more were asked for.
+    /// Alternatives; one unless more were requested.
     pub choices: Vec<Choice>,
-    /// What it cost, where the provider says so.
+    /// Token usage, if the provider reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Everything else the provider said.
+    /// Other fields of the provider.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub other: Other,
@@ -37,7 +37,7 @@ impl ChatCompletion {
         self.choices.first().map(|choice| &choice.message)
     }
 
-    /// The words of the first alternative; empty where there are none.
+    /// Text of the first alternative, or empty.
     pub fn text(&self) -> &str {
         self.message().and_then(|message| message.content.as_deref()).unwrap_or_default()
     }
@@ -50,34 +50,34 @@ fn object() -> String {
 /// One alternative of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct Choice {
-    /// Its place among the alternatives.
+    /// Index of the alternative.
     #[serde(default)]
     pub index: u32,
-    /// What the model says.
+    /// The message.
     pub message: AssistantMessage,
-    /// Why it stopped: `stop`, `length`, `tool_calls` or `content_filter`.
+    /// Finish reason: `stop`, `length`, `tool_calls` or `content_filter`.
     pub finish_reason: Option<String>,
-    /// Everything else the provider said.
+    /// Other fields of the provider.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub other: Other,
 }
 
-/// What a model says.
+/// A message of the model.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct AssistantMessage {
     /// Always `assistant`.
     #[serde(default = "assistant")]
     pub role: String,
-    /// Its words; null where it only calls tools.
+    /// Text; null if it only calls tools.
     pub content: Option<String>,
-    /// Why it does not do what was asked, where it refuses.
+    /// Refusal, if the model refuses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
-    /// The calls that it asks for.
+    /// Tool calls.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
-    /// Everything else the provider said.
+    /// Other fields of the provider.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub other: Other,
@@ -99,19 +99,19 @@ fn assistant() -> String {
     "assistant".to_owned()
 }
 
-/// What an answer cost, in tokens.
+/// Token usage.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct Usage {
-    /// Tokens of the question.
+    /// Input tokens.
     #[serde(default)]
     pub prompt_tokens: u64,
-    /// Tokens of the answer.
+    /// Output tokens.
     #[serde(default)]
     pub completion_tokens: u64,
-    /// Both.
+    /// Total.
     #[serde(default)]
     pub total_tokens: u64,
-    /// Everything else the provider said, such as cached tokens.
+    /// Other fields of the provider, such as cached tokens.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub other: Other,
@@ -125,7 +125,7 @@ impl Usage {
     }
 }
 
-/// The models on offer.
+/// List of models.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ModelList {
     /// Always `list`.
@@ -145,21 +145,21 @@ impl From<Vec<ModelEntry>> for ModelList {
     }
 }
 
-/// One model on offer.
+/// One model.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ModelEntry {
-    /// What requests name it by.
+    /// Id for requests.
     pub id: String,
     /// Always `model`.
     #[serde(default = "model")]
     pub object: String,
-    /// Since when, in seconds since 1970.
+    /// Creation time, in Unix seconds.
     #[serde(default)]
     pub created: i64,
-    /// Who offers it.
+    /// Owner.
     #[serde(default)]
     pub owned_by: String,
-    /// Everything else the provider said.
+    /// Other fields of the provider.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub other: Other,
@@ -170,38 +170,38 @@ fn model() -> String {
 }
 
 impl ModelEntry {
-    /// A model and who offers it.
+    /// A model of an owner.
     pub fn new(id: impl Into<String>, owned_by: impl Into<String>) -> Self {
         Self { id: id.into(), object: model(), owned_by: owned_by.into(), ..Self::default() }
     }
 }
 
-/// The code of a refusal for want of any provider of models.
+/// Error code if no provider is configured.
 pub const NO_PROVIDER_CODE: &str = "no_provider";
 
-/// The code of the refusal that says that a provider's credential is missing or cannot be used.
+/// Error code if a provider's credential is missing or unusable.
 pub const CREDENTIAL_CODE: &str = "credential_unusable";
 
-/// Why a request failed, in the shape that OpenAI's clients read.
+/// An error in OpenAI's format.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ErrorBody {
     /// The error.
     pub error: ErrorDetail,
 }
 
-/// What went wrong.
+/// Details of an error.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ErrorDetail {
-    /// A sentence for people.
+    /// Message for people.
     #[serde(default, deserialize_with = "or_default")]
     pub message: String,
     /// The class, such as `invalid_request_error`.
     #[serde(rename = "type", default, deserialize_with = "or_default")]
     pub kind: String,
-    /// Which field is at fault.
+    /// Invalid field.
     #[serde(default)]
     pub param: Option<String>,
-    /// What programs tell it by, such as `model_not_found`; some servers write a number.
+    /// Error code, such as `model_not_found`; some servers send a number.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub code: Option<Value>,
@@ -214,9 +214,9 @@ impl ErrorBody {
         Self { error: ErrorDetail { message, kind: kind.to_owned(), param: None, code } }
     }
 
-    /// The same, naming the field at fault.
+    /// Sets the invalid field.
     #[must_use]
-    pub fn at(mut self, param: &str) -> Self {
+    pub fn with_param(mut self, param: &str) -> Self {
         self.error.param = Some(param.to_owned());
         self
     }

@@ -1,44 +1,44 @@
-//! Answers that come in pieces.
+//! Streamed responses.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Other, Usage, or_default};
 
-/// One piece of an answer.
+/// One chunk of a streamed answer.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ChatChunk {
-    /// The answer's own name, the same in all its pieces.
+    /// Id of the answer, equal in all chunks.
     #[serde(default)]
     pub id: String,
     /// Always `chat.completion.chunk`.
     #[serde(default = "object")]
     pub object: String,
-    /// When the answer began, in seconds since 1970.
+    /// Start time, in Unix seconds.
     #[serde(default)]
     pub created: i64,
-    /// Which model answers.
+    /// Model that answers.
     #[serde(default)]
     pub model: String,
-    /// What is new; empty in the piece that carries the usage.
+    /// New content; empty in the chunk with the usage.
     #[serde(default)]
     pub choices: Vec<ChunkChoice>,
-    /// What the answer cost, in its last piece.
+    /// Token usage, in the last chunk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Everything else the provider said.
+    /// Other fields of the provider.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub other: Other,
 }
 
 impl ChatChunk {
-    /// A piece of the first alternative.
-    pub fn of(delta: Delta, finish_reason: Option<String>) -> Self {
+    /// A chunk of the first alternative.
+    pub fn new(delta: Delta, finish_reason: Option<String>) -> Self {
         let choice = ChunkChoice { index: 0, delta, finish_reason, other: Other::new() };
         Self { object: object(), choices: vec![choice], ..Self::default() }
     }
 
-    /// The words that this piece adds to the first alternative; empty where there are none.
+    /// Text that this chunk adds to the first alternative, or empty.
     pub fn text(&self) -> &str {
         self.choices
             .iter()
@@ -47,7 +47,7 @@ impl ChatChunk {
             .unwrap_or_default()
     }
 
-    /// Why the first alternative ended, in the piece that ends it.
+    /// Finish reason of the first alternative, in its last chunk.
     pub fn finish_reason(&self) -> Option<&str> {
         self.choices.iter().find(|choice| choice.index == 0)?.finish_reason.as_deref()
     }
@@ -57,77 +57,77 @@ fn object() -> String {
     "chat.completion.chunk".to_owned()
 }
 
-/// What a piece adds to one alternative.
+/// Content that a chunk adds to one alternative.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ChunkChoice {
-    /// Which alternative.
+    /// Index of the alternative.
     #[serde(default)]
     pub index: u32,
-    /// What is added.
+    /// Added content.
     #[serde(default, deserialize_with = "or_default")]
     pub delta: Delta,
-    /// Why it stopped, in the piece that ends it; null before.
+    /// Finish reason in the last chunk; null before.
     #[serde(default)]
     pub finish_reason: Option<String>,
-    /// Everything else the provider said.
+    /// Other fields of the provider.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub other: Other,
 }
 
-/// What is added to a message.
+/// Content added to a message.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct Delta {
-    /// Who speaks, in the first piece.
+    /// Role, in the first chunk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// Words to append.
+    /// Text to append.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
-    /// Words to append to the refusal.
+    /// Refusal text to append.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
-    /// Calls of tools, begun or continued.
+    /// Tool calls, started or continued.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCallDelta>,
-    /// Everything else the provider said.
+    /// Other fields of the provider.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub other: Other,
 }
 
 impl Delta {
-    /// Words to append.
+    /// Text to append.
     pub fn text(text: impl Into<String>) -> Self {
         Self { content: Some(text.into()), ..Self::default() }
     }
 }
 
-/// The beginning or a further part of a call.
+/// Part of a tool call.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ToolCallDelta {
-    /// Which call of the message.
+    /// Index of the call in the message.
     #[serde(default)]
     pub index: u32,
-    /// What the result is sent back under, where the call begins.
+    /// Id to return the result with, in the first part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// `function`, where the call begins.
+    /// `function`, in the first part.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// What is added to the function and its arguments.
+    /// Added function name and arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<FunctionDelta>,
-    /// Everything else the provider said.
+    /// Other fields of the provider.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub other: Other,
 }
 
-/// What is added to a call of a function.
+/// Content added to a function call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct FunctionDelta {
-    /// Its name, where the call begins.
+    /// Function name, in the first part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// JSON text to append.

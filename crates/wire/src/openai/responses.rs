@@ -1,8 +1,8 @@
-//! The responses API of OpenAI: the newer way of asking, in front of the same conversations.
+//! The responses API of OpenAI, on top of the same conversations.
 //!
 //! Start at [`ResponseRequest`] and [`ResponseView`]; a stream is a sequence of [`ResponseEvent`].
-//! Every request here is answered through a [`ChatRequest`](super::ChatRequest), so these types hold
-//! what the two have in common and what must be refused by name.
+//! Every request is translated to a [`ChatRequest`](super::ChatRequest), so these types hold
+//! the common fields and those that must be rejected by name.
 
 mod answer;
 mod event;
@@ -11,72 +11,72 @@ pub use answer::{
     IncompleteDetails, OutputItem, OutputPart, ResponseFault, ResponseSettings, ResponseStatus,
     ResponseUsage, ResponseView, TokenDetails,
 };
-pub use event::{NumberedEvent, Place, ResponseEvent};
+pub use event::{ContentPosition, NumberedEvent, ResponseEvent};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Content, Other, is_false, or_default};
 
-/// What is asked.
+/// A response request.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ResponseRequest {
-    /// Which model; the project manager when absent.
+    /// Model; the project manager when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What is said: words, or a list of items.
+    /// Input: text, or a list of items.
     pub input: ResponseInput,
-    /// What the model is told before everything else, in this request alone.
+    /// Instructions for this request only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// The answer that this one goes on from; its conversation is told again.
+    /// Previous response; its conversation is included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_response_id: Option<String>,
-    /// Whether the answer comes as events.
+    /// Whether the answer is streamed as events.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_false")]
     pub stream: bool,
-    /// Whether the answer can be named later; it can when absent.
+    /// Whether the answer is stored for `previous_response_id`; true when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<bool>,
-    /// What the caller notes about the request; given back with the answer.
+    /// Metadata of the caller; returned with the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub metadata: Option<Value>,
-    /// The functions that the model may ask for.
+    /// Functions that the model may call.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ResponseTool>,
     /// `auto`, `none`, `required`, or the one function that must be called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub tool_choice: Option<Value>,
-    /// The most tokens of the answer.
+    /// Maximum output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
-    /// How freely the model chooses, 0 to 2.
+    /// Sampling temperature, 0 to 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// The share of probability that the model chooses from.
+    /// Nucleus sampling probability mass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// The form of the answer: `{"format": …, "verbosity": …}`.
+    /// Text options: `{"format": …, "verbosity": …}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub text: Option<Value>,
-    /// How hard the model thinks: `{"effort": …}`.
+    /// Reasoning options: `{"effort": …}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub reasoning: Option<Value>,
-    /// Everything else the client said; refused unless it is known to change nothing.
+    /// Other fields of the client; rejected unless known to have no effect.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub other: Other,
 }
 
-/// What is said.
+/// Input of a request.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
 pub enum ResponseInput {
-    /// The words of the user.
+    /// Text of the user.
     Text(String),
     /// Messages, calls of functions and their results, oldest first.
     Items(Vec<InputItem>),
@@ -88,53 +88,53 @@ impl Default for ResponseInput {
     }
 }
 
-/// One item of what is said.
+/// One input item.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct InputItem {
     /// `message` when absent; also `function_call`, `function_call_output` and `reasoning`.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Who speaks, in a message: `user`, `assistant`, `system` or `developer`.
+    /// Role of a message: `user`, `assistant`, `system` or `developer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// What is said, in a message.
+    /// Content of a message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Content>,
-    /// Which call this is, or answers.
+    /// Id of the function call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
-    /// Which function is called.
+    /// Name of the called function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// JSON text with the arguments of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
-    /// What the function answered.
+    /// Result of the function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Content>,
-    /// Everything else the client said, such as the item's own id.
+    /// Other fields of the client, such as the item id.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub other: Other,
 }
 
-/// A tool that the model may ask for: a function of the caller's.
+/// A function of the caller that the model may call.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ResponseTool {
-    /// Must be `function`: tools that a provider would run itself are refused.
+    /// Must be `function`; tools that a provider runs itself are rejected.
     #[serde(rename = "type")]
     pub kind: String,
     /// The function's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it does, for the model.
+    /// Description for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The JSON Schema of its arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub parameters: Option<Value>,
-    /// Everything else the client said, such as `strict`.
+    /// Other fields of the client, such as `strict`.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub other: Other,

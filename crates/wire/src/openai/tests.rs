@@ -1,4 +1,4 @@
-//! Bodies as OpenAI's clients and servers write them, read and written again.
+//! Round trips of bodies as OpenAI's clients and servers send them.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -197,7 +197,7 @@ fn an_error_has_the_four_fields_that_clients_read() {
 
     let built =
         ErrorBody::new("The model `x` does not exist", "invalid_request_error", "model_not_found")
-            .at("model");
+            .with_param("model");
 
     assert_eq!(survives::<ErrorBody>(&body), built);
 }

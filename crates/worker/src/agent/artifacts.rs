@@ -1,7 +1,7 @@
-//! Handing back the files a job left.
+//! Uploads the artifacts of a job.
 //!
-//! What is in that directory was made by a stranger: links are never followed, special files never
-//! opened, and a file is opened by a path that cannot leave the directory.
+//! The directory's content is untrusted: links are never followed, special files never opened, and
+//! paths are resolved so that they cannot leave the directory.
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,25 +14,25 @@ use nix::dir::{Dir, Type};
 use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, open, openat2};
 use nix::sys::stat::{Mode, SFlag, fstatat};
 
-use super::{Context, blocking};
+use super::{DaemonContext, run_blocking};
 use crate::job_dir::JobDir;
 
 const MAX_FILES: usize = 1000;
 const MAX_DEPTH: usize = 32;
 
-/// Uploads every regular file. One that is rejected is left out and logged; one that the orchestrator
-/// fails to store for longer than `limit` is an error, in words.
-pub(super) async fn upload(
-    context: &Context,
+/// Uploads every regular file. A file that the orchestrator rejects is logged and skipped; one that it
+/// fails to store for longer than `limit` is an error.
+pub(super) async fn upload_artifacts(
+    context: &DaemonContext,
     job: JobId,
     dir: &JobDir,
     limit: Duration,
 ) -> Result<(), String> {
-    let root = dir.artifacts();
+    let root = dir.artifacts_dir();
     let listed = root.clone();
-    let paths = blocking(move || list(&listed)).await.unwrap_or_default();
+    let paths = run_blocking(move || list_files(&listed)).await.unwrap_or_default();
     if paths.len() >= MAX_FILES {
-        tracing::warn!(job.id = %job, "job {job} left too many files: {MAX_FILES} are kept");
+        tracing::warn!(job.id = %job, limit = MAX_FILES, "too many artifacts, rest skipped");
     }
     for path in paths {
         let (root, path) = (&root, &path);
@@ -42,23 +42,23 @@ pub(super) async fn upload(
                     let body = reqwest::Body::from(tokio::fs::File::from_std(file));
                     client.node_put_artifact(job, path, body).await.map(drop)
                 }
-                // Gone or unreadable: as good as never written.
+                // Deleted or unreadable: treated as never written.
                 Err(_) => Ok(()),
             }
         };
-        match context.persist_within(job, limit, put).await {
+        match context.call_until_answered_within(job, limit, put).await {
             Ok(()) => {}
-            Err(error) if error.is_final() || context.roster.is_forgotten(job) => {
-                tracing::warn!(job.id = %job, "artifact {path} of job {job} is left out: {error}");
+            Err(error) if error.is_final() || context.jobs.is_forgotten(job) => {
+                tracing::warn!(job.id = %job, %path, %error, "artifact skipped");
             }
-            Err(error) => return Err(format!("its file {path} could not be stored: {error}")),
+            Err(error) => return Err(format!("artifact {path} could not be stored: {error}")),
         }
     }
     Ok(())
 }
 
-/// The paths of regular files under `root`, sorted, relative to it.
-fn list(root: &Path) -> Vec<String> {
+/// Lists regular files under `root` as sorted paths relative to it.
+fn list_files(root: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut pending = vec![(PathBuf::new(), 0)];
     while let Some((path, depth)) = pending.pop() {
@@ -70,7 +70,7 @@ fn list(root: &Path) -> Vec<String> {
                 continue;
             }
             let inside = path.join(&name);
-            match kind(&fd, &entry) {
+            match entry_type(&fd, &entry) {
                 Some(Type::File) => found.push(inside.to_string_lossy().into_owned()),
                 Some(Type::Directory) if depth < MAX_DEPTH => pending.push((inside, depth + 1)),
                 _ => {}
@@ -81,8 +81,8 @@ fn list(root: &Path) -> Vec<String> {
     found
 }
 
-/// Some filesystems do not tell the kind of an entry in the listing.
-fn kind(dir: &OwnedFd, entry: &nix::dir::Entry) -> Option<Type> {
+/// Falls back to `fstatat`: some filesystems do not report the entry type in the listing.
+fn entry_type(dir: &OwnedFd, entry: &nix::dir::Entry) -> Option<Type> {
     entry.file_type().or_else(|| {
         let stat = fstatat(dir, entry.file_name(), AtFlags::AT_SYMLINK_NOFOLLOW).ok()?;
         match SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT {
@@ -95,15 +95,15 @@ fn kind(dir: &OwnedFd, entry: &nix::dir::Entry) -> Option<Type> {
 
 fn open_dir(root: &Path, path: &Path) -> nix::Result<Dir> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    Dir::from_fd(open_in(root, path, OFlag::O_DIRECTORY)?)
+    Dir::from_fd(open_resolved(root, path, OFlag::O_DIRECTORY)?)
 }
 
 fn open_beneath(root: &Path, path: &str) -> nix::Result<File> {
-    // Without waiting: a pipe that took a file's place must not hold the node up.
-    open_in(root, Path::new(path), OFlag::O_NONBLOCK).map(File::from)
+    // Non-blocking: a pipe that replaced the file must not block the node.
+    open_resolved(root, Path::new(path), OFlag::O_NONBLOCK).map(File::from)
 }
 
-fn open_in(root: &Path, path: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
+fn open_resolved(root: &Path, path: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
     let root = open(root, OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
     let how = OpenHow::new()
         .flags(flags | OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW)
@@ -129,7 +129,7 @@ mod tests {
         symlink(outside.path(), root.path().join("dir-link")).unwrap();
         symlink(outside.path().join("secret"), root.path().join("file-link")).unwrap();
 
-        assert_eq!(list(root.path()), ["a/b/report.txt", "z.txt"]);
+        assert_eq!(list_files(root.path()), ["a/b/report.txt", "z.txt"]);
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! Which process of the node this is, and which ones worked in its state directory before.
+//! Identifies this process of the node and its predecessors on the same state directory.
 //!
-//! The orchestrator lets one process work under a node's name. The next process on the same directory
-//! takes over at once, because it can tell that the former has ended: it holds the directory's lock, and
-//! the directory is the same one since the same boot. A copy of the directory is another one, so a
-//! process that starts in a copy has no predecessors.
+//! The orchestrator accepts one process per node name. The next process on the same directory takes
+//! over at once, because it can prove that its predecessor has ended: it holds the directory's lock, and
+//! the directory is the same one since the same boot. A copied directory has another inode, so a process
+//! that starts in a copy has no predecessors.
 
 use std::fs;
 use std::io;
@@ -14,35 +14,35 @@ use cynode_domain::ids::IncarnationId;
 use cynode_wire::nodes::Incarnation;
 use serde::{Deserialize, Serialize};
 
-use crate::files;
+use crate::durable_files;
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-/// How many processes are remembered that the orchestrator never confirmed.
-const REMEMBERED: usize = 32;
+/// Maximum number of recorded processes that the orchestrator never confirmed.
+const MAX_INCARNATIONS: usize = 32;
 
-/// The processes of one state directory: `node.lineage` in it.
+/// Content of `node.lineage` in the state directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Record {
-    /// The processes whose jobs may be here, newest first.
+struct LineageRecord {
+    /// Processes whose jobs may be in this directory, newest first.
     incarnations: Vec<IncarnationId>,
-    /// The directory's inode and device: a copy has others.
+    /// Inode and device of the directory; a copy has different ones.
     inode: u64,
     device: u64,
-    /// The boot of the machine at the start of the newest process.
+    /// Boot id of the machine when the newest process started.
     boot_id: String,
 }
 
-/// This process, and the ones before it.
+/// This process and its predecessors.
 #[derive(Debug)]
-pub(super) struct Lineage {
+pub(super) struct ProcessLineage {
     path: PathBuf,
     incarnation: Incarnation,
-    record: Record,
+    record: LineageRecord,
 }
 
-impl Lineage {
-    /// Begins a new incarnation in `state_dir`, whose lock this process holds. Its id is on disk before the
-    /// orchestrator gets its id, so that the next process can name it as a predecessor after any crash.
+impl ProcessLineage {
+    /// Begins a new incarnation in `state_dir`, whose lock this process holds. Persists the incarnation id
+    /// before the orchestrator receives it, so that the next process can name it as a predecessor after a crash.
     pub(super) fn begin(state_dir: &Path) -> io::Result<Self> {
         let boot_id = fs::read_to_string(BOOT_ID).unwrap_or_default().trim().to_owned();
         Self::begin_in_boot(state_dir, &boot_id)
@@ -52,7 +52,7 @@ impl Lineage {
         let path = state_dir.join("node.lineage");
         let metadata = fs::metadata(state_dir)?;
         let id = IncarnationId::generate();
-        let earlier = read(&path);
+        let earlier = read_record(&path);
         let is_same_place = earlier.as_ref().is_some_and(|earlier| earlier.inode == metadata.ino());
         let predecessors_ended = is_same_place
             && !boot_id.is_empty()
@@ -60,42 +60,42 @@ impl Lineage {
                 earlier.device == metadata.dev() && earlier.boot_id == boot_id
             });
         if earlier.is_some() && !is_same_place {
-            tracing::warn!(
-                "this state directory is a copy of another one: jobs of the other are left to it"
-            );
+            tracing::warn!("state directory is a copy; jobs of the original are ignored");
         }
         let succeeds = earlier.filter(|_| is_same_place).map(|earlier| earlier.incarnations);
         let mut succeeds = succeeds.unwrap_or_default();
-        succeeds.truncate(REMEMBERED - 1);
-        let record = Record {
+        succeeds.truncate(MAX_INCARNATIONS - 1);
+        let record = LineageRecord {
             incarnations: [id].into_iter().chain(succeeds.iter().copied()).collect(),
             inode: metadata.ino(),
             device: metadata.dev(),
             boot_id: boot_id.to_owned(),
         };
-        files::write_json(&path, &record)?;
+        durable_files::write_json(&path, &record)?;
         let incarnation = Incarnation { id, succeeds, predecessors_ended };
         Ok(Self { path, incarnation, record })
     }
 
-    /// This process, as it introduces itself.
     pub(super) fn incarnation(&self) -> &Incarnation {
         &self.incarnation
     }
 
-    /// The orchestrator has accepted this process and given it all jobs of the earlier ones.
+    /// Records that the orchestrator accepted this process and reassigned its predecessors' jobs to it.
     pub(super) fn confirm(&self) -> io::Result<()> {
         let incarnations = vec![self.incarnation.id];
-        files::write_json(&self.path, &Record { incarnations, ..self.record.clone() })
+        durable_files::write_json(
+            &self.path,
+            &LineageRecord { incarnations, ..self.record.clone() },
+        )
     }
 }
 
-/// What an earlier process wrote; nothing if that cannot be read, because then nothing is certain.
-fn read(path: &Path) -> Option<Record> {
+/// Reads the record of an earlier process. `None` if it is unreadable: then nothing can be proved.
+fn read_record(path: &Path) -> Option<LineageRecord> {
     let text = fs::read(path).ok()?;
     let record = serde_json::from_slice(&text);
     if let Err(error) = &record {
-        tracing::warn!("{} cannot be read and is replaced: {error}", path.display());
+        tracing::warn!(path = %path.display(), %error, "lineage record unreadable, replacing it");
     }
     record.ok()
 }
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn the_next_process_on_a_directory_succeeds_the_ones_the_orchestrator_may_know() {
         let state = tempfile::tempdir().unwrap();
-        let begin = || Lineage::begin_in_boot(state.path(), "boot").unwrap();
+        let begin = || ProcessLineage::begin_in_boot(state.path(), "boot").unwrap();
         let (first, second) = (begin(), begin());
         let [first, second] = [first.incarnation.id, second.incarnation.id];
 
@@ -122,10 +122,10 @@ mod tests {
     #[test]
     fn a_process_in_a_copied_directory_has_no_predecessors() {
         let (state, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        Lineage::begin_in_boot(state.path(), "boot").unwrap();
+        ProcessLineage::begin_in_boot(state.path(), "boot").unwrap();
         fs::copy(state.path().join("node.lineage"), copy.path().join("node.lineage")).unwrap();
 
-        let copied = Lineage::begin_in_boot(copy.path(), "boot").unwrap().incarnation;
+        let copied = ProcessLineage::begin_in_boot(copy.path(), "boot").unwrap().incarnation;
 
         assert_eq!((copied.succeeds, copied.predecessors_ended), (vec![], false));
     }
@@ -133,10 +133,10 @@ mod tests {
     #[test]
     fn after_a_reboot_the_end_of_the_predecessor_is_not_certain() {
         let state = tempfile::tempdir().unwrap();
-        let first = Lineage::begin_in_boot(state.path(), "boot").unwrap().incarnation;
+        let first = ProcessLineage::begin_in_boot(state.path(), "boot").unwrap().incarnation;
 
         for boot in ["another boot", ""] {
-            let next = Lineage::begin_in_boot(state.path(), boot).unwrap().incarnation;
+            let next = ProcessLineage::begin_in_boot(state.path(), boot).unwrap().incarnation;
             assert!(next.succeeds.contains(&first.id) && !next.predecessors_ended);
         }
     }
@@ -146,7 +146,7 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         fs::write(state.path().join("node.lineage"), "").unwrap();
 
-        let next = Lineage::begin_in_boot(state.path(), "boot").unwrap().incarnation;
+        let next = ProcessLineage::begin_in_boot(state.path(), "boot").unwrap().incarnation;
 
         assert_eq!((next.succeeds, next.predecessors_ended), (vec![], false));
     }

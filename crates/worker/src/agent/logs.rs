@@ -1,4 +1,4 @@
-//! Sending a job's output while it grows.
+//! Uploads a job's output while the job runs.
 
 use std::io::SeekFrom;
 use std::time::Duration;
@@ -10,112 +10,123 @@ use tokio::fs::File;
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use tokio::time::Instant;
 
-use super::Context;
+use super::{DaemonContext, sleep_after_failure};
 use crate::job_dir::JobDir;
 
 const BATCH_BYTES: u64 = 64 * 1024;
-const EVERY: Duration = Duration::from_millis(200);
+const UPLOAD_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Both streams of one job, and how much of each the orchestrator has.
+/// Upload position of both output streams of one job.
 #[derive(Debug)]
-pub(super) struct Logs {
+pub(super) struct LogUploader {
     job: JobId,
     dir: JobDir,
-    sent: [Progress; 2],
+    progress: [StreamProgress; 2],
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Progress {
-    Sent(u64),
-    /// The orchestrator wants no more of it.
+enum StreamProgress {
+    Offset(u64),
+    /// The orchestrator accepts no more of this stream.
     Closed,
 }
 
-impl Logs {
+impl LogUploader {
     pub(super) fn new(job: JobId, dir: &JobDir) -> Self {
-        Self { job, dir: dir.clone(), sent: [Progress::Sent(0); 2] }
+        Self { job, dir: dir.clone(), progress: [StreamProgress::Offset(0); 2] }
     }
 
-    /// Sends what is there, again and again, for ever.
-    pub(super) async fn follow(&mut self, context: &Context) {
+    /// Uploads new output periodically; never returns.
+    pub(super) async fn upload_continuously(&mut self, context: &DaemonContext) {
         loop {
-            tokio::time::sleep(EVERY).await;
+            tokio::time::sleep(UPLOAD_INTERVAL).await;
             for (index, stream) in Stream::ALL.into_iter().enumerate() {
-                while self.send_next(context, index, stream).await == Sent::More {}
+                while self.upload_next(context, index, stream).await == LogSendOutcome::More {}
             }
         }
     }
 
-    /// Sends all that is left, however long the orchestrator is away. One that answers with errors for
-    /// longer than `limit` gets no more: the result has the output too.
-    pub(super) async fn finish(&mut self, context: &Context, limit: Duration) {
-        let mut backoff = super::backoff::Backoff::new();
+    /// Uploads the remaining output. Retries without limit while the orchestrator is unreachable; stops
+    /// after `limit` of error responses, because the result also contains the output.
+    pub(super) async fn upload_remaining(&mut self, context: &DaemonContext, limit: Duration) {
+        let mut failures = 0;
         let mut failing_since: Option<Instant> = None;
         for (index, stream) in Stream::ALL.into_iter().enumerate() {
             loop {
-                match self.send_next(context, index, stream).await {
-                    Sent::More => {}
-                    Sent::Nothing => break,
-                    Sent::Failed | Sent::Unanswered if context.roster.is_forgotten(self.job) => {
+                match self.upload_next(context, index, stream).await {
+                    LogSendOutcome::More => {}
+                    LogSendOutcome::Done => break,
+                    LogSendOutcome::Failed | LogSendOutcome::Unreachable
+                        if context.jobs.is_forgotten(self.job) =>
+                    {
                         return;
                     }
-                    Sent::Failed if failing_since.is_some_and(|since| since.elapsed() >= limit) => {
-                        self.close(index, "the orchestrator fails to store it");
+                    LogSendOutcome::Failed
+                        if failing_since.is_some_and(|since| since.elapsed() >= limit) =>
+                    {
+                        self.close_stream(index, "the orchestrator failed to store it");
                     }
-                    Sent::Failed => {
+                    LogSendOutcome::Failed => {
                         failing_since.get_or_insert_with(Instant::now);
-                        backoff.wait().await;
+                        sleep_after_failure(&mut failures).await;
                     }
-                    Sent::Unanswered => {
+                    LogSendOutcome::Unreachable => {
                         failing_since = None;
-                        backoff.wait().await;
+                        sleep_after_failure(&mut failures).await;
                     }
                 }
             }
         }
     }
 
-    async fn send_next(&mut self, context: &Context, index: usize, stream: Stream) -> Sent {
-        let Progress::Sent(offset) = self.sent[index] else { return Sent::Nothing };
-        let data = read(&self.dir, stream, offset).await.unwrap_or_default();
+    async fn upload_next(
+        &mut self,
+        context: &DaemonContext,
+        index: usize,
+        stream: Stream,
+    ) -> LogSendOutcome {
+        let StreamProgress::Offset(offset) = self.progress[index] else {
+            return LogSendOutcome::Done;
+        };
+        let data = read_chunk(&self.dir, stream, offset).await.unwrap_or_default();
         if data.is_empty() {
-            return Sent::Nothing;
+            return LogSendOutcome::Done;
         }
         let (job, data) = (self.job, &data);
         let append =
             |client: Client| async move { client.node_append_log(job, stream, offset, data).await };
-        match context.link.call(append).await {
-            // The orchestrator knows best what it has: a predecessor of this node may have sent more.
+        match context.connection.call(append).await {
+            // The orchestrator's offset is authoritative: a predecessor of this process may have sent more.
             Ok(position) if position.next_offset != offset => {
-                self.sent[index] = Progress::Sent(position.next_offset);
-                Sent::More
+                self.progress[index] = StreamProgress::Offset(position.next_offset);
+                LogSendOutcome::More
             }
-            Ok(_) => self.close(index, "the orchestrator takes no more"),
-            Err(error) if error.is_final() => self.close(index, &error.to_string()),
-            Err(error) if error.is_answer() => Sent::Failed,
-            Err(_) => Sent::Unanswered,
+            Ok(_) => self.close_stream(index, "the orchestrator accepts no more"),
+            Err(error) if error.is_final() => self.close_stream(index, &error.to_string()),
+            Err(error) if error.is_response() => LogSendOutcome::Failed,
+            Err(_) => LogSendOutcome::Unreachable,
         }
     }
 
-    fn close(&mut self, index: usize, reason: &str) -> Sent {
+    fn close_stream(&mut self, index: usize, reason: &str) -> LogSendOutcome {
         let job = self.job;
-        tracing::warn!(job.id = %job, "output of job {job} is no longer sent: {reason}");
-        self.sent[index] = Progress::Closed;
-        Sent::Nothing
+        tracing::warn!(job.id = %job, reason, "log upload stopped");
+        self.progress[index] = StreamProgress::Closed;
+        LogSendOutcome::Done
     }
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Sent {
+enum LogSendOutcome {
     More,
-    Nothing,
-    /// The orchestrator answered with an error that may pass.
+    Done,
+    /// The orchestrator answered with a retryable error.
     Failed,
-    /// The orchestrator did not answer.
-    Unanswered,
+    /// The orchestrator was unreachable.
+    Unreachable,
 }
 
-async fn read(dir: &JobDir, stream: Stream, offset: u64) -> std::io::Result<Vec<u8>> {
+async fn read_chunk(dir: &JobDir, stream: Stream, offset: u64) -> std::io::Result<Vec<u8>> {
     let mut file = File::open(dir.stream(stream)).await?;
     file.seek(SeekFrom::Start(offset)).await?;
     let mut data = Vec::new();

@@ -1,107 +1,121 @@
-//! The long poll: shows that the node lives, and brings jobs and requests to stop.
+//! The long poll: heartbeat of the node, and delivery of jobs and stop requests to it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use cynode_wire::nodes::{Poll, PollView};
 
-use super::backoff::Backoff;
-use super::link::LinkError;
-use super::{Context, job};
+use super::connection::OrchestratorCallError;
+use super::{DaemonContext, job_task, sleep_after_failure};
 use crate::job_dir::StopRequest;
 
 const WAIT_MS: u32 = 20_000;
-/// An answer that says nothing new comes again at once; this keeps that from becoming a storm.
-const NOTHING_NEW: Duration = Duration::from_millis(200);
+/// Delay before a request is repeated whose response changed nothing: it would be answered at once.
+const REPEAT_DELAY: Duration = Duration::from_millis(200);
 
-/// Polls until the orchestrator refuses to let the node join, which does not pass by itself. The refusal of
-/// a node that was accepted before, or that holds jobs, is waited out.
-pub(super) async fn run(context: &Arc<Context>) -> LinkError {
-    let mut backoff = Backoff::new();
+/// Polls until the orchestrator rejects the join, which is permanent. A node that was accepted before,
+/// or that holds jobs, keeps retrying.
+pub(super) async fn run_poll_loop(context: &Arc<DaemonContext>) -> OrchestratorCallError {
+    let mut failures = 0;
     let mut is_reachable = true;
     let mut was_accepted = false;
     loop {
+        let request = poll_request(context);
         let answer = tokio::select! {
-            answer = poll(context) => answer,
-            // A slot is free or a result delivered: say so now instead of when the poll ends.
-            () = context.roster.changed() => continue,
+            answer = send_poll(context, &request) => answer,
+            // A slot was freed or a result delivered: report it now, not when the poll ends.
+            () = context.jobs.wait_poll_changed() => continue,
         };
         match answer {
             Ok(view) => {
                 if !std::mem::replace(&mut is_reachable, true) {
-                    tracing::info!("the orchestrator answers again");
+                    tracing::info!("orchestrator reachable again");
                 }
                 was_accepted = true;
                 context.readiness.set_ready();
-                backoff.reset();
-                if !obey(context, view).await {
-                    tokio::time::sleep(NOTHING_NEW).await;
+                failures = 0;
+                // A job that ended while the response was on its way makes the next request differ.
+                if !apply_poll_view(context, view).await && poll_request(context) == request {
+                    tokio::select! {
+                        () = tokio::time::sleep(REPEAT_DELAY) => {}
+                        () = context.jobs.wait_poll_changed() => {}
+                    }
                 }
             }
             Err(error)
                 if !was_accepted
-                    && error.is_refused_join()
-                    && context.roster.holding().is_empty() =>
+                    && error.is_join_rejected()
+                    && context.jobs.held_jobs().is_empty() =>
             {
                 return error;
             }
             Err(error) if error.is_name_in_use() => {
                 if std::mem::replace(&mut is_reachable, false) {
-                    tracing::error!("this node takes no jobs: {error}");
+                    tracing::error!(%error, "node name in use, accepting no jobs");
                 }
                 context.readiness.set_waiting(error.to_string());
-                backoff.wait().await;
+                sleep_after_failure(&mut failures).await;
             }
-            Err(LinkError::Call(error)) if error.status() == Some(409) => {
-                tracing::error!("this process no longer is the node, its jobs end: {error}");
+            Err(OrchestratorCallError::Call(error)) if error.status() == Some(409) => {
+                tracing::error!(%error, "node name lost, stopping jobs");
                 context.readiness.set_waiting(error.to_string());
-                context.roster.stop_all(StopRequest::NodeStops);
-                context.link.lose_name().await;
-                backoff.wait().await;
+                context.jobs.request_stop_all(StopRequest::NodeShutdown);
+                context.connection.reset_identity().await;
+                sleep_after_failure(&mut failures).await;
             }
             Err(error) => {
+                let event = if error.is_response() {
+                    "orchestrator rejected the poll"
+                } else {
+                    "orchestrator unreachable"
+                };
                 if std::mem::replace(&mut is_reachable, false) {
-                    tracing::warn!("the orchestrator does not answer, jobs go on: {error}");
+                    tracing::warn!(%error, "{event}, retrying; jobs continue");
                 }
-                context.readiness.set_waiting(format!("the orchestrator does not answer: {error}"));
-                backoff.wait().await;
+                context.readiness.set_waiting(format!("{event}: {error}"));
+                sleep_after_failure(&mut failures).await;
             }
         }
     }
 }
 
-async fn poll(context: &Context) -> Result<PollView, LinkError> {
+fn poll_request(context: &DaemonContext) -> Poll {
     let is_able = context.sandbox.level().supported;
     let slots = if is_able { context.options.max_concurrency } else { 0 };
-    let body = Poll {
-        holding: context.roster.holding(),
-        free_slots: slots.saturating_sub(context.roster.running()),
+    Poll {
+        holding: context.jobs.held_jobs(),
+        free_slots: slots.saturating_sub(context.jobs.running_count()),
         wait_ms: WAIT_MS,
-    };
-    let body = &body;
-    context.link.call(|client| async move { client.node_poll(body).await }).await
+    }
 }
 
-/// Does what the answer asks. False if it was not empty and yet asked for nothing new.
-async fn obey(context: &Arc<Context>, view: PollView) -> bool {
+async fn send_poll(
+    context: &DaemonContext,
+    request: &Poll,
+) -> Result<PollView, OrchestratorCallError> {
+    context.connection.call(|client| async move { client.node_poll(request).await }).await
+}
+
+/// Applies the response. False if it was not empty but contained nothing new.
+async fn apply_poll_view(context: &Arc<DaemonContext>, view: PollView) -> bool {
     let is_empty = view.assignments.is_empty() && view.cancel.is_empty() && view.forget.is_empty();
     let mut is_news = is_empty;
-    // First, so that a new attempt knows which earlier one it has to wait for.
+    // First, so that a new attempt waits for the stopping one.
     for job in view.cancel {
-        is_news |= context.roster.stop(job, StopRequest::Cancel);
+        is_news |= context.jobs.request_stop(job, StopRequest::Cancel);
     }
     for job in view.forget {
-        is_news |= context.roster.forget(job);
+        is_news |= context.jobs.mark_forgotten(job);
     }
-    let begun: Vec<job::Settled> = view
+    let begun: Vec<job_task::AcceptanceReceiver> = view
         .assignments
         .into_iter()
-        .filter(|assignment| context.link.is_for_this_process(assignment))
-        .filter_map(|assignment| job::begin(context, assignment))
+        .filter(|assignment| context.connection.is_for_this_process(assignment))
+        .filter_map(|assignment| job_task::spawn_job(context, assignment))
         .collect();
     is_news |= !begun.is_empty();
     for settled in begun {
-        // A job that ended without a word is as settled as one can be.
+        // A dropped sender means that the job's task has ended, which counts as settled.
         let _ = settled.await;
     }
     is_news

@@ -1,4 +1,4 @@
-//! What the orchestrator gets to know about a job.
+//! Builds the result of a job for the orchestrator.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -6,31 +6,30 @@ use std::io::Read as _;
 use cynode_wire::jobs::{JobResult, Stream};
 
 use crate::job_dir::JobDir;
-use crate::spec::Outcome;
+use crate::spec::SandboxJobOutcome;
 
-/// No stream keeps more than this, whatever the job's own limit was.
+/// Upper bound for one stream in the result, independent of the job's own limit.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The result of the job in `dir`.
-pub(super) fn of(dir: &JobDir, outcome: &Outcome) -> JobResult {
+pub(super) fn build_job_result(dir: &JobDir, outcome: &SandboxJobOutcome) -> JobResult {
     JobResult {
         ending: outcome.ending.clone(),
-        stdout: kept(dir, Stream::Stdout),
-        stderr: kept(dir, Stream::Stderr),
+        stdout: read_captured_output(dir, Stream::Stdout),
+        stderr: read_captured_output(dir, Stream::Stderr),
         truncated: outcome.truncated,
     }
 }
 
-fn kept(dir: &JobDir, stream: Stream) -> String {
+fn read_captured_output(dir: &JobDir, stream: Stream) -> String {
     let mut bytes = Vec::new();
-    // A stream that cannot be read is delivered as far as it could be.
+    // A read error delivers what was read so far.
     let _ = File::open(dir.stream(stream)).map(|file| file.take(MAX_BYTES).read_to_end(&mut bytes));
-    text(&bytes)
+    decode_output(&bytes)
 }
 
-/// Text of at most as many bytes as there were. A character cut in two at the end is left out;
-/// other invalid bytes are replaced.
-fn text(bytes: &[u8]) -> String {
+/// Decodes UTF-8 into at most `bytes.len()` bytes. Drops a character cut off at the end; replaces other
+/// invalid bytes.
+fn decode_output(bytes: &[u8]) -> String {
     let whole = match std::str::from_utf8(bytes) {
         Ok(text) => return text.to_owned(),
         Err(error) if error.error_len().is_none() => &bytes[..error.valid_up_to()],
@@ -47,12 +46,12 @@ mod tests {
 
     #[test]
     fn a_character_cut_in_two_is_left_out() {
-        assert_eq!(text("grün".as_bytes()), "grün");
-        assert_eq!(text(&"grün".as_bytes()[..3]), "gr");
+        assert_eq!(decode_output("grün".as_bytes()), "grün");
+        assert_eq!(decode_output(&"grün".as_bytes()[..3]), "gr");
     }
 
     #[test]
     fn invalid_bytes_are_replaced_and_do_not_make_the_text_longer() {
-        assert_eq!(text(b"a\xffbcd"), "a\u{fffd}b");
+        assert_eq!(decode_output(b"a\xffbcd"), "a\u{fffd}b");
     }
 }

@@ -1,7 +1,7 @@
-//! Removing what is not needed any more: left-over trash, and workspaces of closed tasks.
+//! Removes leftover trash and the workspaces of closed tasks.
 //!
-//! Only the orchestrator knows whether a task is closed, so it is asked: a task may be paused or wait for
-//! a person for weeks, and goes on with its files then.
+//! Only the orchestrator knows whether a task is closed: a task may be paused or wait for a person for
+//! weeks, and then resume with its files.
 
 use std::fs;
 use std::path::Path;
@@ -12,30 +12,28 @@ use cynode_domain::ids::TaskId;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_wire::nodes::AskWorkspaces;
 
-use super::link::LinkError;
-use super::{Context, blocking};
+use super::connection::OrchestratorCallError;
+use super::{DaemonContext, run_blocking};
 use crate::remove::remove_tree;
 
-const EVERY: Duration = Duration::from_hours(1);
-/// How soon the orchestrator is asked again if it did not answer.
-const AGAIN: Duration = Duration::from_mins(1);
-/// About how many tasks the orchestrator is asked at once.
+const SWEEP_INTERVAL: Duration = Duration::from_hours(1);
+/// Retry interval after a failed request to the orchestrator.
+const RETRY_INTERVAL: Duration = Duration::from_mins(1);
+/// Tasks per request.
 const PAGE: usize = 1000;
 
 /// Sweeps now and every hour.
-pub(super) async fn run(context: Arc<Context>, shutdown: Shutdown) {
+pub(super) async fn run_sweeps(context: Arc<DaemonContext>, shutdown: Shutdown) {
     loop {
         let swept = tokio::select! {
             () = shutdown.triggered() => return,
-            swept = sweep(&context) => swept,
+            swept = sweep_once(&context) => swept,
         };
         let pause = match swept {
-            Ok(()) => EVERY,
+            Ok(()) => SWEEP_INTERVAL,
             Err(error) => {
-                tracing::debug!(
-                    "workspaces are kept, because the orchestrator was not asked: {error}"
-                );
-                AGAIN
+                tracing::debug!(%error, "workspace sweep skipped");
+                RETRY_INTERVAL
             }
         };
         tokio::select! {
@@ -45,13 +43,13 @@ pub(super) async fn run(context: Arc<Context>, shutdown: Shutdown) {
     }
 }
 
-async fn sweep(context: &Arc<Context>) -> Result<(), LinkError> {
+async fn sweep_once(context: &Arc<DaemonContext>) -> Result<(), OrchestratorCallError> {
     let (trash, workspaces) = (context.sandbox.trash_dir(), context.sandbox.workspaces_dir());
-    let emptied = blocking(move || {
+    let emptied = run_blocking(move || {
         for entry in fs::read_dir(trash).into_iter().flatten().flatten() {
             let _ = remove_tree(&entry.path());
         }
-        tasks_in(&workspaces)
+        list_workspace_tasks(&workspaces)
     });
     let tasks = emptied.await.unwrap_or_default();
     let kept_s = context.options.workspace_retention.as_secs();
@@ -59,28 +57,29 @@ async fn sweep(context: &Arc<Context>) -> Result<(), LinkError> {
     for page in tasks.chunks(PAGE) {
         let body = &AskWorkspaces { tasks: page.to_vec(), closed_for_s };
         let ask = |client: cynode_client::Client| async move { client.node_workspaces(body).await };
-        for task in context.link.call(ask).await?.removable {
+        for task in context.connection.call(ask).await?.removable {
             let context = Arc::clone(context);
-            let _ = blocking(move || remove_workspace(&context, task)).await;
+            let _ = run_blocking(move || remove_workspace(&context, task)).await;
         }
     }
     Ok(())
 }
 
-fn remove_workspace(context: &Context, task: TaskId) {
+fn remove_workspace(context: &DaemonContext, task: TaskId) {
     let workspaces = context.sandbox.workspaces_dir();
     let trash = context.sandbox.trash_dir().join(format!("workspace-{task}"));
-    let retired =
-        context.roster.unless_used(task, || fs::rename(workspaces.join(task.to_string()), &trash));
+    let retired = context
+        .jobs
+        .with_unused_workspace(task, || fs::rename(workspaces.join(task.to_string()), &trash));
     match retired {
         Some(Ok(())) => {
-            tracing::info!(task.id = %task, "workspace of closed task {task} removed");
+            tracing::info!(task.id = %task, "workspace removed");
             let _ = remove_tree(&trash);
         }
         Some(Err(error)) => {
             tracing::warn!(
                 task.id = %task, error = &error as &dyn std::error::Error,
-                "the workspace of closed task {task} cannot be removed"
+                "workspace cannot be removed"
             );
         }
         None => {}
@@ -89,8 +88,8 @@ fn remove_workspace(context: &Context, task: TaskId) {
     let _ = fs::remove_file(workspaces.join(format!(".{task}")));
 }
 
-/// The tasks that have a workspace here.
-fn tasks_in(workspaces: &Path) -> Vec<TaskId> {
+/// Lists the tasks that have a workspace on this node.
+fn list_workspace_tasks(workspaces: &Path) -> Vec<TaskId> {
     let entries = fs::read_dir(workspaces).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }

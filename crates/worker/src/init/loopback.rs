@@ -1,4 +1,4 @@
-//! Switching on the one network interface of a fresh network namespace.
+//! Brings up the loopback interface of a new network namespace.
 
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -13,8 +13,8 @@ const RTM_NEWLINK: u16 = 16;
 const NLM_F_REQUEST_ACK: u16 = 1 | 4;
 const IFF_UP: u32 = 1;
 
-/// Lets programs of the sandbox talk to each other over 127.0.0.1.
-pub(super) fn up() -> io::Result<()> {
+/// Lets programs of the sandbox connect to each other over 127.0.0.1.
+pub(super) fn bring_up_loopback() -> io::Result<()> {
     let socket = socket(
         AddressFamily::Netlink,
         SockType::Raw,

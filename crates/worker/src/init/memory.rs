@@ -1,4 +1,4 @@
-//! How much memory the processes of a sandbox use together.
+//! Measures the memory usage of a sandbox.
 
 use std::fs;
 use std::path::Path;
@@ -6,29 +6,28 @@ use std::path::Path;
 use nix::sys::statvfs::statvfs;
 use nix::unistd::{SysconfVar, sysconf};
 
-/// Memory-backed directories: what is written there is memory nobody's process shows.
-const IN_MEMORY: [&str; 2] = ["/tmp", "/dev/shm"];
+/// Memory-backed directories: files there use memory that is not attributed to a process.
+const MEMORY_MOUNTS: [&str; 2] = ["/tmp", "/dev/shm"];
 
-/// What the sandbox uses now.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Usage {
+pub(super) struct SandboxUsage {
     pub(super) bytes: u64,
     pub(super) processes: u64,
 }
 
-/// Looks at every process except PID 1, and at the memory-backed directories.
-pub(super) fn usage() -> Usage {
-    let mut usage = of_processes(Path::new("/proc"), page_bytes());
-    usage.bytes += IN_MEMORY.into_iter().map(used_bytes).sum::<u64>();
+/// Sums every process except PID 1, and the memory-backed directories.
+pub(super) fn measure_usage() -> SandboxUsage {
+    let mut usage = measure_processes(Path::new("/proc"), page_bytes());
+    usage.bytes += MEMORY_MOUNTS.into_iter().map(used_bytes).sum::<u64>();
     usage
 }
 
-fn of_processes(proc: &Path, page_bytes: u64) -> Usage {
-    let mut usage = Usage::default();
+fn measure_processes(proc: &Path, page_bytes: u64) -> SandboxUsage {
+    let mut usage = SandboxUsage::default();
     for entry in fs::read_dir(proc).into_iter().flatten().flatten() {
         let pid = entry.file_name().to_string_lossy().parse::<u32>();
         if pid.is_ok_and(|pid| pid != 1) {
-            // A process that is gone by now uses nothing.
+            // A process that has exited meanwhile uses nothing.
             let statm = fs::read_to_string(entry.path().join("statm")).unwrap_or_default();
             usage.bytes += resident_pages(&statm) * page_bytes;
             usage.processes += 1;
@@ -42,7 +41,7 @@ fn page_bytes() -> u64 {
     size.and_then(|size| u64::try_from(size).ok()).unwrap_or(4096)
 }
 
-/// Resident pages without those backed by files, which are shared and can be dropped.
+/// Resident pages except file-backed ones, which are shared and can be evicted.
 fn resident_pages(statm: &str) -> u64 {
     let mut fields = statm.split(' ').skip(1).map(|field| field.trim().parse().unwrap_or(0));
     let (resident, shared): (u64, u64) = (fields.next().unwrap_or(0), fields.next().unwrap_or(0));
@@ -67,6 +66,9 @@ mod tests {
         }
         fs::create_dir(proc.path().join("sys")).unwrap();
 
-        assert_eq!(of_processes(proc.path(), 4096), Usage { bytes: 20 * 4096, processes: 2 });
+        assert_eq!(
+            measure_processes(proc.path(), 4096),
+            SandboxUsage { bytes: 20 * 4096, processes: 2 }
+        );
     }
 }

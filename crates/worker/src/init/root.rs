@@ -1,7 +1,6 @@
-//! The filesystem a job sees: the system's programs to read, its own directories to write.
+//! Builds the root filesystem of a job: system directories read-only, its own directories writable.
 //!
-//! Built on a memory filesystem that becomes `/`; nothing of the host is reachable that is not
-//! named here.
+//! Built on a tmpfs that becomes `/`; only the host paths named here are reachable.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
@@ -15,17 +14,15 @@ use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{chdir, pivot_root};
 
 use crate::job_dir::JobDir;
-use crate::spec::{Interactive, JobSpec, SCRIPT, STDIN, argv};
+use crate::spec::{InteractiveCommand, JobSpec, SANDBOX_SCRIPT, SANDBOX_STDIN, build_argv};
 
-/// Where the job works.
 pub(super) const WORKSPACE: &str = "/workspace";
-/// Where it leaves files to hand back.
 pub(super) const ARTIFACTS: &str = "/job/artifacts";
 
-/// The system's programs and libraries; links on merged systems, directories on others.
-const SYSTEM: [&str; 7] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
-/// What programs need from `/etc`; keys and accounts are not among it.
-const ETC: [&str; 10] = [
+/// Programs and libraries; symbolic links on merged-usr systems, directories on others.
+const SYSTEM_DIRS: [&str; 7] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
+/// Files of `/etc` that programs need; excludes keys and accounts.
+const ETC_ENTRIES: [&str; 10] = [
     "ld.so.cache",
     "ld.so.conf",
     "ld.so.conf.d",
@@ -38,53 +35,53 @@ const ETC: [&str; 10] = [
     "pki/ca-trust/extracted",
 ];
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
-/// Kernel switches that stay readable; even an owner cannot turn them here.
-const PROC_SWITCHES: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
+/// Kernel settings, mounted read-only even for their owner.
+const READ_ONLY_PROC: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
 
-/// Replaces this process's root by the job's.
-pub(super) fn build(dir: &JobDir, spec: &JobSpec) -> io::Result<()> {
+/// Replaces this process's root filesystem with the job's.
+pub(super) fn build_root(dir: &JobDir, spec: &JobSpec) -> io::Result<()> {
     umask(Mode::from_bits_truncate(0o022));
-    mount_none("/", MsFlags::MS_REC | MsFlags::MS_PRIVATE)?;
-    let root = Root { path: dir.root() };
-    memory_mount(&root.path, "size=64m,mode=0755")?;
+    set_mount_flags("/", MsFlags::MS_REC | MsFlags::MS_PRIVATE)?;
+    let root = SandboxRoot { path: dir.root_dir() };
+    mount_tmpfs(&root.path, "size=64m,mode=0755")?;
     root.add_system()?;
     root.add_etc(spec)?;
     root.add_devices_and_proc()?;
     root.add_writable(dir, spec)?;
-    // Last, because an exposed path may lie below a directory made so far.
-    spec.expose.iter().try_for_each(|host| root.show(host))?;
+    // Last, because an exposed path may be below a directory created above.
+    spec.expose.iter().try_for_each(|host| root.bind_read_only(host))?;
     match &spec.interactive {
-        Some(program) => root.add_conversation(dir, program)?,
+        Some(program) => root.add_interactive_files(dir, program)?,
         None => root.add_script(spec)?,
     }
-    root.enter()
+    root.pivot()
 }
 
-struct Root {
+struct SandboxRoot {
     path: PathBuf,
 }
 
-impl Root {
-    /// The place of the absolute path `inside`, seen from outside.
-    fn at(&self, inside: &str) -> PathBuf {
+impl SandboxRoot {
+    /// Host path of the absolute path `inside`.
+    fn host_path(&self, inside: &str) -> PathBuf {
         self.path.join(inside.trim_start_matches('/'))
     }
 
     fn add_system(&self) -> io::Result<()> {
-        for name in SYSTEM {
+        for name in SYSTEM_DIRS {
             let host = Path::new("/").join(name);
             match fs::read_link(&host) {
-                Ok(target) => symlink(target, self.at(name))?,
-                Err(_) => self.show(&host)?,
+                Ok(target) => symlink(target, self.host_path(name))?,
+                Err(_) => self.bind_read_only(&host)?,
             }
         }
         Ok(())
     }
 
     fn add_etc(&self, spec: &JobSpec) -> io::Result<()> {
-        fs::create_dir(self.at("etc"))?;
-        for name in ETC {
-            self.show(&Path::new("/etc").join(name))?;
+        fs::create_dir(self.host_path("etc"))?;
+        for name in ETC_ENTRIES {
+            self.bind_read_only(&Path::new("/etc").join(name))?;
         }
         let uid = spec.isolation.uid(spec.assignment.task_id);
         let own = match uid {
@@ -93,30 +90,33 @@ impl Root {
         };
         let group = if uid == 0 { String::new() } else { format!("sandbox:x:{uid}:\n") };
         let passwd = format!("root:x:0:0::{WORKSPACE}:/bin/sh\n{own}");
-        fs::write(self.at("etc/passwd"), passwd)?;
-        fs::write(self.at("etc/group"), format!("root:x:0:\n{group}"))?;
-        fs::write(self.at("etc/hosts"), "127.0.0.1 localhost sandbox\n::1 localhost\n")?;
-        fs::write(self.at("etc/nsswitch.conf"), "passwd: files\ngroup: files\nhosts: files\n")
+        fs::write(self.host_path("etc/passwd"), passwd)?;
+        fs::write(self.host_path("etc/group"), format!("root:x:0:\n{group}"))?;
+        fs::write(self.host_path("etc/hosts"), "127.0.0.1 localhost sandbox\n::1 localhost\n")?;
+        fs::write(
+            self.host_path("etc/nsswitch.conf"),
+            "passwd: files\ngroup: files\nhosts: files\n",
+        )
     }
 
     fn add_devices_and_proc(&self) -> io::Result<()> {
-        fs::create_dir(self.at("dev"))?;
+        fs::create_dir(self.host_path("dev"))?;
         for name in DEVICES {
-            let place = self.at(&format!("dev/{name}"));
+            let place = self.host_path(&format!("dev/{name}"));
             fs::write(&place, "")?;
-            bind(&Path::new("/dev").join(name), &place)?;
+            bind_mount(&Path::new("/dev").join(name), &place)?;
         }
-        symlink("/proc/self/fd", self.at("dev/fd"))?;
+        symlink("/proc/self/fd", self.host_path("dev/fd"))?;
         for (number, name) in ["stdin", "stdout", "stderr"].into_iter().enumerate() {
-            symlink(format!("/proc/self/fd/{number}"), self.at(&format!("dev/{name}")))?;
+            symlink(format!("/proc/self/fd/{number}"), self.host_path(&format!("dev/{name}")))?;
         }
-        let proc = self.at("proc");
+        let proc = self.host_path("proc");
         fs::create_dir(&proc)?;
         let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
         mount(Some("proc"), &proc, Some("proc"), flags, None::<&str>)?;
-        for switch in PROC_SWITCHES.map(|name| proc.join(name)).iter().filter(|path| path.exists())
+        for switch in READ_ONLY_PROC.map(|name| proc.join(name)).iter().filter(|path| path.exists())
         {
-            bind(switch, switch)?;
+            bind_mount(switch, switch)?;
             make_read_only(switch)?;
         }
         Ok(())
@@ -125,42 +125,42 @@ impl Root {
     fn add_writable(&self, dir: &JobDir, spec: &JobSpec) -> io::Result<()> {
         let size_mib = spec.assignment.limits.memory_mib.div_ceil(2);
         for name in ["tmp", "dev/shm"] {
-            fs::create_dir(self.at(name))?;
-            memory_mount(&self.at(name), &format!("size={size_mib}m,mode=1777"))?;
+            fs::create_dir(self.host_path(name))?;
+            mount_tmpfs(&self.host_path(name), &format!("size={size_mib}m,mode=1777"))?;
         }
-        for (host, inside) in [(&spec.workspace, WORKSPACE), (&dir.artifacts(), ARTIFACTS)] {
-            let place = self.at(inside);
+        for (host, inside) in [(&spec.workspace, WORKSPACE), (&dir.artifacts_dir(), ARTIFACTS)] {
+            let place = self.host_path(inside);
             fs::create_dir_all(&place)?;
-            bind(host, &place)?;
+            bind_mount(host, &place)?;
             remount(&place, MsFlags::MS_NOSUID | MsFlags::MS_NODEV)?;
         }
         Ok(())
     }
 
-    /// What a program needs that is talked with, and that may use the network.
-    fn add_conversation(&self, dir: &JobDir, program: &Interactive) -> io::Result<()> {
-        let place = self.at(STDIN);
+    /// Adds the standard input pipe and, with network access, name resolution.
+    fn add_interactive_files(&self, dir: &JobDir, program: &InteractiveCommand) -> io::Result<()> {
+        let place = self.host_path(SANDBOX_STDIN);
         fs::write(&place, "")?;
-        bind(&dir.stdin(), &place)?;
+        bind_mount(&dir.stdin_path(), &place)?;
         if program.network {
-            self.show(Path::new("/etc/resolv.conf"))?;
+            self.bind_read_only(Path::new("/etc/resolv.conf"))?;
             let names = "passwd: files\ngroup: files\nhosts: files dns\n";
-            fs::write(self.at("etc/nsswitch.conf"), names)?;
+            fs::write(self.host_path("etc/nsswitch.conf"), names)?;
         }
         Ok(())
     }
 
     fn add_script(&self, spec: &JobSpec) -> io::Result<()> {
-        let (Some(text), _) = argv(&spec.assignment.action) else { return Ok(()) };
+        let (Some(text), _) = build_argv(&spec.assignment.action) else { return Ok(()) };
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o755);
-        options.open(self.at(SCRIPT))?.write_all(text.as_bytes())
+        options.open(self.host_path(SANDBOX_SCRIPT))?.write_all(text.as_bytes())
     }
 
-    /// Shows a file or directory of the host, if it exists, under its own name, to read.
-    fn show(&self, host: &Path) -> io::Result<()> {
+    /// Bind-mounts a host file or directory read-only at the same path, if it exists.
+    fn bind_read_only(&self, host: &Path) -> io::Result<()> {
         let Ok(metadata) = fs::metadata(host) else { return Ok(()) };
-        let place = self.at(&host.to_string_lossy());
+        let place = self.host_path(&host.to_string_lossy());
         let mut directories = DirBuilder::new();
         directories.recursive(true).mode(0o755);
         if metadata.is_dir() {
@@ -169,12 +169,12 @@ impl Root {
             directories.create(place.parent().unwrap_or(&self.path))?;
             fs::write(&place, "")?;
         }
-        bind(host, &place)?;
+        bind_mount(host, &place)?;
         mounts_under(&place)?.iter().try_for_each(|mount| make_read_only(mount))
     }
 
-    /// The old root disappears under the new one and is let go.
-    fn enter(&self) -> io::Result<()> {
+    /// Pivots to the new root and detaches the old one.
+    fn pivot(&self) -> io::Result<()> {
         chdir(&self.path)?;
         pivot_root(".", ".")?;
         umount2(".", MntFlags::MNT_DETACH)?;
@@ -183,27 +183,27 @@ impl Root {
     }
 }
 
-fn mount_none(place: &str, flags: MsFlags) -> io::Result<()> {
+fn set_mount_flags(place: &str, flags: MsFlags) -> io::Result<()> {
     Ok(mount(None::<&str>, place, None::<&str>, flags, None::<&str>)?)
 }
 
-fn memory_mount(place: &Path, options: &str) -> io::Result<()> {
+fn mount_tmpfs(place: &Path, options: &str) -> io::Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-    mount(Some("tmpfs"), place, Some("tmpfs"), flags, Some(options)).map_err(at(place))
+    mount(Some("tmpfs"), place, Some("tmpfs"), flags, Some(options)).map_err(with_path(place))
 }
 
-fn bind(host: &Path, place: &Path) -> io::Result<()> {
+fn bind_mount(host: &Path, place: &Path) -> io::Result<()> {
     let flags = MsFlags::MS_BIND | MsFlags::MS_REC;
-    mount(Some(host), place, None::<&str>, flags, None::<&str>).map_err(at(host))
+    mount(Some(host), place, None::<&str>, flags, None::<&str>).map_err(with_path(host))
 }
 
 fn make_read_only(place: &Path) -> io::Result<()> {
     remount(place, MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV)
 }
 
-/// Adds `flags` to a mount. Those it has must be repeated: a user namespace may not drop them.
+/// Adds `flags` to a mount. Present flags must be repeated: a user namespace may not clear them.
 fn remount(place: &Path, flags: MsFlags) -> io::Result<()> {
-    let present = statvfs(place).map_err(at(place))?.flags();
+    let present = statvfs(place).map_err(with_path(place))?.flags();
     let kept = [
         (FsFlags::ST_RDONLY, MsFlags::MS_RDONLY),
         (FsFlags::ST_NOSUID, MsFlags::MS_NOSUID),
@@ -216,10 +216,10 @@ fn remount(place: &Path, flags: MsFlags) -> io::Result<()> {
     let kept = kept.into_iter().filter(|(has, _)| present.contains(*has));
     let all =
         kept.fold(flags | MsFlags::MS_REMOUNT | MsFlags::MS_BIND, |all, (_, flag)| all | flag);
-    mount(None::<&str>, place, None::<&str>, all, None::<&str>).map_err(at(place))
+    mount(None::<&str>, place, None::<&str>, all, None::<&str>).map_err(with_path(place))
 }
 
-/// `place` and every mount point below it, as the kernel lists them.
+/// Lists `place` and every mount point below it, from the kernel's mount table.
 fn mounts_under(place: &Path) -> io::Result<Vec<PathBuf>> {
     let table = fs::read("/proc/self/mountinfo")?;
     let points = table
@@ -228,7 +228,7 @@ fn mounts_under(place: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(points.filter(|point| point.starts_with(place)).collect())
 }
 
-/// The kernel writes spaces and the like in a mount point as `\040`.
+/// Decodes octal escapes: the kernel writes a space in a mount point as `\040`.
 fn unescape(field: &[u8]) -> PathBuf {
     let mut plain = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -245,7 +245,7 @@ fn unescape(field: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(&plain))
 }
 
-fn at(path: &Path) -> impl FnOnce(nix::Error) -> io::Error {
+fn with_path(path: &Path) -> impl FnOnce(nix::Error) -> io::Error {
     move |cause| io::Error::other(format!("{}: {cause}", path.display()))
 }
 

@@ -1,7 +1,6 @@
-//! Programs that somebody talks with over their standard streams, for as long as they like.
+//! Interactive programs: connected to a client over their standard streams, without a time limit.
 //!
-//! Such a program has the same sandbox as a job, but nothing of it is kept: it ends with the one
-//! who started it.
+//! Such a program has the same sandbox as a job, but its files are not kept and it ends with its client.
 
 use std::collections::BTreeMap;
 use std::fs::DirBuilder;
@@ -19,59 +18,57 @@ use tokio::net::unix::pipe;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::Sandbox;
-use crate::entry;
 use crate::job_dir::{JobDir, JobDirError};
 use crate::remove::remove_tree;
-use crate::spec::{DECLARED, Interactive, JobSpec};
+use crate::spec::{DECLARED_ENV_VAR, InteractiveCommand, JobSpec};
+use crate::stage_entry;
 
-/// A program to talk with.
+/// Specification of an interactive program.
 #[derive(Clone)]
-pub struct Program {
-    /// Whose it is: programs of one owner share a workspace and an id.
+pub struct InteractiveProgram {
+    /// Programs of one owner share a workspace and a uid.
     pub owner: TaskId,
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Variables it sees beside the path, the home directory and the language; may be secret.
+    /// Environment variables besides `PATH`, `HOME` and `LANG`; values may be secret.
     pub env: BTreeMap<String, String>,
-    /// Whether it may use the network.
     pub network: bool,
-    /// Its bounds; the time is not bounded.
+    /// The time limit is ignored.
     pub limits: Limits,
 }
 
-/// A running program. It ends when its [`Control`] is dropped.
+/// A running interactive program. It ends when its [`InteractiveControl`] is dropped.
 #[derive(Debug)]
-pub struct Talk {
-    /// What it reads.
+pub struct InteractiveProcess {
     pub stdin: pipe::Sender,
-    /// What it writes.
     pub stdout: ChildStdout,
-    /// What it complains about.
     pub stderr: ChildStderr,
-    /// Its life.
-    pub control: Control,
+    pub control: InteractiveControl,
 }
 
-/// The life of a running program.
+/// Stops or awaits a running program.
 #[derive(Debug)]
-pub struct Control {
+pub struct InteractiveControl {
     supervisor: Child,
-    /// Held open for as long as the program is wanted.
-    wanted: Option<ChildStdin>,
+    /// The supervisor stops the program when this closes.
+    keep_alive: Option<ChildStdin>,
     dir: JobDir,
 }
 
 impl Sandbox {
-    /// Starts a program to talk with. Must be called within a runtime.
-    pub fn talk(&self, program: Program) -> Result<Talk, JobDirError> {
+    /// Starts an interactive program. Must be called within a Tokio runtime.
+    pub fn spawn_interactive(
+        &self,
+        program: InteractiveProgram,
+    ) -> Result<InteractiveProcess, JobDirError> {
         let workspace = self.workspace(program.owner);
         let talks = self.options.state_dir.join("talks");
         for path in [&workspace, &talks] {
             let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-            made.map_err(JobDirError::at(path))?;
+            made.map_err(JobDirError::io_error(path))?;
         }
         let declared = serde_json::to_string(&program.env);
-        let declared = declared.map_err(io::Error::from).map_err(JobDirError::at(&talks))?;
+        let declared = declared.map_err(io::Error::from).map_err(JobDirError::io_error(&talks))?;
         let spec = JobSpec {
             assignment: Assignment {
                 job_id: JobId::generate(),
@@ -86,26 +83,26 @@ impl Sandbox {
             workspace,
             isolation: self.isolation,
             expose: self.options.expose.clone(),
-            interactive: Some(Interactive { argv: program.argv, network: program.network }),
+            interactive: Some(InteractiveCommand { argv: program.argv, network: program.network }),
         };
         let dir = JobDir::create(&talks, &spec)?;
-        self.host(&dir, &declared).map_err(|cause| {
-            // What cannot be removed now is removed when the sandbox is prepared again.
+        self.spawn_program_shim(&dir, &declared).map_err(|cause| {
+            // Leftovers are removed when the sandbox is prepared again.
             let _ = remove_tree(dir.path());
-            JobDirError::at(&talks)(cause)
+            JobDirError::io_error(&talks)(cause)
         })
     }
 
-    fn host(&self, dir: &JobDir, declared: &str) -> io::Result<Talk> {
-        mkfifo(&dir.stdin(), Mode::from_bits_truncate(0o600))?;
-        // With both ends in hand, neither side waits for the other to open it.
-        let stdin = pipe::OpenOptions::new().read_write(true).open_sender(dir.stdin())?;
+    fn spawn_program_shim(&self, dir: &JobDir, declared: &str) -> io::Result<InteractiveProcess> {
+        mkfifo(&dir.stdin_path(), Mode::from_bits_truncate(0o600))?;
+        // Opened read-write, so that neither side blocks until the other opens the pipe.
+        let stdin = pipe::OpenOptions::new().read_write(true).open_sender(dir.stdin_path())?;
         let mut supervisor = Command::new(&self.options.executable)
-            .arg0(entry::PROCESS_NAME)
-            .arg(entry::HOST)
+            .arg0(stage_entry::PROCESS_NAME)
+            .arg(stage_entry::PROGRAM_SHIM)
             .arg(dir.path())
             .inherit_only(&Allowlist::none())
-            .env(DECLARED, declared)
+            .env(DECLARED_ENV_VAR, declared)
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -115,19 +112,19 @@ impl Sandbox {
         let stdout = supervisor.stdout.take().ok_or_else(missing)?;
         let stderr = supervisor.stderr.take().ok_or_else(missing)?;
         let wanted = supervisor.stdin.take();
-        let control = Control { supervisor, wanted, dir: dir.clone() };
-        Ok(Talk { stdin, stdout, stderr, control })
+        let control = InteractiveControl { supervisor, keep_alive: wanted, dir: dir.clone() };
+        Ok(InteractiveProcess { stdin, stdout, stderr, control })
     }
 
-    /// Removes what programs left behind whose end nobody saw.
-    pub fn sweep_talks(&self) -> io::Result<()> {
+    /// Removes directories of programs whose end was not observed.
+    pub fn remove_interactive_dirs(&self) -> io::Result<()> {
         remove_tree(&self.options.state_dir.join("talks"))
     }
 }
 
-impl Control {
-    /// Waits until nothing of the program lives, and says how it ended.
-    pub async fn ended(&mut self) -> String {
+impl InteractiveControl {
+    /// Waits until the program has ended; returns how, as text.
+    pub async fn wait_ended(&mut self) -> String {
         let status = self.supervisor.wait().await;
         let words = match (self.dir.outcome(), status) {
             (Some(outcome), _) => outcome.ending.describe(),
@@ -138,8 +135,8 @@ impl Control {
         words
     }
 
-    /// Ends the program: it is asked to, and ended a second later.
+    /// Ends the program: SIGTERM, then SIGKILL a second later.
     pub fn stop(&mut self) {
-        self.wanted = None;
+        self.keep_alive = None;
     }
 }

@@ -1,4 +1,4 @@
-//! Finding out what this machine can enforce, by running a sandbox.
+//! Probes which isolation this machine can enforce, by running a sandbox.
 
 use std::path::Path;
 
@@ -6,15 +6,15 @@ use cynode_domain::ids::{JobId, RunId, TaskId};
 use cynode_domain::job::{Action, Limits};
 use cynode_wire::nodes::{Assignment, SandboxLevel};
 
-use super::{Sandbox, SandboxOptions, Watch};
+use super::{JobWatch, Sandbox, SandboxOptions};
 use crate::job_dir::{JobDir, JobDirError};
 use crate::remove::remove_tree;
-use crate::spec::{Isolation, JobSpec, Outcome};
+use crate::spec::{Isolation, JobSpec, SandboxJobOutcome};
 
 const BACKEND: &str = "namespaces";
 
-/// The strongest isolation that works here.
-pub(super) fn choose(options: SandboxOptions) -> Result<Sandbox, JobDirError> {
+/// Chooses the strongest isolation that works on this machine.
+pub(super) fn choose_isolation(options: SandboxOptions) -> Result<Sandbox, JobDirError> {
     let candidates: &[Isolation] = if nix::unistd::geteuid().is_root() {
         &[Isolation::OwnUser, Isolation::UserNamespace]
     } else {
@@ -22,9 +22,9 @@ pub(super) fn choose(options: SandboxOptions) -> Result<Sandbox, JobDirError> {
     };
     let mut reasons = Vec::new();
     for isolation in candidates.iter().copied() {
-        let level = level(true, vec![], None);
+        let level = sandbox_level(true, vec![], None);
         let mut sandbox = Sandbox { options: options.clone(), isolation, level };
-        let outcome = try_out(&sandbox)?;
+        let outcome = run_probe(&sandbox)?;
         if outcome.ending.is_success() {
             sandbox.level.features = outcome.features;
             return Ok(sandbox);
@@ -32,30 +32,31 @@ pub(super) fn choose(options: SandboxOptions) -> Result<Sandbox, JobDirError> {
         reasons.push(outcome.ending.describe());
     }
     reasons.dedup();
-    let level = level(false, vec![], Some(format!("a trial job {}", reasons.join(", and then "))));
+    let level =
+        sandbox_level(false, vec![], Some(format!("a trial job {}", reasons.join(", and then "))));
     Ok(Sandbox { options, isolation: Isolation::UserNamespace, level })
 }
 
-fn level(supported: bool, features: Vec<String>, reason: Option<String>) -> SandboxLevel {
+fn sandbox_level(supported: bool, features: Vec<String>, reason: Option<String>) -> SandboxLevel {
     SandboxLevel { supported, backend: BACKEND.to_owned(), features, reason }
 }
 
-/// Runs `true` in a directory of its own, which is gone afterwards.
-fn try_out(sandbox: &Sandbox) -> Result<Outcome, JobDirError> {
+/// Runs `true` in a temporary directory.
+fn run_probe(sandbox: &Sandbox) -> Result<SandboxJobOutcome, JobDirError> {
     let home = sandbox.options.state_dir.join("probe");
-    remove_tree(&home).map_err(JobDirError::at(&home))?;
+    remove_tree(&home).map_err(JobDirError::io_error(&home))?;
     let workspace = home.join("workspace");
-    std::fs::create_dir_all(&workspace).map_err(JobDirError::at(&workspace))?;
-    let outcome = run(sandbox, &home, workspace.clone())?;
-    remove_tree(&home).map_err(JobDirError::at(&home))?;
+    std::fs::create_dir_all(&workspace).map_err(JobDirError::io_error(&workspace))?;
+    let outcome = run_probe_job(sandbox, &home, workspace.clone())?;
+    remove_tree(&home).map_err(JobDirError::io_error(&home))?;
     Ok(outcome)
 }
 
-fn run(
+fn run_probe_job(
     sandbox: &Sandbox,
     home: &Path,
     workspace: std::path::PathBuf,
-) -> Result<Outcome, JobDirError> {
+) -> Result<SandboxJobOutcome, JobDirError> {
     let assignment = Assignment {
         job_id: JobId::generate(),
         task_id: TaskId::generate(),
@@ -70,6 +71,6 @@ fn run(
     let spec =
         JobSpec { assignment, workspace, isolation: sandbox.isolation, expose, interactive: None };
     let dir = JobDir::create(home, &spec)?;
-    let watch: Watch = sandbox.start(&dir);
+    let watch: JobWatch = sandbox.start(&dir);
     Ok(watch.wait())
 }

@@ -1,4 +1,4 @@
-//! How much disk a job uses, and whether that is too much.
+//! Measures a job's disk usage and checks it against the limit.
 
 use std::fs;
 use std::io;
@@ -6,13 +6,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// More files than this make every later look at the workspace slow.
+/// More files would make every later scan of the workspace slow.
 const MAX_ENTRIES: u64 = 1_000_000;
 /// Deeper trees cannot be walked or removed by path.
 const MAX_DEPTH: usize = 128;
-const PAUSE: Duration = Duration::from_millis(250);
-/// Looking takes at most one part in this many of the supervisor's time.
-const DUTY: u32 = 10;
+const MIN_SCAN_INTERVAL: Duration = Duration::from_millis(250);
+/// Scanning takes at most one part in this many of the supervisor's time.
+const SCAN_DUTY_DIVISOR: u32 = 10;
 
 /// Watches the directories of one job.
 pub(super) struct DiskWatch {
@@ -23,62 +23,62 @@ pub(super) struct DiskWatch {
 
 impl DiskWatch {
     pub(super) fn new(paths: Vec<PathBuf>, limit_mib: u32) -> Self {
-        Self { paths, limit_mib, next: Instant::now() + PAUSE }
+        Self { paths, limit_mib, next: Instant::now() + MIN_SCAN_INTERVAL }
     }
 
-    /// Looks if it is time to; says what is exceeded.
-    pub(super) fn tick(&mut self) -> Option<String> {
+    /// Scans if a scan is due; returns the exceeded limit.
+    pub(super) fn check_if_due(&mut self) -> Option<String> {
         let begun = Instant::now();
         if begun < self.next {
             return None;
         }
-        let excess = self.excess();
-        self.next = Instant::now() + PAUSE.max(begun.elapsed() * DUTY);
+        let excess = self.find_excess();
+        self.next = Instant::now() + MIN_SCAN_INTERVAL.max(begun.elapsed() * SCAN_DUTY_DIVISOR);
         excess
     }
 
-    /// Looks now; says what is exceeded.
-    pub(super) fn excess(&self) -> Option<String> {
-        let mut usage = Usage { bytes: 0, entries: 0, limit: u64::from(self.limit_mib) << 20 };
+    /// Scans now; returns the exceeded limit.
+    pub(super) fn find_excess(&self) -> Option<String> {
+        let mut usage = DiskUsage { bytes: 0, entries: 0, limit: u64::from(self.limit_mib) << 20 };
         self.paths.iter().find_map(|path| usage.add(path).err()).map(|excess| match excess {
-            Excess::Bytes => {
+            DiskExcess::Bytes => {
                 format!("the workspace and artifacts filled {} MiB of disk", self.limit_mib)
             }
-            Excess::Entries => format!("the workspace and artifacts hold {MAX_ENTRIES} files"),
-            Excess::Depth => "directories are nested too deep to be measured".to_owned(),
+            DiskExcess::Entries => format!("the workspace and artifacts hold {MAX_ENTRIES} files"),
+            DiskExcess::Depth => "directories are nested too deep to be measured".to_owned(),
         })
     }
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Excess {
+enum DiskExcess {
     Bytes,
     Entries,
     Depth,
 }
 
-struct Usage {
+struct DiskUsage {
     bytes: u64,
     entries: u64,
     limit: u64,
 }
 
-impl Usage {
-    /// Adds the tree under `root`. Files that vanish meanwhile count for nothing.
-    fn add(&mut self, root: &Path) -> Result<(), Excess> {
+impl DiskUsage {
+    /// Adds the tree under `root`. Files deleted during the scan are not counted.
+    fn add(&mut self, root: &Path) -> Result<(), DiskExcess> {
         let mut pending = vec![(root.to_owned(), 0)];
         while let Some((path, depth)) = pending.pop() {
             if depth >= MAX_DEPTH {
-                return Err(Excess::Depth);
+                return Err(DiskExcess::Depth);
             }
             let entries = match fs::read_dir(&path) {
                 Ok(entries) => entries,
                 Err(error) if is_gone(&error) => continue,
-                // What cannot be measured cannot be allowed: a path may be too long to follow.
-                Err(_) => return Err(Excess::Depth),
+                // A tree that cannot be measured is rejected: a path may be too long to follow.
+                Err(_) => return Err(DiskExcess::Depth),
             };
             for entry in entries.filter_map(io::Result::ok) {
-                // Of the entry itself: a symbolic link is not followed.
+                // Of the entry itself: symbolic links are not followed.
                 let Ok(metadata) = entry.metadata() else { continue };
                 self.count(metadata.blocks() * 512)?;
                 if metadata.is_dir() {
@@ -89,12 +89,12 @@ impl Usage {
         Ok(())
     }
 
-    fn count(&mut self, bytes: u64) -> Result<(), Excess> {
+    fn count(&mut self, bytes: u64) -> Result<(), DiskExcess> {
         self.bytes += bytes;
         self.entries += 1;
         match () {
-            () if self.bytes >= self.limit => Err(Excess::Bytes),
-            () if self.entries >= MAX_ENTRIES => Err(Excess::Entries),
+            () if self.bytes >= self.limit => Err(DiskExcess::Bytes),
+            () if self.entries >= MAX_ENTRIES => Err(DiskExcess::Entries),
             () => Ok(()),
         }
     }
@@ -116,10 +116,10 @@ mod tests {
     fn files_under_the_limit_are_no_excess_and_files_over_it_are() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("a"), vec![1; 500 << 10]).unwrap();
-        assert_eq!(watch(root.path()).excess(), None);
+        assert_eq!(watch(root.path()).find_excess(), None);
 
         fs::write(root.path().join("b"), vec![1; 600 << 10]).unwrap();
-        let excess = watch(root.path()).excess();
+        let excess = watch(root.path()).find_excess();
 
         assert_eq!(excess.unwrap(), "the workspace and artifacts filled 1 MiB of disk");
     }
@@ -130,7 +130,7 @@ mod tests {
         fs::write(outside.path().join("big"), vec![1; 2 << 20]).unwrap();
         std::os::unix::fs::symlink(outside.path(), root.path().join("link")).unwrap();
 
-        assert_eq!(watch(root.path()).excess(), None);
+        assert_eq!(watch(root.path()).find_excess(), None);
     }
 
     #[test]
@@ -140,7 +140,7 @@ mod tests {
         fs::create_dir_all(deep).unwrap();
 
         assert_eq!(
-            watch(root.path()).excess().unwrap(),
+            watch(root.path()).find_excess().unwrap(),
             "directories are nested too deep to be measured"
         );
     }

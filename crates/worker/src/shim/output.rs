@@ -1,4 +1,4 @@
-//! Keeping the beginning of an output stream and throwing the rest away.
+//! Captures the beginning of an output stream and discards the rest.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -6,54 +6,59 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 const CHUNK: usize = 64 * 1024;
-/// A stream longer than this many times its kept part ends the job.
-const FLOOD: u64 = 64;
+/// A stream longer than this many times its limit ends the job.
+const FLOOD_FACTOR: u64 = 64;
 
-/// One output stream of the command: a pipe to read, and the file that keeps its beginning.
-pub(super) struct Output {
-    /// Absent once the stream has ended.
+/// One output stream of the command: a pipe to read, and the file that stores its beginning.
+pub(super) struct OutputCapture {
+    /// `None` after the end of the stream.
     pipe: Option<File>,
-    kept: File,
-    keep_bytes: u64,
+    file: File,
+    limit_bytes: u64,
     seen_bytes: u64,
 }
 
-impl Output {
+impl OutputCapture {
     pub(super) fn new(pipe: OwnedFd, path: &Path, keep_bytes: u32) -> io::Result<Self> {
         let kept = OpenOptions::new().append(true).open(path)?;
-        Ok(Self { pipe: Some(pipe.into()), kept, keep_bytes: keep_bytes.into(), seen_bytes: 0 })
+        Ok(Self {
+            pipe: Some(pipe.into()),
+            file: kept,
+            limit_bytes: keep_bytes.into(),
+            seen_bytes: 0,
+        })
     }
 
-    /// What to wait on, until the stream ends.
+    /// Descriptor to poll, until the stream ends.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
     pub(super) fn is_truncated(&self) -> bool {
-        self.seen_bytes > self.keep_bytes
+        self.seen_bytes > self.limit_bytes
     }
 
     pub(super) fn is_flood(&self) -> bool {
-        self.seen_bytes > self.keep_bytes * FLOOD
+        self.seen_bytes > self.limit_bytes * FLOOD_FACTOR
     }
 
-    /// Takes what is there. Waits if nothing is, so call it when the pipe is readable.
-    pub(super) fn take(&mut self) {
+    /// Reads available data. Blocks if there is none, so call it when the pipe is readable.
+    pub(super) fn read_available(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
         let mut chunk = vec![0; CHUNK];
         match pipe.read(&mut chunk) {
             Ok(0) => self.pipe = None,
-            Ok(count) => self.keep(&chunk[..count]),
+            Ok(count) => self.append(&chunk[..count]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => self.pipe = None,
         }
     }
 
-    fn keep(&mut self, data: &[u8]) {
-        let room = self.keep_bytes.saturating_sub(self.seen_bytes);
+    fn append(&mut self, data: &[u8]) {
+        let room = self.limit_bytes.saturating_sub(self.seen_bytes);
         let count = usize::try_from(room).unwrap_or(usize::MAX).min(data.len());
         // A full host disk loses output but must not lose the job's ending.
-        let _ = self.kept.write_all(&data[..count]);
+        let _ = self.file.write_all(&data[..count]);
         self.seen_bytes += data.len() as u64;
     }
 }
@@ -62,14 +67,14 @@ impl Output {
 mod tests {
     use super::*;
 
-    fn feed(text: &str, keep_bytes: u32) -> (Output, String) {
+    fn feed(text: &str, keep_bytes: u32) -> (OutputCapture, String) {
         let kept = tempfile::NamedTempFile::new().unwrap();
         let (reader, writer) = io::pipe().unwrap();
-        let mut output = Output::new(reader.into(), kept.path(), keep_bytes).unwrap();
+        let mut output = OutputCapture::new(reader.into(), kept.path(), keep_bytes).unwrap();
         (&writer).write_all(text.as_bytes()).unwrap();
         drop(writer);
         while output.fd().is_some() {
-            output.take();
+            output.read_available();
         }
         (output, std::fs::read_to_string(kept.path()).unwrap())
     }

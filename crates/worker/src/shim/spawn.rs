@@ -1,4 +1,4 @@
-//! Starting PID 1 of a sandbox.
+//! Starts PID 1 of a sandbox.
 
 use std::fmt::Display;
 use std::fs::{self, File};
@@ -15,27 +15,28 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Gid, Uid, chown};
 
 use super::disk::DiskWatch;
-use super::output::Output;
-use super::supervise::{Parts, Supervisor};
-use crate::entry;
+use super::output::OutputCapture;
+use super::supervise::{JobSupervisor, SupervisorParts};
 use crate::job_dir::JobDir;
 use crate::spec::{Isolation, JobSpec};
+use crate::stage_entry;
 
-/// Starts the sandbox of the job in `dir`, or says in words why it cannot be.
-pub(super) fn sandbox(dir: &JobDir) -> Result<Supervisor, String> {
+/// Starts the sandbox of the job in `dir`.
+pub(super) fn spawn_sandbox(dir: &JobDir) -> Result<JobSupervisor, String> {
     let spec = dir.spec().map_err(|error| error.to_string())?;
-    let signals = block_signals().map_err(because("signals cannot be blocked"))?;
-    own_directories(dir, &spec).map_err(because("the workspace cannot be given to the job"))?;
-    leave_namespaces(spec.isolation)?;
-    dir.mark_started().map_err(because("the start cannot be written down"))?;
-    start_init(dir, &spec, signals).map_err(because("the sandbox process cannot be started"))
+    let signals = block_signals().map_err(with_context("signals cannot be blocked"))?;
+    chown_directories(dir, &spec)
+        .map_err(with_context("the workspace cannot be given to the job"))?;
+    unshare_pid_namespace(spec.isolation)?;
+    dir.mark_started().map_err(with_context("the start marker cannot be written"))?;
+    start_init(dir, &spec, signals).map_err(with_context("the sandbox process cannot be started"))
 }
 
-fn because<E: Display>(what: &'static str) -> impl FnOnce(E) -> String {
+fn with_context<E: Display>(what: &'static str) -> impl FnOnce(E) -> String {
     move |error| format!("{what}: {error}")
 }
 
-/// The signals a supervisor reacts to arrive in a file descriptor, so that one wait sees all.
+/// Routes the supervisor's signals to a file descriptor, so that one `poll` covers all events.
 fn block_signals() -> nix::Result<SignalFd> {
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGTERM);
@@ -45,27 +46,27 @@ fn block_signals() -> nix::Result<SignalFd> {
     SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
 }
 
-/// The job owns what it may write to.
-pub(super) fn own_directories(dir: &JobDir, spec: &JobSpec) -> nix::Result<()> {
+/// Gives the job ownership of its writable directories.
+pub(super) fn chown_directories(dir: &JobDir, spec: &JobSpec) -> nix::Result<()> {
     if spec.isolation == Isolation::UserNamespace {
         return Ok(());
     }
     let uid = spec.isolation.uid(spec.assignment.task_id);
-    for path in [&spec.workspace, &dir.artifacts()] {
+    for path in [&spec.workspace, &dir.artifacts_dir()] {
         chown(path, Some(Uid::from_raw(uid)), Some(Gid::from_raw(uid)))?;
     }
     Ok(())
 }
 
-/// From here on, children of this process are in a process namespace of their own.
-pub(super) fn leave_namespaces(isolation: Isolation) -> Result<(), String> {
-    let denied = because("this system does not allow process namespaces");
+/// Puts later children of this process in a new PID namespace.
+pub(super) fn unshare_pid_namespace(isolation: Isolation) -> Result<(), String> {
+    let denied = with_context("this system does not allow process namespaces");
     match isolation {
         Isolation::OwnUser => unshare(CloneFlags::CLONE_NEWPID).map_err(denied),
         Isolation::UserNamespace => {
             let (uid, gid) = (nix::unistd::geteuid(), nix::unistd::getegid());
             unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWPID).map_err(denied)?;
-            map_ids(uid, gid).map_err(because("this system does not allow user namespaces"))
+            map_ids(uid, gid).map_err(with_context("this system does not allow user namespaces"))
         }
     }
 }
@@ -76,13 +77,13 @@ fn map_ids(uid: Uid, gid: Gid) -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("0 {gid} 1"))
 }
 
-fn start_init(dir: &JobDir, spec: &JobSpec, signals: SignalFd) -> io::Result<Supervisor> {
+fn start_init(dir: &JobDir, spec: &JobSpec, signals: SignalFd) -> io::Result<JobSupervisor> {
     let limits = spec.assignment.limits;
-    // PID 1 reports through its standard input: the one descriptor a child can be given by name.
+    // PID 1 reports through its standard input: a descriptor that a child can inherit without `unsafe`.
     let (reports, reporter) = io::pipe()?;
-    let mut init = Command::new(entry::SELF)
-        .arg0(entry::PROCESS_NAME)
-        .arg(entry::INIT)
+    let mut init = Command::new(stage_entry::SELF_EXE)
+        .arg0(stage_entry::PROCESS_NAME)
+        .arg(stage_entry::INIT)
         .arg(dir.path())
         .inherit_only(&Allowlist::none())
         .stdin(OwnedFd::from(reporter))
@@ -92,12 +93,12 @@ fn start_init(dir: &JobDir, spec: &JobSpec, signals: SignalFd) -> io::Result<Sup
     let missing = || io::Error::other("a pipe is missing");
     let stdout = OwnedFd::from(init.stdout.take().ok_or_else(missing)?);
     let stderr = OwnedFd::from(init.stderr.take().ok_or_else(missing)?);
-    let keep = |pipe, stream| Output::new(pipe, &dir.stream(stream), limits.output_bytes);
-    Ok(Supervisor::new(Parts {
+    let keep = |pipe, stream| OutputCapture::new(pipe, &dir.stream(stream), limits.output_bytes);
+    Ok(JobSupervisor::new(SupervisorParts {
         dir: dir.clone(),
         limits,
         outputs: [keep(stdout, Stream::Stdout)?, keep(stderr, Stream::Stderr)?],
-        disk: DiskWatch::new(vec![spec.workspace.clone(), dir.artifacts()], limits.disk_mib),
+        disk: DiskWatch::new(vec![spec.workspace.clone(), dir.artifacts_dir()], limits.disk_mib),
         reports: File::from(OwnedFd::from(reports)),
         init,
         signals,

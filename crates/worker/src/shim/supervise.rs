@@ -1,4 +1,4 @@
-//! The loop of a supervisor: one wait for everything, then one look at every bound.
+//! The event loop of a supervisor: one poll for all events, then one check of every limit.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -13,47 +13,46 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::signalfd::SignalFd;
 use nix::unistd::Pid;
 
-use super::Seen;
+use super::SupervisedOutcome;
 use super::disk::DiskWatch;
-use super::output::Output;
+use super::output::OutputCapture;
 use crate::job_dir::{JobDir, StopRequest};
-use crate::spec::Report;
+use crate::spec::InitReport;
 
-/// How soon a request to stop is seen.
-const TICK: Duration = Duration::from_millis(50);
-/// How long a command may take to end by itself once asked to.
-const GRACE: Duration = Duration::from_secs(2);
-/// The same when the node stops, which has little time itself.
-const STOP_GRACE: Duration = Duration::from_secs(1);
+/// Poll interval for stop requests.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Time between SIGTERM and SIGKILL.
+const TERM_GRACE: Duration = Duration::from_secs(2);
+/// The same when the node shuts down, which itself has little time.
+const SHUTDOWN_TERM_GRACE: Duration = Duration::from_secs(1);
 
-/// What a supervisor is made of.
-pub(super) struct Parts {
+pub(super) struct SupervisorParts {
     pub(super) dir: JobDir,
     pub(super) limits: Limits,
-    pub(super) outputs: [Output; 2],
+    pub(super) outputs: [OutputCapture; 2],
     pub(super) disk: DiskWatch,
-    /// What PID 1 says, one JSON line each.
+    /// Reports of PID 1, one JSON line each.
     pub(super) reports: File,
     pub(super) init: Child,
     pub(super) signals: SignalFd,
 }
 
-/// A running sandbox and what is known about it.
-pub(super) struct Supervisor {
-    parts: Parts,
+/// A running sandbox.
+pub(super) struct JobSupervisor {
+    parts: SupervisorParts,
     deadline: Instant,
-    /// When patience with a command that was asked to end is over.
+    /// When to send SIGKILL after SIGTERM.
     kill_at: Option<Instant>,
-    /// The first reason to end that was seen; later ones only follow from it.
+    /// The first reason to end; later ones are consequences of it.
     ending: Option<Ending>,
     features: Vec<String>,
-    /// The reports not yet read as lines.
-    unread: Vec<u8>,
+    /// Report bytes not yet parsed as lines.
+    report_buffer: Vec<u8>,
     is_init_alive: bool,
 }
 
-impl Supervisor {
-    pub(super) fn new(parts: Parts) -> Self {
+impl JobSupervisor {
+    pub(super) fn new(parts: SupervisorParts) -> Self {
         let deadline = Instant::now() + Duration::from_secs(parts.limits.timeout_s.into());
         Self {
             parts,
@@ -61,16 +60,16 @@ impl Supervisor {
             kill_at: None,
             ending: None,
             features: vec![],
-            unread: vec![],
+            report_buffer: vec![],
             is_init_alive: true,
         }
     }
 
-    /// Stays until nothing of the sandbox lives.
-    pub(super) fn run(mut self) -> Seen {
+    /// Runs until no process of the sandbox is left.
+    pub(super) fn run(mut self) -> SupervisedOutcome {
         while self.is_init_alive || self.parts.outputs.iter().any(|output| output.fd().is_some()) {
-            self.wait();
-            self.look();
+            self.wait_for_events();
+            self.check_limits();
         }
         let status = self.parts.init.wait();
         let ending = self.ending.take().unwrap_or_else(|| Ending::Interrupted {
@@ -80,42 +79,42 @@ impl Supervisor {
             },
         });
         let [stdout, stderr] = &self.parts.outputs;
-        Seen {
+        SupervisedOutcome {
             ending: self.prefer_full_disk(ending),
             truncated: Truncated { stdout: stdout.is_truncated(), stderr: stderr.is_truncated() },
             features: self.features,
         }
     }
 
-    /// A command that hits the end of its disk fails in its own words; the disk is the reason.
+    /// Reports the disk limit as the reason when a command exits because of it.
     fn prefer_full_disk(&self, ending: Ending) -> Ending {
         let Ending::Exited { .. } = ending else { return ending };
-        match self.parts.disk.excess() {
+        match self.parts.disk.find_excess() {
             Some(limit) => Ending::LimitReached { limit },
             None => ending,
         }
     }
 
-    fn wait(&mut self) {
+    fn wait_for_events(&mut self) {
         let [stdout, stderr] = &self.parts.outputs;
         let reports = self.is_init_alive.then(|| self.parts.reports.as_fd());
         let signals = Some(self.parts.signals.as_fd());
-        let ready = ready([stdout.fd(), stderr.fd(), reports, signals]);
+        let ready = poll_readable([stdout.fd(), stderr.fd(), reports, signals]);
         for (output, is_ready) in self.parts.outputs.iter_mut().zip(ready) {
             if is_ready {
-                output.take();
+                output.read_available();
             }
         }
         if ready[2] {
             self.read_reports();
         }
         if ready[3] && matches!(self.parts.signals.read_signal(), Ok(Some(_))) {
-            let reason = "the job's supervisor was told to stop".to_owned();
-            self.end_gently(Ending::Interrupted { reason }, GRACE);
+            let reason = "the job's supervisor was terminated".to_owned();
+            self.terminate(Ending::Interrupted { reason }, TERM_GRACE);
         }
     }
 
-    fn look(&mut self) {
+    fn check_limits(&mut self) {
         let now = Instant::now();
         if self.kill_at.is_some_and(|at| now >= at) {
             let _ = self.parts.init.kill();
@@ -123,25 +122,27 @@ impl Supervisor {
         if self.ending.is_some() {
             return;
         }
-        if self.parts.outputs.iter().any(Output::is_flood) {
-            self.end_now("it printed more than 64 times what is kept of its output".to_owned());
-        } else if let Some(limit) = self.parts.disk.tick() {
-            self.end_now(limit);
+        if self.parts.outputs.iter().any(OutputCapture::is_flood) {
+            self.kill_for_limit(
+                "it printed more than 64 times what is kept of its output".to_owned(),
+            );
+        } else if let Some(limit) = self.parts.disk.check_if_due() {
+            self.kill_for_limit(limit);
         } else if now >= self.deadline {
-            self.end_gently(Ending::TimedOut, GRACE);
+            self.terminate(Ending::TimedOut, TERM_GRACE);
         } else if let Some(request) = self.parts.dir.stop_request() {
             match request {
-                StopRequest::Cancel => self.end_gently(Ending::Canceled, GRACE),
-                StopRequest::NodeStops => {
+                StopRequest::Cancel => self.terminate(Ending::Canceled, TERM_GRACE),
+                StopRequest::NodeShutdown => {
                     let reason = "the node was stopped".to_owned();
-                    self.end_gently(Ending::Interrupted { reason }, STOP_GRACE);
+                    self.terminate(Ending::Interrupted { reason }, SHUTDOWN_TERM_GRACE);
                 }
             }
         }
     }
 
-    /// PID 1 passes the request on to every process of the sandbox.
-    fn end_gently(&mut self, ending: Ending, grace: Duration) {
+    /// Sends SIGTERM to PID 1, which forwards it to every process of the sandbox.
+    fn terminate(&mut self, ending: Ending, grace: Duration) {
         if self.ending.is_none() {
             self.ending = Some(ending);
             self.kill_at = Some(Instant::now() + grace);
@@ -151,8 +152,8 @@ impl Supervisor {
         }
     }
 
-    /// The kernel ends every process of the sandbox with its PID 1.
-    fn end_now(&mut self, limit: String) {
+    /// Kills PID 1; the kernel kills every other process of the sandbox with it.
+    fn kill_for_limit(&mut self, limit: String) {
         self.ending = Some(Ending::LimitReached { limit });
         self.kill_at = Some(Instant::now());
         let _ = self.parts.init.kill();
@@ -162,13 +163,13 @@ impl Supervisor {
         let mut chunk = [0; 4096];
         match self.parts.reports.read(&mut chunk) {
             Ok(0) | Err(_) => self.is_init_alive = false,
-            Ok(count) => self.unread.extend_from_slice(&chunk[..count]),
+            Ok(count) => self.report_buffer.extend_from_slice(&chunk[..count]),
         }
-        while let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.unread.drain(..=end).collect();
+        while let Some(end) = self.report_buffer.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.report_buffer.drain(..=end).collect();
             match serde_json::from_slice(&line) {
-                Ok(Report::Started { features }) => self.features = features,
-                Ok(Report::Ended { ending }) => {
+                Ok(InitReport::Started { features }) => self.features = features,
+                Ok(InitReport::Ended { ending }) => {
                     self.ending.get_or_insert(ending);
                 }
                 Err(_) => {}
@@ -177,11 +178,11 @@ impl Supervisor {
     }
 }
 
-/// Waits for any of `fds` for at most a tick, and says which can be read.
-fn ready<const N: usize>(fds: [Option<BorrowedFd<'_>>; N]) -> [bool; N] {
+/// Polls `fds` for at most a tick; returns which are readable.
+fn poll_readable<const N: usize>(fds: [Option<BorrowedFd<'_>>; N]) -> [bool; N] {
     let watched = fds.iter().flatten().map(|fd| PollFd::new(*fd, PollFlags::POLLIN));
     let mut polled: Vec<PollFd<'_>> = watched.collect();
-    let timeout = PollTimeout::try_from(TICK).unwrap_or(PollTimeout::ZERO);
+    let timeout = PollTimeout::try_from(POLL_INTERVAL).unwrap_or(PollTimeout::ZERO);
     if poll(&mut polled, timeout).is_err() {
         return [false; N];
     }

@@ -1,7 +1,7 @@
-//! Making what a job wrote durable before its end is written down.
+//! Syncs a job's files before its outcome is persisted.
 //!
-//! The next step goes on with the workspace because the outcome says that this one is over. If a power
-//! cut could take the files and leave the outcome, the next step would read files that are empty.
+//! The next step uses the workspace as soon as the outcome exists. If a power failure could lose the files
+//! and keep the outcome, the next step would read empty files.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -17,38 +17,37 @@ use nix::fcntl::OFlag;
 use crate::job_dir::JobDir;
 use crate::spec::JobSpec;
 
-/// Up to so many changed files are synced one by one; beyond, the filesystem is as a whole, along with
-/// what others wrote to it.
-const FEW: usize = 64;
-/// How far times of files may be behind the clock.
-const SLACK: Duration = Duration::from_secs(2);
+/// Up to this many changed files are synced individually; beyond it, the whole filesystem is synced.
+const MAX_SINGLE_SYNCS: usize = 64;
+/// How far file times may lag behind the clock.
+const CLOCK_SLACK: Duration = Duration::from_secs(2);
 
-/// When a job began, by both clocks.
-pub(super) struct Begun {
+/// Start time of a job, by wall clock and monotonic clock.
+pub(super) struct JobStartTime {
     at: DateTime<Utc>,
     instant: Instant,
 }
 
-impl Begun {
+impl JobStartTime {
     pub(super) fn now() -> Self {
         Self { at: SystemClock.now(), instant: Instant::now() }
     }
 
-    /// The time since which files may have changed; none if the clock was set meanwhile.
-    fn since(&self) -> Option<DateTime<Utc>> {
+    /// The time since which files may have changed; `None` if the wall clock was set meanwhile.
+    fn changed_since(&self) -> Option<DateTime<Utc>> {
         let passed = (SystemClock.now() - self.at).to_std().ok()?;
-        let is_steady = passed.abs_diff(self.instant.elapsed()) < SLACK / 2;
-        is_steady.then(|| self.at - SLACK)
+        let is_steady = passed.abs_diff(self.instant.elapsed()) < CLOCK_SLACK / 2;
+        is_steady.then(|| self.at - CLOCK_SLACK)
     }
 }
 
-/// Makes the workspace, the output and the artifacts of a job durable.
-pub(super) fn files(dir: &JobDir, spec: &JobSpec, begun: &Begun) -> io::Result<()> {
-    let trees = [spec.workspace.clone(), dir.artifacts()];
-    match begun.since().and_then(|since| changed(&trees, since).ok()) {
+/// Syncs the workspace, the output and the artifacts of a job.
+pub(super) fn sync_job_files(dir: &JobDir, spec: &JobSpec, begun: &JobStartTime) -> io::Result<()> {
+    let trees = [spec.workspace.clone(), dir.artifacts_dir()];
+    match begun.changed_since().and_then(|since| list_changed(&trees, since).ok()) {
         Some(paths) => {
             for path in paths {
-                sync(&path)?;
+                sync_path(&path)?;
             }
         }
         None => {
@@ -58,14 +57,14 @@ pub(super) fn files(dir: &JobDir, spec: &JobSpec, begun: &Begun) -> io::Result<(
         }
     }
     for stream in Stream::ALL {
-        sync(&dir.stream(stream))?;
+        sync_path(&dir.stream(stream))?;
     }
     Ok(())
 }
 
-/// Files and directories under `trees` that changed since then. An error if there are many, or some
-/// cannot be looked at.
-fn changed(trees: &[PathBuf], since: DateTime<Utc>) -> io::Result<Vec<PathBuf>> {
+/// Lists files and directories under `trees` that changed since then. Fails if there are more than `MAX_SINGLE_SYNCS`,
+/// or if one cannot be read.
+fn list_changed(trees: &[PathBuf], since: DateTime<Utc>) -> io::Result<Vec<PathBuf>> {
     let has_changed = |metadata: &fs::Metadata| {
         let at = DateTime::from_timestamp(metadata.ctime(), 0).unwrap_or(DateTime::UNIX_EPOCH);
         at.timestamp() >= since.timestamp()
@@ -78,7 +77,7 @@ fn changed(trees: &[PathBuf], since: DateTime<Utc>) -> io::Result<Vec<PathBuf>> 
         }
         for entry in fs::read_dir(&path)? {
             let entry = entry?;
-            // Of the entry itself: a symbolic link is not followed.
+            // Of the entry itself: symbolic links are not followed.
             let metadata = entry.metadata()?;
             if metadata.is_dir() {
                 pending.push(entry.path());
@@ -86,15 +85,15 @@ fn changed(trees: &[PathBuf], since: DateTime<Utc>) -> io::Result<Vec<PathBuf>> 
                 found.push(entry.path());
             }
         }
-        if found.len() > FEW {
+        if found.len() > MAX_SINGLE_SYNCS {
             return Err(io::Error::other("many files have changed"));
         }
     }
     Ok(found)
 }
 
-/// Syncs one file or directory. One that may not be opened is synced with its filesystem.
-fn sync(path: &Path) -> io::Result<()> {
+/// Syncs one file or directory; syncs the filesystem if it cannot be opened.
+fn sync_path(path: &Path) -> io::Result<()> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     match OpenOptions::new().read(true).custom_flags(flags.bits()).open(path) {
         Ok(file) => file.sync_all(),
@@ -102,8 +101,7 @@ fn sync(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Syncs the filesystem that `path` is on: asked of the directory around it, which the job cannot close
-/// to this process.
+/// Syncs the filesystem of `path` through an ancestor directory, whose permissions the job cannot change.
 fn sync_filesystem(path: &Path) -> io::Result<()> {
     let around = path.ancestors().skip(1).find_map(|path| File::open(path).ok());
     let around = around.ok_or_else(|| io::Error::other("no directory can be opened"))?;
@@ -123,30 +121,35 @@ mod tests {
         let trees = [tree.path().to_owned()];
         let now = SystemClock.now();
 
-        let mut found = changed(&trees, now - SLACK).unwrap();
+        let mut found = list_changed(&trees, now - CLOCK_SLACK).unwrap();
         found.sort();
         let d = tree.path().join("d");
         assert_eq!(found, [tree.path().to_owned(), d.clone(), d.join("f")]);
-        assert_eq!(changed(&trees, now + Duration::from_mins(1)).unwrap(), Vec::<PathBuf>::new());
+        assert_eq!(
+            list_changed(&trees, now + Duration::from_mins(1)).unwrap(),
+            Vec::<PathBuf>::new()
+        );
     }
 
     #[test]
     fn many_changed_files_are_left_to_a_sync_of_the_filesystem() {
         let tree = tempfile::tempdir().unwrap();
-        for number in 0..=FEW {
+        for number in 0..=MAX_SINGLE_SYNCS {
             fs::write(tree.path().join(number.to_string()), "").unwrap();
         }
 
-        assert!(changed(&[tree.path().to_owned()], SystemClock.now() - SLACK).is_err());
+        assert!(list_changed(&[tree.path().to_owned()], SystemClock.now() - CLOCK_SLACK).is_err());
         sync_filesystem(tree.path()).unwrap();
     }
 
     #[test]
     fn after_the_clock_was_set_nothing_is_known_about_times() {
-        let begun = Begun { at: SystemClock.now() + Duration::from_mins(1), ..Begun::now() };
-        assert_eq!(begun.since(), None);
-        let begun = Begun { at: SystemClock.now() - Duration::from_mins(1), ..Begun::now() };
-        assert_eq!(begun.since(), None);
-        assert!(Begun::now().since().is_some());
+        let begun =
+            JobStartTime { at: SystemClock.now() + Duration::from_mins(1), ..JobStartTime::now() };
+        assert_eq!(begun.changed_since(), None);
+        let begun =
+            JobStartTime { at: SystemClock.now() - Duration::from_mins(1), ..JobStartTime::now() };
+        assert_eq!(begun.changed_since(), None);
+        assert!(JobStartTime::now().changed_since().is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! The loop that carries a run from one checkpoint to the next.
+//! The loop that drives a run from one checkpoint to the next.
 
 use std::time::Duration;
 
@@ -6,107 +6,99 @@ use async_trait::async_trait;
 use cynode_runtime::failpoint;
 use tokio::time::{Instant, sleep};
 
-use super::graph::Station;
-use super::life::Heart;
+use super::graph::GraphNode;
+use super::heartbeat::HeartbeatTimer;
 use super::{
-    Answers, Ask, EffectLog, Failure, Graph, JournalError, Life, NodeCx, NodeError, Policy,
-    UnknownPosition,
+    EffectAnswers, EffectJournal, Graph, JournalError, NodeContext, NodeHeartbeat,
+    NodePermanentFailure, NodeQuestion, NodeRetryPolicy, UnknownPosition, WorkflowNodeError,
 };
 
-/// One move of a run: a node completed, and an edge was taken out of it.
+/// One transition of a run: a node completed and an edge was taken out of it.
 #[derive(Debug)]
-pub struct Transition<'a, S> {
-    /// The number of this move, from 1.
+pub struct NodeTransition<'a, S> {
+    /// From 1.
     pub sequence: i64,
-    /// The node that completed, or failed for good.
+    /// The node that completed or failed permanently.
     pub node: &'static str,
-    /// The edge that is taken.
     pub edge: &'static str,
-    /// The whole state after both.
+    /// The full state after node and edge.
     pub state: &'a S,
-    /// How long the node took, all attempts together.
+    /// Total time of all attempts.
     pub duration: Duration,
-    /// Whether the run ends here.
     pub is_last: bool,
 }
 
-/// Where transitions are written down.
+/// Persists transitions.
 #[async_trait]
-pub trait Checkpoints<S>: EffectLog {
-    /// Returns once the transition will survive a crash; saving the same one again changes nothing.
-    async fn save(&self, transition: &Transition<'_, S>) -> Result<(), JournalError>;
+pub trait TransitionJournal<S>: EffectJournal {
+    /// Returns once the transition is durable. Idempotent.
+    async fn save_transition(&self, transition: &NodeTransition<'_, S>)
+    -> Result<(), JournalError>;
 }
 
-/// Where a run goes on.
+/// The position and state from which a run is driven.
 #[derive(Debug)]
-pub struct Resume<S> {
+pub struct ResumePoint<S> {
     state: S,
     sequence: i64,
     next: Option<&'static str>,
-    answers: Answers,
+    answers: EffectAnswers,
 }
 
-impl<S: Send + Sync + 'static> Resume<S> {
-    /// A run that has not begun.
-    pub fn fresh(graph: &Graph<S>, state: S) -> Self {
-        Self { state, sequence: 0, next: Some(graph.start()), answers: Answers::default() }
+impl<S: Send + Sync + 'static> ResumePoint<S> {
+    /// Starts a new run.
+    pub fn from_start(graph: &Graph<S>, state: S) -> Self {
+        Self { state, sequence: 0, next: Some(graph.start()), answers: EffectAnswers::default() }
     }
 
-    /// A run that goes on after transition number `sequence`: `edge` was taken out of `node`.
-    pub fn after(
+    /// Resumes after transition number `sequence`: `edge` was taken out of `node`.
+    pub fn after_transition(
         graph: &Graph<S>,
         (sequence, node, edge): (i64, &str, &str),
         state: S,
     ) -> Result<Self, UnknownPosition> {
         let next = graph.successor(node, edge)?;
-        Ok(Self { state, sequence, next, answers: Answers::default() })
+        Ok(Self { state, sequence, next, answers: EffectAnswers::default() })
     }
 
-    /// The same run, knowing the answers of effects that happened since.
+    /// Adds the answers of effects recorded since the checkpoint.
     #[must_use]
-    pub fn with_answers(self, answers: Answers) -> Self {
+    pub fn with_answers(self, answers: EffectAnswers) -> Self {
         Self { answers, ..self }
     }
 }
 
-/// How a drive ended with the run in good order.
+/// Why a drive returned without an error.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Ended<S> {
-    /// The run has reached its last node.
+pub enum DriveOutcome<S> {
     Finished(S),
-    /// It was asked to pause and stands at a checkpoint; anybody may go on from there.
+    /// The run was asked to pause and is at a checkpoint; any runner may resume it.
     Paused,
 }
 
-/// Why a drive stopped without ending the run. Nothing was written after the cause.
+/// Why a drive stopped before the end of the run. Nothing was written after the cause.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Stopped {
-    /// Somebody stopped the run.
+pub enum DriveError {
     #[error("the run was canceled")]
     Cancelled,
-    /// Somebody else may drive it now.
+    /// Another runner may drive the run now.
     #[error("the lease was lost")]
     LeaseLost,
-    /// Somebody must answer a question first; it stands at a checkpoint.
-    #[error("somebody must answer first")]
-    Asks(Box<Ask>),
-    /// What a node needs is being made elsewhere; it stands at a checkpoint.
+    /// The run is at a checkpoint and waits for an answer.
+    #[error("waiting for an answer")]
+    NeedsAnswer(Box<NodeQuestion>),
+    /// The run is at a checkpoint and waits for a result requested elsewhere.
     #[error("it waits for {0}")]
-    Waits(String),
-    /// The journal does not take its records.
+    WaitingFor(String),
+    /// The journal rejects the run's records.
     #[error("{0}")]
     Rejected(String),
     /// The failure node itself failed.
     #[error("{node} failed: {reason}")]
-    Stuck {
-        /// The failure node.
-        node: &'static str,
-        /// Why, in words.
-        reason: String,
-    },
+    Stuck { node: &'static str, reason: String },
 }
 
-impl From<JournalError> for Stopped {
+impl From<JournalError> for DriveError {
     fn from(error: JournalError) -> Self {
         match error {
             JournalError::LeaseLost => Self::LeaseLost,
@@ -115,35 +107,42 @@ impl From<JournalError> for Stopped {
     }
 }
 
-/// Drives a run until it ends, `should_pause` says so between two nodes, or it must stop.
+/// Drives a run until it ends, `should_pause` returns true between two nodes, or an error stops it.
 ///
-/// Dropping the future is a crash: the run goes on from its last checkpoint.
+/// Dropping the future is equivalent to a crash: the run resumes from its last checkpoint.
 pub async fn drive<S: Send + Sync + 'static>(
     graph: &Graph<S>,
-    journal: &dyn Checkpoints<S>,
-    from: Resume<S>,
+    journal: &dyn TransitionJournal<S>,
+    from: ResumePoint<S>,
     should_pause: &(dyn Fn() -> bool + Send + Sync),
-) -> Result<Ended<S>, Stopped> {
-    let Resume { mut state, mut sequence, mut next, mut answers } = from;
-    while let Some(station) = next.and_then(|name| graph.station(name)) {
+) -> Result<DriveOutcome<S>, DriveError> {
+    let ResumePoint { mut state, mut sequence, mut next, mut answers } = from;
+    while let Some(station) = next.and_then(|name| graph.find_node(name)) {
         if should_pause() {
-            return Ok(Ended::Paused);
+            return Ok(DriveOutcome::Paused);
         }
         sequence += 1;
         failpoint::hit("node_entered", station.name);
         let started = Instant::now();
-        let policy = graph.policy(station, &state);
-        let mut attempts =
-            Attempts { station, policy, sequence, log: journal, answers: &mut answers, made: 0 };
+        let policy = graph.effective_policy(station, &state);
+        let mut attempts = NodeAttempts {
+            node: station,
+            policy,
+            sequence,
+            journal,
+            answers: &mut answers,
+            made: 0,
+        };
         let edge = match attempts.run(&mut state).await {
             Ok(edge) => edge,
             Err(error) => {
                 let attempts = attempts.made;
-                fail(graph, &mut state, (station.name, attempts), error)?
+                handle_node_error(graph, &mut state, (station.name, attempts), error)?
             }
         };
-        next = graph.successor(station.name, edge).map_err(|e| Stopped::Rejected(e.to_string()))?;
-        let transition = Transition {
+        next =
+            graph.successor(station.name, edge).map_err(|e| DriveError::Rejected(e.to_string()))?;
+        let transition = NodeTransition {
             sequence,
             node: station.name,
             edge,
@@ -152,63 +151,67 @@ pub async fn drive<S: Send + Sync + 'static>(
             is_last: next.is_none(),
         };
         failpoint::hit("node_done", station.name);
-        journal.save(&transition).await?;
+        journal.save_transition(&transition).await?;
         failpoint::hit("node_saved", station.name);
         log_transition(&transition);
         answers.clear();
     }
-    Ok(Ended::Finished(state))
+    Ok(DriveOutcome::Finished(state))
 }
 
-/// Decides what a node's last error means for the run.
-fn fail<S: Send + Sync + 'static>(
+/// Maps a node's last error to the failure edge or to the end of the drive.
+fn handle_node_error<S: Send + Sync + 'static>(
     graph: &Graph<S>,
     state: &mut S,
     (node, attempts): (&'static str, u32),
-    error: NodeError,
-) -> Result<&'static str, Stopped> {
+    error: WorkflowNodeError,
+) -> Result<&'static str, DriveError> {
     let class = error.class();
     match error {
-        NodeError::Cancelled => Err(Stopped::Cancelled),
-        NodeError::LeaseLost => Err(Stopped::LeaseLost),
-        NodeError::Waits(what) => Err(Stopped::Waits(what)),
-        NodeError::Asks(ask) => Err(Stopped::Asks(ask)),
-        NodeError::Transient(reason) | NodeError::BadOutput(reason) | NodeError::Denied(reason) => {
-            tracing::warn!(node, %reason, "{node} failed for good: {reason}");
+        WorkflowNodeError::Cancelled => Err(DriveError::Cancelled),
+        WorkflowNodeError::LeaseLost => Err(DriveError::LeaseLost),
+        WorkflowNodeError::WaitingFor(what) => Err(DriveError::WaitingFor(what)),
+        WorkflowNodeError::NeedsAnswer(ask) => Err(DriveError::NeedsAnswer(ask)),
+        WorkflowNodeError::Transient(reason)
+        | WorkflowNodeError::BadOutput(reason)
+        | WorkflowNodeError::Denied(reason) => {
+            tracing::warn!(node, %reason, "node failed");
             graph
-                .fail(state, Failure { node, reason, class, attempts })
-                .map_err(|Failure { node, reason, .. }| Stopped::Stuck { node, reason })
+                .take_failure_edge(state, NodePermanentFailure { node, reason, class, attempts })
+                .map_err(|NodePermanentFailure { node, reason, .. }| DriveError::Stuck {
+                    node,
+                    reason,
+                })
         }
     }
 }
 
-fn log_transition<S>(transition: &Transition<'_, S>) {
-    let Transition { sequence, node, edge, duration, .. } = transition;
+fn log_transition<S>(transition: &NodeTransition<'_, S>) {
+    let NodeTransition { sequence, node, edge, duration, .. } = transition;
     let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    tracing::info!(node, edge, ms, sequence, "node {node} completed in {ms} ms, edge {edge}");
+    tracing::info!(node, edge, ms, sequence, "node completed");
 }
 
-/// The attempts at one node.
-struct Attempts<'a, S> {
-    station: &'a Station<S>,
-    policy: Policy,
+struct NodeAttempts<'a, S> {
+    node: &'a GraphNode<S>,
+    policy: NodeRetryPolicy,
     sequence: i64,
-    log: &'a dyn EffectLog,
-    answers: &'a mut Answers,
-    /// How many were made.
+    journal: &'a dyn EffectJournal,
+    answers: &'a mut EffectAnswers,
+    /// Number of attempts so far.
     made: u32,
 }
 
-impl<S: Send + Sync + 'static> Attempts<'_, S> {
-    /// Runs the node within its policy and leaves it by an edge.
-    async fn run(&mut self, state: &mut S) -> Result<&'static str, NodeError> {
-        let name = self.station.name;
+impl<S: Send + Sync + 'static> NodeAttempts<'_, S> {
+    /// Runs the node within its policy and takes an edge out of it.
+    async fn run(&mut self, state: &mut S) -> Result<&'static str, WorkflowNodeError> {
+        let name = self.node.name;
         loop {
             self.made += 1;
-            let Err(error) = self.once(state).await else {
-                return self.station.leave(state);
+            let Err(error) = self.run_once(state).await else {
+                return self.node.take_edge(state);
             };
-            let pause = error.class().pause(self.policy.backoff, self.made);
+            let pause = self.policy.delay_after(error.class(), self.made);
             let Some(pause) = pause.filter(|_| self.made < self.policy.attempts) else {
                 return Err(error);
             };
@@ -217,25 +220,25 @@ impl<S: Send + Sync + 'static> Attempts<'_, S> {
                 node = name,
                 failures,
                 error = &error as &dyn std::error::Error,
-                "node {name} is tried again: {error}"
+                "node attempt failed, retrying: {error}"
             );
             sleep(pause).await;
         }
     }
 
-    async fn once(&mut self, state: &mut S) -> Result<(), NodeError> {
-        let Station { name, work, .. } = self.station;
+    async fn run_once(&mut self, state: &mut S) -> Result<(), WorkflowNodeError> {
+        let GraphNode { name, node: work, .. } = self.node;
         let policy = self.policy;
-        let heart = Heart::new();
-        let life = Life { node: name, heart: &heart, log: self.log };
-        let mut cx = NodeCx::new(self.sequence, life, self.answers);
+        let heart = HeartbeatTimer::new();
+        let life = NodeHeartbeat { node: name, timer: &heart, journal: self.journal };
+        let mut cx = NodeContext::new(self.sequence, life, self.answers);
         let attempt = work.run(&mut cx, state);
         let Some(limit) = policy.timeout else { return attempt.await };
         tokio::select! {
             biased;
             done = attempt => done,
-            () = heart.stops(limit) => {
-                Err(NodeError::Transient(format!("no result within {} s", limit.as_secs())))
+            () = heart.wait_stalled(limit) => {
+                Err(WorkflowNodeError::Transient(format!("no result within {} s", limit.as_secs())))
             }
         }
     }

@@ -1,32 +1,32 @@
-//! A graph: nodes tied to a state, and the edges between them.
+//! A graph: nodes bound to a state, and the edges between them.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
 use async_trait::async_trait;
+use cynode_domain::workflow_state::NodeErrorClass;
 
-use super::{ErrorClass, NodeCx, NodeError, On, Policy};
+use super::{NodeContext, NodeRetryPolicy, StateBinding, WorkflowNodeError};
 
-/// The edge taken out of a node that failed for good.
+/// The edge out of a node that failed permanently.
 pub const FAILED: &str = "failed";
-/// The edge taken out of a node that ends the run.
+/// The edge out of a node that ends the run.
 pub const FINISHED: &str = "finished";
 
-/// A way out of a node. The first edge whose condition holds is taken.
-pub struct Edge<S> {
-    /// The edge's name in checkpoints: renaming is a migration.
+/// An edge out of a node. The first edge whose condition holds is taken.
+pub struct GraphEdge<S> {
+    /// Name in checkpoints: renaming is a migration.
     pub name: &'static str,
-    /// The node it leads to.
     pub to: &'static str,
-    /// Whether it is taken; a pure function of the state.
+    /// Condition; a pure function of the state.
     pub when: fn(&S) -> bool,
-    /// What taking it changes in the state, before the transition is saved.
+    /// State change applied before the transition is saved.
     pub then: fn(&mut S),
 }
 
-impl<S> Edge<S> {
-    /// The edge that is taken when none before it was.
+impl<S> GraphEdge<S> {
+    /// An edge without a condition.
     pub const fn otherwise(name: &'static str, to: &'static str) -> Self {
         Self { name, to, when: |_| true, then: |_| () }
     }
@@ -36,49 +36,37 @@ impl<S> Edge<S> {
         Self { name, to, when, then: |_| () }
     }
 
-    /// The same edge, changing the state when it is taken.
+    /// Adds a state change.
     #[must_use]
     pub const fn then(self, then: fn(&mut S)) -> Self {
         Self { then, ..self }
     }
 }
 
-/// Why the run goes to the failure node.
+/// A node's permanent failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    /// The node that failed.
+pub struct NodePermanentFailure {
     pub node: &'static str,
-    /// Why, in words.
     pub reason: String,
-    /// Of which class the last error was.
-    pub class: ErrorClass,
-    /// How often it was tried.
+    /// Class of the last error.
+    pub class: NodeErrorClass,
     pub attempts: u32,
 }
 
-/// What is wrong with a graph; found when it is made, not when it runs.
+/// A defect of a graph, detected when it is built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
-    /// Two nodes have one name.
-    #[error("node {0} is in the graph twice")]
-    Twice(&'static str),
-    /// An edge leads nowhere.
+    #[error("duplicate node {0}")]
+    DuplicateNode(&'static str),
     #[error("{from} leads to {to}, which is not in the graph")]
-    Nowhere {
-        /// Where the edge starts.
-        from: &'static str,
-        /// Where it should lead.
-        to: &'static str,
-    },
+    UnknownTarget { from: &'static str, to: &'static str },
 }
 
 /// A checkpoint names a node or edge that this version of the graph does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("this version of the graph has no edge {edge} out of {node}")]
 pub struct UnknownPosition {
-    /// The node of the checkpoint.
     pub node: String,
-    /// The edge of the checkpoint.
     pub edge: String,
 }
 
@@ -86,74 +74,77 @@ pub struct UnknownPosition {
 pub struct Graph<S> {
     start: &'static str,
     failure: &'static str,
-    on_failure: fn(&mut S, Failure),
-    tune: fn(&S, &'static str, Policy) -> Policy,
-    nodes: BTreeMap<&'static str, Station<S>>,
-    twice: Option<&'static str>,
+    on_failure: fn(&mut S, NodePermanentFailure),
+    tune: fn(&S, &'static str, NodeRetryPolicy) -> NodeRetryPolicy,
+    nodes: BTreeMap<&'static str, GraphNode<S>>,
+    duplicate: Option<&'static str>,
 }
 
-/// A node in its place.
-pub(super) struct Station<S> {
+/// A node with its policy and edges.
+pub(super) struct GraphNode<S> {
     pub(super) name: &'static str,
-    pub(super) work: Box<dyn Work<S>>,
-    pub(super) policy: Policy,
-    edges: Vec<Edge<S>>,
+    pub(super) node: Box<dyn ErasedNode<S>>,
+    pub(super) policy: NodeRetryPolicy,
+    edges: Vec<GraphEdge<S>>,
 }
 
 impl<S: Send + Sync + 'static> Graph<S> {
-    /// A graph that begins at node `start`; a node that fails for good leads to node `failure`
-    /// after `on_failure` has written the reason into the state.
+    /// Creates a graph that starts at node `start`; a permanent failure leads to node `failure` after
+    /// `on_failure` has written the reason to the state.
     pub fn new(
         start: &'static str,
         failure: &'static str,
-        on_failure: fn(&mut S, Failure),
+        on_failure: fn(&mut S, NodePermanentFailure),
     ) -> Self {
         let tune = |_: &S, _: &'static str, policy| policy;
-        Self { start, failure, on_failure, tune, nodes: BTreeMap::new(), twice: None }
+        Self { start, failure, on_failure, tune, nodes: BTreeMap::new(), duplicate: None }
     }
 
-    /// The same graph, whose state says how its nodes are tried: given the name of a node and its
-    /// usual bounds, `tune` gives those in force.
+    /// Derives retry policies from the state: `tune` maps a node's name and default policy to the
+    /// effective one.
     #[must_use]
-    pub fn tuned_by(self, tune: fn(&S, &'static str, Policy) -> Policy) -> Self {
+    pub fn with_policy_tuning(
+        self,
+        tune: fn(&S, &'static str, NodeRetryPolicy) -> NodeRetryPolicy,
+    ) -> Self {
         Self { tune, ..self }
     }
 
-    /// Adds a node with its bounds and its ways out.
+    /// Adds a node with its default policy and its edges.
     #[must_use]
-    pub fn node<N: On<S> + 'static>(
+    pub fn add_node<N: StateBinding<S> + 'static>(
         mut self,
         node: N,
-        policy: Policy,
-        edges: Vec<Edge<S>>,
+        policy: NodeRetryPolicy,
+        edges: Vec<GraphEdge<S>>,
     ) -> Self {
-        let work = Box::new(Tied { node, state: PhantomData });
-        let station = Station { name: N::NAME, work, policy, edges };
+        let work = Box::new(BoundNode { node, state: PhantomData });
+        let station = GraphNode { name: N::NAME, node: work, policy, edges };
         if self.nodes.insert(N::NAME, station).is_some() {
-            self.twice = Some(N::NAME);
+            self.duplicate = Some(N::NAME);
         }
         self
     }
 
-    /// The finished graph, if every edge leads somewhere.
+    /// Checks that every edge leads to a node.
     pub fn build(self) -> Result<Self, GraphError> {
-        if let Some(name) = self.twice {
-            return Err(GraphError::Twice(name));
+        if let Some(name) = self.duplicate {
+            return Err(GraphError::DuplicateNode(name));
         }
         let fixed = [("the start", self.start), ("a failure", self.failure)];
         let drawn = self.nodes.values().flat_map(|s| s.edges.iter().map(|e| (s.name, e.to)));
         match fixed.into_iter().chain(drawn).find(|(_, to)| !self.nodes.contains_key(to)) {
-            Some((from, to)) => Err(GraphError::Nowhere { from, to }),
+            Some((from, to)) => Err(GraphError::UnknownTarget { from, to }),
             None => Ok(self),
         }
     }
 
-    /// The node a run begins with.
+    /// The first node of a run.
     pub fn start(&self) -> &'static str {
         self.start
     }
 
-    /// The node that follows `edge` out of `node`; `None` when the run has ended there.
+    /// The target of `edge` out of `node`; `None` if the run ended there.
     pub fn successor(
         &self,
         node: &str,
@@ -171,17 +162,21 @@ impl<S: Send + Sync + 'static> Graph<S> {
         }
     }
 
-    pub(super) fn station(&self, name: &str) -> Option<&Station<S>> {
+    pub(super) fn find_node(&self, name: &str) -> Option<&GraphNode<S>> {
         self.nodes.get(name)
     }
 
-    /// The bounds of a node that are in force.
-    pub(super) fn policy(&self, station: &Station<S>, state: &S) -> Policy {
+    /// The effective policy of a node.
+    pub(super) fn effective_policy(&self, station: &GraphNode<S>, state: &S) -> NodeRetryPolicy {
         (self.tune)(state, station.name, station.policy)
     }
 
-    /// Takes the failure edge out of `node`, or gives the failure back when there is none.
-    pub(super) fn fail(&self, state: &mut S, failure: Failure) -> Result<&'static str, Failure> {
+    /// Takes the failure edge; returns the failure if it is the failure node's own.
+    pub(super) fn take_failure_edge(
+        &self,
+        state: &mut S,
+        failure: NodePermanentFailure,
+    ) -> Result<&'static str, NodePermanentFailure> {
         if failure.node == self.failure {
             return Err(failure);
         }
@@ -190,35 +185,35 @@ impl<S: Send + Sync + 'static> Graph<S> {
     }
 }
 
-impl<S> Station<S> {
-    /// Takes the first edge that applies and says its name.
-    pub(super) fn leave(&self, state: &mut S) -> Result<&'static str, NodeError> {
+impl<S> GraphNode<S> {
+    /// Takes the first edge that applies and returns its name.
+    pub(super) fn take_edge(&self, state: &mut S) -> Result<&'static str, WorkflowNodeError> {
         if self.edges.is_empty() {
             return Ok(FINISHED);
         }
         let Some(edge) = self.edges.iter().find(|edge| (edge.when)(state)) else {
-            return Err(NodeError::Denied("no edge of the graph applies".to_owned()));
+            return Err(WorkflowNodeError::Denied("no edge of the graph applies".to_owned()));
         };
         (edge.then)(state);
         Ok(edge.name)
     }
 }
 
-/// A node whose input and output types are hidden behind the state.
+/// A node with erased input and output types.
 #[async_trait]
-pub(super) trait Work<S>: Send + Sync {
+pub(super) trait ErasedNode<S>: Send + Sync {
     /// Runs the node once; the state changes only when it succeeds.
-    async fn run(&self, cx: &mut NodeCx<'_>, state: &mut S) -> Result<(), NodeError>;
+    async fn run(&self, cx: &mut NodeContext<'_>, state: &mut S) -> Result<(), WorkflowNodeError>;
 }
 
-struct Tied<N, S> {
+struct BoundNode<N, S> {
     node: N,
     state: PhantomData<fn(S)>,
 }
 
 #[async_trait]
-impl<S: Send + Sync, N: On<S>> Work<S> for Tied<N, S> {
-    async fn run(&self, cx: &mut NodeCx<'_>, state: &mut S) -> Result<(), NodeError> {
+impl<S: Send + Sync, N: StateBinding<S>> ErasedNode<S> for BoundNode<N, S> {
+    async fn run(&self, cx: &mut NodeContext<'_>, state: &mut S) -> Result<(), WorkflowNodeError> {
         let output = self.node.run(cx, N::input(state)?).await?;
         N::apply(state, output);
         Ok(())
@@ -227,7 +222,7 @@ impl<S: Send + Sync, N: On<S>> Work<S> for Tied<N, S> {
 
 impl<S> fmt::Debug for Graph<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let edges = |s: &Station<S>| s.edges.iter().map(|e| (e.name, e.to)).collect::<Vec<_>>();
+        let edges = |s: &GraphNode<S>| s.edges.iter().map(|e| (e.name, e.to)).collect::<Vec<_>>();
         f.debug_map().entries(self.nodes.values().map(|s| (s.name, edges(s)))).finish()
     }
 }

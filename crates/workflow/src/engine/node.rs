@@ -1,119 +1,83 @@
-//! What a node is, how it is tied to the state of a graph, and how it may fail.
+//! The node interface, its binding to the state of a graph, and its errors.
 
 use std::future::Future;
-use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use cynode_domain::workflow_state::NodeErrorClass;
 use serde_json::Value;
 
-use super::{Backoff, NodeCx};
+use super::NodeContext;
 
-/// One unit of work. It never picks its successor, and it may be run again after a crash.
-pub trait Node: Send + Sync {
-    /// The node's name in checkpoints: renaming is a migration.
+/// One unit of work. It never chooses its successor, and it may be run again after a crash.
+pub trait WorkflowNode: Send + Sync {
+    /// Name in checkpoints: renaming is a migration.
     const NAME: &'static str;
-    /// What it needs.
     type Input: Send;
-    /// What it makes.
     type Output: Send;
 
-    /// Turns the input into the output; effects go through `cx`.
+    /// Computes the output; effects go through `cx`.
     fn run(
         &self,
-        cx: &mut NodeCx<'_>,
+        cx: &mut NodeContext<'_>,
         input: Self::Input,
-    ) -> impl Future<Output = Result<Self::Output, NodeError>> + Send;
+    ) -> impl Future<Output = Result<Self::Output, WorkflowNodeError>> + Send;
 }
 
-/// Ties a node to the state `S` of a graph. Both functions are pure.
-pub trait On<S>: Node {
+/// Binds a node to the state `S` of a graph. Both functions are pure.
+pub trait StateBinding<S>: WorkflowNode {
     /// Reads the node's input from the state.
-    fn input(state: &S) -> Result<Self::Input, NodeError>;
+    fn input(state: &S) -> Result<Self::Input, WorkflowNodeError>;
 
     /// Writes the node's output into the state.
     fn apply(state: &mut S, output: Self::Output);
 }
 
-/// Why a node did not complete. The class decides what the engine does about it.
+/// Why a node did not complete. The class determines how the engine reacts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NodeError {
-    /// Somebody stopped the run: it ends at once, without another write.
+pub enum WorkflowNodeError {
+    /// The run ends at once, without another write.
     #[error("the run was canceled")]
     Cancelled,
-    /// Another holder may drive the run now: it ends at once, without another write.
+    /// Another holder may drive the run now: the drive ends at once, without another write.
     #[error("the lease was lost")]
     LeaseLost,
-    /// The same attempt may succeed later.
+    /// A later attempt may succeed.
     #[error("{0}")]
     Transient(String),
-    /// The answer could not be understood; another attempt may give a better one.
+    /// The response could not be parsed; another attempt may return a valid one.
     #[error("{0}")]
     BadOutput(String),
-    /// Another attempt cannot help: the workflow fails.
+    /// Permanent: the run fails.
     #[error("{0}")]
     Denied(String),
-    /// What it needs is being made elsewhere and takes a while: the run waits without a runner, and the node is entered
-    /// again.
+    /// The node needs a result that is being produced elsewhere: the run waits without a runner, and the node is
+    /// entered again.
     #[error("waits for {0}")]
-    Waits(String),
-    /// Somebody must answer first: the run waits without a runner, and the node is entered again.
-    #[error("somebody must answer first")]
-    Asks(Box<Ask>),
+    WaitingFor(String),
+    /// The node needs an answer: the run waits without a runner, and the node is entered again.
+    #[error("waiting for an answer")]
+    NeedsAnswer(Box<NodeQuestion>),
 }
 
-/// A question that a node cannot go on without.
+/// A question whose answer a node needs to continue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ask {
-    /// Unique in the run; the answer is an effect under the same key.
+pub struct NodeQuestion {
+    /// Unique in the run; the answer is recorded as an effect with the same key.
     pub key: String,
-    /// The node that asks.
     pub node: String,
-    /// The question, in a form that the journal knows.
+    /// The question, in the journal's format.
     pub question: Value,
 }
 
-/// The classes of errors. Each has a consequence of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorClass {
-    /// The run stops; nothing more is written.
-    Cancelled,
-    /// The run stops; nothing more is written.
-    LeaseLost,
-    /// The node is tried again, after pauses that grow.
-    Transient,
-    /// The node is tried again soon: nobody has to come back first.
-    BadOutput,
-    /// The run fails at once.
-    Denied,
-    /// The run waits for what is being made elsewhere, without a runner.
-    Waits,
-    /// The run waits for an answer, without a runner.
-    Asks,
-}
-
-impl NodeError {
-    /// The class, which decides what the engine does about it.
-    pub fn class(&self) -> ErrorClass {
+impl WorkflowNodeError {
+    pub fn class(&self) -> NodeErrorClass {
         match self {
-            Self::Cancelled => ErrorClass::Cancelled,
-            Self::LeaseLost => ErrorClass::LeaseLost,
-            Self::Transient(_) => ErrorClass::Transient,
-            Self::BadOutput(_) => ErrorClass::BadOutput,
-            Self::Denied(_) => ErrorClass::Denied,
-            Self::Waits(_) => ErrorClass::Waits,
-            Self::Asks(_) => ErrorClass::Asks,
-        }
-    }
-}
-
-impl ErrorClass {
-    /// The pause before the next attempt after `failures` failures in a row; none if there is none.
-    pub fn pause(self, backoff: Backoff, failures: u32) -> Option<Duration> {
-        match self {
-            Self::Transient => Some(backoff.delay(failures)),
-            Self::BadOutput => Some(backoff.delay(1)),
-            Self::Cancelled | Self::LeaseLost | Self::Denied | Self::Waits | Self::Asks => None,
+            Self::Cancelled => NodeErrorClass::Cancelled,
+            Self::LeaseLost => NodeErrorClass::LeaseLost,
+            Self::Transient(_) => NodeErrorClass::Transient,
+            Self::BadOutput(_) => NodeErrorClass::BadOutput,
+            Self::Denied(_) => NodeErrorClass::Denied,
+            Self::WaitingFor(_) => NodeErrorClass::Waits,
+            Self::NeedsAnswer(_) => NodeErrorClass::Asks,
         }
     }
 }

@@ -1,49 +1,57 @@
-//! Has a job made for the current step. Which worker node takes it is the orchestrator's choice.
+//! Dispatches a job for the current step. The orchestrator chooses the worker node.
+
+use std::sync::Arc;
 
 use cynode_domain::plan::Step;
+use cynode_domain::workflow_state::{DispatchedStepJob, WorkflowState};
+use cynode_wire::workflow::DispatchStep;
 
-use super::Control;
-use crate::engine::{Node, NodeCx, NodeError, On};
-use crate::state::{Job, RunState};
+use crate::engine::{NodeContext, StateBinding, WorkflowNode, WorkflowNodeError};
+use crate::run_handle::RunHandle;
 
-/// Has a job made for the current step.
+/// Dispatches a job for the current step.
 #[derive(Debug)]
-pub struct DispatchStep(pub Control);
+pub struct DispatchStepNode(pub Arc<RunHandle>);
 
-/// What is to be dispatched.
+/// The attempt to dispatch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dispatch {
-    /// The step of the plan, from 0.
+pub struct StepDispatchInput {
+    /// From 0.
     pub step_index: u32,
-    /// The attempt at that step, from 1.
+    /// From 1.
     pub attempt: u32,
-    /// The step.
     pub step: Step,
 }
 
-impl Node for DispatchStep {
+impl WorkflowNode for DispatchStepNode {
     const NAME: &'static str = "dispatch_step";
-    type Input = Dispatch;
-    type Output = Job;
+    type Input = StepDispatchInput;
+    type Output = DispatchedStepJob;
 
-    async fn run(&self, cx: &mut NodeCx<'_>, dispatch: Dispatch) -> Result<Job, NodeError> {
-        let Dispatch { step_index, attempt, .. } = dispatch;
+    async fn run(
+        &self,
+        cx: &mut NodeContext<'_>,
+        dispatch: StepDispatchInput,
+    ) -> Result<DispatchedStepJob, WorkflowNodeError> {
+        let StepDispatchInput { step_index, attempt, step } = dispatch;
         let key = format!("dispatch/{step_index}/{attempt}");
-        let job_id = cx.effect(&key, self.0.dispatch(&dispatch)).await?;
-        Ok(Job { job_id, step_index, attempt })
+        let body = DispatchStep { hold: self.0.hold(), step_index, attempt, step };
+        let job_id = cx.effect(&key, async { Ok(self.0.call(&body).await?.job_id) }).await?;
+        Ok(DispatchedStepJob { job_id, step_index, attempt })
     }
 }
 
-impl On<RunState> for DispatchStep {
-    fn input(state: &RunState) -> Result<Dispatch, NodeError> {
+impl StateBinding<WorkflowState> for DispatchStepNode {
+    fn input(state: &WorkflowState) -> Result<StepDispatchInput, WorkflowNodeError> {
         let step_index = state.current_step_index;
         let step = state.current_step().cloned();
-        let step = step
-            .ok_or_else(|| NodeError::Denied(format!("the plan has no step {}", step_index + 1)))?;
-        Ok(Dispatch { step_index, attempt: state.attempts() + 1, step })
+        let step = step.ok_or_else(|| {
+            WorkflowNodeError::Denied(format!("the plan has no step {}", step_index + 1))
+        })?;
+        Ok(StepDispatchInput { step_index, attempt: state.attempts() + 1, step })
     }
 
-    fn apply(state: &mut RunState, job: Job) {
+    fn apply(state: &mut WorkflowState, job: DispatchedStepJob) {
         state.attempts_by_step.record(job.step_index, job.attempt);
         state.job = Some(job);
     }

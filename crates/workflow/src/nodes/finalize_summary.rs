@@ -1,46 +1,48 @@
-//! Ends a run whose every step was accepted, with a summary for people and what was verified.
+//! Completes a run whose steps were all accepted, with a summary and the verification status.
 //!
-//! The transition that this node leads to carries the end of the run, so that the orchestrator
-//! ends task, run and lease in one transaction.
+//! The transition out of this node carries the end of the run, so that the orchestrator ends task, run
+//! and lease in one transaction.
 
 use cynode_domain::verification::VerificationStatus;
+use cynode_domain::workflow_state::WorkflowState;
 use cynode_wire::workflow::{Finish, Outcome};
 
-use crate::engine::{Node, NodeCx, NodeError, On};
-use crate::state::RunState;
+use crate::engine::{NodeContext, StateBinding, WorkflowNode, WorkflowNodeError};
 use crate::summary;
 
-/// Ends a run whose every step was accepted.
+/// Completes a run whose steps were all accepted.
 #[derive(Debug)]
-pub struct FinalizeSummary;
+pub struct FinalizeSummaryNode;
 
-/// What came of the run.
+/// The outcome of a completed run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Completed {
-    /// In words.
+pub struct RunCompletion {
     pub summary: String,
-    /// What was verified.
     pub verification: VerificationStatus,
 }
 
-impl Node for FinalizeSummary {
+impl WorkflowNode for FinalizeSummaryNode {
     const NAME: &'static str = "finalize_summary";
-    type Input = Completed;
+    type Input = RunCompletion;
     type Output = Finish;
 
-    async fn run(&self, _cx: &mut NodeCx<'_>, completed: Completed) -> Result<Finish, NodeError> {
-        let Completed { summary, verification } = completed;
+    async fn run(
+        &self,
+        _cx: &mut NodeContext<'_>,
+        completed: RunCompletion,
+    ) -> Result<Finish, WorkflowNodeError> {
+        let RunCompletion { summary, verification } = completed;
         Ok(Finish { outcome: Outcome::Completed, summary, verification: Some(verification) })
     }
 }
 
-impl On<RunState> for FinalizeSummary {
-    fn input(state: &RunState) -> Result<Completed, NodeError> {
+impl StateBinding<WorkflowState> for FinalizeSummaryNode {
+    fn input(state: &WorkflowState) -> Result<RunCompletion, WorkflowNodeError> {
         let verification = state.tally.status();
-        Ok(Completed { summary: summary::completed(state), verification })
+        Ok(RunCompletion { summary: summary::render_completed(state), verification })
     }
 
-    fn apply(state: &mut RunState, finish: Finish) {
+    fn apply(state: &mut WorkflowState, finish: Finish) {
         state.finish = Some(finish);
     }
 }

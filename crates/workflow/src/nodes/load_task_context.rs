@@ -1,34 +1,39 @@
-//! Reads the task: what is asked for, what must be true of the result, what it may use, and how hard
-//! the run is to try.
+//! Loads the task: its request, acceptance criteria, limits and retry policy.
 
-use cynode_wire::workflow::TaskContextView;
+use std::sync::Arc;
 
-use super::Control;
-use crate::engine::{Node, NodeCx, NodeError, On};
-use crate::state::{Bounds, Request, RunState};
+use cynode_domain::workflow_state::{RunTaskRequest, TaskStepBounds, WorkflowState};
+use cynode_wire::workflow::{LoadTask, TaskContextView};
 
-/// Reads the task.
+use crate::engine::{NodeContext, StateBinding, WorkflowNode, WorkflowNodeError};
+use crate::run_handle::RunHandle;
+
+/// Loads the task.
 #[derive(Debug)]
-pub struct LoadTaskContext(pub Control);
+pub struct LoadTaskContextNode(pub Arc<RunHandle>);
 
-impl Node for LoadTaskContext {
+impl WorkflowNode for LoadTaskContextNode {
     const NAME: &'static str = "load_task_context";
     type Input = ();
     type Output = TaskContextView;
 
-    async fn run(&self, _cx: &mut NodeCx<'_>, (): ()) -> Result<TaskContextView, NodeError> {
-        self.0.task_context().await
+    async fn run(
+        &self,
+        _cx: &mut NodeContext<'_>,
+        (): (),
+    ) -> Result<TaskContextView, WorkflowNodeError> {
+        Ok(self.0.call(&LoadTask { task_id: self.0.hold().task_id }).await?)
     }
 }
 
-impl On<RunState> for LoadTaskContext {
-    fn input(_state: &RunState) -> Result<(), NodeError> {
+impl StateBinding<WorkflowState> for LoadTaskContextNode {
+    fn input(_state: &WorkflowState) -> Result<(), WorkflowNodeError> {
         Ok(())
     }
 
-    fn apply(state: &mut RunState, task: TaskContextView) {
+    fn apply(state: &mut WorkflowState, task: TaskContextView) {
         state.acceptance_criteria = task.acceptance_criteria.into();
-        let request = Request {
+        let request = RunTaskRequest {
             mode: task.input_mode,
             prompt: task.prompt,
             commands: task.commands,
@@ -37,7 +42,7 @@ impl On<RunState> for LoadTaskContext {
             approve_plan: task.approve_plan,
         };
         state.request = Some(request.into());
-        state.bounds = Bounds {
+        state.bounds = TaskStepBounds {
             limits: task.limits,
             retry_interrupted: task.retry_interrupted,
             max_attempts: task.max_attempts,

@@ -1,34 +1,38 @@
-//! Ends a run that failed for good, with the reason for people.
+//! Ends a failed run with a summary of the reason.
 //!
-//! The transition that this node leads to carries the end of the run, so that the orchestrator
-//! ends task, run and lease in one transaction.
+//! The transition out of this node carries the end of the run, so that the orchestrator ends task, run
+//! and lease in one transaction.
 
+use cynode_domain::workflow_state::WorkflowState;
 use cynode_wire::workflow::{Finish, Outcome};
 
-use crate::engine::{Node, NodeCx, NodeError, On};
-use crate::state::RunState;
+use crate::engine::{NodeContext, StateBinding, WorkflowNode, WorkflowNodeError};
 use crate::summary;
 
-/// Ends a run that failed for good.
+/// Ends a failed run.
 #[derive(Debug)]
-pub struct MarkFailed;
+pub struct MarkFailedNode;
 
-impl Node for MarkFailed {
+impl WorkflowNode for MarkFailedNode {
     const NAME: &'static str = "mark_failed";
     type Input = String;
     type Output = Finish;
 
-    async fn run(&self, _cx: &mut NodeCx<'_>, summary: String) -> Result<Finish, NodeError> {
+    async fn run(
+        &self,
+        _cx: &mut NodeContext<'_>,
+        summary: String,
+    ) -> Result<Finish, WorkflowNodeError> {
         Ok(Finish { outcome: Outcome::Failed, summary, verification: None })
     }
 }
 
-impl On<RunState> for MarkFailed {
-    fn input(state: &RunState) -> Result<String, NodeError> {
-        Ok(summary::failed(state))
+impl StateBinding<WorkflowState> for MarkFailedNode {
+    fn input(state: &WorkflowState) -> Result<String, WorkflowNodeError> {
+        Ok(summary::render_failed(state))
     }
 
-    fn apply(state: &mut RunState, finish: Finish) {
+    fn apply(state: &mut WorkflowState, finish: Finish) {
         state.finish = Some(finish);
     }
 }

@@ -1,78 +1,95 @@
-//! Turns the request into steps, by rule where the request names its commands: the same request always
-//! gives the same plan.
+//! Plans the steps of the request: by rule if the request contains its commands, so the same request
+//! always yields the same plan.
 //!
-//! Prose goes to the orchestrator's planner. What that cannot plan, a person is asked for. If the task
-//! wants that, a person must also agree to the plan. Either way the run waits without a runner.
+//! Prose goes to the orchestrator's planner. If the planner cannot plan it, a person is asked for the
+//! commands. If the task requires it, a person must approve the plan. The run waits without a runner.
+
+use std::sync::Arc;
 
 use cynode_domain::job::Action;
 use cynode_domain::plan::{self, InputMode, NeedsPlanner, Plan, Step};
 use cynode_domain::question::{Answer, Question, QuestionKind, Reply, ReplyForm};
-use cynode_wire::planning::PlanningView;
+use cynode_domain::workflow_state::{RunTaskRequest, SharedPart, WorkflowState};
+use cynode_wire::planning::{PlanRun, PlanningView};
 
-use super::Control;
-use crate::engine::{Node, NodeCx, NodeError, On};
-use crate::state::{Request, RunState, Shared};
+use crate::engine::{NodeContext, StateBinding, WorkflowNode, WorkflowNodeError};
+use crate::run_handle::{POLL_MS, RunHandle};
 
-/// How many lines of a request or a plan a question repeats, and how much of each.
+/// Maximum number of lines of a request or plan quoted in a question, and of characters of each.
 const MAX_LINES: usize = 50;
 const MAX_CHARS: usize = 200;
 
-/// Turns the request into steps.
+/// Plans the steps of the request.
 #[derive(Debug)]
-pub struct PlanSteps(pub Control);
+pub struct PlanStepsNode(pub Arc<RunHandle>);
 
-impl Node for PlanSteps {
+impl WorkflowNode for PlanStepsNode {
     const NAME: &'static str = "plan_steps";
-    type Input = Shared<Request>;
+    type Input = SharedPart<RunTaskRequest>;
     type Output = Plan;
 
-    async fn run(&self, cx: &mut NodeCx<'_>, request: Self::Input) -> Result<Plan, NodeError> {
-        let plan = match by_rule(&request, request.mode, &request.prompt, &request.commands) {
+    async fn run(
+        &self,
+        cx: &mut NodeContext<'_>,
+        request: Self::Input,
+    ) -> Result<Plan, WorkflowNodeError> {
+        let plan = match plan_by_rule(&request, request.mode, &request.prompt, &request.commands) {
             Ok(plan) => plan,
-            Err(NeedsPlanner) => self.planned(cx, &request).await?,
+            Err(NeedsPlanner) => self.plan_prose(cx, &request).await?,
         };
         if request.approve_plan {
-            approved(cx, &plan)?;
+            require_approval(cx, &plan)?;
         }
         Ok(plan)
     }
 }
 
-impl PlanSteps {
-    /// The plan of a request in prose: of a planner, or of a person where there is none.
-    async fn planned(&self, cx: &mut NodeCx<'_>, request: &Request) -> Result<Plan, NodeError> {
+impl PlanStepsNode {
+    /// Plans a request in prose: by the planner, or else by asking a person.
+    async fn plan_prose(
+        &self,
+        cx: &mut NodeContext<'_>,
+        request: &RunTaskRequest,
+    ) -> Result<Plan, WorkflowNodeError> {
         let mut said = vec![];
         loop {
-            let question = match self.draft(cx, &said).await? {
+            let question = match self.request_plan(cx, &said).await? {
                 PlanningView::Planned { steps, assumptions, made_by } => {
                     return Ok(Plan { steps, assumptions, made_by });
                 }
                 PlanningView::Ask { question } => {
-                    unplanned(request, question.text, &[ReplyForm::Text])
+                    clarification_question(request, question.text, &[ReplyForm::Text])
                 }
                 PlanningView::NoPlanner { reason }
                 | PlanningView::Waiting { waiting_for: reason } => {
-                    let text = format!("{reason}: what is to be run for this request?");
-                    unplanned(request, text, &[])
+                    let text = format!("{reason}. Give the commands to run for this request.");
+                    clarification_question(request, text, &[])
                 }
             };
-            let answer: Answer = cx.ask(&round("clarify", &said), &question)?;
+            let answer: Answer = cx.require_answer(&round_key("clarify", &said), &question)?;
             if let Some(refusal) = answer.refusal() {
-                return Err(NodeError::Denied(refusal));
+                return Err(WorkflowNodeError::Denied(refusal));
             }
             let Some(Reply::Text { text }) = answer.reply else {
-                return as_told(request, &answer);
+                return plan_from_answer(request, &answer);
             };
             said.push(text);
         }
     }
 
-    /// What the planner says. It is recorded, so that a node that is entered again does not ask twice. A plan that takes
-    /// longer than one look is waited for without a runner and a lease.
-    async fn draft(&self, cx: &mut NodeCx<'_>, said: &[String]) -> Result<PlanningView, NodeError> {
-        cx.effect(&round("plan", said), async {
-            match self.0.plan(said).await? {
-                PlanningView::Waiting { waiting_for } => Err(NodeError::Waits(waiting_for)),
+    /// Requests a plan. The answer is recorded, so that a node that is entered again does not request it twice. A plan
+    /// that takes longer than one poll is awaited without a runner and a lease.
+    async fn request_plan(
+        &self,
+        cx: &mut NodeContext<'_>,
+        said: &[String],
+    ) -> Result<PlanningView, WorkflowNodeError> {
+        let body = PlanRun { hold: self.0.hold(), said: said.to_vec(), wait_ms: POLL_MS };
+        cx.effect(&round_key("plan", said), async {
+            match self.0.call(&body).await? {
+                PlanningView::Waiting { waiting_for } => {
+                    Err(WorkflowNodeError::WaitingFor(waiting_for))
+                }
                 view @ (PlanningView::Planned { .. }
                 | PlanningView::Ask { .. }
                 | PlanningView::NoPlanner { .. }) => Ok(view),
@@ -82,86 +99,98 @@ impl PlanSteps {
     }
 }
 
-/// The key of what is asked after people said so much.
-fn round(word: &str, said: &[String]) -> String {
+/// The effect key after so many clarifications.
+fn round_key(word: &str, said: &[String]) -> String {
     if said.is_empty() { word.to_owned() } else { format!("{word}/{}", said.len()) }
 }
 
-impl On<RunState> for PlanSteps {
-    fn input(state: &RunState) -> Result<Shared<Request>, NodeError> {
+impl StateBinding<WorkflowState> for PlanStepsNode {
+    fn input(state: &WorkflowState) -> Result<SharedPart<RunTaskRequest>, WorkflowNodeError> {
         let request = state.request.clone();
-        request.ok_or_else(|| NodeError::Denied("the state holds no request to plan".to_owned()))
+        request.ok_or_else(|| {
+            WorkflowNodeError::Denied("the state holds no request to plan".to_owned())
+        })
     }
 
-    /// The plan says all that the request did: keeping both would double every checkpoint.
-    fn apply(state: &mut RunState, plan: Plan) {
+    /// Drops the request, whose content is in the plan: keeping both would double every checkpoint.
+    fn apply(state: &mut WorkflowState, plan: Plan) {
         state.plan = plan.into();
         state.request = None;
         state.current_step_index = 0;
     }
 }
 
-fn by_rule(
-    request: &Request,
+fn plan_by_rule(
+    request: &RunTaskRequest,
     mode: InputMode,
     prompt: &str,
     commands: &[String],
 ) -> Result<Plan, NeedsPlanner> {
-    let Request { expected_outputs, step_criteria, .. } = request;
-    plan::by_rule(&plan::Request { mode, prompt, commands, expected_outputs, step_criteria })
+    let RunTaskRequest { expected_outputs, step_criteria, .. } = request;
+    plan::plan_by_rule(&plan::PlannerInput {
+        mode,
+        prompt,
+        commands,
+        expected_outputs,
+        step_criteria,
+    })
 }
 
-/// The plan that a person gives, in the place of one that nobody made.
-fn as_told(request: &Request, answer: &Answer) -> Result<Plan, NodeError> {
+/// Builds the plan from the commands or script in a person's answer.
+fn plan_from_answer(request: &RunTaskRequest, answer: &Answer) -> Result<Plan, WorkflowNodeError> {
     let planned = match &answer.reply {
-        Some(Reply::Commands { lines }) => by_rule(request, InputMode::Commands, "", lines),
-        Some(Reply::Script { text }) => by_rule(request, InputMode::Script, text, &[]),
+        Some(Reply::Commands { lines }) => plan_by_rule(request, InputMode::Commands, "", lines),
+        Some(Reply::Script { text }) => plan_by_rule(request, InputMode::Script, text, &[]),
         Some(Reply::Yes {} | Reply::No {} | Reply::Text { .. } | Reply::Retry {}) | None => {
             Err(NeedsPlanner)
         }
     };
-    let mut plan = planned.map_err(|error| NodeError::Denied(error.to_string()))?;
+    let mut plan = planned.map_err(|error| WorkflowNodeError::Denied(error.to_string()))?;
     let by = answer.by.clone().unwrap_or_default();
-    plan.assumptions.push(format!("{by} said what is to be run for the prompt"));
+    plan.assumptions.push(format!("{by} provided the commands for the prompt"));
     plan.made_by = answer.by.as_ref().map(|by| format!("person: {by}"));
     Ok(plan)
 }
 
-/// What a person is asked when there is no plan.
-fn unplanned(request: &Request, text: String, more: &[ReplyForm]) -> Question {
+/// The question to a person when there is no plan.
+fn clarification_question(request: &RunTaskRequest, text: String, more: &[ReplyForm]) -> Question {
     let accepts = [ReplyForm::Commands, ReplyForm::Script, ReplyForm::No];
     Question {
         kind: QuestionKind::Clarification,
         text,
-        about: request.prompt.lines().take(MAX_LINES).map(short).collect(),
+        about: request.prompt.lines().take(MAX_LINES).map(truncate_line).collect(),
         accepts: accepts.iter().chain(more).copied().collect(),
     }
 }
 
-/// Goes on only if a person agrees.
-fn approved(cx: &NodeCx<'_>, plan: &Plan) -> Result<(), NodeError> {
+/// Succeeds only if a person approves the plan.
+fn require_approval(cx: &NodeContext<'_>, plan: &Plan) -> Result<(), WorkflowNodeError> {
     let steps = plan.steps.len();
     let question = Question {
         kind: QuestionKind::Approval,
-        text: format!("Shall this plan be carried out? Number of steps: {steps}."),
-        about: (1..).zip(&plan.steps).take(MAX_LINES).map(|(n, step)| told(n, step)).collect(),
+        text: format!("Approve this plan? Steps: {steps}."),
+        about: (1..)
+            .zip(&plan.steps)
+            .take(MAX_LINES)
+            .map(|(n, step)| describe_step(n, step))
+            .collect(),
         accepts: vec![ReplyForm::Yes, ReplyForm::No],
     };
-    let answer: Answer = cx.ask("approve", &question)?;
+    let answer: Answer = cx.require_answer("approve", &question)?;
     match answer.refusal() {
-        Some(refusal) => Err(NodeError::Denied(refusal)),
+        Some(refusal) => Err(WorkflowNodeError::Denied(refusal)),
         None => Ok(()),
     }
 }
 
-/// A step in a line.
-pub(super) fn told(number: u32, step: &Step) -> String {
+/// Renders a step as one line.
+pub(super) fn describe_step(number: u32, step: &Step) -> String {
     match &step.action {
-        Action::Command { line } => short(&format!("{number}. {line}")),
+        Action::Command { line } => truncate_line(&format!("{number}. {line}")),
         Action::Script { text } => format!("{number}. a script of {} lines", text.lines().count()),
     }
 }
 
-fn short(line: &str) -> String {
+fn truncate_line(line: &str) -> String {
     line.chars().take(MAX_CHARS).collect()
 }

@@ -1,216 +1,238 @@
-//! Has the step's result judged, however long the analyst takes. What follows from the verdict is
-//! decided by the graph's edges.
+//! Requests the verification of the step's result and waits for the verdict. The graph's edges decide
+//! what follows from it.
 //!
-//! A step that is not accepted has failed if its command said so. Where it did not, as with a node
-//! that went away, and no attempt is left, the project manager is asked how the run goes on; it may
-//! want a person to say. Without one the step has failed.
+//! A rejected step has failed if its command failed. If the command did not fail (e.g. its worker node was
+//! lost) and no attempt is left, the project manager decides how the run continues, or defers to a person.
+//! Without a project manager the step has failed.
 //!
-//! Criteria that nobody judged, a person is asked about: the step is accepted if the person accepts them, is
-//! judged again if the person says so, and is not accepted otherwise.
+//! A person is asked about criteria without a judgement: the step is accepted, verified again or rejected, as the
+//! person answers.
 //!
-//! What was found about a step that is not accepted goes to the project manager, which may plan another
-//! command for the next attempt (`revision`).
+//! The findings about a rejected step go to the project manager, which may plan another command for the next
+//! attempt (`revision`).
 
 mod revision;
 
-use cynode_domain::criteria::{Criterion, sharpened};
+use std::sync::Arc;
+
+use cynode_domain::criteria::{Criterion, refine_criteria};
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
 use cynode_domain::plan::StepAuthor;
 use cynode_domain::question::{Answer, Question, QuestionKind, Reply, ReplyForm};
-use cynode_domain::standstill::Standstill;
-use cynode_domain::verdict::{CLARIFY, Verdict, VerdictStatus};
-use cynode_wire::continuing::ContinuationView;
+use cynode_domain::suspension::Standstill;
+use cynode_domain::verdict::{CLARIFY_QUESTION, Verdict, VerdictStatus};
+use cynode_domain::workflow_state::{
+    ContinuationOutcome, ContinuationRecord, StepRevision, WorkflowState,
+};
+use cynode_wire::continuing::{ContinuationView, ContinueRun};
 use cynode_wire::handoff::ContinueWith;
-use cynode_wire::workflow::VerificationView;
+use cynode_wire::workflow::{VerificationView, VerifyStep};
 
-use super::Control;
-use crate::engine::{Node, NodeCx, NodeError, On};
-use crate::state::{Continuation, GoingOn, Revision, RunState};
+use crate::engine::{NodeContext, StateBinding, WorkflowNode, WorkflowNodeError};
+use crate::run_handle::{POLL_MS, RunHandle};
 
-/// Has the step's result judged.
+/// Verifies the step's result.
 #[derive(Debug)]
-pub struct VerifyStepResult(pub Control);
+pub struct VerifyStepResultNode(pub Arc<RunHandle>);
 
-/// What is to be judged.
+/// The result to verify.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verification {
-    /// The job that ended.
+pub struct StepVerificationInput {
     pub job_id: JobId,
-    /// Artifact paths the step owed.
+    /// Artifact paths the step must have produced.
     pub expected_outputs: Vec<String>,
-    /// What must be true of the result of this step.
+    /// Criteria of this step.
     pub criteria: Vec<Criterion>,
     /// Whether the task's acceptance criteria apply.
     pub is_last_step: bool,
-    /// Where the run stands if it is not accepted.
-    pub standing: Standing,
+    pub rejection: StepRejectionContext,
 }
 
-/// Where a run stands whose step is not accepted.
+/// Context for handling a rejected step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
-    /// How the job ended.
+pub struct StepRejectionContext {
     pub ending: Ending,
-    /// Whether the step runs again without anybody's say.
+    /// Whether the step is retried without a decision.
     pub may_retry: bool,
-    /// How often the run went on already after it stood still.
+    /// How often the run has already continued after stalling.
     pub continued: u32,
-    /// The step in words: its number, and what it runs.
+    /// Number and command of the step, rendered.
     pub step: [String; 2],
-    /// Whose words its command is.
+    /// Author of its command.
     pub author: StepAuthor,
 }
 
-/// What was found, and how the run goes on where the verdict alone does not say.
+/// The verdict, and how the run continues if the verdict alone does not decide it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged {
-    /// What was found.
+pub struct StepVerificationOutcome {
     pub verdict: Verdict,
-    /// How it goes on.
-    pub continuation: Option<Continuation>,
-    /// What becomes of the command of a step that was not accepted.
-    pub revision: Option<Revision>,
+    pub continuation: Option<ContinuationRecord>,
+    pub revision: Option<StepRevision>,
 }
 
-impl Node for VerifyStepResult {
+impl WorkflowNode for VerifyStepResultNode {
     const NAME: &'static str = "verify_step_result";
-    type Input = Verification;
-    type Output = Judged;
+    type Input = StepVerificationInput;
+    type Output = StepVerificationOutcome;
 
-    async fn run(&self, cx: &mut NodeCx<'_>, input: Verification) -> Result<Judged, NodeError> {
-        let verdict = self.settled_verdict(cx, &input).await?;
-        let revision = self.revision(cx, &input, &verdict).await?;
-        let standing = &input.standing;
+    async fn run(
+        &self,
+        cx: &mut NodeContext<'_>,
+        input: StepVerificationInput,
+    ) -> Result<StepVerificationOutcome, WorkflowNodeError> {
+        let verdict = self.resolve_verdict(cx, &input).await?;
+        let revision = self.revise_step(cx, &input, &verdict).await?;
+        let standing = &input.rejection;
         let is_replanned = revision.as_ref().is_some_and(|revision| revision.action.is_some());
-        let stands = !standing.may_retry && Standstill::of(&standing.ending, &verdict).is_some();
+        let stands =
+            !standing.may_retry && Standstill::for_step(&standing.ending, &verdict).is_some();
         let continuation = if is_replanned && !standing.may_retry {
-            let (how, reason) = (GoingOn::Retry, "it was planned anew".to_owned());
+            let (how, reason) = (ContinuationOutcome::Retry, "it was replanned".to_owned());
             let (job_id, number) = (input.job_id, standing.continued + 1);
-            Some(Continuation { job_id, number, how, reason })
+            Some(ContinuationRecord { job_id, number, how, reason })
         } else if stands && !is_replanned {
-            self.continuation(cx, &input, &verdict).await?
+            self.decide_continuation(cx, &input, &verdict).await?
         } else {
             None
         };
-        Ok(Judged { verdict, continuation, revision })
+        Ok(StepVerificationOutcome { verdict, continuation, revision })
     }
 }
 
-impl VerifyStepResult {
-    /// The verdict, with conditions that nobody judged settled by a person.
-    async fn settled_verdict(
+impl VerifyStepResultNode {
+    /// Awaits the verdict; a person settles criteria without a judgement.
+    async fn resolve_verdict(
         &self,
-        cx: &mut NodeCx<'_>,
-        input: &Verification,
-    ) -> Result<Verdict, NodeError> {
+        cx: &mut NodeContext<'_>,
+        input: &StepVerificationInput,
+    ) -> Result<Verdict, WorkflowNodeError> {
         let mut round = 0;
         loop {
-            let verdict = self.verdict(cx, input, round).await?;
+            let verdict = self.await_verdict(cx, input, round).await?;
             if verdict.status != VerdictStatus::Unclear {
                 return Ok(verdict);
             }
-            let answer: Answer = cx.ask(&in_round(CLARIFY, round), &unjudged(input, &verdict))?;
+            let answer: Answer = cx.require_answer(
+                &round_key(CLARIFY_QUESTION, round),
+                &unjudged_question(input, &verdict),
+            )?;
             if answer.reply != Some(Reply::Retry {}) {
-                return Ok(verdict.settled_by(&answer));
+                return Ok(verdict.settle_with_answer(&answer));
             }
             round += 1;
         }
     }
 
-    /// The verdict after a person asked so often to have the result judged again.
-    async fn verdict(
+    /// Awaits the verdict of a round; each `retry` answer of a person starts the next round.
+    async fn await_verdict(
         &self,
-        cx: &mut NodeCx<'_>,
-        input: &Verification,
+        cx: &mut NodeContext<'_>,
+        input: &StepVerificationInput,
         round: u32,
-    ) -> Result<Verdict, NodeError> {
-        let key = in_round(&format!("verify/{}", input.job_id), round);
-        let life = cx.life();
+    ) -> Result<Verdict, WorkflowNodeError> {
+        let key = round_key(&format!("verify/{}", input.job_id), round);
+        let life = cx.heartbeat();
+        let body = VerifyStep {
+            hold: self.0.hold(),
+            job_id: input.job_id,
+            expected_outputs: input.expected_outputs.clone(),
+            criteria: input.criteria.clone(),
+            is_last_step: input.is_last_step,
+            wait_ms: POLL_MS,
+        };
         cx.effect(&key, async {
             loop {
-                let VerificationView { verdict, waiting_for } = self.0.verify(input).await?;
+                let VerificationView { verdict, waiting_for } = self.0.call(&body).await?;
                 if let Some(verdict) = verdict {
                     return Ok(verdict);
                 }
-                life.waits_for(waiting_for.as_deref().unwrap_or("a verdict"));
+                life.report_waiting(waiting_for.as_deref().unwrap_or("a verdict"));
             }
         })
         .await
     }
 
-    /// How the run goes on; nothing where nobody decides.
-    async fn continuation(
+    /// Decides how the run continues; `None` without a project manager.
+    async fn decide_continuation(
         &self,
-        cx: &mut NodeCx<'_>,
-        input: &Verification,
+        cx: &mut NodeContext<'_>,
+        input: &StepVerificationInput,
         verdict: &Verdict,
-    ) -> Result<Option<Continuation>, NodeError> {
-        let (with, reason) = match self.decision(cx, input).await? {
+    ) -> Result<Option<ContinuationRecord>, WorkflowNodeError> {
+        let (with, reason) = match self.await_decision(cx, input).await? {
             ContinuationView::Settled { with, reason } => (with, reason),
             ContinuationView::NoManager { .. } | ContinuationView::Waiting { .. } => {
                 return Ok(None);
             }
         };
         let (how, reason) = match with {
-            ContinueWith::Retry => (GoingOn::Retry, reason),
-            ContinueWith::AskPerson => asked(cx, &question(input, verdict, &reason))?,
-            // What was not accepted is not taken as it is, whoever says so.
-            ContinueWith::Continue | ContinueWith::GiveUp => (GoingOn::GiveUp, reason),
+            ContinueWith::Retry => (ContinuationOutcome::Retry, reason),
+            ContinueWith::AskPerson => ask_retry(cx, &retry_question(input, verdict, &reason))?,
+            // A rejected result is never accepted by a decision.
+            ContinueWith::Continue | ContinueWith::GiveUp => (ContinuationOutcome::GiveUp, reason),
         };
-        let (job_id, number) = (input.job_id, input.standing.continued + 1);
-        Ok(Some(Continuation { job_id, number, how, reason }))
+        let (job_id, number) = (input.job_id, input.rejection.continued + 1);
+        Ok(Some(ContinuationRecord { job_id, number, how, reason }))
     }
 
-    async fn decision(
+    async fn await_decision(
         &self,
-        cx: &mut NodeCx<'_>,
-        input: &Verification,
-    ) -> Result<ContinuationView, NodeError> {
-        let (key, life) = (format!("continue/{}", input.job_id), cx.life());
+        cx: &mut NodeContext<'_>,
+        input: &StepVerificationInput,
+    ) -> Result<ContinuationView, WorkflowNodeError> {
+        let (key, life) = (format!("continue/{}", input.job_id), cx.heartbeat());
+        let body = ContinueRun {
+            hold: self.0.hold(),
+            job_id: input.job_id,
+            continued: input.rejection.continued,
+            wait_ms: POLL_MS,
+        };
         cx.effect(&key, async {
             loop {
-                let view = self.0.continuation(input.job_id, input.standing.continued).await?;
+                let view = self.0.call(&body).await?;
                 let ContinuationView::Waiting { waiting_for } = &view else { return Ok(view) };
-                life.waits_for(waiting_for);
+                life.report_waiting(waiting_for);
             }
         })
         .await
     }
 }
 
-impl On<RunState> for VerifyStepResult {
-    fn input(state: &RunState) -> Result<Verification, NodeError> {
+impl StateBinding<WorkflowState> for VerifyStepResultNode {
+    fn input(state: &WorkflowState) -> Result<StepVerificationInput, WorkflowNodeError> {
         let result = state.last_result.as_ref();
-        let result = result.ok_or_else(|| NodeError::Denied("no result to verify".to_owned()))?;
+        let result =
+            result.ok_or_else(|| WorkflowNodeError::Denied("no result to verify".to_owned()))?;
         let step = state.current_step();
         let number = state.current_step_index + 1;
-        Ok(Verification {
+        Ok(StepVerificationInput {
             job_id: result.job_id,
             expected_outputs: step.map(|s| s.expected_outputs.clone()).unwrap_or_default(),
             criteria: step.map(|s| s.criteria.clone()).unwrap_or_default(),
             is_last_step: state.is_at_last_step(),
-            standing: Standing {
+            rejection: StepRejectionContext {
                 ending: result.ending.clone(),
                 may_retry: state.may_retry(),
                 continued: state.continuation.as_ref().map_or(0, |before| before.number),
                 step: [
                     format!("Step {number} of {}", state.plan.steps.len()),
-                    step.map(|step| super::plan_steps::told(number, step)).unwrap_or_default(),
+                    step.map(|step| super::plan_steps::describe_step(number, step))
+                        .unwrap_or_default(),
                 ],
                 author: step.map(|step| step.author).unwrap_or_default(),
             },
         })
     }
 
-    fn apply(state: &mut RunState, judged: Judged) {
+    fn apply(state: &mut WorkflowState, judged: StepVerificationOutcome) {
         if judged.verdict.is_accepted() {
-            let of_step = state.current_step().map(|step| sharpened(&step.criteria));
+            let of_step = state.current_step().map(|step| refine_criteria(&step.criteria));
             let mut criteria = of_step.unwrap_or_default();
             if state.is_at_last_step() {
-                criteria.extend(sharpened(&state.acceptance_criteria));
+                criteria.extend(refine_criteria(&state.acceptance_criteria));
             }
-            state.tally = state.tally.with(&judged.verdict, &criteria);
+            state.tally = state.tally.with_verdict(&judged.verdict, &criteria);
         }
         state.verification = Some(judged.verdict.into());
         if judged.continuation.is_some() {
@@ -228,14 +250,14 @@ impl On<RunState> for VerifyStepResult {
     }
 }
 
-/// A key of the node, after so many retries of a person.
-fn in_round(key: &str, round: u32) -> String {
+/// The effect key of a round.
+fn round_key(key: &str, round: u32) -> String {
     if round == 0 { key.to_owned() } else { format!("{key}/{round}") }
 }
 
-/// What a person is asked about conditions that nobody judged: each of them, and why.
-fn unjudged(input: &Verification, verdict: &Verdict) -> Question {
-    let [step, what] = &input.standing.step;
+/// The question about criteria without a judgement, with the reason of each.
+fn unjudged_question(input: &StepVerificationInput, verdict: &Verdict) -> Question {
+    let [step, what] = &input.rejection.step;
     let open = verdict.open().map(|finding| format!("not judged: {}", finding.message));
     let count = verdict.open().count();
     let noun = if count == 1 { "criterion" } else { "criteria" };
@@ -250,23 +272,26 @@ fn unjudged(input: &Verification, verdict: &Verdict) -> Question {
     }
 }
 
-/// What a person is asked about a step that was not accepted.
-fn question(input: &Verification, verdict: &Verdict, reason: &str) -> Question {
-    let [step, what] = &input.standing.step;
+/// The question about a rejected step.
+fn retry_question(input: &StepVerificationInput, verdict: &Verdict, reason: &str) -> Question {
+    let [step, what] = &input.rejection.step;
     let why = verdict.first_failure().unwrap_or("its result was not accepted");
     Question {
         kind: QuestionKind::Approval,
-        text: format!("{step}: {why}; {reason}. Shall it run again?"),
+        text: format!("{step}: {why}; {reason}. Run it again?"),
         about: vec![what.clone()],
         accepts: vec![ReplyForm::Yes, ReplyForm::No],
     }
 }
 
-fn asked(cx: &NodeCx<'_>, question: &Question) -> Result<(GoingOn, String), NodeError> {
-    let answer: Answer = cx.ask("continue", question)?;
+fn ask_retry(
+    cx: &NodeContext<'_>,
+    question: &Question,
+) -> Result<(ContinuationOutcome, String), WorkflowNodeError> {
+    let answer: Answer = cx.require_answer("continue", question)?;
     if let Some(refusal) = answer.refusal() {
-        return Ok((GoingOn::GiveUp, refusal));
+        return Ok((ContinuationOutcome::GiveUp, refusal));
     }
-    let by = answer.by.as_deref().unwrap_or("somebody");
-    Ok((GoingOn::Retry, format!("{by} said that it runs again")))
+    let by = answer.by.as_deref().unwrap_or("a person");
+    Ok((ContinuationOutcome::Retry, format!("{by} chose to run it again")))
 }

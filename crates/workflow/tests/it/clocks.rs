@@ -1,11 +1,11 @@
-//! Only the clock of the database counts: a runner cannot even say what its own shows.
+//! Only the database's clock counts: no request of a runner carries a time.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::Value;
 
-/// The description of the API, which a test of the orchestrator holds against what it serves.
+/// The API document, which a test of the orchestrator compares with the served API.
 fn document() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/openapi.json");
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()

@@ -1,33 +1,39 @@
-//! A process that dies at any moment loses nothing and does nothing twice.
+//! A crash at any point loses nothing and repeats no effect.
 
 use std::sync::Arc;
 
-use cynode_workflow::engine::Ended;
-use cynode_workflow::state::RunState;
+use cynode_domain::workflow_state::WorkflowState;
+use cynode_workflow::engine::DriveOutcome;
 
-use crate::fake::{Attempt, Fake, Moment, drive_once, drive_to_end};
+use crate::fake::{CrashPoint, FakeAttempt, FakeOrchestrator, drive_once, drive_to_end};
 
 /// Two steps, the second of which succeeds at its second attempt.
-fn task() -> Arc<Fake> {
-    Fake::with_commands(&["make", "make test"]).attempt(1, 1, Attempt::bad())
+fn two_step_task() -> Arc<FakeOrchestrator> {
+    FakeOrchestrator::with_commands(&["make", "make test"]).with_attempt(1, 1, FakeAttempt::bad())
 }
 
-/// Lets the process die at the n-th `moment`, starts another, and says how the task ended;
-/// `None` when the run has no n-th such moment.
-async fn with_crash_at(moment: Moment, nth: usize) -> Option<(Arc<Fake>, RunState)> {
-    let fake = task();
+/// Crashes the process at the n-th `moment`, starts another, and returns how the run ended; `None` if
+/// the run has no n-th such moment.
+async fn with_crash_at(
+    moment: CrashPoint,
+    nth: usize,
+) -> Option<(Arc<FakeOrchestrator>, WorkflowState)> {
+    let fake = two_step_task();
     fake.crash_at(moment, nth);
     match drive_once(&fake).await {
         None => {}
-        Some(Ok(Ended::Finished(_))) => return None,
+        Some(Ok(DriveOutcome::Finished(_))) => return None,
         other => panic!("neither crashed nor finished: {other:?}"),
     }
     let state = drive_to_end(&fake).await;
     Some((fake, state))
 }
 
-/// The parts of an end that do not depend on ids.
-fn essence(fake: &Fake, state: RunState) -> (Vec<String>, Vec<(u32, u32)>, RunState) {
+/// The outcome without ids.
+fn outcome_without_ids(
+    fake: &FakeOrchestrator,
+    state: WorkflowState,
+) -> (Vec<String>, Vec<(u32, u32)>, WorkflowState) {
     let mut state = state;
     state.task_id = "00000000-0000-0000-0000-000000000000".parse().unwrap();
     state.job = None;
@@ -35,18 +41,22 @@ fn essence(fake: &Fake, state: RunState) -> (Vec<String>, Vec<(u32, u32)>, RunSt
     if let Some(revision) = &mut state.revision {
         revision.job_id = "00000000-0000-0000-0000-000000000000".parse().unwrap();
     }
-    (fake.path(), fake.jobs(), state)
+    (fake.transition_path(), fake.job_attempts(), state)
 }
 
-/// Crashes once at each occurrence of `moment`; gives their number.
-async fn crash_everywhere(moment: Moment) -> usize {
-    let calm = task();
+/// Crashes once at each occurrence of `moment`; returns their number.
+async fn crash_everywhere(moment: CrashPoint) -> usize {
+    let calm = two_step_task();
     let state = drive_to_end(&calm).await;
-    let expected = essence(&calm, state);
+    let expected = outcome_without_ids(&calm, state);
     let mut crashes = 0;
     while let Some((fake, state)) = with_crash_at(moment, crashes + 1).await {
         crashes += 1;
-        assert_eq!(essence(&fake, state), expected, "after crash {crashes} at {moment:?}");
+        assert_eq!(
+            outcome_without_ids(&fake, state),
+            expected,
+            "after crash {crashes} at {moment:?}"
+        );
     }
     crashes
 }
@@ -54,17 +64,17 @@ async fn crash_everywhere(moment: Moment) -> usize {
 #[tokio::test(start_paused = true)]
 async fn run_survives_a_crash_after_every_node() {
     // load, plan, and three times dispatch, collect and verify, and finalize.
-    assert_eq!(crash_everywhere(Moment::AfterSave).await, 12);
+    assert_eq!(crash_everywhere(CrashPoint::AfterSave).await, 12);
 }
 
 #[tokio::test(start_paused = true)]
 async fn nodes_may_be_repeated() {
-    assert_eq!(crash_everywhere(Moment::BeforeSave).await, 12);
+    assert_eq!(crash_everywhere(CrashPoint::BeforeSave).await, 12);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_crash_at_any_moment_of_an_effect_changes_nothing_in_the_end() {
-    let effects = [Moment::AfterDispatch, Moment::AfterVerify, Moment::AfterRecord];
+    let effects = [CrashPoint::AfterDispatch, CrashPoint::AfterVerify, CrashPoint::AfterRecord];
     let mut crashes = vec![];
     for moment in effects {
         crashes.push(crash_everywhere(moment).await);
@@ -74,41 +84,41 @@ async fn a_crash_at_any_moment_of_an_effect_changes_nothing_in_the_end() {
 
 #[tokio::test(start_paused = true)]
 async fn a_recorded_effect_is_replayed_and_never_performed_again() {
-    let fake = Fake::with_commands(&["make"]);
-    fake.crash_at(Moment::AfterRecord, 1);
+    let fake = FakeOrchestrator::with_commands(&["make"]);
+    fake.crash_at(CrashPoint::AfterRecord, 1);
     assert!(drive_once(&fake).await.is_none());
 
     drive_to_end(&fake).await;
 
-    assert_eq!(fake.calls("dispatch"), 1);
-    assert_eq!(fake.jobs(), [(0, 1)]);
+    assert_eq!(fake.call_count("dispatch"), 1);
+    assert_eq!(fake.job_attempts(), [(0, 1)]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_died_before_its_checkpoint_does_not_repeat_its_effects() {
-    let fake = Fake::with_commands(&["make"]);
+    let fake = FakeOrchestrator::with_commands(&["make"]);
     // The third transition is the one out of dispatch_step.
-    fake.crash_at(Moment::BeforeSave, 3);
+    fake.crash_at(CrashPoint::BeforeSave, 3);
     assert!(drive_once(&fake).await.is_none());
-    assert_eq!(fake.path(), ["load_task_context:loaded", "plan_steps:first_step"]);
+    assert_eq!(fake.transition_path(), ["load_task_context:loaded", "plan_steps:first_step"]);
 
     drive_to_end(&fake).await;
 
-    assert_eq!(fake.calls("dispatch"), 1);
-    assert_eq!(fake.calls("verify"), 1);
+    assert_eq!(fake.call_count("dispatch"), 1);
+    assert_eq!(fake.call_count("verify"), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_task_that_crashes_its_runner_again_and_again_still_ends_once() {
-    let fake = task();
-    for moment in Moment::ALL {
+    let fake = two_step_task();
+    for moment in CrashPoint::ALL {
         fake.crash_at(moment, 1);
         assert!(drive_once(&fake).await.is_none(), "no crash at {moment:?}");
     }
 
     drive_to_end(&fake).await;
 
-    assert_eq!(fake.jobs(), [(0, 1), (1, 1), (1, 2)]);
-    let ends = fake.world().history.iter().filter(|save| save.finish.is_some()).count();
+    assert_eq!(fake.job_attempts(), [(0, 1), (1, 1), (1, 2)]);
+    let ends = fake.lock_state().history.iter().filter(|save| save.finish.is_some()).count();
     assert_eq!(ends, 1);
 }

@@ -1,35 +1,37 @@
-//! The engine alone, over a graph that has nothing to do with tasks.
+//! The engine alone, over a graph unrelated to tasks.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cynode_domain::backoff::Backoff;
 use cynode_workflow::engine::{
-    Answers, Backoff, Checkpoints, Edge, EffectLog, Ended, Graph, GraphError, JournalError, Node,
-    NodeCx, NodeError, On, Policy, Resume, Stopped, Transition, drive,
+    DriveError, DriveOutcome, EffectAnswers, EffectJournal, Graph, GraphEdge, GraphError,
+    JournalError, NodeContext, NodeRetryPolicy, NodeTransition, ResumePoint, StateBinding,
+    TransitionJournal, WorkflowNode, WorkflowNodeError, drive,
 };
 use serde_json::{Value, json};
 
 #[derive(Debug, Default, Clone, PartialEq)]
-struct Sum {
+struct SumState {
     total: u32,
     failure: Option<String>,
 }
 
-/// Asks the world for a number, and adds it.
-struct Add {
-    errors: Mutex<Vec<NodeError>>,
+/// Obtains a number by an effect and adds it.
+struct AddNode {
+    errors: Mutex<Vec<WorkflowNodeError>>,
     asked: &'static AtomicU32,
     after_effect: Option<Duration>,
 }
 
-impl Node for Add {
+impl WorkflowNode for AddNode {
     const NAME: &'static str = "add";
     type Input = u32;
     type Output = u32;
 
-    async fn run(&self, cx: &mut NodeCx<'_>, total: u32) -> Result<u32, NodeError> {
+    async fn run(&self, cx: &mut NodeContext<'_>, total: u32) -> Result<u32, WorkflowNodeError> {
         if let Some(error) = self.errors.lock().unwrap().pop() {
             return Err(error);
         }
@@ -43,12 +45,12 @@ impl Node for Add {
     }
 }
 
-impl On<Sum> for Add {
-    fn input(state: &Sum) -> Result<u32, NodeError> {
+impl StateBinding<SumState> for AddNode {
+    fn input(state: &SumState) -> Result<u32, WorkflowNodeError> {
         Ok(state.total)
     }
 
-    fn apply(state: &mut Sum, output: u32) {
+    fn apply(state: &mut SumState, output: u32) {
         state.total = output;
     }
 }
@@ -57,22 +59,22 @@ macro_rules! ends {
     ($($node:ident = $name:literal,)*) => {$(
         struct $node;
 
-        impl Node for $node {
+        impl WorkflowNode for $node {
             const NAME: &'static str = $name;
             type Input = ();
             type Output = ();
 
-            async fn run(&self, _cx: &mut NodeCx<'_>, (): ()) -> Result<(), NodeError> {
+            async fn run(&self, _cx: &mut NodeContext<'_>, (): ()) -> Result<(), WorkflowNodeError> {
                 Ok(())
             }
         }
 
-        impl On<Sum> for $node {
-            fn input(_state: &Sum) -> Result<(), NodeError> {
+        impl StateBinding<SumState> for $node {
+            fn input(_state: &SumState) -> Result<(), WorkflowNodeError> {
                 Ok(())
             }
 
-            fn apply(_state: &mut Sum, (): ()) {}
+            fn apply(_state: &mut SumState, (): ()) {}
         }
     )*};
 }
@@ -82,7 +84,7 @@ ends! {
     Lost = "lost",
 }
 
-const POLICY: Policy = Policy {
+const POLICY: NodeRetryPolicy = NodeRetryPolicy {
     attempts: 3,
     backoff: Backoff { first: Duration::from_secs(1), cap: Duration::from_secs(30) },
     timeout: Some(Duration::from_secs(10)),
@@ -92,39 +94,39 @@ fn counter() -> &'static AtomicU32 {
     Box::leak(Box::default())
 }
 
-fn graph(add: Add) -> Graph<Sum> {
-    Graph::new(Add::NAME, Lost::NAME, |state: &mut Sum, failure| {
+fn graph(add: AddNode) -> Graph<SumState> {
+    Graph::new(AddNode::NAME, Lost::NAME, |state: &mut SumState, failure| {
         state.failure = Some(format!("{}: {}", failure.node, failure.reason));
     })
-    .node(
+    .add_node(
         add,
         POLICY,
         vec![
-            Edge::when("more", Add::NAME, |state: &Sum| state.total < 3),
-            Edge::otherwise("enough", Done::NAME),
+            GraphEdge::when("more", AddNode::NAME, |state: &SumState| state.total < 3),
+            GraphEdge::otherwise("enough", Done::NAME),
         ],
     )
-    .node(Done, POLICY, vec![])
-    .node(Lost, POLICY, vec![])
+    .add_node(Done, POLICY, vec![])
+    .add_node(Lost, POLICY, vec![])
     .build()
     .unwrap()
 }
 
-fn add(errors: Vec<NodeError>) -> Add {
-    Add { errors: Mutex::new(errors), asked: counter(), after_effect: None }
+fn add(errors: Vec<WorkflowNodeError>) -> AddNode {
+    AddNode { errors: Mutex::new(errors), asked: counter(), after_effect: None }
 }
 
-/// Writes everything down, and refuses on demand.
+/// Records everything, and rejects on demand.
 #[derive(Default)]
-struct Book {
+struct RecordingJournal {
     lines: Mutex<Vec<String>>,
-    /// Refuses every record.
+    /// Rejects every record.
     refuses: Option<JournalError>,
-    /// Refuses transitions, and takes the answers of effects.
+    /// Rejects transitions, accepts the answers of effects.
     refuses_saves: Option<JournalError>,
 }
 
-impl Book {
+impl RecordingJournal {
     fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap().clone()
     }
@@ -137,15 +139,18 @@ impl Book {
 }
 
 #[async_trait]
-impl EffectLog for Book {
+impl EffectJournal for RecordingJournal {
     async fn record_effect(&self, key: &str, answer: &Value) -> Result<(), JournalError> {
         self.write(format!("{key} = {answer}"))
     }
 }
 
 #[async_trait]
-impl Checkpoints<Sum> for Book {
-    async fn save(&self, moved: &Transition<'_, Sum>) -> Result<(), JournalError> {
+impl TransitionJournal<SumState> for RecordingJournal {
+    async fn save_transition(
+        &self,
+        moved: &NodeTransition<'_, SumState>,
+    ) -> Result<(), JournalError> {
         self.refuses_saves.clone().map_or(Ok(()), Err)?;
         self.write(format!(
             "{} {} {} {}",
@@ -154,19 +159,22 @@ impl Checkpoints<Sum> for Book {
     }
 }
 
-async fn driven(graph: &Graph<Sum>, book: &Book) -> Result<Ended<Sum>, Stopped> {
-    drive(graph, book, Resume::fresh(graph, Sum::default()), &|| false).await
+async fn drive_graph(
+    graph: &Graph<SumState>,
+    book: &RecordingJournal,
+) -> Result<DriveOutcome<SumState>, DriveError> {
+    drive(graph, book, ResumePoint::from_start(graph, SumState::default()), &|| false).await
 }
 
-fn sum(total: u32) -> Ended<Sum> {
-    Ended::Finished(Sum { total, failure: None })
+fn sum(total: u32) -> DriveOutcome<SumState> {
+    DriveOutcome::Finished(SumState { total, failure: None })
 }
 
 #[tokio::test(start_paused = true)]
 async fn each_answer_is_recorded_before_the_transition_that_uses_it() {
-    let (graph, book) = (graph(add(vec![])), Book::default());
+    let (graph, book) = (graph(add(vec![])), RecordingJournal::default());
 
-    assert_eq!(driven(&graph, &book).await, Ok(sum(3)));
+    assert_eq!(drive_graph(&graph, &book).await, Ok(sum(3)));
 
     assert_eq!(
         book.lines(),
@@ -184,9 +192,9 @@ async fn each_answer_is_recorded_before_the_transition_that_uses_it() {
 async fn a_replayed_effect_is_never_polled() {
     let node = add(vec![]);
     let asked = node.asked;
-    let (graph, book) = (graph(node), Book::default());
-    let answers: Answers = [("1/add/number".to_owned(), json!(40))].into_iter().collect();
-    let from = Resume::fresh(&graph, Sum::default()).with_answers(answers);
+    let (graph, book) = (graph(node), RecordingJournal::default());
+    let answers: EffectAnswers = [("1/add/number".to_owned(), json!(40))].into_iter().collect();
+    let from = ResumePoint::from_start(&graph, SumState::default()).with_answers(answers);
 
     let end = drive(&graph, &book, from, &|| false).await;
 
@@ -196,49 +204,54 @@ async fn a_replayed_effect_is_never_polled() {
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_is_tried_again_keeps_the_answers_it_has() {
-    let node = Add { after_effect: Some(Duration::from_mins(1)), ..add(vec![]) };
+    let node = AddNode { after_effect: Some(Duration::from_mins(1)), ..add(vec![]) };
     let asked = node.asked;
-    let (graph, book) = (graph(node), Book::default());
+    let (graph, book) = (graph(node), RecordingJournal::default());
 
-    let end = driven(&graph, &book).await;
+    let end = drive_graph(&graph, &book).await;
 
     let failure = Some("add: no result within 10 s".to_owned());
-    assert_eq!(end, Ok(Ended::Finished(Sum { total: 0, failure })));
+    assert_eq!(end, Ok(DriveOutcome::Finished(SumState { total: 0, failure })));
     assert_eq!(asked.load(Ordering::SeqCst), 1);
     assert_eq!(book.lines(), ["1/add/number = 1", "1 add failed 0", "2 lost finished 0"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn transient_and_bad_answers_are_tried_again_within_bounds() {
-    let twice = vec![NodeError::BadOutput("?".into()), NodeError::Transient("away".into())];
-    let thrice = vec![NodeError::Transient("away".into()); 3];
+    let twice =
+        vec![WorkflowNodeError::BadOutput("?".into()), WorkflowNodeError::Transient("away".into())];
+    let thrice = vec![WorkflowNodeError::Transient("away".into()); 3];
 
-    let helped = driven(&graph(add(twice)), &Book::default()).await;
-    let given_up = driven(&graph(add(thrice)), &Book::default()).await;
+    let helped = drive_graph(&graph(add(twice)), &RecordingJournal::default()).await;
+    let given_up = drive_graph(&graph(add(thrice)), &RecordingJournal::default()).await;
 
     assert_eq!(helped, Ok(sum(3)));
     let failure = Some("add: away".to_owned());
-    assert_eq!(given_up, Ok(Ended::Finished(Sum { total: 0, failure })));
+    assert_eq!(given_up, Ok(DriveOutcome::Finished(SumState { total: 0, failure })));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_denied_node_fails_the_run_at_its_first_attempt() {
-    let denied = vec![NodeError::Transient("never seen".into()), NodeError::Denied("no".into())];
+    let denied = vec![
+        WorkflowNodeError::Transient("never seen".into()),
+        WorkflowNodeError::Denied("no".into()),
+    ];
 
-    let end = driven(&graph(add(denied)), &Book::default()).await;
+    let end = drive_graph(&graph(add(denied)), &RecordingJournal::default()).await;
 
     let failure = Some("add: no".to_owned());
-    assert_eq!(end, Ok(Ended::Finished(Sum { total: 0, failure })));
+    assert_eq!(end, Ok(DriveOutcome::Finished(SumState { total: 0, failure })));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_canceled_or_fenced_node_writes_nothing_more() {
-    for (error, stopped) in
-        [(NodeError::Cancelled, Stopped::Cancelled), (NodeError::LeaseLost, Stopped::LeaseLost)]
-    {
-        let book = Book::default();
+    for (error, stopped) in [
+        (WorkflowNodeError::Cancelled, DriveError::Cancelled),
+        (WorkflowNodeError::LeaseLost, DriveError::LeaseLost),
+    ] {
+        let book = RecordingJournal::default();
 
-        assert_eq!(driven(&graph(add(vec![error])), &book).await, Err(stopped));
+        assert_eq!(drive_graph(&graph(add(vec![error])), &book).await, Err(stopped));
 
         assert_eq!(book.lines(), Vec::<String>::new());
     }
@@ -246,27 +259,30 @@ async fn a_canceled_or_fenced_node_writes_nothing_more() {
 
 #[tokio::test(start_paused = true)]
 async fn a_journal_that_refuses_stops_the_run() {
-    let lost = Book { refuses: Some(JournalError::LeaseLost), ..Book::default() };
-    let full =
-        Book { refuses: Some(JournalError::Rejected("too large".into())), ..Book::default() };
+    let lost =
+        RecordingJournal { refuses: Some(JournalError::LeaseLost), ..RecordingJournal::default() };
+    let full = RecordingJournal {
+        refuses: Some(JournalError::Rejected("too large".into())),
+        ..RecordingJournal::default()
+    };
 
-    assert_eq!(driven(&graph(add(vec![])), &lost).await, Err(Stopped::LeaseLost));
-    let refused = Err(Stopped::Rejected("too large".into()));
-    assert_eq!(driven(&graph(add(vec![])), &full).await, refused);
+    assert_eq!(drive_graph(&graph(add(vec![])), &lost).await, Err(DriveError::LeaseLost));
+    let refused = Err(DriveError::Rejected("too large".into()));
+    assert_eq!(drive_graph(&graph(add(vec![])), &full).await, refused);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_checkpoint_that_is_refused_stops_the_run_before_the_next_node() {
     let full = "too large".to_owned();
     for (error, stopped) in [
-        (JournalError::LeaseLost, Stopped::LeaseLost),
-        (JournalError::Rejected(full.clone()), Stopped::Rejected(full)),
+        (JournalError::LeaseLost, DriveError::LeaseLost),
+        (JournalError::Rejected(full.clone()), DriveError::Rejected(full)),
     ] {
         let node = add(vec![]);
         let asked = node.asked;
-        let book = Book { refuses_saves: Some(error), ..Book::default() };
+        let book = RecordingJournal { refuses_saves: Some(error), ..RecordingJournal::default() };
 
-        assert_eq!(driven(&graph(node), &book).await, Err(stopped));
+        assert_eq!(drive_graph(&graph(node), &book).await, Err(stopped));
 
         // The node ran once, and the edge back to it was not taken.
         assert_eq!(asked.load(Ordering::SeqCst), 1);
@@ -276,23 +292,25 @@ async fn a_checkpoint_that_is_refused_stops_the_run_before_the_next_node() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pause_leaves_the_run_at_a_checkpoint() {
-    let (graph, book) = (graph(add(vec![])), Book::default());
-    let from = Resume::fresh(&graph, Sum::default());
+    let (graph, book) = (graph(add(vec![])), RecordingJournal::default());
+    let from = ResumePoint::from_start(&graph, SumState::default());
 
     let end = drive(&graph, &book, from, &|| book.lines().len() == 2).await;
 
-    assert_eq!(end, Ok(Ended::Paused));
+    assert_eq!(end, Ok(DriveOutcome::Paused));
     assert_eq!(book.lines().last().unwrap(), "1 add more 1");
 }
 
 #[test]
 fn a_graph_with_loose_ends_is_not_built() {
-    let start =
-        || Graph::new(Done::NAME, Lost::NAME, |_: &mut Sum, _| ()).node(Done, POLICY, vec![]);
+    let start = || {
+        Graph::new(Done::NAME, Lost::NAME, |_: &mut SumState, _| ()).add_node(Done, POLICY, vec![])
+    };
 
     let loose = start().build().map(drop);
-    let twice = start().node(Done, POLICY, vec![]).node(Lost, POLICY, vec![]).build().map(drop);
+    let twice =
+        start().add_node(Done, POLICY, vec![]).add_node(Lost, POLICY, vec![]).build().map(drop);
 
-    assert_eq!(loose, Err(GraphError::Nowhere { from: "a failure", to: "lost" }));
-    assert_eq!(twice, Err(GraphError::Twice("done")));
+    assert_eq!(loose, Err(GraphError::UnknownTarget { from: "a failure", to: "lost" }));
+    assert_eq!(twice, Err(GraphError::DuplicateNode("done")));
 }

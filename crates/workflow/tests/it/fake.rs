@@ -1,4 +1,4 @@
-//! An orchestrator in memory with one task, that fences, counts, and can be crashed or away.
+//! A fake in-memory orchestrator with one task: fences, counts calls, and simulates crashes and outages.
 
 mod calls;
 
@@ -13,6 +13,7 @@ use cynode_domain::plan::InputMode;
 use cynode_domain::run_policy::RunPolicy;
 use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::VerdictStatus;
+use cynode_domain::workflow_state::WorkflowState;
 use cynode_wire::continuing::ContinuationView;
 use cynode_wire::planning::PlanningView;
 use cynode_wire::replanning::ReplanView;
@@ -21,30 +22,29 @@ use cynode_wire::workflow::{
     CheckpointView, EffectView, Finish, GrantView, Hold, SaveCheckpoint, StartStatus,
     TaskContextView,
 };
-use cynode_workflow::engine::{Ended, Stopped, drive};
-use cynode_workflow::graph::task_graph;
-use cynode_workflow::held::HeldTask;
-use cynode_workflow::resume::resume;
-use cynode_workflow::state::RunState;
+use cynode_workflow::engine::{DriveError, DriveOutcome, drive};
+use cynode_workflow::graph::build_task_graph;
+use cynode_workflow::resume::resume_run;
+use cynode_workflow::run_handle::RunHandle;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// A moment at which the process of a runner may die.
+/// A point at which the runner process may crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Moment {
-    /// The job is made and the answer is on its way.
+pub(crate) enum CrashPoint {
+    /// The job exists, the response is not received.
     AfterDispatch,
-    /// The verdict is made and the answer is on its way.
+    /// The verdict exists, the response is not received.
     AfterVerify,
-    /// The answer of an effect is stored.
+    /// The answer of an effect is recorded.
     AfterRecord,
-    /// The node has done its work, and its transition is not stored.
+    /// The node has completed, its transition is not saved.
     BeforeSave,
-    /// The transition is stored.
+    /// The transition is saved.
     AfterSave,
 }
 
-impl Moment {
+impl CrashPoint {
     pub(crate) const ALL: [Self; 5] = [
         Self::AfterDispatch,
         Self::AfterVerify,
@@ -54,15 +54,15 @@ impl Moment {
     ];
 }
 
-/// How one attempt at a step goes.
+/// Scripted result of one attempt.
 #[derive(Debug, Clone)]
-pub(crate) struct Attempt {
+pub(crate) struct FakeAttempt {
     pub(crate) status: JobStatus,
     pub(crate) ending: Ending,
     pub(crate) verdict: VerdictStatus,
 }
 
-impl Attempt {
+impl FakeAttempt {
     pub(crate) fn good() -> Self {
         let ending = Ending::Exited { code: 0 };
         Self { status: JobStatus::Completed, ending, verdict: VerdictStatus::Pass }
@@ -83,71 +83,69 @@ impl Attempt {
     }
 }
 
-/// What the orchestrator knows.
+/// State of the fake orchestrator.
 #[derive(Debug)]
-pub(crate) struct World {
+pub(crate) struct FakeRunState {
     pub(crate) task: TaskContextView,
-    /// How attempts go, by step and attempt; all others are good.
-    pub(crate) attempts: BTreeMap<(u32, u32), Attempt>,
+    /// Results by step and attempt; all others succeed.
+    pub(crate) attempts: BTreeMap<(u32, u32), FakeAttempt>,
     pub(crate) job_takes: Duration,
-    /// How long after its making a job is judged.
+    /// Time from creation of a job to its verdict.
     pub(crate) verdict_takes: Duration,
     pub(crate) run_id: RunId,
     pub(crate) lease: Option<LeaseId>,
-    /// Why the last runner could not go on.
-    pub(crate) put_down: Option<String>,
-    /// Whether somebody has asked the run to pause.
+    /// Why the last runner suspended the run.
+    pub(crate) suspend_reason: Option<String>,
+    /// Whether a pause is requested.
     pub(crate) is_paused: bool,
-    /// What the run asks.
+    /// The open question.
     pub(crate) question: Option<AskPerson>,
-    /// What becomes of a run that stands still; nobody decides without it.
+    /// Decision about a stalled run; without it there is no project manager.
     pub(crate) continuation: Option<ContinuationView>,
-    /// What the project manager plans for a prompt; nobody plans without it.
+    /// Plan for a prompt; without it there is no planner.
     pub(crate) plan: Option<PlanningView>,
-    /// What becomes of commands that were not accepted, each time that is asked; nobody plans anew
-    /// without it.
+    /// Replies to replan requests, in order; without one there is no project manager.
     pub(crate) replans: VecDeque<ReplanView>,
-    /// What was dispatched, in order.
+    /// Dispatched actions, in order.
     pub(crate) dispatched: Vec<Action>,
-    /// Which step was to be judged by which criteria of its own, each time that was asked.
+    /// Step and step criteria of each verification request.
     pub(crate) judged: Vec<(u32, Vec<Criterion>)>,
-    /// How often the run had gone on, each time that was asked.
+    /// The `continued` count of each continuation request.
     pub(crate) continued: Vec<u32>,
     pub(crate) epoch: i64,
     pub(crate) checkpoint: Option<CheckpointView>,
     pub(crate) effects: Vec<EffectView>,
     pub(crate) history: Vec<SaveCheckpoint>,
-    pub(crate) jobs: BTreeMap<JobId, Job>,
-    /// How often each method was called.
+    pub(crate) jobs: BTreeMap<JobId, FakeJob>,
+    /// Number of calls per method.
     pub(crate) calls: BTreeMap<&'static str, usize>,
-    /// Methods that do not answer now.
-    pub(crate) away: Vec<&'static str>,
-    /// Methods that say no.
-    pub(crate) refusing: Vec<&'static str>,
-    /// Transitions that are stored while their answer gets lost.
-    pub(crate) lost_answers: usize,
-    /// Where the runner dies: at the n-th of these moments.
-    crash: Option<(Moment, usize)>,
-    moments: BTreeMap<Moment, usize>,
+    /// Methods that are unavailable.
+    pub(crate) unavailable: Vec<&'static str>,
+    /// Methods that reject calls.
+    pub(crate) rejecting: Vec<&'static str>,
+    /// Number of coming transitions that are saved but whose response is lost.
+    pub(crate) lost_responses: usize,
+    /// Crash at the n-th occurrence of this point.
+    crash: Option<(CrashPoint, usize)>,
+    moments: BTreeMap<CrashPoint, usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Job {
+pub(crate) struct FakeJob {
     pub(crate) step: u32,
     pub(crate) attempt: u32,
     pub(crate) made: Instant,
 }
 
-/// The orchestrator.
 #[derive(Debug)]
-pub(crate) struct Fake {
-    world: Mutex<World>,
-    /// Told when the process of the runner dies.
+pub(crate) struct FakeOrchestrator {
+    state: Mutex<FakeRunState>,
+    /// Notified when the runner process crashes.
     died: Notify,
 }
 
-impl Fake {
-    /// An orchestrator with a task of these commands, three attempts for each.
+impl FakeOrchestrator {
+    /// A task with these commands, three attempts for each.
     pub(crate) fn with_commands(commands: &[&str]) -> Arc<Self> {
         let task = TaskContextView {
             task_id: TaskId::generate(),
@@ -165,14 +163,14 @@ impl Fake {
             policy: RunPolicy::default(),
             preferences: BTreeMap::new(),
         };
-        let world = World {
+        let world = FakeRunState {
             task,
             attempts: BTreeMap::new(),
             job_takes: Duration::ZERO,
             verdict_takes: Duration::ZERO,
             run_id: RunId::generate(),
             lease: None,
-            put_down: None,
+            suspend_reason: None,
             is_paused: false,
             question: None,
             continuation: None,
@@ -187,33 +185,38 @@ impl Fake {
             history: vec![],
             jobs: BTreeMap::new(),
             calls: BTreeMap::new(),
-            away: vec![],
-            refusing: vec![],
-            lost_answers: 0,
+            unavailable: vec![],
+            rejecting: vec![],
+            lost_responses: 0,
             crash: None,
             moments: BTreeMap::new(),
         };
-        Arc::new(Self { world: Mutex::new(world), died: Notify::new() })
+        Arc::new(Self { state: Mutex::new(world), died: Notify::new() })
     }
 
-    pub(crate) fn world(&self) -> MutexGuard<'_, World> {
-        self.world.lock().unwrap()
+    pub(crate) fn lock_state(&self) -> MutexGuard<'_, FakeRunState> {
+        self.state.lock().unwrap()
     }
 
-    pub(crate) fn attempt(self: &Arc<Self>, step: u32, attempt: u32, goes: Attempt) -> Arc<Self> {
-        self.world().attempts.insert((step, attempt), goes);
+    pub(crate) fn with_attempt(
+        self: &Arc<Self>,
+        step: u32,
+        attempt: u32,
+        goes: FakeAttempt,
+    ) -> Arc<Self> {
+        self.lock_state().attempts.insert((step, attempt), goes);
         Arc::clone(self)
     }
 
-    pub(crate) fn crash_at(&self, moment: Moment, nth: usize) {
-        let mut world = self.world();
+    pub(crate) fn crash_at(&self, moment: CrashPoint, nth: usize) {
+        let mut world = self.lock_state();
         world.moments.clear();
         world.crash = Some((moment, nth));
     }
 
-    /// Grants the task to somebody new; every older hold is stale from here on.
+    /// Grants the run to a new holder; every older lease is stale from here on.
     pub(crate) fn grant(&self) -> GrantView {
-        let mut world = self.world();
+        let mut world = self.lock_state();
         world.epoch += 1;
         let lease_id = LeaseId::generate();
         world.lease = Some(lease_id);
@@ -227,35 +230,37 @@ impl Fake {
         }
     }
 
-    /// The transitions so far, as `node:edge`.
-    pub(crate) fn path(&self) -> Vec<String> {
-        let world = self.world();
+    /// Transitions so far, as `node:edge`.
+    pub(crate) fn transition_path(&self) -> Vec<String> {
+        let world = self.lock_state();
         world.history.iter().map(|save| format!("{}:{}", save.last_node_id, save.edge)).collect()
     }
 
     pub(crate) fn finish(&self) -> Option<Finish> {
-        self.world().history.last().and_then(|save| save.finish.clone())
+        self.lock_state().history.last().and_then(|save| save.finish.clone())
     }
 
-    pub(crate) fn calls(&self, method: &str) -> usize {
-        self.world().calls.get(method).copied().unwrap_or(0)
+    pub(crate) fn call_count(&self, method: &str) -> usize {
+        self.lock_state().calls.get(method).copied().unwrap_or(0)
     }
 
-    /// Jobs made, as (step, attempt).
-    pub(crate) fn jobs(&self) -> Vec<(u32, u32)> {
+    /// Created jobs, as (step, attempt).
+    pub(crate) fn job_attempts(&self) -> Vec<(u32, u32)> {
         let mut jobs: Vec<_> =
-            self.world().jobs.values().map(|job| (job.step, job.attempt)).collect();
+            self.lock_state().jobs.values().map(|job| (job.step, job.attempt)).collect();
         jobs.sort_unstable();
         jobs
     }
 }
 
-/// Drives the task under a new grant; `None` means that the process died.
-pub(crate) async fn drive_once(fake: &Arc<Fake>) -> Option<Result<Ended<RunState>, Stopped>> {
+/// Drives the run under a new grant; `None` means that the process crashed.
+pub(crate) async fn drive_once(
+    fake: &Arc<FakeOrchestrator>,
+) -> Option<Result<DriveOutcome<WorkflowState>, DriveError>> {
     let grant = fake.grant();
-    let held = Arc::new(HeldTask::new(Arc::clone(fake) as _, grant.hold));
-    let graph = task_graph(Arc::clone(&held) as _).unwrap();
-    let from = resume(&graph, &grant).unwrap();
+    let held = Arc::new(RunHandle::new(Arc::clone(fake) as _, grant.hold));
+    let graph = build_task_graph(Arc::clone(&held)).unwrap();
+    let from = resume_run(&graph, &grant).unwrap();
     tokio::select! {
         biased;
         () = fake.died.notified() => None,
@@ -263,10 +268,10 @@ pub(crate) async fn drive_once(fake: &Arc<Fake>) -> Option<Result<Ended<RunState
     }
 }
 
-/// Drives the task to its end in one go.
-pub(crate) async fn drive_to_end(fake: &Arc<Fake>) -> RunState {
+/// Drives the run to its end.
+pub(crate) async fn drive_to_end(fake: &Arc<FakeOrchestrator>) -> WorkflowState {
     match drive_once(fake).await {
-        Some(Ok(Ended::Finished(state))) => state,
+        Some(Ok(DriveOutcome::Finished(state))) => state,
         other => panic!("the run did not finish: {other:?}"),
     }
 }

@@ -1,16 +1,15 @@
-//! The lease protocol, checked in every state that it can reach.
+//! Model check of the lease protocol over all reachable states.
 //!
-//! Two or three runners and the database that grants. Messages are lost, doubled and overtaken by
-//! others at will, and runners die. The clock of a runner is not in the model, because it may show
-//! anything: a runner that holds a grant may send at any moment, however long it is over by the
-//! clock of the database, which alone decides. Variants with a weaker fence show that the model
-//! would find two writers.
+//! Two or three runners and the database that grants leases. Messages may be lost, duplicated and
+//! reordered, and runners may crash. The clocks of runners are not modelled, because they are not
+//! trusted: a runner with a grant may send at any time, even after the lease expired by the database's
+//! clock, which alone decides. Variants with a weaker fence show that the model would find two writers.
 
 use std::collections::BTreeSet;
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
-/// How long a lease lasts, in ticks of the database's clock.
+/// Lifetime of a lease, in ticks of the database's clock.
 const LIFE: u8 = 1;
 const ONE_WRITER: &str = "at most one runner can write";
 const NEWEST: &str = "no write of an older grant is taken";
@@ -19,66 +18,66 @@ const CANCELED: &str = "nothing is written after a cancellation";
 const TAKEN_OVER: &str = "a run is taken over and goes on";
 const LATE: &str = "a write arrives after its lease is over";
 
-/// What the database looks at before it takes a write.
+/// What the database checks before it accepts a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fence {
-    /// That the grant is the newest, and its time not over.
+enum FenceRule {
+    /// The grant is the newest and has not expired.
     Epoch,
-    /// That the writer holds the lease now, whichever of its grants the write is of.
+    /// The writer holds the lease, under any of its grants.
     Holder,
-    /// Nothing: runners are trusted to look at their own clocks.
+    /// Nothing: relies on the runners' own clocks.
     Trust,
 }
 
-/// The protocol, and how far it is followed.
+/// The protocol and the bounds of the model.
 #[derive(Debug, Clone)]
-struct Protocol {
-    fence: Fence,
+struct LeaseProtocol {
+    fence: FenceRule,
     runners: u8,
-    /// The database's clock stops here.
+    /// Maximum time of the database's clock.
     ticks: u8,
-    /// Messages on their way at once.
+    /// Maximum number of messages in flight.
     in_flight: usize,
-    /// Transitions of the run.
+    /// Maximum number of transitions.
     transitions: u8,
-    /// Grants and cancellations of it.
+    /// Maximum number of grants and cancellations.
     epochs: u8,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct State {
+struct LeaseModelState {
     now: u8,
-    /// Grows with every grant and with a cancellation.
+    /// Incremented by every grant and by a cancellation.
     epoch: u8,
     holder: Option<u8>,
     expires: u8,
     is_canceled: bool,
-    /// The epoch of each transition that was saved.
+    /// Epoch of each saved transition.
     saved: Vec<u8>,
     /// What each runner believes.
-    beliefs: Vec<Option<Belief>>,
-    network: BTreeSet<Message>,
-    /// What must never happen, noted when it does.
+    beliefs: Vec<Option<RunnerBelief>>,
+    network: BTreeSet<LeaseModelMessage>,
+    /// Violations of the invariants.
     faults: BTreeSet<&'static str>,
 }
 
-/// What a runner that was granted the task remembers.
+/// Local state of a runner with a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Belief {
+struct RunnerBelief {
     epoch: u8,
-    /// Transitions of which it knows that they are saved.
+    /// Transitions known to be saved.
     saved: u8,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Message {
+struct LeaseModelMessage {
     runner: u8,
     epoch: u8,
-    says: Says,
+    says: LeaseModelMessageBody,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Says {
+enum LeaseModelMessageBody {
     // To the database.
     Claim,
     Renew,
@@ -91,28 +90,28 @@ enum Says {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Action {
+enum LeaseModelAction {
     Tick,
     Cancel,
     Die(u8),
-    Send(Message),
-    /// The message stays on its way: it may be delivered again.
-    Deliver(Message),
-    Lose(Message),
+    Send(LeaseModelMessage),
+    /// The message stays in flight: it may be delivered again.
+    Deliver(LeaseModelMessage),
+    Lose(LeaseModelMessage),
 }
 
-impl State {
-    /// Whether a write of this runner under this grant would be taken now.
-    fn may_write(&self, fence: Fence, runner: u8, epoch: u8) -> bool {
+impl LeaseModelState {
+    /// Whether a write of this runner under this grant would be accepted now.
+    fn may_write(&self, fence: FenceRule, runner: u8, epoch: u8) -> bool {
         let is_live = self.holder.is_some() && self.now < self.expires;
         match fence {
-            Fence::Epoch => is_live && epoch == self.epoch,
-            Fence::Holder => is_live && self.holder == Some(runner),
-            Fence::Trust => true,
+            FenceRule::Epoch => is_live && epoch == self.epoch,
+            FenceRule::Holder => is_live && self.holder == Some(runner),
+            FenceRule::Trust => true,
         }
     }
 
-    fn writers(&self, fence: Fence) -> usize {
+    fn writers(&self, fence: FenceRule) -> usize {
         let believers = (0..).zip(&self.beliefs).filter_map(|(runner, b)| Some((runner, (*b)?)));
         believers.filter(|(runner, b)| self.may_write(fence, *runner, b.epoch)).count()
     }
@@ -121,42 +120,46 @@ impl State {
         u8::try_from(self.saved.len()).unwrap()
     }
 
-    fn answer(&mut self, to: Message, says: Says) {
-        self.network.insert(Message { says, ..to });
+    fn send_response(&mut self, to: LeaseModelMessage, says: LeaseModelMessageBody) {
+        self.network.insert(LeaseModelMessage { says, ..to });
     }
 
-    /// What the database does with a message.
-    fn receive(&mut self, fence: Fence, message: Message) {
-        let Message { runner, epoch, says } = message;
+    /// Processes a message at the database.
+    fn receive(&mut self, fence: FenceRule, message: LeaseModelMessage) {
+        let LeaseModelMessage { runner, epoch, says } = message;
         let may_write = self.may_write(fence, runner, epoch);
         match says {
-            Says::Claim => self.grant(message),
-            Says::Renew if may_write => self.expires = self.now + LIFE,
-            Says::Release if may_write => self.holder = None,
-            Says::Save(number) => self.save(message, number, may_write),
-            Says::Renew | Says::Release => self.answer(message, Says::Refused),
-            Says::Granted(_) | Says::Saved(_) | Says::Refused => self.believe(message),
+            LeaseModelMessageBody::Claim => self.grant(message),
+            LeaseModelMessageBody::Renew if may_write => self.expires = self.now + LIFE,
+            LeaseModelMessageBody::Release if may_write => self.holder = None,
+            LeaseModelMessageBody::Save(number) => self.save(message, number, may_write),
+            LeaseModelMessageBody::Renew | LeaseModelMessageBody::Release => {
+                self.send_response(message, LeaseModelMessageBody::Refused);
+            }
+            LeaseModelMessageBody::Granted(_)
+            | LeaseModelMessageBody::Saved(_)
+            | LeaseModelMessageBody::Refused => self.receive_response(message),
         }
     }
 
-    fn grant(&mut self, claim: Message) {
+    fn grant(&mut self, claim: LeaseModelMessage) {
         if self.is_canceled || (self.holder.is_some() && self.now < self.expires) {
             return;
         }
         self.epoch += 1;
         self.holder = Some(claim.runner);
         self.expires = self.now + LIFE;
-        let grant = Message { epoch: self.epoch, ..claim };
-        self.answer(grant, Says::Granted(self.last()));
+        let grant = LeaseModelMessage { epoch: self.epoch, ..claim };
+        self.send_response(grant, LeaseModelMessageBody::Granted(self.last()));
     }
 
-    fn save(&mut self, message: Message, number: u8, may_write: bool) {
-        // The same transition again: its answer was lost.
+    fn save(&mut self, message: LeaseModelMessage, number: u8, may_write: bool) {
+        // A repeated transition: its response was lost.
         if number == self.last() && self.saved.last() == Some(&message.epoch) {
-            return self.answer(message, Says::Saved(number));
+            return self.send_response(message, LeaseModelMessageBody::Saved(number));
         }
         if !may_write || number != self.last() + 1 {
-            return self.answer(message, Says::Refused);
+            return self.send_response(message, LeaseModelMessageBody::Refused);
         }
         if message.epoch != self.epoch {
             self.faults.insert(NEWEST);
@@ -166,29 +169,33 @@ impl State {
         }
         self.saved.push(message.epoch);
         self.expires = self.expires.max(self.now + LIFE);
-        self.answer(message, Says::Saved(number));
+        self.send_response(message, LeaseModelMessageBody::Saved(number));
     }
 
-    /// What a runner makes of an answer.
-    fn believe(&mut self, answer: Message) {
+    /// Processes a response at a runner.
+    fn receive_response(&mut self, answer: LeaseModelMessage) {
         let belief = &mut self.beliefs[usize::from(answer.runner)];
         match (answer.says, belief.as_mut()) {
-            (Says::Granted(saved), None) => *belief = Some(Belief { epoch: answer.epoch, saved }),
-            (Says::Saved(number), Some(held)) if held.epoch == answer.epoch => {
+            (LeaseModelMessageBody::Granted(saved), None) => {
+                *belief = Some(RunnerBelief { epoch: answer.epoch, saved });
+            }
+            (LeaseModelMessageBody::Saved(number), Some(held)) if held.epoch == answer.epoch => {
                 held.saved = held.saved.max(number);
             }
-            (Says::Refused, Some(held)) if held.epoch == answer.epoch => *belief = None,
+            (LeaseModelMessageBody::Refused, Some(held)) if held.epoch == answer.epoch => {
+                *belief = None;
+            }
             _ => {}
         }
     }
 }
 
-impl Model for Protocol {
-    type State = State;
-    type Action = Action;
+impl Model for LeaseProtocol {
+    type State = LeaseModelState;
+    type Action = LeaseModelAction;
 
-    fn init_states(&self) -> Vec<State> {
-        vec![State {
+    fn init_states(&self) -> Vec<LeaseModelState> {
+        vec![LeaseModelState {
             now: 0,
             epoch: 0,
             holder: None,
@@ -201,67 +208,78 @@ impl Model for Protocol {
         }]
     }
 
-    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+    fn actions(&self, state: &LeaseModelState, actions: &mut Vec<LeaseModelAction>) {
         if state.now < self.ticks {
-            actions.push(Action::Tick);
+            actions.push(LeaseModelAction::Tick);
         }
         if !state.is_canceled {
-            actions.push(Action::Cancel);
+            actions.push(LeaseModelAction::Cancel);
         }
         for message in &state.network {
-            actions.push(Action::Deliver(*message));
-            actions.push(Action::Lose(*message));
+            actions.push(LeaseModelAction::Deliver(*message));
+            actions.push(LeaseModelAction::Lose(*message));
         }
         for (runner, belief) in (0..self.runners).zip(&state.beliefs) {
             let epoch = belief.map_or(0, |belief| belief.epoch);
-            let send = |says| Action::Send(Message { runner, epoch, says });
+            let send = |says| LeaseModelAction::Send(LeaseModelMessage { runner, epoch, says });
             match belief {
-                None => actions.push(send(Says::Claim)),
+                None => actions.push(send(LeaseModelMessageBody::Claim)),
                 Some(belief) => {
-                    actions.push(Action::Die(runner));
-                    actions.extend([Says::Renew, Says::Release].map(send));
+                    actions.push(LeaseModelAction::Die(runner));
+                    actions.extend(
+                        [LeaseModelMessageBody::Renew, LeaseModelMessageBody::Release].map(send),
+                    );
                     if belief.saved < self.transitions {
-                        actions.push(send(Says::Save(belief.saved + 1)));
+                        actions.push(send(LeaseModelMessageBody::Save(belief.saved + 1)));
                     }
                 }
             }
         }
     }
 
-    fn next_state(&self, last: &State, action: Action) -> Option<State> {
+    fn next_state(
+        &self,
+        last: &LeaseModelState,
+        action: LeaseModelAction,
+    ) -> Option<LeaseModelState> {
         let mut state = last.clone();
         match action {
-            Action::Tick => state.now += 1,
-            Action::Cancel => {
+            LeaseModelAction::Tick => state.now += 1,
+            LeaseModelAction::Cancel => {
                 state.is_canceled = true;
                 state.epoch += 1;
                 state.holder = None;
             }
-            Action::Die(runner) => state.beliefs[usize::from(runner)] = None,
-            Action::Send(message) => drop(state.network.insert(message)),
-            Action::Deliver(message) => state.receive(self.fence, message),
-            Action::Lose(message) => drop(state.network.remove(&message)),
+            LeaseModelAction::Die(runner) => state.beliefs[usize::from(runner)] = None,
+            LeaseModelAction::Send(message) => drop(state.network.insert(message)),
+            LeaseModelAction::Deliver(message) => state.receive(self.fence, message),
+            LeaseModelAction::Lose(message) => drop(state.network.remove(&message)),
         }
-        // What does nothing is no step.
+        // An action without effect is not a transition.
         let is_near = state.network.len() <= self.in_flight && state.epoch <= self.epochs;
         (is_near && state != *last).then_some(state)
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        let kept = |_: &Self, state: &State| {
+        let kept = |_: &Self, state: &LeaseModelState| {
             state.beliefs.iter().flatten().all(|belief| belief.saved <= state.last())
         };
-        let late = |_: &Self, state: &State| {
-            state.network.iter().any(|m| matches!(m.says, Says::Save(_)) && m.epoch < state.epoch)
+        let late = |_: &Self, state: &LeaseModelState| {
+            state
+                .network
+                .iter()
+                .any(|m| matches!(m.says, LeaseModelMessageBody::Save(_)) && m.epoch < state.epoch)
         };
         vec![
-            Property::always(ONE_WRITER, |model: &Self, state: &State| {
+            Property::always(ONE_WRITER, |model: &Self, state: &LeaseModelState| {
                 state.writers(model.fence) <= 1
             }),
-            Property::always(NEWEST, |_, state: &State| !state.faults.contains(NEWEST)),
-            Property::always(CANCELED, |_, state: &State| !state.faults.contains(CANCELED)),
+            Property::always(NEWEST, |_, state: &LeaseModelState| !state.faults.contains(NEWEST)),
+            Property::always(CANCELED, |_, state: &LeaseModelState| {
+                !state.faults.contains(CANCELED)
+            }),
             Property::always(KEPT, kept),
-            Property::sometimes(TAKEN_OVER, |_, state: &State| {
+            Property::sometimes(TAKEN_OVER, |_, state: &LeaseModelState| {
                 state.saved.first() < state.saved.last()
             }),
             Property::sometimes(LATE, late),
@@ -269,8 +287,8 @@ impl Model for Protocol {
     }
 }
 
-/// Looks at every state, unless `wanted` are found before.
-fn checked(model: Protocol, wanted: &[&'static str]) -> impl Checker<Protocol> {
+/// Checks every state, unless all of `wanted` are found before.
+fn check_model(model: LeaseProtocol, wanted: &[&'static str]) -> impl Checker<LeaseProtocol> {
     let until = match wanted {
         [] => HasDiscoveries::All,
         wanted => HasDiscoveries::AllOf(wanted.iter().copied().collect()),
@@ -280,25 +298,25 @@ fn checked(model: Protocol, wanted: &[&'static str]) -> impl Checker<Protocol> {
     checker
 }
 
-/// Two runners as far as they are followed.
-fn two_runners(fence: Fence) -> Protocol {
-    Protocol { fence, runners: 2, ticks: 2, in_flight: 2, transitions: 2, epochs: 3 }
+/// Two runners with the model's bounds.
+fn two_runners(fence: FenceRule) -> LeaseProtocol {
+    LeaseProtocol { fence, runners: 2, ticks: 2, in_flight: 2, transitions: 2, epochs: 3 }
 }
 
 #[test]
 fn two_runners_never_hold_a_task_so_that_both_can_write() {
-    checked(two_runners(Fence::Epoch), &[]).assert_properties();
+    check_model(two_runners(FenceRule::Epoch), &[]).assert_properties();
 }
 
 #[test]
 fn three_runners_never_hold_a_task_so_that_two_can_write() {
-    let three = Protocol { runners: 3, ticks: 1, ..two_runners(Fence::Epoch) };
-    checked(three, &[]).assert_properties();
+    let three = LeaseProtocol { runners: 3, ticks: 1, ..two_runners(FenceRule::Epoch) };
+    check_model(three, &[]).assert_properties();
 }
 
 #[test]
 fn without_the_epoch_the_model_finds_an_old_grant_that_writes() {
-    let checker = checked(two_runners(Fence::Holder), &[NEWEST]);
+    let checker = check_model(two_runners(FenceRule::Holder), &[NEWEST]);
 
     let path = checker.discovery(NEWEST).expect("the counterexample");
 
@@ -308,7 +326,7 @@ fn without_the_epoch_the_model_finds_an_old_grant_that_writes() {
 #[test]
 fn without_any_fence_the_model_finds_two_writers() {
     let wrong = [ONE_WRITER, NEWEST, CANCELED];
-    let checker = checked(two_runners(Fence::Trust), &wrong);
+    let checker = check_model(two_runners(FenceRule::Trust), &wrong);
 
     for name in wrong {
         assert!(checker.discovery(name).is_some(), "not found: {name}");

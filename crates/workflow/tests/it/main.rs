@@ -1,4 +1,4 @@
-//! The task graph and the runner over an orchestrator that lives in memory.
+//! The task graph and the runner over an in-memory orchestrator.
 
 #![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails its test")]
 

@@ -1,29 +1,29 @@
-//! Whatever the verdicts, a history is a path of the graph and attempts stay in bounds.
+//! Property test: for any verdicts, the history is a path of the graph and attempts stay in bounds.
 
 use std::sync::Arc;
 
 use cynode_domain::ids::LeaseId;
 use cynode_wire::workflow::{Hold, Outcome};
-use cynode_workflow::graph::task_graph;
-use cynode_workflow::held::HeldTask;
+use cynode_workflow::graph::build_task_graph;
+use cynode_workflow::run_handle::RunHandle;
 use proptest::prelude::*;
 
-use crate::fake::{Attempt, Fake, Moment, drive_once, drive_to_end};
+use crate::fake::{CrashPoint, FakeAttempt, FakeOrchestrator, drive_once, drive_to_end};
 
-fn attempt() -> impl Strategy<Value = Attempt> {
+fn attempt() -> impl Strategy<Value = FakeAttempt> {
     prop_oneof![
-        3 => Just(Attempt::good()),
-        3 => Just(Attempt::bad()),
-        1 => Just(Attempt::interrupted()),
+        3 => Just(FakeAttempt::good()),
+        3 => Just(FakeAttempt::bad()),
+        1 => Just(FakeAttempt::interrupted()),
     ]
 }
 
 #[derive(Debug, Clone)]
-struct Case {
+struct GraphPathCase {
     steps: usize,
     max_attempts: u32,
     retry_interrupted: bool,
-    attempts: Vec<Attempt>,
+    attempts: Vec<FakeAttempt>,
     crash: Option<(usize, usize)>,
 }
 
@@ -33,36 +33,36 @@ prop_compose! {
         max_attempts in 1..5_u32,
         retry_interrupted in any::<bool>(),
         attempts in prop::collection::vec(attempt(), 25),
-        crash in prop::option::of((0..Moment::ALL.len(), 1..12_usize)),
-    ) -> Case {
-        Case { steps, max_attempts, retry_interrupted, attempts, crash }
+        crash in prop::option::of((0..CrashPoint::ALL.len(), 1..12_usize)),
+    ) -> GraphPathCase {
+        GraphPathCase { steps, max_attempts, retry_interrupted, attempts, crash }
     }
 }
 
-impl Case {
-    fn task(&self) -> Arc<Fake> {
-        let fake = Fake::with_commands(&vec!["make"; self.steps]);
+impl GraphPathCase {
+    fn task(&self) -> Arc<FakeOrchestrator> {
+        let fake = FakeOrchestrator::with_commands(&vec!["make"; self.steps]);
         {
-            let mut world = fake.world();
+            let mut world = fake.lock_state();
             world.task.max_attempts = self.max_attempts;
             world.task.retry_interrupted = self.retry_interrupted;
             let keys = (0..5).flat_map(|step| (1..=5).map(move |attempt| (step, attempt)));
             world.attempts = keys.zip(self.attempts.iter().cloned()).collect();
         }
         if let Some((moment, nth)) = self.crash {
-            fake.crash_at(Moment::ALL[moment], nth);
+            fake.crash_at(CrashPoint::ALL[moment], nth);
         }
         fake
     }
 }
 
 /// Follows the history through the graph: each transition starts where the one before led.
-fn follows_the_graph(fake: &Arc<Fake>) -> Result<(), TestCaseError> {
-    let task_id = fake.world().task.task_id;
+fn follows_the_graph(fake: &Arc<FakeOrchestrator>) -> Result<(), TestCaseError> {
+    let task_id = fake.lock_state().task.task_id;
     let hold = Hold { task_id, lease_id: LeaseId::generate(), epoch: 0 };
-    let graph = task_graph(Arc::new(HeldTask::new(Arc::clone(fake) as _, hold))).unwrap();
+    let graph = build_task_graph(Arc::new(RunHandle::new(Arc::clone(fake) as _, hold))).unwrap();
     let mut at = Some(graph.start());
-    for (index, save) in fake.world().history.iter().enumerate() {
+    for (index, save) in fake.lock_state().history.iter().enumerate() {
         prop_assert_eq!(at, Some(save.last_node_id.as_str()));
         prop_assert_eq!(usize::try_from(save.sequence).unwrap(), index + 1);
         at = graph.successor(&save.last_node_id, &save.edge).unwrap();
@@ -82,7 +82,7 @@ proptest! {
         let fake = case.task();
         let state = clock.block_on(async {
             match drive_once(&fake).await {
-                Some(Ok(cynode_workflow::engine::Ended::Finished(state))) => state,
+                Some(Ok(cynode_workflow::engine::DriveOutcome::Finished(state))) => state,
                 None => drive_to_end(&fake).await,
                 other => panic!("stopped: {other:?}"),
             }
@@ -91,7 +91,7 @@ proptest! {
         follows_the_graph(&fake)?;
         let most = if case.retry_interrupted { case.max_attempts.max(3) } else { case.max_attempts };
         prop_assert!(state.attempts_by_step.values().all(|n| *n <= most));
-        let jobs = fake.jobs();
+        let jobs = fake.job_attempts();
         let planned: u32 = state.attempts_by_step.values().sum();
         prop_assert_eq!(jobs.len(), usize::try_from(planned).unwrap(), "one job per attempt");
         let all_passed = state.attempts_by_step.len() == case.steps && (case.steps == 0 || state.is_accepted());

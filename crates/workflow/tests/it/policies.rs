@@ -1,39 +1,47 @@
-//! How hard a run tries: what preferences change, what each class of error leads to, and how a node
-//! that waits is told from one that is stuck.
+//! Retry policies: the effect of preferences, the reaction to each error class, and the distinction of a
+//! waiting node from a stuck one.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use cynode_domain::backoff::Backoff;
 use cynode_domain::run_policy::RunPolicy;
+use cynode_domain::workflow_state::{NodeErrorClass, NodeFailure};
 use cynode_wire::workflow::Outcome;
-use cynode_workflow::engine::{Backoff, ErrorClass, NodeError};
+use cynode_workflow::engine::{NodeRetryPolicy, WorkflowNodeError};
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::fake::{Fake, Moment, drive_once, drive_to_end};
+use crate::fake::{CrashPoint, FakeOrchestrator, drive_once, drive_to_end};
 
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), cap: Duration::from_secs(30) };
 
-/// A task under a policy other than the usual one.
-fn task_under(policy: RunPolicy) -> std::sync::Arc<Fake> {
-    let fake = Fake::with_commands(&["make"]);
-    fake.world().task.policy = policy;
+/// A task with a non-default policy.
+fn task_under(policy: RunPolicy) -> std::sync::Arc<FakeOrchestrator> {
+    let fake = FakeOrchestrator::with_commands(&["make"]);
+    fake.lock_state().task.policy = policy;
     fake
 }
 
 #[test]
 fn each_class_of_error_has_its_own_consequence() {
-    let pause = |error: &NodeError, failures| error.class().pause(BACKOFF, failures);
+    let policy = NodeRetryPolicy { backoff: BACKOFF, ..NodeRetryPolicy::without_timeout() };
+    let pause = |error: &WorkflowNodeError, failures| policy.delay_after(error.class(), failures);
     let within = |pause: Option<Duration>, seconds: u64| {
         let full = Duration::from_secs(seconds);
         pause.is_some_and(|pause| pause >= full / 2 && pause <= full)
     };
-    let (away, garbled) = (NodeError::Transient("x".into()), NodeError::BadOutput("x".into()));
+    let (away, garbled) =
+        (WorkflowNodeError::Transient("x".into()), WorkflowNodeError::BadOutput("x".into()));
 
-    // Who is away needs time to come back; a bad answer may be better at once.
+    // An unavailable service needs time to recover; an invalid response can be retried at once.
     assert!(within(pause(&away, 1), 1) && within(pause(&away, 4), 8));
     assert!(within(pause(&garbled, 1), 1) && within(pause(&garbled, 4), 1));
-    for last in [NodeError::Cancelled, NodeError::LeaseLost, NodeError::Denied("x".into())] {
+    for last in [
+        WorkflowNodeError::Cancelled,
+        WorkflowNodeError::LeaseLost,
+        WorkflowNodeError::Denied("x".into()),
+    ] {
         assert_eq!(pause(&last, 1), None, "{last:?}");
     }
 }
@@ -48,14 +56,14 @@ async fn preferences_say_how_often_and_how_long_a_node_is_tried() {
     });
     let preferences: BTreeMap<_, _> = serde_json::from_value(preferences).unwrap();
     let fake = task_under(RunPolicy::from_preferences(&preferences));
-    fake.world().away = vec!["dispatch"];
+    fake.lock_state().unavailable = vec!["dispatch"];
     let began = Instant::now();
 
     let state = drive_to_end(&fake).await;
 
     let failure = state.failure.unwrap();
     assert_eq!((failure.node.as_str(), failure.attempts), ("dispatch_step", Some(5)));
-    assert_eq!(failure.class, Some(ErrorClass::Transient));
+    assert_eq!(failure.class, Some(NodeErrorClass::Transient));
     assert_eq!(failure.reason, "no result within 7 s");
     // Five times seven seconds, and at most a tenth of a second between them.
     let took = began.elapsed();
@@ -69,18 +77,18 @@ async fn the_policy_in_force_is_part_of_the_state_and_of_history() {
         RunPolicy { node_attempts: 9, notes: vec!["a note".into()], ..RunPolicy::default() };
     let fake = task_under(policy.clone());
     let preferences = BTreeMap::from([("output.summary_style".to_owned(), json!("concise"))]);
-    fake.world().task.preferences = preferences.clone();
+    fake.lock_state().task.preferences = preferences.clone();
 
     let state = drive_to_end(&fake).await;
 
     assert_eq!(**state.policy.as_ref().unwrap(), policy);
     assert_eq!(*state.preferences_effective, preferences);
-    let world = fake.world();
+    let world = fake.lock_state();
     let first = world.history[0].state.as_ref().unwrap();
     assert_eq!(first["policy"]["node_attempts"], 9);
     assert_eq!(first["policy"]["notes"], json!(["a note"]));
     assert_eq!(first["policy"]["timeouts_s"]["collect_result"], 600);
-    // Later rows tell what changed, and the policy does not.
+    // Later rows contain changes only, and the policy does not change.
     assert_eq!(world.history.iter().filter(|save| save.state.is_some()).count(), 1);
 }
 
@@ -89,10 +97,10 @@ async fn a_run_keeps_its_policy_when_preferences_change_while_it_is_put_down() {
     let mut policy = RunPolicy::default();
     policy.attempts_of.insert("dispatch_step".to_owned(), 1);
     let fake = task_under(policy);
-    fake.crash_at(Moment::AfterSave, 2);
+    fake.crash_at(CrashPoint::AfterSave, 2);
     assert!(drive_once(&fake).await.is_none());
-    fake.world().task.policy = RunPolicy::default();
-    fake.world().away = vec!["dispatch"];
+    fake.lock_state().task.policy = RunPolicy::default();
+    fake.lock_state().unavailable = vec!["dispatch"];
 
     let state = drive_to_end(&fake).await;
 
@@ -108,9 +116,9 @@ async fn a_node_that_waits_is_not_stuck_while_it_hears_of_what_it_waits_for() {
     };
     let (heard, unheard) = (task_under(policy(60)), task_under(policy(60)));
     for fake in [&heard, &unheard] {
-        fake.world().job_takes = Duration::from_mins(30);
+        fake.lock_state().job_takes = Duration::from_mins(30);
     }
-    unheard.world().away = vec!["job"];
+    unheard.lock_state().unavailable = vec!["job"];
 
     drive_to_end(&heard).await;
     let stuck = drive_to_end(&unheard).await;
@@ -125,23 +133,23 @@ async fn a_node_that_waits_is_not_stuck_while_it_hears_of_what_it_waits_for() {
 
 #[tokio::test(start_paused = true)]
 async fn a_verdict_is_waited_for_as_long_as_somebody_looks() {
-    let fake = Fake::with_commands(&["make"]);
-    // Half an hour, which is far more than the node may be silent.
-    fake.world().verdict_takes = Duration::from_mins(30);
+    let fake = FakeOrchestrator::with_commands(&["make"]);
+    // Half an hour, far longer than the heartbeat timeout of the node.
+    fake.lock_state().verdict_takes = Duration::from_mins(30);
 
     drive_to_end(&fake).await;
 
     assert_eq!(fake.finish().unwrap().outcome, Outcome::Completed);
-    assert!(fake.calls("verify") > 10, "{} calls", fake.calls("verify"));
+    assert!(fake.call_count("verify") > 10, "{} calls", fake.call_count("verify"));
     // One answer each of dispatch and verification.
-    assert_eq!(fake.calls("effect"), 2);
+    assert_eq!(fake.call_count("effect"), 2);
 }
 
 #[test]
 fn a_failure_without_a_class_is_still_read() {
     let old = json!({"node": "plan_steps", "reason": "no planner"});
 
-    let failure: cynode_workflow::state::NodeFailure = serde_json::from_value(old).unwrap();
+    let failure: NodeFailure = serde_json::from_value(old).unwrap();
 
     assert_eq!((failure.class, failure.attempts), (None, None));
 }

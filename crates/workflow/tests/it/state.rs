@@ -1,21 +1,23 @@
-//! The state as it is stored: a change here is a change for every run in flight.
+//! The stored state: a change here affects every run in flight.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cynode_domain::ids::{JobId, TaskId};
-use cynode_workflow::graph::{GRAPH_VERSION, task_graph};
-use cynode_workflow::held::HeldTask;
-use cynode_workflow::resume::resume;
-use cynode_workflow::state::{Continuation, GoingOn, Revision, RunState};
+use cynode_domain::workflow_state::{
+    ContinuationOutcome, ContinuationRecord, GRAPH_VERSION, StepRevision, WorkflowState,
+};
+use cynode_workflow::graph::build_task_graph;
+use cynode_workflow::resume::resume_run;
+use cynode_workflow::run_handle::RunHandle;
 use cynode_workflow::workflow::TaskState;
 use serde_json::json;
 
-use crate::fake::{Attempt, Fake, drive_to_end};
+use crate::fake::{FakeAttempt, FakeOrchestrator, drive_to_end};
 
 #[tokio::test(start_paused = true)]
 async fn the_stored_state_keeps_its_shape() {
-    let fake = Fake::with_commands(&["make"]).attempt(0, 1, Attempt::bad());
+    let fake = FakeOrchestrator::with_commands(&["make"]).with_attempt(0, 1, FakeAttempt::bad());
 
     let state = drive_to_end(&fake).await;
 
@@ -34,11 +36,12 @@ fn the_reference_names_exactly_the_fields_of_the_state() {
     let name = |line: &str| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned());
     let documented: BTreeSet<String> = section.lines().filter_map(name).collect();
     let (job_id, reason) = (JobId::generate(), "why".to_owned());
-    // These fields are absent until they hold something.
-    let mut state = RunState::new(TaskId::generate());
+    // These fields are absent while empty.
+    let mut state = WorkflowState::new(TaskId::generate());
     state.tally.by_rule = 1;
-    state.revision = Some(Revision { job_id, action: None, reason: reason.clone() });
-    state.continuation = Some(Continuation { job_id, number: 1, how: GoingOn::Retry, reason });
+    state.revision = Some(StepRevision { job_id, action: None, reason: reason.clone() });
+    state.continuation =
+        Some(ContinuationRecord { job_id, number: 1, how: ContinuationOutcome::Retry, reason });
 
     let stored = serde_json::to_value(&state).unwrap();
 
@@ -50,28 +53,29 @@ fn the_reference_names_exactly_the_fields_of_the_state() {
 fn a_state_with_only_its_first_fields_is_still_read() {
     let task_id = TaskId::generate();
 
-    let state: RunState =
+    let state: WorkflowState =
         serde_json::from_value(json!({"graph_version": 1, "task_id": task_id})).unwrap();
 
-    assert_eq!(state, RunState { graph_version: 1, ..RunState::new(task_id) });
+    assert_eq!(state, WorkflowState { graph_version: 1, ..WorkflowState::new(task_id) });
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_checkpoint_of_a_graph_that_is_not_known_is_left_alone() {
-    let fake = Fake::with_commands(&["make"]);
+    let fake = FakeOrchestrator::with_commands(&["make"]);
     drive_to_end(&fake).await;
     let mut grant = fake.grant();
-    let graph = task_graph(Arc::new(HeldTask::new(Arc::clone(&fake) as _, grant.hold))).unwrap();
+    let graph =
+        build_task_graph(Arc::new(RunHandle::new(Arc::clone(&fake) as _, grant.hold))).unwrap();
 
     for unknown in [0, GRAPH_VERSION + 1] {
         grant.checkpoint.as_mut().unwrap().state["graph_version"] = json!(unknown);
 
-        let refused = resume(&graph, &grant).unwrap_err();
+        let refused = resume_run(&graph, &grant).unwrap_err();
 
-        assert_eq!(refused.needs(), Some(unknown));
+        assert_eq!(refused.required_graph_version(), Some(unknown));
         let expected = format!(
-            "the checkpoint is of graph version {unknown}, and this runner knows {} to {}",
-            RunState::OLDEST,
+            "the checkpoint has graph version {unknown}; this runner supports {} to {}",
+            WorkflowState::OLDEST,
             GRAPH_VERSION
         );
         assert_eq!(refused.to_string(), expected);

@@ -1,56 +1,56 @@
 //! The command blocks of a document, with the marks before them.
 
-/// How a block is to be treated.
+/// How to treat a block.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Mark {
-    /// It is not run.
+pub(super) enum BlockMark {
+    /// Not run.
     Skip,
-    /// Its command runs until it is stopped.
+    /// The command does not end by itself.
     Stop,
-    /// Its commands print this.
+    /// Expected output.
     Expect(String),
 }
 
 /// A block of commands.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(super) struct CommandBlock {
     /// The line where it begins, from 1.
     pub(super) number: usize,
-    pub(super) marks: Vec<Mark>,
-    pub(super) commands: Vec<ShownCommand>,
+    pub(super) marks: Vec<BlockMark>,
+    pub(super) commands: Vec<DocumentedCommand>,
 }
 
-impl Block {
+impl CommandBlock {
     pub(super) fn is_skipped(&self) -> bool {
-        self.marks.contains(&Mark::Skip)
+        self.marks.contains(&BlockMark::Skip)
     }
 }
 
-/// A command, and what is shown of its output.
+/// A command, and its shown output.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct ShownCommand {
+pub(super) struct DocumentedCommand {
     /// Its line, from 1.
     pub(super) number: usize,
     pub(super) line: String,
     pub(super) shown: Vec<String>,
 }
 
-impl ShownCommand {
-    /// The first words of the error that it is shown to end with.
+impl DocumentedCommand {
+    /// The first words of the shown error, if any.
     pub(super) fn expected_error(&self) -> Option<String> {
         let error = self.shown.first().filter(|line| line.starts_with("error: "))?;
         Some(error.split_whitespace().take(4).collect::<Vec<_>>().join(" "))
     }
 }
 
-/// The command blocks of a document, in order; or its line and what is wrong there.
-pub(super) fn blocks(text: &str) -> Result<Vec<Block>, String> {
+/// The command blocks of a document, in order; or the line and the problem.
+pub(super) fn parse_blocks(text: &str) -> Result<Vec<CommandBlock>, String> {
     let (mut all, mut marks) = (vec![], vec![]);
     let mut lines = text.lines().enumerate();
     while let Some((index, line)) = lines.next() {
         let fault = |fault: &str| Err(format!("{}: {fault}", index + 1));
         if let Some(comment) = line.strip_prefix("<!-- test: ") {
-            match comment.strip_suffix(" -->").and_then(mark) {
+            match comment.strip_suffix(" -->").and_then(parse_mark) {
                 Some(mark) => marks.push(mark),
                 None => return fault("no such mark; see e2e/tests/it/documents.rs"),
             }
@@ -72,7 +72,11 @@ pub(super) fn blocks(text: &str) -> Result<Vec<Block>, String> {
         }
         match language {
             "console" => {
-                all.push(Block { number: index + 1, marks, commands: commands(&inside)? });
+                all.push(CommandBlock {
+                    number: index + 1,
+                    marks,
+                    commands: parse_commands(&inside)?,
+                });
             }
             "json" | "toml" | "python" | "text" | "mermaid" | "rust" | "sql" => {}
             _ => return fault("commands stand in a `console` block, each after `$ `"),
@@ -81,18 +85,18 @@ pub(super) fn blocks(text: &str) -> Result<Vec<Block>, String> {
     Ok(all)
 }
 
-fn mark(text: &str) -> Option<Mark> {
+fn parse_mark(text: &str) -> Option<BlockMark> {
     match text.split_once([',', ' ']) {
-        None if text == "stop" => Some(Mark::Stop),
-        // Whoever leaves a block out says why.
-        Some(("skip", reason)) if !reason.trim().is_empty() => Some(Mark::Skip),
-        Some(("expect", text)) if !text.is_empty() => Some(Mark::Expect(text.to_owned())),
+        None if text == "stop" => Some(BlockMark::Stop),
+        // A skipped block needs a reason.
+        Some(("skip", reason)) if !reason.trim().is_empty() => Some(BlockMark::Skip),
+        Some(("expect", text)) if !text.is_empty() => Some(BlockMark::Expect(text.to_owned())),
         Some(_) | None => None,
     }
 }
 
-fn commands(lines: &[(usize, &str)]) -> Result<Vec<ShownCommand>, String> {
-    let mut all: Vec<ShownCommand> = vec![];
+fn parse_commands(lines: &[(usize, &str)]) -> Result<Vec<DocumentedCommand>, String> {
+    let mut all: Vec<DocumentedCommand> = vec![];
     for (number, line) in lines {
         match (line.strip_prefix("$ "), all.last_mut()) {
             (_, Some(last)) if is_unfinished(&last.line) => {
@@ -101,7 +105,7 @@ fn commands(lines: &[(usize, &str)]) -> Result<Vec<ShownCommand>, String> {
             }
             (Some(line), _) => {
                 let line = line.to_owned();
-                all.push(ShownCommand { number: *number, line, shown: vec![] });
+                all.push(DocumentedCommand { number: *number, line, shown: vec![] });
             }
             (None, Some(last)) => last.shown.push((*line).to_owned()),
             (None, None) => {
@@ -112,7 +116,7 @@ fn commands(lines: &[(usize, &str)]) -> Result<Vec<ShownCommand>, String> {
     Ok(all)
 }
 
-/// Whether a command goes on in the next line: after a backslash, or inside quotes.
+/// Whether a command continues in the next line: after a backslash, or inside quotes.
 fn is_unfinished(command: &str) -> bool {
     let mut quote = None;
     let mut characters = command.chars();
@@ -135,10 +139,10 @@ fn a_document_is_read_as_commands_with_what_they_show() {
                 error: it cannot be done now\n```\n```json\n{}\n```\n<!-- test: skip, it downloads -->\n\
                 ```console\n$ wget x\n```\n";
 
-    let all = blocks(text).unwrap();
+    let all = parse_blocks(text).unwrap();
 
     assert_eq!(all.len(), 2);
-    assert_eq!(all[0].marks, [Mark::Expect("two".to_owned())]);
+    assert_eq!(all[0].marks, [BlockMark::Expect("two".to_owned())]);
     assert_eq!(all[0].commands[0].line, "echo one \\\n    'and\n$ two'");
     assert_eq!(all[0].commands[0].expected_error(), None);
     let error = all[0].commands[1].expected_error();
@@ -154,7 +158,7 @@ fn a_block_that_would_escape_the_test_is_refused() {
         ("<!-- test: skip -->\n```console\n$ ls\n```\n", "1: no such mark"),
         ("<!-- test: stop -->\nprose\n```console\n$ ls\n```\n", "2: a mark stands"),
     ] {
-        let refused = blocks(text).unwrap_err();
+        let refused = parse_blocks(text).unwrap_err();
         assert!(refused.starts_with(fault), "{refused}");
     }
 }

@@ -1,7 +1,6 @@
-//! Gateways of others, each installed once, at one version.
-//!
-//! What the benchmark reads: `<slug>.installed` holds the version, `<slug>.failed` the reason why
-//! there is none. A peer that cannot be installed keeps nobody from measuring the others.
+//! Other gateways, each installed once, at one version. The benchmark reads `<slug>.installed` for
+//! the version, and `<slug>.failed` for the reason of a failed installation. A peer that cannot be
+//! installed does not prevent the measurement of the others.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -13,36 +12,46 @@ use anyhow::{Context as _, Result, bail};
 use crate::tool;
 
 /// A gateway to compare with.
-struct Peer {
+struct PeerPackage {
     slug: &'static str,
     package: &'static str,
     version: &'static str,
-    source: Source,
+    source: PackageRegistry,
 }
 
-/// Where a package comes from.
-enum Source {
+/// The registry of a package.
+enum PackageRegistry {
     CratesIo,
     PyPi,
 }
 
-const PEERS: [Peer; 3] = [
-    Peer { slug: "mcp-proxy", package: "mcp-proxy", version: "0.4.3", source: Source::CratesIo },
-    Peer {
+const PEERS: [PeerPackage; 3] = [
+    PeerPackage {
+        slug: "mcp-proxy",
+        package: "mcp-proxy",
+        version: "0.4.3",
+        source: PackageRegistry::CratesIo,
+    },
+    PeerPackage {
         slug: "contextforge",
         package: "mcp-contextforge-gateway",
         version: "1.0.7.post20260921",
-        source: Source::PyPi,
+        source: PackageRegistry::PyPi,
     },
-    Peer { slug: LITELLM, package: "litellm[proxy]", version: "1.106.2", source: Source::PyPi },
+    PeerPackage {
+        slug: LITELLM,
+        package: "litellm[proxy]",
+        version: "1.106.2",
+        source: PackageRegistry::PyPi,
+    },
 ];
 
-/// The names of all of them.
+/// The names of all peers.
 pub(super) const ALL: &[&str] = &["mcp-proxy", "contextforge", LITELLM];
-/// The one that serves models too.
+/// The peer that serves models too.
 pub(in crate::bench) const LITELLM: &str = "litellm";
 
-/// Installs every peer of `wanted` that `place` does not hold yet, and writes down what failed.
+/// Installs every peer of `wanted` that `place` does not contain yet, and records failures.
 pub(in crate::bench) fn install(out: &mut dyn Write, place: &Path, wanted: &[&str]) -> Result<()> {
     fs::create_dir_all(place)?;
     for peer in PEERS.into_iter().filter(|peer| wanted.contains(&peer.slug)) {
@@ -51,12 +60,12 @@ pub(in crate::bench) fn install(out: &mut dyn Write, place: &Path, wanted: &[&st
         if fs::read_to_string(&mark).is_ok_and(|version| version == peer.version) {
             continue;
         }
-        forget(&mark)?;
+        remove_if_exists(&mark)?;
         writeln!(out, "installing {} {}", peer.package, peer.version)?;
         out.flush()?;
         match peer.install(place) {
             Ok(()) => {
-                forget(&failed)?;
+                remove_if_exists(&failed)?;
                 fs::write(&mark, peer.version)?;
             }
             Err(error) => {
@@ -68,15 +77,15 @@ pub(in crate::bench) fn install(out: &mut dyn Write, place: &Path, wanted: &[&st
     Ok(())
 }
 
-impl Peer {
+impl PeerPackage {
     fn install(&self, place: &Path) -> Result<()> {
         match self.source {
-            Source::CratesIo => {
-                let mut install = tool::cargo(&["install", self.package, "--locked"]);
+            PackageRegistry::CratesIo => {
+                let mut install = tool::cargo_command(&["install", self.package, "--locked"]);
                 install.args(["--version", &format!("={}", self.version), "--root"]).arg(place);
                 self.must_succeed(&mut install, place)
             }
-            Source::PyPi => {
+            PackageRegistry::PyPi => {
                 let venv = place.join(self.slug);
                 let mut make = Command::new("python3");
                 self.must_succeed(make.args(["-m", "venv"]).arg(&venv), place)?;
@@ -88,7 +97,7 @@ impl Peer {
         }
     }
 
-    /// Runs a step with its output in a log; the error is the last line of it.
+    /// Runs a step with its output in a log; the error is the last line of the log.
     fn must_succeed(&self, command: &mut Command, place: &Path) -> Result<()> {
         let path = place.join(format!("{}.log", self.slug));
         let log = File::create(&path)?;
@@ -107,7 +116,7 @@ fn last_line(text: &str) -> &str {
     text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim()
 }
 
-fn forget(file: &Path) -> io::Result<()> {
+fn remove_if_exists(file: &Path) -> io::Result<()> {
     match fs::remove_file(file) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

@@ -29,7 +29,7 @@ HUNG_UP = threading.Event()
 
 
 class Provider(BaseHTTPRequestHandler):
-    """Answers by what the last message says."""
+    """Chooses the answer by the last message."""
 
     protocol_version = "HTTP/1.1"
 
@@ -121,7 +121,7 @@ LOOK = {"id": "call_2", "type": "function",
 
 
 def wanted(body):
-    """The call that this provider asks for: of a client's tool, or of the project manager's own."""
+    """The tool call of this provider: a client's tool, or one of the project manager's own."""
     names = [tool["function"]["name"] for tool in body.get("tools") or []]
     last = body["messages"][-1]
     if last["role"] != "user" or not names:
@@ -334,7 +334,7 @@ def hung_up(client):
 
 
 def hello_of(model):
-    """Whoever was asked, the words came from the provider that this script plays."""
+    """Every answer contains the text of the provider that this script simulates."""
     assert model == MANAGER, f"{model} answered"
     assert SEEN[-1]["messages"][0]["role"] == "system", "the project manager gave no instructions"
 
@@ -382,7 +382,7 @@ def manager_asynchronous(_):
 
 
 def manager_tools(client):
-    """The manager uses tools of its own; who asks sees which, and how they went."""
+    """The manager uses its own tools; the client sees their names and results."""
     question = [{"role": "user", "content": "please look around"}]
     chunks = list(client.chat.completions.create(model=MANAGER, messages=question, stream=True))
     shown = [c.model_extra["cynodeai"]["tool"] for c in chunks if "cynodeai" in c.model_extra]
@@ -418,7 +418,7 @@ def manager_responses(client):
 
 
 def manager_hung_up(client):
-    """Who hangs up ends the model call that the manager makes for it."""
+    """A client that disconnects ends the manager's model call."""
     HUNG_UP.clear()
     stream = client.chat.completions.create(
         model=MANAGER, messages=[{"role": "user", "content": "talk for ever"}], stream=True)

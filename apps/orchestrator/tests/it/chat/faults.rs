@@ -1,4 +1,4 @@
-//! What goes wrong, in OpenAI's shape.
+//! Errors in OpenAI's format.
 
 use cynode_testkit::provider::{Answer as Said, ScriptedProvider};
 use cynode_testkit::query;
@@ -6,9 +6,11 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::{ask, code, data_of, parsed, provide, question};
-use crate::harness::{Answer, Harness};
+use crate::harness::{HarnessResponse, OrchestratorHarness};
 
-pub(crate) async fn requests_that_break_rules_are_refused_as_openai_does(harness: Harness) {
+pub(crate) async fn requests_that_break_rules_are_refused_as_openai_does(
+    harness: OrchestratorHarness,
+) {
     let post =
         |body: &'static str| harness.as_admin(Method::POST, "/v1/chat/completions").body(body);
     for body in [
@@ -21,49 +23,51 @@ pub(crate) async fn requests_that_break_rules_are_refused_as_openai_does(harness
         r#"{"messages": [{"role": "wizard", "content": "hi"}]}"#,
         r#"{"messages": [{"role": "system", "content": "hi"}]}"#,
     ] {
-        let answer = Answer::of(post(body)).await;
+        let answer = HarnessResponse::send(post(body)).await;
         assert_eq!(code(&answer, 400), "invalid_request", "{body}");
     }
     let large = "x".repeat(11 * 1024 * 1024);
     let large = harness.as_admin(Method::POST, "/v1/chat/completions").body(large);
-    assert_eq!(code(&Answer::of(large).await, 413), "request_too_large");
+    assert_eq!(code(&HarnessResponse::send(large).await, 413), "request_too_large");
 }
 
-pub(crate) async fn callers_without_a_good_token_are_told_to_authenticate(harness: Harness) {
+pub(crate) async fn callers_without_a_good_token_are_told_to_authenticate(
+    harness: OrchestratorHarness,
+) {
     for path in ["/v1/chat/completions", "/v1/models", "/v1/models/cynodeai.pm"] {
         let method = if path.ends_with("completions") { Method::POST } else { Method::GET };
         let nobody = harness.request(method.clone(), path).json(&question("hi"));
         let stranger = harness.request(method, path).bearer_auth("sk-nobody").json(&question("hi"));
         for request in [nobody, stranger] {
-            let answer = Answer::of(request).await;
+            let answer = HarnessResponse::send(request).await;
             assert_eq!(code(&answer, 401), "authentication_required");
             assert!(answer.header("www-authenticate").starts_with("Bearer"));
         }
     }
 }
 
-pub(crate) async fn whoever_cannot_answer_is_said_by_code(harness: Harness) {
+pub(crate) async fn whoever_cannot_answer_is_said_by_code(harness: OrchestratorHarness) {
     let mut unknown = question("hi");
     unknown["model"] = json!("gpt-9");
-    let nobody = Answer::of(ask(&harness, &unknown)).await;
+    let nobody = HarnessResponse::send(ask(&harness, &unknown)).await;
     assert_eq!(code(&nobody, 404), "model_not_found");
     let manager = json!({ "messages": [{ "role": "user", "content": "hi" }] });
-    let away = Answer::of(ask(&harness, &manager)).await;
+    let away = HarnessResponse::send(ask(&harness, &manager)).await;
     assert_eq!(code(&away, 503), "model_unavailable");
     assert_eq!(away.header("retry-after"), "1");
-    // Where it listens is nobody's business.
+    // The provider's address is not disclosed.
     let said = away.body["error"]["message"].as_str().unwrap();
     assert!(said.contains("cynork status") && !said.contains('/'), "{said}");
     let mut thrice = manager.clone();
     thrice["n"] = json!(3);
-    let refused = Answer::of(ask(&harness, &thrice)).await;
+    let refused = HarnessResponse::send(ask(&harness, &thrice)).await;
     assert_eq!(code(&refused, 400), "invalid_request");
     assert_eq!(refused.body["error"]["param"], "n");
     let project = ask(&harness, &question("hi")).header("OpenAI-Project", "nowhere");
-    assert_eq!(code(&Answer::of(project).await, 404), "project_not_found");
+    assert_eq!(code(&HarnessResponse::send(project).await, 404), "project_not_found");
 }
 
-pub(crate) async fn every_fault_of_a_provider_has_its_code(harness: Harness) {
+pub(crate) async fn every_fault_of_a_provider_has_its_code(harness: OrchestratorHarness) {
     let provider = ScriptedProvider::start();
     provide(&harness, &provider).await;
     let faults = [
@@ -74,14 +78,14 @@ pub(crate) async fn every_fault_of_a_provider_has_its_code(harness: Harness) {
     ];
     for (fault, status, expected) in faults {
         provider.otherwise(fault.clone());
-        let answer = Answer::of(ask(&harness, &question("hi"))).await;
+        let answer = HarnessResponse::send(ask(&harness, &question("hi"))).await;
         assert_eq!(code(&answer, status), expected, "{fault:?}");
         assert!(!answer.body.to_string().contains("sk-secret"), "{}", answer.body);
     }
     provider.otherwise(Said::rate_limited(60));
     let asked = provider.requests().len();
     for _ in 0..2 {
-        let limited = Answer::of(ask(&harness, &question("hi"))).await;
+        let limited = HarnessResponse::send(ask(&harness, &question("hi"))).await;
         assert_eq!(code(&limited, 503), "model_unavailable");
         let told: u64 = limited.header("retry-after").parse().unwrap();
         assert!((30..=60).contains(&told), "{told}");
@@ -89,9 +93,9 @@ pub(crate) async fn every_fault_of_a_provider_has_its_code(harness: Harness) {
     assert_eq!(provider.requests().len(), asked + 1, "it asked to be left alone");
 }
 
-pub(crate) async fn a_stream_that_breaks_off_ends_with_an_error(harness: Harness) {
+pub(crate) async fn a_stream_that_breaks_off_ends_with_an_error(harness: OrchestratorHarness) {
     let provider = ScriptedProvider::start();
-    provider.otherwise(Said::pieces(["It", " is", " warm"]).breaking_off_after(2));
+    provider.otherwise(Said::text_chunks(["It", " is", " warm"]).disconnecting_after(2));
     provide(&harness, &provider).await;
     let mut body = question("hi");
     body["stream"] = json!(true);
@@ -109,9 +113,11 @@ pub(crate) async fn a_stream_that_breaks_off_ends_with_an_error(harness: Harness
     assert!(matches!(kept[0][1].as_str(), "1" | "t"), "{kept:?}");
 }
 
-pub(crate) async fn a_client_that_hangs_up_ends_the_call_to_the_model(harness: Harness) {
+pub(crate) async fn a_client_that_hangs_up_ends_the_call_to_the_model(
+    harness: OrchestratorHarness,
+) {
     let provider = ScriptedProvider::start();
-    provider.otherwise(Said::pieces(["It", " is", " warm"]).stalling_after(1));
+    provider.otherwise(Said::text_chunks(["It", " is", " warm"]).stalling_after(1));
     provide(&harness, &provider).await;
     let mut body = question("hi");
     body["stream"] = json!(true);
@@ -120,7 +126,7 @@ pub(crate) async fn a_client_that_hangs_up_ends_the_call_to_the_model(harness: H
     response.chunk().await.unwrap().unwrap();
     drop(response);
 
-    provider.until_abandoned(1).await;
+    provider.wait_for_abandoned(1).await;
     let sql = "SELECT outcome FROM chat_audit_log";
     let outcome = loop {
         if let Some(row) = query(&harness.database().url, sql).await.pop() {
@@ -131,16 +137,16 @@ pub(crate) async fn a_client_that_hangs_up_ends_the_call_to_the_model(harness: H
     assert_eq!(outcome, ["canceled"]);
 }
 
-pub(crate) async fn an_answer_that_does_not_come_is_a_timeout(harness: Harness) {
+pub(crate) async fn an_answer_that_does_not_come_is_a_timeout(harness: OrchestratorHarness) {
     let harness = harness.restart_with(|options| options.chat_wait_s = 1).await;
     let provider = ScriptedProvider::start();
-    provider.otherwise(Said::silence());
+    provider.otherwise(Said::no_response());
     provide(&harness, &provider).await;
     let mut streamed = question("hi");
     streamed["stream"] = json!(true);
 
     for body in [question("hi"), streamed] {
-        let answer = Answer::of(ask(&harness, &body)).await;
+        let answer = HarnessResponse::send(ask(&harness, &body)).await;
         assert_eq!(code(&answer, 504), "cynodeai_completion_timeout");
     }
 }

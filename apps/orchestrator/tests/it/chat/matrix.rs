@@ -1,5 +1,5 @@
-//! Every fault of a provider, on either wire, asked for in every way: what the client is told, what is kept
-//! of the answer, and how the turn and the call are recorded.
+//! Every provider fault, on either API, with every request variant: the client's error, the stored part of
+//! the answer, and the records of turn and call.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use reqwest::{Method, Response};
 use serde_json::{Value, json};
 
 use super::{code, data_of, parsed};
-use crate::harness::{Answer, Harness, eventually};
+use crate::harness::{HarnessResponse, OrchestratorHarness, eventually};
 
-/// What a provider does, and what comes of it: asked for a whole answer, and for a streamed one.
-struct Row {
+/// A provider fault and its outcome, for a non-streamed and a streamed answer.
+struct ProviderFaultCase {
     fault: Said,
     whole: &'static str,
     streamed: &'static str,
@@ -21,13 +21,13 @@ struct Row {
     anthropic_streamed: Option<&'static str>,
 }
 
-impl Row {
+impl ProviderFaultCase {
     /// A fault that is known before the first word, and so has one outcome.
-    fn alike(fault: Said, outcome: &'static str) -> Self {
+    fn same_outcome(fault: Said, outcome: &'static str) -> Self {
         Self { fault, whole: outcome, streamed: outcome, anthropic_streamed: None }
     }
 
-    fn expected(&self, kind: &str, way: Way) -> &'static str {
+    fn expected(&self, kind: &str, way: ChatRequestVariant) -> &'static str {
         match self.anthropic_streamed {
             Some(outcome) if way.is_streamed && kind == "anthropic" => outcome,
             _ if way.is_streamed => self.streamed,
@@ -40,55 +40,55 @@ const FAILED: &str = "502 orchestrator_inference_failed; kept nothing; turn erro
 const BROKEN: &str = "200 then orchestrator_inference_failed; kept part; turn error; call failed";
 const ANSWERED: &str = "200 It is warm.; kept all; turn success; call success";
 
-fn rows() -> Vec<Row> {
+fn rows() -> Vec<ProviderFaultCase> {
     let late = Duration::from_millis(300);
     let (cut, event) =
-        (Said::text("It is very warm.").breaking_off_after(5), Said::invalid_event());
+        (Said::text("It is very warm.").disconnecting_after(5), Said::invalid_event());
     vec![
-        Row::alike(Said::text("It is warm."), ANSWERED),
-        Row::alike(Said::text("It is warm.").after(late), ANSWERED),
-        Row::alike(Said::unauthorized("sk-secret-of-ours"), FAILED),
-        Row::alike(
+        ProviderFaultCase::same_outcome(Said::text("It is warm."), ANSWERED),
+        ProviderFaultCase::same_outcome(Said::text("It is warm.").after(late), ANSWERED),
+        ProviderFaultCase::same_outcome(Said::unauthorized("sk-secret-of-ours"), FAILED),
+        ProviderFaultCase::same_outcome(
             Said::status(400, "too many tools"),
             "400 invalid_request; kept nothing; turn error; call failed",
         ),
-        Row::alike(
+        ProviderFaultCase::same_outcome(
             Said::rate_limited(60),
             "503 model_unavailable; kept nothing; turn error; call failed",
         ),
-        Row::alike(Said::server_error(), FAILED),
-        Row::alike(Said::invalid_json(), FAILED),
-        Row::alike(Said::wrong_schema(), FAILED),
-        Row::alike(event, FAILED),
-        // Anthropic's API says at the end of a stream that the words before were a refusal.
-        Row {
+        ProviderFaultCase::same_outcome(Said::server_error(), FAILED),
+        ProviderFaultCase::same_outcome(Said::invalid_json(), FAILED),
+        ProviderFaultCase::same_outcome(Said::wrong_schema(), FAILED),
+        ProviderFaultCase::same_outcome(event, FAILED),
+        // Anthropic's API reports a refusal at the end of the stream, after its text.
+        ProviderFaultCase {
             anthropic_streamed: Some(
                 "200 No. (content_filter); kept all; turn success; call success",
             ),
-            ..Row::alike(
+            ..ProviderFaultCase::same_outcome(
                 Said::refusal("No."),
                 "200 refused: No.; kept nothing; turn success; call success",
             )
         },
-        Row { streamed: BROKEN, ..Row::alike(cut, FAILED) },
+        ProviderFaultCase { streamed: BROKEN, ..ProviderFaultCase::same_outcome(cut, FAILED) },
     ]
 }
 
-/// How a client asks.
+/// The request variant of a client.
 #[derive(Debug, Clone, Copy)]
-struct Way {
+struct ChatRequestVariant {
     path: &'static str,
     is_streamed: bool,
 }
 
-const WAYS: [Way; 4] = [
-    Way { path: "/v1/chat/completions", is_streamed: false },
-    Way { path: "/v1/chat/completions", is_streamed: true },
-    Way { path: "/v1/responses", is_streamed: false },
-    Way { path: "/v1/responses", is_streamed: true },
+const WAYS: [ChatRequestVariant; 4] = [
+    ChatRequestVariant { path: "/v1/chat/completions", is_streamed: false },
+    ChatRequestVariant { path: "/v1/chat/completions", is_streamed: true },
+    ChatRequestVariant { path: "/v1/responses", is_streamed: false },
+    ChatRequestVariant { path: "/v1/responses", is_streamed: true },
 ];
 
-impl Way {
+impl ChatRequestVariant {
     fn body(self, model: &str, question: &str) -> Value {
         let messages = json!([{ "role": "user", "content": question }]);
         match self.path {
@@ -100,7 +100,9 @@ impl Way {
     }
 }
 
-pub(crate) async fn every_fault_has_its_outcome_in_every_way_of_asking(harness: Harness) {
+pub(crate) async fn every_fault_has_its_outcome_in_every_way_of_asking(
+    harness: OrchestratorHarness,
+) {
     let mut wrong = vec![];
     for kind in ["openai", "anthropic"] {
         for (number, row) in rows().into_iter().enumerate() {
@@ -120,7 +122,12 @@ pub(crate) async fn every_fault_has_its_outcome_in_every_way_of_asking(harness: 
 }
 
 /// A provider of this kind that has one fault.
-async fn provide(harness: &Harness, kind: &str, name: &str, fault: Said) -> ScriptedProvider {
+async fn provide(
+    harness: &OrchestratorHarness,
+    kind: &str,
+    name: &str,
+    fault: Said,
+) -> ScriptedProvider {
     let provider = ScriptedProvider::start();
     provider.otherwise(fault);
     let url = if kind == "openai" { provider.openai_url() } else { provider.url() };
@@ -128,12 +135,12 @@ async fn provide(harness: &Harness, kind: &str, name: &str, fault: Said) -> Scri
         "kind": kind, "base_url": url, "allow": "everyone", "models": ["scripted-model"],
     });
     let put = harness.as_admin(Method::PUT, &format!("/v1/model-providers/{name}")).json(&body);
-    assert!(Answer::of(put).await.status.is_success());
+    assert!(HarnessResponse::send(put).await.status.is_success());
     provider
 }
 
-/// Asks a provider once, and says what came of it.
-async fn outcome(harness: &Harness, provider: &str, way: Way) -> String {
+/// Sends one request and returns the outcome.
+async fn outcome(harness: &OrchestratorHarness, provider: &str, way: ChatRequestVariant) -> String {
     let trace = TraceId::generate().to_string();
     let question = format!("How warm is it? ({trace})");
     let asking = way.body(&format!("{provider}/scripted-model"), &question);
@@ -142,7 +149,7 @@ async fn outcome(harness: &Harness, provider: &str, way: Way) -> String {
     let told = if way.is_streamed && response.status().is_success() {
         told_in_pieces(response).await
     } else {
-        told_at_once(&Answer::read(response).await)
+        told_at_once(&HarnessResponse::read(response).await)
     };
 
     let url = &harness.database().url;
@@ -150,13 +157,13 @@ async fn outcome(harness: &Harness, provider: &str, way: Way) -> String {
     let turn = eventually("the record of the turn", async || query(url, &turn).await.pop()).await;
     let call = format!("SELECT outcome FROM brain_calls WHERE trace_id = '{trace}'");
     let call = eventually("the record of the call", async || query(url, &call).await.pop()).await;
-    let kept = kept(harness, &question).await;
+    let kept = stored_turn(harness, &question).await;
     assert!(!told.contains("sk-secret"), "{told}");
     format!("{told}; kept {kept}; turn {}; call {}", turn[0], call[0])
 }
 
-/// What stays of the answer to a question.
-async fn kept(harness: &Harness, question: &str) -> &'static str {
+/// The stored part of an answer.
+async fn stored_turn(harness: &OrchestratorHarness, question: &str) -> &'static str {
     let sql = format!(
         "SELECT is_partial FROM chat_messages WHERE role = 'assistant' AND id >
          (SELECT id FROM chat_messages WHERE role = 'user' AND content = '{question}')"
@@ -168,7 +175,7 @@ async fn kept(harness: &Harness, question: &str) -> &'static str {
     }
 }
 
-fn told_at_once(answer: &Answer) -> String {
+fn told_at_once(answer: &HarnessResponse) -> String {
     let status = answer.status.as_u16();
     if status != 200 {
         return format!("{status} {}", code(answer, status));

@@ -5,24 +5,24 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use super::{MODEL, code, data_of, parsed, provide};
-use crate::harness::{Answer, Harness, PASSWORD};
+use crate::harness::{HarnessResponse, OrchestratorHarness, PASSWORD};
 
-fn respond(harness: &Harness, body: &Value) -> RequestBuilder {
+fn respond(harness: &OrchestratorHarness, body: &Value) -> RequestBuilder {
     harness.as_admin(Method::POST, "/v1/responses").json(body)
 }
 
-pub(crate) async fn a_response_is_made_read_back_and_gone_on_from(harness: Harness) {
+pub(crate) async fn a_response_is_made_read_back_and_gone_on_from(harness: OrchestratorHarness) {
     let provider = ScriptedProvider::saying("It is warm in Rome.");
     provide(&harness, &provider).await;
     let body = json!({ "model": MODEL, "input": "How warm is it?", "instructions": "be brief",
                        "metadata": { "purpose": "weather" } });
 
-    let first = Answer::of(respond(&harness, &body)).await.body;
+    let first = HarnessResponse::send(respond(&harness, &body)).await.body;
     let id = first["id"].as_str().unwrap();
     let body = json!({ "model": MODEL, "input": "And tomorrow?", "previous_response_id": id });
-    let second = Answer::of(respond(&harness, &body)).await.body;
+    let second = HarnessResponse::send(respond(&harness, &body)).await.body;
     let path = format!("/v1/responses/{id}");
-    let again = Answer::of(harness.as_admin(Method::GET, &path)).await.body;
+    let again = HarnessResponse::send(harness.as_admin(Method::GET, &path)).await.body;
 
     assert_eq!(first["object"], "response", "{first}");
     assert_eq!(first["status"], "completed");
@@ -43,9 +43,11 @@ pub(crate) async fn a_response_is_made_read_back_and_gone_on_from(harness: Harne
     }
 }
 
-pub(crate) async fn a_streamed_response_is_told_by_events_and_can_be_named(harness: Harness) {
+pub(crate) async fn a_streamed_response_is_told_by_events_and_can_be_named(
+    harness: OrchestratorHarness,
+) {
     let provider = ScriptedProvider::start();
-    provider.otherwise(Said::pieces(["It is", " warm."]));
+    provider.otherwise(Said::text_chunks(["It is", " warm."]));
     provide(&harness, &provider).await;
     let body = json!({ "model": MODEL, "input": "How warm is it?", "stream": true });
 
@@ -61,26 +63,28 @@ pub(crate) async fn a_streamed_response_is_told_by_events_and_can_be_named(harne
     assert_eq!(last["type"], "response.completed");
     assert_eq!(last["response"]["usage"]["total_tokens"], 18);
     let path = format!("/v1/responses/{}", last["response"]["id"].as_str().unwrap());
-    let again = Answer::of(harness.as_admin(Method::GET, &path)).await.body;
+    let again = HarnessResponse::send(harness.as_admin(Method::GET, &path)).await.body;
     assert_eq!(again["output"], last["response"]["output"], "{again}");
 }
 
-pub(crate) async fn a_function_s_result_finds_its_call_in_the_response_before(harness: Harness) {
+pub(crate) async fn a_function_s_result_finds_its_call_in_the_response_before(
+    harness: OrchestratorHarness,
+) {
     let provider = ScriptedProvider::saying("It is warm.");
-    provider.script([Said::call("look_up", json!({ "city": "Rome" }))]);
+    provider.script([Said::tool_call("look_up", json!({ "city": "Rome" }))]);
     provide(&harness, &provider).await;
     let tools =
         json!([{ "type": "function", "name": "look_up", "parameters": { "type": "object" } }]);
     let body = json!({ "model": MODEL, "input": "How warm is it?", "tools": tools });
 
-    let first = Answer::of(respond(&harness, &body)).await.body;
+    let first = HarnessResponse::send(respond(&harness, &body)).await.body;
     let call = &first["output"][0];
     assert_eq!((&call["type"], &call["name"]), (&json!("function_call"), &json!("look_up")));
     let result =
         json!([{ "type": "function_call_output", "call_id": call["call_id"], "output": "22" }]);
     let body = json!({ "model": MODEL, "input": result, "tools": tools,
                        "previous_response_id": first["id"] });
-    let second = Answer::of(respond(&harness, &body)).await.body;
+    let second = HarnessResponse::send(respond(&harness, &body)).await.body;
 
     assert_eq!(second["output"][0]["content"][0]["text"], "It is warm.", "{second}");
     let told = &provider.requests()[1].body["messages"];
@@ -89,14 +93,14 @@ pub(crate) async fn a_function_s_result_finds_its_call_in_the_response_before(ha
 }
 
 pub(crate) async fn responses_refuse_what_they_cannot_honour_and_fail_in_openai_s_shape(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let provider = ScriptedProvider::start();
     provide(&harness, &provider).await;
     let asked = |extra: Value| {
         let mut body = json!({ "model": MODEL, "input": "hi" });
         body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
-        Answer::of(respond(&harness, &body))
+        HarnessResponse::send(respond(&harness, &body))
     };
 
     let background = asked(json!({ "background": true })).await;
@@ -108,11 +112,11 @@ pub(crate) async fn responses_refuse_what_they_cannot_honour_and_fail_in_openai_
         let answer = asked(json!({ "previous_response_id": gone })).await;
         assert_eq!(code(&answer, 400), "response_not_found");
         let path = format!("/v1/responses/{gone}");
-        let read = Answer::of(harness.as_admin(Method::GET, &path)).await;
+        let read = HarnessResponse::send(harness.as_admin(Method::GET, &path)).await;
         assert_eq!(code(&read, 404), "response_not_found");
     }
     assert_eq!(code(&asked(json!({ "model": "gpt-9" })).await, 404), "model_not_found");
-    provider.otherwise(Said::pieces(["It", " is", " warm"]).breaking_off_after(2));
+    provider.otherwise(Said::text_chunks(["It", " is", " warm"]).disconnecting_after(2));
     let body = json!({ "model": MODEL, "input": "hi", "stream": true });
     let text = respond(&harness, &body).send().await.unwrap().text().await.unwrap();
     let last = parsed(data_of(&text).last().unwrap());
@@ -121,21 +125,22 @@ pub(crate) async fn responses_refuse_what_they_cannot_honour_and_fail_in_openai_
 }
 
 pub(crate) async fn what_is_not_stored_cannot_be_named_and_others_cannot_name_mine(
-    harness: Harness,
+    harness: OrchestratorHarness,
 ) {
     let provider = ScriptedProvider::saying("It is warm.");
     provide(&harness, &provider).await;
     let body = json!({ "model": MODEL, "input": "How warm is it?" });
-    let kept = Answer::of(respond(&harness, &body)).await.body;
+    let kept = HarnessResponse::send(respond(&harness, &body)).await.body;
     let body = json!({ "model": MODEL, "input": "How warm is it?", "store": false });
-    let passing = Answer::of(respond(&harness, &body)).await.body;
+    let passing = HarnessResponse::send(respond(&harness, &body)).await.body;
     harness.add_user("eve").await;
     let eve = harness.sign_in("eve", PASSWORD).await.unwrap().access_token;
     let path = |response: &Value| format!("/v1/responses/{}", response["id"].as_str().unwrap());
 
-    let own = Answer::of(harness.as_admin(Method::GET, &path(&kept))).await;
-    let gone = Answer::of(harness.as_admin(Method::GET, &path(&passing))).await;
-    let theirs = Answer::of(harness.request(Method::GET, &path(&kept)).bearer_auth(&eve)).await;
+    let own = HarnessResponse::send(harness.as_admin(Method::GET, &path(&kept))).await;
+    let gone = HarnessResponse::send(harness.as_admin(Method::GET, &path(&passing))).await;
+    let theirs =
+        HarnessResponse::send(harness.request(Method::GET, &path(&kept)).bearer_auth(&eve)).await;
 
     assert_eq!(own.status, 200);
     assert_eq!(passing["store"], false);

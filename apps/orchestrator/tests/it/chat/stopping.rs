@@ -1,13 +1,13 @@
-//! What is left of an answer when the orchestrator is asked to stop.
+//! Partial answers are persisted when the orchestrator shuts down.
 
 use cynode_testkit::provider::{Answer as Said, ScriptedProvider};
 use reqwest::Method;
 use serde_json::json;
 
 use super::{ask, provide, question};
-use crate::harness::{Answer, Harness};
+use crate::harness::{HarnessResponse, OrchestratorHarness};
 
-pub(crate) async fn a_stop_keeps_an_answer_that_was_begun(harness: Harness) {
+pub(crate) async fn a_stop_keeps_an_answer_that_was_begun(harness: OrchestratorHarness) {
     let provider = ScriptedProvider::start();
     provider.otherwise(Said::text("one two three").stalling_after(3));
     provide(&harness, &provider).await;
@@ -25,13 +25,13 @@ pub(crate) async fn a_stop_keeps_an_answer_that_was_begun(harness: Harness) {
         told.push_str(&String::from_utf8_lossy(&more));
     }
     assert!(told.contains("orchestrator_stopping") && !told.contains("[DONE]"), "{told}");
-    let threads = Answer::of(harness.as_admin(Method::GET, "/v1/chat/threads")).await;
+    let threads = HarnessResponse::send(harness.as_admin(Method::GET, "/v1/chat/threads")).await;
     let id = threads.body["items"][0]["id"].as_str().unwrap().to_owned();
     let path = format!("/v1/chat/threads/{id}/messages");
-    let said = Answer::of(harness.as_admin(Method::GET, &path)).await;
+    let said = HarnessResponse::send(harness.as_admin(Method::GET, &path)).await;
     let answer = &said.body["items"][1];
     assert_eq!((&answer["role"], &answer["is_partial"]), (&json!("assistant"), &json!(true)));
     assert!(answer["content"].as_str().unwrap().starts_with("one"), "{answer}");
-    let calls = Answer::of(harness.as_admin(Method::GET, "/v1/brain/calls")).await;
+    let calls = HarnessResponse::send(harness.as_admin(Method::GET, "/v1/brain/calls")).await;
     assert_eq!(calls.body["calls"]["items"][0]["outcome"], "canceled", "{}", calls.body);
 }

@@ -1,56 +1,52 @@
-//! A choice among named things, which preferences may settle.
+//! Decision: a choice among named options.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{object, text};
-use crate::brain::{Decision, Ruling};
+use super::{object_schema, text_schema};
+use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::untrusted;
 
-/// Which of these?
+/// Chooses one of several options.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Choose {
-    /// What is to be decided.
+pub struct ChooseOption {
     pub question: String,
-    /// What can be chosen: key and meaning; at least one.
+    /// Key and description of each option; at least one.
     pub choices: Vec<(String, String)>,
-    /// What is known.
     pub facts: Value,
-    /// What a preference says, if one was named.
+    /// The key that a preference names.
     pub preferred: Option<String>,
 }
 
-/// What was chosen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Chosen {
-    /// Its key.
+pub struct ChosenOption {
+    /// The key of the option.
     pub choice: String,
-    /// Why.
     pub reason: String,
 }
 
-impl Choose {
-    fn has(&self, key: &str) -> bool {
+impl ChooseOption {
+    fn has_option(&self, key: &str) -> bool {
         self.choices.iter().any(|(known, _)| known == key)
     }
 
-    fn ruled(choice: &str, reason: &str) -> Ruling<Chosen> {
-        let answer = Chosen { choice: choice.to_owned(), reason: reason.to_owned() };
-        Ruling::new(answer, format!("{choice}: {reason}"))
+    fn rule_answer(choice: &str, reason: &str) -> RuleAnswer<ChosenOption> {
+        let answer = ChosenOption { choice: choice.to_owned(), reason: reason.to_owned() };
+        RuleAnswer::new(answer, format!("{choice}: {reason}"))
     }
 }
 
-impl Decision for Choose {
-    type Answer = Chosen;
+impl BrainDecision for ChooseOption {
+    type Answer = ChosenOption;
 
     const PURPOSE: &'static str = "decide";
     const HINT: &'static str = "balanced";
 
     fn schema(&self) -> Value {
-        object(&json!({
-            "choice": text("The key of what is chosen.", 200),
-            "reason": text("Why, in one sentence.", 1000),
+        object_schema(&json!({
+            "choice": text_schema("The key of what is chosen.", 200),
+            "reason": text_schema("Why, in one sentence.", 1000),
         }))
     }
 
@@ -66,27 +62,27 @@ impl Decision for Choose {
         )
     }
 
-    fn by_rule(&self) -> Option<Ruling<Chosen>> {
-        if let Some(preferred) = self.preferred.as_deref().filter(|key| self.has(key)) {
-            return Some(Self::ruled(preferred, "a preference says so"));
+    fn decide_by_rule(&self) -> Option<RuleAnswer<ChosenOption>> {
+        if let Some(preferred) = self.preferred.as_deref().filter(|key| self.has_option(key)) {
+            return Some(Self::rule_answer(preferred, "a preference names it"));
         }
         let [(only, _)] = self.choices.as_slice() else { return None };
-        Some(Self::ruled(only, "there is no other choice"))
+        Some(Self::rule_answer(only, "it is the only option"))
     }
 
-    fn fallback(&self) -> Ruling<Chosen> {
+    fn fallback(&self) -> RuleAnswer<ChosenOption> {
         let first = self.choices.first().map_or("", |(key, _)| key);
-        Self::ruled(first, "nothing speaks for another")
+        Self::rule_answer(first, "it is the default")
     }
 
-    fn objection(&self, answer: &Chosen) -> Option<String> {
-        (!self.has(&answer.choice)).then(|| {
+    fn find_objection(&self, answer: &ChosenOption) -> Option<String> {
+        (!self.has_option(&answer.choice)).then(|| {
             let keys: Vec<_> = self.choices.iter().map(|(key, _)| key.as_str()).collect();
             format!("choice must be one of: {}", keys.join(", "))
         })
     }
 
-    fn summary(answer: &Chosen) -> String {
+    fn summarize(answer: &ChosenOption) -> String {
         format!("{}: {}", answer.choice, answer.reason)
     }
 }

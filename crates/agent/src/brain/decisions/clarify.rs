@@ -1,55 +1,52 @@
-//! What an agent is answered that does not know how to go on.
+//! Decision: the answer to an agent's question.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{object, text};
-use crate::brain::{Decision, Ruling};
+use super::{object_schema, text_schema};
+use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::untrusted;
 
-/// Answers longer than this are no instruction.
+/// The most characters of an answer.
 const MAX_ANSWER: usize = 4000;
 
-/// What is this agent answered?
+/// Answers an agent's question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Clarify {
-    /// The role of the agent.
+pub struct AnswerClarification {
     pub role: String,
-    /// What it asks.
     pub question: String,
-    /// The answers that it offers.
+    /// The answers that the agent offers.
     pub options: Vec<String>,
-    /// What it says about the question.
+    /// The agent's context of the question.
     pub context: String,
-    /// What the task asks for.
+    /// The request of the task.
     pub request: String,
-    /// What must be true of the result.
+    /// The acceptance criteria of the task.
     pub criteria: Vec<String>,
 }
 
-/// An answer, or why a person has to give it.
+/// An answer, or the reason to ask a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Clarified {
-    /// The answer; empty where a person has to give it.
+pub struct ClarificationAnswer {
+    /// Empty if a person must answer.
     pub answer: String,
-    /// Why this answer, or why a person.
     pub reason: String,
 }
 
-impl Decision for Clarify {
-    type Answer = Clarified;
+impl BrainDecision for AnswerClarification {
+    type Answer = ClarificationAnswer;
 
     const PURPOSE: &'static str = "clarify";
     const HINT: &'static str = "balanced";
 
     fn schema(&self) -> Value {
-        object(&json!({
+        object_schema(&json!({
             "answer": {
                 "type": "string", "maxLength": MAX_ANSWER,
                 "description": "What the agent is told; empty if only a person knows.",
             },
-            "reason": text("Why, in one sentence.", 500),
+            "reason": text_schema("Why, in one sentence.", 500),
         }))
     }
 
@@ -69,12 +66,12 @@ impl Decision for Clarify {
         )
     }
 
-    fn fallback(&self) -> Ruling<Clarified> {
+    fn fallback(&self) -> RuleAnswer<ClarificationAnswer> {
         let reason = "a person answers".to_owned();
-        Ruling::new(Clarified { answer: String::new(), reason }, "a person answers")
+        RuleAnswer::new(ClarificationAnswer { answer: String::new(), reason }, "a person answers")
     }
 
-    fn summary(answer: &Clarified) -> String {
+    fn summarize(answer: &ClarificationAnswer) -> String {
         if answer.answer.trim().is_empty() {
             return format!("a person answers: {}", answer.reason);
         }

@@ -1,10 +1,10 @@
-//! What kind of work a request is.
+//! Decision: the kind of work of a request.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{mentions, object, one_of, text};
-use crate::brain::{Decision, Ruling};
+use super::{contains_phrase, enum_schema, object_schema, text_schema};
+use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::untrusted;
 
 const FIX: &[&str] = &[
@@ -28,29 +28,24 @@ const NEW: &[&str] =
 const FEATURE: &[&str] =
     &["add", "implement", "support", "feature", "introduce", "extend", "enhance", "toggle"];
 
-/// What kind of work is this?
+/// Classifies a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Classify {
-    /// The request.
+pub struct ClassifyRequest {
     pub request: String,
-    /// Whether there is a `PROJECT-BRIEF.md` at the root of the project.
+    /// Whether the root of the project has a `PROJECT-BRIEF.md`.
     pub has_brief: bool,
 }
 
-/// The kinds of work.
+/// The kind of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkKind {
-    /// Something that does not exist yet.
     NewProject,
-    /// Something new in what exists.
     FeatureRequest,
-    /// Something that is wrong in what exists.
     QuickFix,
 }
 
 impl WorkKind {
-    /// The word for it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NewProject => "new_project",
@@ -60,33 +55,30 @@ impl WorkKind {
     }
 }
 
-/// The kind of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Classified {
-    /// The kind.
+pub struct RequestClassification {
     pub kind: WorkKind,
-    /// Why.
     pub reason: String,
 }
 
-impl Classified {
-    fn ruled(kind: WorkKind, reason: &str) -> Ruling<Self> {
+impl RequestClassification {
+    fn rule_answer(kind: WorkKind, reason: &str) -> RuleAnswer<Self> {
         let answer = Self { kind, reason: reason.to_owned() };
-        Ruling::new(answer, format!("{}: {reason}", kind.as_str()))
+        RuleAnswer::new(answer, format!("{}: {reason}", kind.as_str()))
     }
 }
 
-impl Decision for Classify {
-    type Answer = Classified;
+impl BrainDecision for ClassifyRequest {
+    type Answer = RequestClassification;
 
     const PURPOSE: &'static str = "classify";
     const HINT: &'static str = "fast";
 
     fn schema(&self) -> Value {
-        object(&json!({
-            "kind": one_of("The kind of work.", &["new_project", "feature_request", "quick_fix"]),
-            "reason": text("Why, in one sentence.", 500),
+        object_schema(&json!({
+            "kind": enum_schema("The kind of work.", &["new_project", "feature_request", "quick_fix"]),
+            "reason": text_schema("Why, in one sentence.", 500),
         }))
     }
 
@@ -98,30 +90,38 @@ impl Decision for Classify {
         )
     }
 
-    fn by_rule(&self) -> Option<Ruling<Classified>> {
+    fn decide_by_rule(&self) -> Option<RuleAnswer<RequestClassification>> {
         if self.has_brief {
-            return Some(Classified::ruled(WorkKind::NewProject, "there is a project brief"));
+            return Some(RequestClassification::rule_answer(
+                WorkKind::NewProject,
+                "there is a project brief",
+            ));
         }
-        let says = [NEW, FIX, FEATURE].map(|words| mentions(&self.request, words));
+        let says = [NEW, FIX, FEATURE].map(|words| contains_phrase(&self.request, words));
         match says {
-            [true, false, _] => {
-                Some(Classified::ruled(WorkKind::NewProject, "it asks for something new"))
-            }
+            [true, false, _] => Some(RequestClassification::rule_answer(
+                WorkKind::NewProject,
+                "it asks for something new",
+            )),
             [false, true, false] => {
-                Some(Classified::ruled(WorkKind::QuickFix, "it says that something is wrong"))
+                Some(RequestClassification::rule_answer(WorkKind::QuickFix, "it reports a defect"))
             }
-            [false, false, true] => {
-                Some(Classified::ruled(WorkKind::FeatureRequest, "it asks for an addition"))
-            }
+            [false, false, true] => Some(RequestClassification::rule_answer(
+                WorkKind::FeatureRequest,
+                "it asks for an addition",
+            )),
             _ => None,
         }
     }
 
-    fn fallback(&self) -> Ruling<Classified> {
-        Classified::ruled(WorkKind::FeatureRequest, "what is not clear is taken for a feature")
+    fn fallback(&self) -> RuleAnswer<RequestClassification> {
+        RequestClassification::rule_answer(
+            WorkKind::FeatureRequest,
+            "the default for unclear requests",
+        )
     }
 
-    fn summary(answer: &Classified) -> String {
+    fn summarize(answer: &RequestClassification) -> String {
         format!("{}: {}", answer.kind.as_str(), answer.reason)
     }
 }

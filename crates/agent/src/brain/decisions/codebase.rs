@@ -1,44 +1,42 @@
-//! What a project is made of.
+//! Decision: the structure of a project.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{object, text, texts};
-use crate::brain::{Decision, Ruling};
+use super::{object_schema, text_list_schema, text_schema};
+use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::untrusted;
 
-/// What is this project made of?
+/// Analyses the structure of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnalyseCodebase {
     /// Paths of its files, relative to its root.
     pub files: Vec<String>,
-    /// What the project says of itself to agents: its `CLAUDE.md` or `AGENTS.md`.
+    /// The project's `CLAUDE.md` or `AGENTS.md`.
     pub guide: Option<String>,
 }
 
-/// What is known of a project.
+/// The structure of a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProjectSketch {
     /// The language or tool that builds it, such as `rust`.
     pub project_type: String,
-    /// How it is put together.
     pub architecture: String,
-    /// Where things are.
+    /// Paths by topic.
     pub key_paths: BTreeMap<String, String>,
-    /// How things are done.
+    /// Conventions by topic.
     pub patterns: BTreeMap<String, String>,
-    /// What builds and tests it.
+    /// The commands that build and test it.
     pub build_commands: Vec<String>,
-    /// Whether it has tests.
     pub has_tests: bool,
-    /// Whether something runs them for every change.
+    /// Whether it has continuous integration.
     pub has_ci: bool,
 }
 
-/// A file that tells how a project is built.
+/// Build files, with the project type and the build commands they imply.
 const MARKERS: &[(&str, &str, &[&str])] = &[
     ("Cargo.toml", "rust", &["cargo build", "cargo test"]),
     ("package.json", "node", &["npm install", "npm test"]),
@@ -53,8 +51,8 @@ const MARKERS: &[(&str, &str, &[&str])] = &[
 ];
 
 impl AnalyseCodebase {
-    /// What the names of the files tell.
-    fn by_names(&self) -> ProjectSketch {
+    /// Derives a sketch from the file names.
+    fn sketch_from_names(&self) -> ProjectSketch {
         let is_root = |path: &&String| !path.contains('/');
         let found = MARKERS.iter().find(|(marker, ..)| {
             self.files.iter().filter(is_root).any(|path| path.ends_with(marker))
@@ -65,7 +63,7 @@ impl AnalyseCodebase {
         let folders = [("source", "src/"), ("tests", "tests/"), ("documents", "docs/")];
         ProjectSketch {
             project_type: project_type.to_owned(),
-            architecture: format!("{} files; nobody described it", self.files.len()),
+            architecture: format!("{} files; no description", self.files.len()),
             key_paths: folders
                 .into_iter()
                 .filter(|(_, folder)| under(folder))
@@ -78,15 +76,15 @@ impl AnalyseCodebase {
         }
     }
 
-    /// What the project's own guide says, by its headings.
-    fn by_guide(&self, guide: &str) -> ProjectSketch {
-        let mut sketch = self.by_names();
-        for (heading, body) in sections(guide) {
+    /// Derives a sketch from the headings of the project's guide.
+    fn sketch_from_guide(&self, guide: &str) -> ProjectSketch {
+        let mut sketch = self.sketch_from_names();
+        for (heading, body) in split_sections(guide) {
             let heading = heading.to_lowercase();
             if heading.contains("architecture") || heading.contains("overview") {
                 sketch.architecture = body.trim().chars().take(4000).collect();
             } else if heading.contains("command") || heading.contains("build") {
-                let lines = in_code(&body);
+                let lines = code_block_lines(&body);
                 if !lines.is_empty() {
                     sketch.build_commands = lines;
                 }
@@ -99,8 +97,8 @@ impl AnalyseCodebase {
     }
 }
 
-/// Headings and what stands below each.
-fn sections(markdown: &str) -> Vec<(String, String)> {
+/// Returns the headings of a text with their bodies.
+fn split_sections(markdown: &str) -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> = vec![];
     let mut is_code = false;
     for line in markdown.lines() {
@@ -120,8 +118,8 @@ fn sections(markdown: &str) -> Vec<(String, String)> {
     all
 }
 
-/// The command lines in the code blocks of a text, without prompts and comments.
-fn in_code(text: &str) -> Vec<String> {
+/// Returns the command lines in the code blocks of a text, without prompts and comments.
+fn code_block_lines(text: &str) -> Vec<String> {
     let mut lines = vec![];
     let mut is_code = false;
     for line in text.lines() {
@@ -138,7 +136,7 @@ fn in_code(text: &str) -> Vec<String> {
     lines
 }
 
-impl Decision for AnalyseCodebase {
+impl BrainDecision for AnalyseCodebase {
     type Answer = ProjectSketch;
 
     const PURPOSE: &'static str = "analyse_codebase";
@@ -149,12 +147,12 @@ impl Decision for AnalyseCodebase {
             "type": "object", "maxProperties": 30,
             "additionalProperties": { "type": "string", "maxLength": 1000 },
         });
-        object(&json!({
-            "project_type": text("The language or tool that builds it.", 100),
-            "architecture": text("How it is put together.", 4000),
+        object_schema(&json!({
+            "project_type": text_schema("The language or tool that builds it.", 100),
+            "architecture": text_schema("How it is put together.", 4000),
             "key_paths": map,
             "patterns": map,
-            "build_commands": texts("What builds and tests it.", 20),
+            "build_commands": text_list_schema("What builds and tests it.", 20),
             "has_tests": { "type": "boolean" },
             "has_ci": { "type": "boolean" },
         }))
@@ -165,16 +163,16 @@ impl Decision for AnalyseCodebase {
         format!("What is this project made of? These are its files:\n\n{files}")
     }
 
-    fn by_rule(&self) -> Option<Ruling<ProjectSketch>> {
+    fn decide_by_rule(&self) -> Option<RuleAnswer<ProjectSketch>> {
         let guide = self.guide.as_deref().filter(|guide| !guide.trim().is_empty())?;
-        Some(Ruling::new(self.by_guide(guide), "the project describes itself"))
+        Some(RuleAnswer::new(self.sketch_from_guide(guide), "the project describes itself"))
     }
 
-    fn fallback(&self) -> Ruling<ProjectSketch> {
-        Ruling::new(self.by_names(), "by the names of its files")
+    fn fallback(&self) -> RuleAnswer<ProjectSketch> {
+        RuleAnswer::new(self.sketch_from_names(), "by the names of its files")
     }
 
-    fn summary(answer: &ProjectSketch) -> String {
+    fn summarize(answer: &ProjectSketch) -> String {
         format!("{}: {}", answer.project_type, answer.architecture)
     }
 }

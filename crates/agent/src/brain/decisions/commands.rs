@@ -1,16 +1,15 @@
-//! Command lines that a text names as such. Prose is never run as a command.
+//! Extracts explicit command lines from a text. Prose is never run as a command.
 
-/// What a request begins with that wants commands run and nothing else.
+/// First words of a request that only runs commands.
 const VERBS: &[&str] = &["run", "execute", "run:", "execute:"];
 const POLITE: &[&str] = &["please", "can", "could", "you", "kindly", "then", "now", "just"];
 
-/// The commands of a request that asks for nothing but that they are run.
+/// Returns the commands of a request that only asks to run them.
 ///
-/// Only what is marked as a command counts: a code block, a line that begins with `$ `, or code
-/// after `run`. A request that shows commands but wants something else, such as a mistake fixed,
-/// has none.
+/// Only marked commands count: a code block, a line that starts with `$ `, or code after `run`. A request that
+/// quotes commands for another purpose, such as a bug report, has none.
 pub fn explicit_commands(request: &str) -> Vec<String> {
-    let (blocks, prose) = split(request);
+    let (blocks, prose) = split_commands(request);
     if asks_to_run(&prose) || prose.trim().is_empty() {
         if !blocks.is_empty() {
             return blocks;
@@ -20,8 +19,8 @@ pub fn explicit_commands(request: &str) -> Vec<String> {
     vec![]
 }
 
-/// The commands in code blocks and prompt lines, and the text without them.
-fn split(text: &str) -> (Vec<String>, String) {
+/// Splits a text into the commands in code blocks and prompt lines, and the remaining prose.
+fn split_commands(text: &str) -> (Vec<String>, String) {
     let (mut commands, mut prose) = (vec![], String::new());
     let mut block: Option<bool> = None;
     for line in text.lines() {

@@ -1,37 +1,32 @@
-//! Which parts a piece of work has.
+//! Decision: the components of a piece of work.
 
-use cynode_domain::work::{WorkComponent, order};
+use cynode_domain::work::{WorkComponent, order_components};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Scope, WorkKind, object, text};
-use crate::brain::{Decision, Ruling};
+use super::{WorkKind, WorkScope, object_schema, text_schema};
+use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::untrusted;
 
-/// More parts than this are no help to anybody.
+/// The most components of a decomposition.
 const MAX_COMPONENTS: usize = 12;
 
-/// Which parts does this have?
+/// Splits work into components.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdentifyComponents {
-    /// The request.
     pub request: String,
-    /// What kind of work it is.
     pub kind: WorkKind,
-    /// How big it is.
-    pub scope: Scope,
+    pub scope: WorkScope,
 }
 
-/// The parts of a piece of work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Components {
-    /// The parts.
+pub struct IdentifiedComponents {
     pub components: Vec<WorkComponent>,
 }
 
 impl IdentifyComponents {
-    fn whole(&self) -> Components {
+    fn single_component(&self) -> IdentifiedComponents {
         let first_line = self.request.lines().next().unwrap_or_default();
         let component = WorkComponent {
             name: "main".to_owned(),
@@ -42,26 +37,26 @@ impl IdentifyComponents {
             skip_review: false,
             units: vec![],
         };
-        Components { components: vec![component] }
+        IdentifiedComponents { components: vec![component] }
     }
 }
 
-impl Decision for IdentifyComponents {
-    type Answer = Components;
+impl BrainDecision for IdentifyComponents {
+    type Answer = IdentifiedComponents;
 
     const PURPOSE: &'static str = "identify_components";
     const HINT: &'static str = "strong";
 
     fn schema(&self) -> Value {
-        let component = object(&json!({
+        let component = object_schema(&json!({
             "name": { "type": "string", "pattern": "^[a-z0-9-]{1,64}$" },
-            "description": text("What it is.", 1000),
+            "description": text_schema("What it is.", 1000),
             "priority": { "type": "integer", "minimum": -100, "maximum": 100, "description": "The lowest goes first." },
             "dependencies": { "type": "array", "items": { "type": "string" }, "maxItems": MAX_COMPONENTS },
             "skipDesign": { "type": "boolean", "description": "Nothing of it is seen by people." },
             "skipReview": { "type": "boolean", "description": "It is too plain to be looked at." },
         }));
-        object(&json!({
+        object_schema(&json!({
             "components": {
                 "type": "array", "items": component, "minItems": 1, "maxItems": MAX_COMPONENTS,
             },
@@ -78,20 +73,20 @@ impl Decision for IdentifyComponents {
         )
     }
 
-    fn by_rule(&self) -> Option<Ruling<Components>> {
-        (self.scope <= Scope::Small)
-            .then(|| Ruling::new(self.whole(), "one component: the work is small"))
+    fn decide_by_rule(&self) -> Option<RuleAnswer<IdentifiedComponents>> {
+        (self.scope <= WorkScope::Small)
+            .then(|| RuleAnswer::new(self.single_component(), "one component: the work is small"))
     }
 
-    fn fallback(&self) -> Ruling<Components> {
-        Ruling::new(self.whole(), "one component for all of it")
+    fn fallback(&self) -> RuleAnswer<IdentifiedComponents> {
+        RuleAnswer::new(self.single_component(), "one component for all of it")
     }
 
-    fn objection(&self, answer: &Components) -> Option<String> {
-        order(&answer.components).err().map(|faults| faults.join("; "))
+    fn find_objection(&self, answer: &IdentifiedComponents) -> Option<String> {
+        order_components(&answer.components).err().map(|faults| faults.join("; "))
     }
 
-    fn summary(answer: &Components) -> String {
+    fn summarize(answer: &IdentifiedComponents) -> String {
         let names: Vec<_> = answer.components.iter().map(|part| part.name.as_str()).collect();
         format!("{} components: {}", names.len(), names.join(", "))
     }

@@ -1,41 +1,38 @@
-//! What to do when an agent failed or fell silent.
+//! Decision: the reaction to a failed or silent agent.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{object, one_of, text};
-use crate::brain::{Decision, Ruling};
+use super::{enum_schema, object_schema, text_schema};
+use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::untrusted;
 
-/// An agent failed: what now?
+/// Decides about a failed agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandleFailure {
-    /// The agent's role.
     pub role: String,
-    /// How often it has failed, this time included.
+    /// The number of failures, including this one.
     pub failures: u32,
-    /// How often it may fail before a person is asked.
+    /// The number of failures that escalates to a person.
     pub max_failures: u32,
-    /// What is known of the failure.
     pub error: String,
-    /// How far it came, if it said so.
+    /// The progress that the agent reported.
     pub checkpoint: Option<String>,
 }
 
-/// What is done about a failure.
+/// The reaction to a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureAction {
-    /// The same again.
+    /// Try the same again.
     Retry,
-    /// Less of it.
+    /// Try a smaller part.
     ReduceScope,
-    /// A person is asked.
+    /// Ask a person.
     Escalate,
 }
 
 impl FailureAction {
-    /// The word for it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Retry => "retry",
@@ -45,33 +42,31 @@ impl FailureAction {
     }
 }
 
-/// What is done about a failure, and why.
+/// The reaction and its reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Handled {
-    /// What is done.
+pub struct FailureHandling {
     pub action: FailureAction,
-    /// Why.
     pub reason: String,
 }
 
-impl Handled {
-    fn ruled(action: FailureAction, reason: &str) -> Ruling<Self> {
+impl FailureHandling {
+    fn rule_answer(action: FailureAction, reason: &str) -> RuleAnswer<Self> {
         let answer = Self { action, reason: reason.to_owned() };
-        Ruling::new(answer, format!("{}: {reason}", action.as_str()))
+        RuleAnswer::new(answer, format!("{}: {reason}", action.as_str()))
     }
 }
 
-impl Decision for HandleFailure {
-    type Answer = Handled;
+impl BrainDecision for HandleFailure {
+    type Answer = FailureHandling;
 
     const PURPOSE: &'static str = "handle_failure";
     const HINT: &'static str = "balanced";
 
     fn schema(&self) -> Value {
-        object(&json!({
-            "action": one_of("What is done.", &["retry", "reduce_scope", "escalate"]),
-            "reason": text("Why, in one sentence.", 1000),
+        object_schema(&json!({
+            "action": enum_schema("What is done.", &["retry", "reduce_scope", "escalate"]),
+            "reason": text_schema("Why, in one sentence.", 1000),
         }))
     }
 
@@ -88,20 +83,24 @@ impl Decision for HandleFailure {
         )
     }
 
-    fn by_rule(&self) -> Option<Ruling<Handled>> {
-        (self.failures >= self.max_failures)
-            .then(|| Handled::ruled(FailureAction::Escalate, "it failed as often as it may"))
+    fn decide_by_rule(&self) -> Option<RuleAnswer<FailureHandling>> {
+        (self.failures >= self.max_failures).then(|| {
+            FailureHandling::rule_answer(
+                FailureAction::Escalate,
+                "the limit of failures is reached",
+            )
+        })
     }
 
-    fn fallback(&self) -> Ruling<Handled> {
+    fn fallback(&self) -> RuleAnswer<FailureHandling> {
         match self.failures {
-            0 | 1 => Handled::ruled(FailureAction::Retry, "it failed once"),
-            2 => Handled::ruled(FailureAction::ReduceScope, "it failed twice"),
-            _ => Handled::ruled(FailureAction::Escalate, "it failed more than twice"),
+            0 | 1 => FailureHandling::rule_answer(FailureAction::Retry, "it failed once"),
+            2 => FailureHandling::rule_answer(FailureAction::ReduceScope, "it failed twice"),
+            _ => FailureHandling::rule_answer(FailureAction::Escalate, "it failed more than twice"),
         }
     }
 
-    fn summary(answer: &Handled) -> String {
+    fn summarize(answer: &FailureHandling) -> String {
         format!("{}: {}", answer.action.as_str(), answer.reason)
     }
 }

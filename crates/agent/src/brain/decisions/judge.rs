@@ -1,4 +1,4 @@
-//! Whether a result meets criteria in prose.
+//! Decision: whether a result meets criteria in prose.
 
 use cynode_domain::criteria::Evidence;
 use cynode_domain::finding::FindingStatus;
@@ -7,46 +7,42 @@ use cynode_wire::handoff::EarlierStep;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{object, one_of, text};
-use crate::brain::{Decision, Ruling};
+use super::{enum_schema, object_schema, text_schema};
+use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::untrusted;
 
-/// Does the result meet these criteria?
+/// Judges a result by criteria in prose.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JudgeCriteria {
-    /// The criteria, in prose.
     pub criteria: Vec<String>,
-    /// What is known of the result.
     pub evidence: Evidence,
-    /// What ran, in words.
+    /// The command, as text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub command: String,
-    /// The accepted attempts at earlier steps.
+    /// The accepted attempts of earlier steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<EarlierStep>,
-    /// The files that were read.
+    /// The files that were loaded as evidence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub exhibits: Vec<Exhibit>,
+    pub exhibits: Vec<EvidenceFile>,
 }
 
-/// A file that was read as evidence.
+/// A file that was loaded as evidence.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exhibit {
-    /// Its path.
+pub struct EvidenceFile {
     pub path: String,
-    /// The beginning of its text.
+    /// The start of its text.
     pub content: String,
-    /// Whether it is longer.
+    /// Whether `content` is truncated.
     pub is_cut: bool,
-    /// What its diff is against; empty without one.
+    /// The base of the diff; empty without a diff.
     pub against: String,
-    /// What was changed in it.
     pub diff: String,
-    /// Why there is no content; empty if there is.
+    /// Why there is no content; empty if there is content.
     pub note: String,
 }
 
-impl Exhibit {
+impl EvidenceFile {
     fn prompt(&self) -> String {
         if !self.note.is_empty() {
             let note = untrusted::inline(&self.note);
@@ -64,30 +60,28 @@ impl Exhibit {
     }
 }
 
-/// What is said about one criterion.
+/// The judgement of one criterion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Judgement {
-    /// Its place among the criteria, from 0.
+pub struct CriterionJudgement {
+    /// The index of the criterion, from 0.
     pub criterion: usize,
-    /// Whether it is met.
     pub status: FindingStatus,
-    /// Why.
     pub reason: String,
-    /// What would meet it; empty if it is met.
+    /// What would meet the criterion; empty if it is met.
     pub suggestion: String,
 }
 
-/// What is said about all of them.
+/// The judgements of all criteria.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Judged {
-    /// One for each criterion.
-    pub judgements: Vec<Judgement>,
+pub struct CriteriaJudgements {
+    /// One per criterion.
+    pub judgements: Vec<CriterionJudgement>,
 }
 
-impl Judged {
-    /// What all of them say together: the worst of them.
+impl CriteriaJudgements {
+    /// The worst status of all judgements.
     pub fn status(&self) -> FindingStatus {
         let says = |status| self.judgements.iter().any(|judgement| judgement.status == status);
         if says(FindingStatus::Fail) {
@@ -101,31 +95,36 @@ impl Judged {
 }
 
 impl JudgeCriteria {
-    fn all(&self, status: FindingStatus, reason: &str, suggestion: &str) -> Judged {
-        let of = |criterion| Judgement {
+    fn judge_all(
+        &self,
+        status: FindingStatus,
+        reason: &str,
+        suggestion: &str,
+    ) -> CriteriaJudgements {
+        let of = |criterion| CriterionJudgement {
             criterion,
             status,
             reason: reason.to_owned(),
             suggestion: suggestion.to_owned(),
         };
-        Judged { judgements: (0..self.criteria.len()).map(of).collect() }
+        CriteriaJudgements { judgements: (0..self.criteria.len()).map(of).collect() }
     }
 }
 
-impl Decision for JudgeCriteria {
-    type Answer = Judged;
+impl BrainDecision for JudgeCriteria {
+    type Answer = CriteriaJudgements;
 
     const PURPOSE: &'static str = "verify";
     const HINT: &'static str = "strong";
 
     fn schema(&self) -> Value {
-        let judgement = object(&json!({
+        let judgement = object_schema(&json!({
             "criterion": { "type": "integer", "minimum": 0, "maximum": 99, "description": "Its number, from 0." },
-            "status": one_of("Whether it is met.", &["pass", "fail", "needs_clarification"]),
-            "reason": text("What in the evidence shows it, with file and line where there is one.", 2000),
+            "status": enum_schema("Whether it is met.", &["pass", "fail", "needs_clarification"]),
+            "reason": text_schema("What in the evidence shows it, with file and line where there is one.", 2000),
             "suggestion": { "type": "string", "maxLength": 2000, "description": "What would meet it; empty if it is met." },
         }));
-        object(&json!({
+        object_schema(&json!({
             "judgements": { "type": "array", "items": judgement, "minItems": 1, "maxItems": 100 },
         }))
     }
@@ -147,34 +146,37 @@ impl Decision for JudgeCriteria {
              {output}\n\nIts errors:\n{errors}\n\nFiles that it and earlier steps made:\n{files}"
         )];
         if !self.earlier.is_empty() {
-            let steps: Vec<String> = self.earlier.iter().map(step_prompt).collect();
+            let steps: Vec<String> = self.earlier.iter().map(render_step).collect();
             let steps = untrusted::quote("earlier steps", &steps.join("\n"), 12 * 1024);
             parts.push(format!("The steps before it, which were accepted:\n{steps}"));
         }
-        parts.extend(self.exhibits.iter().map(Exhibit::prompt));
+        parts.extend(self.exhibits.iter().map(EvidenceFile::prompt));
         parts.join("\n\n")
     }
 
-    fn by_rule(&self) -> Option<Ruling<Judged>> {
+    fn decide_by_rule(&self) -> Option<RuleAnswer<CriteriaJudgements>> {
         if self.criteria.is_empty() {
-            let judged = Judged { judgements: vec![] };
-            return Some(Ruling::new(judged, "there is nothing in prose to judge"));
+            let judged = CriteriaJudgements { judgements: vec![] };
+            return Some(RuleAnswer::new(judged, "there is nothing in prose to judge"));
         }
         let has_failed = !matches!(self.evidence.ending, Ending::Exited { code: 0 });
         has_failed.then(|| {
             let why = "the command did not succeed";
-            Ruling::new(self.all(FindingStatus::Fail, why, "make the command succeed"), why)
+            RuleAnswer::new(
+                self.judge_all(FindingStatus::Fail, why, "make the command succeed"),
+                why,
+            )
         })
     }
 
-    fn fallback(&self) -> Ruling<Judged> {
-        let why = "nobody could judge it";
+    fn fallback(&self) -> RuleAnswer<CriteriaJudgements> {
+        let why = "no model could judge it";
         let judged =
-            self.all(FindingStatus::NeedsClarification, why, "look at the result yourself");
-        Ruling::new(judged, why)
+            self.judge_all(FindingStatus::NeedsClarification, why, "review the result yourself");
+        RuleAnswer::new(judged, why)
     }
 
-    fn objection(&self, answer: &Judged) -> Option<String> {
+    fn find_objection(&self, answer: &CriteriaJudgements) -> Option<String> {
         let mut said: Vec<usize> = answer.judgements.iter().map(|j| j.criterion).collect();
         said.sort_unstable();
         let wanted: Vec<usize> = (0..self.criteria.len()).collect();
@@ -183,7 +185,7 @@ impl Decision for JudgeCriteria {
         })
     }
 
-    fn summary(answer: &Judged) -> String {
+    fn summarize(answer: &CriteriaJudgements) -> String {
         let reasons: Vec<_> = answer
             .judgements
             .iter()
@@ -193,8 +195,8 @@ impl Decision for JudgeCriteria {
     }
 }
 
-/// An earlier step in a few lines.
-fn step_prompt(step: &EarlierStep) -> String {
+/// Renders an earlier step for the prompt.
+fn render_step(step: &EarlierStep) -> String {
     let ending = step.ending.describe();
     let EarlierStep { step_index, command, stdout, stderr, .. } = step;
     format!(

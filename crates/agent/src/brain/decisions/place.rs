@@ -1,32 +1,29 @@
-//! On which node the work of a task runs.
+//! Decision: the worker node of a task.
 //!
-//! Only what the installation says of its nodes and what people prefer decides: words of a task are
-//! text of others, and never choose a machine.
+//! Only facts about the nodes and preferences decide: the text of a task is untrusted and never chooses a machine.
 
 use cynode_wire::handoff::NodeCandidate;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{object, text};
-use crate::brain::{Decision, Ruling};
+use super::{object_schema, text_schema};
+use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::untrusted;
 
-/// On which of these nodes?
+/// Chooses one of several worker nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaceJob {
-    /// The nodes that can take it; at least one.
+    /// The suitable nodes; at least one.
     pub candidates: Vec<NodeCandidate>,
     /// The node that a preference names.
     pub preferred: Option<String>,
 }
 
-/// What was chosen.
+/// The chosen node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Placed {
-    /// The name of the node.
+pub struct JobPlacementChoice {
     pub node_slug: String,
-    /// Why.
     pub reason: String,
 }
 
@@ -35,29 +32,29 @@ impl PlaceJob {
         self.candidates.iter().find(|candidate| candidate.node_slug == slug)
     }
 
-    fn ruled(node_slug: &str, reason: String) -> Ruling<Placed> {
-        let answer = Placed { node_slug: node_slug.to_owned(), reason };
-        let words = Self::summary(&answer);
-        Ruling::new(answer, words)
+    fn rule_answer(node_slug: &str, reason: String) -> RuleAnswer<JobPlacementChoice> {
+        let answer = JobPlacementChoice { node_slug: node_slug.to_owned(), reason };
+        let words = Self::summarize(&answer);
+        RuleAnswer::new(answer, words)
     }
 
-    /// The node with the most room, the first by name among equals.
-    fn roomiest(&self) -> Option<&NodeCandidate> {
+    /// The node with the most free slots; the first by name among equals.
+    fn node_with_most_room(&self) -> Option<&NodeCandidate> {
         let order = |c: &&NodeCandidate| (std::cmp::Reverse(c.room), c.node_slug.clone());
         self.candidates.iter().min_by_key(order)
     }
 }
 
-impl Decision for PlaceJob {
-    type Answer = Placed;
+impl BrainDecision for PlaceJob {
+    type Answer = JobPlacementChoice;
 
     const PURPOSE: &'static str = "place_job";
     const HINT: &'static str = "fast";
 
     fn schema(&self) -> Value {
-        object(&json!({
-            "node_slug": text("The name of the node.", 200),
-            "reason": text("Why, in one sentence.", 1000),
+        object_schema(&json!({
+            "node_slug": text_schema("The name of the node.", 200),
+            "reason": text_schema("Why, in one sentence.", 1000),
         }))
     }
 
@@ -67,14 +64,14 @@ impl Decision for PlaceJob {
         format!("Choose the node that the work of a task runs on.\n\n{candidates}")
     }
 
-    fn by_rule(&self) -> Option<Ruling<Placed>> {
+    fn decide_by_rule(&self) -> Option<RuleAnswer<JobPlacementChoice>> {
         if let Some(preferred) = self.preferred.as_deref().and_then(|slug| self.candidate(slug)) {
             let reason = "a preference names it".to_owned();
-            return Some(Self::ruled(&preferred.node_slug, reason));
+            return Some(Self::rule_answer(&preferred.node_slug, reason));
         }
-        self.roomiest().map(|best| {
+        self.node_with_most_room().map(|best| {
             let (room, jobs) = (best.room, best.running_jobs);
-            // A wish that cannot be followed is not passed over in silence.
+            // A preference that cannot be followed is reported.
             let unmet = self.preferred.as_deref().map(|preferred| {
                 let preferred: String = preferred.chars().take(100).collect();
                 format!("; no node \"{preferred}\", which a preference names, could take it")
@@ -82,22 +79,22 @@ impl Decision for PlaceJob {
             let unmet = unmet.unwrap_or_default();
             let reason =
                 format!("it has the most room: {jobs} jobs now, {room} more at once{unmet}");
-            Self::ruled(&best.node_slug, reason)
+            Self::rule_answer(&best.node_slug, reason)
         })
     }
 
-    fn fallback(&self) -> Ruling<Placed> {
-        Self::ruled("", "there is no node to choose".to_owned())
+    fn fallback(&self) -> RuleAnswer<JobPlacementChoice> {
+        Self::rule_answer("", "there is no node to choose".to_owned())
     }
 
-    fn objection(&self, answer: &Placed) -> Option<String> {
+    fn find_objection(&self, answer: &JobPlacementChoice) -> Option<String> {
         self.candidate(&answer.node_slug).is_none().then(|| {
             let slugs: Vec<_> = self.candidates.iter().map(|c| c.node_slug.as_str()).collect();
             format!("node_slug must be one of: {}", slugs.join(", "))
         })
     }
 
-    fn summary(answer: &Placed) -> String {
+    fn summarize(answer: &JobPlacementChoice) -> String {
         format!("{}: {}", answer.node_slug, answer.reason)
     }
 }
@@ -119,27 +116,28 @@ mod tests {
         }
     }
 
-    fn chosen(preferred: Option<&str>) -> Placed {
+    fn choose_by_rule(preferred: Option<&str>) -> JobPlacementChoice {
         let candidates = vec![candidate("a", 1), candidate("b", 3), candidate("c", 3)];
         let question = PlaceJob { candidates, preferred: preferred.map(str::to_owned) };
-        question.by_rule().unwrap().answer
+        question.decide_by_rule().unwrap().answer
     }
 
     #[test]
     fn work_is_placed_where_a_preference_says_and_else_where_there_is_most_room() {
-        assert_eq!(chosen(Some("a")).node_slug, "a");
-        assert_eq!(chosen(Some("nowhere")).node_slug, "b");
-        assert!(chosen(Some("nowhere")).reason.contains("no node \"nowhere\""));
-        assert!(!chosen(None).reason.contains("preference"));
-        assert_eq!(chosen(None).node_slug, "b");
-        assert!(chosen(None).reason.contains("most room"));
+        assert_eq!(choose_by_rule(Some("a")).node_slug, "a");
+        assert_eq!(choose_by_rule(Some("nowhere")).node_slug, "b");
+        assert!(choose_by_rule(Some("nowhere")).reason.contains("no node \"nowhere\""));
+        assert!(!choose_by_rule(None).reason.contains("preference"));
+        assert_eq!(choose_by_rule(None).node_slug, "b");
+        assert!(choose_by_rule(None).reason.contains("most room"));
     }
 
     #[test]
     fn a_node_that_is_no_candidate_is_objected_to() {
         let question = PlaceJob { candidates: vec![candidate("a", 1)], preferred: None };
-        let elsewhere = Placed { node_slug: "b".to_owned(), reason: "I like it".to_owned() };
+        let elsewhere =
+            JobPlacementChoice { node_slug: "b".to_owned(), reason: "I like it".to_owned() };
 
-        assert!(question.objection(&elsewhere).unwrap().contains("one of: a"));
+        assert!(question.find_objection(&elsewhere).unwrap().contains("one of: a"));
     }
 }

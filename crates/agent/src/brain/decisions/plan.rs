@@ -1,47 +1,44 @@
-//! Which commands carry out a request in prose.
+//! Decision: the commands that carry out a request in prose.
 
 use cynode_wire::handoff::WorkspaceFacts;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Scope, WorkKind, explicit_commands, object, text, texts};
-use crate::brain::{Decision, Ruling};
+use super::{WorkKind, WorkScope, explicit_commands, object_schema, text_list_schema, text_schema};
+use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::{untrusted, workspace_prompt};
 
-/// More commands than this are no plan.
+/// The most commands of a plan.
 const MAX_COMMANDS: usize = 50;
 /// A request and its answer. Without it, models of 1.5 billion parameters repeat a command until the limit.
 const EXAMPLE: &str = r#"For example, the answer to "write the squares of 1 to 5 into a file and print their average":
 {"assumptions": [], "commands": [{"aim": "write the squares of 1 to 5 into a file", "command": "seq 1 5 | awk '{ print $1 * $1 }' > squares.txt"}, {"aim": "print their average", "command": "awk '{ total += $1 } END { print total / NR }' squares.txt"}], "question": ""}"#;
 
-/// Which commands carry this out?
+/// Plans the commands of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlanSteps {
-    /// The request.
+pub struct PlanRequestSteps {
     pub request: String,
-    /// What must be true of the result, in words.
+    /// The acceptance criteria in prose.
     pub criteria: Vec<String>,
-    /// Files that the last command must leave behind.
+    /// The artifacts that the last command must produce.
     pub expected_outputs: Vec<String>,
-    /// How many commands a model may want; those that the request itself names are not counted.
+    /// The most commands of a model's plan; does not limit commands that the request names.
     #[serde(default = "most")]
     pub max_commands: usize,
-    /// What the workspace holds before the first command.
+    /// The workspace before the first command.
     #[serde(default)]
     pub workspace: WorkspaceFacts,
-    /// How the request was classified before; absent where a rule plans it.
+    /// The classification of the request; absent if a rule plans it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<PlanBackground>,
 }
 
-/// What was decided about a request before its commands are planned.
+/// The classification of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanBackground {
-    /// The kind of work.
     pub kind: WorkKind,
-    /// Its size.
-    pub scope: Scope,
-    /// What is known of the project, in words.
+    pub scope: WorkScope,
+    /// Facts about the project, as text.
     pub project: String,
 }
 
@@ -57,45 +54,42 @@ impl PlanBackground {
     }
 }
 
-/// As many as records of before could have.
+/// The default for recordings without the field.
 const fn most() -> usize {
     MAX_COMMANDS
 }
 
-/// A plan, or what must be known first.
+/// A plan, or the question that must be answered first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Planned {
-    /// The commands, in order; empty where something must be known first.
+pub struct PlannedCommands {
+    /// In order; empty if there is a question.
     pub commands: Vec<PlannedCommand>,
-    /// What was taken for granted.
     pub assumptions: Vec<String>,
-    /// What must be known first; empty where there are commands.
+    /// Empty if there are commands.
     pub question: String,
 }
 
 /// One command of a plan.
 ///
-/// The aim comes first, in the alphabet as in the answer: a small model that says which part of the request a command
-/// carries out writes a better command, and divides the request instead of repeating a command.
+/// `aim` sorts before `command`, so that a model writes it first: small models that state the aim write better
+/// commands, and divide the request instead of repeating a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedCommand {
-    /// The part of the request that it carries out.
+    /// The part of the request that the command carries out.
     pub aim: String,
-    /// The command line.
     pub command: String,
 }
 
-impl Planned {
+impl PlannedCommands {
     /// The command lines, in order.
     pub fn lines(&self) -> Vec<String> {
         self.commands.iter().map(|planned| planned.command.clone()).collect()
     }
 
-    /// The same plan; a question that came with commands is shown among what was taken for granted. Small models
-    /// fill every field.
-    pub(crate) fn settled(mut self) -> Self {
+    /// Moves a question next to commands to the assumptions. Small models fill every field.
+    pub(crate) fn with_question_as_assumption(mut self) -> Self {
         if !self.commands.is_empty() && !self.question.trim().is_empty() {
             self.assumptions.push(format!("open: {}", std::mem::take(&mut self.question)));
         }
@@ -103,20 +97,20 @@ impl Planned {
     }
 }
 
-impl Decision for PlanSteps {
-    type Answer = Planned;
+impl BrainDecision for PlanRequestSteps {
+    type Answer = PlannedCommands;
 
     const PURPOSE: &'static str = "plan";
     const HINT: &'static str = "strong";
 
     fn schema(&self) -> Value {
-        let command = object(&json!({
-            "aim": text("Which part of the request.", 500),
-            "command": text("For /bin/sh.", 8000),
+        let command = object_schema(&json!({
+            "aim": text_schema("Which part of the request.", 500),
+            "command": text_schema("For /bin/sh.", 8000),
         }));
-        object(&json!({
+        object_schema(&json!({
             "commands": { "type": "array", "maxItems": self.max_commands, "items": command, "description": "In order; empty if you ask." },
-            "assumptions": texts("What you took for granted; mostly nothing.", 20),
+            "assumptions": text_list_schema("What you took for granted; mostly nothing.", 20),
             "question": { "type": "string", "maxLength": 2000, "description": "What you must know first; else empty." },
         }))
     }
@@ -142,7 +136,7 @@ impl Decision for PlanSteps {
         )
     }
 
-    fn by_rule(&self) -> Option<Ruling<Planned>> {
+    fn decide_by_rule(&self) -> Option<RuleAnswer<PlannedCommands>> {
         let commands = explicit_commands(&self.request);
         (1..=MAX_COMMANDS).contains(&commands.len()).then(|| {
             let words = format!("{} commands that the request names", commands.len());
@@ -150,22 +144,27 @@ impl Decision for PlanSteps {
             let planned = |command| PlannedCommand { aim: named.clone(), command };
             let commands = commands.into_iter().map(planned).collect();
             let assumptions = vec![named.clone()];
-            Ruling::new(Planned { commands, assumptions, question: String::new() }, words)
+            RuleAnswer::new(
+                PlannedCommands { commands, assumptions, question: String::new() },
+                words,
+            )
         })
     }
 
-    fn fallback(&self) -> Ruling<Planned> {
-        let question = "Which commands carry this out? Nobody could plan it.".to_owned();
-        let answer = Planned { commands: vec![], assumptions: vec![], question };
-        Ruling::new(answer, "a person is asked")
+    fn fallback(&self) -> RuleAnswer<PlannedCommands> {
+        let question = "No model could plan this. Give the commands to run, or add a model: \
+                        `cynork models add-provider`"
+            .to_owned();
+        let answer = PlannedCommands { commands: vec![], assumptions: vec![], question };
+        RuleAnswer::new(answer, "asks a person")
     }
 
-    fn objection(&self, answer: &Planned) -> Option<String> {
+    fn find_objection(&self, answer: &PlannedCommands) -> Option<String> {
         let says_nothing = answer.commands.is_empty() && answer.question.trim().is_empty();
         says_nothing.then(|| "give commands, or say in question what must be known".to_owned())
     }
 
-    fn summary(answer: &Planned) -> String {
+    fn summarize(answer: &PlannedCommands) -> String {
         if answer.commands.is_empty() {
             return format!("asks: {}", answer.question);
         }
@@ -179,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_question_beside_commands_is_kept_among_the_assumptions() {
-        let answer = Planned {
+        let answer = PlannedCommands {
             commands: vec![PlannedCommand {
                 aim: "count".to_owned(),
                 command: "seq 1 10".to_owned(),
@@ -188,11 +187,12 @@ mod tests {
             question: "What is the sum?".to_owned(),
         };
 
-        let settled = answer.settled();
+        let settled = answer.with_question_as_assumption();
 
         assert_eq!(settled.assumptions, ["open: What is the sum?"]);
         assert_eq!((settled.commands.len(), settled.question.as_str()), (1, ""));
-        let asks = Planned { commands: vec![], question: "Which file?".to_owned(), ..settled };
-        assert_eq!(asks.clone().settled(), asks);
+        let asks =
+            PlannedCommands { commands: vec![], question: "Which file?".to_owned(), ..settled };
+        assert_eq!(asks.clone().with_question_as_assumption(), asks);
     }
 }

@@ -1,64 +1,61 @@
-//! Which acceptance criteria a task needs beyond those it has, so that rules can check its result.
+//! Decision: additional acceptance criteria that rules can check.
 //!
-//! Rules check what is added, with one exception: what only a reader can tell of the result of one command is
+//! Rules check the added criteria, with one exception: a property of one command's result that needs a reader is
 //! added as prose, which an analyst judges when that command has ended.
 //!
-//! Prose that leaves no doubt is put into its checkable form by [`sharpened`], whoever answers here. A
-//! model only ever adds: what a person asked for is not its to change.
+//! Unambiguous prose is converted to its checkable form by [`refine_criteria`], independent of the answer. A model only
+//! adds criteria and never changes those of a person.
 
-use cynode_domain::criteria::{Criterion, sharpened};
+use cynode_domain::criteria::{Criterion, refine_criteria};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{object, one_of, text};
-use crate::brain::{Decision, Ruling};
+use super::{enum_schema, object_schema, text_schema};
+use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::untrusted;
 
-/// More than this is not added to a task.
+/// The most criteria that are added to a task.
 const MAX_ADDED: usize = 10;
 
 /// A request and its answer. Without it, models of 1.5 billion parameters repeat the commands of the plan. It checks
-/// the form of the output: they predict its value wrongly.
+/// the form of the output because they predict its value wrongly.
 const EXAMPLE: &str = r#"For example, the answer to "write the squares of 1 to 5 into squares.txt and print their average":
 {"add": [{"kind": "command_succeeds", "step": 1, "value": "test -s squares.txt"}, {"kind": "output_matches", "step": 2, "value": "^[0-9.]+$"}], "reason": "the file has the squares, and a number is printed"}"#;
 
-/// The file of the example.
+/// The file name in [`EXAMPLE`].
 const EXAMPLE_FILE: &str = "squares.txt";
 
-/// Which criteria are missing?
+/// Adds missing criteria.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefineCriteria {
-    /// The request.
     pub request: String,
-    /// What must be true of the result so far.
+    /// The criteria of the task so far.
     pub criteria: Vec<Criterion>,
-    /// The commands that are going to be run.
+    /// The planned commands.
     pub commands: Vec<String>,
 }
 
-/// What kind of thing is checked.
+/// The kind of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckKind {
-    /// A file is among the artifacts.
+    /// The file is an artifact.
     FileExists,
-    /// Standard output of the last command matches an expression.
+    /// Standard output of the command matches a regular expression.
     OutputMatches,
-    /// A command succeeds afterwards.
+    /// A command succeeds afterwards in the workspace.
     CommandSucceeds,
-    /// A reader finds it true of the result of one command.
+    /// A reader judges the result of one command.
     Text,
 }
 
-/// A criterion that is added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AddedCheck {
-    /// What is checked.
     pub kind: CheckKind,
-    /// The path, the expression, the command or the prose.
+    /// The path, regular expression, command or prose.
     pub value: String,
-    /// The command whose result it is about, from 1; 0 for the result of the whole task.
+    /// The number of the command, from 1; 0 for the whole task.
     #[serde(default)]
     pub step: usize,
 }
@@ -75,21 +72,19 @@ impl AddedCheck {
     }
 }
 
-/// What is added, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Refined {
-    /// The criteria to add; often none.
+pub struct CriteriaRefinement {
+    /// Often empty.
     pub add: Vec<AddedCheck>,
-    /// Why.
     pub reason: String,
 }
 
 impl RefineCriteria {
-    /// The criteria of the task with what was decided: sharper ones first, then what is new.
-    pub fn with(&self, refined: &Refined) -> Vec<Criterion> {
-        let mut all = sharpened(&self.criteria);
-        for added in self.added(refined, 0) {
+    /// Returns the refined criteria of the task: the sharpened ones first, then the new ones.
+    pub fn with(&self, refined: &CriteriaRefinement) -> Vec<Criterion> {
+        let mut all = refine_criteria(&self.criteria);
+        for added in self.added_criteria(refined, 0) {
             if !all.contains(&added) {
                 all.push(added);
             }
@@ -97,21 +92,24 @@ impl RefineCriteria {
         all
     }
 
-    /// The criteria for the result of one command, by its place from 0.
-    pub fn criteria_of_step(&self, refined: &Refined, index: usize) -> Vec<Criterion> {
-        self.added(refined, index + 1).collect()
+    /// Returns the criteria of one command, by its index from 0.
+    pub fn step_criteria(&self, refined: &CriteriaRefinement, index: usize) -> Vec<Criterion> {
+        self.added_criteria(refined, index + 1).collect()
     }
 
-    /// The criteria that are added for a step, from 1, or for the whole task with 0.
-    fn added(&self, refined: &Refined, step: usize) -> impl Iterator<Item = Criterion> {
+    /// Returns the added criteria of a step, from 1, or of the whole task with 0.
+    fn added_criteria(
+        &self,
+        refined: &CriteriaRefinement,
+        step: usize,
+    ) -> impl Iterator<Item = Criterion> {
         let of_step = refined.add.iter().filter(move |added| added.step == step);
-        let checks = of_step.filter(|added| self.is_check(added));
-        checks.map(|added| self.checked_where_it_is(added.criterion()))
+        let checks = of_step.filter(|added| self.is_meaningful_check(added));
+        checks.map(|added| self.check_in_workspace(added.criterion()))
     }
 
-    /// Whether it checks anything of this request. A command of the plan that is run a second time does not, nor does a
-    /// check that a small model copied from the example.
-    fn is_check(&self, added: &AddedCheck) -> bool {
+    /// Whether it checks this request. Rejects planned commands, and checks that a small model copied from the example.
+    fn is_meaningful_check(&self, added: &AddedCheck) -> bool {
         let value = added.value.trim();
         let is_planned = added.kind == CheckKind::CommandSucceeds
             && self.commands.iter().any(|command| command.trim() == value);
@@ -121,9 +119,9 @@ impl RefineCriteria {
         !is_planned && !is_copied
     }
 
-    /// A file that no command hands over as an artifact is looked for in the workspace: a small model does not tell
-    /// them apart, and the check would fail although the file was written.
-    fn checked_where_it_is(&self, criterion: Criterion) -> Criterion {
+    /// Checks a file that no command stores as an artifact in the workspace instead: small models confuse the two, and
+    /// the check would fail although the file exists.
+    fn check_in_workspace(&self, criterion: Criterion) -> Criterion {
         let hands_over = |command: &String| command.contains("CYNODE_ARTIFACTS_DIR");
         if let Criterion::FileExists { path } = &criterion
             && !self.commands.iter().any(hands_over)
@@ -134,36 +132,36 @@ impl RefineCriteria {
         criterion
     }
 
-    fn nothing(reason: &str) -> Ruling<Refined> {
-        let answer = Refined { add: vec![], reason: reason.to_owned() };
-        Ruling::new(answer, reason)
+    fn no_additions(reason: &str) -> RuleAnswer<CriteriaRefinement> {
+        let answer = CriteriaRefinement { add: vec![], reason: reason.to_owned() };
+        RuleAnswer::new(answer, reason)
     }
 }
 
-impl Decision for RefineCriteria {
-    type Answer = Refined;
+impl BrainDecision for RefineCriteria {
+    type Answer = CriteriaRefinement;
 
     const PURPOSE: &'static str = "refine_criteria";
     const HINT: &'static str = "balanced";
 
     fn schema(&self) -> Value {
         let kinds = ["file_exists", "output_matches", "command_succeeds", "text"];
-        let mut added = object(&json!({
-            "kind": one_of("What is checked.", &kinds),
-            "value": text("The path below $CYNODE_ARTIFACTS_DIR, the regular expression for standard output of the command, the command line that must succeed afterwards in the same workspace, or, as text, one sentence that a reader judges by the result of one command.", 1000),
+        let mut added = object_schema(&json!({
+            "kind": enum_schema("What is checked.", &kinds),
+            "value": text_schema("The path below $CYNODE_ARTIFACTS_DIR, the regular expression for standard output of the command, the command line that must succeed afterwards in the same workspace, or, as text, one sentence that a reader judges by the result of one command.", 1000),
         }));
-        // Left out, it is about the result of the whole task.
+        // Optional; the default is the whole task.
         added["properties"]["step"] = json!({ "type": "integer", "minimum": 0, "maximum": 50, "description": "The number of the command after which it must hold; 0 after the last one." });
-        object(&json!({
+        object_schema(&json!({
             "add": { "type": "array", "items": added, "maxItems": MAX_ADDED, "description": "What to check besides; empty if nothing more can be told for sure." },
-            "reason": text("Why, in one sentence.", 1000),
+            "reason": text_schema("Why, in one sentence.", 1000),
         }))
     }
 
     fn prompt(&self) -> String {
         let request = untrusted::quote("request", &self.request, 16 * 1024);
         let criteria: Vec<String> =
-            sharpened(&self.criteria).iter().map(ToString::to_string).collect();
+            refine_criteria(&self.criteria).iter().map(ToString::to_string).collect();
         let criteria = match &*criteria {
             [] => "nothing".to_owned(),
             criteria => untrusted::quote("criteria", &criteria.join("\n"), 8 * 1024),
@@ -179,18 +177,18 @@ impl Decision for RefineCriteria {
         )
     }
 
-    fn by_rule(&self) -> Option<Ruling<Refined>> {
+    fn decide_by_rule(&self) -> Option<RuleAnswer<CriteriaRefinement>> {
         let is_prose = |criterion: &Criterion| matches!(criterion, Criterion::Text { .. });
         let is_checkable =
-            !self.criteria.is_empty() && !sharpened(&self.criteria).iter().any(is_prose);
-        is_checkable.then(|| Self::nothing("rules can check every criterion"))
+            !self.criteria.is_empty() && !refine_criteria(&self.criteria).iter().any(is_prose);
+        is_checkable.then(|| Self::no_additions("rules can check every criterion"))
     }
 
-    fn fallback(&self) -> Ruling<Refined> {
-        Self::nothing("what no rule can check is left to readers")
+    fn fallback(&self) -> RuleAnswer<CriteriaRefinement> {
+        Self::no_additions("readers judge what no rule can check")
     }
 
-    fn objection(&self, answer: &Refined) -> Option<String> {
+    fn find_objection(&self, answer: &CriteriaRefinement) -> Option<String> {
         let mut problems = answer.add.iter().filter_map(|added| added.criterion().problem());
         let is_outside = |added: &&AddedCheck| {
             added.kind == CheckKind::FileExists
@@ -215,7 +213,7 @@ impl Decision for RefineCriteria {
         problems.next().or(outside).or(unknown).or(unplaced).or(empty)
     }
 
-    fn summary(answer: &Refined) -> String {
+    fn summarize(answer: &CriteriaRefinement) -> String {
         format!("{} criteria added: {}", answer.add.len(), answer.reason)
     }
 }
@@ -224,7 +222,7 @@ impl Decision for RefineCriteria {
 mod tests {
     use super::super::tests::has_a_sound_schema;
     use super::*;
-    use crate::brain::answer::accept;
+    use crate::brain::answer::validate_answer;
 
     fn refinement(prose: &[&str]) -> RefineCriteria {
         let text = |words: &&str| Criterion::Text { description: (*words).to_owned() };
@@ -245,18 +243,21 @@ mod tests {
         let clear = refinement(&["report.md is created"]);
         let file = Criterion::FileExists { path: "report.md".to_owned() };
 
-        assert_eq!(clear.with(&clear.by_rule().unwrap().answer), std::slice::from_ref(&file));
+        assert_eq!(
+            clear.with(&clear.decide_by_rule().unwrap().answer),
+            std::slice::from_ref(&file)
+        );
         let both = refinement(&["report.md is created", "it reads well"]);
-        assert_eq!(both.by_rule(), None);
+        assert_eq!(both.decide_by_rule(), None);
         assert_eq!(both.with(&both.fallback().answer), [file, both.criteria[1].clone()]);
-        assert_eq!(refinement(&[]).by_rule(), None);
+        assert_eq!(refinement(&[]).decide_by_rule(), None);
     }
 
     #[test]
     fn a_file_that_is_no_artifact_is_looked_for_in_the_workspace() {
         let value = "numbers.txt".to_owned();
         let check = AddedCheck { kind: CheckKind::FileExists, value, step: 0 };
-        let refined = Refined { add: vec![check], reason: "r".to_owned() };
+        let refined = CriteriaRefinement { add: vec![check], reason: "r".to_owned() };
         let with = |command: &str| {
             let commands = vec![command.to_owned()];
             RefineCriteria { commands, criteria: vec![], ..refinement(&[]) }.with(&refined)
@@ -274,7 +275,8 @@ mod tests {
         let question = refinement(&["it reads well"]);
         let said = |kind: &str, value: &str| json!({ "add": [{ "kind": kind, "value": value }], "reason": "r" });
 
-        let good = accept(&question, &said("command_succeeds", "test -s report.md")).unwrap();
+        let good =
+            validate_answer(&question, &said("command_succeeds", "test -s report.md")).unwrap();
 
         let added = Criterion::CommandSucceeds { command: "test -s report.md".to_owned() };
         assert_eq!(question.with(&good), [question.criteria[0].clone(), added]);
@@ -286,7 +288,7 @@ mod tests {
             ("exit_code", "1"),
             ("text", "it is nice"),
         ] {
-            assert!(accept(&question, &said(kind, value)).is_err(), "{kind} {value}");
+            assert!(validate_answer(&question, &said(kind, value)).is_err(), "{kind} {value}");
         }
     }
 
@@ -297,7 +299,8 @@ mod tests {
             let added = json!({ "kind": "command_succeeds", "value": command, "step": 0 });
             json!({ "add": [added], "reason": "r" })
         };
-        let criteria = |command: &str| question.with(&accept(&question, &said(command)).unwrap());
+        let criteria =
+            |command: &str| question.with(&validate_answer(&question, &said(command)).unwrap());
 
         assert_eq!(criteria(" make report"), [], "a command of the plan");
         assert_eq!(criteria("test -s squares.txt"), [], "a file of the example");
@@ -313,13 +316,13 @@ mod tests {
             json!({ "add": [added], "reason": "r" })
         };
 
-        let of_first = accept(&question, &said(1)).unwrap();
+        let of_first = validate_answer(&question, &said(1)).unwrap();
 
-        // No command hands it over, so it is looked for in the workspace.
+        // No command stores it as an artifact, so the check uses the workspace.
         let file = Criterion::CommandSucceeds { command: "test -e 'draft.md'".to_owned() };
-        assert_eq!(question.criteria_of_step(&of_first, 0), [file]);
+        assert_eq!(question.step_criteria(&of_first, 0), [file]);
         assert_eq!(question.with(&of_first), question.criteria);
-        assert!(accept(&question, &said(2)).is_err(), "there is one command");
+        assert!(validate_answer(&question, &said(2)).is_err(), "there is one command");
     }
 
     #[test]
@@ -330,13 +333,13 @@ mod tests {
             json!({ "add": [added], "reason": "r" })
         };
 
-        let of_first = accept(&question, &said("the draft names its sources", 1)).unwrap();
+        let of_first = validate_answer(&question, &said("the draft names its sources", 1)).unwrap();
 
         let description = "the draft names its sources".to_owned();
-        assert_eq!(question.criteria_of_step(&of_first, 0), [Criterion::Text { description }]);
+        assert_eq!(question.step_criteria(&of_first, 0), [Criterion::Text { description }]);
         assert_eq!(question.with(&of_first), question.criteria);
         for (value, step) in [("it is nice", 0), (" ", 1), ("it is nice", 2)] {
-            assert!(accept(&question, &said(value, step)).is_err(), "{value:?} {step}");
+            assert!(validate_answer(&question, &said(value, step)).is_err(), "{value:?} {step}");
         }
     }
 }

@@ -1,47 +1,42 @@
-//! Whether a piece of work that was handed in is good enough.
+//! Decision: the review of submitted work.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{object, one_of, text};
-use crate::brain::{Decision, Ruling};
+use super::{enum_schema, object_schema, text_schema};
+use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::untrusted;
 
-/// Is this good enough?
+/// Reviews submitted work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewArtifact {
     /// The work unit, such as `impl:auth`.
     pub unit: String,
-    /// What must be true of it.
     pub criteria: Vec<String>,
-    /// What was handed in.
+    /// The submitted work.
     pub artifact: String,
-    /// What programs said about it.
+    /// Results of automatic checks.
     pub checks: Vec<ToolCheck>,
 }
 
-/// What a program said about a piece of work.
+/// The result of an automatic check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCheck {
-    /// What was checked.
     pub name: String,
-    /// Whether it is fine.
     pub passed: bool,
 }
 
-/// What follows from a review.
+/// The verdict of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewVerdict {
-    /// It may go on.
     Approve,
-    /// It must be changed first.
     Revise,
-    /// Nobody could tell: it stays handed in.
+    /// No model could review it: the work stays submitted.
     Later,
 }
 
-/// How much an issue matters.
+/// The severity of an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IssueWeight {
@@ -53,62 +48,58 @@ pub enum IssueWeight {
     Minor,
 }
 
-/// Something that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Issue {
-    /// How much it matters.
+pub struct ArtifactIssue {
     pub weight: IssueWeight,
-    /// Where.
     pub location: String,
-    /// What.
     pub problem: String,
-    /// What would mend it.
     pub fix: String,
 }
 
-/// A review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Review {
-    /// What follows.
+pub struct ArtifactReview {
     pub verdict: ReviewVerdict,
-    /// What is wrong.
-    pub issues: Vec<Issue>,
-    /// All of it in a few words.
+    pub issues: Vec<ArtifactIssue>,
+    /// The summary.
     pub notes: String,
 }
 
-impl Review {
-    fn ruled(verdict: ReviewVerdict, issues: Vec<Issue>, why: &str) -> Ruling<Self> {
+impl ArtifactReview {
+    fn rule_answer(
+        verdict: ReviewVerdict,
+        issues: Vec<ArtifactIssue>,
+        why: &str,
+    ) -> RuleAnswer<Self> {
         let notes = why.to_owned();
-        let ruling = Ruling::new(Self { verdict, issues, notes }, String::new());
-        Ruling { reason: ReviewArtifact::summary(&ruling.answer), ..ruling }
+        let ruling = RuleAnswer::new(Self { verdict, issues, notes }, String::new());
+        RuleAnswer { reason: ReviewArtifact::summarize(&ruling.answer), ..ruling }
     }
 }
 
-fn critical(location: &str, problem: String, fix: &str) -> Issue {
+fn critical_issue(location: &str, problem: String, fix: &str) -> ArtifactIssue {
     let (location, fix) = (location.to_owned(), fix.to_owned());
-    Issue { weight: IssueWeight::Critical, location, problem, fix }
+    ArtifactIssue { weight: IssueWeight::Critical, location, problem, fix }
 }
 
-impl Decision for ReviewArtifact {
-    type Answer = Review;
+impl BrainDecision for ReviewArtifact {
+    type Answer = ArtifactReview;
 
     const PURPOSE: &'static str = "review_artifact";
     const HINT: &'static str = "strong";
 
     fn schema(&self) -> Value {
-        let issue = object(&json!({
-            "weight": one_of("How much it matters.", &["critical", "major", "minor"]),
-            "location": text("Where: path:line, or the part.", 500),
-            "problem": text("What is wrong.", 2000),
-            "fix": text("What would mend it.", 2000),
+        let issue = object_schema(&json!({
+            "weight": enum_schema("How much it matters.", &["critical", "major", "minor"]),
+            "location": text_schema("Where: path:line, or the part.", 500),
+            "problem": text_schema("What is wrong.", 2000),
+            "fix": text_schema("What would mend it.", 2000),
         }));
-        object(&json!({
-            "verdict": one_of("Whether it may go on.", &["approve", "revise"]),
+        object_schema(&json!({
+            "verdict": enum_schema("Whether it may go on.", &["approve", "revise"]),
             "issues": { "type": "array", "items": issue, "maxItems": 50 },
-            "notes": text("All of it in a few words.", 2000),
+            "notes": text_schema("All of it in a few words.", 2000),
         }))
     }
 
@@ -122,31 +113,42 @@ impl Decision for ReviewArtifact {
         )
     }
 
-    fn by_rule(&self) -> Option<Ruling<Review>> {
+    fn decide_by_rule(&self) -> Option<RuleAnswer<ArtifactReview>> {
         if self.artifact.trim().is_empty() {
-            let issue = critical("artifact", "it is empty".to_owned(), "hand in the work");
-            return Some(Review::ruled(
+            let issue = critical_issue("artifact", "it is empty".to_owned(), "submit the work");
+            return Some(ArtifactReview::rule_answer(
                 ReviewVerdict::Revise,
                 vec![issue],
-                "nothing was handed in",
+                "nothing was submitted",
             ));
         }
-        let failed: Vec<Issue> = self
+        let failed: Vec<ArtifactIssue> = self
             .checks
             .iter()
             .filter(|check| !check.passed)
-            .map(|check| critical(&check.name, format!("{} fails", check.name), "make it pass"))
+            .map(|check| {
+                critical_issue(&check.name, format!("{} fails", check.name), "make it pass")
+            })
             .collect();
-        (!failed.is_empty())
-            .then(|| Review::ruled(ReviewVerdict::Revise, failed, "a check that must pass fails"))
+        (!failed.is_empty()).then(|| {
+            ArtifactReview::rule_answer(
+                ReviewVerdict::Revise,
+                failed,
+                "a check that must pass fails",
+            )
+        })
     }
 
-    fn fallback(&self) -> Ruling<Review> {
-        Review::ruled(ReviewVerdict::Later, vec![], "it stays handed in until somebody looks")
+    fn fallback(&self) -> RuleAnswer<ArtifactReview> {
+        ArtifactReview::rule_answer(
+            ReviewVerdict::Later,
+            vec![],
+            "it stays submitted until it is reviewed",
+        )
     }
 
-    fn objection(&self, answer: &Review) -> Option<String> {
-        let weighs = |issue: &Issue| issue.weight != IssueWeight::Minor;
+    fn find_objection(&self, answer: &ArtifactReview) -> Option<String> {
+        let weighs = |issue: &ArtifactIssue| issue.weight != IssueWeight::Minor;
         let is_wrong = answer.issues.iter().any(weighs);
         match answer.verdict {
             ReviewVerdict::Approve if is_wrong => {
@@ -159,7 +161,7 @@ impl Decision for ReviewArtifact {
         }
     }
 
-    fn summary(answer: &Review) -> String {
+    fn summarize(answer: &ArtifactReview) -> String {
         let verdict = match answer.verdict {
             ReviewVerdict::Approve => "approve",
             ReviewVerdict::Revise => "revise",

@@ -1,63 +1,56 @@
-//! What happens when a review has sent work back as often as it may.
+//! Decision: how to continue at the revision limit.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Issue, IssueWeight, object, one_of, text};
-use crate::brain::{Decision, Ruling};
+use super::{ArtifactIssue, IssueWeight, enum_schema, object_schema, text_schema};
+use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::untrusted;
 
-/// Work was sent back as often as it may be: what now?
+/// Decides about work that reached the revision limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewCapExceeded {
-    /// The work unit.
     pub unit: String,
-    /// How often it was sent back.
+    /// The number of revisions.
     pub rounds: u32,
-    /// What is still wrong.
-    pub open_issues: Vec<Issue>,
-    /// Whether the tests pass.
+    pub open_issues: Vec<ArtifactIssue>,
     pub tests_pass: bool,
 }
 
-/// What happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CapAction {
-    /// It goes on; what is wrong is noted.
+    /// Continue; the open issues are noted.
     ProceedWithNotes,
-    /// A person is asked.
+    /// Ask a person.
     Escalate,
 }
 
-/// What happens, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CapDecision {
-    /// What happens.
     pub action: CapAction,
-    /// Why.
     pub reason: String,
 }
 
 impl CapDecision {
-    fn ruled(action: CapAction, reason: &str) -> Ruling<Self> {
+    fn rule_answer(action: CapAction, reason: &str) -> RuleAnswer<Self> {
         let answer = Self { action, reason: reason.to_owned() };
-        let words = ReviewCapExceeded::summary(&answer);
-        Ruling::new(answer, words)
+        let words = ReviewCapExceeded::summarize(&answer);
+        RuleAnswer::new(answer, words)
     }
 }
 
-impl Decision for ReviewCapExceeded {
+impl BrainDecision for ReviewCapExceeded {
     type Answer = CapDecision;
 
     const PURPOSE: &'static str = "review_cap_exceeded";
     const HINT: &'static str = "balanced";
 
     fn schema(&self) -> Value {
-        object(&json!({
-            "action": one_of("What happens.", &["proceed_with_notes", "escalate"]),
-            "reason": text("Why, in one sentence.", 1000),
+        object_schema(&json!({
+            "action": enum_schema("What happens.", &["proceed_with_notes", "escalate"]),
+            "reason": text_schema("Why, in one sentence.", 1000),
         }))
     }
 
@@ -76,24 +69,24 @@ impl Decision for ReviewCapExceeded {
         )
     }
 
-    fn by_rule(&self) -> Option<Ruling<CapDecision>> {
+    fn decide_by_rule(&self) -> Option<RuleAnswer<CapDecision>> {
         if !self.tests_pass {
-            return Some(CapDecision::ruled(CapAction::Escalate, "its tests do not pass"));
+            return Some(CapDecision::rule_answer(CapAction::Escalate, "its tests do not pass"));
         }
         let weighs = |weight| self.open_issues.iter().any(|issue| issue.weight == weight);
         if weighs(IssueWeight::Critical) {
-            return Some(CapDecision::ruled(CapAction::Escalate, "a critical issue is open"));
+            return Some(CapDecision::rule_answer(CapAction::Escalate, "a critical issue is open"));
         }
         (!weighs(IssueWeight::Major)).then(|| {
-            CapDecision::ruled(CapAction::ProceedWithNotes, "nothing that matters much is open")
+            CapDecision::rule_answer(CapAction::ProceedWithNotes, "only minor issues are open")
         })
     }
 
-    fn fallback(&self) -> Ruling<CapDecision> {
-        CapDecision::ruled(CapAction::Escalate, "a person decides what nobody else can")
+    fn fallback(&self) -> RuleAnswer<CapDecision> {
+        CapDecision::rule_answer(CapAction::Escalate, "no rule decides this")
     }
 
-    fn summary(answer: &CapDecision) -> String {
+    fn summarize(answer: &CapDecision) -> String {
         let action = match answer.action {
             CapAction::ProceedWithNotes => "proceed_with_notes",
             CapAction::Escalate => "escalate",

@@ -1,44 +1,40 @@
-//! Who does a piece of work that nobody obviously owns.
+//! Decision: the role for work without an obvious owner.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{object, text};
-use crate::brain::{Decision, Ruling};
+use super::{object_schema, text_schema};
+use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::untrusted;
 
-/// Whoever does what nobody else is for.
+/// The default role.
 const USUAL: &str = "developer";
 
-/// Who does this?
+/// Chooses a role for work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouteAmbiguity {
-    /// The work.
     pub work: String,
-    /// The roles that there are; at least one.
+    /// The available roles; at least one.
     pub roles: Vec<String>,
 }
 
-/// Who does it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Routed {
-    /// The role.
+pub struct RoutedRole {
     pub role: String,
-    /// Why.
     pub reason: String,
 }
 
-impl Decision for RouteAmbiguity {
-    type Answer = Routed;
+impl BrainDecision for RouteAmbiguity {
+    type Answer = RoutedRole;
 
     const PURPOSE: &'static str = "route_ambiguity";
     const HINT: &'static str = "fast";
 
     fn schema(&self) -> Value {
-        object(&json!({
-            "role": text("One of the roles that are named.", 64),
-            "reason": text("Why, in one sentence.", 500),
+        object_schema(&json!({
+            "role": text_schema("One of the roles that are named.", 64),
+            "reason": text_schema("Why, in one sentence.", 500),
         }))
     }
 
@@ -47,26 +43,29 @@ impl Decision for RouteAmbiguity {
         format!("Which of these roles does this work: {}?\n\n{work}", self.roles.join(", "))
     }
 
-    fn by_rule(&self) -> Option<Ruling<Routed>> {
+    fn decide_by_rule(&self) -> Option<RuleAnswer<RoutedRole>> {
         let [only] = self.roles.as_slice() else { return None };
         let reason = "there is no other role".to_owned();
-        Some(Ruling::new(Routed { role: only.clone(), reason }, format!("{only}: the only role")))
+        Some(RuleAnswer::new(
+            RoutedRole { role: only.clone(), reason },
+            format!("{only}: the only role"),
+        ))
     }
 
-    fn fallback(&self) -> Ruling<Routed> {
+    fn fallback(&self) -> RuleAnswer<RoutedRole> {
         let usual = self.roles.iter().find(|role| *role == USUAL).or(self.roles.first());
         let role = usual.map_or_else(|| USUAL.to_owned(), Clone::clone);
-        let reason = "the usual role for what is not clear".to_owned();
+        let reason = "the default role for unclear work".to_owned();
         let words = format!("{role}: {reason}");
-        Ruling::new(Routed { role, reason }, words)
+        RuleAnswer::new(RoutedRole { role, reason }, words)
     }
 
-    fn objection(&self, answer: &Routed) -> Option<String> {
+    fn find_objection(&self, answer: &RoutedRole) -> Option<String> {
         let is_known = self.roles.contains(&answer.role);
         (!is_known).then(|| format!("role must be one of: {}", self.roles.join(", ")))
     }
 
-    fn summary(answer: &Routed) -> String {
+    fn summarize(answer: &RoutedRole) -> String {
         format!("{}: {}", answer.role, answer.reason)
     }
 }

@@ -1,65 +1,61 @@
-//! What a schedule that came due wants done.
+//! Decision: the tasks of a schedule that is due.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{explicit_commands, object, text, texts};
-use crate::brain::{Decision, Ruling};
+use super::{explicit_commands, object_schema, text_list_schema, text_schema};
+use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::untrusted;
 
-/// What does this schedule want done?
+/// Interprets the payload of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterpretSchedule {
-    /// The schedule's name.
+    /// The name of the schedule.
     pub schedule: String,
-    /// What it says.
     pub payload: String,
 }
 
-/// A task that is due.
+/// A task to create.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DueTask {
-    /// What it is called.
     pub name: String,
-    /// What is asked for, in prose; empty where there are commands.
+    /// The request in prose; empty if there are commands.
     pub prompt: String,
-    /// The commands, where the schedule names them.
+    /// The commands that the schedule names.
     pub commands: Vec<String>,
 }
 
-/// What is due.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Due {
-    /// The tasks; none if nothing is to be done this time.
+pub struct DueTasks {
+    /// Empty if nothing is due this time.
     pub tasks: Vec<DueTask>,
-    /// Why.
     pub reason: String,
 }
 
 impl InterpretSchedule {
-    fn one(&self, prompt: &str, commands: Vec<String>, reason: &str) -> Due {
+    fn single_task(&self, prompt: &str, commands: Vec<String>, reason: &str) -> DueTasks {
         let task = DueTask { name: self.schedule.clone(), prompt: prompt.to_owned(), commands };
-        Due { tasks: vec![task], reason: reason.to_owned() }
+        DueTasks { tasks: vec![task], reason: reason.to_owned() }
     }
 }
 
-impl Decision for InterpretSchedule {
-    type Answer = Due;
+impl BrainDecision for InterpretSchedule {
+    type Answer = DueTasks;
 
     const PURPOSE: &'static str = "scheduled_run";
     const HINT: &'static str = "balanced";
 
     fn schema(&self) -> Value {
-        let task = object(&json!({
-            "name": text("What it is called.", 100),
+        let task = object_schema(&json!({
+            "name": text_schema("What it is called.", 100),
             "prompt": { "type": "string", "maxLength": 20_000, "description": "What is asked for; empty where there are commands." },
-            "commands": texts("Command lines that the schedule itself names.", 50),
+            "commands": text_list_schema("Command lines that the schedule itself names.", 50),
         }));
-        object(&json!({
+        object_schema(&json!({
             "tasks": { "type": "array", "items": task, "maxItems": 10 },
-            "reason": text("Why, in one sentence.", 1000),
+            "reason": text_schema("Why, in one sentence.", 1000),
         }))
     }
 
@@ -71,20 +67,20 @@ impl Decision for InterpretSchedule {
         )
     }
 
-    fn by_rule(&self) -> Option<Ruling<Due>> {
+    fn decide_by_rule(&self) -> Option<RuleAnswer<DueTasks>> {
         let commands = explicit_commands(&self.payload);
         (!commands.is_empty()).then(|| {
             let why = "the schedule names its commands";
-            Ruling::new(self.one("", commands, why), why)
+            RuleAnswer::new(self.single_task("", commands, why), why)
         })
     }
 
-    fn fallback(&self) -> Ruling<Due> {
-        let why = "one task for all that it says";
-        Ruling::new(self.one(&self.payload, vec![], why), why)
+    fn fallback(&self) -> RuleAnswer<DueTasks> {
+        let why = "one task for the whole schedule";
+        RuleAnswer::new(self.single_task(&self.payload, vec![], why), why)
     }
 
-    fn objection(&self, answer: &Due) -> Option<String> {
+    fn find_objection(&self, answer: &DueTasks) -> Option<String> {
         let is_empty = |task: &DueTask| task.prompt.trim().is_empty() == task.commands.is_empty();
         answer
             .tasks
@@ -93,7 +89,7 @@ impl Decision for InterpretSchedule {
             .then(|| "a task has either a prompt or commands".to_owned())
     }
 
-    fn summary(answer: &Due) -> String {
+    fn summarize(answer: &DueTasks) -> String {
         format!("{} tasks: {}", answer.tasks.len(), answer.reason)
     }
 }

@@ -1,33 +1,31 @@
-//! How big a piece of work is.
+//! Decision: the size of a piece of work.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{WorkKind, mentions, object, one_of, text, texts};
-use crate::brain::{Decision, Ruling};
+use super::{WorkKind, contains_phrase, enum_schema, object_schema, text_list_schema, text_schema};
+use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::untrusted;
 
 const TRIVIAL: &[&str] =
     &["typo", "typos", "one line", "one-liner", "rename a variable", "spelling", "wording"];
 
-/// How big is this?
+/// Assesses the size of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AssessScope {
-    /// The request.
     pub request: String,
-    /// What kind of work it is.
     pub kind: WorkKind,
-    /// What is known of the project, in words.
+    /// Facts about the project, as text.
     pub project: String,
 }
 
-/// How big work is.
+/// The size of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// A line.
+pub enum WorkScope {
+    /// One line.
     Trivial,
-    /// A file.
+    /// One file.
     Small,
     /// Several files of one component.
     Medium,
@@ -35,8 +33,7 @@ pub enum Scope {
     Large,
 }
 
-impl Scope {
-    /// The word for it.
+impl WorkScope {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Trivial => "trivial",
@@ -47,30 +44,27 @@ impl Scope {
     }
 }
 
-/// The scope of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Scoped {
-    /// How big.
-    pub scope: Scope,
-    /// About how many files change.
+pub struct ScopeAssessment {
+    pub scope: WorkScope,
+    /// The estimated number of changed files.
     pub estimated_files: u32,
-    /// Which parts of the project.
+    /// The affected parts of the project.
     pub components_affected: Vec<String>,
-    /// Why.
     pub reasoning: String,
 }
 
-impl Scoped {
-    fn ruled(scope: Scope, estimated_files: u32, why: &str) -> Ruling<Self> {
+impl ScopeAssessment {
+    fn rule_answer(scope: WorkScope, estimated_files: u32, why: &str) -> RuleAnswer<Self> {
         let (components_affected, reasoning) = (vec![], why.to_owned());
         let answer = Self { scope, estimated_files, components_affected, reasoning };
-        Ruling::new(answer, format!("{}: {why}", scope.as_str()))
+        RuleAnswer::new(answer, format!("{}: {why}", scope.as_str()))
     }
 }
 
-impl Decision for AssessScope {
-    type Answer = Scoped;
+impl BrainDecision for AssessScope {
+    type Answer = ScopeAssessment;
 
     const PURPOSE: &'static str = "assess_scope";
     const HINT: &'static str = "balanced";
@@ -78,11 +72,11 @@ impl Decision for AssessScope {
     fn schema(&self) -> Value {
         let scope = "trivial: one line. small: one file. medium: several files of one component. \
                      large: several components, or the architecture.";
-        object(&json!({
-            "scope": one_of(scope, &["trivial", "small", "medium", "large"]),
+        object_schema(&json!({
+            "scope": enum_schema(scope, &["trivial", "small", "medium", "large"]),
             "estimated_files": { "type": "integer", "minimum": 0, "maximum": 100_000 },
-            "components_affected": texts("Parts of the project that change.", 50),
-            "reasoning": text("Why, in one or two sentences.", 1000),
+            "components_affected": text_list_schema("Parts of the project that change.", 50),
+            "reasoning": text_schema("Why, in one or two sentences.", 1000),
         }))
     }
 
@@ -93,25 +87,34 @@ impl Decision for AssessScope {
         format!("How big is this work ({kind})?\n\n{request}\n\nThe project:\n{project}")
     }
 
-    fn by_rule(&self) -> Option<Ruling<Scoped>> {
+    fn decide_by_rule(&self) -> Option<RuleAnswer<ScopeAssessment>> {
         if self.kind == WorkKind::NewProject {
-            return Some(Scoped::ruled(Scope::Large, 20, "a new project has every part to make"));
+            return Some(ScopeAssessment::rule_answer(
+                WorkScope::Large,
+                20,
+                "a new project needs every part",
+            ));
         }
-        let is_trivial = self.kind == WorkKind::QuickFix && mentions(&self.request, TRIVIAL);
-        is_trivial.then(|| Scoped::ruled(Scope::Trivial, 1, "it is about a line"))
+        let is_trivial = self.kind == WorkKind::QuickFix && contains_phrase(&self.request, TRIVIAL);
+        is_trivial
+            .then(|| ScopeAssessment::rule_answer(WorkScope::Trivial, 1, "it changes one line"))
     }
 
-    fn fallback(&self) -> Ruling<Scoped> {
+    fn fallback(&self) -> RuleAnswer<ScopeAssessment> {
         match self.kind {
-            WorkKind::QuickFix => Scoped::ruled(Scope::Small, 1, "a fix is taken for small"),
-            WorkKind::NewProject | WorkKind::FeatureRequest => {
-                Scoped::ruled(Scope::Medium, 5, "what is not clear is taken for medium")
+            WorkKind::QuickFix => {
+                ScopeAssessment::rule_answer(WorkScope::Small, 1, "the default for fixes")
             }
+            WorkKind::NewProject | WorkKind::FeatureRequest => ScopeAssessment::rule_answer(
+                WorkScope::Medium,
+                5,
+                "the default for unclear requests",
+            ),
         }
     }
 
-    fn objection(&self, answer: &Scoped) -> Option<String> {
-        let is_little = answer.scope <= Scope::Small;
+    fn find_objection(&self, answer: &ScopeAssessment) -> Option<String> {
+        let is_little = answer.scope <= WorkScope::Small;
         if is_little && (answer.estimated_files > 3 || answer.components_affected.len() > 1) {
             let scope = answer.scope.as_str();
             return Some(format!("{scope} does not fit more than one file or component"));
@@ -119,7 +122,7 @@ impl Decision for AssessScope {
         None
     }
 
-    fn summary(answer: &Scoped) -> String {
+    fn summarize(answer: &ScopeAssessment) -> String {
         format!("{}: {}", answer.scope.as_str(), answer.reasoning)
     }
 }

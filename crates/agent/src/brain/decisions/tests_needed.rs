@@ -1,54 +1,49 @@
-//! Whether a change that was approved needs its tests run.
+//! Decision: whether the tests must run for an approved change.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Scope, object, text};
-use crate::brain::{Decision, Ruling};
+use super::{WorkScope, object_schema, text_schema};
+use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::untrusted;
 
-/// What cannot break a program.
+/// Endings of files that cannot break a program.
 const PROSE: &[&str] = &[".md", ".txt", ".rst", ".adoc", "LICENSE"];
 
-/// Must the tests run?
+/// Decides whether the tests must run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestsNeeded {
-    /// How big the change is.
-    pub scope: Scope,
-    /// The files that changed.
+    /// The size of the change.
+    pub scope: WorkScope,
     pub changed: Vec<String>,
-    /// Whether the installation demands that tests pass.
+    /// Whether the installation requires passing tests.
     pub require_tests_pass: bool,
-    /// Whether the project has tests.
     pub has_tests: bool,
 }
 
-/// Whether tests must run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TestsDecision {
-    /// Whether.
     pub needed: bool,
-    /// Why.
     pub reason: String,
 }
 
 impl TestsDecision {
-    fn ruled(needed: bool, reason: &str) -> Ruling<Self> {
-        Ruling::new(Self { needed, reason: reason.to_owned() }, reason)
+    fn rule_answer(needed: bool, reason: &str) -> RuleAnswer<Self> {
+        RuleAnswer::new(Self { needed, reason: reason.to_owned() }, reason)
     }
 }
 
-impl Decision for TestsNeeded {
+impl BrainDecision for TestsNeeded {
     type Answer = TestsDecision;
 
     const PURPOSE: &'static str = "tests_needed";
     const HINT: &'static str = "fast";
 
     fn schema(&self) -> Value {
-        object(&json!({
+        object_schema(&json!({
             "needed": { "type": "boolean", "description": "Whether the tests must run." },
-            "reason": text("Why, in one sentence.", 500),
+            "reason": text_schema("Why, in one sentence.", 500),
         }))
     }
 
@@ -58,23 +53,23 @@ impl Decision for TestsNeeded {
         format!("Must the tests run for this {scope} change?\n\n{changed}")
     }
 
-    fn by_rule(&self) -> Option<Ruling<TestsDecision>> {
+    fn decide_by_rule(&self) -> Option<RuleAnswer<TestsDecision>> {
         if !self.has_tests {
-            return Some(TestsDecision::ruled(false, "the project has no tests"));
+            return Some(TestsDecision::rule_answer(false, "the project has no tests"));
         }
         let is_prose = |path: &String| PROSE.iter().any(|ending| path.ends_with(ending));
         if !self.changed.is_empty() && self.changed.iter().all(is_prose) {
-            return Some(TestsDecision::ruled(false, "only documents changed"));
+            return Some(TestsDecision::rule_answer(false, "only documents changed"));
         }
-        (self.require_tests_pass || self.scope >= Scope::Medium)
-            .then(|| TestsDecision::ruled(true, "tests must pass before it goes on"))
+        (self.require_tests_pass || self.scope >= WorkScope::Medium)
+            .then(|| TestsDecision::rule_answer(true, "tests must pass first"))
     }
 
-    fn fallback(&self) -> Ruling<TestsDecision> {
-        TestsDecision::ruled(self.require_tests_pass, "as the installation demands")
+    fn fallback(&self) -> RuleAnswer<TestsDecision> {
+        TestsDecision::rule_answer(self.require_tests_pass, "as configured")
     }
 
-    fn summary(answer: &TestsDecision) -> String {
+    fn summarize(answer: &TestsDecision) -> String {
         let needed = if answer.needed { "tests" } else { "no tests" };
         format!("{needed}: {}", answer.reason)
     }

@@ -1,18 +1,21 @@
-//! An agent asks: it gets an answer that follows from the task, or a person gives one.
+//! Answers an agent's question from the task, or escalates it to a person.
 
 use cynode_domain::agent::InstructionKind;
-use cynode_domain::report::Question;
+use cynode_domain::report::AgentQuestion;
 use serde_json::json;
 
-use super::Matter;
-use crate::AgentError;
-use crate::brain::decisions::Clarify;
+use super::ReportContext;
+use crate::HandoffAgentError;
+use crate::brain::decisions::AnswerClarification;
 use crate::context::untrusted;
 
-impl Matter {
-    /// Answers a question, or leaves it to a person.
-    pub(super) async fn clarify(&mut self, asked: &Question) -> Result<String, AgentError> {
-        let question = Clarify {
+impl ReportContext {
+    /// Answers a question, or escalates it to a person.
+    pub(super) async fn answer_question(
+        &mut self,
+        asked: &AgentQuestion,
+    ) -> Result<String, HandoffAgentError> {
+        let question = AnswerClarification {
             role: self.from.clone(),
             question: asked.question.clone(),
             options: asked.options.clone(),
@@ -29,7 +32,7 @@ impl Matter {
             return Ok(format!("a person must answer {from}: {shown}"));
         }
         let context = json!({ "question": shown });
-        self.instruct((&from, InstructionKind::Continue), &clarified.answer, context).await?;
-        Ok(format!("{from} is answered: {}", untrusted::inline(&clarified.reason)))
+        self.instruct(&from, InstructionKind::Continue, &clarified.answer, context).await?;
+        Ok(format!("answered {from}: {}", untrusted::inline(&clarified.reason)))
     }
 }

@@ -1,19 +1,19 @@
-//! Reports against tools that follow a script: what is decided, and what is done about it.
+//! Reports with scripted tools: the decisions and the actions.
 
-use cynode_client::McpError;
+use cynode_client::McpClientError;
 use cynode_domain::policy::ErrorKind;
 use cynode_domain::report::{
-    Blocker, Question, ReviewFeedback, ReviewIssue, TestResults, Verdict, WorkDone,
+    AgentQuestion, CompletedWork, ReviewFeedback, ReviewIssue, TestResults, Verdict, WorkBlocker,
 };
 use cynode_wire::handoff::{DecidedBy, Handoff};
 
 use super::*;
 use crate::handoffs::tests::{ID, handoff, report_of};
-use crate::script::{Shelf, work};
+use crate::script::{ScriptedTools, scripted_session};
 use serde_json::{Value, json};
 
-fn no_unit() -> McpError {
-    McpError::Tool { kind: ErrorKind::NotFound, message: "no such unit".to_owned() }
+fn no_unit() -> McpClientError {
+    McpClientError::ToolFailed { kind: ErrorKind::NotFound, message: "no such unit".to_owned() }
 }
 
 fn unit(id: &str, kind: &str, (status, revisions): (&str, u32)) -> Value {
@@ -26,8 +26,8 @@ fn unit(id: &str, kind: &str, (status, revisions): (&str, u32)) -> Value {
     })
 }
 
-fn done(summary: &str) -> Report {
-    Report::WorkCompleted(WorkDone {
+fn completed_report(summary: &str) -> AgentReport {
+    AgentReport::WorkCompleted(CompletedWork {
         files_modified: vec!["src/auth.rs".to_owned()],
         summary: summary.to_owned(),
         artifact_path: None,
@@ -35,13 +35,13 @@ fn done(summary: &str) -> Report {
     })
 }
 
-fn review(major: usize) -> Report {
+fn review(major: usize) -> AgentReport {
     let issue = |n: usize| ReviewIssue {
         description: format!("issue {n}"),
         file_location: "src/auth.rs:1".to_owned(),
         how_to_fix: "mend it".to_owned(),
     };
-    Report::ReviewChangesRequested(ReviewFeedback {
+    AgentReport::ReviewChangesRequested(ReviewFeedback {
         verdict: Verdict::ChangesRequested,
         critical_issues: vec![],
         major_issues: (0..major).map(issue).collect(),
@@ -50,7 +50,7 @@ fn review(major: usize) -> Report {
     })
 }
 
-fn reviewed(report: Report) -> Handoff<AgentReportHandoff> {
+fn reviewed(report: AgentReport) -> Handoff<AgentReportHandoff> {
     let mut body = report_of(report);
     body.from = "reviewer".to_owned();
     handoff(body)
@@ -60,21 +60,25 @@ fn purposes(answer: &ActedAnswer) -> Vec<&str> {
     answer.decisions.iter().map(|decided| decided.purpose.as_str()).collect()
 }
 
-fn said(items: &Value) -> Value {
+fn message_page(items: &Value) -> Value {
     json!({ "items": items })
 }
 
 #[tokio::test]
 async fn completed_work_is_reviewed_and_stays_handed_in_where_nobody_can_look() {
     let submitted = unit("impl:auth", "implementation", ("submitted", 0));
-    let shelf = Shelf::new([("db.work_unit.get", Ok(submitted))]);
+    let shelf = ScriptedTools::new([("db.work_unit.get", Ok(submitted))]);
 
-    let answer =
-        agent_report(work(&shelf, None), &handoff(report_of(done("did it")))).await.unwrap();
+    let answer = agent_report(
+        scripted_session(&shelf, None),
+        &handoff(report_of(completed_report("did it"))),
+    )
+    .await
+    .unwrap();
 
     assert_eq!(purposes(&answer), ["review_artifact"]);
     assert_eq!(answer.decisions[0].by, DecidedBy::Fallback);
-    assert!(answer.summary.contains("impl:auth stays handed in"), "{}", answer.summary);
+    assert!(answer.summary.contains("impl:auth stays submitted"), "{}", answer.summary);
     assert!(answer.needs_person.is_some());
     assert_eq!(shelf.names(), ["db.message.list", "db.work_unit.get"], "nothing is decided");
 }
@@ -82,12 +86,12 @@ async fn completed_work_is_reviewed_and_stays_handed_in_where_nobody_can_look() 
 #[tokio::test]
 async fn empty_work_is_sent_back_by_rule_with_what_is_wrong() {
     let submitted = unit("impl:auth", "implementation", ("submitted", 1));
-    let shelf = Shelf::new([("db.work_unit.get", Ok(submitted))]);
-    let Report::WorkCompleted(mut empty) = done(" ") else { panic!() };
+    let shelf = ScriptedTools::new([("db.work_unit.get", Ok(submitted))]);
+    let AgentReport::WorkCompleted(mut empty) = completed_report(" ") else { panic!() };
     empty.files_modified.clear();
 
-    let body = report_of(Report::WorkCompleted(empty));
-    let answer = agent_report(work(&shelf, None), &handoff(body)).await.unwrap();
+    let body = report_of(AgentReport::WorkCompleted(empty));
+    let answer = agent_report(scripted_session(&shelf, None), &handoff(body)).await.unwrap();
 
     let (tool, routed) = shelf.called().pop().unwrap();
     assert_eq!((tool.as_str(), &routed["decision"]), ("apmas_route_work", &json!("revision")));
@@ -98,9 +102,11 @@ async fn empty_work_is_sent_back_by_rule_with_what_is_wrong() {
 #[tokio::test]
 async fn a_unit_that_was_not_handed_in_is_asked_for() {
     let begun = unit("impl:auth", "implementation", ("in_progress", 0));
-    let shelf = Shelf::new([("db.work_unit.get", Ok(begun))]);
+    let shelf = ScriptedTools::new([("db.work_unit.get", Ok(begun))]);
 
-    agent_report(work(&shelf, None), &handoff(report_of(done("did it")))).await.unwrap();
+    agent_report(scripted_session(&shelf, None), &handoff(report_of(completed_report("did it"))))
+        .await
+        .unwrap();
 
     let (tool, told) = shelf.called().pop().unwrap();
     assert_eq!((tool.as_str(), &told["toAgent"]), ("apmas_pm_instruct", &json!("developer")));
@@ -114,9 +120,10 @@ async fn changes_are_wanted_of_a_unit_twice_at_most() {
         [(1, vec![], "apmas_route_work"), (2, vec!["review_cap_exceeded"], "apmas_pm_instruct")]
     {
         let routed = unit("impl:auth", "implementation", ("routed", revisions));
-        let shelf = Shelf::new([("db.work_unit.get", Ok(routed))]);
+        let shelf = ScriptedTools::new([("db.work_unit.get", Ok(routed))]);
 
-        let answer = agent_report(work(&shelf, None), &reviewed(review(1))).await.unwrap();
+        let answer =
+            agent_report(scripted_session(&shelf, None), &reviewed(review(1))).await.unwrap();
 
         assert_eq!(purposes(&answer), decided);
         assert_eq!(shelf.names().pop().unwrap(), tool, "{}", answer.summary);
@@ -128,10 +135,12 @@ async fn changes_are_wanted_of_a_unit_twice_at_most() {
 async fn after_the_last_round_what_matters_little_is_noted_if_tests_pass() {
     let passed = json!([{ "kind": "report", "type": "tests_passed", "component": "auth" }]);
     let routed = unit("impl:auth", "implementation", ("routed", 2));
-    let shelf =
-        Shelf::new([("db.message.list", Ok(said(&passed))), ("db.work_unit.get", Ok(routed))]);
+    let shelf = ScriptedTools::new([
+        ("db.message.list", Ok(message_page(&passed))),
+        ("db.work_unit.get", Ok(routed)),
+    ]);
 
-    let answer = agent_report(work(&shelf, None), &reviewed(review(0))).await.unwrap();
+    let answer = agent_report(scripted_session(&shelf, None), &reviewed(review(0))).await.unwrap();
 
     let (tool, decision) = shelf.called().pop().unwrap();
     assert_eq!((tool.as_str(), &decision["decision"]), ("apmas_route_work", &json!("approve")));
@@ -149,12 +158,13 @@ async fn changes_go_to_whoever_did_the_work_where_there_is_no_plan() {
     for (earlier, expected) in [(0, "revise"), (1, "revise"), (2, "pause")] {
         let mut messages = vec![told.clone(); earlier];
         messages.extend([did("designer"), did("developer"), did("reviewer")]);
-        let shelf = Shelf::new([
-            ("db.message.list", Ok(said(&json!(messages)))),
+        let shelf = ScriptedTools::new([
+            ("db.message.list", Ok(message_page(&json!(messages)))),
             ("db.work_unit.get", Err(no_unit())),
         ]);
 
-        let answer = agent_report(work(&shelf, None), &reviewed(review(1))).await.unwrap();
+        let answer =
+            agent_report(scripted_session(&shelf, None), &reviewed(review(1))).await.unwrap();
 
         assert_eq!(purposes(&answer)[0], "route_ambiguity");
         let (tool, instruction) = shelf.called().pop().unwrap();
@@ -170,12 +180,12 @@ async fn an_approval_asks_for_the_tests_that_must_pass() {
         "kind": "report", "type": "work_completed", "sender": "developer", "component": "auth",
         "payload": { "filesModified": ["src/auth.rs"] },
     }]);
-    let shelf = Shelf::new([
-        ("db.message.list", Ok(said(&did))),
+    let shelf = ScriptedTools::new([
+        ("db.message.list", Ok(message_page(&did))),
         ("db.work_unit.get", Err(no_unit())),
         ("db.work_unit.get", Err(no_unit())),
     ]);
-    let approval = Report::ReviewApproved(ReviewFeedback {
+    let approval = AgentReport::ReviewApproved(ReviewFeedback {
         verdict: Verdict::Approved,
         critical_issues: vec![],
         major_issues: vec![],
@@ -183,7 +193,7 @@ async fn an_approval_asks_for_the_tests_that_must_pass() {
         summary: "fine".to_owned(),
     });
 
-    let answer = agent_report(work(&shelf, None), &reviewed(approval)).await.unwrap();
+    let answer = agent_report(scripted_session(&shelf, None), &reviewed(approval)).await.unwrap();
 
     assert_eq!(purposes(&answer), ["route_ambiguity", "tests_needed"]);
     let (_, told) = shelf.called().pop().unwrap();
@@ -198,7 +208,7 @@ async fn an_approval_asks_for_the_tests_that_must_pass() {
 
 #[tokio::test]
 async fn an_approval_or_passed_tests_close_the_unit_that_was_handed_in_without_notes() {
-    let approval = Report::ReviewApproved(ReviewFeedback {
+    let approval = AgentReport::ReviewApproved(ReviewFeedback {
         verdict: Verdict::Approved,
         critical_issues: vec![],
         major_issues: vec![],
@@ -206,12 +216,13 @@ async fn an_approval_or_passed_tests_close_the_unit_that_was_handed_in_without_n
         summary: "fine".to_owned(),
     });
     let passed =
-        Report::TestsPassed(TestResults { total: 2, passed: 2, failed: 0, failures: vec![] });
+        AgentReport::TestsPassed(TestResults { total: 2, passed: 2, failed: 0, failures: vec![] });
     for (id, kind, report) in [("review:auth", "review", approval), ("test:auth", "test", passed)] {
         let found = Ok(unit(id, kind, ("submitted", 0)));
-        let shelf = Shelf::new([("db.work_unit.get", found), ("db.work_unit.get", Err(no_unit()))]);
+        let shelf =
+            ScriptedTools::new([("db.work_unit.get", found), ("db.work_unit.get", Err(no_unit()))]);
 
-        agent_report(work(&shelf, None), &reviewed(report)).await.unwrap();
+        agent_report(scripted_session(&shelf, None), &reviewed(report)).await.unwrap();
 
         let routed = shelf.called().into_iter().find(|(tool, _)| tool == "apmas_route_work");
         let wanted = json!({ "task_id": ID, "workUnitId": id, "decision": "approve" });
@@ -221,11 +232,12 @@ async fn an_approval_or_passed_tests_close_the_unit_that_was_handed_in_without_n
 
 #[tokio::test]
 async fn a_question_that_no_model_answers_waits_for_a_person() {
-    let shelf = Shelf::new([]);
-    let asked = Question { question: "Which colour?".to_owned(), options: vec![], context: None };
-    let body = report_of(Report::NeedsClarification(asked));
+    let shelf = ScriptedTools::new([]);
+    let asked =
+        AgentQuestion { question: "Which colour?".to_owned(), options: vec![], context: None };
+    let body = report_of(AgentReport::NeedsClarification(asked));
 
-    let answer = agent_report(work(&shelf, None), &handoff(body)).await.unwrap();
+    let answer = agent_report(scripted_session(&shelf, None), &handoff(body)).await.unwrap();
 
     assert_eq!(purposes(&answer), ["clarify"]);
     assert!(answer.needs_person.unwrap().contains("Which colour?"));
@@ -235,10 +247,14 @@ async fn a_question_that_no_model_answers_waits_for_a_person() {
 #[tokio::test]
 async fn an_agent_that_was_told_to_wait_still_needs_a_person_when_its_report_comes_again() {
     let told = json!([{ "kind": "instruction", "type": "pause", "payload": { "report_id": ID } }]);
-    let shelf = Shelf::new([("db.message.list", Ok(said(&told)))]);
+    let shelf = ScriptedTools::new([("db.message.list", Ok(message_page(&told)))]);
 
-    let answer =
-        agent_report(work(&shelf, None), &handoff(report_of(done("did it")))).await.unwrap();
+    let answer = agent_report(
+        scripted_session(&shelf, None),
+        &handoff(report_of(completed_report("did it"))),
+    )
+    .await
+    .unwrap();
 
     assert!(answer.needs_person.is_some(), "{answer:?}");
 }
@@ -246,12 +262,13 @@ async fn an_agent_that_was_told_to_wait_still_needs_a_person_when_its_report_com
 #[tokio::test]
 async fn a_blocked_unit_goes_on_with_its_agent() {
     let blocked = unit("impl:auth", "implementation", ("blocked", 0));
-    let shelf = Shelf::new([("db.work_unit.get", Ok(blocked))]);
-    let obstacle = Blocker { reason: "no disk".to_owned(), blocked_on: None, attempted: vec![] };
-    let mut body = report_of(Report::WorkBlocked(obstacle));
+    let shelf = ScriptedTools::new([("db.work_unit.get", Ok(blocked))]);
+    let obstacle =
+        WorkBlocker { reason: "no disk".to_owned(), blocked_on: None, attempted: vec![] };
+    let mut body = report_of(AgentReport::WorkBlocked(obstacle));
     body.work_unit = Some("impl:auth".to_owned());
 
-    agent_report(work(&shelf, None), &handoff(body)).await.unwrap();
+    agent_report(scripted_session(&shelf, None), &handoff(body)).await.unwrap();
 
     let tools = ["db.message.list", "db.work_unit.get", "apmas_route_work", "apmas_pm_instruct"];
     assert_eq!(shelf.names(), tools);
@@ -261,13 +278,13 @@ async fn a_blocked_unit_goes_on_with_its_agent() {
 #[tokio::test]
 async fn tests_that_fail_are_told_to_whoever_did_the_work() {
     let did = json!([{ "kind": "report", "type": "work_completed", "sender": "developer" }]);
-    let shelf = Shelf::new([("db.message.list", Ok(said(&did)))]);
+    let shelf = ScriptedTools::new([("db.message.list", Ok(message_page(&did)))]);
     let failed =
-        Report::TestsFailed(TestResults { total: 2, passed: 1, failed: 1, failures: vec![] });
+        AgentReport::TestsFailed(TestResults { total: 2, passed: 1, failed: 1, failures: vec![] });
     let mut body = report_of(failed);
     body.from = "tester".to_owned();
 
-    let answer = agent_report(work(&shelf, None), &handoff(body)).await.unwrap();
+    let answer = agent_report(scripted_session(&shelf, None), &handoff(body)).await.unwrap();
 
     assert_eq!(purposes(&answer), ["route_ambiguity", "handle_failure"]);
     assert_eq!(shelf.called().pop().unwrap().1["toAgent"], "developer");
@@ -277,10 +294,14 @@ async fn tests_that_fail_are_told_to_whoever_did_the_work() {
 async fn a_report_that_was_answered_tells_nobody_again() {
     let told =
         json!([{ "kind": "instruction", "type": "continue", "payload": { "report_id": ID } }]);
-    let shelf = Shelf::new([("db.message.list", Ok(said(&told)))]);
+    let shelf = ScriptedTools::new([("db.message.list", Ok(message_page(&told)))]);
 
-    let answer =
-        agent_report(work(&shelf, None), &handoff(report_of(done("did it")))).await.unwrap();
+    let answer = agent_report(
+        scripted_session(&shelf, None),
+        &handoff(report_of(completed_report("did it"))),
+    )
+    .await
+    .unwrap();
 
     assert_eq!(shelf.names(), ["db.message.list"]);
     assert!(answer.decisions.is_empty() && answer.summary.contains("before"));

@@ -1,63 +1,76 @@
-//! The answer as it grows, and the events that tell of it.
+//! Accumulates the answer and produces its events.
 
 use std::collections::BTreeMap;
 
-use cynode_ops::chat::MAX_HEARD_BYTES;
+use cynode_ops::chat::MAX_BUFFERED_BYTES;
 use cynode_wire::openai::responses::{
-    NumberedEvent, OutputItem, OutputPart, Place, ResponseEvent, ResponseFault, ResponseStatus,
-    ResponseView,
+    ContentPosition, NumberedEvent, OutputItem, OutputPart, ResponseEvent, ResponseFault,
+    ResponseStatus, ResponseView,
 };
 use cynode_wire::openai::{ChatChunk, ErrorBody, ToolCallDelta};
 
-use super::super::answer::{finish, function_id, message_id};
+use super::super::completion::{function_id, message_id, set_status};
 
-/// What a call, or a part of the message, costs beside its texts.
+/// Accounted size of an item or part, in addition to its text.
 const ITEM_BYTES: usize = 128;
 
-/// Keeps the answer as far as it is, and numbers the events. What an endless answer says after as much
-/// as a turn remembers is neither kept nor told, and it is incomplete then.
-pub(super) struct Writer {
+/// Accumulates the answer and numbers the events. Text beyond the size limit of a turn is neither
+/// accumulated nor sent; the response is then incomplete.
+pub(super) struct ResponseEventWriter {
     view: ResponseView,
-    next: u64,
-    /// Where in the output the message is that still grows.
+    next_sequence: u64,
+    /// Output index of the open message.
     message: Option<usize>,
-    /// Where in the output each call is, by its number in the turn.
+    /// Output index of each tool call, by its index in the turn.
     calls: BTreeMap<u32, usize>,
     finish_reason: Option<String>,
-    /// How much came, kept or not.
-    heard: usize,
-    told: Vec<NumberedEvent>,
+    /// Bytes received, accumulated or not.
+    received_bytes: usize,
+    events: Vec<NumberedEvent>,
 }
 
-/// What words are.
+/// Kind of text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Words {
-    Answer,
+enum ResponseTextKind {
+    Output,
     Refusal,
 }
 
-impl Writer {
-    /// An answer that has just begun.
+impl ResponseEventWriter {
     pub(super) fn new(view: ResponseView) -> Self {
         let (message, calls) = (None, BTreeMap::new());
-        Self { view, next: 0, message, calls, finish_reason: None, heard: 0, told: Vec::new() }
+        Self {
+            view,
+            next_sequence: 0,
+            message,
+            calls,
+            finish_reason: None,
+            received_bytes: 0,
+            events: Vec::new(),
+        }
     }
 
-    /// The answer has a name, and will come.
+    /// Events at the start of the response.
     pub(super) fn begin(&mut self) -> Vec<NumberedEvent> {
         let response = self.view.clone();
-        self.tell(ResponseEvent::Created { response: response.clone() });
-        self.tell(ResponseEvent::InProgress { response });
-        std::mem::take(&mut self.told)
+        self.emit(ResponseEvent::Created { response: response.clone() });
+        self.emit(ResponseEvent::InProgress { response });
+        std::mem::take(&mut self.events)
     }
 
-    /// A further piece.
-    pub(super) fn hear(&mut self, piece: &ChatChunk) -> Vec<NumberedEvent> {
+    /// Processes a chunk.
+    pub(super) fn push_chunk(&mut self, piece: &ChatChunk) -> Vec<NumberedEvent> {
         for choice in piece.choices.iter().filter(|choice| choice.index == 0) {
-            self.say(Words::Answer, choice.delta.content.as_deref().unwrap_or_default());
-            self.say(Words::Refusal, choice.delta.refusal.as_deref().unwrap_or_default());
+            self.push_text(
+                ResponseTextKind::Output,
+                choice.delta.content.as_deref().unwrap_or_default(),
+            );
+            self.push_text(
+                ResponseTextKind::Refusal,
+                choice.delta.refusal.as_deref().unwrap_or_default(),
+            );
             for call in &choice.delta.tool_calls {
-                self.call(call);
+                self.push_tool_call(call);
             }
             if let Some(reason) = &choice.finish_reason {
                 self.finish_reason = Some(reason.clone());
@@ -66,55 +79,55 @@ impl Writer {
         if let Some(usage) = &piece.usage {
             self.view.usage = Some(usage.into());
         }
-        std::mem::take(&mut self.told)
+        std::mem::take(&mut self.events)
     }
 
-    /// The answer is whole, or was cut off.
+    /// Events at the end of the answer, complete or incomplete.
     pub(super) fn end(&mut self) -> Vec<NumberedEvent> {
         self.close_message();
         for place in std::mem::take(&mut self.calls).into_values() {
             self.close_call(place);
         }
-        let cut = (self.heard > MAX_HEARD_BYTES).then_some("length");
-        finish(&mut self.view, cut.or(self.finish_reason.as_deref()));
+        let cut = (self.received_bytes > MAX_BUFFERED_BYTES).then_some("length");
+        set_status(&mut self.view, cut.or(self.finish_reason.as_deref()));
         let response = self.view.clone();
-        self.tell(if response.status == ResponseStatus::Incomplete {
+        self.emit(if response.status == ResponseStatus::Incomplete {
             ResponseEvent::Incomplete { response }
         } else {
             ResponseEvent::Completed { response }
         });
-        std::mem::take(&mut self.told)
+        std::mem::take(&mut self.events)
     }
 
-    /// The answer failed.
+    /// Events of a failed answer.
     pub(super) fn fail(&mut self, error: &ErrorBody) -> Vec<NumberedEvent> {
         let code = error.error.code.as_ref().and_then(|code| code.as_str()).unwrap_or_default();
         let message = error.error.message.clone();
         self.view.error = Some(ResponseFault { code: code.to_owned(), message });
         self.view.status = ResponseStatus::Failed;
         let response = self.view.clone();
-        self.tell(ResponseEvent::Failed { response });
-        std::mem::take(&mut self.told)
+        self.emit(ResponseEvent::Failed { response });
+        std::mem::take(&mut self.events)
     }
 
-    fn tell(&mut self, event: ResponseEvent) {
-        self.told.push(NumberedEvent { event, sequence_number: self.next });
-        self.next += 1;
+    fn emit(&mut self, event: ResponseEvent) {
+        self.events.push(NumberedEvent { event, sequence_number: self.next_sequence });
+        self.next_sequence += 1;
     }
 
-    /// As much of a text as still fits; after the first part that does not, nothing does.
-    fn fitting<'a>(&mut self, text: &'a str) -> &'a str {
-        let left = MAX_HEARD_BYTES.saturating_sub(self.heard);
-        self.count(text.len());
+    /// Truncates text to the remaining size; once something was truncated, nothing fits any more.
+    fn truncate_to_limit<'a>(&mut self, text: &'a str) -> &'a str {
+        let left = MAX_BUFFERED_BYTES.saturating_sub(self.received_bytes);
+        self.add_bytes(text.len());
         &text[..text.floor_char_boundary(left)]
     }
 
-    fn count(&mut self, bytes: usize) {
-        self.heard = self.heard.saturating_add(bytes);
+    fn add_bytes(&mut self, bytes: usize) {
+        self.received_bytes = self.received_bytes.saturating_add(bytes);
     }
 
-    fn say(&mut self, words: Words, delta: &str) {
-        let delta = self.fitting(delta);
+    fn push_text(&mut self, words: ResponseTextKind, delta: &str) {
+        let delta = self.truncate_to_limit(delta);
         if delta.is_empty() {
             return;
         }
@@ -128,19 +141,19 @@ impl Writer {
             Some(OutputPart::Refusal { refusal }) => refusal.push_str(delta),
             None => {}
         }
-        let (at, delta) = (self.place(item, part), delta.to_owned());
-        self.tell(match words {
-            Words::Answer => ResponseEvent::TextDelta { at, delta, logprobs: vec![] },
-            Words::Refusal => ResponseEvent::RefusalDelta { at, delta },
+        let (at, delta) = (self.part_location(item, part), delta.to_owned());
+        self.emit(match words {
+            ResponseTextKind::Output => ResponseEvent::TextDelta { at, delta, logprobs: vec![] },
+            ResponseTextKind::Refusal => ResponseEvent::RefusalDelta { at, delta },
         });
     }
 
-    /// Where the message is that grows; begun where there is none.
+    /// Index of the open message; opens one if there is none.
     fn open_message(&mut self) -> usize {
         if let Some(item) = self.message {
             return item;
         }
-        self.count(ITEM_BYTES);
+        self.add_bytes(ITEM_BYTES);
         let place = self.view.output.len();
         let item = OutputItem::Message {
             id: message_id(&self.view.id),
@@ -148,41 +161,41 @@ impl Writer {
             role: "assistant".to_owned(),
             content: vec![],
         };
-        self.add(item);
+        self.add_item(item);
         self.message = Some(place);
         place
     }
 
-    /// Where in the message the part is that grows; begun where the last one is of another sort.
-    fn open_part(&mut self, item: usize, words: Words) -> usize {
+    /// Index of the open part of the message; opens one if the last has another kind.
+    fn open_part(&mut self, item: usize, words: ResponseTextKind) -> usize {
         let Some(OutputItem::Message { content, .. }) = self.view.output.get(item) else {
             return 0;
         };
-        let (count, last) = (content.len(), content.last().map(words_of));
+        let (count, last) = (content.len(), content.last().map(text_kind));
         if last == Some(words) {
             return count - 1;
         }
         if last.is_some() {
             self.close_part(item);
         }
-        self.count(ITEM_BYTES);
+        self.add_bytes(ITEM_BYTES);
         let part = match words {
-            Words::Answer => OutputPart::text(""),
-            Words::Refusal => OutputPart::Refusal { refusal: String::new() },
+            ResponseTextKind::Output => OutputPart::text(""),
+            ResponseTextKind::Refusal => OutputPart::Refusal { refusal: String::new() },
         };
         if let Some(OutputItem::Message { content, .. }) = self.view.output.get_mut(item) {
             content.push(part.clone());
         }
-        let at = self.place(item, count);
-        self.tell(ResponseEvent::PartAdded { at, part });
+        let at = self.part_location(item, count);
+        self.emit(ResponseEvent::PartAdded { at, part });
         count
     }
 
     fn close_part(&mut self, item: usize) {
         let Some(OutputItem::Message { content, .. }) = self.view.output.get(item) else { return };
         let Some(part) = content.last().cloned() else { return };
-        let at = self.place(item, content.len() - 1);
-        self.tell(match &part {
+        let at = self.part_location(item, content.len() - 1);
+        self.emit(match &part {
             OutputPart::OutputText { text, .. } => {
                 ResponseEvent::TextDone { at: at.clone(), text: text.clone(), logprobs: vec![] }
             }
@@ -190,30 +203,30 @@ impl Writer {
                 ResponseEvent::RefusalDone { at: at.clone(), refusal: refusal.clone() }
             }
         });
-        self.tell(ResponseEvent::PartDone { at, part });
+        self.emit(ResponseEvent::PartDone { at, part });
     }
 
     fn close_message(&mut self) {
         let Some(item) = self.message.take() else { return };
         self.close_part(item);
-        self.done(item);
+        self.finish_item(item);
     }
 
-    fn call(&mut self, delta: &ToolCallDelta) {
+    fn push_tool_call(&mut self, delta: &ToolCallDelta) {
         if !self.calls.contains_key(&delta.index) {
-            self.count(ITEM_BYTES);
+            self.add_bytes(ITEM_BYTES);
         }
-        if self.heard > MAX_HEARD_BYTES {
+        if self.received_bytes > MAX_BUFFERED_BYTES {
             return;
         }
-        // Words come before the calls that they announce.
+        // Text precedes tool calls in the output.
         self.close_message();
         let more = delta.function.as_ref().and_then(|function| function.arguments.as_deref());
         let place = match self.calls.get(&delta.index) {
             Some(place) => *place,
             None => self.open_call(delta),
         };
-        let more = self.fitting(more.unwrap_or_default());
+        let more = self.truncate_to_limit(more.unwrap_or_default());
         let Some(OutputItem::FunctionCall { id, arguments, .. }) = self.view.output.get_mut(place)
         else {
             return;
@@ -222,8 +235,8 @@ impl Writer {
             return;
         }
         arguments.push_str(more);
-        let (item_id, output_index) = (id.clone(), number(place));
-        self.tell(ResponseEvent::ArgumentsDelta { output_index, item_id, delta: more.to_owned() });
+        let (item_id, output_index) = (id.clone(), to_index(place));
+        self.emit(ResponseEvent::ArgumentsDelta { output_index, item_id, delta: more.to_owned() });
     }
 
     fn open_call(&mut self, delta: &ToolCallDelta) -> usize {
@@ -231,13 +244,13 @@ impl Writer {
         let id = function_id(&self.view.id, place);
         let name = delta.function.as_ref().and_then(|function| function.name.as_deref());
         let item = OutputItem::FunctionCall {
-            call_id: self.fitting(delta.id.as_deref().unwrap_or(&id)).to_owned(),
+            call_id: self.truncate_to_limit(delta.id.as_deref().unwrap_or(&id)).to_owned(),
             id,
-            name: self.fitting(name.unwrap_or_default()).to_owned(),
+            name: self.truncate_to_limit(name.unwrap_or_default()).to_owned(),
             arguments: String::new(),
             status: ResponseStatus::InProgress,
         };
-        self.add(item);
+        self.add_item(item);
         self.calls.insert(delta.index, place);
         place
     }
@@ -249,43 +262,43 @@ impl Writer {
             return;
         };
         let event = ResponseEvent::ArgumentsDone {
-            output_index: number(place),
+            output_index: to_index(place),
             item_id: id.clone(),
             name: name.clone(),
             arguments: arguments.clone(),
         };
-        self.tell(event);
-        self.done(place);
+        self.emit(event);
+        self.finish_item(place);
     }
 
-    fn add(&mut self, item: OutputItem) {
-        let output_index = number(self.view.output.len());
+    fn add_item(&mut self, item: OutputItem) {
+        let output_index = to_index(self.view.output.len());
         self.view.output.push(item.clone());
-        self.tell(ResponseEvent::ItemAdded { output_index, item });
+        self.emit(ResponseEvent::ItemAdded { output_index, item });
     }
 
-    fn done(&mut self, place: usize) {
+    fn finish_item(&mut self, place: usize) {
         let Some(item) = self.view.output.get_mut(place) else { return };
         let (OutputItem::Message { status, .. } | OutputItem::FunctionCall { status, .. }) = item;
         *status = ResponseStatus::Completed;
-        let (output_index, item) = (number(place), item.clone());
-        self.tell(ResponseEvent::ItemDone { output_index, item });
+        let (output_index, item) = (to_index(place), item.clone());
+        self.emit(ResponseEvent::ItemDone { output_index, item });
     }
 
-    fn place(&self, item: usize, part: usize) -> Place {
+    fn part_location(&self, item: usize, part: usize) -> ContentPosition {
         let item_id = message_id(&self.view.id);
-        Place { output_index: number(item), item_id, content_index: number(part) }
+        ContentPosition { output_index: to_index(item), item_id, content_index: to_index(part) }
     }
 }
 
-const fn words_of(part: &OutputPart) -> Words {
+const fn text_kind(part: &OutputPart) -> ResponseTextKind {
     match part {
-        OutputPart::OutputText { .. } => Words::Answer,
-        OutputPart::Refusal { .. } => Words::Refusal,
+        OutputPart::OutputText { .. } => ResponseTextKind::Output,
+        OutputPart::Refusal { .. } => ResponseTextKind::Refusal,
     }
 }
 
-fn number(place: usize) -> u32 {
+fn to_index(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
 }
 
@@ -297,15 +310,15 @@ mod tests {
 
     use super::*;
 
-    fn writer() -> Writer {
+    fn writer() -> ResponseEventWriter {
         let settings = ResponseSettings::from(&ResponseRequest::default());
-        Writer::new(ResponseView::begun("resp_1".into(), 7, "p/m".into(), settings))
+        ResponseEventWriter::new(ResponseView::begun("resp_1".into(), 7, "p/m".into(), settings))
     }
 
-    fn told(pieces: &[ChatChunk]) -> Vec<Value> {
+    fn events_of(pieces: &[ChatChunk]) -> Vec<Value> {
         let mut writer = writer();
         let mut events = writer.begin();
-        events.extend(pieces.iter().flat_map(|piece| writer.hear(piece)).collect::<Vec<_>>());
+        events.extend(pieces.iter().flat_map(|piece| writer.push_chunk(piece)).collect::<Vec<_>>());
         events.extend(writer.end());
         events.iter().map(|event| serde_json::to_value(event).unwrap()).collect()
     }
@@ -324,17 +337,17 @@ mod tests {
             function: Some(function),
             ..ToolCallDelta::default()
         };
-        ChatChunk::of(Delta { tool_calls: vec![delta], ..Delta::default() }, None)
+        ChatChunk::new(Delta { tool_calls: vec![delta], ..Delta::default() }, None)
     }
 
     #[test]
     fn words_are_told_from_the_first_to_the_whole() {
         let cost = ChatChunk { usage: Some(Usage::new(3, 2)), ..ChatChunk::default() };
-        let events = told(&[
-            ChatChunk::of(Delta { role: Some("assistant".into()), ..Delta::text("") }, None),
-            ChatChunk::of(Delta::text("Hello"), None),
-            ChatChunk::of(Delta::text(" there."), None),
-            ChatChunk::of(Delta::default(), Some("stop".into())),
+        let events = events_of(&[
+            ChatChunk::new(Delta { role: Some("assistant".into()), ..Delta::text("") }, None),
+            ChatChunk::new(Delta::text("Hello"), None),
+            ChatChunk::new(Delta::text(" there."), None),
+            ChatChunk::new(Delta::default(), Some("stop".into())),
             cost,
         ]);
 
@@ -364,12 +377,12 @@ mod tests {
 
     #[test]
     fn a_call_is_told_after_the_words_that_announce_it() {
-        let events = told(&[
-            ChatChunk::of(Delta::text("Let me look."), None),
+        let events = events_of(&[
+            ChatChunk::new(Delta::text("Let me look."), None),
             arguments(Some("look_up"), ""),
             arguments(None, "{\"city\":"),
             arguments(None, "\"Rome\"}"),
-            ChatChunk::of(Delta::default(), Some("tool_calls".into())),
+            ChatChunk::new(Delta::default(), Some("tool_calls".into())),
         ]);
 
         assert_eq!(
@@ -395,7 +408,7 @@ mod tests {
     #[test]
     fn a_refusal_is_told_as_one() {
         let refusal = Delta { refusal: Some("I will not.".into()), ..Delta::default() };
-        let events = told(&[ChatChunk::of(refusal, Some("stop".into()))]);
+        let events = events_of(&[ChatChunk::new(refusal, Some("stop".into()))]);
 
         assert!(names(&events).contains(&"response.refusal.done"));
         let last = events.last().unwrap();
@@ -404,9 +417,9 @@ mod tests {
 
     #[test]
     fn an_answer_that_was_cut_off_or_failed_says_so_at_the_end() {
-        let cut = told(&[ChatChunk::of(Delta::text("Once"), Some("length".into()))]);
+        let cut = events_of(&[ChatChunk::new(Delta::text("Once"), Some("length".into()))]);
         let mut writer = writer();
-        writer.hear(&ChatChunk::of(Delta::text("Once"), None));
+        writer.push_chunk(&ChatChunk::new(Delta::text("Once"), None));
         let failed = writer.fail(&ErrorBody::new("the provider failed", "x", "failed_so"));
         let failed = serde_json::to_value(&failed[0]).unwrap();
 
@@ -422,11 +435,11 @@ mod tests {
     #[test]
     fn an_endless_answer_is_told_as_far_as_a_turn_remembers_it_and_is_incomplete() {
         let words = "ä".repeat(600_000);
-        let events = told(&[
-            ChatChunk::of(Delta::text(words.clone()), None),
-            ChatChunk::of(Delta::text("b"), None),
+        let events = events_of(&[
+            ChatChunk::new(Delta::text(words.clone()), None),
+            ChatChunk::new(Delta::text("b"), None),
             arguments(Some("look_up"), &words),
-            ChatChunk::of(Delta::default(), Some("stop".into())),
+            ChatChunk::new(Delta::default(), Some("stop".into())),
         ]);
 
         let last = events.last().unwrap();
@@ -434,7 +447,7 @@ mod tests {
         assert_eq!(last["response"]["incomplete_details"]["reason"], "max_output_tokens");
         assert_eq!(last["response"]["output"].as_array().unwrap().len(), 1);
         let text = last["response"]["output"][0]["content"][0]["text"].as_str().unwrap();
-        assert!(text.len() <= MAX_HEARD_BYTES, "{}", text.len());
+        assert!(text.len() <= MAX_BUFFERED_BYTES, "{}", text.len());
         let is_delta = |event: &&Value| event["type"] == "response.output_text.delta";
         let deltas = events.iter().filter(is_delta).filter_map(|event| event["delta"].as_str());
         assert_eq!(deltas.collect::<String>(), text);
@@ -442,17 +455,17 @@ mod tests {
 
     #[test]
     fn endless_calls_are_told_as_far_as_a_turn_remembers_them() {
-        let words = "x".repeat(MAX_HEARD_BYTES / 2);
-        let events = told(&[
+        let words = "x".repeat(MAX_BUFFERED_BYTES / 2);
+        let events = events_of(&[
             arguments(Some("look_up"), &words),
             arguments(None, &words),
             arguments(None, &words),
-            ChatChunk::of(Delta::default(), Some("tool_calls".into())),
+            ChatChunk::new(Delta::default(), Some("tool_calls".into())),
         ]);
 
         let last = events.last().unwrap();
         assert_eq!(last["type"], "response.incomplete");
         let said = last["response"]["output"][0]["arguments"].as_str().unwrap();
-        assert!(said.len() <= MAX_HEARD_BYTES, "{}", said.len());
+        assert!(said.len() <= MAX_BUFFERED_BYTES, "{}", said.len());
     }
 }

@@ -1,4 +1,4 @@
-//! Laws of the rules, over random worlds.
+//! Property tests of rule evaluation.
 
 use proptest::prelude::*;
 use uuid::Uuid;
@@ -24,27 +24,29 @@ fn pattern(choices: &'static [&'static str]) -> impl Strategy<Value = Pattern> {
     prop::sample::select(choices).prop_map(|text| text.parse().unwrap())
 }
 
-fn rule() -> impl Strategy<Value = Rule> {
+fn rule() -> impl Strategy<Value = AccessRule> {
     let what = (pattern(&["*", INVOKE, "web.fetch"]), pattern(&["*", TOOL, "web.domain"]));
     let which = pattern(&["*", "db.*", "db.task.get", "*.get", "files.read"]);
     let callers = prop::collection::vec(prop::sample::select(Principal::ALL), 0..3);
     (any::<u8>(), subject(), what, which, (any::<bool>(), -2_i64..3, callers)).prop_map(
-        |(number, subject, (action, resource_type), resource, (allows, priority, callers))| Rule {
-            id: id(number),
-            subject,
-            action,
-            resource_type,
-            resource,
-            effect: if allows { Effect::Allow } else { Effect::Deny },
-            priority,
-            conditions: Conditions { callers },
+        |(number, subject, (action, resource_type), resource, (allows, priority, callers))| {
+            AccessRule {
+                id: id(number),
+                subject,
+                action,
+                resource_type,
+                resource,
+                effect: if allows { Effect::Allow } else { Effect::Deny },
+                priority,
+                conditions: Conditions { callers },
+            }
         },
     )
 }
 
-/// An access with everything it may borrow from.
+/// An owned access request.
 #[derive(Debug, Clone)]
-struct Attempt {
+struct OwnedAccessRequest {
     caller: Principal,
     user: Option<UserId>,
     groups: Vec<GroupId>,
@@ -53,7 +55,7 @@ struct Attempt {
     resource: &'static str,
 }
 
-impl Attempt {
+impl OwnedAccessRequest {
     fn access(&self) -> Access<'_> {
         Access {
             caller: self.caller,
@@ -68,7 +70,7 @@ impl Attempt {
     }
 }
 
-fn attempt() -> impl Strategy<Value = Attempt> {
+fn attempt() -> impl Strategy<Value = OwnedAccessRequest> {
     let bound = || prop::option::of(0_u8..3);
     (
         prop::sample::select(Principal::ALL),
@@ -77,7 +79,7 @@ fn attempt() -> impl Strategy<Value = Attempt> {
         (bound(), bound()),
         prop::sample::select(&["db.task.get", "db.task.create", "files.read"][..]),
     )
-        .prop_map(|(caller, user, groups, (project, task), resource)| Attempt {
+        .prop_map(|(caller, user, groups, (project, task), resource)| OwnedAccessRequest {
             caller,
             user: user.map(id),
             groups: groups.into_iter().map(id).collect(),
@@ -93,16 +95,16 @@ proptest! {
     #[test]
     fn what_no_rule_mentions_is_denied(rules in prop::collection::vec(rule(), 0..6), attempt in attempt()) {
         let access = attempt.access();
-        if !rules.iter().any(|rule| rule.covers(&access)) {
-            prop_assert_eq!(evaluate(&rules, &access), Verdict::Unmentioned);
+        if !rules.iter().any(|rule| rule.matches(&access)) {
+            prop_assert_eq!(evaluate(&rules, &access), Verdict::NoMatch);
         }
     }
 
     #[test]
     fn one_matching_deny_outweighs_every_allow(rules in prop::collection::vec(rule(), 0..6), attempt in attempt()) {
         let access = attempt.access();
-        let denied = rules.iter().any(|rule| rule.effect == Effect::Deny && rule.covers(&access));
-        let allowed = rules.iter().any(|rule| rule.effect == Effect::Allow && rule.covers(&access));
+        let denied = rules.iter().any(|rule| rule.effect == Effect::Deny && rule.matches(&access));
+        let allowed = rules.iter().any(|rule| rule.effect == Effect::Allow && rule.matches(&access));
         prop_assert_eq!(evaluate(&rules, &access).is_allowed(), allowed && !denied);
     }
 
@@ -130,7 +132,7 @@ proptest! {
 
 #[test]
 fn the_rule_of_highest_priority_is_named_as_the_reason() {
-    let rule = |number, effect, priority| Rule {
+    let rule = |number, effect, priority| AccessRule {
         id: id(number),
         subject: Subject::System,
         action: INVOKE.parse().unwrap(),
@@ -140,7 +142,7 @@ fn the_rule_of_highest_priority_is_named_as_the_reason() {
         priority,
         conditions: Conditions::default(),
     };
-    let attempt = Attempt {
+    let attempt = OwnedAccessRequest {
         caller: Principal::PM,
         user: None,
         groups: vec![],

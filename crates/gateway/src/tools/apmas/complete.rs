@@ -2,41 +2,32 @@
 
 use cynode_domain::policy::ToolScope;
 use cynode_wire::apmas::CompleteAgent;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::ToolCall as _;
+use serde_json::Value;
 
-use crate::tools::schema::{id, lines, object, result, role, text};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// An agent's last words.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "apmas_complete",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: CompleteAgent::NAME,
     title: "Finish",
-    description: "Says that the agent is done, with a summary and its files. After this it says nothing more on this task.",
+    description: "Ends the agent with a summary and its files. After this it sends nothing more on this task.",
     scope: ToolScope::Sandbox,
     effect: ToolEffect::Changes,
-    input,
+    input: CompleteAgent::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["task_id", "agentRole", "summary", "artifacts"],
-        json!({
-            "task_id": id("task"),
-            "agentRole": role(),
-            "summary": text("What was done.", 16384),
-            "artifacts": lines("The files that show it."),
-            "notes": text("What others should know.", 16384),
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["message_id", "repeated", "agent_status", "elapsed_seconds"])
+    result_schema(&["message_id", "repeated", "agent_status", "elapsed_seconds"])
 }
 
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let request: CompleteAgent = read(arguments)?;
-    show(context.services.messages.complete(&context.who, request).await?)
+async fn run(context: ToolContext, request: CompleteAgent) -> Result<Value, ToolFault> {
+    to_json(context.services.messages.complete(&context.who, request).await?)
 }

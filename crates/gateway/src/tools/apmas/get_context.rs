@@ -2,41 +2,32 @@
 
 use cynode_domain::policy::ToolScope;
 use cynode_wire::apmas::GetContext;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::ToolCall as _;
+use serde_json::Value;
 
-use crate::tools::schema::{id, object, result, role, words};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// What an agent should know.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "apmas_get_context",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: GetContext::NAME,
     title: "Read the context",
-    description: "What there is to know about the task: the task itself, who works on it, messages, files, work units, the last checkpoint. An agent names its agentRole, gets its own messages and units, and every instruction it has not acknowledged.",
+    description: "The context of the task: the task itself, its agents, messages, files, work units and the last checkpoint. An agent names its agentRole and gets its own messages and units, and every instruction it has not acknowledged.",
     scope: ToolScope::Both,
     effect: ToolEffect::Changes,
-    input,
+    input: GetContext::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["task_id"],
-        json!({
-            "task_id": id("task"),
-            "agentRole": role(),
-            "include": { "type": "array", "uniqueItems": true, "items": words(["project", "agents", "messages", "artifacts", "work"]), "description": "Which parts; all when absent." },
-            "agentRoles": { "type": "array", "maxItems": 50, "items": role(), "description": "Only these agents." },
-            "messageLimit": { "type": "integer", "minimum": 1, "maximum": 50, "description": "How many messages; 50 when absent." },
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["instructions", "truncated"])
+    result_schema(&["instructions", "truncated"])
 }
 
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let request: GetContext = read(arguments)?;
-    show(context.services.messages.context(&context.who, request).await?)
+async fn run(context: ToolContext, request: GetContext) -> Result<Value, ToolFault> {
+    to_json(context.services.messages.load_context(&context.who, request).await?)
 }

@@ -1,10 +1,12 @@
 //! `apmas_get_work_status`
 
-use crate::tools::{Builtin, db};
+use cynode_wire::tool_calls::{GetWorkStatus, ToolCall as _};
 
-/// How far a plan is, under the name that agents know.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "apmas_get_work_status",
-    title: "See how far the work is",
+use crate::tools::BuiltinToolSpec;
+use crate::tools::db;
+
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: GetWorkStatus::NAME,
+    title: "Get the progress of work",
     ..db::WORK_UNIT_LIST
 };

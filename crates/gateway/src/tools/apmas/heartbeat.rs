@@ -1,44 +1,33 @@
 //! `apmas_heartbeat`
 
-use cynode_domain::agent::Activity;
 use cynode_domain::policy::ToolScope;
 use cynode_wire::apmas::Heartbeat;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::ToolCall as _;
+use serde_json::Value;
 
-use crate::tools::schema::{id, object, result, role, text, words};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// A sign of life.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "apmas_heartbeat",
-    title: "Give a sign of life",
-    description: "Says that the agent lives and what it does; every five minutes is right. The reply carries instructions of the project manager that were not told before: follow them, and name them in acknowledge next time.",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: Heartbeat::NAME,
+    title: "Send a heartbeat",
+    description: "Reports that the agent is alive and what it does; send one every five minutes. The reply carries new instructions of the project manager: follow them, and name them in acknowledge next time.",
     scope: ToolScope::Both,
     effect: ToolEffect::Changes,
-    input,
+    input: Heartbeat::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["task_id", "agentRole", "status"],
-        json!({
-            "task_id": id("task"),
-            "agentRole": role(),
-            "status": words(Activity::ALL.iter().map(|word| word.as_str())),
-            "progress": text("How far it came.", 1024),
-            "estimatedContextUsage": { "type": "integer", "minimum": 0, "description": "How much of its context is used." },
-            "acknowledge": { "type": "array", "items": id("instruction"), "maxItems": 200, "description": "Instructions that the agent has read." },
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["agent_status", "deadline", "instructions"])
+    result_schema(&["agent_status", "deadline", "instructions"])
 }
 
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let request: Heartbeat = read(arguments)?;
-    show(context.services.messages.heartbeat(&context.who, request).await?)
+async fn run(context: ToolContext, request: Heartbeat) -> Result<Value, ToolFault> {
+    to_json(context.services.messages.record_heartbeat(&context.who, request).await?)
 }

@@ -1,44 +1,33 @@
 //! `apmas_pm_instruct`
 
-use cynode_domain::agent::InstructionKind;
 use cynode_domain::policy::ToolScope;
 use cynode_wire::apmas::InstructAgent;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::ToolCall as _;
+use serde_json::Value;
 
-use crate::tools::schema::{id, key, object, result, role, text, words};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// An instruction.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "apmas_pm_instruct",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: InstructAgent::NAME,
     title: "Instruct an agent",
-    description: "Leaves an instruction for the agent in a role of the task, who gets it with the reply to whatever it says next. pause and abort take effect when the agent has heard of them.",
+    description: "Queues an instruction for the agent in a role of the task, which receives it with the reply to its next message. pause and abort take effect when the agent has received them.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: InstructAgent::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["task_id", "toAgent", "instructionType", "instructions"],
-        json!({
-            "task_id": id("task"),
-            "toAgent": role(),
-            "instructionType": words(InstructionKind::ALL.iter().map(|word| word.as_str())),
-            "instructions": text("What to do.", 16384),
-            "context": { "type": "object", "description": "Details, for programs." },
-            "idempotencyKey": key(),
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["id", "recipient", "type", "created_at"])
+    result_schema(&["id", "recipient", "type", "created_at"])
 }
 
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let request: InstructAgent = read(arguments)?;
-    show(context.services.messages.instruct(&context.who.caller, request).await?)
+async fn run(context: ToolContext, request: InstructAgent) -> Result<Value, ToolFault> {
+    to_json(context.services.messages.send_instruction(&context.who.caller, request).await?)
 }

@@ -1,46 +1,33 @@
 //! `apmas_report_status`
 
-use cynode_domain::agent::Progress;
 use cynode_domain::policy::ToolScope;
 use cynode_wire::apmas::ReportStatus;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::ToolCall as _;
+use serde_json::Value;
 
-use crate::tools::schema::{id, key, lines, object, result, role, text, unit, words};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// How it is going.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "apmas_report_status",
-    title: "Say how it is going",
-    description: "Tells the project manager how it is going. blocked needs blockedReason and waits for help; context_limit pauses until a successor goes on; done ends the agent. With workUnitId, working begins that unit and blocked blocks it.",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: ReportStatus::NAME,
+    title: "Report status",
+    description: "Reports the agent's status to the project manager. blocked requires blockedReason and waits for help; context_limit pauses until a successor takes over; done ends the agent. With workUnitId, working starts that unit and blocked blocks it.",
     scope: ToolScope::Sandbox,
     effect: ToolEffect::Changes,
-    input,
+    input: ReportStatus::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["task_id", "agentRole", "status", "message"],
-        json!({
-            "task_id": id("task"),
-            "agentRole": role(),
-            "status": words(Progress::ALL.iter().map(|word| word.as_str())),
-            "message": text("The same in words.", 16384),
-            "artifacts": lines("Files worth looking at."),
-            "blockedReason": text("Why it cannot go on.", 16384),
-            "workUnitId": unit(),
-            "idempotencyKey": key(),
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["message_id", "repeated", "agent_status", "instructions"])
+    result_schema(&["message_id", "repeated", "agent_status", "instructions"])
 }
 
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let request: ReportStatus = read(arguments)?;
-    show(context.services.messages.status(&context.who, request).await?)
+async fn run(context: ToolContext, request: ReportStatus) -> Result<Value, ToolFault> {
+    to_json(context.services.messages.status(&context.who, request).await?)
 }

@@ -1,45 +1,33 @@
 //! `apmas_request_help`
 
-use cynode_domain::agent::HelpKind;
 use cynode_domain::policy::ToolScope;
 use cynode_wire::apmas::RequestHelp;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::ToolCall as _;
+use serde_json::Value;
 
-use crate::tools::schema::{id, key, object, result, role, text, words};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// A cry for help.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "apmas_request_help",
-    title: "Ask for help",
-    description: "Asks the project manager for help: of a person (the agent then waits), of another agent (targetAgent; the project manager passes it on), for a clarification, or for a decision of its own.",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: RequestHelp::NAME,
+    title: "Request help",
+    description: "Requests help from the project manager: from a person (the agent then waits), from another agent (targetAgent; the project manager forwards it), a clarification, or a decision.",
     scope: ToolScope::Both,
     effect: ToolEffect::Changes,
-    input,
+    input: RequestHelp::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["task_id", "agentRole", "helpType", "issue"],
-        json!({
-            "task_id": id("task"),
-            "agentRole": role(),
-            "helpType": words(HelpKind::ALL.iter().map(|word| word.as_str())),
-            "issue": text("What the matter is.", 16384),
-            "targetAgent": role(),
-            "context": text("What one must know to help.", 16384),
-            "idempotencyKey": key(),
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["message_id", "repeated", "agent_status", "instructions"])
+    result_schema(&["message_id", "repeated", "agent_status", "instructions"])
 }
 
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let request: RequestHelp = read(arguments)?;
-    show(context.services.messages.help(&context.who, request).await?)
+async fn run(context: ToolContext, request: RequestHelp) -> Result<Value, ToolFault> {
+    to_json(context.services.messages.request_help(&context.who, request).await?)
 }

@@ -1,42 +1,33 @@
 //! `apmas_route_work`
 
 use cynode_domain::policy::ToolScope;
+use cynode_wire::tool_calls::ToolCall as _;
 use cynode_wire::work::RouteWork;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::tools::schema::{id, object, result, text, unit, words};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// A decision about a unit.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "apmas_route_work",
-    title: "Decide about work",
-    description: "Decides about a work unit. approve accepts it, and what comes after it begins; revision sends it back with feedback (text, or a review with verdict, summary and issues), at most twice; resume lets a blocked unit go on; fail gives it up.",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: RouteWork::NAME,
+    title: "Route work",
+    description: "Decides about a work unit. approve accepts it and starts its successors; revision returns it with feedback (text, or a review with verdict, summary and issues), at most twice; resume unblocks a blocked unit; fail ends it as failed.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: RouteWork::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["task_id", "workUnitId", "decision"],
-        json!({
-            "task_id": id("task"),
-            "workUnitId": unit(),
-            "decision": words(["approve", "revision", "resume", "fail"]),
-            "feedback": { "type": ["string", "object"], "description": "What is to be changed; needed for revision." },
-            "notes": text("What whoever goes on should know.", 16384),
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["work_unit", "repeated", "assigned", "completed", "plan_completed"])
+    result_schema(&["work_unit", "repeated", "assigned", "completed", "plan_completed"])
 }
 
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let request: RouteWork = read(arguments)?;
-    show(context.services.work.route(&context.who.caller, request).await?)
+async fn run(context: ToolContext, request: RouteWork) -> Result<Value, ToolFault> {
+    to_json(context.services.work.route(&context.who.caller, request).await?)
 }

@@ -1,43 +1,33 @@
 //! `apmas_submit_work`
 
 use cynode_domain::policy::ToolScope;
+use cynode_wire::tool_calls::ToolCall as _;
 use cynode_wire::work::SubmitWork;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::tools::schema::{id, object, result, role, text, unit};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// Hands in a unit.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "apmas_submit_work",
-    title: "Hand in work",
-    description: "Hands in a work unit of the agent's role: the file that shows it and a summary. It then waits for the project manager's verdict; the agent may go on with other units.",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: SubmitWork::NAME,
+    title: "Submit work",
+    description: "Submits a work unit of the agent's role: the file that shows it and a summary. It then waits for the project manager's verdict; the agent may continue with other units.",
     scope: ToolScope::Sandbox,
     effect: ToolEffect::Changes,
-    input,
+    input: SubmitWork::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["task_id", "agentRole", "workUnitId", "artifactPath", "summary"],
-        json!({
-            "task_id": id("task"),
-            "agentRole": role(),
-            "workUnitId": unit(),
-            "artifactPath": text("A relative path.", 1024),
-            "summary": text("What was done.", 16384),
-            "metadata": { "type": "object", "description": "Details, such as a reviewer's verdict." },
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["work_unit", "repeated", "instructions"])
+    result_schema(&["work_unit", "repeated", "instructions"])
 }
 
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let request: SubmitWork = read(arguments)?;
-    show(context.services.work.submit(&context.who, request).await?)
+async fn run(context: ToolContext, request: SubmitWork) -> Result<Value, ToolFault> {
+    to_json(context.services.work.submit_unit(&context.who, request).await?)
 }

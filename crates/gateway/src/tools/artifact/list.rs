@@ -1,46 +1,39 @@
 //! `artifact.list`
 
-use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
+use cynode_wire::tool_calls::{ArtifactList, ToolCall as _};
 use serde_json::{Value, json};
 
-use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// The files of a task.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "artifact.list",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: ArtifactList::NAME,
     title: "List the files of a task",
-    description: "Every file of a task: outputs and attachments, without content. With job_id only those that count as evidence about the result of that job: its own, and those of accepted attempts at earlier steps of its run.",
+    description: "Every file of a task: outputs and attachments, without content. With job_id only those that are evidence about the result of that job: its own, and those of accepted attempts at earlier steps of its run.",
     scope: ToolScope::Both,
     effect: ToolEffect::Looks,
-    input,
+    input: ArtifactList::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&["task_id"], json!({ "task_id": id("task"), "job_id": id("job") }))
-}
-
 fn output() -> Value {
-    result(&["items"])
+    result_schema(&["items"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    task_id: TaskId,
-    job_id: Option<JobId>,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { task_id, job_id } = read(arguments)?;
-    let (task, caller) = (task_id.to_string(), &context.who.caller);
+async fn run(context: ToolContext, arguments: ArtifactList) -> Result<Value, ToolFault> {
+    let ArtifactList { task_id, job_id } = arguments;
+    let (task, caller) = (task_id.into(), &context.who.caller);
     let files = &context.services.artifacts;
     let items = match job_id {
-        Some(job) => show(files.list_evidence(caller, &task, job).await?)?,
-        None => show(files.list(caller, &task).await?)?,
+        Some(job) => to_json(files.list_evidence(caller, &task, job).await?)?,
+        None => to_json(files.list(caller, &task).await?)?,
     };
     Ok(json!({ "items": items }))
 }

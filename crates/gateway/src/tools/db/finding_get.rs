@@ -1,44 +1,34 @@
 //! `db.finding.get`
 
-use cynode_domain::ids::{FindingId, TaskId};
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbFindingGet, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// One finding.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.finding.get",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbFindingGet::NAME,
     title: "Get a finding",
-    description: "What a verification of a task found.",
+    description: "A finding of a verification of a task.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbFindingGet::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["task_id", "finding_id"],
-        json!({ "task_id": id("task"), "finding_id": id("finding") }),
-    )
-}
-
 fn output() -> Value {
-    result(&["id", "task_id", "status", "severity", "message"])
+    result_schema(&["id", "task_id", "status", "severity", "message"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    task_id: TaskId,
-    finding_id: FindingId,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { task_id, finding_id } = read(arguments)?;
-    let task = task_id.to_string();
-    show(context.services.findings.get(&context.who.caller, &task, finding_id).await?)
+async fn run(context: ToolContext, arguments: DbFindingGet) -> Result<Value, ToolFault> {
+    let DbFindingGet { task_id, finding_id } = arguments;
+    let task = task_id.into();
+    to_json(context.services.findings.get(&context.who.caller, &task, finding_id).await?)
 }

@@ -1,43 +1,34 @@
 //! `db.finding.list`
 
-use cynode_domain::ids::TaskId;
 use cynode_domain::policy::ToolScope;
-use cynode_wire::page::PageQuery;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbFindingList, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{cursor, id, limit, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// Findings about a task.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.finding.list",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbFindingList::NAME,
     title: "List the findings about a task",
-    description: "What verifications of a task found, newest first.",
+    description: "Findings of the verifications of a task, newest first.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbFindingList::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&["task_id"], json!({ "task_id": id("task"), "limit": limit(), "cursor": cursor() }))
-}
-
 fn output() -> Value {
-    result(&["items"])
+    result_schema(&["items"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    task_id: TaskId,
-    limit: Option<u32>,
-    cursor: Option<String>,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { task_id, limit, cursor } = read(arguments)?;
-    let (task, page) = (task_id.to_string(), PageQuery { limit, cursor });
-    show(context.services.findings.list(&context.who.caller, &task, &page).await?)
+async fn run(context: ToolContext, arguments: DbFindingList) -> Result<Value, ToolFault> {
+    let DbFindingList { task_id, page } = arguments;
+    let task = task_id.into();
+    to_json(context.services.findings.list(&context.who.caller, &task, &page).await?)
 }

@@ -1,39 +1,33 @@
 //! `db.job.get`
 
-use cynode_domain::ids::JobId;
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbJobGet, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// One job.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.job.get",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbJobGet::NAME,
     title: "Get a job",
-    description: "A job: the step of a task it is, the node it ran on, and what came of it.",
+    description: "A job: its step, its worker node and its result.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbJobGet::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&["job_id"], json!({ "job_id": id("job"), "task_id": id("task") }))
-}
-
 fn output() -> Value {
-    result(&["id", "task_id", "status"])
+    result_schema(&["id", "task_id", "status"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    job_id: JobId,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { job_id } = read(arguments)?;
-    show(context.services.tasks.job(&context.who.caller, job_id).await?)
+async fn run(context: ToolContext, arguments: DbJobGet) -> Result<Value, ToolFault> {
+    let DbJobGet { job_id, .. } = arguments;
+    to_json(context.services.tasks.job(&context.who.caller, job_id).await?)
 }

@@ -1,41 +1,35 @@
 //! `db.job.list`
 
-use cynode_domain::ids::TaskId;
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
+use cynode_wire::tool_calls::{DbJobList, ToolCall as _};
 use serde_json::{Value, json};
 
-use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// The jobs of a task.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.job.list",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbJobList::NAME,
     title: "List the jobs of a task",
-    description: "Every job of a task, in the order they were made.",
+    description: "Every job of a task, in order of creation.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbJobList::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&["task_id"], json!({ "task_id": id("task") }))
-}
-
 fn output() -> Value {
-    result(&["items"])
+    result_schema(&["items"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    task_id: TaskId,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { task_id } = read(arguments)?;
-    let task = task_id.to_string();
+async fn run(context: ToolContext, arguments: DbJobList) -> Result<Value, ToolFault> {
+    let DbJobList { task_id } = arguments;
+    let task = task_id.into();
     let result = context.services.tasks.result(&context.who.caller, &task).await?;
-    Ok(json!({ "items": show(result.jobs)? }))
+    Ok(json!({ "items": to_json(result.jobs)? }))
 }

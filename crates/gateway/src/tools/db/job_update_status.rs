@@ -1,48 +1,33 @@
 //! `db.job.update_status`
 
-use cynode_domain::ids::JobId;
 use cynode_domain::policy::ToolScope;
-use cynode_domain::status::JobStatus;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbJobUpdateStatus, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// Where a job stands.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.job.update_status",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbJobUpdateStatus::NAME,
     title: "Cancel a job",
-    description: "Cancels a job that is queued or running. Every other status is for its node to report.",
+    description: "Cancels a job that is queued or running. Only its node reports every other status.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: DbJobUpdateStatus::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["job_id", "status"],
-        json!({
-            "job_id": id("job"),
-            "task_id": id("task"),
-            "status": { "enum": JobStatus::ALL },
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["id", "task_id", "status"])
+    result_schema(&["id", "task_id", "status"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    job_id: JobId,
-    status: JobStatus,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { job_id, status } = read(arguments)?;
-    show(context.services.tasks.set_job_status(&context.who.caller, job_id, status).await?)
+async fn run(context: ToolContext, arguments: DbJobUpdateStatus) -> Result<Value, ToolFault> {
+    let DbJobUpdateStatus { job_id, status, .. } = arguments;
+    to_json(context.services.tasks.set_job_status(&context.who.caller, job_id, status).await?)
 }

@@ -1,46 +1,33 @@
 //! `db.message.get`
 
-use cynode_domain::ids::{MessageId, TaskId};
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbMessageGet, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// One message.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.message.get",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbMessageGet::NAME,
     title: "Get a message",
     description: "A message between an agent of a task and the project manager.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbMessageGet::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["task_id", "message_id"],
-        json!({
-            "task_id": id("task"),
-            "message_id": id("message"),
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["id", "task_id", "sender", "recipient", "kind", "content"])
+    result_schema(&["id", "task_id", "sender", "recipient", "kind", "content"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    task_id: TaskId,
-    message_id: MessageId,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { task_id, message_id } = read(arguments)?;
-    show(context.services.messages.get(&context.who.caller, task_id, message_id).await?)
+async fn run(context: ToolContext, arguments: DbMessageGet) -> Result<Value, ToolFault> {
+    let DbMessageGet { task_id, message_id } = arguments;
+    to_json(context.services.messages.get(&context.who.caller, task_id, message_id).await?)
 }

@@ -1,49 +1,35 @@
 //! `db.message.list`
 
-use cynode_domain::agent::MessageKind;
 use cynode_domain::policy::ToolScope;
-use cynode_wire::apmas::MessageQuery;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbMessageList, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{cursor, id, limit, object, result, text, words};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show, without_ids};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// What agents and the project manager said.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.message.list",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbMessageList::NAME,
     title: "List messages",
-    description: "Messages between agents and the project manager, newest first: of one task, or of all tasks of the user. Whoever works through them asks for unprocessed ones, oldest first.",
+    description: "Messages between agents and the project manager, newest first: of one task, or of all tasks of the user. To process them, list unprocessed ones, oldest first.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbMessageList::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &[],
-        json!({
-            "task_id": id("task"),
-            "project_id": id("project"),
-            "role": text("From or to this role.", 64),
-            "kind": words(MessageKind::ALL.iter().map(|word| word.as_str())),
-            "unprocessed": { "type": "boolean", "description": "Only what waits for the project manager." },
-            "waiting_for_person": { "type": "boolean", "description": "Only what waits for a person, on open tasks." },
-            "oldest_first": { "type": "boolean" },
-            "limit": limit(),
-            "cursor": cursor(),
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["items"])
+    result_schema(&["items"])
 }
 
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let query: MessageQuery = read(without_ids(arguments))?;
-    // The context stage has judged the ids; a bound caller sees its own task and project only.
-    let within = (context.setting.project, context.setting.task);
-    show(context.services.messages.list(&context.who.caller, within, query).await?)
+async fn run(context: ToolContext, arguments: DbMessageList) -> Result<Value, ToolFault> {
+    // The context stage has checked the ids; a bound caller sees its own task and project only.
+    let (project, task) = (context.call_scope.project, context.call_scope.task);
+    let (messages, caller) = (&context.services.messages, &context.who.caller);
+    to_json(messages.list(caller, project, task, arguments.query).await?)
 }

@@ -1,46 +1,35 @@
 //! `db.message.mark_processed`
 
-use cynode_domain::ids::{MessageId, TaskId};
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbMessageMarkProcessed, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// The project manager is done with it.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.message.mark_processed",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbMessageMarkProcessed::NAME,
     title: "Mark a message as processed",
-    description: "Says that the project manager is done with a message, which is then no longer listed as unprocessed. Saying so twice changes nothing.",
+    description: "Marks a message as processed by the project manager, so that it is no longer listed as unprocessed. Idempotent.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: DbMessageMarkProcessed::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["task_id", "message_id"],
-        json!({
-            "task_id": id("task"),
-            "message_id": id("message"),
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["id", "task_id", "sender", "recipient", "kind", "content"])
+    result_schema(&["id", "task_id", "sender", "recipient", "kind", "content"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    task_id: TaskId,
-    message_id: MessageId,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { task_id, message_id } = read(arguments)?;
-    show(context.services.messages.process(&context.who.caller, task_id, message_id).await?)
+async fn run(context: ToolContext, arguments: DbMessageMarkProcessed) -> Result<Value, ToolFault> {
+    let DbMessageMarkProcessed { task_id, message_id } = arguments;
+    to_json(
+        context.services.messages.mark_processed(&context.who.caller, task_id, message_id).await?,
+    )
 }

@@ -1,48 +1,37 @@
 //! `db.preference.create`
 
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
+use cynode_wire::preferences::WritePreference;
+use cynode_wire::tool_calls::{DbPreferenceCreate, ToolCall as _};
 use serde_json::Value;
 
-use super::preference_scope::{Scoped, Written, may_change, members};
-use crate::tools::schema::{object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use super::preference_scope::check_may_change;
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// A new preference.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.preference.create",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbPreferenceCreate::NAME,
     title: "Create a preference",
-    description: "Makes a preference that the scope does not have yet. The system's are for administrators.",
+    description: "Creates a preference that the scope does not have yet. Only administrators may create system preferences.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: DbPreferenceCreate::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["scope_type", "key", "value", "value_type"],
-        members(&["key", "value", "value_type", "reason"]),
-    )
-}
-
 fn output() -> Value {
-    result(&["scope_type", "key", "value", "value_type", "version"])
+    result_schema(&["scope_type", "key", "value", "value_type", "version"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    #[serde(flatten)]
-    scope: Scoped,
-    key: String,
-    #[serde(flatten)]
-    written: Written,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { scope, key, written } = read(arguments)?;
-    may_change(&context, &key)?;
-    let (wanted, caller) = (scope.key(key), &context.who.caller);
-    show(context.services.preferences.create(caller, wanted, written.into()).await?)
+async fn run(context: ToolContext, arguments: DbPreferenceCreate) -> Result<Value, ToolFault> {
+    let DbPreferenceCreate { preference, value, value_type, reason } = arguments;
+    check_may_change(&context, &preference.key)?;
+    let write = WritePreference { value, value_type, expected_version: None, reason };
+    to_json(context.services.preferences.create(&context.who.caller, preference, write).await?)
 }

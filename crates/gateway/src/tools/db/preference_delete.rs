@@ -1,48 +1,36 @@
 //! `db.preference.delete`
 
 use cynode_domain::policy::ToolScope;
-use cynode_wire::preferences::RemovePreference;
-use serde::Deserialize;
+use cynode_wire::tool_calls::{DbPreferenceDelete, ToolCall as _};
 use serde_json::{Value, json};
 
-use super::preference_scope::{Scoped, may_change, members};
-use crate::tools::schema::{object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read};
+use super::preference_scope::check_may_change;
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
 
-/// No more preference.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.preference.delete",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbPreferenceDelete::NAME,
     title: "Delete a preference",
-    description: "Removes a preference: what weaker scopes say shows again. With expected_version only if nobody changed it meanwhile.",
+    description: "Removes a preference, so that the values of weaker scopes apply again. With expected_version only if it has not changed since.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: DbPreferenceDelete::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&["scope_type", "key"], members(&["key", "expected_version", "reason"]))
-}
-
 fn output() -> Value {
-    result(&["key", "deleted"])
+    result_schema(&["key", "deleted"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    #[serde(flatten)]
-    scope: Scoped,
-    key: String,
-    expected_version: Option<i64>,
-    reason: Option<String>,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { scope, key, expected_version, reason } = read(arguments)?;
-    may_change(&context, &key)?;
-    let removed = RemovePreference { expected_version, reason };
-    let wanted = scope.key(key.clone());
-    context.services.preferences.remove(&context.who.caller, wanted, removed).await?;
+async fn run(context: ToolContext, arguments: DbPreferenceDelete) -> Result<Value, ToolFault> {
+    let DbPreferenceDelete { preference, removal } = arguments;
+    check_may_change(&context, &preference.key)?;
+    let key = preference.key.clone();
+    context.services.preferences.remove(&context.who.caller, preference, removal).await?;
     Ok(json!({ "key": key, "deleted": true }))
 }

@@ -1,42 +1,32 @@
 //! `db.preference.get`
 
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
+use cynode_wire::tool_calls::{DbPreferenceGet, ToolCall as _};
 use serde_json::Value;
 
-use super::preference_scope::{Scoped, members};
-use crate::tools::schema::{object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// One preference.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.preference.get",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbPreferenceGet::NAME,
     title: "Get a preference",
-    description: "A preference of one scope, as it is written. For what holds in the end, use db.preference.effective.",
+    description: "A preference of one scope, as stored. For the effective value, use db.preference.effective.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbPreferenceGet::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&["scope_type", "key"], members(&["key"]))
-}
-
 fn output() -> Value {
-    result(&["scope_type", "key", "value", "value_type", "version"])
+    result_schema(&["scope_type", "key", "value", "value_type", "version"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    #[serde(flatten)]
-    scope: Scoped,
-    key: String,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { scope, key } = read(arguments)?;
-    let wanted = scope.key(key);
-    show(context.services.preferences.get(&context.who.caller, wanted).await?)
+async fn run(context: ToolContext, arguments: DbPreferenceGet) -> Result<Value, ToolFault> {
+    to_json(context.services.preferences.get(&context.who.caller, arguments.preference).await?)
 }

@@ -1,46 +1,35 @@
 //! `db.preference.list`
 
 use cynode_domain::policy::ToolScope;
-use cynode_wire::page::PageQuery;
-use serde::Deserialize;
+use cynode_wire::tool_calls::{DbPreferenceList, ToolCall as _};
 use serde_json::Value;
 
-use super::preference_scope::{Scoped, members};
-use crate::tools::schema::{object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// The preferences of a scope.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.preference.list",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbPreferenceList::NAME,
     title: "List preferences",
     description: "Preferences of one scope whose key begins with key_prefix, by key.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbPreferenceList::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&["scope_type"], members(&["key_prefix", "limit", "cursor"]))
-}
-
 fn output() -> Value {
-    result(&["items"])
+    result_schema(&["items"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    #[serde(flatten)]
-    scope: Scoped,
-    key_prefix: Option<String>,
-    limit: Option<u32>,
-    cursor: Option<String>,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { scope, key_prefix, limit, cursor } = read(arguments)?;
-    let (prefix, page) = (key_prefix.unwrap_or_default(), PageQuery { limit, cursor });
-    let wanted = (scope.scope_type, scope.scope_id);
-    show(context.services.preferences.list(&context.who.caller, wanted, &prefix, &page).await?)
+async fn run(context: ToolContext, arguments: DbPreferenceList) -> Result<Value, ToolFault> {
+    let DbPreferenceList { scope_type, scope_id, key_prefix, page } = arguments;
+    let prefix = key_prefix.unwrap_or_default();
+    let (preferences, caller) = (&context.services.preferences, &context.who.caller);
+    to_json(preferences.list(caller, scope_type, scope_id, &prefix, &page).await?)
 }

@@ -1,48 +1,35 @@
 //! `db.preference.update`
 
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
+use cynode_wire::tool_calls::{DbPreferenceUpdate, ToolCall as _};
 use serde_json::Value;
 
-use super::preference_scope::{Scoped, Written, may_change, members};
-use crate::tools::schema::{object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use super::preference_scope::check_may_change;
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// Another value.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.preference.update",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbPreferenceUpdate::NAME,
     title: "Change a preference",
-    description: "Gives a preference another value; with expected_version only if nobody changed it meanwhile. Null hides what weaker scopes say.",
+    description: "Changes the value of a preference; with expected_version only if it has not changed since. Null hides the values of weaker scopes.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: DbPreferenceUpdate::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["scope_type", "key", "value", "value_type"],
-        members(&["key", "value", "value_type", "expected_version", "reason"]),
-    )
-}
-
 fn output() -> Value {
-    result(&["scope_type", "key", "value", "value_type", "version"])
+    result_schema(&["scope_type", "key", "value", "value_type", "version"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    #[serde(flatten)]
-    scope: Scoped,
-    key: String,
-    #[serde(flatten)]
-    written: Written,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { scope, key, written } = read(arguments)?;
-    may_change(&context, &key)?;
-    let (wanted, caller) = (scope.key(key), &context.who.caller);
-    show(context.services.preferences.update(caller, wanted, written.into()).await?)
+async fn run(context: ToolContext, arguments: DbPreferenceUpdate) -> Result<Value, ToolFault> {
+    let DbPreferenceUpdate { preference, write } = arguments;
+    check_may_change(&context, &preference.key)?;
+    to_json(context.services.preferences.update(&context.who.caller, preference, write).await?)
 }

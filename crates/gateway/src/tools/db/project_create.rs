@@ -1,39 +1,32 @@
 //! `db.project.create`
 
 use cynode_domain::policy::ToolScope;
-use cynode_wire::projects::CreateProject;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbProjectCreate, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// A new project.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.project.create",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbProjectCreate::NAME,
     title: "Create a project",
-    description: "Makes a project; its slug comes from its name, numbered if taken.",
+    description: "Creates a project; its slug is derived from its name, with a number if taken.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: DbProjectCreate::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["display_name"],
-        json!({
-            "display_name": text("The name people see.", 100),
-            "description": { "type": "string", "maxLength": 65536, "description": "What it is about." },
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["id", "slug", "display_name"])
+    result_schema(&["id", "slug", "display_name"])
 }
 
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let request: CreateProject = read(arguments)?;
-    show(context.services.projects.create(&context.who.caller, request).await?)
+async fn run(context: ToolContext, arguments: DbProjectCreate) -> Result<Value, ToolFault> {
+    to_json(context.services.projects.create(&context.who.caller, arguments.0).await?)
 }

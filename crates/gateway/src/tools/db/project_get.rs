@@ -1,50 +1,43 @@
 //! `db.project.get`
 
-use cynode_domain::ids::ProjectId;
+use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbProjectGet, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// One project.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.project.get",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbProjectGet::NAME,
     title: "Get a project",
-    description: "A project, by its id or by its slug: give one of both.",
+    description: "A project, by its id or by its slug: give one of the two.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbProjectGet::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    let members =
-        json!({ "project_id": id("project"), "slug": text("The slug of the project.", 200) });
-    let mut schema = object(&[], members);
-    schema["oneOf"] = json!([{ "required": ["project_id"] }, { "required": ["slug"] }]);
-    schema
-}
-
 fn output() -> Value {
-    result(&["id", "slug", "display_name"])
+    result_schema(&["id", "slug", "display_name"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    project_id: Option<ProjectId>,
-    slug: Option<String>,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { project_id, slug } = read(arguments)?;
-    let wanted = project_id.map(|id| id.to_string()).or(slug).unwrap_or_default();
+async fn run(context: ToolContext, arguments: DbProjectGet) -> Result<Value, ToolFault> {
+    let DbProjectGet { project_id, slug } = arguments;
+    let wanted = project_id
+        .map(NameOrId::Id)
+        .or(slug.map(NameOrId::from))
+        .ok_or_else(|| ToolFault::invalid("project_id or slug is missing"))?;
     let project = context.services.projects.get(&context.who.caller, &wanted).await?;
-    // A slug is no id: what it names is judged here, as the context stage judges ids.
+    // The context stage checks ids only, so the project of a slug is checked here.
     if context.who.project.is_some_and(|bound| bound != project.id) {
         return Err(ToolFault::not_found(format!("there is no project \"{wanted}\"")));
     }
-    show(project)
+    to_json(project)
 }

@@ -1,38 +1,37 @@
 //! `db.project.list`
 
 use cynode_domain::policy::ToolScope;
-use cynode_wire::page::PageQuery;
+use cynode_wire::tool_calls::{DbProjectList, ToolCall as _};
 use serde_json::{Value, json};
 
-use crate::tools::schema::{cursor, limit, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// Projects the caller may see.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.project.list",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbProjectList::NAME,
     title: "List projects",
     description: "Projects the user may see, newest first.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbProjectList::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&[], json!({ "limit": limit(), "cursor": cursor() }))
-}
-
 fn output() -> Value {
-    result(&["items"])
+    result_schema(&["items"])
 }
 
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let query: PageQuery = read(arguments)?;
+async fn run(context: ToolContext, arguments: DbProjectList) -> Result<Value, ToolFault> {
     let caller = &context.who.caller;
     if let Some(bound) = context.who.project {
-        let project = context.services.projects.get(caller, &bound.to_string()).await?;
-        return Ok(json!({ "items": [show(project)?] }));
+        let project = context.services.projects.get(caller, &bound.into()).await?;
+        return Ok(json!({ "items": [to_json(project)?] }));
     }
-    show(context.services.projects.list(caller, &query).await?)
+    to_json(context.services.projects.list(caller, &arguments.0).await?)
 }

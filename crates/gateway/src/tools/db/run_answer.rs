@@ -1,58 +1,40 @@
 //! `db.run.answer`
 
-use cynode_domain::ids::RunId;
 use cynode_domain::policy::ToolScope;
 use cynode_domain::question::Reply;
-use cynode_ops::runs::Voice;
+use cynode_execution::runs::ActorKind;
 use cynode_wire::runs::AnswerRun;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbRunAnswer, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// Answers what a run asks.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.run.answer",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbRunAnswer::NAME,
     title: "Answer the question of a run",
-    description: "Says what is to be run for a request that nobody could plan, as commands, or declines it. What a person must approve, only a person approves.",
+    description: "Answers a run whose request could not be planned: with the commands to run, or by declining it. Approvals are given by people only.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: DbRunAnswer::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    let line = json!({ "type": "string", "maxLength": 65536 });
-    let lines = json!({
-        "type": "array", "items": line, "maxItems": 200,
-        "description": "Command lines to run, one after the other. Leave them away to decline.",
-    });
-    let comment = json!({ "type": "string", "maxLength": 1000, "description": "Why, in words." });
-    object(
-        &["run_id"],
-        json!({ "run_id": id("run"), "task_id": id("task"), "commands": lines, "comment": comment }),
-    )
-}
-
 fn output() -> Value {
-    result(&["id", "task_id", "state"])
+    result_schema(&["id", "task_id", "state"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    run_id: RunId,
-    #[serde(default)]
-    commands: Vec<String>,
-    comment: Option<String>,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { run_id, commands, comment } = read(arguments)?;
+async fn run(context: ToolContext, arguments: DbRunAnswer) -> Result<Value, ToolFault> {
+    let DbRunAnswer { run_id, commands, comment, .. } = arguments;
     let reply =
         if commands.is_empty() { Reply::No {} } else { Reply::Commands { lines: commands } };
-    let (run, body) = (run_id.to_string(), AnswerRun { reply, comment });
+    let (run, body) = (run_id.into(), AnswerRun { reply, comment });
     let steering = &context.services.steering;
-    show(steering.answer_as(&context.who.caller, &run, body, Voice::Agent).await?)
+    to_json(steering.answer_as(&context.who.caller, &run, body, ActorKind::Agent).await?)
 }

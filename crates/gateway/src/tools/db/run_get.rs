@@ -1,39 +1,33 @@
 //! `db.run.get`
 
-use cynode_domain::ids::RunId;
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbRunGet, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// One run.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.run.get",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbRunGet::NAME,
     title: "Get a run",
-    description: "One execution of the workflow of a task: where it stands, what it waits for, what it asks, and when it moved.",
+    description: "One execution of the workflow of a task: its status, what it waits for, its open question, and its timestamps.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbRunGet::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&["run_id"], json!({ "run_id": id("run"), "task_id": id("task") }))
-}
-
 fn output() -> Value {
-    result(&["id", "task_id", "status"])
+    result_schema(&["id", "task_id", "status"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    run_id: RunId,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { run_id } = read(arguments)?;
-    show(context.services.runs.show(&context.who.caller, &run_id.to_string()).await?)
+async fn run(context: ToolContext, arguments: DbRunGet) -> Result<Value, ToolFault> {
+    let DbRunGet { run_id, .. } = arguments;
+    to_json(context.services.runs.get_detail(&context.who.caller, &run_id.into()).await?)
 }

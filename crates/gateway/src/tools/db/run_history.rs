@@ -1,47 +1,34 @@
 //! `db.run.history`
 
-use cynode_domain::ids::RunId;
 use cynode_domain::policy::ToolScope;
-use cynode_wire::page::PageQuery;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbRunHistory, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{cursor, id, limit, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// How a run went.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.run.history",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbRunHistory::NAME,
     title: "Get the history of a run",
-    description: "Every transition of a run from node to node with what it changed, and what people did to the run in between; oldest first.",
+    description: "Every transition of a run with its state changes, and the interventions of people in between; oldest first.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbRunHistory::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["run_id"],
-        json!({ "run_id": id("run"), "task_id": id("task"), "limit": limit(), "cursor": cursor() }),
-    )
-}
-
 fn output() -> Value {
-    result(&["items"])
+    result_schema(&["items"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    run_id: RunId,
-    limit: Option<u32>,
-    cursor: Option<String>,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { run_id, limit, cursor } = read(arguments)?;
-    let page = PageQuery { limit, cursor };
-    let run = run_id.to_string();
-    show(context.services.runs.history(&context.who.caller, &run, &page).await?)
+async fn run(context: ToolContext, arguments: DbRunHistory) -> Result<Value, ToolFault> {
+    let DbRunHistory { run_id, page, .. } = arguments;
+    let run = run_id.into();
+    to_json(context.services.runs.history(&context.who.caller, &run, &page).await?)
 }

@@ -1,43 +1,36 @@
 //! `db.run.list`
 
-use cynode_domain::ids::TaskId;
 use cynode_domain::policy::ToolScope;
+use cynode_wire::page::PageQuery;
 use cynode_wire::runs::RunQuery;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbRunList, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{cursor, id, limit, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// The runs of a task.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.run.list",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbRunList::NAME,
     title: "List the runs of a task",
     description: "Every execution of the workflow of a task, newest first.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbRunList::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&["task_id"], json!({ "task_id": id("task"), "limit": limit(), "cursor": cursor() }))
-}
-
 fn output() -> Value {
-    result(&["items"])
+    result_schema(&["items"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    task_id: TaskId,
-    limit: Option<u32>,
-    cursor: Option<String>,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { task_id, limit, cursor } = read(arguments)?;
+async fn run(context: ToolContext, arguments: DbRunList) -> Result<Value, ToolFault> {
+    let DbRunList { task_id, page: PageQuery { limit, cursor } } = arguments;
     let query = RunQuery { limit, cursor, task: Some(task_id.to_string()), ..RunQuery::default() };
-    show(context.services.runs.list(&context.who.caller, query).await?)
+    to_json(context.services.runs.list(&context.who.caller, query).await?)
 }

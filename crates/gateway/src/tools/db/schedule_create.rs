@@ -2,42 +2,40 @@
 
 use cynode_domain::policy::{ErrorKind, ToolScope};
 use cynode_wire::schedules::CreateSchedule;
+use cynode_wire::tool_calls::{DbScheduleCreate, ToolCall as _};
 use serde_json::Value;
 
-use super::schedule_scope::{has_task_only, members};
-use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show, without_ids};
+use super::schedule_scope::is_limited_to_task;
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// A new schedule.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.schedule.create",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbScheduleCreate::NAME,
     title: "Create a schedule",
-    description: "Has work come due by the clock: as a cron expression says, at an even pace, or once. What is told in prose the project manager interprets when it is due; a task with commands or a script is made as it stands.",
+    description: "Schedules work: by a cron expression, at a fixed interval, or once. The project manager interprets a prompt when it is due; a task with commands or a script is created as given.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: DbScheduleCreate::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    let mut members = members();
-    members["project_id"] = id("project");
-    object(&["name"], members)
-}
-
 fn output() -> Value {
-    result(&["id", "name", "state"])
+    result_schema(&["id", "name", "state"])
 }
 
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    if has_task_only(&context) {
-        let why = "whoever works on one task makes no schedules";
+async fn run(context: ToolContext, arguments: DbScheduleCreate) -> Result<Value, ToolFault> {
+    if is_limited_to_task(&context) {
+        let why = "an agent that works on one task cannot create schedules";
         return Err(ToolFault::new(ErrorKind::Forbidden, why));
     }
-    let request: CreateSchedule = read(without_ids(arguments))?;
-    // The context stage has judged project_id; a bound caller schedules in its own project.
-    let project = context.setting.project.map(|project| project.to_string());
-    let request = CreateSchedule { project, ..request };
-    show(context.services.schedules.create(&context.who.caller, request).await?)
+    // The context stage has checked project_id; a bound caller schedules in its own project.
+    let project = context.call_scope.project.map(|project| project.to_string());
+    let request = CreateSchedule { project, ..arguments.schedule };
+    to_json(context.services.schedules.create(&context.who.caller, request).await?)
 }

@@ -1,43 +1,36 @@
 //! `db.schedule.delete`
 
-use cynode_domain::ids::ScheduleId;
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
+use cynode_wire::tool_calls::{DbScheduleDelete, ToolCall as _};
 use serde_json::{Value, json};
 
-use super::schedule_scope::reach;
-use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read};
+use super::schedule_scope::load_reachable_schedule;
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
 
-/// No more schedule.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.schedule.delete",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbScheduleDelete::NAME,
     title: "Delete a schedule",
-    description: "Deletes a schedule and the record of when it came due; tasks that were made for it stay.",
+    description: "Deletes a schedule and its run history; tasks that it created remain.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: DbScheduleDelete::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&["schedule_id"], json!({ "schedule_id": id("schedule") }))
-}
-
 fn output() -> Value {
-    result(&["id", "deleted"])
+    result_schema(&["id", "deleted"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    schedule_id: ScheduleId,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { schedule_id } = read(arguments)?;
-    reach(&context, schedule_id).await?;
+async fn run(context: ToolContext, arguments: DbScheduleDelete) -> Result<Value, ToolFault> {
+    let DbScheduleDelete { schedule_id } = arguments;
+    load_reachable_schedule(&context, schedule_id).await?;
     let schedules = &context.services.schedules;
-    schedules.delete(&context.who.caller, &schedule_id.to_string()).await?;
+    schedules.delete(&context.who.caller, &schedule_id.into()).await?;
     Ok(json!({ "id": schedule_id, "deleted": true }))
 }

@@ -1,40 +1,34 @@
 //! `db.schedule.get`
 
-use cynode_domain::ids::ScheduleId;
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbScheduleGet, ToolCall as _};
+use serde_json::Value;
 
-use super::schedule_scope::reach;
-use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use super::schedule_scope::load_reachable_schedule;
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// One schedule.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.schedule.get",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbScheduleGet::NAME,
     title: "Get a schedule",
-    description: "A schedule: what it wants done, when it is due next, and what came of it last.",
+    description: "A schedule: its work, its next due time and its last outcome.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbScheduleGet::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&["schedule_id"], json!({ "schedule_id": id("schedule") }))
-}
-
 fn output() -> Value {
-    result(&["id", "name", "state"])
+    result_schema(&["id", "name", "state"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    schedule_id: ScheduleId,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { schedule_id } = read(arguments)?;
-    show(reach(&context, schedule_id).await?)
+async fn run(context: ToolContext, arguments: DbScheduleGet) -> Result<Value, ToolFault> {
+    let DbScheduleGet { schedule_id } = arguments;
+    to_json(load_reachable_schedule(&context, schedule_id).await?)
 }

@@ -1,39 +1,41 @@
 //! `db.schedule.list`
 
 use cynode_domain::policy::ToolScope;
+use cynode_wire::page::PageQuery;
 use cynode_wire::schedules::ScheduleQuery;
+use cynode_wire::tool_calls::{DbScheduleList, ToolCall as _};
 use serde_json::{Value, json};
 
-use super::schedule_scope::has_task_only;
-use crate::tools::schema::{cursor, id, limit, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show, without_ids};
+use super::schedule_scope::is_limited_to_task;
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// Schedules the caller may see.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.schedule.list",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbScheduleList::NAME,
     title: "List schedules",
-    description: "Schedules of the user, newest first, with when each is due next and what came of it last; of one project where the caller is bound to one.",
+    description: "Schedules of the user, newest first, with their next due time and last outcome; limited to the project that the caller is bound to.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbScheduleList::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&[], json!({ "project_id": id("project"), "limit": limit(), "cursor": cursor() }))
-}
-
 fn output() -> Value {
-    result(&["items"])
+    result_schema(&["items"])
 }
 
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    if has_task_only(&context) {
+async fn run(context: ToolContext, arguments: DbScheduleList) -> Result<Value, ToolFault> {
+    if is_limited_to_task(&context) {
         return Ok(json!({ "items": [] }));
     }
-    let query: ScheduleQuery = read(without_ids(arguments))?;
-    let project = context.setting.project.map(|project| project.to_string());
-    let query = ScheduleQuery { project, ..query };
-    show(context.services.schedules.list(&context.who.caller, &query).await?)
+    let PageQuery { limit, cursor } = arguments.page;
+    let project = context.call_scope.project.map(|project| project.to_string());
+    let query = ScheduleQuery { limit, cursor, project };
+    to_json(context.services.schedules.list(&context.who.caller, &query).await?)
 }

@@ -1,64 +1,46 @@
 //! `db.schedule.make_tasks`
 
 use cynode_domain::policy::{ErrorKind, ToolScope};
+use cynode_wire::schedules::MAX_DUE_TASKS;
 use cynode_wire::tasks::CreateTask;
-use serde::Deserialize;
+use cynode_wire::tool_calls::{DbScheduleMakeTasks, ToolCall as _};
 use serde_json::{Value, json};
 
-use crate::tools::schema::{object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
 
-/// How many tasks one due time makes at most.
-const MAX_TASKS: usize = 10;
-
-/// The tasks of a schedule that came due.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.schedule.make_tasks",
-    title: "Make the tasks of a schedule that came due",
-    description: "Makes all tasks that a schedule wants this time, at once and once: where they were made before, those are given. For whoever was handed a schedule that came due.",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbScheduleMakeTasks::NAME,
+    title: "Create the tasks of a due schedule",
+    description: "Creates all tasks of a due schedule in one idempotent call: a repeated call returns the tasks that exist. Only for the handoff of a due schedule.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: DbScheduleMakeTasks::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    let task = object(
-        &[],
-        json!({
-            "task_name": text("A name for the task; made from the request when absent.", 200),
-            "input_mode": { "enum": ["prompt", "script", "commands"], "description": "prompt when absent." },
-            "prompt": text("The request in prose, or the text of the script.", 1_000_000),
-            "commands": { "type": "array", "items": { "type": "string" }, "maxItems": 200 },
-        }),
-    );
-    object(
-        &["tasks"],
-        json!({ "tasks": { "type": "array", "items": task, "maxItems": MAX_TASKS } }),
-    )
-}
-
 fn output() -> Value {
-    result(&["items"])
+    result_schema(&["items"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    tasks: Vec<CreateTask>,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
+async fn run(context: ToolContext, arguments: DbScheduleMakeTasks) -> Result<Value, ToolFault> {
     let Some(run) = context.who.origin.schedule_run else {
-        let why = "no schedule that came due was handed to you: create a task with db.task.create";
+        let why = "this call is not for a due schedule; create a task with db.task.create";
         return Err(ToolFault::new(ErrorKind::Forbidden, why));
     };
-    let Arguments { tasks } = read(arguments)?;
-    if tasks.len() > MAX_TASKS {
-        return Err(ToolFault::invalid(format!("at most {MAX_TASKS} tasks are made at once")));
+    let DbScheduleMakeTasks { tasks } = arguments;
+    if tasks.len() > MAX_DUE_TASKS {
+        return Err(ToolFault::invalid(format!(
+            "a due schedule creates at most {MAX_DUE_TASKS} tasks"
+        )));
     }
-    let project = context.setting.project.map(|project| project.to_string());
-    let of = |task| CreateTask { project: project.clone(), idempotency_key: None, ..task };
+    let project = context.call_scope.project.map(|project| project.to_string());
+    let of = |task| CreateTask { project: project.clone(), ..CreateTask::from(task) };
     let tasks = tasks.into_iter().map(of).collect();
     let caller = &context.who.caller;
     let made = context.services.tasks.create_all_for_schedule(caller, run, tasks).await?;

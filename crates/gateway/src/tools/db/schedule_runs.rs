@@ -1,49 +1,36 @@
 //! `db.schedule.runs`
 
-use cynode_domain::ids::ScheduleId;
 use cynode_domain::policy::ToolScope;
-use cynode_wire::page::PageQuery;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbScheduleRuns, ToolCall as _};
+use serde_json::Value;
 
-use super::schedule_scope::reach;
-use crate::tools::schema::{cursor, id, limit, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use super::schedule_scope::load_reachable_schedule;
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// What came of a schedule.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.schedule.runs",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbScheduleRuns::NAME,
     title: "List the runs of a schedule",
-    description: "The times at which a schedule came due, newest first, with what came of each and its tasks.",
+    description: "The due times of a schedule, newest first, with the outcome and tasks of each.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbScheduleRuns::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["schedule_id"],
-        json!({ "schedule_id": id("schedule"), "limit": limit(), "cursor": cursor() }),
-    )
-}
-
 fn output() -> Value {
-    result(&["items"])
+    result_schema(&["items"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    schedule_id: ScheduleId,
-    limit: Option<u32>,
-    cursor: Option<String>,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { schedule_id, limit, cursor } = read(arguments)?;
-    reach(&context, schedule_id).await?;
-    let page = PageQuery { limit, cursor };
+async fn run(context: ToolContext, arguments: DbScheduleRuns) -> Result<Value, ToolFault> {
+    let DbScheduleRuns { schedule_id, page } = arguments;
+    load_reachable_schedule(&context, schedule_id).await?;
     let schedules = &context.services.schedules;
-    show(schedules.runs(&context.who.caller, &schedule_id.to_string(), &page).await?)
+    to_json(schedules.runs(&context.who.caller, &schedule_id.into(), &page).await?)
 }

@@ -2,36 +2,37 @@
 
 use cynode_domain::policy::ToolScope;
 use cynode_wire::settings::SetSetting;
+use cynode_wire::tool_calls::{DbSystemSettingCreate, ToolCall as _};
 use serde_json::Value;
 
-use super::setting_write::{Written, write_schema};
-use crate::tools::schema::result;
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use super::setting_write::check_value_type;
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// A new setting.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.system_setting.create",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbSystemSettingCreate::NAME,
     title: "Create a setting",
-    description: "Makes a setting that does not exist yet. Administrators only.",
+    description: "Creates a setting that does not exist yet. Administrators only.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: DbSystemSettingCreate::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    write_schema()
-}
-
 fn output() -> Value {
-    result(&["key", "value", "value_type", "version"])
+    result_schema(&["key", "value", "value_type", "version"])
 }
 
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let written: Written = read(arguments)?;
-    written.check()?;
+async fn run(context: ToolContext, arguments: DbSystemSettingCreate) -> Result<Value, ToolFault> {
+    let DbSystemSettingCreate(written) = arguments;
+    check_value_type(&written)?;
     let request =
         SetSetting { value: written.value, expected_version: Some(0), reason: written.reason };
-    show(context.services.settings.set(&context.who.caller, &written.key, request).await?)
+    to_json(context.services.settings.set(&context.who.caller, &written.key, request).await?)
 }

@@ -1,43 +1,33 @@
 //! `db.system_setting.delete`
 
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
+use cynode_wire::tool_calls::{DbSystemSettingDelete, ToolCall as _};
 use serde_json::{Value, json};
 
-use crate::tools::schema::{object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
 
-/// No more setting.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.system_setting.delete",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbSystemSettingDelete::NAME,
     title: "Delete a setting",
-    description: "Removes a setting; with expected_version only if nobody changed it meanwhile. Administrators only.",
+    description: "Removes a setting; with expected_version only if it has not changed since. Administrators only.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: DbSystemSettingDelete::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["key"],
-        json!({ "key": text("The name of the setting.", 200), "expected_version": { "type": "integer" } }),
-    )
-}
-
 fn output() -> Value {
-    result(&["key", "deleted"])
+    result_schema(&["key", "deleted"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    key: String,
-    expected_version: Option<i64>,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { key, expected_version } = read(arguments)?;
+async fn run(context: ToolContext, arguments: DbSystemSettingDelete) -> Result<Value, ToolFault> {
+    let DbSystemSettingDelete { key, expected_version } = arguments;
     context.services.settings.remove(&context.who.caller, &key, expected_version).await?;
     Ok(json!({ "key": key, "deleted": true }))
 }

@@ -1,38 +1,33 @@
 //! `db.system_setting.get`
 
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbSystemSettingGet, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// One setting.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.system_setting.get",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbSystemSettingGet::NAME,
     title: "Get a setting",
     description: "A setting of the installation.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbSystemSettingGet::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&["key"], json!({ "key": text("The name of the setting.", 200) }))
-}
-
 fn output() -> Value {
-    result(&["key", "value", "value_type", "version"])
+    result_schema(&["key", "value", "value_type", "version"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    key: String,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { key } = read(arguments)?;
-    show(context.services.settings.get(&key).await?)
+async fn run(context: ToolContext, arguments: DbSystemSettingGet) -> Result<Value, ToolFault> {
+    let DbSystemSettingGet { key } = arguments;
+    to_json(context.services.settings.get(&key).await?)
 }

@@ -1,45 +1,34 @@
 //! `db.system_setting.list`
 
 use cynode_domain::policy::ToolScope;
-use cynode_wire::page::PageQuery;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbSystemSettingList, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{cursor, limit, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// Settings.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.system_setting.list",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbSystemSettingList::NAME,
     title: "List settings",
     description: "Settings of the installation whose name begins with key_prefix, by name.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbSystemSettingList::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &[],
-        json!({ "key_prefix": text("How names begin.", 200), "limit": limit(), "cursor": cursor() }),
-    )
-}
-
 fn output() -> Value {
-    result(&["items"])
+    result_schema(&["items"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    key_prefix: Option<String>,
-    limit: Option<u32>,
-    cursor: Option<String>,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { key_prefix, limit, cursor } = read(arguments)?;
+async fn run(context: ToolContext, arguments: DbSystemSettingList) -> Result<Value, ToolFault> {
+    let DbSystemSettingList { key_prefix, page } = arguments;
     let prefix = key_prefix.unwrap_or_default();
-    show(context.services.settings.list(&prefix, &PageQuery { limit, cursor }).await?)
+    to_json(context.services.settings.list(&prefix, &page).await?)
 }

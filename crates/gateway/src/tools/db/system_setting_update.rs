@@ -2,39 +2,40 @@
 
 use cynode_domain::policy::ToolScope;
 use cynode_wire::settings::SetSetting;
+use cynode_wire::tool_calls::{DbSystemSettingUpdate, ToolCall as _};
 use serde_json::Value;
 
-use super::setting_write::{Written, write_schema};
-use crate::tools::schema::result;
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use super::setting_write::check_value_type;
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// Another value.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.system_setting.update",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbSystemSettingUpdate::NAME,
     title: "Change a setting",
-    description: "Gives a setting another value; with expected_version only if nobody changed it meanwhile. Administrators only.",
+    description: "Changes the value of a setting; with expected_version only if it has not changed since. Administrators only.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: DbSystemSettingUpdate::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    write_schema()
-}
-
 fn output() -> Value {
-    result(&["key", "value", "value_type", "version"])
+    result_schema(&["key", "value", "value_type", "version"])
 }
 
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let written: Written = read(arguments)?;
-    written.check()?;
-    // What does not exist is created, not updated.
+async fn run(context: ToolContext, arguments: DbSystemSettingUpdate) -> Result<Value, ToolFault> {
+    let DbSystemSettingUpdate(written) = arguments;
+    check_value_type(&written)?;
+    // A missing setting is created, not updated.
     let settings = &context.services.settings;
     let found = settings.get(&written.key).await?;
     let expected_version = Some(written.expected_version.unwrap_or(found.version));
     let request = SetSetting { value: written.value, expected_version, reason: written.reason };
-    show(settings.set(&context.who.caller, &written.key, request).await?)
+    to_json(settings.set(&context.who.caller, &written.key, request).await?)
 }

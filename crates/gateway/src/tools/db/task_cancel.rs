@@ -1,39 +1,33 @@
 //! `db.task.cancel`
 
-use cynode_domain::ids::TaskId;
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbTaskCancel, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// Stops a task.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.task.cancel",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbTaskCancel::NAME,
     title: "Cancel a task",
     description: "Stops a task, its jobs, and open tasks that depend on it. Cannot be undone.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: DbTaskCancel::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&["task_id"], json!({ "task_id": id("task") }))
-}
-
 fn output() -> Value {
-    result(&["task_id", "canceled", "cascaded"])
+    result_schema(&["task_id", "canceled", "cascaded"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    task_id: TaskId,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { task_id } = read(arguments)?;
-    show(context.services.tasks.cancel(&context.who.caller, &task_id.to_string()).await?)
+async fn run(context: ToolContext, arguments: DbTaskCancel) -> Result<Value, ToolFault> {
+    let DbTaskCancel { task_id } = arguments;
+    to_json(context.services.tasks.cancel(&context.who.caller, &task_id.into()).await?)
 }

@@ -1,39 +1,33 @@
 //! `db.task.get`
 
-use cynode_domain::ids::TaskId;
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbTaskGet, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// One task.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.task.get",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbTaskGet::NAME,
     title: "Get a task",
-    description: "A task: what was asked for, where it stands, and what came of it.",
+    description: "A task: its request, its status and its result.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbTaskGet::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&["task_id"], json!({ "task_id": id("task") }))
-}
-
 fn output() -> Value {
-    result(&["id", "task_name", "status", "closed"])
+    result_schema(&["id", "task_name", "status", "closed"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    task_id: TaskId,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { task_id } = read(arguments)?;
-    show(context.services.tasks.get(&context.who.caller, &task_id.to_string()).await?)
+async fn run(context: ToolContext, arguments: DbTaskGet) -> Result<Value, ToolFault> {
+    let DbTaskGet { task_id } = arguments;
+    to_json(context.services.tasks.get(&context.who.caller, &task_id.into()).await?)
 }

@@ -1,60 +1,44 @@
 //! `db.task.list`
 
 use cynode_domain::policy::ToolScope;
-use cynode_domain::status::ShownTaskStatus;
 use cynode_wire::tasks::TaskQuery;
-use serde::Deserialize;
+use cynode_wire::tool_calls::{DbTaskList, ToolCall as _};
 use serde_json::{Value, json};
 
-use crate::tools::schema::{cursor, id, limit, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// Tasks the caller may see.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.task.list",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbTaskList::NAME,
     title: "List tasks",
-    description: "Tasks of the user, newest first; of one project where the caller is bound to one, and the one task where it is bound to a task.",
+    description: "Tasks of the user, newest first; limited to the project or task that the caller is bound to.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbTaskList::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &[],
-        json!({
-            "project_id": id("project"),
-            "status": { "enum": ShownTaskStatus::ALL },
-            "limit": limit(),
-            "cursor": cursor(),
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["items"])
+    result_schema(&["items"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    status: Option<ShownTaskStatus>,
-    limit: Option<u32>,
-    cursor: Option<String>,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { status, limit, cursor } = read(arguments)?;
+async fn run(context: ToolContext, arguments: DbTaskList) -> Result<Value, ToolFault> {
+    let DbTaskList { status, page, .. } = arguments;
     if let Some(task) = context.who.task {
-        // A token of one task does not even learn the names of others.
-        let own = context.services.tasks.get(&context.who.caller, &task.to_string()).await?;
+        // A token of one task must not learn the names of others.
+        let own = context.services.tasks.get(&context.who.caller, &task.into()).await?;
         let is_wanted = status.is_none_or(|status| status == own.status);
-        let items = if is_wanted { vec![show(own)?] } else { vec![] };
+        let items = if is_wanted { vec![to_json(own)?] } else { vec![] };
         return Ok(json!({ "items": items }));
     }
-    // The context stage has judged project_id; a bound caller sees its own project only.
-    let project = context.setting.project.map(|project| project.to_string());
-    let query = TaskQuery { limit, cursor, status, project };
-    show(context.services.tasks.list(&context.who.caller, query).await?)
+    // The context stage has checked project_id; a bound caller sees its own project only.
+    let project = context.call_scope.project.map(|project| project.to_string());
+    let query = TaskQuery { limit: page.limit, cursor: page.cursor, status, project };
+    to_json(context.services.tasks.list(&context.who.caller, query).await?)
 }

@@ -1,39 +1,33 @@
 //! `db.task.result`
 
-use cynode_domain::ids::TaskId;
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbTaskResult, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// What came of a task.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.task.result",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbTaskResult::NAME,
     title: "Get the result of a task",
-    description: "What came of a task, job by job, with exit codes and kept output.",
+    description: "The result of a task, job by job, with exit codes and stored output.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbTaskResult::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&["task_id"], json!({ "task_id": id("task") }))
-}
-
 fn output() -> Value {
-    result(&["task_id", "status", "jobs"])
+    result_schema(&["task_id", "status", "jobs"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    task_id: TaskId,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { task_id } = read(arguments)?;
-    show(context.services.tasks.result(&context.who.caller, &task_id.to_string()).await?)
+async fn run(context: ToolContext, arguments: DbTaskResult) -> Result<Value, ToolFault> {
+    let DbTaskResult { task_id } = arguments;
+    to_json(context.services.tasks.result(&context.who.caller, &task_id.into()).await?)
 }

@@ -1,46 +1,36 @@
 //! `db.task.update`
 
-use cynode_domain::ids::TaskId;
 use cynode_domain::policy::ToolScope;
-use cynode_wire::tasks::UpdateTask;
-use serde_json::{Value, json};
+use cynode_execution::runs::Actor;
+use cynode_wire::tool_calls::{DbTaskUpdate, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// What a task is called, and what must be true of its result.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.task.update",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbTaskUpdate::NAME,
     title: "Change a task",
-    description: "Changes the name or the acceptance criteria of an open task. An agent adds criteria and puts prose into the form that a rule checks; it takes away nothing that was asked for. Refused once the result of the last step is being judged.",
+    description: "Changes the name or the acceptance criteria of an open task. An agent may add criteria, or rewrite prose into a form that a rule can check; it may not remove what was requested. Rejected once the result of the last step is being verified.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: DbTaskUpdate::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["task_id"],
-        json!({
-            "task_id": id("task"),
-            "task_name": text("A new name for the task.", 200),
-            "acceptance_criteria": { "type": "array", "maxItems": 100, "description": "All criteria from now on." },
-            "expected_updated_at": text("The updated_at that the change rests on: refused if the task has changed since.", 64),
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["id", "task_name", "acceptance_criteria", "updated_at"])
+    result_schema(&["id", "task_name", "acceptance_criteria", "updated_at"])
 }
 
-async fn run(context: ToolContext, mut arguments: Value) -> Result<Value, ToolFault> {
-    let wanted = arguments.as_object_mut().and_then(|object| object.remove("task_id"));
-    let task: TaskId = read(wanted.unwrap_or_default())?;
-    let request: UpdateTask = read(arguments)?;
-    let (caller, voice) = context.speaker();
+async fn run(context: ToolContext, arguments: DbTaskUpdate) -> Result<Value, ToolFault> {
+    let DbTaskUpdate { task_id, update } = arguments;
+    let Actor { caller, kind } = context.calling_user();
     let tasks = &context.services.tasks;
-    show(tasks.update(caller, &task.to_string(), request, voice).await?)
+    to_json(tasks.update(caller, &task_id.into(), update, kind).await?)
 }

@@ -1,46 +1,33 @@
 //! `db.work_unit.get`
 
-use cynode_domain::ids::TaskId;
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbWorkUnitGet, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{id, object, result, unit};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// One unit.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.work_unit.get",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbWorkUnitGet::NAME,
     title: "Get a work unit",
     description: "A work unit of a task, by its id, such as impl:auth.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbWorkUnitGet::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["task_id", "work_unit_id"],
-        json!({
-            "task_id": id("task"),
-            "work_unit_id": unit(),
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["work_unit_id", "status", "type"])
+    result_schema(&["work_unit_id", "status", "type"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    task_id: TaskId,
-    work_unit_id: String,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { task_id, work_unit_id } = read(arguments)?;
-    show(context.services.work.get(&context.who.caller, task_id, &work_unit_id).await?)
+async fn run(context: ToolContext, arguments: DbWorkUnitGet) -> Result<Value, ToolFault> {
+    let DbWorkUnitGet { task_id, work_unit_id } = arguments;
+    to_json(context.services.work.get(&context.who.caller, task_id, &work_unit_id).await?)
 }

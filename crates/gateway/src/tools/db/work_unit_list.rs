@@ -1,41 +1,39 @@
 //! `db.work_unit.list`
 
 use cynode_domain::policy::ToolScope;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{DbWorkUnitList, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{cursor, id, limit, object, result, text, words};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show, without_ids};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// How far a plan is.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "db.work_unit.list",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbWorkUnitList::NAME,
     title: "List work units",
-    description: "How far the plan of a task is: how many units are done, and the units themselves in the order of the plan.",
+    description: "The progress of a task's plan: how many units are done, and the units in the order of the plan.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: DbWorkUnitList::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["task_id"],
-        json!({
-            "task_id": id("task"),
-            "filter": words(["all", "pending", "in_progress", "submitted", "completed"]),
-            "component": text("Of this component only.", 64),
-            "limit": limit(),
-            "cursor": cursor(),
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["task_id", "total_work_units", "completed_work_units", "progress_percent", "items"])
+    result_schema(&[
+        "task_id",
+        "total_work_units",
+        "completed_work_units",
+        "progress_percent",
+        "items",
+    ])
 }
 
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let (task, query) = (context.task()?, read(without_ids(arguments))?);
-    show(context.services.work.status(&context.who.caller, task, query).await?)
+async fn run(context: ToolContext, arguments: DbWorkUnitList) -> Result<Value, ToolFault> {
+    let DbWorkUnitList { task_id, query } = arguments;
+    to_json(context.services.work.status(&context.who.caller, task_id, query).await?)
 }

@@ -3,11 +3,15 @@
 use std::future::ready;
 
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
+use cynode_wire::tool_calls::{HelpGet, ToolCall as _};
 use serde_json::{Value, json};
 
-use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::parse_arguments;
+use crate::tools::schema::result_schema;
 
 /// Every topic with its text.
 const TOPICS: [(&str, &str); 12] = [
@@ -25,41 +29,30 @@ const TOPICS: [(&str, &str); 12] = [
     ("errors", include_str!("errors.md")),
 ];
 
-/// How to use what is here.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "help.get",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: HelpGet::NAME,
     title: "Get help",
-    description: "What CyNode is and how its tools are used. Without a topic: an overview.",
+    description: "What CyNode is and how to use its tools. Without a topic: an overview.",
     scope: ToolScope::Both,
     effect: ToolEffect::Looks,
-    input,
+    input: HelpGet::input_schema,
     output,
-    run: |context, arguments| Box::pin(ready(run(&context, arguments))),
+    run: |context, arguments| {
+        Box::pin(ready(parse_arguments(arguments).and_then(|call| run(&context, call))))
+    },
 };
 
-fn input() -> Value {
-    object(
-        &[],
-        json!({ "task_id": id("task"), "topic": text("overview, tasks, schedules, sandboxes, artifacts, preferences, memory, skills, findings, agents, ids or errors.", 100) }),
-    )
-}
-
 fn output() -> Value {
-    result(&["topic", "markdown"])
+    result_schema(&["topic", "markdown"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    topic: Option<String>,
-}
-
-fn run(context: &ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { topic } = read(arguments)?;
+fn run(context: &ToolContext, arguments: HelpGet) -> Result<Value, ToolFault> {
+    let HelpGet { topic, .. } = arguments;
     let topic = topic.unwrap_or_else(|| "overview".to_owned());
     let found = TOPICS.iter().find(|(name, _)| *name == topic);
     let (name, text) = found.ok_or_else(|| {
         let names: Vec<_> = TOPICS.iter().map(|(name, _)| *name).collect();
-        ToolFault::not_found(format!("there is no such topic; there are: {}", names.join(", ")))
+        ToolFault::not_found(format!("unknown topic; the topics are: {}", names.join(", ")))
     })?;
     let caller = context.who.agent;
     Ok(json!({ "topic": name, "markdown": format!("{text}\n\nYou call as `{caller}`.\n") }))
@@ -102,7 +95,7 @@ mod tests {
     #[test]
     fn the_overview_and_the_schema_name_every_topic() {
         let (_, overview) = TOPICS[0];
-        let schema = input().to_string();
+        let schema = HelpGet::input_schema().to_string();
         for (name, _) in &TOPICS[1..] {
             assert!(overview.contains(&format!("`{name}`")) && schema.contains(name), "{name}");
         }

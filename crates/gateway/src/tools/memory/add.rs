@@ -1,53 +1,33 @@
 //! `memory.add`
 
-use cynode_domain::ids::JobId;
 use cynode_domain::policy::ToolScope;
-use cynode_wire::memory::AddNote;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{MemoryAdd, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// A note.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "memory.add",
-    title: "Keep a note",
-    description: "Keeps a note until the job ends. What had the key before is replaced.",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: MemoryAdd::NAME,
+    title: "Add a note",
+    description: "Stores a note until the job ends. Replaces a note with the same key.",
     scope: ToolScope::Sandbox,
     effect: ToolEffect::Changes,
-    input,
+    input: MemoryAdd::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["task_id", "job_id", "key", "content"],
-        json!({
-            "task_id": id("task"),
-            "job_id": id("job"),
-            "key": text("The name of the note.", 200),
-            "content": { "type": "string", "maxLength": 65_536, "description": "The note." },
-            "summary": text("What it is about, in short.", 1000),
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["key", "size_bytes"])
+    result_schema(&["key", "size_bytes"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    job_id: JobId,
-    key: String,
-    content: String,
-    summary: Option<String>,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { job_id, key, content, summary } = read(arguments)?;
-    let note = AddNote { key, content, summary };
-    show(context.services.memory.add(&context.who.caller, job_id, note).await?)
+async fn run(context: ToolContext, arguments: MemoryAdd) -> Result<Value, ToolFault> {
+    let MemoryAdd { job_id, note, .. } = arguments;
+    to_json(context.services.memory.add(&context.who.caller, job_id, note).await?)
 }

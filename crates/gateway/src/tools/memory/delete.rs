@@ -1,44 +1,33 @@
 //! `memory.delete`
 
-use cynode_domain::ids::JobId;
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
+use cynode_wire::tool_calls::{MemoryDelete, ToolCall as _};
 use serde_json::{Value, json};
 
-use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
 
-/// No more note.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "memory.delete",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: MemoryDelete::NAME,
     title: "Delete a note",
     description: "Removes a note of the job.",
     scope: ToolScope::Sandbox,
     effect: ToolEffect::Changes,
-    input,
+    input: MemoryDelete::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["task_id", "job_id", "key"],
-        json!({ "task_id": id("task"), "job_id": id("job"), "key": text("The name of the note.", 200) }),
-    )
-}
-
 fn output() -> Value {
-    result(&["key", "deleted"])
+    result_schema(&["key", "deleted"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    job_id: JobId,
-    key: String,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { job_id, key } = read(arguments)?;
+async fn run(context: ToolContext, arguments: MemoryDelete) -> Result<Value, ToolFault> {
+    let MemoryDelete { job_id, key, .. } = arguments;
     context.services.memory.remove(&context.who.caller, job_id, &key).await?;
     Ok(json!({ "key": key, "deleted": true }))
 }

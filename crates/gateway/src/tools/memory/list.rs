@@ -1,46 +1,33 @@
 //! `memory.list`
 
-use cynode_domain::ids::JobId;
 use cynode_domain::policy::ToolScope;
-use cynode_wire::page::PageQuery;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{MemoryList, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{cursor, id, limit, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// The notes of a job.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "memory.list",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: MemoryList::NAME,
     title: "List notes",
     description: "The notes of the job, by key, without their text.",
     scope: ToolScope::Sandbox,
     effect: ToolEffect::Looks,
-    input,
+    input: MemoryList::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["task_id", "job_id"],
-        json!({ "task_id": id("task"), "job_id": id("job"), "limit": limit(), "cursor": cursor() }),
-    )
-}
-
 fn output() -> Value {
-    result(&["items"])
+    result_schema(&["items"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    job_id: JobId,
-    limit: Option<u32>,
-    cursor: Option<String>,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { job_id, limit, cursor } = read(arguments)?;
-    let page = PageQuery { limit, cursor };
-    show(context.services.memory.list(&context.who.caller, job_id, &page).await?)
+async fn run(context: ToolContext, arguments: MemoryList) -> Result<Value, ToolFault> {
+    let MemoryList { job_id, page, .. } = arguments;
+    to_json(context.services.memory.list(&context.who.caller, job_id, &page).await?)
 }

@@ -1,43 +1,33 @@
 //! `memory.retrieve`
 
-use cynode_domain::ids::JobId;
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{MemoryRetrieve, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// One note.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "memory.retrieve",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: MemoryRetrieve::NAME,
     title: "Read a note",
     description: "A note with its text.",
     scope: ToolScope::Sandbox,
     effect: ToolEffect::Looks,
-    input,
+    input: MemoryRetrieve::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["task_id", "job_id", "key"],
-        json!({ "task_id": id("task"), "job_id": id("job"), "key": text("The name of the note.", 200) }),
-    )
-}
-
 fn output() -> Value {
-    result(&["key", "content"])
+    result_schema(&["key", "content"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    job_id: JobId,
-    key: String,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { job_id, key } = read(arguments)?;
-    show(context.services.memory.retrieve(&context.who.caller, job_id, &key).await?)
+async fn run(context: ToolContext, arguments: MemoryRetrieve) -> Result<Value, ToolFault> {
+    let MemoryRetrieve { job_id, key, .. } = arguments;
+    to_json(context.services.memory.get_note(&context.who.caller, job_id, &key).await?)
 }

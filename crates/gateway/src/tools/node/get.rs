@@ -1,38 +1,33 @@
 //! `node.get`
 
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{NodeGet, ToolCall as _};
+use serde_json::Value;
 
-use crate::tools::schema::{object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// One worker node.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "node.get",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: NodeGet::NAME,
     title: "Get a worker node",
     description: "A worker node, by its slug.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: NodeGet::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&["node_slug"], json!({ "node_slug": text("The name of the node.", 200) }))
-}
-
 fn output() -> Value {
-    result(&["id", "node_slug", "status"])
+    result_schema(&["id", "node_slug", "status"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    node_slug: String,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { node_slug } = read(arguments)?;
-    show(context.services.nodes.get(&node_slug).await?)
+async fn run(context: ToolContext, arguments: NodeGet) -> Result<Value, ToolFault> {
+    let NodeGet { node_slug } = arguments;
+    to_json(context.services.nodes.get(&node_slug.into()).await?)
 }

@@ -1,31 +1,32 @@
 //! `node.list`
 
 use cynode_domain::policy::ToolScope;
+use cynode_wire::tool_calls::{NodeList, ToolCall as _};
 use serde_json::{Value, json};
 
-use crate::tools::schema::{object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// Every worker node.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "node.list",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: NodeList::NAME,
     title: "List worker nodes",
-    description: "Every worker node with its capabilities, load and last sign of life.",
+    description: "Every worker node with its capabilities, load and last heartbeat.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: NodeList::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&[], json!({}))
-}
-
 fn output() -> Value {
-    result(&["items"])
+    result_schema(&["items"])
 }
 
-async fn run(context: ToolContext, _arguments: Value) -> Result<Value, ToolFault> {
-    Ok(json!({ "items": show(context.services.nodes.list().await?)? }))
+async fn run(context: ToolContext, _arguments: NodeList) -> Result<Value, ToolFault> {
+    Ok(json!({ "items": to_json(context.services.nodes.list().await?)? }))
 }

@@ -1,45 +1,41 @@
 //! `pm.analyst.request`
 
-use cynode_domain::ids::JobId;
 use cynode_domain::policy::{ErrorKind, ToolScope};
-use cynode_ops::analysts::Requested;
-use serde::Deserialize;
+use cynode_execution::analysts::AnalystRequestOutcome;
+use cynode_wire::tool_calls::{PmAnalystRequest, ToolCall as _};
 use serde_json::{Value, json};
 
-use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
 
-/// Has an analyst verify the result of a job.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "pm.analyst.request",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: PmAnalystRequest::NAME,
     title: "Request an analyst",
-    description: "Has an independent analyst judge the result of a job that ended against the criteria in prose of its task. Its findings appear in db.finding.list. Asked again while it looks, it changes nothing.",
+    description: "Starts an independent analyst that verifies the result of a finished job against the prose criteria of its task. Its findings appear in db.finding.list. A repeated request while it works has no effect.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: PmAnalystRequest::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&["job_id"], json!({ "job_id": id("job"), "task_id": id("task") }))
-}
-
 fn output() -> Value {
-    result(&["requested"])
+    result_schema(&["requested"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    job_id: JobId,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { job_id } = read(arguments)?;
+async fn run(context: ToolContext, arguments: PmAnalystRequest) -> Result<Value, ToolFault> {
+    let PmAnalystRequest { job_id, .. } = arguments;
     let Some(analysts) = &context.services.analysts else {
-        return Err(ToolFault::new(ErrorKind::NotImplemented, "this installation has no analysts"));
+        return Err(ToolFault::new(
+            ErrorKind::NotImplemented,
+            "no analysts are configured on this installation",
+        ));
     };
     let requested = analysts.request(&context.who.caller, job_id).await?;
-    let is_looking = requested == Requested::Already;
+    let is_looking = requested == AnalystRequestOutcome::AlreadyRunning;
     Ok(json!({ "requested": true, "is_looking": is_looking, "job_id": job_id }))
 }

@@ -2,29 +2,26 @@
 
 use cynode_domain::policy::ToolScope;
 use cynode_ops::sandboxes::IMAGE;
+use cynode_wire::tool_calls::{SandboxAllowedImagesList, ToolCall as _};
 use serde_json::{Value, json};
 
-use crate::tools::schema::{cursor, limit, object, result};
-use crate::tools::{Builtin, ToolEffect};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolEffect;
+use crate::tools::schema::result_schema;
 
-/// The images that sandboxes may have.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "sandbox.allowed_images.list",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: SandboxAllowedImagesList::NAME,
     title: "List allowed images",
-    description: "The images that sandboxes may have. This installation has one, host: the system of the worker node itself, read-only.",
+    description: "The images that sandboxes may use. This installation has one, host: the system of the worker node itself, read-only.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: SandboxAllowedImagesList::input_schema,
     output,
     run: |_, _| Box::pin(std::future::ready(Ok(images()))),
 };
 
-fn input() -> Value {
-    object(&[], json!({ "limit": limit(), "cursor": cursor() }))
-}
-
 fn output() -> Value {
-    result(&["items"])
+    result_schema(&["items"])
 }
 
 fn images() -> Value {

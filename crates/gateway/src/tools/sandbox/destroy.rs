@@ -1,34 +1,33 @@
 //! `sandbox.destroy`
 
 use cynode_domain::policy::ToolScope;
+use cynode_wire::tool_calls::{SandboxDestroy, ToolCall as _};
 use serde_json::{Value, json};
 
-use super::{Place, sandbox};
-use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
 
-/// Gives a sandbox up.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "sandbox.destroy",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: SandboxDestroy::NAME,
     title: "Destroy a sandbox",
-    description: "Gives a sandbox up: its commands are stopped and no more are taken. The workspace stays with its task.",
+    description: "Closes a sandbox: its commands are stopped and no more are accepted. The workspace remains with its task.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: SandboxDestroy::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&["task_id", "job_id"], json!({ "task_id": id("task"), "job_id": sandbox() }))
-}
-
 fn output() -> Value {
-    result(&["job_id", "destroyed"])
+    result_schema(&["job_id", "destroyed"])
 }
 
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let place: Place = read(arguments)?;
-    context.services.sandboxes.destroy(&context.who.caller, place.at()).await?;
-    Ok(json!({ "job_id": place.job_id, "destroyed": true }))
+async fn run(context: ToolContext, arguments: SandboxDestroy) -> Result<Value, ToolFault> {
+    let sandbox = arguments.0;
+    context.services.sandboxes.destroy_sandbox(&context.who.caller, sandbox).await?;
+    Ok(json!({ "job_id": sandbox.job_id, "destroyed": true }))
 }

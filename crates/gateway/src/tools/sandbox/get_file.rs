@@ -1,48 +1,34 @@
 //! `sandbox.get_file`
 
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{SandboxGetFile, ToolCall as _};
+use serde_json::Value;
 
-use super::{Place, sandbox};
-use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// Reads a file.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "sandbox.get_file",
-    title: "Read a file of a workspace",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: SandboxGetFile::NAME,
+    title: "Read a file in a workspace",
     description: "Reads a file of up to 256 KiB at a path of the workspace, in standard base64.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: SandboxGetFile::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["task_id", "job_id", "path"],
-        json!({
-            "task_id": id("task"),
-            "job_id": sandbox(),
-            "path": text("A relative path in the workspace.", 1024),
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["path", "size_bytes", "content_bytes_base64"])
+    result_schema(&["path", "size_bytes", "content_bytes_base64"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    #[serde(flatten)]
-    place: Place,
-    path: String,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { place, path } = read(arguments)?;
-    show(context.services.sandboxes.get_file(context.speaker(), place.at(), &path).await?)
+async fn run(context: ToolContext, arguments: SandboxGetFile) -> Result<Value, ToolFault> {
+    let SandboxGetFile { sandbox, path } = arguments;
+    let sandboxes = &context.services.sandboxes;
+    to_json(sandboxes.get_file(context.calling_user(), sandbox, &path).await?)
 }

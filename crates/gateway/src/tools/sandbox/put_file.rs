@@ -3,54 +3,37 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{SandboxPutFile, ToolCall as _};
+use serde_json::Value;
 
-use super::{Place, sandbox};
-use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// Writes a file.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "sandbox.put_file",
-    title: "Write a file of a workspace",
-    description: "Writes a file of up to 256 KiB to a path of the workspace, in standard base64. Directories are made, and what was there before is replaced as a whole.",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: SandboxPutFile::NAME,
+    title: "Write a file in a workspace",
+    description: "Writes a file of up to 256 KiB to a path of the workspace, in standard base64. Creates directories, and replaces an existing file.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: SandboxPutFile::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["task_id", "job_id", "path", "content_bytes_base64"],
-        json!({
-            "task_id": id("task"),
-            "job_id": sandbox(),
-            "path": text("A relative path in the workspace.", 1024),
-            "content_bytes_base64": { "type": "string", "maxLength": 349_528, "description": "The content, in standard base64." },
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["path", "size_bytes"])
+    result_schema(&["path", "size_bytes"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    #[serde(flatten)]
-    place: Place,
-    path: String,
-    content_bytes_base64: String,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { place, path, content_bytes_base64 } = read(arguments)?;
+async fn run(context: ToolContext, arguments: SandboxPutFile) -> Result<Value, ToolFault> {
+    let SandboxPutFile { sandbox, path, content_bytes_base64 } = arguments;
     let bytes = STANDARD
         .decode(content_bytes_base64)
         .map_err(|_| ToolFault::invalid("content_bytes_base64 is no standard base64"))?;
     let sandboxes = &context.services.sandboxes;
-    show(sandboxes.put_file(context.speaker(), place.at(), &path, &bytes).await?)
+    to_json(sandboxes.put_file(context.calling_user(), sandbox, &path, &bytes).await?)
 }

@@ -1,59 +1,38 @@
 //! `sandbox.stream_logs`
 
-use cynode_domain::ids::JobId;
 use cynode_domain::policy::ToolScope;
-use cynode_ops::sandboxes::LogRequest;
+use cynode_ops::sandboxes::SandboxLogRequest;
 use cynode_wire::jobs::Stream;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{SandboxIds, SandboxStreamLogs, ToolCall as _};
+use serde_json::Value;
 
-use super::{Place, sandbox};
-use crate::tools::schema::{id, object, result, words};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// Reads on in the output of a command.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "sandbox.stream_logs",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: SandboxStreamLogs::NAME,
     title: "Read the output of a command",
-    description: "The output of a command of a sandbox from an offset on, also while it runs. Call again with next_offset until ended is true.",
+    description: "The output of a sandbox command from an offset, also while it runs. Call again with next_offset until ended is true.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
-    input,
+    input: SandboxStreamLogs::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["task_id", "job_id"],
-        json!({
-            "task_id": id("task"),
-            "job_id": sandbox(),
-            "exec_id": id("command; the newest of the sandbox when absent"),
-            "stream": words(Stream::ALL.map(Stream::as_str)),
-            "offset": { "type": "integer", "minimum": 0, "description": "Where to begin, in bytes; 0 when absent." },
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["exec_id", "text", "next_offset", "ended"])
+    result_schema(&["exec_id", "text", "next_offset", "ended"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    #[serde(flatten)]
-    place: Place,
-    exec_id: Option<JobId>,
-    stream: Option<Stream>,
-    #[serde(default)]
-    offset: u64,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { place, exec_id, stream, offset } = read(arguments)?;
-    let (task, sandbox) = place.at();
+async fn run(context: ToolContext, arguments: SandboxStreamLogs) -> Result<Value, ToolFault> {
+    let SandboxStreamLogs { sandbox, exec_id, stream, offset } = arguments;
+    let SandboxIds { task_id: task, job_id: sandbox } = sandbox;
     let stream = stream.unwrap_or(Stream::Stdout);
-    let wanted = LogRequest { task, sandbox, exec: exec_id, stream, offset };
-    show(context.services.sandboxes.logs(&context.who.caller, wanted).await?)
+    let wanted = SandboxLogRequest { task, sandbox, exec: exec_id, stream, offset };
+    to_json(context.services.sandboxes.logs(&context.who.caller, wanted).await?)
 }

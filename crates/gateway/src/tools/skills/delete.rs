@@ -1,42 +1,35 @@
 //! `skills.delete`
 
-use cynode_domain::ids::SkillId;
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
+use cynode_wire::tool_calls::{SkillsDelete, ToolCall as _};
 use serde_json::{Value, json};
 
-use super::find;
-use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read};
+use super::load_visible_skill;
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
 
-/// No more skill.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "skills.delete",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: SkillsDelete::NAME,
     title: "Delete a skill",
     description: "Removes a skill of the user.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: SkillsDelete::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&["skill_id"], json!({ "task_id": id("task"), "skill_id": id("skill") }))
-}
-
 fn output() -> Value {
-    result(&["skill_id", "deleted"])
+    result_schema(&["skill_id", "deleted"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    skill_id: SkillId,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { skill_id } = read(arguments)?;
-    find(&context, skill_id).await?;
+async fn run(context: ToolContext, arguments: SkillsDelete) -> Result<Value, ToolFault> {
+    let SkillsDelete { skill_id, .. } = arguments;
+    load_visible_skill(&context, skill_id).await?;
     context.services.skills.remove(&context.who.caller, skill_id).await?;
     Ok(json!({ "skill_id": skill_id, "deleted": true }))
 }

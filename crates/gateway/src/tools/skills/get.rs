@@ -1,40 +1,34 @@
 //! `skills.get`
 
-use cynode_domain::ids::SkillId;
 use cynode_domain::policy::ToolScope;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{SkillsGet, ToolCall as _};
+use serde_json::Value;
 
-use super::find;
-use crate::tools::schema::{id, object, result};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use super::load_visible_skill;
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// One skill.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "skills.get",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: SkillsGet::NAME,
     title: "Read a skill",
     description: "A skill with its text.",
     scope: ToolScope::Both,
     effect: ToolEffect::Looks,
-    input,
+    input: SkillsGet::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(&["skill_id"], json!({ "task_id": id("task"), "skill_id": id("skill") }))
-}
-
 fn output() -> Value {
-    result(&["id", "name", "scope", "content"])
+    result_schema(&["id", "name", "scope", "content"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    skill_id: SkillId,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { skill_id } = read(arguments)?;
-    show(find(&context, skill_id).await?)
+async fn run(context: ToolContext, arguments: SkillsGet) -> Result<Value, ToolFault> {
+    let SkillsGet { skill_id, .. } = arguments;
+    to_json(load_visible_skill(&context, skill_id).await?)
 }

@@ -1,61 +1,41 @@
 //! `skills.update`
 
-use cynode_domain::ids::{GroupId, SkillId};
 use cynode_domain::policy::ToolScope;
 use cynode_domain::skill::SkillScope;
 use cynode_wire::skills::UpdateSkill;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use cynode_wire::tool_calls::{SkillsUpdate, ToolCall as _};
+use serde_json::Value;
 
-use super::find;
-use crate::tools::schema::{id, object, result, text};
-use crate::tools::{Builtin, ToolContext, ToolEffect, ToolFault, read, show};
+use super::load_visible_skill;
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
 
-/// Another text.
-pub(crate) const TOOL: Builtin = Builtin {
-    name: "skills.update",
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: SkillsUpdate::NAME,
     title: "Change a skill",
-    description: "Changes the text, name or readers of a skill of the user; the text is scanned again.",
+    description: "Changes the text, name or scope of a skill of the user; the text is scanned again.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Changes,
-    input,
+    input: SkillsUpdate::input_schema,
     output,
-    run: |context, arguments| Box::pin(run(context, arguments)),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
-fn input() -> Value {
-    object(
-        &["skill_id"],
-        json!({
-            "task_id": id("task"),
-            "project_id": id("project"),
-            "group_id": id("group"),
-            "skill_id": id("skill"),
-            "content": { "type": "string", "minLength": 1, "maxLength": 65_536, "description": "Another text." },
-            "name": text("Another name.", 100),
-            "scope": { "enum": ["user", "group", "project", "global"], "description": "Other readers." },
-        }),
-    )
-}
-
 fn output() -> Value {
-    result(&["id", "name", "scope", "version"])
+    result_schema(&["id", "name", "scope", "version"])
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    skill_id: SkillId,
-    content: Option<String>,
-    name: Option<String>,
-    scope: Option<SkillScope>,
-    group_id: Option<GroupId>,
-}
-
-async fn run(context: ToolContext, arguments: Value) -> Result<Value, ToolFault> {
-    let Arguments { skill_id, content, name, scope, group_id } = read(arguments)?;
-    find(&context, skill_id).await?;
-    // Only who opens it to a project means the project of the call.
-    let project_id = context.setting.project.filter(|_| scope == Some(SkillScope::Project));
-    let request = UpdateSkill { content, name, scope, project_id, group_id };
-    show(context.services.skills.update(&context.who.caller, skill_id, request).await?)
+async fn run(context: ToolContext, arguments: SkillsUpdate) -> Result<Value, ToolFault> {
+    let SkillsUpdate { skill_id, update, .. } = arguments;
+    load_visible_skill(&context, skill_id).await?;
+    // The project of the call matters only if the new scope is a project.
+    let project_id =
+        context.call_scope.project.filter(|_| update.scope == Some(SkillScope::Project));
+    let request = UpdateSkill { project_id, ..update };
+    to_json(context.services.skills.update(&context.who.caller, skill_id, request).await?)
 }

@@ -1,28 +1,31 @@
-//! Bytes of a document as text.
+//! Decodes the bytes of a document.
 
 use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
-/// How far into a page its own word about its encoding is looked for.
+/// Bytes of a page that are searched for its charset declaration.
 const PROLOGUE: usize = 1024;
 
-/// The text of `body`: a mark at its beginning says how it is encoded, else its header, else (in a
-/// page) the page itself. Without any of them it is UTF-8 if it can be, as is most of the web.
+/// Decodes `body`: by its byte order mark, else its header, else (in a page) the page's own
+/// declaration. Without any of them it is UTF-8 if valid, else windows-1252.
 pub(super) fn decode<'a>(body: &'a [u8], content_type: &str, is_page: bool) -> Cow<'a, str> {
     let marked = Encoding::for_bom(body).map(|(encoding, _)| encoding);
-    let said = || label(content_type.as_bytes());
+    let said = || declared_encoding(content_type.as_bytes());
     let written = || {
         let head = body.get(..PROLOGUE).unwrap_or(body);
-        // A page that can be read this far is not in an encoding of two bytes a letter.
-        is_page.then(|| label(head)).flatten().filter(|found| found.is_ascii_compatible())
+        // A page whose declaration was found in ASCII is not in a two-byte encoding.
+        is_page
+            .then(|| declared_encoding(head))
+            .flatten()
+            .filter(|found| found.is_ascii_compatible())
     };
-    let encoding = marked.or_else(said).or_else(written).unwrap_or_else(|| guess(body));
+    let encoding = marked.or_else(said).or_else(written).unwrap_or_else(|| guess_encoding(body));
     encoding.decode(body).0
 }
 
-/// The encoding that stands behind `charset=`.
-fn label(text: &[u8]) -> Option<&'static Encoding> {
+/// The encoding after `charset=`.
+fn declared_encoding(text: &[u8]) -> Option<&'static Encoding> {
     const MARK: &[u8] = b"charset=";
     let text = text.to_ascii_lowercase();
     let at = text.windows(MARK.len()).position(|window| window == MARK)? + MARK.len();
@@ -33,9 +36,9 @@ fn label(text: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(rest.get(..end)?)
 }
 
-fn guess(body: &[u8]) -> &'static Encoding {
+fn guess_encoding(body: &[u8]) -> &'static Encoding {
     match std::str::from_utf8(body) {
-        // The end of a document that was cut off may be half a letter.
+        // A truncated document may end in half a character.
         Err(fault) if fault.error_len().is_some() => WINDOWS_1252,
         Ok(_) | Err(_) => UTF_8,
     }

@@ -1,8 +1,8 @@
-//! The readable text of an HTML page.
+//! Extracts the readable text of an HTML page.
 //!
-//! Start at [`read`]. What a person would not see is left out: scripts, styles, elements that their
-//! own attributes hide, comments, letters without a shape. What a style sheet hides is not noticed.
-//! Where a page is broken, more is hidden rather than less.
+//! Start at [`read`]. Skips invisible content: scripts, styles, elements hidden by their own
+//! attributes, comments, invisible characters. Style sheets are not evaluated. Where a page is
+//! broken, it hides more rather than less.
 
 use std::cell::RefCell;
 
@@ -13,34 +13,38 @@ use html5ever::tokenizer::{
     Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
 
-/// How deep a page may be nested; below that nothing is read any longer.
+/// Nesting limit; deeper content is skipped.
 const DEPTH: usize = 256;
-/// How much of a title is kept.
+/// Characters of a title that are kept.
 const TITLE_CHARS: usize = 300;
 
 /// A page as text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Page {
+pub(super) struct ReadablePage {
     pub(super) title: Option<String>,
     pub(super) text: String,
 }
 
-/// Reads a page. At most `max_bytes` of text are gathered, and one piece more.
-pub(super) fn read(html: &str, max_bytes: usize) -> Page {
-    let reader = Reader { state: RefCell::new(State { max_bytes, ..State::default() }) };
+/// Parses a page. Collects at most `max_bytes` of text, plus one token.
+pub(super) fn read(html: &str, max_bytes: usize) -> ReadablePage {
+    let reader =
+        PageReader { state: RefCell::new(PageState { max_bytes, ..PageState::default() }) };
     let tokenizer = Tokenizer::new(reader, TokenizerOpts::default());
     let input = BufferQueue::default();
     input.push_back(StrTendril::from(html));
-    // Nothing here runs scripts, so the first call reads all.
+    // No scripts run here, so the first call reads everything.
     let _ = tokenizer.feed(&input);
     tokenizer.end();
     let state = tokenizer.sink.state.into_inner();
     let title: String = state.title.chars().take(TITLE_CHARS).collect();
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
-    Page { title: (!title.is_empty()).then_some(title), text: state.text.trim_end().to_owned() }
+    ReadablePage {
+        title: (!title.is_empty()).then_some(title),
+        text: state.text.trim_end().to_owned(),
+    }
 }
 
-/// Whether a letter shows. What does not can carry words past the eyes of whoever checks a text.
+/// Whether a character is visible. Invisible ones can smuggle text past a reviewer.
 pub(super) fn is_shown(letter: char) -> bool {
     let is_unseen = matches!(letter,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
@@ -49,9 +53,9 @@ pub(super) fn is_shown(letter: char) -> bool {
     !is_unseen && (!letter.is_control() || letter == '\n' || letter == '\t')
 }
 
-/// What stands between the last word and the next.
+/// The separator before the next word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Gap {
+enum TextGap {
     #[default]
     None,
     Space,
@@ -59,15 +63,15 @@ enum Gap {
     Paragraph,
 }
 
-/// An element that has begun and not ended.
-struct Open {
+/// An open element.
+struct OpenElement {
     name: String,
     is_hidden: bool,
 }
 
 #[derive(Default)]
-struct State {
-    open: Vec<Open>,
+struct PageState {
+    open: Vec<OpenElement>,
     /// How many of the open elements are hidden.
     hidden: usize,
     /// How many of the open elements keep their white space.
@@ -75,25 +79,25 @@ struct State {
     is_title: bool,
     title: String,
     text: String,
-    gap: Gap,
+    gap: TextGap,
     max_bytes: usize,
 }
 
-struct Reader {
-    state: RefCell<State>,
+struct PageReader {
+    state: RefCell<PageState>,
 }
 
-impl TokenSink for Reader {
+impl TokenSink for PageReader {
     type Handle = ();
 
     fn process_token(&self, token: Token, _: u64) -> TokenSinkResult<()> {
         let mut state = self.state.borrow_mut();
         match token {
             Token::TagToken(tag) => match tag.kind {
-                TagKind::StartTag => return state.begin(&tag),
-                TagKind::EndTag => state.end(&tag.name),
+                TagKind::StartTag => return state.open_element(&tag),
+                TagKind::EndTag => state.close_element(&tag.name),
             },
-            Token::CharacterTokens(text) => state.add(&text),
+            Token::CharacterTokens(text) => state.add_text(&text),
             Token::DoctypeToken(_)
             | Token::CommentToken(_)
             | Token::NullCharacterToken
@@ -104,8 +108,8 @@ impl TokenSink for Reader {
     }
 }
 
-impl State {
-    fn begin(&mut self, tag: &Tag) -> TokenSinkResult<()> {
+impl PageState {
+    fn open_element(&mut self, tag: &Tag) -> TokenSinkResult<()> {
         let name: &str = &tag.name;
         self.gap = self.gap.max(gap_of(name));
         if !is_void(name) {
@@ -114,11 +118,11 @@ impl State {
             self.verbatim += usize::from(name == "pre");
             self.is_title |= name == "title" && self.hidden == 0 && self.title.is_empty();
             if self.open.len() < DEPTH {
-                self.open.push(Open { name: name.to_owned(), is_hidden });
+                self.open.push(OpenElement { name: name.to_owned(), is_hidden });
             }
         }
         if name == "li" && self.hidden == 0 {
-            self.add("- ");
+            self.add_text("- ");
         }
         match name {
             "script" => TokenSinkResult::RawData(RawKind::ScriptData),
@@ -131,7 +135,7 @@ impl State {
         }
     }
 
-    fn end(&mut self, name: &str) {
+    fn close_element(&mut self, name: &str) {
         self.gap = self.gap.max(gap_of(name));
         let Some(at) = self.open.iter().rposition(|open| open.name == name) else { return };
         for closed in self.open.drain(at..) {
@@ -141,7 +145,7 @@ impl State {
         }
     }
 
-    fn add(&mut self, text: &str) {
+    fn add_text(&mut self, text: &str) {
         if self.is_title {
             return self.title.extend(text.chars().filter(|letter| is_shown(*letter)));
         }
@@ -150,38 +154,41 @@ impl State {
         }
         for letter in text.chars().filter(|letter| is_shown(*letter)) {
             if letter == '\n' && self.verbatim > 0 {
-                self.gap = if self.gap < Gap::Line { Gap::Line } else { Gap::Paragraph };
-            } else if letter.is_whitespace() && (self.verbatim == 0 || self.gap >= Gap::Line) {
-                self.gap = self.gap.max(Gap::Space);
+                self.gap =
+                    if self.gap < TextGap::Line { TextGap::Line } else { TextGap::Paragraph };
+            } else if letter.is_whitespace() && (self.verbatim == 0 || self.gap >= TextGap::Line) {
+                self.gap = self.gap.max(TextGap::Space);
             } else {
-                self.bridge();
+                self.write_gap();
                 self.text.push(letter);
             }
         }
     }
 
-    /// Writes down what stands before the next word.
-    fn bridge(&mut self) {
+    /// Writes the separator before the next word.
+    fn write_gap(&mut self) {
         if !self.text.is_empty() {
             self.text.push_str(match self.gap {
-                Gap::None => "",
-                Gap::Space => " ",
-                Gap::Line => "\n",
-                Gap::Paragraph => "\n\n",
+                TextGap::None => "",
+                TextGap::Space => " ",
+                TextGap::Line => "\n",
+                TextGap::Paragraph => "\n\n",
             });
         }
-        self.gap = Gap::None;
+        self.gap = TextGap::None;
     }
 }
 
-fn gap_of(name: &str) -> Gap {
+fn gap_of(name: &str) -> TextGap {
     match name {
         "p" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "blockquote" | "pre" | "table" | "ul"
-        | "ol" | "dl" | "section" | "article" | "hr" => Gap::Paragraph,
+        | "ol" | "dl" | "section" | "article" | "hr" => TextGap::Paragraph,
         "br" | "div" | "li" | "tr" | "dt" | "dd" | "main" | "header" | "figure" | "figcaption"
-        | "caption" | "form" | "fieldset" | "details" | "summary" | "address" | "body" => Gap::Line,
-        "td" | "th" => Gap::Space,
-        _ => Gap::None,
+        | "caption" | "form" | "fieldset" | "details" | "summary" | "address" | "body" => {
+            TextGap::Line
+        }
+        "td" | "th" => TextGap::Space,
+        _ => TextGap::None,
     }
 }
 
@@ -205,7 +212,7 @@ fn is_void(name: &str) -> bool {
     )
 }
 
-/// What is not text for readers, or stands on every page of a site.
+/// Elements that hold no text for readers, or navigation that is on every page of a site.
 fn is_never_shown(name: &str) -> bool {
     matches!(
         name,
@@ -239,11 +246,11 @@ fn is_hidden(tag: &Tag) -> bool {
     attribute("hidden").is_some()
         || attribute("aria-hidden").is_some_and(|value| value.trim() == "true")
         || (&*tag.name == "dialog" && attribute("open").is_none())
-        || attribute("style").is_some_and(|style| hides(&style))
+        || attribute("style").is_some_and(|style| is_hiding_style(&style))
 }
 
 /// Whether a style makes its element invisible.
-fn hides(style: &str) -> bool {
+fn is_hiding_style(style: &str) -> bool {
     let style: String = style.chars().filter(|letter| !letter.is_whitespace()).collect();
     style.split(';').filter_map(|rule| rule.split_once(':')).any(|(name, value)| {
         let value = value.trim_end_matches("!important");

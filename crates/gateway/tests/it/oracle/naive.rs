@@ -1,15 +1,15 @@
-//! The whole decision once more, naive.
+//! The oracle: the whole decision, naive.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::plain::{Plain, PlainRule, Small};
+use super::inputs::{DecisionInputs, DecisionRule, SmallId};
 
-/// The whole decision, read from top to bottom. Answers the stage that refuses.
+/// The whole decision, from top to bottom. Returns the stage that denies.
 #[expect(clippy::too_many_lines, reason = "its worth is that it is read in one piece")]
-pub(super) fn oracle(w: &Plain) -> Result<(), &'static str> {
+pub(super) fn naive_decision(w: &DecisionInputs) -> Result<(), &'static str> {
     let installed = w.tool.starts_with("files.");
     if w.asked != w.tool {
         return Err("known");
@@ -42,17 +42,17 @@ pub(super) fn oracle(w: &Plain) -> Result<(), &'static str> {
     if w.tool == "sandbox.allowed_images.add" && w.setting != Some(Value::Bool(true)) {
         return Err("setting");
     }
-    // What no arguments could make allowed is refused before they are read.
+    // A call that no arguments could make allowed is denied before they are parsed.
     let bound = (w.bound_task, w.bound_project);
-    let is_denied = |rule: &PlainRule| !rule.allows && covers(w, rule, bound);
-    let could_allow = |rule: &PlainRule| {
+    let is_denied = |rule: &DecisionRule| !rule.allows && rule_covers(w, rule, bound);
+    let could_allow = |rule: &DecisionRule| {
         let may_name = !installed;
         let named = match rule.subject {
             ("task", id) if may_name && w.bound_task.is_none() => (Some(id), w.bound_project),
             ("project", id) if may_name && w.bound_project.is_none() => (w.bound_task, Some(id)),
             _ => bound,
         };
-        rule.allows && covers(w, rule, named)
+        rule.allows && rule_covers(w, rule, named)
     };
     if w.rules.iter().any(is_denied) || !w.rules.iter().any(could_allow) {
         return Err("rules");
@@ -122,15 +122,20 @@ pub(super) fn oracle(w: &Plain) -> Result<(), &'static str> {
             }
         }
     }
-    let covering: Vec<_> = w.rules.iter().filter(|rule| covers(w, rule, (task, project))).collect();
+    let covering: Vec<_> =
+        w.rules.iter().filter(|rule| rule_covers(w, rule, (task, project))).collect();
     if covering.is_empty() || covering.iter().any(|rule| !rule.allows) {
         return Err("rules");
     }
     Ok(())
 }
 
-/// Whether a rule is about a call for this task and project.
-fn covers(w: &Plain, rule: &PlainRule, (task, project): (Option<Small>, Option<Small>)) -> bool {
+/// Whether a rule matches a call for this task and project.
+fn rule_covers(
+    w: &DecisionInputs,
+    rule: &DecisionRule,
+    (task, project): (Option<SmallId>, Option<SmallId>),
+) -> bool {
     let subject = match rule.subject {
         ("system", _) => true,
         ("user", id) => w.user == id,

@@ -1,4 +1,4 @@
-//! Plans worked through in every order.
+//! Tests of plans in every order.
 
 use cynode_domain::ids::TaskId;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::sample::Index;
 use serde_json::json;
 
 use super::*;
-use crate::work::plan::units_of;
+use crate::work::plan::build_units;
 
 fn component(name: &str, dependencies: &[&str]) -> WorkComponent {
     WorkComponent {
@@ -20,28 +20,28 @@ fn component(name: &str, dependencies: &[&str]) -> WorkComponent {
     }
 }
 
-fn board(components: Vec<WorkComponent>) -> Board {
+fn board(components: Vec<WorkComponent>) -> WorkBoard {
     let ordered: Vec<_> = components.iter().collect();
-    let units = units_of(TaskId::generate(), &ordered, DateTime::UNIX_EPOCH);
-    let mut board = Board::new(components, units, DateTime::UNIX_EPOCH);
+    let units = build_units(TaskId::generate(), &ordered, DateTime::UNIX_EPOCH);
+    let mut board = WorkBoard::new(components, units, DateTime::UNIX_EPOCH);
     board.advance().unwrap();
     board
 }
 
-fn status(board: &Board, id: &str) -> Status {
-    board.unit(board.find(id).unwrap()).status
+fn status(board: &WorkBoard, id: &str) -> Status {
+    board.unit(board.find_unit(id).unwrap()).status
 }
 
-/// An agent does the unit and hands it in.
-fn hand_in(board: &mut Board, id: &str) {
-    let place = board.find(id).unwrap();
-    board.go(place, Status::InProgress).unwrap();
-    board.go(place, Status::Submitted).unwrap();
+/// Starts and submits the unit.
+fn submit(board: &mut WorkBoard, id: &str) {
+    let place = board.find_unit(id).unwrap();
+    board.transition(place, Status::InProgress).unwrap();
+    board.transition(place, Status::Submitted).unwrap();
 }
 
-fn approve(board: &mut Board, id: &str) {
-    hand_in(board, id);
-    let place = board.find(id).unwrap();
+fn approve(board: &mut WorkBoard, id: &str) {
+    submit(board, id);
+    let place = board.find_unit(id).unwrap();
     board.approve(place).unwrap();
 }
 
@@ -83,25 +83,29 @@ fn what_comes_after_a_changed_unit_is_looked_at_again() {
     for id in ["spec:auth", "design:auth", "impl:auth", "test:auth"] {
         approve(&mut board, id);
     }
-    let implementation = board.find("impl:auth").unwrap();
+    let implementation = board.find_unit("impl:auth").unwrap();
 
     board.revise(implementation, json!("off by one")).unwrap();
     approve(&mut board, "impl:auth");
 
     assert_eq!(board.unit(implementation).revision_count, 1);
-    assert_eq!(status(&board, "test:auth"), Status::RevisionRequested, "it tested something else");
-    assert_eq!(status(&board, "review:auth"), Status::Assigned, "nobody had begun");
+    assert_eq!(
+        status(&board, "test:auth"),
+        Status::RevisionRequested,
+        "it tested an outdated version"
+    );
+    assert_eq!(status(&board, "review:auth"), Status::Assigned, "it had not started");
 }
 
 #[test]
 fn a_unit_is_sent_back_twice_and_not_a_third_time() {
     let mut board = board(vec![component("auth", &[])]);
-    let spec = board.find("spec:auth").unwrap();
+    let spec = board.find_unit("spec:auth").unwrap();
     for _ in 0..MAX_REVISIONS {
-        hand_in(&mut board, "spec:auth");
+        submit(&mut board, "spec:auth");
         board.revise(spec, json!("no")).unwrap();
     }
-    hand_in(&mut board, "spec:auth");
+    submit(&mut board, "spec:auth");
 
     let refused = board.revise(spec, json!("no"));
 
@@ -126,11 +130,11 @@ proptest! {
             let _ = if *is_good { board.approve(place) } else { board.revise(place, json!("no")) };
             let id = board.units[place].id.clone();
             if matches!(board.units[place].status, Status::Assigned | Status::RevisionRequested) {
-                hand_in(&mut board, &id);
+                submit(&mut board, &id);
             }
             for place in 0..board.units.len() {
                 if board.units[place].status == Status::Completed {
-                    prop_assert!(board.places(&board.units[place].component).all(|other| board.units[other].status == Status::Completed));
+                    prop_assert!(board.unit_indexes(&board.units[place].component).all(|other| board.units[other].status == Status::Completed));
                 }
             }
         }
@@ -139,7 +143,7 @@ proptest! {
             let Some(place) = board.units.iter().position(open) else { break };
             if board.units[place].status != Status::Submitted {
                 let id = board.units[place].id.clone();
-                hand_in(&mut board, &id);
+                submit(&mut board, &id);
             }
             board.approve(place).unwrap();
         }

@@ -1,9 +1,9 @@
-//! Turns that go on from each other by name.
+//! Linked turns.
 
 use cynode_domain::ids::{ChatMessageId, ChatTurnId, ThreadId};
-use cynode_ops::Projects;
-use cynode_ops::chat::{ChatCall, ChatOptions, Link, MANAGER_MODEL};
-use cynode_store::{Entry, ThreadMessage};
+use cynode_ops::{chat::ChatCall, chat::ChatOptions, chat::Link, chat::MANAGER_MODEL};
+use cynode_resources::Projects;
+use cynode_store::{AppendRows, Entry, ThreadMessage};
 use cynode_wire::openai::ChatMessage;
 use cynode_wire::projects::CreateProject;
 use serde_json::json;
@@ -26,7 +26,7 @@ on_each_engine! {
 }
 
 impl ChatWorld {
-    /// Asks after a turn, or for the first time, and says what the new turn is called.
+    /// Sends a request after a turn, or a first one, and returns the id of the new turn.
     async fn go_on(&self, follows: Option<ChatTurnId>, model: &str, text: &str) -> ChatTurnId {
         let link = Link::after(follows);
         let call = ChatCall { link: Some(link), ..self.call() };
@@ -71,7 +71,7 @@ async fn a_turn_is_remembered_with_its_model_and_its_cost() {
     let first = world.go_on(None, MODEL, "one").await;
     let second = world.go_on(Some(first), MODEL, "two").await;
 
-    let past = world.chat.past_turn(&world.call(), second).await.unwrap().unwrap();
+    let past = world.chat.load_past_turn(&world.call(), second).await.unwrap().unwrap();
 
     assert_eq!(past.follows, Some(first));
     assert_eq!(past.answer.text(), "Hello there.");
@@ -120,7 +120,7 @@ async fn a_repeated_request_is_recalled_without_what_others_said_and_got_no_answ
     world.chat.complete(call, request(MODEL, "one")).await.unwrap();
 
     assert_eq!(world.recalled(link.id).await.unwrap(), ["one", "Hello there."]);
-    assert_eq!(world.said().await.len(), 3, "what is repeated is kept once");
+    assert_eq!(world.stored_texts().await.len(), 3, "what is repeated is kept once");
 }
 
 async fn the_same_words_after_another_turn_are_not_taken_for_a_repeat() {
@@ -133,7 +133,7 @@ async fn the_same_words_after_another_turn_are_not_taken_for_a_repeat() {
     world.chat.complete(call, request(MODEL, "yes")).await.unwrap();
 
     assert_eq!(world.recalled(link.id).await.unwrap(), ["yes", "Hello there."]);
-    let words: Vec<_> = world.said().await.into_iter().map(|(_, text)| text).collect();
+    let words: Vec<_> = world.stored_texts().await.into_iter().map(|(_, text)| text).collect();
     assert_eq!(words, ["shall I?", "Hello there.", "yes", "yes", "Hello there."]);
 }
 
@@ -141,8 +141,9 @@ async fn a_turn_is_recalled_however_much_was_said_after_it() {
     let world = ChatWorld::new(Manner::Answer).await;
     let first = world.go_on(None, MODEL, "one").await;
     let thread = world.threads().await[0].id;
-    let later = (0..1_001).map(|_| Entry::Message(said(thread, ChatMessageId::generate(), "x")));
-    world.world.store.enter(later.collect()).await.unwrap();
+    let later = (0..1_001)
+        .map(|_| Entry::ThreadMessage(thread_message(thread, ChatMessageId::generate(), "x")));
+    world.world.store.batch(AppendRows(later.collect())).await.unwrap();
 
     assert_eq!(world.recalled(first).await.unwrap(), ["one", "Hello there."]);
 }
@@ -155,15 +156,18 @@ async fn more_than_a_request_may_say_is_not_recalled() {
     let mebibyte = "x".repeat(1024 * 1024);
     let long = (1..=8).map(|number| {
         let id = ChatMessageId::from(Uuid::from_u128(number));
-        Entry::Message(ThreadMessage { turn: Some(first), ..said(thread, id, &mebibyte) })
+        Entry::ThreadMessage(ThreadMessage {
+            turn: Some(first),
+            ..thread_message(thread, id, &mebibyte)
+        })
     });
-    world.world.store.enter(long.collect()).await.unwrap();
+    world.world.store.batch(AppendRows(long.collect())).await.unwrap();
 
     let refused = world.chat.recall(&world.call(), second).await.unwrap_err();
-    let alone = world.chat.past_turn(&world.call(), second).await.unwrap().unwrap();
+    let alone = world.chat.load_past_turn(&world.call(), second).await.unwrap().unwrap();
 
     assert_eq!(refused.code(), "invalid_request");
-    assert!(refused.to_string().ends_with("begin anew"), "{refused}");
+    assert!(refused.to_string().ends_with("start a new one"), "{refused}");
     assert_eq!(alone.follows, Some(first));
 }
 
@@ -175,13 +179,13 @@ async fn turns_are_looked_up_only_where_there_is_room_for_one_more() {
     let open = world.chat.stream(world.call(), request(MODEL, "hi")).await.unwrap();
 
     let recalled = world.chat.recall(&call, turn).await.unwrap_err();
-    let looked_up = world.chat.past_turn(&call, turn).await.unwrap_err();
+    let looked_up = world.chat.load_past_turn(&call, turn).await.unwrap_err();
 
     assert_eq!((recalled.code(), looked_up.code()), ("model_unavailable", "model_unavailable"));
     drop(open);
 }
 
-fn said(thread: ThreadId, id: ChatMessageId, content: &str) -> ThreadMessage {
+fn thread_message(thread: ThreadId, id: ChatMessageId, content: &str) -> ThreadMessage {
     ThreadMessage {
         id,
         thread,

@@ -1,9 +1,9 @@
-//! What goes wrong, and what is kept of it.
+//! Failures of turns and what is persisted of them.
 
 use std::time::Duration;
 
-use cynode_ops::chat::{ChatCall, ChatError, ChatOptions, MANAGER_MODEL};
-use cynode_ops::handoff::HandoffOptions;
+use cynode_execution::handoff::HandoffOptions;
+use cynode_ops::{chat::ChatCall, chat::ChatError, chat::ChatOptions, chat::MANAGER_MODEL};
 use cynode_wire::openai::ChatRequest;
 use futures_util::StreamExt as _;
 
@@ -63,7 +63,7 @@ async fn an_answer_that_breaks_off_is_kept_as_partial() {
         let pieces = world.pieces(request(model, "hello")).await.unwrap();
 
         assert_eq!(pieces.last().unwrap().as_ref().unwrap_err().code(), code);
-        let kept = world.kept().await;
+        let kept = world.stored_messages().await;
         assert_eq!((kept[1].content.as_str(), kept[1].is_partial), ("Hello", true));
         let record = world.records().await.remove(0);
         assert_eq!((record.outcome.as_str(), record.error_code.as_deref()), ("error", Some(code)));
@@ -78,7 +78,7 @@ async fn what_fails_before_the_first_piece_is_an_answer_of_its_own() {
 
     assert_eq!(model.code(), "permission_denied");
     assert_eq!(unknown.code(), "model_not_found");
-    assert_eq!(world.said().await, [turn("user", "hello"), turn("user", "hello")]);
+    assert_eq!(world.stored_texts().await, [turn("user", "hello"), turn("user", "hello")]);
 }
 
 async fn an_answer_that_does_not_come_in_time_is_a_timeout() {
@@ -125,7 +125,7 @@ async fn a_reader_that_does_not_read_holds_nobody_up() {
 
         let record = world.record_to_come().await;
         let other = loop {
-            // There is room a moment after the record is written.
+            // The permit is released a moment after the record is written.
             match world.ask(model, "hi").await {
                 Err(ChatError::Busy) => tokio::task::yield_now().await,
                 other => break other.unwrap(),
@@ -153,7 +153,7 @@ async fn a_reader_that_goes_away_ends_the_work_and_leaves_what_was_said() {
         asked.given_up.notified().await;
         let record = world.record_to_come().await;
         assert_eq!(record.outcome, "canceled");
-        let kept = world.kept().await;
+        let kept = world.stored_messages().await;
         assert_eq!((kept[1].content.as_str(), kept[1].is_partial), ("Hello", true));
     }
 }
@@ -162,7 +162,7 @@ async fn whoever_stops_waiting_for_a_whole_answer_ends_the_work_too() {
     let world = ChatWorld::new(Manner::Hang).await;
     {
         let mut waiting = Box::pin(world.ask(MODEL, "hi"));
-        while world.model.asked().is_empty() {
+        while world.model.received_requests().is_empty() {
             tokio::select! {
                 _ = &mut waiting => panic!("it hangs"),
                 () = tokio::task::yield_now() => {}
@@ -207,7 +207,7 @@ async fn a_client_that_tries_again_has_said_it_once() {
     world.chat.complete(again.clone(), request("nobody/none", "hello")).await.unwrap_err();
     world.chat.complete(again, request("nobody/none", "something else")).await.unwrap_err();
 
-    assert_eq!(world.said().await, [turn("user", "hello"), turn("user", "something else")]);
+    assert_eq!(world.stored_texts().await, [turn("user", "hello"), turn("user", "something else")]);
 }
 
 async fn the_project_manager_is_asked_by_the_user_only() {
@@ -218,5 +218,5 @@ async fn the_project_manager_is_asked_by_the_user_only() {
     let refused = world.chat.complete(world.call(), odd).await.unwrap_err();
 
     assert_eq!(refused.code(), "invalid_request");
-    assert!(world.manager.asked().is_empty());
+    assert!(world.manager.received_requests().is_empty());
 }

@@ -1,6 +1,6 @@
-//! The order of a turn: who is asked, with what, and what is kept.
+//! The order of a turn: dispatch, input, persistence.
 
-use cynode_ops::chat::{MANAGER_MODEL, SECRET_MARKER};
+use cynode_ops::{chat::MANAGER_MODEL, chat::SECRET_MARKER};
 use cynode_testkit::planted_secrets;
 use cynode_wire::openai::{ChatMessage, ChatRequest, StreamOptions};
 use futures_util::StreamExt as _;
@@ -42,8 +42,8 @@ async fn the_project_manager_answers_for_its_own_name_and_for_none() {
         assert_eq!(answer.choices[0].finish_reason.as_deref(), Some("stop"));
     }
     assert_eq!(named.usage.unwrap().total_tokens, 9);
-    assert_eq!(world.manager.asked().len(), 2);
-    assert_eq!(world.model.asked().len(), 0);
+    assert_eq!(world.manager.received_requests().len(), 2);
+    assert_eq!(world.model.received_requests().len(), 0);
 }
 
 async fn every_other_model_is_asked_directly_and_the_project_manager_never() {
@@ -56,8 +56,8 @@ async fn every_other_model_is_asked_directly_and_the_project_manager_never() {
     assert_eq!(answer.text(), "Hello there.");
     assert!(answer.id.starts_with("chatcmpl-") && answer.created > 0);
     assert_eq!([close.code(), cased.code()], ["model_not_found"; 2]);
-    assert_eq!(world.model.asked().len(), 3);
-    assert_eq!(world.manager.asked().len(), 0);
+    assert_eq!(world.model.received_requests().len(), 3);
+    assert_eq!(world.manager.received_requests().len(), 0);
 }
 
 async fn what_the_user_says_is_kept_before_the_first_word_of_the_answer() {
@@ -69,10 +69,10 @@ async fn what_the_user_says_is_kept_before_the_first_word_of_the_answer() {
         let piece = answer.next().await.unwrap().unwrap();
 
         assert_eq!(piece.text(), "Hello");
-        let all = world.said().await;
+        let all = world.stored_texts().await;
         assert_eq!((all.len(), all.last()), (kept, Some(&turn("user", said))));
         drop(answer);
-        while world.said().await.len() == kept {
+        while world.stored_texts().await.len() == kept {
             tokio::task::yield_now().await;
         }
     }
@@ -83,8 +83,11 @@ async fn question_and_answer_are_kept_and_the_turn_is_on_record() {
 
     world.ask(MODEL, "hello").await.unwrap();
 
-    assert_eq!(world.said().await, [turn("user", "hello"), turn("assistant", "Hello there.")]);
-    let kept = world.kept().await;
+    assert_eq!(
+        world.stored_texts().await,
+        [turn("user", "hello"), turn("assistant", "Hello there.")]
+    );
+    let kept = world.stored_messages().await;
     assert_eq!(kept[1].metadata["model_id"], MODEL);
     assert_eq!(kept[1].metadata["usage"]["prompt_tokens"], 3);
     let record = world.records().await.remove(0);
@@ -102,16 +105,16 @@ async fn no_secret_is_kept_or_sent_to_whoever_answers() {
             world.ask(model, &secret.text).await.unwrap();
         }
     }
-    let asked = [world.model.asked(), world.manager.asked()].concat();
+    let asked = [world.model.received_requests(), world.manager.received_requests()].concat();
     let asked = serde_json::Value::from(asked).to_string();
 
     let database = &world.world.database;
-    assert!(!database.tables_with(SECRET_MARKER).await.is_empty());
+    assert!(!database.tables_containing(SECRET_MARKER).await.is_empty());
     assert!(asked.contains(SECRET_MARKER));
     for secret in planted_secrets() {
-        let tables = database.tables_with(&secret.needle).await;
+        let tables = database.tables_containing(&secret.needle).await;
         assert!(tables.is_empty(), "{tables:?} hold the {}", secret.name);
-        assert!(!asked.contains(&secret.needle), "somebody was told the {}", secret.name);
+        assert!(!asked.contains(&secret.needle), "the {} was not redacted", secret.name);
     }
 }
 
@@ -123,7 +126,7 @@ async fn the_record_names_the_sorts_of_secrets_and_nothing_else() {
 
     let record = world.records().await.remove(0);
     assert_eq!(record.redaction_kinds, ["api_key", "password"]);
-    let said = &world.said().await[0].1;
+    let said = &world.stored_texts().await[0].1;
     assert_eq!(said, "use sk-SECRET_REDACTED and password=SECRET_REDACTED");
 }
 
@@ -144,8 +147,8 @@ async fn what_a_client_says_beside_its_messages_reaches_the_model() {
 
     world.chat.complete(world.call(), wanted.clone()).await.unwrap();
 
-    assert_eq!(world.model.asked(), [serde_json::to_value(&wanted).unwrap()]);
-    assert_eq!(world.said().await[0], turn("tool", "x is here"));
+    assert_eq!(world.model.received_requests(), [serde_json::to_value(&wanted).unwrap()]);
+    assert_eq!(world.stored_texts().await[0], turn("tool", "x is here"));
 }
 
 async fn a_line_for_the_project_manager_comes_with_what_was_said_before() {
@@ -154,7 +157,7 @@ async fn a_line_for_the_project_manager_comes_with_what_was_said_before() {
 
     world.ask(MANAGER_MODEL, "second").await.unwrap();
 
-    let told = &world.manager.asked()[1]["body"]["messages"];
+    let told = &world.manager.received_requests()[1]["body"]["messages"];
     let texts: Vec<_> = told.as_array().unwrap().iter().map(|m| m["content"].clone()).collect();
     assert_eq!(texts, ["first", "Hello there.", "second"]);
 }
@@ -165,7 +168,7 @@ async fn a_model_is_told_what_the_client_sent_and_no_more() {
 
     world.ask(MODEL, "second").await.unwrap();
 
-    let told = &world.model.asked()[1]["messages"];
+    let told = &world.model.received_requests()[1]["messages"];
     assert_eq!(told, &json!([{"role": "user", "content": "second"}]));
 }
 
@@ -178,7 +181,7 @@ async fn a_streamed_answer_comes_in_the_pieces_it_was_made_of() {
     assert_eq!(texts, ["Hello", " there.", ""]);
     let ids: Vec<_> = pieces.iter().map(|p| p.as_ref().unwrap().id.clone()).collect();
     assert!(ids.iter().all(|id| id.starts_with("chatcmpl-") && *id == ids[0]));
-    assert_eq!(world.said().await[1], turn("assistant", "Hello there."));
+    assert_eq!(world.stored_texts().await[1], turn("assistant", "Hello there."));
     assert_eq!(world.records().await[0].outcome, "success");
 }
 
@@ -212,7 +215,7 @@ async fn the_project_manager_streams_and_shows_its_tools() {
 async fn models_on_offer_are_the_project_manager_those_of_providers_and_hints() {
     let world = ChatWorld::new(Manner::Answer).await;
 
-    let offered = world.chat.models(&world.world.bob).await.unwrap();
+    let offered = world.chat.list_models(&world.world.bob).await.unwrap();
 
     let ids: Vec<_> = offered.iter().map(|model| model.id.as_str()).collect();
     assert_eq!(ids, [MANAGER_MODEL, MODEL, "fast"]);
@@ -225,5 +228,5 @@ async fn instructions_of_the_client_are_not_kept_as_said_by_the_user() {
 
     world.chat.complete(world.call(), asked).await.unwrap();
 
-    assert_eq!(world.said().await[0], turn("user", "hello"));
+    assert_eq!(world.stored_texts().await[0], turn("user", "hello"));
 }

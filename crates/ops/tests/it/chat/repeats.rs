@@ -1,7 +1,7 @@
-//! Requests to the project manager that programs send again by themselves.
+//! Requests to the project manager that clients retry by themselves.
 
 use cynode_domain::ids::ChatTurnId;
-use cynode_ops::chat::{ChatCall, ChatError, Link, MANAGER_MODEL};
+use cynode_ops::{chat::ChatCall, chat::ChatError, chat::Link, chat::MANAGER_MODEL};
 use cynode_wire::openai::ChatMessage;
 
 use super::world::{ChatWorld, MODEL, Manner, request, turn};
@@ -32,11 +32,11 @@ async fn what_may_have_been_acted_on_is_not_handed_over_again() {
         let second = world.chat.complete(world.again(), asked.clone()).await.unwrap_err();
         let third = world.chat.complete(world.again(), asked).await.unwrap_err();
 
-        assert!(matches!(failed, ChatError::Begun(_)), "{failed:?}");
-        assert!(!matches!(model, ChatError::Begun(_)), "{model:?}");
-        assert!(matches!(second, ChatError::Repeated), "{second:?}");
-        assert!(matches!(third, ChatError::Repeated), "{third:?}");
-        assert_eq!(world.manager.asked().len(), 1);
+        assert!(matches!(failed, ChatError::FailedAfterHandoff(_)), "{failed:?}");
+        assert!(!matches!(model, ChatError::FailedAfterHandoff(_)), "{model:?}");
+        assert!(matches!(second, ChatError::AlreadyHandedOff), "{second:?}");
+        assert!(matches!(third, ChatError::AlreadyHandedOff), "{third:?}");
+        assert_eq!(world.manager.received_requests().len(), 1);
     }
 }
 
@@ -49,10 +49,10 @@ async fn an_answer_that_was_missed_is_given_out_again() {
     let second = world.chat.complete(world.again(), asked).await.unwrap();
 
     assert_eq!((second.text(), &second.usage), (first.text(), &first.usage));
-    assert_eq!(world.manager.asked().len(), 1);
+    assert_eq!(world.manager.received_requests().len(), 1);
     let said = [turn("user", "make a task"), turn("assistant", "Hello there.")];
-    assert_eq!(world.said().await[..2], said);
-    assert_eq!(world.said().await.len(), 4);
+    assert_eq!(world.stored_texts().await[..2], said);
+    assert_eq!(world.stored_texts().await.len(), 4);
 }
 
 async fn an_answer_that_was_missed_belongs_to_the_turn_that_asks_again() {
@@ -69,7 +69,7 @@ async fn an_answer_that_was_missed_belongs_to_the_turn_that_asks_again() {
         let messages = world.chat.recall(&world.call(), turn).await.unwrap().unwrap();
         messages.iter().map(ChatMessage::plain_text).collect::<Vec<_>>()
     };
-    assert_eq!(world.manager.asked().len(), 1);
+    assert_eq!(world.manager.received_requests().len(), 1);
     assert_eq!(recall(second.id).await, ["make a task", "Hello there."]);
     assert_eq!(recall(first.id).await, recall(second.id).await);
 }
@@ -77,14 +77,14 @@ async fn an_answer_that_was_missed_belongs_to_the_turn_that_asks_again() {
 async fn what_was_not_begun_is_handed_over_when_it_is_sent_again() {
     let world = ChatWorld::new(Manner::Away).await;
     let failed = world.ask(MANAGER_MODEL, "make a task").await.unwrap_err();
-    let tries = world.manager.asked().len();
+    let tries = world.manager.received_requests().len();
 
     let asked = request(MANAGER_MODEL, "make a task");
     let second = world.chat.complete(world.again(), asked).await.unwrap_err();
 
     assert_eq!((failed.code(), second.code()), ("model_unavailable", "model_unavailable"));
-    assert_eq!(world.manager.asked().len(), 2 * tries);
-    assert_eq!(world.said().await, [turn("user", "make a task")]);
+    assert_eq!(world.manager.received_requests().len(), 2 * tries);
+    assert_eq!(world.stored_texts().await, [turn("user", "make a task")]);
 }
 
 async fn the_same_words_without_a_word_of_repetition_are_a_new_request() {
@@ -93,13 +93,13 @@ async fn the_same_words_without_a_word_of_repetition_are_a_new_request() {
     world.ask(MANAGER_MODEL, "make a task").await.unwrap();
     world.ask(MANAGER_MODEL, "make a task").await.unwrap();
 
-    assert_eq!(world.manager.asked().len(), 2);
+    assert_eq!(world.manager.received_requests().len(), 2);
 }
 
 async fn a_turn_of_which_nothing_is_known_is_not_handed_over_again() {
     let world = ChatWorld::new(Manner::Hang).await;
     let mut waiting = Box::pin(world.ask(MANAGER_MODEL, "make a task"));
-    while world.manager.asked().is_empty() {
+    while world.manager.received_requests().is_empty() {
         tokio::select! {
             _ = &mut waiting => panic!("it hangs"),
             () = tokio::task::yield_now() => {}
@@ -109,7 +109,7 @@ async fn a_turn_of_which_nothing_is_known_is_not_handed_over_again() {
     let asked = request(MANAGER_MODEL, "make a task");
     let second = world.chat.complete(world.again(), asked).await.unwrap_err();
 
-    assert!(matches!(second, ChatError::Repeated), "{second:?}");
-    assert_eq!(world.manager.asked().len(), 1);
+    assert!(matches!(second, ChatError::AlreadyHandedOff), "{second:?}");
+    assert_eq!(world.manager.received_requests().len(), 1);
     drop(waiting);
 }

@@ -1,4 +1,4 @@
-//! What is left of turns when the process is asked to stop.
+//! Turns during shutdown.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ on_each_engine! {
     a_stop_answers_those_who_wait_for_a_whole_answer,
 }
 
-/// Longer than any of it takes.
+/// Longer than any step takes.
 const LONG: Duration = Duration::from_secs(30);
 
 async fn a_stop_keeps_what_was_said_so_far_and_how_the_turn_went() {
@@ -27,7 +27,7 @@ async fn a_stop_keeps_what_was_said_so_far_and_how_the_turn_went() {
 
         let last = pieces.next().await.unwrap().unwrap_err();
         assert_eq!(last.code(), "orchestrator_stopping");
-        let kept = world.kept().await;
+        let kept = world.stored_messages().await;
         assert_eq!((kept[1].content.as_str(), kept[1].is_partial), ("Hello", true));
         let record = world.records().await.remove(0);
         assert_eq!(record.outcome, "error");
@@ -38,7 +38,7 @@ async fn a_stop_keeps_what_was_said_so_far_and_how_the_turn_went() {
 async fn a_stop_answers_those_who_wait_for_a_whole_answer() {
     let world = ChatWorld::new(Manner::Hang).await;
     let stop = async {
-        while world.model.asked().is_empty() {
+        while world.model.received_requests().is_empty() {
             tokio::task::yield_now().await;
         }
         world.background.finish(LONG).await

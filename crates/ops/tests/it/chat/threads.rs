@@ -1,10 +1,10 @@
-//! Threads: one goes on for each user and project, and its owner alone sees it.
+//! Threads: one is current for each user and project, and only its owner sees it.
 
 use std::time::Duration;
 
 use cynode_domain::ids::ThreadId;
-use cynode_ops::Projects;
-use cynode_ops::chat::{ChatCall, ThreadError};
+use cynode_ops::{chat::ChatCall, chat::ThreadError};
+use cynode_resources::Projects;
 use cynode_wire::page::PageQuery;
 use cynode_wire::projects::CreateProject;
 use cynode_wire::threads::{AppendMessage, CreateThread, ThreadQuery};
@@ -33,7 +33,7 @@ async fn a_thread_goes_on_until_nobody_spoke_for_two_hours() {
     world.ask(MODEL, "a new day").await.unwrap();
 
     assert_eq!(world.threads().await.len(), 2);
-    assert_eq!(world.said().await[0], turn("user", "a new day"));
+    assert_eq!(world.stored_texts().await[0], turn("user", "a new day"));
 }
 
 async fn projects_have_threads_of_their_own() {
@@ -63,7 +63,7 @@ async fn a_new_thread_is_the_one_that_goes_on() {
 
     assert_eq!(made.title.as_deref(), Some("about looms"));
     assert_eq!(world.threads().await[0].id, made.id);
-    assert_eq!(world.said().await[0], turn("user", "new"));
+    assert_eq!(world.stored_texts().await[0], turn("user", "new"));
 }
 
 async fn nobody_else_sees_a_thread_administrators_included() {
@@ -98,7 +98,7 @@ async fn what_is_appended_is_kept_without_secrets_and_from_the_user_only() {
 
     assert_eq!(kept.content, "password=SECRET_REDACTED");
     assert!(matches!(forged, ThreadError::Invalid(_)) && matches!(empty, ThreadError::Invalid(_)));
-    assert_eq!(world.said().await, [turn("user", "password=SECRET_REDACTED")]);
+    assert_eq!(world.stored_texts().await, [turn("user", "password=SECRET_REDACTED")]);
     let nowhere = ThreadId::generate();
     let missing = world.chat.thread_get(&world.world.bob, nowhere).await.unwrap_err();
     assert!(matches!(missing, ThreadError::NotFound(_)));
@@ -113,5 +113,5 @@ async fn first_turns_at_the_same_moment_share_one_thread() {
     }
 
     assert_eq!(world.threads().await.len(), 1);
-    assert_eq!(world.kept().await.len(), 16);
+    assert_eq!(world.stored_messages().await.len(), 16);
 }

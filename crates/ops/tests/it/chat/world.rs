@@ -1,16 +1,21 @@
-//! Chat over a real store, with those who answer played by the test.
+//! Chat over a real store with a scripted model and project manager.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cynode_ops::Caller;
-use cynode_ops::chat::{Chat, ChatCall, ChatError, ChatOptions, Models};
-use cynode_ops::egress::{EgressError, EgressStream, Inference};
-use cynode_ops::handoff::{ChatEvents, HandoffError, HandoffOptions, Handoffs, ProjectManager};
-use cynode_ops::secrets::CleanRequest;
+use cynode_execution::{
+    handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
+    handoff::HandoffService, handoff::ProjectManager,
+};
+use cynode_models::{egress::EgressError, egress::EgressStream, egress::Inference};
+use cynode_ops::{
+    chat::Chat, chat::ChatCall, chat::ChatError, chat::ChatOptions, chat::ModelSource,
+};
+use cynode_resources::Caller;
+use cynode_resources::secrets::RedactedRequest;
 use cynode_runtime::tasks::Tasks;
-use cynode_store::{ChatRecord, ChatRecordStore};
+use cynode_store::ChatRecord;
 use cynode_wire::handoff::{ChatEvent, FailureKind, HandoffKind, HandoffUsage};
 use cynode_wire::openai::{
     AssistantMessage, ChatChunk, ChatCompletion, ChatMessage, ChatRequest, Choice, Delta, Usage,
@@ -25,37 +30,36 @@ use tokio::sync::Notify;
 use crate::world::World;
 
 pub(super) const MODEL: &str = "local/tiny";
-/// How many pieces a flood has.
+/// Number of chunks of a flood.
 const FLOOD: usize = 200;
 
-/// How those who answer behave.
+/// Behaviour of the scripted model and project manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// They answer with `Hello there.`
+    /// Answers with `Hello there.`
     Answer,
-    /// They say `Hello`, and then nothing more.
+    /// Sends `Hello` and hangs.
     Hang,
-    /// They say `Hello`, and then fail.
+    /// Sends `Hello` and fails.
     Break,
-    /// They refuse.
     Refuse,
-    /// They say more than a reader is waited for.
+    /// Sends more than a slow reader is waited for.
     Flood,
-    /// They are not there.
+    /// Unreachable.
     Away,
 }
 
-/// What those who answer were asked, and how they behave.
-pub(super) struct Script {
+/// Recorded requests and the behaviour.
+pub(super) struct ChatScript {
     manner: Manner,
     asked: Mutex<Vec<Value>>,
-    /// Told when an answer that hangs was given up.
+    /// Notified when a hanging answer is aborted.
     pub(super) given_up: Arc<Notify>,
 }
 
-impl Script {
-    /// Everything that was asked, as text.
-    pub(super) fn asked(&self) -> Vec<Value> {
+impl ChatScript {
+    /// All requests, as text.
+    pub(super) fn received_requests(&self) -> Vec<Value> {
         self.asked.lock().unwrap().clone()
     }
 
@@ -64,21 +68,21 @@ impl Script {
     }
 }
 
-/// Tells when it is dropped.
-struct OnDrop(Arc<Notify>);
+/// Notifies on drop.
+struct NotifyOnDrop(Arc<Notify>);
 
-impl Drop for OnDrop {
+impl Drop for NotifyOnDrop {
     fn drop(&mut self) {
         self.0.notify_one();
     }
 }
 
-pub(super) struct Model(pub(super) Arc<Script>);
-pub(super) struct Manager(pub(super) Arc<Script>);
+pub(super) struct ScriptedChatModel(pub(super) Arc<ChatScript>);
+pub(super) struct ScriptedChatManager(pub(super) Arc<ChatScript>);
 
 #[async_trait]
-impl Models for Model {
-    async fn models(&self, _: &Caller) -> Result<ModelsView, EgressError> {
+impl ModelSource for ScriptedChatModel {
+    async fn list_models(&self, _: &Caller) -> Result<ModelsView, EgressError> {
         let model = ModelView {
             id: MODEL.to_owned(),
             provider: "local".to_owned(),
@@ -92,7 +96,7 @@ impl Models for Model {
     async fn chat(
         &self,
         inference: &Inference,
-        request: CleanRequest,
+        request: RedactedRequest,
     ) -> Result<ChatCompletion, EgressError> {
         let mut pieces = self.stream(inference, request).await?;
         let mut text = String::new();
@@ -109,7 +113,7 @@ impl Models for Model {
     async fn stream(
         &self,
         inference: &Inference,
-        request: CleanRequest,
+        request: RedactedRequest,
     ) -> Result<EgressStream, EgressError> {
         assert_eq!(inference.purpose, "chat");
         self.0.hear(serde_json::to_value(&*request).unwrap());
@@ -117,15 +121,15 @@ impl Models for Model {
         if name != MODEL {
             return Err(EgressError::UnknownModel(name));
         }
-        let piece = |text: &str| Ok(ChatChunk::of(Delta::text(text), None));
-        let end = Ok(ChatChunk::of(Delta::default(), Some("stop".to_owned())));
+        let piece = |text: &str| Ok(ChatChunk::new(Delta::text(text), None));
+        let end = Ok(ChatChunk::new(Delta::default(), Some("stop".to_owned())));
         let cost = Ok(ChatChunk { usage: Some(Usage::new(3, 2)), ..ChatChunk::default() });
         let failed = Err(EgressError::Denied("the provider went away".to_owned()));
         Ok(match self.0.manner {
             Manner::Answer => Box::pin(stream::iter([piece("Hello"), piece(" there."), end, cost])),
             Manner::Break => Box::pin(stream::iter([piece("Hello"), failed])),
             Manner::Hang => {
-                let guard = OnDrop(Arc::clone(&self.0.given_up));
+                let guard = NotifyOnDrop(Arc::clone(&self.0.given_up));
                 let never = stream::once(async move {
                     let _guard = guard;
                     std::future::pending().await
@@ -133,7 +137,7 @@ impl Models for Model {
                 Box::pin(stream::iter([piece("Hello")]).chain(never))
             }
             Manner::Flood => {
-                let words = (0..FLOOD).map(move |_| Ok(ChatChunk::of(Delta::text("x"), None)));
+                let words = (0..FLOOD).map(move |_| Ok(ChatChunk::new(Delta::text("x"), None)));
                 Box::pin(stream::iter(words.chain([end, cost]).collect::<Vec<_>>()))
             }
             Manner::Refuse | Manner::Away => {
@@ -144,16 +148,21 @@ impl Models for Model {
 }
 
 #[async_trait]
-impl ProjectManager for Manager {
+impl ProjectManager for ScriptedChatManager {
     fn is_configured(&self) -> bool {
         true
     }
 
-    async fn hand(&self, _: HandoffKind, _: Value, _: Duration) -> Result<Value, HandoffError> {
-        Err(HandoffError::Away("chat hands over nothing else".to_owned()))
+    async fn send_handoff(
+        &self,
+        _: HandoffKind,
+        _: Value,
+        _: Duration,
+    ) -> Result<Value, HandoffError> {
+        Err(HandoffError::Unreachable("chat hands over nothing else".to_owned()))
     }
 
-    async fn chat(&self, handoff: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
+    async fn chat(&self, handoff: Value, _: Duration) -> Result<HandoffChatEvents, HandoffError> {
         self.0.hear(handoff);
         let delta = |text: &str| Ok(ChatEvent::Delta { text: text.to_owned() });
         let tool = Ok(ChatEvent::Tool {
@@ -172,7 +181,7 @@ impl ProjectManager for Manager {
             }
             Manner::Break => Box::pin(stream::iter([delta("Hello"), Ok(failed)])),
             Manner::Hang => {
-                let guard = OnDrop(Arc::clone(&self.0.given_up));
+                let guard = NotifyOnDrop(Arc::clone(&self.0.given_up));
                 let never = stream::once(async move {
                     let _guard = guard;
                     std::future::pending().await
@@ -184,7 +193,7 @@ impl ProjectManager for Manager {
                 Box::pin(stream::iter(words.chain([done]).collect::<Vec<_>>()))
             }
             Manner::Refuse => return Err(HandoffError::Failed("not today".to_owned())),
-            Manner::Away => return Err(HandoffError::Away("it starts".to_owned())),
+            Manner::Away => return Err(HandoffError::Unreachable("it starts".to_owned())),
         })
     }
 }
@@ -192,10 +201,10 @@ impl ProjectManager for Manager {
 pub(super) struct ChatWorld {
     pub(super) world: World,
     pub(super) chat: Chat,
-    /// Where turns and handoffs go on.
+    /// Background tasks of turns and handoffs.
     pub(super) background: Tasks,
-    pub(super) model: Arc<Script>,
-    pub(super) manager: Arc<Script>,
+    pub(super) model: Arc<ChatScript>,
+    pub(super) manager: Arc<ChatScript>,
 }
 
 impl ChatWorld {
@@ -215,16 +224,23 @@ impl ChatWorld {
         let world = World::new().await;
         let script = || {
             let (asked, given_up) = (Mutex::default(), Arc::default());
-            Arc::new(Script { manner, asked, given_up })
+            Arc::new(ChatScript { manner, asked, given_up })
         };
         let (model, manager) = (script(), script());
-        let shared = (world.store.clone(), world.clock.clone() as _, world.signals());
         let background = Tasks::new();
-        let handoffs = Handoffs::new(shared, Arc::new(Manager(Arc::clone(&manager))), handing)
-            .in_background(background.clone());
+        let handoffs = HandoffService::new(
+            world.store.clone(),
+            world.clock.clone(),
+            world.signals(),
+            Arc::new(ScriptedChatManager(Arc::clone(&manager))),
+            handing,
+        )
+        .with_background(background.clone());
         let chat = Chat::new(
-            (world.store.clone(), world.clock.clone(), background.clone()),
-            Arc::new(Model(Arc::clone(&model))),
+            world.store.clone(),
+            world.clock.clone(),
+            background.clone(),
+            Arc::new(ScriptedChatModel(Arc::clone(&model))),
             handoffs,
             options,
         );
@@ -245,7 +261,7 @@ impl ChatWorld {
         self.chat.complete(self.call(), request(model, text)).await
     }
 
-    /// All pieces of a streamed answer; the last may be an error.
+    /// All chunks of a streamed answer; the last may be an error.
     pub(super) async fn pieces(
         &self,
         request: ChatRequest,
@@ -259,19 +275,23 @@ impl ChatWorld {
         self.chat.thread_list(&self.world.bob, query).await.unwrap().items
     }
 
-    /// What is kept of the newest thread.
-    pub(super) async fn kept(&self) -> Vec<ThreadMessageView> {
+    /// The persisted messages of the newest thread.
+    pub(super) async fn stored_messages(&self) -> Vec<ThreadMessageView> {
         let Some(thread) = self.threads().await.into_iter().next() else { return vec![] };
         let query = PageQuery::default();
         self.chat.thread_messages(&self.world.bob, thread.id, &query).await.unwrap().items
     }
 
-    /// Who said what, as it is kept.
-    pub(super) async fn said(&self) -> Vec<(String, String)> {
-        self.kept().await.into_iter().map(|message| (message.role, message.content)).collect()
+    /// Persisted messages as (role, content).
+    pub(super) async fn stored_texts(&self) -> Vec<(String, String)> {
+        self.stored_messages()
+            .await
+            .into_iter()
+            .map(|message| (message.role, message.content))
+            .collect()
     }
 
-    /// How turns went, newest first.
+    /// Turn records, newest first.
     pub(super) async fn records(&self) -> Vec<ChatRecord> {
         let user = self.world.bob.user;
         self.world
@@ -281,7 +301,7 @@ impl ChatWorld {
             .unwrap()
     }
 
-    /// The record of a turn whose reader went away, which is written after that.
+    /// The record of a turn whose client disconnected, which is written later.
     pub(super) async fn record_to_come(&self) -> ChatRecord {
         loop {
             if let Some(record) = self.records().await.into_iter().next() {

@@ -1,10 +1,11 @@
-//! Each act, done to the store and to the model, with what must come of it.
+//! Applies each act to the store and to the model, and compares the results.
 
 use cynode_domain::ids::{HolderId, TaskId};
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
-use cynode_ops::runs::Steering;
-use cynode_ops::{Blobs, Signals, Tasks, Workflow, WorkflowError};
+use cynode_execution::runs::RunOperations;
+use cynode_execution::{Tasks, WorkflowError, WorkflowService};
+use cynode_resources::{BlobStore, Signals};
 use cynode_testkit::query;
 use cynode_wire::workflow::{
     ClaimRun, DispatchStep, EffectView, Finish, GrantView, Hold, Outcome, RecordEffect,
@@ -12,52 +13,52 @@ use cynode_wire::workflow::{
 };
 use serde_json::json;
 
-use super::model::Task;
-use super::{Act, TASKS};
+use super::model::ModelTask;
+use super::{DrivingAct, TASKS};
 use crate::world::World;
 
-/// An installation whose tasks live random lives, one set after the other.
-pub(super) struct Driven {
+/// An installation with random task histories, one set after another.
+pub(super) struct DrivingFixture {
     pub(super) world: World,
     tasks: Tasks,
-    pub(super) workflow: Workflow,
-    pub(super) steering: Steering,
+    pub(super) workflow: WorkflowService,
+    pub(super) steering: RunOperations,
     runners: Vec<HolderId>,
 }
 
 /// One set of tasks.
-pub(super) struct Life<'a> {
-    pub(super) driven: &'a Driven,
+pub(super) struct DrivingCase<'a> {
+    pub(super) driven: &'a DrivingFixture,
     pub(super) ids: Vec<TaskId>,
-    pub(super) tasks: Vec<Task>,
+    pub(super) tasks: Vec<ModelTask>,
     /// Every grant ever made: whose it is, of which task, and the proof of it.
     pub(super) grants: Vec<(usize, usize, Hold)>,
 }
 
-impl Driven {
+impl DrivingFixture {
     pub(super) async fn new() -> Self {
         let world = World::new().await;
         let (store, clock) = (world.store.clone(), world.clock.clone());
         let signals = Signals::new(store.engine());
-        let blobs = Blobs::new(world.data.path().join("blobs"));
+        let blobs = BlobStore::new(world.data.path().join("blobs"));
         Self {
             tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs),
-            workflow: Workflow::new(store.clone(), clock.clone(), signals.clone()),
-            steering: Steering::new(store, clock, signals),
+            workflow: WorkflowService::new(store.clone(), clock.clone(), signals.clone()),
+            steering: RunOperations::new(store, clock, signals),
             runners: (0..3).map(|_| HolderId::generate()).collect(),
             world,
         }
     }
 
-    /// Lives through all acts.
-    pub(super) async fn live(&self, acts: &[Act]) {
-        let mut life = Life {
+    /// Applies all acts.
+    pub(super) async fn live(&self, acts: &[DrivingAct]) {
+        let mut life = DrivingCase {
             driven: self,
             ids: vec![],
-            tasks: (0..TASKS).map(|_| Task::default()).collect(),
+            tasks: (0..TASKS).map(|_| ModelTask::default()).collect(),
             grants: vec![],
         };
-        // A life that failed leaves tasks behind, which the next one must not meet.
+        // A failed case leaves tasks behind, which the next one must not see.
         self.query("UPDATE runs SET runnable = 0").await;
         let body = json!({ "input_mode": "commands", "commands": ["true"] });
         for _ in 0..TASKS {
@@ -84,23 +85,23 @@ impl Driven {
     }
 }
 
-impl Life<'_> {
-    async fn act(&mut self, act: Act) {
+impl DrivingCase<'_> {
+    async fn act(&mut self, act: DrivingAct) {
         match act {
-            Act::Claim { runner } => self.claim(runner).await,
-            Act::Start { runner, task } => self.start(runner, task).await,
-            Act::Expire { task } => self.expire(task).await,
-            Act::Person { task, verb } => self.person(task, verb).await,
-            Act::Renew { grant }
-            | Act::Save { grant }
-            | Act::SaveAgain { grant }
-            | Act::Skip { grant }
-            | Act::Finish { grant, .. }
-            | Act::Effect { grant, .. }
-            | Act::Dispatch { grant, .. }
-            | Act::Release { grant }
-            | Act::Ask { grant }
-            | Act::PutDown { grant } => {
+            DrivingAct::Claim { runner } => self.claim(runner).await,
+            DrivingAct::Start { runner, task } => self.start(runner, task).await,
+            DrivingAct::Expire { task } => self.expire(task).await,
+            DrivingAct::Person { task, verb } => self.person(task, verb).await,
+            DrivingAct::Renew { grant }
+            | DrivingAct::Save { grant }
+            | DrivingAct::SaveAgain { grant }
+            | DrivingAct::Skip { grant }
+            | DrivingAct::Finish { grant, .. }
+            | DrivingAct::Effect { grant, .. }
+            | DrivingAct::Dispatch { grant, .. }
+            | DrivingAct::Release { grant }
+            | DrivingAct::Ask { grant }
+            | DrivingAct::PutDown { grant } => {
                 let made = self.grants.len();
                 if made > 0 {
                     self.hold(act, made - 1 - grant % made).await;
@@ -113,7 +114,7 @@ impl Life<'_> {
         let (holder_id, lease_ms) = (self.driven.runners[runner], Some(600_000));
         let body = ClaimRun { holder_id, lease_ms, wait_ms: 0, max: None, graph_versions: None };
         let grant = self.driven.workflow.claim(&body).await.unwrap().grant;
-        let expected = self.tasks.iter().position(Task::is_claimable);
+        let expected = self.tasks.iter().position(ModelTask::is_claimable);
         let found = grant.as_ref().map(|grant| grant.hold.task_id);
         assert_eq!(found, expected.map(|task| self.ids[task]), "the oldest that is free");
         if let (Some(grant), Some(task)) = (grant, expected) {
@@ -132,9 +133,9 @@ impl Life<'_> {
         let model = &self.tasks[task];
         let driver = model.driver.map(|grant| self.grants[grant]);
         match (model.closed, driver) {
-            (Some(_), _) => assert!(matches!(started, Err(WorkflowError::Gate { .. }))),
+            (Some(_), _) => assert!(matches!(started, Err(WorkflowError::StartDenied { .. }))),
             (None, _) if model.waits_for_people() => {
-                assert!(matches!(started, Err(WorkflowError::Gate { .. })), "{started:?}");
+                assert!(matches!(started, Err(WorkflowError::StartDenied { .. })), "{started:?}");
             }
             (None, None) => {
                 let grant = started.unwrap();
@@ -146,7 +147,9 @@ impl Life<'_> {
                 assert_eq!((grant.status, grant.hold), (StartStatus::AlreadyRunning, hold));
             }
             (None, Some((other, ..))) => {
-                let Err(WorkflowError::Held { holder }) = started else { panic!("{started:?}") };
+                let Err(WorkflowError::LeasedElsewhere { holder }) = started else {
+                    panic!("{started:?}")
+                };
                 assert_eq!(holder, self.driven.runners[other]);
             }
         }
@@ -182,7 +185,8 @@ impl Life<'_> {
 
     pub(super) async fn cancel(&mut self, task: usize) {
         let (id, model) = (self.ids[task].to_string(), &mut self.tasks[task]);
-        let canceled = self.driven.tasks.cancel(&self.driven.world.admin, &id).await;
+        let canceled =
+            self.driven.tasks.cancel(&self.driven.world.admin, &id.as_str().into()).await;
         match model.closed {
             Some("completed" | "failed") => drop(canceled.unwrap_err()),
             Some(_) => drop(canceled.unwrap()),
@@ -194,19 +198,19 @@ impl Life<'_> {
         }
     }
 
-    /// What the holder of a grant does, whether it still holds it or not.
-    async fn hold(&mut self, act: Act, grant: usize) {
+    /// What the holder of a grant does, whether the lease is still valid or not.
+    async fn hold(&mut self, act: DrivingAct, grant: usize) {
         let (_, task, hold) = self.grants[grant];
         let workflow = &self.driven.workflow;
         let model = &mut self.tasks[task];
         let may_write = model.driver == Some(grant);
         let next = model.sequence + 1;
         match act {
-            Act::Renew { .. } => {
-                let body = RenewLease::of(hold, Some(600_000));
+            DrivingAct::Renew { .. } => {
+                let body = RenewLease::new(hold, Some(600_000));
                 expect(workflow.renew(&body).await, may_write);
             }
-            Act::Save { .. } => {
+            DrivingAct::Save { .. } => {
                 let saved = workflow.checkpoint(save(hold, next)).await;
                 let is_told = saved.as_ref().is_ok_and(|saved| saved.pause);
                 assert_eq!(is_told, may_write && model.is_paused, "told to pause: {saved:?}");
@@ -215,15 +219,15 @@ impl Life<'_> {
                     model.save(grant);
                 }
             }
-            Act::SaveAgain { .. } if model.last_saver == Some(grant) => {
+            DrivingAct::SaveAgain { .. } if model.last_saver == Some(grant) => {
                 workflow.checkpoint(self.last(task, hold)).await.unwrap();
             }
-            Act::Skip { .. } => {
+            DrivingAct::Skip { .. } => {
                 let refused = workflow.checkpoint(save(hold, next + 1)).await.unwrap_err();
                 let is_late = matches!(refused, WorkflowError::Fenced(_));
                 assert_eq!(is_late, !may_write, "{refused:?}");
             }
-            Act::Finish { is_well, .. } => {
+            DrivingAct::Finish { is_well, .. } => {
                 let ended = workflow.checkpoint(finish(hold, next, is_well)).await;
                 expect(ended.map(drop), may_write);
                 if may_write {
@@ -231,7 +235,7 @@ impl Life<'_> {
                     model.close(if is_well { "completed" } else { "failed" });
                 }
             }
-            Act::Effect { key, .. } => {
+            DrivingAct::Effect { key, .. } => {
                 let (key, answer) = (format!("{next}/{key}"), grant);
                 let effect = EffectView { key: key.clone(), answer: json!(answer) };
                 expect(workflow.effect(RecordEffect { hold, effect }).await, may_write);
@@ -239,31 +243,31 @@ impl Life<'_> {
                     model.effects.insert(key, Some(answer));
                 }
             }
-            Act::Dispatch { step, .. } => {
+            DrivingAct::Dispatch { step, .. } => {
                 expect(workflow.dispatch(dispatch(hold, step)).await.map(drop), may_write);
                 if may_write {
                     model.steps.insert(step);
                 }
             }
-            Act::Ask { .. } => self.ask(grant).await,
-            Act::Release { .. } => self.release(grant, ReleaseLease::of(hold)).await,
-            Act::PutDown { .. } => {
+            DrivingAct::Ask { .. } => self.ask(grant).await,
+            DrivingAct::Release { .. } => self.release(grant, ReleaseLease::new(hold)).await,
+            DrivingAct::PutDown { .. } => {
                 let reason = Some("the oven is cold".to_owned());
-                let body = ReleaseLease { reason, ..ReleaseLease::of(hold) };
+                let body = ReleaseLease { reason, ..ReleaseLease::new(hold) };
                 self.release(grant, body).await;
                 if may_write {
                     self.leave_alone(task).await;
                 }
             }
-            Act::SaveAgain { .. }
-            | Act::Claim { .. }
-            | Act::Start { .. }
-            | Act::Expire { .. }
-            | Act::Person { .. } => {}
+            DrivingAct::SaveAgain { .. }
+            | DrivingAct::Claim { .. }
+            | DrivingAct::Start { .. }
+            | DrivingAct::Expire { .. }
+            | DrivingAct::Person { .. } => {}
         }
     }
 
-    /// Giving up what one does not hold changes nothing, and is no error.
+    /// Suspending without the lease has no effect and is no error.
     async fn release(&mut self, grant: usize, body: ReleaseLease) {
         let model = &mut self.tasks[self.grants[grant].1];
         self.driven.workflow.release(body).await.unwrap();
@@ -272,7 +276,7 @@ impl Life<'_> {
         }
     }
 
-    /// What was put down is left alone for as long as this life takes, however slow the machine is.
+    /// A suspended run is not claimed again within one case, also on a slow machine.
     async fn leave_alone(&mut self, task: usize) {
         let id = self.ids[task];
         let sql = format!(
@@ -285,7 +289,7 @@ impl Life<'_> {
 
     /// The request that made the last transition.
     fn last(&self, task: usize, hold: Hold) -> SaveCheckpoint {
-        let Task { sequence, closed, .. } = self.tasks[task];
+        let ModelTask { sequence, closed, .. } = self.tasks[task];
         match closed {
             Some("completed") => finish(hold, sequence, true),
             Some("failed") => finish(hold, sequence, false),
@@ -293,7 +297,7 @@ impl Life<'_> {
         }
     }
 
-    /// The rows say what the model says.
+    /// The rows match the model.
     async fn compare(&self) {
         for (id, model) in self.ids.iter().zip(&self.tasks) {
             let sql = format!(

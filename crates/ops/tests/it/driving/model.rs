@@ -1,10 +1,9 @@
-//! What is true of tasks, in the fewest words.
+//! A minimal model of tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A task.
 #[derive(Debug, Default)]
-pub(super) struct Task {
+pub(super) struct ModelTask {
     /// How it closed.
     pub(super) closed: Option<&'static str>,
     /// The grant that may write.
@@ -20,16 +19,16 @@ pub(super) struct Task {
     pub(super) keys: BTreeSet<String>,
     /// Steps with a job.
     pub(super) steps: BTreeSet<u32>,
-    /// Whether the last runner said that it could not go on: claims pass it over for a while.
+    /// Whether the last runner suspended the run: claims skip it for a while.
     pub(super) is_put_down: bool,
     pub(super) is_paused: bool,
-    /// How many questions were asked.
+    /// Number of questions.
     pub(super) questions: usize,
-    /// The key of the one that has no answer.
+    /// The key of the unanswered question.
     pub(super) open_question: Option<String>,
 }
 
-impl Task {
+impl ModelTask {
     /// Whether a claim may take it.
     pub(super) fn is_claimable(&self) -> bool {
         self.closed.is_none()
@@ -38,7 +37,7 @@ impl Task {
             && !self.waits_for_people()
     }
 
-    /// Whether a person has to do something before anybody may take it.
+    /// Whether a person must act before a runner may claim it.
     pub(super) fn waits_for_people(&self) -> bool {
         self.is_paused || self.open_question.is_some()
     }
@@ -50,14 +49,14 @@ impl Task {
         self.is_put_down = false;
     }
 
-    /// A node completed.
+    /// Completes a node.
     pub(super) fn save(&mut self, grant: usize) {
         self.sequence += 1;
         self.last_saver = Some(grant);
         self.effects.clear();
     }
 
-    /// It is over.
+    /// Closes the task.
     pub(super) fn close(&mut self, how: &'static str) {
         self.closed = Some(how);
         self.driver = None;

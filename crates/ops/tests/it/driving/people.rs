@@ -1,26 +1,27 @@
-//! What people do to runs, and what runs ask of them.
+//! Actions of people on runs, and questions of runs.
 
 use cynode_domain::question::{Question, QuestionKind, Reply, ReplyForm};
 use cynode_wire::runs::AnswerRun;
 use cynode_wire::steering::AskPerson;
 
-use super::Verb;
-use super::acts::{Life, expect};
+use super::PersonAction;
+use super::acts::{DrivingCase, expect};
 
-impl Life<'_> {
-    /// A person does something to a task, or to its run.
-    pub(super) async fn person(&mut self, task: usize, verb: Verb) {
+impl DrivingCase<'_> {
+    /// Applies an action of a person to a task or its run.
+    pub(super) async fn person(&mut self, task: usize, verb: PersonAction) {
         match verb {
-            Verb::Answer => self.answer(task).await,
-            Verb::Pause => self.pause(task).await,
-            Verb::Resume => self.resume(task).await,
-            Verb::Cancel => self.cancel(task).await,
+            PersonAction::Answer => self.answer(task).await,
+            PersonAction::Pause => self.pause(task).await,
+            PersonAction::Resume => self.resume(task).await,
+            PersonAction::Cancel => self.cancel(task).await,
         }
     }
 
     async fn pause(&mut self, task: usize) {
         let run = self.driven.run_of(self.ids[task]).await;
-        let paused = self.driven.steering.pause(&self.driven.world.admin, &run).await;
+        let paused =
+            self.driven.steering.pause(&self.driven.world.admin, &run.as_str().into()).await;
         let model = &mut self.tasks[task];
         assert_eq!(paused.is_ok(), model.closed.is_none(), "{paused:?}");
         model.is_paused |= paused.is_ok();
@@ -28,7 +29,8 @@ impl Life<'_> {
 
     async fn resume(&mut self, task: usize) {
         let run = self.driven.run_of(self.ids[task]).await;
-        let resumed = self.driven.steering.resume(&self.driven.world.admin, &run).await;
+        let resumed =
+            self.driven.steering.resume(&self.driven.world.admin, &run.as_str().into()).await;
         let model = &mut self.tasks[task];
         assert_eq!(resumed.is_ok(), model.closed.is_none(), "{resumed:?}");
         model.is_paused &= resumed.is_err();
@@ -38,7 +40,8 @@ impl Life<'_> {
     async fn answer(&mut self, task: usize) {
         let run = self.driven.run_of(self.ids[task]).await;
         let body = AnswerRun { reply: Reply::Yes {}, comment: None };
-        let answered = self.driven.steering.answer(&self.driven.world.admin, &run, body).await;
+        let answered =
+            self.driven.steering.answer(&self.driven.world.admin, &run.as_str().into(), body).await;
         let model = &mut self.tasks[task];
         let is_fit = model.closed.is_none() && model.questions > 0;
         assert_eq!(answered.is_ok(), is_fit, "{answered:?}");
@@ -48,7 +51,7 @@ impl Life<'_> {
         }
     }
 
-    /// A question ends the grant: nobody drives the run until there is an answer.
+    /// A question ends the lease: no runner drives the run until it is answered.
     pub(super) async fn ask(&mut self, grant: usize) {
         let (_, task, hold) = self.grants[grant];
         let model = &mut self.tasks[task];

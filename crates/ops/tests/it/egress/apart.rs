@@ -1,14 +1,14 @@
-//! Answers in pieces for readers that may not read, and what is left of those that break off.
+//! Streams for clients that may not read, and records of interrupted ones.
 
 use cynode_domain::model::InferenceOutcome;
-use cynode_ops::egress::EgressError;
+use cynode_models::egress::EgressError;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
 use cynode_wire::openai::ChatChunk;
 use futures_util::StreamExt as _;
 
 use super::world::{World, asks, hello};
 
-/// Says what it says to bob.
+/// Sends a request as bob.
 async fn provided(world: &World, answer: Answer) -> ScriptedProvider {
     let provider = ScriptedProvider::start();
     provider.otherwise(answer);
@@ -24,7 +24,7 @@ fn text(pieces: &[Result<ChatChunk, EgressError>]) -> String {
 pub(super) async fn what_was_held_back_is_said_before_a_stream_fails(world: World) {
     let said = "see https://example.com/a";
     // The role and both words; then the provider dies.
-    let _provider = provided(&world, Answer::text(said).breaking_off_after(3)).await;
+    let _provider = provided(&world, Answer::text(said).disconnecting_after(3)).await;
 
     let stream = world.egress.stream(&asks(&world.bob), hello("far/m")).await.unwrap();
     let pieces: Vec<_> = stream.collect().await;
@@ -36,7 +36,7 @@ pub(super) async fn what_was_held_back_is_said_before_a_stream_fails(world: Worl
 pub(super) async fn an_answer_beside_its_reader_is_the_same_answer(world: World) {
     let _provider = provided(&world, Answer::text("one two three")).await;
 
-    let stream = world.egress.stream_apart(&asks(&world.bob), hello("far/m")).await.unwrap();
+    let stream = world.egress.stream_detached(&asks(&world.bob), hello("far/m")).await.unwrap();
     let pieces: Vec<_> = stream.collect().await;
 
     assert_eq!(text(&pieces), "one two three");
@@ -46,22 +46,22 @@ pub(super) async fn an_answer_beside_its_reader_is_the_same_answer(world: World)
 
 pub(super) async fn an_answer_beside_its_reader_ends_with_it(world: World) {
     let provider = provided(&world, Answer::text("one two").stalling_after(2)).await;
-    let mut stream = world.egress.stream_apart(&asks(&world.bob), hello("far/m")).await.unwrap();
+    let mut stream = world.egress.stream_detached(&asks(&world.bob), hello("far/m")).await.unwrap();
     stream.next().await.unwrap().unwrap();
 
     drop(stream);
 
-    provider.until_abandoned(1).await;
+    provider.wait_for_abandoned(1).await;
     assert_eq!(world.calls().await[0].outcome, InferenceOutcome::Canceled);
 }
 
 pub(super) async fn an_answer_is_given_up_and_on_record_when_the_process_stops(world: World) {
     let _provider = provided(&world, Answer::text("one two").stalling_after(2)).await;
-    let stream = world.egress.stream_apart(&asks(&world.bob), hello("far/m")).await.unwrap();
+    let stream = world.egress.stream_detached(&asks(&world.bob), hello("far/m")).await.unwrap();
 
     let calls = world.calls().await;
 
     assert_eq!(calls[0].outcome, InferenceOutcome::Canceled);
     let last = stream.collect::<Vec<_>>().await.pop().unwrap();
-    assert!(matches!(last, Err(EgressError::GivenUp(_))), "{last:?}");
+    assert!(matches!(last, Err(EgressError::Aborted(_))), "{last:?}");
 }

@@ -1,11 +1,14 @@
-//! Whole answers: who is asked, and who may ask.
+//! Unstreamed calls: routing and access.
 
 use cynode_domain::ids::RunId;
 use cynode_domain::model::{InferenceOutcome, ProviderUse};
 use cynode_domain::policy::rules::Subject;
 use cynode_domain::policy::{Effect, Principal};
 use cynode_domain::preference::{ScopeKind, ValueType};
-use cynode_ops::egress::{EgressError, Inference, ProviderAdminError, ProviderError, Routing};
+use cynode_models::{
+    egress::EgressError, egress::Inference, egress::ModelRouting, egress::ProviderAdminError,
+    egress::ProviderError,
+};
 use cynode_testkit::provider::{Answer, ScriptedProvider};
 use cynode_wire::inferences::{InferenceQuery, InferenceTotals};
 use cynode_wire::preferences::{PreferenceKey, WritePreference};
@@ -153,7 +156,7 @@ pub(super) async fn one_s_own_models_are_asked_when_the_budget_is_spent(world: W
     world.set("far", "key").await;
     world.setting("budget.day_usd", 0).await;
     world.setting("models.hints.strong", json!(["far/m", "near/m"])).await;
-    let routing = Routing { prefer_local: false, ..Routing::default() };
+    let routing = ModelRouting { prefer_local: false, ..ModelRouting::default() };
     let asks = Inference { routing, ..asks(&world.bob) };
 
     let answer = world.egress.chat(&asks, hello("strong")).await.unwrap();
@@ -176,7 +179,8 @@ pub(super) async fn one_s_own_models_cost_nothing_also_if_they_do_not_count(worl
     assert_eq!((answer.text(), &answer.usage), ("hi", &None));
     let call = &world.calls().await[0];
     assert_eq!((call.cost_micro_usd, call.output_tokens), (Some(0), None));
-    let totals = world.egress.calls(&world.bob, InferenceQuery::default()).await.unwrap().totals;
+    let totals =
+        world.egress.list_calls(&world.bob, InferenceQuery::default()).await.unwrap().totals;
     assert_eq!((totals.calls, totals.unpriced), (1, 0));
 }
 
@@ -216,7 +220,7 @@ pub(super) async fn a_model_without_a_price_is_refused_while_there_is_a_budget(w
 
 pub(super) async fn another_provider_answers_when_the_first_cannot(world: World) {
     let (first, second) = (ScriptedProvider::start(), ScriptedProvider::saying("second"));
-    // Whoever has a port and does not listen refuses connections, and nobody else can take the port.
+    // A bound port without a listener refuses connections, and no other process can take it.
     let gone = tokio::net::TcpSocket::new_v4().unwrap();
     gone.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let base_url = Some(format!("http://{}/v1", gone.local_addr().unwrap()));
@@ -228,7 +232,7 @@ pub(super) async fn another_provider_answers_when_the_first_cannot(world: World)
         world.set(name, "key").await;
     }
     let order = ["a-gone", "b-first", "c-second"].map(str::to_owned).to_vec();
-    let routing = Routing { fallback_provider_order: order, ..Routing::default() };
+    let routing = ModelRouting { fallback_provider_order: order, ..ModelRouting::default() };
     let asks = Inference { routing, ..asks(&world.bob) };
 
     let answer = world.egress.chat(&asks, hello("m")).await.unwrap();
@@ -271,7 +275,7 @@ pub(super) async fn a_provider_that_keeps_failing_is_left_alone(world: World) {
     let error = world.egress.chat(&asks(&world.bob), hello("far/m")).await.unwrap_err();
 
     let is_resting =
-        matches!(&error, EgressError::Provider { cause: ProviderError::Resting { .. }, .. });
+        matches!(&error, EgressError::Provider { cause: ProviderError::CircuitOpen { .. }, .. });
     assert!(is_resting, "{error} after {last:?}");
     assert_eq!(provider.requests().len(), sent);
 }
@@ -302,7 +306,7 @@ pub(super) async fn preferences_route_the_calls_of_their_own_role_alone(world: W
 
         match expected {
             Some(text) => assert_eq!(answer.unwrap().text(), text),
-            // The analyst has no such wish, and to it the name is ambiguous.
+            // The analyst has no such preference, so the name is ambiguous.
             None => assert!(matches!(answer, Err(EgressError::Ambiguous { .. })), "{answer:?}"),
         }
     }
@@ -316,15 +320,15 @@ pub(super) async fn preferences_route_the_calls_of_their_own_role_alone(world: W
 
 pub(super) async fn models_are_listed_for_those_who_may_use_them(world: World) {
     let (shown, hidden) = (ScriptedProvider::start(), ScriptedProvider::start());
-    shown.offer(&["x", "y"]);
+    shown.set_models(&["x", "y"]);
     let asked = PutProvider { models: vec![], ..open(&shown) };
     world.provide_as("shown", asked).await;
     let closed = PutProvider { allow: Some(ProviderUse::Admins), ..open(&hidden) };
     world.provide_as("hidden", closed).await;
     world.setting("models.hints.fast", "shown/x").await;
 
-    let of_bob = world.egress.models(&world.bob).await.unwrap();
-    let of_admin = world.egress.models(&world.admin).await.unwrap();
+    let of_bob = world.egress.list_models(&world.bob).await.unwrap();
+    let of_admin = world.egress.list_models(&world.admin).await.unwrap();
 
     let names: Vec<_> = of_bob.models.iter().map(|model| &*model.id).collect();
     assert_eq!(names, ["shown/x", "shown/y"]);
@@ -353,7 +357,7 @@ pub(super) async fn calls_are_shown_to_those_whose_they_are_with_their_sums(worl
     for (caller, query, count) in
         [(&world.bob, &all, 2), (&world.admin, &all, 3), (&world.admin, &plans, 1)]
     {
-        let shown = world.egress.calls(caller, query.clone()).await.unwrap();
+        let shown = world.egress.list_calls(caller, query.clone()).await.unwrap();
 
         assert_eq!(shown.totals, totals(count));
         assert_eq!(i64::try_from(shown.calls.items.len()).unwrap(), count);
@@ -362,7 +366,7 @@ pub(super) async fn calls_are_shown_to_those_whose_they_are_with_their_sums(worl
 
 pub(super) async fn providers_are_checked_tried_and_managed_by_administrators_alone(world: World) {
     let provider = ScriptedProvider::start();
-    provider.offer(&["x"]);
+    provider.set_models(&["x"]);
     let row = || open(&provider);
     let bad = [
         ("a/b", row()),

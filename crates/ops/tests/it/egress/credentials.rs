@@ -3,9 +3,8 @@
 use std::fs;
 
 use cynode_domain::model::{CredentialOwner, InferenceOutcome};
-use cynode_ops::credentials::{CredentialError, Credentials};
-use cynode_ops::egress::EgressError;
-use cynode_store::CredentialStore;
+use cynode_models::egress::EgressError;
+use cynode_models::{credentials::CredentialError, credentials::CredentialManager};
 use cynode_testkit::provider::{Answer, ScriptedProvider};
 use cynode_wire::credentials::{Expiry, GivenSecret, RotateCredential, SetCredential};
 
@@ -23,7 +22,7 @@ pub(super) async fn a_secret_is_nowhere_in_the_database_nor_in_anything_shown(wo
     world.egress.chat(&asks(&world.bob), hello("far/m")).await.unwrap();
     let refused = world.egress.chat(&asks(&world.bob), hello("far/m")).await.unwrap_err();
 
-    assert!(provider.saw(SECRET));
+    assert!(provider.has_received(SECRET));
     let listed = world.credentials.list(&world.admin).await.unwrap();
     let request = credential("far", SECRET);
     for shown in [
@@ -35,12 +34,12 @@ pub(super) async fn a_secret_is_nowhere_in_the_database_nor_in_anything_shown(wo
     ] {
         assert!(!shown.contains(SECRET), "{shown}");
     }
-    assert_eq!(world.database.tables_with(SECRET).await, Vec::<String>::new());
-    // And the search would find something that is there.
-    assert!(!world.database.tables_with("credential.set").await.is_empty());
+    assert_eq!(world.database.tables_containing(SECRET).await, Vec::<String>::new());
+    // The search does find something that is stored.
+    assert!(!world.database.tables_containing("credential.set").await.is_empty());
     let key = fs::read_to_string(world.key_file()).unwrap();
     let key = key.split_whitespace().nth(1).unwrap();
-    assert_eq!(world.database.tables_with(key).await, Vec::<String>::new());
+    assert_eq!(world.database.tables_containing(key).await, Vec::<String>::new());
 }
 
 pub(super) async fn users_manage_their_own_credentials_and_administrators_all(world: World) {
@@ -129,11 +128,11 @@ pub(super) async fn a_new_key_reseals_every_credential_and_the_old_one_opens_non
     assert_ne!(rotated.key_id, before.key_id);
     let listed = world.credentials.list(&world.admin).await.unwrap();
     assert!(listed.iter().all(|view| view.key_id == rotated.key_id), "{listed:?}");
-    // The key before goes with the next rotation.
+    // The previous key is dropped at the next rotation.
     assert_eq!(fs::read_to_string(world.key_file()).unwrap().lines().count(), 2);
     world.egress.chat(&asks(&world.bob), hello("far/m")).await.unwrap();
-    assert!(provider.saw(SECRET));
-    // A process that has only the old file opens nothing, and says which key it lacks.
+    assert!(provider.has_received(SECRET));
+    // A process with only the old file decrypts nothing, and names the missing key.
     fs::write(world.key_file(), old_file).unwrap();
     let other = world.other_process();
     let refused = other.chat(&asks(&world.bob), hello("far/m")).await.unwrap_err().to_string();
@@ -179,7 +178,7 @@ pub(super) async fn what_another_process_was_sealing_while_the_key_changed_still
 
     assert_eq!((first.credentials, second.credentials), (0, 1));
     world.egress.chat(&asks(&world.bob), hello("far/m")).await.unwrap();
-    assert!(provider.saw(SECRET));
+    assert!(provider.has_received(SECRET));
 }
 
 pub(super) async fn a_missing_key_file_is_refused_loudly_and_nothing_is_lost(world: World) {
@@ -201,7 +200,7 @@ pub(super) async fn a_missing_key_file_is_refused_loudly_and_nothing_is_lost(wor
     assert_eq!(provider.requests().len(), 0);
     fs::rename(kept, world.key_file()).unwrap();
     other.chat(&asks(&world.bob), hello("far/m")).await.unwrap();
-    assert!(provider.saw(SECRET));
+    assert!(provider.has_received(SECRET));
 }
 
 pub(super) async fn a_sealed_secret_moved_to_another_row_does_not_open(world: World) {
@@ -209,7 +208,7 @@ pub(super) async fn a_sealed_secret_moved_to_another_row_does_not_open(world: Wo
     world.provide("far", &provider).await;
     let of_system = world.set("elsewhere", SECRET).await;
     let own = world.credentials.set(&world.bob, credential("far", "own")).await.unwrap();
-    // Somebody with the database alone gives bob's call the secret of another provider.
+    // An attacker with access to the database alone moves another provider's secret to bob's row.
     let (from, to) = (of_system.id, own.id);
     world
         .store
@@ -220,7 +219,7 @@ pub(super) async fn a_sealed_secret_moved_to_another_row_does_not_open(world: Wo
                     (row.sealed, row.version) = (sealed, row.version + 1);
                     tx.credential_update(&row).await?;
                 }
-                Ok::<_, cynode_ops::StoreError>(())
+                Ok::<_, cynode_resources::StoreError>(())
             })
         })
         .await
@@ -247,10 +246,10 @@ pub(super) async fn another_process_uses_the_new_key_at_once(world: World) {
 }
 
 impl World {
-    /// The same installation, as another process sees it.
-    pub(super) fn other_process(&self) -> cynode_ops::egress::Egress {
+    /// The same installation in another process.
+    pub(super) fn other_process(&self) -> cynode_models::egress::Egress {
         let of = || (self.store.clone(), self.clock.clone(), self.signals.clone());
-        let credentials = Credentials::new(of().0, of().1, of().2, self.key_file());
-        cynode_ops::egress::Egress::new(of().0, of().1, of().2, credentials, self.tasks.clone())
+        let credentials = CredentialManager::new(of().0, of().1, of().2, self.key_file());
+        cynode_models::egress::Egress::new(of().0, of().1, of().2, credentials, self.tasks.clone())
     }
 }

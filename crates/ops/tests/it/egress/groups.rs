@@ -4,9 +4,9 @@ use cynode_domain::ids::GroupId;
 use cynode_domain::model::CredentialOwner;
 use cynode_domain::policy::Effect;
 use cynode_domain::policy::rules::{Conditions, Subject};
-use cynode_ops::credentials::CredentialError;
-use cynode_ops::egress::{EgressError, Inference};
-use cynode_ops::groups::Groups;
+use cynode_models::credentials::CredentialError;
+use cynode_models::{egress::EgressError, egress::Inference};
+use cynode_resources::groups::Groups;
 use cynode_testkit::provider::ScriptedProvider;
 use cynode_wire::credentials::SetCredential;
 use cynode_wire::groups::CreateGroup;
@@ -47,20 +47,20 @@ pub(super) async fn a_groups_rule_and_credential_count_while_the_user_is_in_it(w
     let ask = async |asks: Inference| world.egress.chat(&asks, hello("far/m")).await;
 
     assert!(matches!(ask(asks(&world.bob)).await, Err(EgressError::Denied(_))));
-    groups.add(&world.admin, "writers", "bob").await.unwrap();
+    groups.add(&world.admin, &"writers".into(), &"bob".into()).await.unwrap();
     ask(asks(&world.bob)).await.unwrap();
     let agent = world.agent("pm", &world.bob).await;
     ask(Inference::of_agent(&agent, "chat", "t")).await.unwrap();
     for seen in provider.requests() {
         assert_eq!(seen.header("authorization"), Some("Bearer group-key"));
     }
-    groups.expel(&world.admin, "writers", "bob").await.unwrap();
+    groups.expel(&world.admin, &"writers".into(), &"bob".into()).await.unwrap();
     for asks in [asks(&world.bob), Inference::of_agent(&agent, "chat", "t")] {
         assert!(matches!(ask(asks).await, Err(EgressError::Denied(_))));
     }
     assert_eq!(provider.requests().len(), 2);
 
-    groups.remove(&world.admin, "writers").await.unwrap();
+    groups.remove(&world.admin, &"writers".into()).await.unwrap();
     let left = world.credentials.list(&world.admin).await.unwrap();
     assert!(left.iter().all(|row| row.owner_type == CredentialOwner::System), "{left:?}");
 }
@@ -69,7 +69,7 @@ pub(super) async fn a_credential_is_set_for_a_group_that_exists_and_by_administr
     world: World,
 ) {
     let (groups, id) = group(&world, "writers").await;
-    groups.add(&world.admin, "writers", "bob").await.unwrap();
+    groups.add(&world.admin, &"writers".into(), &"bob".into()).await.unwrap();
     let of = |id: GroupId| SetCredential {
         owner_type: Some(CredentialOwner::Group),
         owner_id: Some(id.as_uuid()),

@@ -1,13 +1,13 @@
-//! Credentials from their first day to their last: turned off and on, with an end, and with a history.
+//! Life cycle of credentials: disabling, enabling, expiry, history.
 
 use std::time::Duration;
 
 use chrono::TimeDelta;
 use cynode_domain::ids::UserId;
 use cynode_domain::model::{CredentialKind, ProviderKind};
-use cynode_ops::Caller;
-use cynode_ops::credentials::CredentialError;
-use cynode_ops::egress::EgressError;
+use cynode_models::credentials::CredentialError;
+use cynode_models::egress::EgressError;
+use cynode_resources::Caller;
 use cynode_runtime::clock::Clock as _;
 use cynode_testkit::provider::ScriptedProvider;
 use cynode_wire::credentials::{
@@ -79,7 +79,7 @@ pub(super) async fn a_rotation_keeps_the_end_unless_it_is_told_another(world: Wo
     assert_eq!(never.expires_at, None);
     for refused in [too_late, gone_by, expired] {
         let Err(CredentialError::Invalid(rule)) = refused else { panic!("{refused:?}") };
-        assert!(rule.contains("name a later expires_at"), "{rule}");
+        assert!(rule.contains("expires_at must be in the future"), "{rule}");
     }
 }
 
@@ -121,6 +121,6 @@ pub(super) async fn the_history_of_a_credential_is_for_its_owner_and_administrat
     assert_eq!(first.items[0].reason.as_deref(), Some("user default for far"));
     assert_eq!(of_admin.items[0].action, "credential.remove");
     assert!(of_admin.next_cursor.is_some());
-    // Of one that is gone, users see what they did themselves.
+    // For a removed credential, users see only their own changes.
     assert_eq!(of_bob.items[0].action, "credential.set");
 }

@@ -1,7 +1,9 @@
-//! Money: set aside before a call is made, and counted whatever came of it.
+//! Cost: reserved before a call and settled after it, whatever its outcome.
 
 use cynode_domain::model::InferenceOutcome;
-use cynode_ops::egress::{Egress, EgressError, Inference, ProviderError};
+use cynode_models::{
+    egress::Egress, egress::EgressError, egress::Inference, egress::ProviderError,
+};
 use cynode_store::InferenceCall;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
 use cynode_wire::openai::{ChatMessage, ChatRequest};
@@ -14,7 +16,7 @@ use super::world::{World, asks, hello};
 /// What [`hello`] may cost at the usual price: ten tokens in for one each, 4096 out for two.
 const MOST: i64 = 10 + 2 * 4096;
 
-/// A question that costs a tenth of a dollar before anything is said.
+/// A request that costs a tenth of a dollar before any output.
 fn long(model: &str) -> ChatRequest {
     let messages = vec![ChatMessage::text("user", "x".repeat(300_000))];
     ChatRequest { messages, max_tokens: Some(10), ..hello(model) }
@@ -33,7 +35,7 @@ fn is_over<T>(answer: &Result<T, EgressError>) -> bool {
 }
 
 pub(super) async fn calls_made_at_once_do_not_pass_the_budget_together(world: World) {
-    let provider = far(&world, Answer::silence()).await;
+    let provider = far(&world, Answer::no_response()).await;
     world.setting("budget.day_usd", 0.02).await;
     let (here, there, bob) = (&world.egress, world.other_process(), asks(&world.bob));
     let ask = |egress: Egress| {
@@ -50,13 +52,13 @@ pub(super) async fn calls_made_at_once_do_not_pass_the_budget_together(world: Wo
         assert!(said.contains("0.016404 of 0.020000 USD are spent or set aside"), "{said}");
     }
     tokio::select! {
-        () = provider.until_asked(2) => {}
+        () = provider.wait_for_requests(2) => {}
         answer = calls.next() => panic!("{answer:?}"),
     }
 
     drop(calls);
     assert_eq!(provider.requests().len(), 2);
-    // What was given up may have been worked on to its end.
+    // An aborted call may have been processed to its end.
     let spent: Vec<_> = charged(&world).await;
     assert_eq!(spent, [(InferenceOutcome::Canceled, Some(MOST), true); 2]);
 }
@@ -69,16 +71,16 @@ async fn charged(world: &World) -> Vec<(InferenceOutcome, Option<i64>, bool)> {
 }
 
 pub(super) async fn a_call_whose_process_died_counts_with_what_was_set_aside(world: World) {
-    let provider = far(&world, Answer::silence()).await;
+    let provider = far(&world, Answer::no_response()).await;
     world.setting("budget.day_usd", 0.01).await;
     let (bob, dead) = (asks(&world.bob), world.other_process());
     let mut call = Box::pin(dead.chat(&bob, hello("far/m")));
     tokio::select! {
-        () = provider.until_asked(1) => {}
+        () = provider.wait_for_requests(1) => {}
         answer = &mut call => panic!("{answer:?}"),
     }
 
-    // Nobody is left to say how it ended.
+    // No process is left to record the outcome.
     std::mem::forget(call);
 
     assert_eq!(charged(&world).await, [(InferenceOutcome::Open, Some(MOST), true)]);
@@ -97,7 +99,7 @@ pub(super) async fn streams_that_nobody_reads_to_their_end_use_up_the_budget(wor
         let mut stream = world.egress.stream(&bob, long("far/m")).await.unwrap();
         stream.next().await.unwrap().unwrap();
         drop(stream);
-        provider.until_abandoned(index).await;
+        provider.wait_for_abandoned(index).await;
         world.calls().await;
     }
 
@@ -143,7 +145,7 @@ pub(super) async fn a_call_that_was_turned_away_costs_nothing(world: World) {
     provider.script([
         Answer::status(400, "no"),
         Answer::unauthorized("key"),
-        Answer::text("one two three").breaking_off_after(2),
+        Answer::text("one two three").disconnecting_after(2),
     ]);
 
     for _ in 0..2 {

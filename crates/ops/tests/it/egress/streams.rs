@@ -1,7 +1,10 @@
-//! Answers in pieces.
+//! Streamed answers.
 
 use cynode_domain::model::InferenceOutcome;
-use cynode_ops::egress::{EgressError, EgressStream, Inference, ProviderError, Tab};
+use cynode_models::{
+    egress::CallRecordBuffer, egress::EgressError, egress::EgressStream, egress::Inference,
+    egress::ProviderError,
+};
 use cynode_store::Entry;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
 use cynode_wire::inferences::InferenceQuery;
@@ -11,7 +14,7 @@ use serde_json::json;
 
 use super::world::{World, asks, hello};
 
-// Put together at run time, so that no scanner takes this file for a leak.
+// Assembled at run time, so that no scanner takes this file for a leak.
 fn secret() -> String {
     format!("sk-{}", "a1B2c3D4e5F6g7H8i9J0")
 }
@@ -39,7 +42,7 @@ pub(super) async fn pieces_come_through_and_the_usage_only_if_asked_for(world: W
     }
     for call in world.calls().await {
         assert_eq!((call.outcome, call.cost_micro_usd), (InferenceOutcome::Success, Some(25)));
-        assert!(call.first_ms.is_some());
+        assert!(call.first_chunk_ms.is_some());
     }
 }
 
@@ -54,7 +57,7 @@ pub(super) async fn a_stream_that_nobody_reads_to_its_end_is_recorded_as_cancele
 
     drop(stream);
 
-    provider.until_abandoned(1).await;
+    provider.wait_for_abandoned(1).await;
     let calls = world.calls().await;
     assert_eq!(calls.len(), 1);
     assert_eq!((calls[0].outcome, calls[0].is_estimate), (InferenceOutcome::Canceled, true));
@@ -65,21 +68,21 @@ pub(super) async fn the_record_of_a_call_on_a_tab_is_left_to_whoever_asked(world
     let provider = ScriptedProvider::saying("one two three");
     world.provide("far", &provider).await;
     world.set("far", "key").await;
-    let tab = Tab::default();
-    let asks = Inference { tab: Some(tab.clone()), ..asks(&world.bob) };
+    let tab = CallRecordBuffer::default();
+    let asks = Inference { record_buffer: Some(tab.clone()), ..asks(&world.bob) };
 
     world.egress.chat(&asks, hello("far/m")).await.unwrap();
     drop(world.egress.stream(&asks, hello("far/m")).await.unwrap());
 
     let entries = tab.take();
-    let [Entry::Call(whole), Entry::Call(dropped)] = entries.as_slice() else {
+    let [Entry::InferenceCall(whole), Entry::InferenceCall(dropped)] = entries.as_slice() else {
         panic!("{entries:?}");
     };
     assert_eq!((whole.outcome, whole.user), (InferenceOutcome::Success, world.bob.user));
     assert_eq!(dropped.outcome, InferenceOutcome::Canceled);
-    // What was decided is on record before anybody is asked, whoever writes the rest.
+    // The decision is persisted before the provider is called, whichever process persists the rest.
     assert_eq!((world.decisions(whole).await.len(), world.decisions(dropped).await.len()), (1, 1));
-    let sums = world.egress.calls(&world.bob, InferenceQuery::default()).await.unwrap().totals;
+    let sums = world.egress.list_calls(&world.bob, InferenceQuery::default()).await.unwrap().totals;
     assert_eq!((sums.calls, tab.take()), (0, vec![]));
 }
 
@@ -99,7 +102,7 @@ pub(super) async fn another_provider_streams_when_the_first_cannot_begin(world: 
 
 pub(super) async fn a_stream_that_breaks_off_fails_and_nobody_else_is_asked(world: World) {
     let (first, second) = (ScriptedProvider::start(), ScriptedProvider::saying("second"));
-    first.otherwise(Answer::text("one two three").breaking_off_after(2));
+    first.otherwise(Answer::text("one two three").disconnecting_after(2));
     world.provide("first", &first).await;
     world.provide("second", &second).await;
     world.set("first", "key").await;
@@ -121,7 +124,7 @@ pub(super) async fn a_stream_that_breaks_off_fails_and_nobody_else_is_asked(worl
 pub(super) async fn a_secret_split_over_pieces_is_taken_out(world: World) {
     let (provider, secret) = (ScriptedProvider::start(), secret());
     let (a, b) = secret.split_at(10);
-    provider.otherwise(Answer::pieces(["the key is ", a, b, " ok"]));
+    provider.otherwise(Answer::text_chunks(["the key is ", a, b, " ok"]));
     world.provide("far", &provider).await;
     world.set("far", "key").await;
 

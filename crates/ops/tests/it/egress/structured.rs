@@ -1,8 +1,10 @@
 //! Requests that force a function, against servers that honour it in different ways.
 
-use cynode_llm::Collector;
-use cynode_ops::egress::Inference;
-use cynode_testkit::provider::{Answer, Contract, ScriptedProvider, SeenRequest};
+use cynode_llm::ChunkCollector;
+use cynode_models::egress::Inference;
+use cynode_testkit::provider::{
+    Answer, ScriptedProvider, ScriptedProviderRequest, StructuredOutputContract,
+};
 use cynode_wire::openai::{ChatCompletion, ChatRequest, ToolDefinition};
 use cynode_wire::providers::PutProvider;
 use futures_util::StreamExt as _;
@@ -25,10 +27,10 @@ fn value() -> Value {
 }
 
 /// A server of one's own that behaves like this and says `value` to everything.
-async fn serving(world: &World, contract: Contract) -> ScriptedProvider {
+async fn serving(world: &World, contract: StructuredOutputContract) -> ScriptedProvider {
     let provider = ScriptedProvider::start();
-    provider.behave_as(contract);
-    provider.otherwise(Answer::call("respond", value()));
+    provider.set_contract(contract);
+    provider.otherwise(Answer::tool_call("respond", value()));
     let row = PutProvider { is_local: Some(true), ..open(&provider) };
     world.provide_as("own", row).await;
     provider
@@ -40,23 +42,23 @@ fn called(answer: &ChatCompletion) -> Value {
     serde_json::from_str(&call.arguments).unwrap()
 }
 
-fn form(seen: &SeenRequest) -> (bool, bool, bool) {
+fn form(seen: &ScriptedProviderRequest) -> (bool, bool, bool) {
     let body = &seen.body;
     (body["tools"].is_array(), body["tool_choice"].is_object(), body["response_format"].is_object())
 }
 
 pub(super) async fn a_forced_function_reaches_each_model_in_the_form_that_it_honours(world: World) {
     let cases = [
-        (Contract::ForcedTools, 2, (true, true, false)),
-        (Contract::LlamaCpp, 1, (false, false, true)),
-        (Contract::WordsOnly, 3, (false, false, false)),
+        (StructuredOutputContract::ForcedTools, 2, (true, true, false)),
+        (StructuredOutputContract::LlamaCpp, 1, (false, false, true)),
+        (StructuredOutputContract::ProseOnly, 3, (false, false, false)),
     ];
     for (contract, probes, expected) in cases {
         let provider = serving(&world, contract).await;
 
         let whole = world.egress.chat(&asks(&world.bob), forced()).await.unwrap();
         let mut pieces = world.egress.stream(&asks(&world.bob), forced()).await.unwrap();
-        let mut collected = Collector::default();
+        let mut collected = ChunkCollector::default();
         while let Some(piece) = pieces.next().await {
             collected.push(&piece.unwrap());
         }
@@ -72,7 +74,7 @@ pub(super) async fn a_forced_function_reaches_each_model_in_the_form_that_it_hon
 pub(super) async fn a_probe_is_on_record_like_any_call_and_repeated_when_the_provider_changes(
     world: World,
 ) {
-    let provider = serving(&world, Contract::LlamaCpp).await;
+    let provider = serving(&world, StructuredOutputContract::LlamaCpp).await;
     let asks = Inference { purpose: "plan".to_owned(), ..asks(&world.bob) };
 
     world.egress.chat(&asks, forced()).await.unwrap();
@@ -89,12 +91,12 @@ pub(super) async fn a_probe_is_on_record_like_any_call_and_repeated_when_the_pro
 }
 
 pub(super) async fn a_model_that_stops_answering_as_it_was_made_to_is_probed_again(world: World) {
-    let provider = serving(&world, Contract::ForcedTools).await;
+    let provider = serving(&world, StructuredOutputContract::ForcedTools).await;
     world.egress.chat(&asks(&world.bob), forced()).await.unwrap();
     provider.script([Answer::text("I would rather talk.")]);
 
     let talk = world.egress.chat(&asks(&world.bob), forced()).await.unwrap();
-    provider.behave_as(Contract::LlamaCpp);
+    provider.set_contract(StructuredOutputContract::LlamaCpp);
     let again = world.egress.chat(&asks(&world.bob), forced()).await.unwrap();
 
     assert_eq!(talk.text(), "I would rather talk.");
@@ -105,7 +107,7 @@ pub(super) async fn a_model_that_stops_answering_as_it_was_made_to_is_probed_aga
 pub(super) async fn a_model_that_cannot_be_probed_is_asked_as_the_caller_said_and_probed_later(
     world: World,
 ) {
-    let provider = serving(&world, Contract::ForcedTools).await;
+    let provider = serving(&world, StructuredOutputContract::ForcedTools).await;
     provider.reject_probes(1);
 
     let answer = world.egress.chat(&asks(&world.bob), forced()).await.unwrap();

@@ -1,4 +1,4 @@
-//! An installation that may ask scripted providers.
+//! An installation with scripted providers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,19 +7,17 @@ use std::time::Duration;
 use chrono::DateTime;
 use cynode_domain::ids::CredentialId;
 use cynode_domain::model::{CredentialOwner, ProviderKind, ProviderUse};
-use cynode_ops::agents::AgentIdentity;
-use cynode_ops::agents::AgentTokens;
-use cynode_ops::credentials::Credentials;
-use cynode_ops::egress::{Egress, Inference};
-use cynode_ops::preferences::Preferences;
-use cynode_ops::rules::Rules;
-use cynode_ops::settings::Settings;
-use cynode_ops::{Accounts, Caller, Origin, Signals, Store};
+use cynode_execution::preferences::PreferenceService;
+use cynode_models::credentials::CredentialManager;
+use cynode_models::{egress::Egress, egress::Inference};
+use cynode_resources::agents::AgentIdentity;
+use cynode_resources::agents::AgentTokens;
+use cynode_resources::rules::AccessRules;
+use cynode_resources::settings::InstallationSettings;
+use cynode_resources::{Accounts, Caller, ClientAddress, Signals, Store};
 use cynode_runtime::clock::{ManualClock, SharedClock};
 use cynode_runtime::tasks::Tasks;
-use cynode_store::{
-    Credential, CredentialStore, EgressDecision, InferenceCall, InferenceFilter, InferenceStore,
-};
+use cynode_store::{Credential, EgressDecision, InferenceCall, InferenceFilter};
 use cynode_testkit::TestDatabase;
 use cynode_testkit::provider::ScriptedProvider;
 use cynode_wire::agents::{BindingView, IssueAgentToken};
@@ -38,11 +36,11 @@ pub(super) struct World {
     pub(super) signals: Signals,
     pub(super) tasks: Tasks,
     pub(super) egress: Egress,
-    pub(super) credentials: Credentials,
+    pub(super) credentials: CredentialManager,
     pub(super) agents: AgentTokens,
-    pub(super) rules: Rules,
-    pub(super) settings: Settings,
-    pub(super) preferences: Preferences,
+    pub(super) rules: AccessRules,
+    pub(super) settings: InstallationSettings,
+    pub(super) preferences: PreferenceService,
     pub(super) admin: Caller,
     pub(super) bob: Caller,
     pub(super) data: TempDir,
@@ -65,18 +63,19 @@ impl World {
             password: "correct horse battery".to_owned(),
             is_admin: false,
         };
-        let bob = accounts.user_create(&admin, bob, &Origin("here".to_owned())).await.unwrap();
+        let bob =
+            accounts.user_create(&admin, bob, &ClientAddress("here".to_owned())).await.unwrap();
         let bob = Caller::on_behalf_of(bob.id, bob.handle, false);
         let (tasks, key) = (Tasks::new(), data.path().join("credentials.key"));
         let of = || (store.clone(), shared.clone(), signals.clone());
-        let credentials = Credentials::new(of().0, of().1, of().2, key);
+        let credentials = CredentialManager::new(of().0, of().1, of().2, key);
         let egress = Egress::new(of().0, of().1, of().2, credentials.clone(), tasks.clone())
-            .listing_within(Duration::from_mins(1));
+            .with_listing_timeout(Duration::from_mins(1));
         Self {
             agents: AgentTokens::new(of().0, of().1, of().2),
-            rules: Rules::new(of().0, of().1, of().2),
-            settings: Settings::new(of().0, of().1, of().2),
-            preferences: Preferences::new(of().0, of().1),
+            rules: AccessRules::new(of().0, of().1, of().2),
+            settings: InstallationSettings::new(of().0, of().1, of().2),
+            preferences: PreferenceService::new(of().0, of().1),
             database,
             clock,
             tasks,
@@ -145,7 +144,7 @@ impl World {
 
     /// Every call on record, oldest first.
     pub(super) async fn calls(&self) -> Vec<InferenceCall> {
-        // What is written after a caller went away is written soon.
+        // Records of disconnected callers are written soon after.
         assert!(self.tasks.finish(Duration::from_secs(30)).await);
         let list = self.store.read(|tx| {
             Box::pin(async move { tx.inference_list(&InferenceFilter::default(), None, 100).await })
@@ -165,7 +164,7 @@ impl World {
     }
 }
 
-/// A provider that is not one's own, and that everybody may use.
+/// An external provider that everyone may use.
 pub(super) fn open(provider: &ScriptedProvider) -> PutProvider {
     PutProvider {
         kind: ProviderKind::OpenAi,
@@ -193,7 +192,7 @@ pub(super) fn credential(provider: &str, secret: &str) -> SetCredential {
 }
 
 pub(super) fn asks(caller: &Caller) -> Inference {
-    Inference::of_user(caller.clone(), "chat", "trace-1")
+    Inference::for_user(caller.clone(), "chat", "trace-1")
 }
 
 pub(super) fn hello(model: &str) -> ChatRequest {

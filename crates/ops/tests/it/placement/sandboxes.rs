@@ -1,14 +1,15 @@
-//! Commands in workspaces: who may run them, how many, and what is kept of them.
+//! Commands in workspaces: access, limits, retention.
 
-use cynode_domain::ids::{JobId, TaskId};
+use cynode_domain::ids::TaskId;
 use cynode_domain::job::Ending;
-use cynode_ops::runs::Voice;
-use cynode_ops::sandboxes::{Exec, OpenSandbox, SandboxError};
-use cynode_store::{NewQuestion, QuestionStore, WorkflowStore};
+use cynode_execution::runs::{Actor, ActorKind};
+use cynode_ops::sandboxes::{OpenSandbox, SandboxCommand, SandboxError};
+use cynode_store::NewRunQuestion;
 use cynode_wire::jobs::{JobResult, Truncated};
+use cynode_wire::tool_calls::SandboxIds;
 use serde_json::{Value, json};
 
-use super::Places;
+use super::PlacementFixture;
 use crate::engines::on_each_engine;
 
 on_each_engine! {
@@ -19,8 +20,8 @@ on_each_engine! {
     long_results_of_commands_are_kept_up_to_a_size_and_the_last_ones_always,
 }
 
-impl Places {
-    /// The task's run asks this.
+impl PlacementFixture {
+    /// Makes the task's run ask this question.
     async fn ask(&self, task: TaskId, question: Value) {
         let question = serde_json::from_value(question).unwrap();
         let asked: Result<_, cynode_store::Error> = self
@@ -31,8 +32,9 @@ impl Places {
                     let run = tx.run_of_task(task).await?.unwrap().id;
                     let (key, asked_by) =
                         ("1/plan_steps/ask/a".to_owned(), "plan_steps".to_owned());
-                    let asked = NewQuestion { run, task, key, asked_by, question, within_ms: None };
-                    tx.question_ask(&asked).await
+                    let asked =
+                        NewRunQuestion { run, task, key, asked_by, question, within_ms: None };
+                    tx.question_insert(&asked).await
                 })
             })
             .await;
@@ -41,27 +43,35 @@ impl Places {
 }
 
 /// A task with a step and a handle on its workspace.
-async fn with_sandbox(its: &Places) -> (TaskId, JobId) {
+async fn with_sandbox(its: &PlacementFixture) -> SandboxIds {
     let task = its.task(json!({})).await;
     let job = its.step(its.hold(task).await, 0).await;
     let open = OpenSandbox { task, job: Some(job), image: None, node: None };
-    let bob = (&its.world.bob, Voice::Person);
-    (task, its.sandboxes.create(bob, open).await.unwrap().job_id)
+    let bob = Actor { caller: &its.world.bob, kind: ActorKind::Person };
+    SandboxIds { task_id: task, job_id: its.sandboxes.create(bob, open).await.unwrap().job_id }
 }
 
-fn exec((task, sandbox): (TaskId, JobId), command: &str, key: Option<&str>) -> Exec {
+fn exec(
+    SandboxIds { task_id: task, job_id: sandbox }: SandboxIds,
+    command: &str,
+    key: Option<&str>,
+) -> SandboxCommand {
     let (command, key) = (command.to_owned(), key.map(str::to_owned));
-    Exec { task, sandbox, command, argv: None, timeout_s: None, wait_ms: Some(0), key }
+    SandboxCommand { task, sandbox, command, argv: None, timeout_s: None, wait_ms: Some(0), key }
 }
 
 async fn sandboxes_and_commands_of_a_task_are_bounded() {
-    let its = Places::new(&[], None).await;
+    let its = PlacementFixture::new(&[], None).await;
     let task = its.task(json!({})).await;
     let job = its.step(its.hold(task).await, 0).await;
     let open = OpenSandbox { task, job: Some(job), image: None, node: None };
-    let sandbox =
-        its.sandboxes.create((&its.world.bob, Voice::Person), open.clone()).await.unwrap().job_id;
-    let exec = |key: Option<&str>| Exec {
+    let sandbox = its
+        .sandboxes
+        .create(Actor { caller: &its.world.bob, kind: ActorKind::Person }, open.clone())
+        .await
+        .unwrap()
+        .job_id;
+    let exec = |key: Option<&str>| SandboxCommand {
         task,
         sandbox,
         command: "true".to_owned(),
@@ -70,26 +80,37 @@ async fn sandboxes_and_commands_of_a_task_are_bounded() {
         wait_ms: Some(0),
         key: key.map(str::to_owned),
     };
-    let bob = (&its.world.bob, Voice::Person);
-    let first = its.sandboxes.exec(bob, exec(Some("once"))).await.unwrap();
+    let bob = Actor { caller: &its.world.bob, kind: ActorKind::Person };
+    let first = its.sandboxes.run_command(bob, exec(Some("once"))).await.unwrap();
     assert_eq!(first.status, "running");
     for _ in 1..8 {
-        its.sandboxes.exec(bob, exec(None)).await.unwrap();
+        its.sandboxes.run_command(bob, exec(None)).await.unwrap();
     }
 
-    let ninth = its.sandboxes.exec(bob, exec(None)).await.unwrap_err();
-    let again = its.sandboxes.exec(bob, exec(Some("once"))).await.unwrap();
+    let ninth = its.sandboxes.run_command(bob, exec(None)).await.unwrap_err();
+    let again = its.sandboxes.run_command(bob, exec(Some("once"))).await.unwrap();
     let image = OpenSandbox { image: Some("debian".to_owned()), ..open.clone() };
     let image = its.sandboxes.create(bob, image).await.unwrap_err();
-    let destroyed = its.sandboxes.destroy(bob.0, (task, sandbox)).await.unwrap();
+    let destroyed = its
+        .sandboxes
+        .destroy_sandbox(bob.caller, SandboxIds { task_id: task, job_id: sandbox })
+        .await
+        .unwrap();
 
     assert!(matches!(ninth, SandboxError::TooMany(_)), "{ninth}");
     assert_eq!(again.exec_id, first.exec_id);
-    assert!(image.to_string().contains("one image, host"), "{image}");
-    assert!(destroyed && !its.sandboxes.destroy(bob.0, (task, sandbox)).await.unwrap());
-    let ended = its.sandboxes.exec(bob, exec(Some("once"))).await.unwrap();
+    assert!(image.to_string().contains("the only image is host"), "{image}");
+    assert!(
+        destroyed
+            && !its
+                .sandboxes
+                .destroy_sandbox(bob.caller, SandboxIds { task_id: task, job_id: sandbox })
+                .await
+                .unwrap()
+    );
+    let ended = its.sandboxes.run_command(bob, exec(Some("once"))).await.unwrap();
     assert_eq!((ended.status, ended.ending.as_deref()), ("ended", Some("was canceled")));
-    let after = its.sandboxes.exec(bob, exec(None)).await.unwrap_err();
+    let after = its.sandboxes.run_command(bob, exec(None)).await.unwrap_err();
     assert!(matches!(after, SandboxError::Destroyed), "{after}");
     let elsewhere = its.sandboxes.create(bob, open).await.unwrap_err();
     assert!(matches!(elsewhere, SandboxError::Destroyed), "{elsewhere}");
@@ -97,42 +118,50 @@ async fn sandboxes_and_commands_of_a_task_are_bounded() {
 }
 
 async fn agents_run_nothing_in_what_a_person_has_stopped() {
-    let its = Places::new(&[], None).await;
-    let (task, sandbox) = with_sandbox(&its).await;
-    let at = (task, sandbox);
-    let (person, agent) = ((&its.world.bob, Voice::Person), (&its.world.bob, Voice::Agent));
-    its.sandboxes.exec(agent, exec(at, "true", None)).await.unwrap();
+    let its = PlacementFixture::new(&[], None).await;
+    let SandboxIds { task_id: task, job_id: sandbox } = with_sandbox(&its).await;
+    let at = SandboxIds { task_id: task, job_id: sandbox };
+    let (person, agent) = (
+        Actor { caller: &its.world.bob, kind: ActorKind::Person },
+        Actor { caller: &its.world.bob, kind: ActorKind::Agent },
+    );
+    its.sandboxes.run_command(agent, exec(at, "true", None)).await.unwrap();
 
     its.query("UPDATE tasks SET paused_at = created_at").await;
-    let paused = its.sandboxes.exec(agent, exec(at, "true", None)).await.unwrap_err();
+    let paused = its.sandboxes.run_command(agent, exec(at, "true", None)).await.unwrap_err();
     let file = its.sandboxes.get_file(agent, at, "a.txt").await.unwrap_err();
     let open = OpenSandbox { task, job: Some(sandbox), image: None, node: None };
     let opened = its.sandboxes.create(agent, open).await.unwrap_err();
-    its.sandboxes.exec(person, exec(at, "true", None)).await.unwrap();
+    its.sandboxes.run_command(person, exec(at, "true", None)).await.unwrap();
     its.query("UPDATE tasks SET paused_at = NULL").await;
     let question =
         json!({ "kind": "approval", "text": "Shall it?", "about": [], "accepts": ["yes"] });
     its.ask(task, question).await;
-    let unapproved = its.sandboxes.exec(agent, exec(at, "true", None)).await.unwrap_err();
-    its.sandboxes.exec(person, exec(at, "true", None)).await.unwrap();
+    let unapproved = its.sandboxes.run_command(agent, exec(at, "true", None)).await.unwrap_err();
+    its.sandboxes.run_command(person, exec(at, "true", None)).await.unwrap();
 
     for refused in [&paused, &file, &opened] {
         assert!(refused.to_string().contains("is paused"), "{refused}");
     }
     assert!(unapproved.to_string().contains("waits for approval"), "{unapproved}");
-    assert!(its.sandboxes.destroy(&its.world.bob, at).await.unwrap());
+    assert!(its.sandboxes.destroy_sandbox(&its.world.bob, at).await.unwrap());
 }
 
 async fn commands_say_who_asked_and_a_key_stands_for_one_of_them() {
-    let its = Places::new(&[], None).await;
-    let (task, sandbox) = with_sandbox(&its).await;
-    let at = (task, sandbox);
-    let (person, agent) = ((&its.world.bob, Voice::Person), (&its.world.bob, Voice::Agent));
+    let its = PlacementFixture::new(&[], None).await;
+    let SandboxIds { task_id: task, job_id: sandbox } = with_sandbox(&its).await;
+    let at = SandboxIds { task_id: task, job_id: sandbox };
+    let (person, agent) = (
+        Actor { caller: &its.world.bob, kind: ActorKind::Person },
+        Actor { caller: &its.world.bob, kind: ActorKind::Agent },
+    );
 
-    let first = its.sandboxes.exec(agent, exec(at, "echo s3cret", Some("k"))).await.unwrap();
-    let again = its.sandboxes.exec(person, exec(at, "echo s3cret", Some("k"))).await.unwrap();
-    let other = its.sandboxes.exec(agent, exec(at, "echo more", Some("k"))).await.unwrap_err();
-    its.sandboxes.exec(person, exec(at, "true", None)).await.unwrap();
+    let first = its.sandboxes.run_command(agent, exec(at, "echo s3cret", Some("k"))).await.unwrap();
+    let again =
+        its.sandboxes.run_command(person, exec(at, "echo s3cret", Some("k"))).await.unwrap();
+    let other =
+        its.sandboxes.run_command(agent, exec(at, "echo more", Some("k"))).await.unwrap_err();
+    its.sandboxes.run_command(person, exec(at, "true", None)).await.unwrap();
 
     assert_eq!(again.exec_id, first.exec_id);
     assert!(other.to_string().contains("used for another command"), "{other}");
@@ -144,27 +173,31 @@ async fn commands_say_who_asked_and_a_key_stands_for_one_of_them() {
 }
 
 async fn what_a_command_of_long_ago_left_is_no_longer_kept() {
-    let its = Places::new(&[], None).await;
-    let (task, sandbox) = with_sandbox(&its).await;
-    let (at, bob) = ((task, sandbox), (&its.world.bob, Voice::Person));
-    its.sandboxes.exec(bob, exec(at, "echo first", Some("k"))).await.unwrap();
+    let its = PlacementFixture::new(&[], None).await;
+    let SandboxIds { task_id: task, job_id: sandbox } = with_sandbox(&its).await;
+    let (at, bob) = (
+        SandboxIds { task_id: task, job_id: sandbox },
+        Actor { caller: &its.world.bob, kind: ActorKind::Person },
+    );
+    its.sandboxes.run_command(bob, exec(at, "echo first", Some("k"))).await.unwrap();
     its.query("UPDATE jobs SET status = 'completed', closed = (1 = 1) WHERE step_index = 1000000")
         .await;
-    its.sandboxes.exec(bob, exec(at, "true", None)).await.unwrap();
+    its.sandboxes.run_command(bob, exec(at, "true", None)).await.unwrap();
     // As if many had been run between them.
     its.query("UPDATE jobs SET attempt = 150 WHERE step_index = 1000000 AND attempt = 2").await;
 
-    its.sandboxes.exec(bob, exec(at, "true", None)).await.unwrap();
+    its.sandboxes.run_command(bob, exec(at, "true", None)).await.unwrap();
 
     let kept = its.query("SELECT payload FROM jobs WHERE attempt = 1 AND closed = (1 = 1)").await;
     assert_eq!(kept, [["{}"]]);
-    let seen = its.sandboxes.exec(bob, exec(at, "echo first", Some("k"))).await.unwrap();
-    assert!(seen.status == "ended" && seen.ending.unwrap().contains("no longer kept"));
+    let seen = its.sandboxes.run_command(bob, exec(at, "echo first", Some("k"))).await.unwrap();
+    assert!(seen.status == "ended" && seen.ending.unwrap().contains("no longer retained"));
 }
 
 async fn long_results_of_commands_are_kept_up_to_a_size_and_the_last_ones_always() {
-    let its = Places::new(&[], None).await;
-    let (at, bob) = (with_sandbox(&its).await, (&its.world.bob, Voice::Person));
+    let its = PlacementFixture::new(&[], None).await;
+    let (at, bob) =
+        (with_sandbox(&its).await, Actor { caller: &its.world.bob, kind: ActorKind::Person });
     let node = its.join("a").await;
     let result = JobResult {
         ending: Ending::Exited { code: 0 },
@@ -174,7 +207,7 @@ async fn long_results_of_commands_are_kept_up_to_a_size_and_the_last_ones_always
     };
     let mut ids = vec![];
     for _ in 0..12 {
-        let id = its.sandboxes.exec(bob, exec(at, "cat long", None)).await.unwrap().exec_id;
+        let id = its.sandboxes.run_command(bob, exec(at, "cat long", None)).await.unwrap().exec_id;
         let taken = format!(
             "UPDATE jobs SET status = 'running', node_id = '{}', incarnation_id = '{}'
              WHERE id = '{id}'",

@@ -1,14 +1,14 @@
-//! Work of a task stays together: what was there first decides where the rest of it goes.
+//! Jobs of a task stay together: the first placement decides the rest.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use cynode_ops::handoff::Nobody;
-use cynode_ops::runs::Voice;
+use cynode_execution::handoff::NoProjectManager;
+use cynode_execution::runs::{Actor, ActorKind};
 use cynode_ops::sandboxes::OpenSandbox;
 use serde_json::json;
 
-use super::{Chooser, Places};
+use super::{PlacementFixture, ScriptedPlacement};
 use crate::engines::on_each_engine;
 
 on_each_engine! {
@@ -18,21 +18,26 @@ on_each_engine! {
 }
 
 async fn a_sandbox_that_was_opened_before_the_first_step_decides_where_steps_run() {
-    let manager = Arc::new(Chooser { node: Some("b"), waits: true, ..Chooser::default() });
-    let its = Places::with(&["a", "b"], manager.clone(), manager).await;
+    let manager = Arc::new(ScriptedPlacement {
+        node: Some("b"),
+        waits: true,
+        ..ScriptedPlacement::default()
+    });
+    let its = PlacementFixture::with(&["a", "b"], manager.clone(), manager).await;
     let task = its.task(json!({})).await;
     let hold = its.hold(task).await;
     let open = OpenSandbox { task, job: None, image: None, node: None };
-    let opening = its.sandboxes.create((&its.world.bob, Voice::Person), open);
+    let opening =
+        its.sandboxes.create(Actor { caller: &its.world.bob, kind: ActorKind::Person }, open);
     let working = async {
-        // The step is made while nobody knows where the sandbox will be.
+        // The step is created before the sandbox is placed.
         its.manager.begun.notified().await;
         its.wait_for_place("+ 3600").await;
         let (step, node) = (its.step(hold, 0).await, its.join("a").await);
         assert_eq!(its.job(step).await.node, None);
         its.manager.may_answer.notify_one();
-        // One is placed as the project manager says, however long it takes; the other follows when
-        // somebody asks for work, and neither ends before it has a place.
+        // One is placed by the project manager, however long that takes; the other follows when a
+        // node polls for work, and neither ends before it is placed.
         let placed = "SELECT id FROM jobs WHERE node_id IS NOT NULL";
         while its.query(placed).await.is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -52,13 +57,14 @@ async fn a_sandbox_that_was_opened_before_the_first_step_decides_where_steps_run
 }
 
 async fn steps_follow_a_sandbox_that_waits_for_its_node() {
-    let manager = Arc::new(Chooser::default());
-    let its = Places::with(&["a"], Arc::new(Nobody), manager).await;
+    let manager = Arc::new(ScriptedPlacement::default());
+    let its = PlacementFixture::with(&["a"], Arc::new(NoProjectManager), manager).await;
     its.join("b").await;
     let task = its.task(json!({})).await;
     let hold = its.hold(task).await;
     let open = OpenSandbox { task, job: None, image: None, node: Some("b".to_owned()) };
-    let opening = its.sandboxes.create((&its.world.bob, Voice::Person), open);
+    let opening =
+        its.sandboxes.create(Actor { caller: &its.world.bob, kind: ActorKind::Person }, open);
     let working = async {
         while its.query("SELECT id FROM jobs").await.is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -71,21 +77,21 @@ async fn steps_follow_a_sandbox_that_waits_for_its_node() {
         step = working => its.job(step).await,
     };
 
-    let b = its.nodes.get("b").await.unwrap().id;
+    let b = its.nodes.get(&"b".into()).await.unwrap().id;
     assert_eq!((step.node, step.asked.pinned_node), (None, Some(b)));
 }
 
 async fn work_that_has_not_begun_leaves_a_drained_node_as_a_whole() {
-    let manager = Arc::new(Chooser::default());
-    let its = Places::with(&["a", "b"], Arc::new(Nobody), manager).await;
+    let manager = Arc::new(ScriptedPlacement::default());
+    let its = PlacementFixture::with(&["a", "b"], Arc::new(NoProjectManager), manager).await;
     let (new, begun) = (its.task(json!({})).await, its.task(json!({ "node": "a" })).await);
     let hold = its.hold(new).await;
     let (first, second) = (its.step(hold, 0).await, its.step(hold, 1).await);
     assert_eq!((its.place(first).await, its.place(second).await), ("a".to_owned(), "a".to_owned()));
     let stays = its.step(its.hold(begun).await, 0).await;
 
-    its.nodes.drain(&its.world.admin, "a").await.unwrap();
-    // The second follows the first when somebody asks for work.
+    its.nodes.drain(&its.world.admin, &"a".into()).await.unwrap();
+    // The second follows the first when a node polls for work.
     let b = its.join("b").await;
     its.poll(&b).await;
 

@@ -1,15 +1,15 @@
-//! What is done when a schedule comes due.
+//! Tests of due schedules.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use cynode_domain::schedule::{Payload, ScheduleRunStatus as Status};
+use cynode_domain::schedule::{SchedulePayload, ScheduleRunStatus as Status};
 use cynode_ops::schedules::ScheduleError;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_store::{DueStore, Error, ScheduleRunStore, ScheduleStore};
+use cynode_store::Error;
 use serde_json::json;
 
-use super::world::{Clockwork, Stuck, commands, scheduler};
+use super::world::{Clockwork, HangingScheduleManager, commands, scheduler};
 use crate::engines::on_each_engine;
 
 on_each_engine! {
@@ -34,7 +34,8 @@ async fn a_scheduled_task_with_commands_is_made_as_it_stands_and_nobody_is_asked
     let runs = clockwork.runs(schedule.id).await;
     assert_eq!((runs[0].status, runs[0].summary.as_str()), (Status::Done, "made build"));
     assert_eq!(clockwork.trigger(clockwork.tasks().await[0]).await, "schedule");
-    let next = clockwork.schedules.get(clockwork.its.bob(), "build").await.unwrap().next_due_at;
+    let next =
+        clockwork.schedules.get(clockwork.its.bob(), &"build".into()).await.unwrap().next_due_at;
     assert!(next.unwrap() > runs[0].due_at);
 }
 
@@ -44,12 +45,15 @@ async fn a_time_that_comes_while_all_hands_are_busy_is_noted_when_it_comes() {
     for name in ["a", "b"] {
         clockwork.make(json!({ "name": name, "every_s": 3600, "prompt": "tidy up" })).await;
         for _ in 0..4 {
-            clockwork.schedules.fire(bob, name).await.unwrap();
+            clockwork.schedules.fire(bob, &name.into()).await.unwrap();
         }
     }
     let due = clockwork.make(commands(&json!({}))).await.id;
-    let scheduler =
-        scheduler(&clockwork.its, clockwork.signals.clone(), Arc::new(Stuck::default()));
+    let scheduler = scheduler(
+        &clockwork.its,
+        clockwork.signals.clone(),
+        Arc::new(HangingScheduleManager::default()),
+    );
     let shutdown = Shutdown::new();
     let noted = async {
         loop {
@@ -60,7 +64,7 @@ async fn a_time_that_comes_while_all_hands_are_busy_is_noted_when_it_comes() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         clockwork.comes_due(due, 1).await;
-        clockwork.schedules.fire(bob, "a").await.unwrap();
+        clockwork.schedules.fire(bob, &"a".into()).await.unwrap();
         loop {
             let runs = clockwork.runs(due).await;
             if let Some(run) = runs.first() {
@@ -81,7 +85,7 @@ async fn a_time_that_comes_while_all_hands_are_busy_is_noted_when_it_comes() {
 async fn a_schedule_that_cannot_be_read_is_paused_and_stops_no_other() {
     let clockwork = Clockwork::new().await;
     let (good, bad) = (clockwork.make(commands(&json!({}))).await, clockwork.prose().await);
-    clockwork.schedules.fire(clockwork.its.bob(), "nightly").await.unwrap();
+    clockwork.schedules.fire(clockwork.its.bob(), &"nightly".into()).await.unwrap();
     for schedule in [bad.id, good.id] {
         clockwork.comes_due(schedule, 1).await;
     }
@@ -93,9 +97,9 @@ async fn a_schedule_that_cannot_be_read_is_paused_and_stops_no_other() {
         .write(move |tx| {
             Box::pin(async move {
                 let mut schedule = tx.schedule_get(id).await?.unwrap();
-                // Deeper than any reader follows.
+                // Deeper than any parser follows.
                 let request = (0..300).fold(json!(0), |inner, _| json!([inner]));
-                schedule.payload = Payload::Task { request };
+                schedule.payload = SchedulePayload::Task { request };
                 tx.schedule_update(&schedule).await
             })
         })
@@ -110,7 +114,7 @@ async fn a_schedule_that_cannot_be_read_is_paused_and_stops_no_other() {
     let left: Result<_, Error> = store
         .read(move |tx| {
             Box::pin(async move {
-                Ok((tx.schedule_wait().await?, tx.schedule_run_list(id, None, 10).await?))
+                Ok((tx.schedule_next_wait().await?, tx.schedule_run_list(id, None, 10).await?))
             })
         })
         .await;
@@ -125,21 +129,21 @@ async fn at_most_five_times_of_a_schedule_are_open_whoever_fires_it() {
     let eager = clockwork.make(commands(&json!({ "overlap": "allow" }))).await;
     let bob = clockwork.its.bob();
     for _ in 0..5 {
-        clockwork.schedules.fire(bob, "build").await.unwrap();
+        clockwork.schedules.fire(bob, &"build".into()).await.unwrap();
     }
     clockwork.activate().await;
 
-    let refused = clockwork.schedules.fire(bob, "build").await;
+    let refused = clockwork.schedules.fire(bob, &"build".into()).await;
     clockwork.comes_due(eager.id, 1).await;
     clockwork.activate().await;
 
     assert!(matches!(refused, Err(ScheduleError::TooManyOpen(_))));
     let newest = clockwork.runs(eager.id).await.remove(0);
     assert_eq!(newest.status, Status::Skipped);
-    assert!(newest.summary.contains("5 earlier times"), "{}", newest.summary);
+    assert!(newest.summary.contains("5 earlier runs"), "{}", newest.summary);
     let task = clockwork.tasks().await[0].to_string();
-    clockwork.its.tasks.cancel(bob, &task).await.unwrap();
-    clockwork.schedules.fire(bob, "build").await.unwrap();
+    clockwork.its.tasks.cancel(bob, &task.as_str().into()).await.unwrap();
+    clockwork.schedules.fire(bob, &"build".into()).await.unwrap();
 }
 
 async fn two_schedulers_that_look_at_once_fire_a_time_once() {
@@ -147,7 +151,7 @@ async fn two_schedulers_that_look_at_once_fire_a_time_once() {
     let schedule = clockwork.prose().await;
     clockwork.comes_due(schedule.id, 1).await;
 
-    let both = (clockwork.scheduler.activate(), clockwork.scheduler.activate());
+    let both = (clockwork.scheduler.process_due(), clockwork.scheduler.process_due());
     let (one, other) = tokio::join!(both.0, both.1);
 
     one.and(other).unwrap();
@@ -169,11 +173,11 @@ async fn while_a_task_of_an_earlier_time_is_open_the_next_is_skipped_unless_that
     let (skipped, fired) = (clockwork.runs(careful.id).await, clockwork.runs(eager.id).await);
 
     assert_eq!([skipped[0].status, skipped[1].status], [Status::Skipped, Status::Done]);
-    assert_eq!(skipped[0].summary, "work of an earlier time was still open");
+    assert_eq!(skipped[0].summary, "an earlier run was still open");
     assert_eq!([fired[0].status, fired[1].status], [Status::Done, Status::Done]);
 
     let task = skipped[1].tasks[0].id.to_string();
-    clockwork.its.tasks.cancel(clockwork.its.bob(), &task).await.unwrap();
+    clockwork.its.tasks.cancel(clockwork.its.bob(), &task.as_str().into()).await.unwrap();
     clockwork.comes_due(careful.id, 10).await;
     clockwork.activate().await;
     assert_eq!(clockwork.runs(careful.id).await[0].status, Status::Done);
@@ -210,7 +214,7 @@ async fn a_single_time_fires_once_and_the_schedule_is_finished() {
     clockwork.activate().await;
     clockwork.activate().await;
 
-    let after = clockwork.schedules.get(clockwork.its.bob(), "once").await.unwrap();
+    let after = clockwork.schedules.get(clockwork.its.bob(), &"once".into()).await.unwrap();
     assert_eq!(clockwork.tasks().await.len(), 1);
     assert_eq!(
         (after.last_run.unwrap().status, clockwork.runs(schedule.id).await.len()),

@@ -1,15 +1,15 @@
-//! Due work that is handed to the project manager, and what comes of it when somebody fails.
+//! Due work handed to the project manager, and its outcome after failures.
 
 use std::sync::Arc;
 
 use cynode_domain::schedule::ScheduleRunStatus as Status;
-use cynode_ops::handoff::HandoffError;
+use cynode_execution::handoff::HandoffError;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_store::{Error, ScheduleRunStore};
+use cynode_store::Error;
 use cynode_wire::tasks::{CreateTask, TaskView};
 use serde_json::json;
 
-use super::world::{Clockwork, Stuck, commands, scheduler};
+use super::world::{Clockwork, HangingScheduleManager, commands, scheduler};
 use crate::engines::on_each_engine;
 
 on_each_engine! {
@@ -30,7 +30,7 @@ fn away() -> HandoffError {
 }
 
 fn lost() -> HandoffError {
-    HandoffError::Lost("killed".to_owned())
+    HandoffError::ConnectionLost("killed".to_owned())
 }
 
 async fn prose_is_handed_to_the_project_manager_whose_tasks_say_that_a_schedule_made_them() {
@@ -60,7 +60,7 @@ async fn a_project_manager_that_dies_after_it_made_the_task_makes_no_second_one(
     clockwork.activate().await;
     let waiting = clockwork.runs(schedule.id).await.remove(0);
     assert_eq!(waiting.status, Status::Claimed);
-    clockwork.patience_ends(&waiting).await;
+    clockwork.expire_backoffs(&waiting).await;
     clockwork.activate().await;
 
     let run = clockwork.runs(schedule.id).await.remove(0);
@@ -74,7 +74,7 @@ async fn the_tasks_of_a_due_time_are_made_all_or_none_and_once_whatever_is_asked
     let clockwork = Clockwork::new().await;
     let schedule = clockwork.prose().await;
     let (bob, tasks) = (clockwork.its.bob(), &clockwork.its.tasks);
-    let run = clockwork.schedules.fire(bob, "nightly").await.unwrap().id;
+    let run = clockwork.schedules.fire(bob, &"nightly".into()).await.unwrap().id;
     let task = |command: &str| {
         let task = json!({ "input_mode": "commands", "commands": [command] });
         serde_json::from_value(task).unwrap()
@@ -103,7 +103,7 @@ async fn tries_while_nobody_is_there_do_not_use_up_those_for_failures() {
     for _ in 0..5 {
         let run = clockwork.runs(schedule.id).await.remove(0);
         assert_eq!(run.status, Status::Claimed, "{run:?}");
-        clockwork.patience_ends(&run).await;
+        clockwork.expire_backoffs(&run).await;
         clockwork.activate().await;
     }
 
@@ -114,7 +114,7 @@ async fn tries_while_nobody_is_there_do_not_use_up_those_for_failures() {
 async fn a_run_whose_orchestrator_died_is_taken_up_by_another_and_makes_one_task() {
     let clockwork = Clockwork::new().await;
     let schedule = clockwork.make(commands(&json!({}))).await;
-    clockwork.schedules.fire(clockwork.its.bob(), "build").await.unwrap();
+    clockwork.schedules.fire(clockwork.its.bob(), &"build".into()).await.unwrap();
     let claimed: Result<Vec<_>, Error> = clockwork
         .its
         .world
@@ -133,7 +133,7 @@ async fn a_run_whose_orchestrator_died_is_taken_up_by_another_and_makes_one_task
 async fn a_run_that_ends_its_orchestrator_each_time_is_given_up_with_the_reason() {
     let clockwork = Clockwork::new().await;
     let schedule = clockwork.prose().await;
-    clockwork.schedules.fire(clockwork.its.bob(), "nightly").await.unwrap();
+    clockwork.schedules.fire(clockwork.its.bob(), &"nightly".into()).await.unwrap();
     for _ in 0..4 {
         let store = &clockwork.its.world.store;
         let claimed: Result<Vec<_>, Error> =
@@ -145,17 +145,17 @@ async fn a_run_that_ends_its_orchestrator_each_time_is_given_up_with_the_reason(
 
     let run = clockwork.runs(schedule.id).await.remove(0);
     assert_eq!((run.status, run.attempts), (Status::Failed, 5));
-    assert!(run.summary.contains("4 times whoever dealt with it"), "{}", run.summary);
+    assert!(run.summary.contains("stopped during 4 attempts"), "{}", run.summary);
     assert!(clockwork.manager.handed.lock().unwrap().is_empty());
 }
 
 async fn a_run_in_hand_when_its_orchestrator_stops_does_not_count_as_tried() {
     let clockwork = Clockwork::new().await;
     let schedule = clockwork.prose().await;
-    clockwork.schedules.fire(clockwork.its.bob(), "nightly").await.unwrap();
-    // More often than it may fail, be left behind, or be put off because nobody is there.
+    clockwork.schedules.fire(clockwork.its.bob(), &"nightly".into()).await.unwrap();
+    // More often than the limits of failures, lost attempts and postponements.
     for _ in 0..21 {
-        let (stuck, shutdown) = (Arc::new(Stuck::default()), Shutdown::new());
+        let (stuck, shutdown) = (Arc::new(HangingScheduleManager::default()), Shutdown::new());
         let scheduler = scheduler(&clockwork.its, clockwork.signals.clone(), stuck.clone());
         let stop = async {
             stuck.begun.notified().await;
@@ -194,13 +194,13 @@ async fn what_the_project_manager_cannot_do_is_given_up_in_the_end() {
     for _ in 0..19 {
         let run = clockwork.runs(schedule.id).await.remove(0);
         assert_eq!(run.status, Status::Claimed);
-        clockwork.patience_ends(&run).await;
+        clockwork.expire_backoffs(&run).await;
         clockwork.activate().await;
     }
 
     let run = clockwork.runs(schedule.id).await.remove(0);
     assert_eq!((run.status, run.attempts), (Status::Failed, 20));
-    assert!(run.summary.starts_with("given up after 20 tries: "), "{}", run.summary);
+    assert!(run.summary.starts_with("given up after 20 attempts: "), "{}", run.summary);
 }
 
 async fn what_the_project_manager_refuses_fails_at_once() {

@@ -1,4 +1,4 @@
-//! An installation whose project manager makes the tasks that schedules want.
+//! An installation whose project manager creates the tasks of schedules.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -7,15 +7,15 @@ use async_trait::async_trait;
 use chrono::TimeDelta;
 use cynode_domain::ids::{ScheduleId, TaskId};
 use cynode_domain::schedule::ScheduleRunStatus;
-use cynode_ops::agents::AgentTokens;
-use cynode_ops::handoff::{
-    ChatEvents, HandoffError, HandoffOptions, Handoffs, Nobody, ProjectManager,
+use cynode_execution::Tasks;
+use cynode_execution::{
+    handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
+    handoff::HandoffService, handoff::NoProjectManager, handoff::ProjectManager,
 };
-use cynode_ops::schedules::{Scheduler, SchedulerOptions, Schedules};
-use cynode_ops::{Signals, Tasks};
-use cynode_store::{
-    DueStore, Error, ScheduleClaim, ScheduleRunStore, ScheduleStore, TaskFilter, TaskStore,
-};
+use cynode_ops::{schedules::Scheduler, schedules::SchedulerOptions, schedules::Schedules};
+use cynode_resources::Signals;
+use cynode_resources::agents::AgentTokens;
+use cynode_store::{Error, ScheduleClaim, TaskFilter};
 use cynode_wire::handoff::HandoffKind;
 use cynode_wire::page::PageQuery;
 use cynode_wire::schedules::{CreateSchedule, ScheduleRunView, ScheduleView};
@@ -24,25 +24,25 @@ use tokio::sync::Notify;
 
 use crate::catalogue::Catalogue;
 
-/// Makes one task for each schedule that is handed to it, as its tool would, and another one each time it
-/// is asked, as a model might; what it says then can be told.
-pub(super) struct Manager {
+/// Creates one task for each schedule handed to it, as its tool would, and a different one each
+/// time, as a model might; its failures can be scripted.
+pub(super) struct ScriptedScheduleManager {
     tasks: Tasks,
     agents: AgentTokens,
     pub(super) handed: Mutex<Vec<Value>>,
-    /// What it says instead of an answer, last first.
+    /// Errors returned instead of an answer, last first.
     pub(super) fails: Mutex<Vec<HandoffError>>,
-    /// Whether it makes its tasks before it fails.
+    /// Whether it creates its tasks before it fails.
     pub(super) makes_first: bool,
 }
 
 #[async_trait]
-impl ProjectManager for Manager {
+impl ProjectManager for ScriptedScheduleManager {
     fn is_configured(&self) -> bool {
         true
     }
 
-    async fn hand(
+    async fn send_handoff(
         &self,
         kind: HandoffKind,
         handoff: Value,
@@ -69,8 +69,8 @@ impl ProjectManager for Manager {
         failure.map_or_else(|| Ok(json!({ "summary": "made it", "tasks": [made[0].id] })), Err)
     }
 
-    async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
-        Err(HandoffError::Away("only schedules here".to_owned()))
+    async fn chat(&self, _: Value, _: Duration) -> Result<HandoffChatEvents, HandoffError> {
+        Err(HandoffError::Unreachable("only schedules here".to_owned()))
     }
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Clockwork {
     pub(super) its: Catalogue,
     pub(super) schedules: Schedules,
     pub(super) scheduler: Scheduler,
-    pub(super) manager: Arc<Manager>,
+    pub(super) manager: Arc<ScriptedScheduleManager>,
     pub(super) signals: Signals,
 }
 
@@ -91,7 +91,7 @@ impl Clockwork {
     pub(super) async fn with(fails: Vec<HandoffError>, makes_first: bool) -> Self {
         let its = Catalogue::new().await;
         let signals = its.world.signals();
-        let manager = Arc::new(Manager {
+        let manager = Arc::new(ScriptedScheduleManager {
             tasks: its.tasks.clone(),
             agents: its.world.agents.clone(),
             handed: Mutex::default(),
@@ -107,11 +107,11 @@ impl Clockwork {
         }
     }
 
-    /// The same without anybody to hand work to.
+    /// The same without a project manager.
     pub(super) async fn alone() -> Self {
         let mut clockwork = Self::new().await;
         let signals = clockwork.signals.clone();
-        clockwork.scheduler = scheduler(&clockwork.its, signals, Arc::new(Nobody));
+        clockwork.scheduler = scheduler(&clockwork.its, signals, Arc::new(NoProjectManager));
         clockwork
     }
 
@@ -120,12 +120,12 @@ impl Clockwork {
         self.schedules.create(self.its.bob(), request).await.unwrap()
     }
 
-    /// Prose that is due every hour.
+    /// A prompt that is due every hour.
     pub(super) async fn prose(&self) -> ScheduleView {
         self.make(json!({ "name": "Nightly", "every_s": 3600, "prompt": "tidy up" })).await
     }
 
-    /// Lets the time of a schedule have come so many seconds ago.
+    /// Moves the due time of a schedule this many seconds into the past.
     pub(super) async fn comes_due(&self, schedule: ScheduleId, seconds_ago: i64) {
         let changed: Result<(), Error> = self
             .its
@@ -144,8 +144,8 @@ impl Clockwork {
         changed.unwrap();
     }
 
-    /// Ends the pause before a run is tried again.
-    pub(super) async fn patience_ends(&self, run: &ScheduleRunView) {
+    /// Ends the backoff of a run.
+    pub(super) async fn expire_backoffs(&self, run: &ScheduleRunView) {
         let claim = ScheduleClaim { run: run.id, attempt: run.attempts };
         let waiting = ScheduleRunStatus::Claimed;
         let ended: Result<bool, Error> = self
@@ -158,29 +158,29 @@ impl Clockwork {
     }
 
     pub(super) async fn activate(&self) {
-        self.scheduler.activate().await.unwrap();
+        self.scheduler.process_due().await.unwrap();
     }
 
-    /// What came of a schedule, newest first.
+    /// The runs of the schedule, newest first.
     pub(super) async fn runs(&self, schedule: ScheduleId) -> Vec<ScheduleRunView> {
         let (bob, page) = (self.its.bob(), PageQuery::default());
-        self.schedules.runs(bob, &schedule.to_string(), &page).await.unwrap().items
+        self.schedules.runs(bob, &schedule.into(), &page).await.unwrap().items
     }
 
-    /// The same of the one with this name.
+    /// The runs of the schedule with this name.
     pub(super) async fn named(&self, schedule: &str) -> Vec<ScheduleRunView> {
         let (bob, page) = (self.its.bob(), PageQuery::default());
-        self.schedules.runs(bob, schedule, &page).await.unwrap().items
+        self.schedules.runs(bob, &schedule.into(), &page).await.unwrap().items
     }
 
-    /// What was told about schedules, and by whom it was done.
+    /// The events of schedules and who caused them.
     pub(super) async fn events(&self) -> Vec<(String, Value)> {
         let events = self.its.world.events(None).await.into_iter();
         let events = events.filter(|event| event.kind.starts_with("schedule."));
         events.map(|event| (event.kind.clone(), event.data["by"].clone())).collect()
     }
 
-    /// Every task of bob's but the one that was there before.
+    /// Bob's tasks except the one that existed before.
     pub(super) async fn tasks(&self) -> Vec<TaskId> {
         let first = self.its.task.id;
         let tasks: Result<Vec<_>, Error> = self
@@ -197,7 +197,7 @@ impl Clockwork {
         tasks.unwrap().into_iter().map(|task| task.asked.id).filter(|id| *id != first).collect()
     }
 
-    /// What asked for a task, as its first event says.
+    /// The trigger of a task, from its first event.
     pub(super) async fn trigger(&self, task: TaskId) -> Value {
         let mut events = self.its.world.events(Some(task)).await.into_iter();
         let created = events.find(|event| event.kind == "task.created");
@@ -205,45 +205,55 @@ impl Clockwork {
     }
 }
 
-/// Takes what is handed to it, and never answers.
+/// Accepts a handoff and never answers.
 #[derive(Default)]
-pub(super) struct Stuck {
-    /// Tells that it has something in its hands.
+pub(super) struct HangingScheduleManager {
+    /// Notified when it has received a handoff.
     pub(super) begun: Notify,
 }
 
 #[async_trait]
-impl ProjectManager for Stuck {
+impl ProjectManager for HangingScheduleManager {
     fn is_configured(&self) -> bool {
         true
     }
 
-    async fn hand(&self, _: HandoffKind, _: Value, _: Duration) -> Result<Value, HandoffError> {
+    async fn send_handoff(
+        &self,
+        _: HandoffKind,
+        _: Value,
+        _: Duration,
+    ) -> Result<Value, HandoffError> {
         self.begun.notify_one();
         std::future::pending().await
     }
 
-    async fn chat(&self, _: Value, _: Duration) -> Result<ChatEvents, HandoffError> {
+    async fn chat(&self, _: Value, _: Duration) -> Result<HandoffChatEvents, HandoffError> {
         std::future::pending().await
     }
 }
 
-/// A scheduler that hears these signals. No claim and no pause of it ends by itself: however slow the
-/// machine is, what is put off waits for [`Clockwork::patience_ends`].
+/// A scheduler that receives these signals. Its leases and backoffs never expire by themselves: on
+/// a slow machine too, postponed runs wait for [`Clockwork::expire_backoffs`].
 pub(super) fn scheduler(
     its: &Catalogue,
     signals: Signals,
     manager: Arc<dyn ProjectManager>,
 ) -> Scheduler {
     let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
-    let of = (store.clone(), clock as cynode_runtime::clock::SharedClock, signals.clone());
-    let handoffs = Handoffs::new(of, manager, HandoffOptions::default());
+    let handoffs = HandoffService::new(
+        store.clone(),
+        clock,
+        signals.clone(),
+        manager,
+        HandoffOptions::default(),
+    );
     let hour = Duration::from_hours(1);
     let patient = SchedulerOptions { lease: hour, pause: hour };
-    Scheduler::new((store, signals), its.tasks.clone(), handoffs).with(patient)
+    Scheduler::new(store, signals, its.tasks.clone(), handoffs).with(patient)
 }
 
-/// A request for a schedule of a command, with these fields beside or instead of its own.
+/// A request for a schedule with a command, with these fields added or replaced.
 pub(super) fn commands(more: &Value) -> Value {
     let task = json!({ "input_mode": "commands", "commands": ["true"] });
     let mut request = json!({ "name": "build", "every_s": 3600, "task": task });

@@ -1,17 +1,19 @@
-//! Secrets that stand in command lines, at the place where a program takes one.
+//! Secrets in arguments of command lines.
 
-use super::Pattern;
+use super::SecretPattern;
 use crate::redact::SecretKind::{Password, Token};
-use crate::redact::rule::{Only, Sort};
+use crate::redact::rule::{KindSource, MatchCondition};
 
-pub(super) fn patterns() -> Vec<Pattern> {
-    let password = |text: &str| Pattern::new(text, Only::NotAPlaceholder, Sort::Is(Password));
+pub(super) fn patterns() -> Vec<SecretPattern> {
+    let password = |text: &str| {
+        SecretPattern::new(text, MatchCondition::NotAPlaceholder, KindSource::Fixed(Password))
+    };
     vec![
-        // curl -u user:…, also with a word that belongs to the option.
+        // curl -u user:…, also joined with the option.
         password(
             r#"(?i)\b(?:curl|http|https|wget)\b[^\n|;]*?\s(?:-u|--user|--proxy-user|-U|-a)[ =]?["']?[^\s"'\\:]+:(?P<secret>[^\s"'\\]{3,})"#,
         ),
-        // mysql -p…, where no blank may stand between.
+        // mysql -p…, without a space in between.
         password(
             r#"\b(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump|7z[ar]?)\b[^\n|;]*?\s-p(?P<secret>[^\s"'\\]{3,})"#,
         ),
@@ -34,10 +36,10 @@ pub(super) fn patterns() -> Vec<Pattern> {
         // A line of .netrc.
         password(r#"\blogin\s+[^\s"'\\]+\s+password\s+(?P<secret>[^\s"'\\]{3,})"#),
         // echo … | docker login --password-stdin, and its like.
-        Pattern::new(
+        SecretPattern::new(
             r#"\b(?:echo|printf)\s+(?:-n\s+)?["']?(?P<secret>[^\s"'\\|]{12,})["']?\s*\|\s*[^\n]*--(?:password|token)-stdin"#,
-            Only::Random,
-            Sort::Is(Token),
+            MatchCondition::Random,
+            KindSource::Fixed(Token),
         ),
     ]
 }

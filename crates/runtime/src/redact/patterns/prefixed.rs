@@ -1,26 +1,26 @@
-//! Secrets that begin with the prefix of whoever gave them out.
+//! Secrets identified by their issuer's prefix.
 
-use super::Pattern;
+use super::SecretPattern;
 use crate::redact::SecretKind::{self, ApiKey, Secret, Token};
-use crate::redact::rule::{Only, Sort};
+use crate::redact::rule::{KindSource, MatchCondition};
 
-/// Prefixes whose secrets share an alphabet and a least length.
-struct Family {
+/// Prefixes whose secrets share an alphabet and a minimum length.
+struct PrefixFamily {
     prefixes: &'static [&'static str],
     alphabet: &'static str,
     least: usize,
-    only: Only,
+    only: MatchCondition,
     kind: SecretKind,
 }
 
-pub(super) fn patterns() -> Vec<Pattern> {
-    FAMILIES
+pub(super) fn patterns() -> Vec<SecretPattern> {
+    PREFIX_FAMILIES
         .iter()
         .map(|family| {
             let prefixes: Vec<_> = family.prefixes.iter().map(|one| regex::escape(one)).collect();
             let (prefixes, least) = (prefixes.join("|"), family.least);
             let text = format!(r"\b(?:{prefixes})(?P<secret>{}{{{least},}})", family.alphabet);
-            Pattern::new(text, family.only, Sort::Is(family.kind))
+            SecretPattern::new(text, family.only, KindSource::Fixed(family.kind))
         })
         .collect()
 }
@@ -30,34 +30,34 @@ const URL_SAFE: &str = "[A-Za-z0-9_-]";
 const DOTTED: &str = "[A-Za-z0-9_.=+/-]";
 const HEX: &str = "[0-9a-f]";
 
-const FAMILIES: [Family; 12] = [
+const PREFIX_FAMILIES: [PrefixFamily; 12] = [
     // Model providers.
-    Family {
+    PrefixFamily {
         prefixes: &["sk-"],
         alphabet: URL_SAFE,
         least: 16,
-        only: Only::NotAWord,
+        only: MatchCondition::NotAWord,
         kind: ApiKey,
     },
-    Family {
+    PrefixFamily {
         prefixes: &[
             "AIza", "hf_", "api_org_", "r8_", "gsk_", "xai-", "pplx-", "nvapi-", "fw_", "tgp_v1_",
             "ABSK",
         ],
         alphabet: URL_SAFE,
         least: 24,
-        only: Only::Random,
+        only: MatchCondition::Random,
         kind: ApiKey,
     },
     // Forges, registries and build services.
-    Family {
+    PrefixFamily {
         prefixes: &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
         alphabet: "[A-Za-z0-9_]",
         least: 16,
-        only: Only::Always,
+        only: MatchCondition::Always,
         kind: Token,
     },
-    Family {
+    PrefixFamily {
         prefixes: &[
             "glpat-",
             "glptt-",
@@ -98,11 +98,11 @@ const FAMILIES: [Family; 12] = [
         ],
         alphabet: DOTTED,
         least: 16,
-        only: Only::NotAWord,
+        only: MatchCondition::NotAWord,
         kind: Token,
     },
     // Clouds, hosts and databases.
-    Family {
+    PrefixFamily {
         prefixes: &[
             "dop_v1_",
             "doo_v1_",
@@ -148,22 +148,22 @@ const FAMILIES: [Family; 12] = [
         ],
         alphabet: DOTTED,
         least: 20,
-        only: Only::Random,
+        only: MatchCondition::Random,
         kind: Token,
     },
-    // Watching and logs.
-    Family {
+    // Monitoring and logs.
+    PrefixFamily {
         prefixes: &[
             "glsa_", "glc_", "sntrys_", "sntryu_", "NRAK-", "NRII-", "NRJS-", "NRRA-", "NRSP-",
             "phx_", "phc_", "pdus+", "hlx_", "lsv2_pt_", "lsv2_sk_",
         ],
         alphabet: DOTTED,
         least: 16,
-        only: Only::Random,
+        only: MatchCondition::Random,
         kind: Token,
     },
     // Payments and shops.
-    Family {
+    PrefixFamily {
         prefixes: &[
             "sk_live_",
             "sk_test_",
@@ -193,28 +193,28 @@ const FAMILIES: [Family; 12] = [
         ],
         alphabet: URL_SAFE,
         least: 16,
-        only: Only::NotAWord,
+        only: MatchCondition::NotAWord,
         kind: ApiKey,
     },
     // Mail, chats and office.
-    Family {
+    PrefixFamily {
         prefixes: &["xkeysib-", "xsmtpsib-", "key-", "re_", "mlsn.", "md-"],
         alphabet: DOTTED,
         least: 24,
-        only: Only::Random,
+        only: MatchCondition::Random,
         kind: ApiKey,
     },
-    Family {
+    PrefixFamily {
         prefixes: &[
             "xoxa-", "xoxb-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-",
             "xoxc-", "xoxd-",
         ],
         alphabet: "[A-Za-z0-9.%-]",
         least: 10,
-        only: Only::Always,
+        only: MatchCondition::Always,
         kind: Token,
     },
-    Family {
+    PrefixFamily {
         prefixes: &[
             "lin_api_",
             "lin_oauth_",
@@ -243,9 +243,21 @@ const FAMILIES: [Family; 12] = [
         ],
         alphabet: "[A-Za-z0-9_.=+/%-]",
         least: 24,
-        only: Only::Random,
+        only: MatchCondition::Random,
         kind: Token,
     },
-    Family { prefixes: &["SK"], alphabet: HEX, least: 32, only: Only::Always, kind: ApiKey },
-    Family { prefixes: &["AKID"], alphabet: PLAIN, least: 32, only: Only::Always, kind: Secret },
+    PrefixFamily {
+        prefixes: &["SK"],
+        alphabet: HEX,
+        least: 32,
+        only: MatchCondition::Always,
+        kind: ApiKey,
+    },
+    PrefixFamily {
+        prefixes: &["AKID"],
+        alphabet: PLAIN,
+        least: 32,
+        only: MatchCondition::Always,
+        kind: Secret,
+    },
 ];

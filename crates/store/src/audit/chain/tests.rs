@@ -1,4 +1,4 @@
-//! Laws of the chain.
+//! Tests of the chain.
 
 use chrono::DateTime;
 use cynode_domain::ids::{CallId, GroupId, UserId};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::super::AuditCaller;
 use super::*;
-use crate::agent_tokens::Binding;
+use crate::agent_tokens::TokenBinding;
 
 fn id<T: From<Uuid>>(number: u128) -> T {
     T::from(Uuid::from_u128(number))
@@ -18,7 +18,7 @@ fn call() -> AuditCall {
         id: id(1),
         created_at: DateTime::UNIX_EPOCH,
         caller: AuditCaller { kind: "pm".to_owned(), ..AuditCaller::default() },
-        binding: Binding::default(),
+        binding: TokenBinding::default(),
         tool: "db.task.get".to_owned(),
         server: "builtin".to_owned(),
         decision: Effect::Allow,
@@ -82,7 +82,7 @@ fn the_same_record_in_another_place_or_chain_has_another_hash() {
     let elsewhere = other.seal(&record);
 
     assert_eq!(second.prev_hash, first.hash);
-    assert!(first.fits(&record) && second.fits(&record) && elsewhere.fits(&record));
+    assert!(first.matches(&record) && second.matches(&record) && elsewhere.matches(&record));
     assert_ne!(first.hash, second.hash);
     assert_ne!(first.hash, elsewhere.hash);
 }

@@ -1,11 +1,11 @@
-//! Laws of agent tokens.
+//! Tests of agent tokens.
 
 use cynode_domain::ids::{
     JobId, ProjectId, RunId, ScheduleRunId, SessionId, TaskId, ThreadId, TokenId, TraceId, UserId,
 };
 use cynode_domain::policy::AgentType;
 use cynode_domain::verification::VerificationKey;
-use cynode_store::{AgentToken, AgentTokenStore, Binding, Store, TokenOrigin};
+use cynode_store::{AgentToken, Store, TokenBinding, TokenOrigin};
 
 use crate::world::{World, at};
 
@@ -15,7 +15,7 @@ fn token(user: UserId, hash: u8) -> AgentToken {
         hash: vec![hash; 32],
         agent: AgentType::Sandbox,
         user,
-        binding: Binding {
+        binding: TokenBinding {
             project: Some(ProjectId::generate()),
             task: Some(TaskId::generate()),
             run: Some(RunId::generate()),
@@ -118,7 +118,7 @@ pub(crate) async fn agent_tokens_that_ended_long_ago_are_forgotten(store: Store)
     add(&world.store, &old).await;
     add(&world.store, &new).await;
 
-    assert_eq!(change!(world.store, tx => tx.agent_token_forget(at(200)).await), 1);
+    assert_eq!(change!(world.store, tx => tx.agent_token_delete_expired(at(200)).await), 1);
 
     assert_eq!(look!(world.store, tx => tx.agent_token_list(None, None, 10).await), [new]);
 }

@@ -1,7 +1,7 @@
-//! Laws of artifacts.
+//! Tests of artifacts.
 
 use cynode_domain::ids::{ArtifactId, TaskId};
-use cynode_store::{Artifact, ArtifactStore, BeforeStep, JobStore, Store};
+use cynode_store::{Artifact, EarlierSteps, Store};
 
 use crate::world::{World, at, new_job};
 
@@ -100,7 +100,7 @@ pub(crate) async fn an_output_belongs_to_the_job_that_made_it(store: Store) {
 pub(crate) async fn outputs_before_a_step_are_those_of_the_newest_attempts(store: Store) {
     let world = World::new(store).await;
     let (run, other) = (world.run("a").await, world.run("b").await);
-    // Step 0 was tried twice and checked once; step 2 is the one that is judged.
+    // Step 0 was tried twice and checked once; step 2 is the one under verification.
     let jobs = [(0, 1, "failed"), (0, 2, "accepted"), (0, 1002, "check"), (1, 1, "second")];
     for (step, attempt, path) in jobs.into_iter().chain([(2, 1, "own")]) {
         let job = new_job(&run, step, attempt);
@@ -111,7 +111,7 @@ pub(crate) async fn outputs_before_a_step_are_those_of_the_newest_attempts(store
     let foreign = artifact(other.task, "output", "foreign");
     world.put(&Artifact { job: Some(elsewhere), ..foreign }).await;
 
-    let before = BeforeStep { run: run.id, step_index: 2, attempts_below: 1000 };
+    let before = EarlierSteps { run: run.id, step_index: 2, attempts_below: 1000 };
     let listed = look!(world.store, tx => tx.output_list_before(before).await);
 
     let paths: Vec<_> = listed.iter().map(|output| output.path.as_str()).collect();

@@ -1,17 +1,16 @@
-//! Laws of the record of changes.
+//! Tests of the change log.
 
 use cynode_domain::ids::{PreferenceId, UserId};
 use cynode_domain::preference::Scope;
 use cynode_store::{
-    AccessChange, AccessChangeFilter, Change, ChangeStore, PreferenceChange, PreferenceStore,
-    RuleStore, SettingChange, SettingStore, Store,
+    AccessChange, AccessChangeFilter, ChangeRecord, PreferenceChange, SettingChange, Store,
 };
 use serde_json::{Value, json};
 
 use super::preferences::preference;
 use crate::world::at;
 
-fn actions(changes: &[Change]) -> Vec<&str> {
+fn actions(changes: &[ChangeRecord]) -> Vec<&str> {
     changes.iter().map(|change| change.action.as_str()).collect()
 }
 

@@ -1,11 +1,8 @@
-//! Laws of conversations and of the record of requests to chat.
+//! Tests of chat threads and the records of chat requests.
 
 use cynode_domain::ids::{ChatMessageId, ChatTurnId, ProjectId, ThreadId, UserId};
 use cynode_domain::preference::Scope;
-use cynode_store::{
-    ChatRecord, ChatRecordStore, Home, PreferenceStore, Project, ProjectStore, SettingStore, Store,
-    Thread, ThreadMessage, ThreadStore,
-};
+use cynode_store::{ChatRecord, DefaultProjectContext, Project, Store, Thread, ThreadMessage};
 use serde_json::json;
 
 use super::ledger::message;
@@ -14,10 +11,10 @@ use crate::world::{World, at, project};
 
 pub(crate) async fn a_thread_reads_back_and_grows_younger_with_what_is_said(store: Store) {
     let world = World::new(store).await;
-    let (id, made) = begun(&world, 1).await;
+    let (id, made) = insert_thread(&world, 1).await;
     assert_eq!(look!(world.store, tx => tx.thread_get(id).await), Some(made.clone()));
 
-    say(&world, id, "hello", 7).await;
+    insert_message(&world, id, "hello", 7).await;
 
     let expected = Thread { updated_at: at(7), ..made };
     assert_eq!(look!(world.store, tx => tx.thread_get(id).await), Some(expected));
@@ -27,7 +24,7 @@ pub(crate) async fn a_thread_reads_back_and_grows_younger_with_what_is_said(stor
 
 pub(crate) async fn a_number_is_taken_once_for_a_user_and_project(store: Store) {
     let world = World::new(store).await;
-    let (first, _) = begun(&world, 1).await;
+    let (first, _) = insert_thread(&world, 1).await;
     let again = thread(world.user, world.project, 1);
     let (user, project) = (world.user, world.project);
 
@@ -46,8 +43,8 @@ pub(crate) async fn the_thread_with_the_highest_number_goes_on(store: Store) {
     let latest = look!(world.store, tx => tx.thread_latest(user, project).await);
     assert_eq!(latest, None);
 
-    begun(&world, 9).await;
-    let (second, _) = begun(&world, 10).await;
+    insert_thread(&world, 9).await;
+    let (second, _) = insert_thread(&world, 10).await;
 
     let latest = look!(world.store, tx => tx.thread_latest(user, project).await).unwrap();
     assert_eq!(latest.id, second);
@@ -60,7 +57,7 @@ pub(crate) async fn threads_are_paged_newest_first_for_their_user_alone(store: S
     let of_bob = thread(bob, project, 1);
     change!(world.store, tx => tx.thread_insert(&of_bob).await);
     for number in 1..=3 {
-        begun(&world, number).await;
+        insert_thread(&world, number).await;
     }
     let numbers = |page: &[Thread]| page.iter().map(|thread| thread.number).collect::<Vec<_>>();
 
@@ -77,15 +74,15 @@ pub(crate) async fn threads_are_paged_newest_first_for_their_user_alone(store: S
 
 pub(crate) async fn the_tail_of_a_thread_is_its_newest_messages_in_order(store: Store) {
     let world = World::new(store).await;
-    let (id, _) = begun(&world, 1).await;
-    let (other, _) = begun(&world, 2).await;
+    let (id, _) = insert_thread(&world, 1).await;
+    let (other, _) = insert_thread(&world, 2).await;
     for number in 0..5 {
-        say(&world, id, &format!("m{number}"), number).await;
+        insert_message(&world, id, &format!("m{number}"), number).await;
     }
-    say(&world, other, "elsewhere", 9).await;
+    insert_message(&world, other, "elsewhere", 9).await;
     let said = |page: &[ThreadMessage]| page.iter().map(|m| m.content.clone()).collect::<Vec<_>>();
 
-    let tail = look!(world.store, tx => tx.thread_tail(id, 3).await);
+    let tail = look!(world.store, tx => tx.thread_message_tail(id, 3).await);
     let page = look!(world.store, tx => tx.thread_messages(id, None, 2).await);
     let last = page.last().map(|message| message.id);
     let rest = look!(world.store, tx => tx.thread_messages(id, last, 10).await);
@@ -97,7 +94,7 @@ pub(crate) async fn the_tail_of_a_thread_is_its_newest_messages_in_order(store: 
 
 pub(crate) async fn a_message_reads_back_as_it_was_said(store: Store) {
     let world = World::new(store).await;
-    let (thread, _) = begun(&world, 1).await;
+    let (thread, _) = insert_thread(&world, 1).await;
     let said = ThreadMessage {
         id: ChatMessageId::generate(),
         thread,
@@ -110,14 +107,15 @@ pub(crate) async fn a_message_reads_back_as_it_was_said(store: Store) {
     };
     let new = said.clone();
 
-    change!(world.store, tx => tx.thread_say(&new).await);
+    change!(world.store, tx => tx.thread_message_insert(&new).await);
 
-    assert_eq!(look!(world.store, tx => tx.thread_tail(thread, 9).await), [said]);
+    assert_eq!(look!(world.store, tx => tx.thread_message_tail(thread, 9).await), [said]);
 }
 
 pub(crate) async fn a_turn_is_found_in_its_thread_without_what_was_said_around_it(store: Store) {
     let world = World::new(store).await;
-    let ((thread, _), (other, _)) = (begun(&world, 1).await, begun(&world, 2).await);
+    let ((thread, _), (other, _)) =
+        (insert_thread(&world, 1).await, insert_thread(&world, 2).await);
     let (mine, another) = (ChatTurnId::generate(), ChatTurnId::generate());
     let said = [
         (thread, Some(mine), "asked"),
@@ -128,11 +126,11 @@ pub(crate) async fn a_turn_is_found_in_its_thread_without_what_was_said_around_i
     ];
     for (thread, turn, content) in said {
         let new = ThreadMessage { turn, ..message(thread, content) };
-        change!(world.store, tx => tx.thread_say(&new).await);
+        change!(world.store, tx => tx.thread_message_insert(&new).await);
     }
 
-    let found = look!(world.store, tx => tx.thread_turn(thread, mine, 9).await);
-    let first = look!(world.store, tx => tx.thread_turn(thread, mine, 1).await);
+    let found = look!(world.store, tx => tx.thread_turn_messages(thread, mine, 9).await);
+    let first = look!(world.store, tx => tx.thread_turn_messages(thread, mine, 1).await);
 
     let contents: Vec<&str> = found.iter().map(|message| message.content.as_str()).collect();
     assert_eq!(contents, ["asked", "answered"]);
@@ -173,13 +171,18 @@ pub(crate) async fn the_place_of_a_chat_is_the_default_project_and_the_thread_th
 ) {
     let world = World::new(store).await;
     let user = world.user;
-    begun(&world, 7).await;
+    insert_thread(&world, 7).await;
     assert_eq!(look!(world.store, tx => tx.thread_at_home(user).await), None);
     let home = Project { is_default: true, ..project("home", user) };
     let (made, home) = (home.clone(), home.id);
     assert!(change!(world.store, tx => tx.project_insert(&made).await));
     let revision = look!(world.store, tx => tx.policy_revision().await);
-    let bare = Home { project: home, latest: None, has_preferences: false, revision };
+    let bare = DefaultProjectContext {
+        project: home,
+        current_thread: None,
+        has_preferences: false,
+        revision,
+    };
     assert_eq!(look!(world.store, tx => tx.thread_at_home(user).await), Some(bare.clone()));
 
     let threads = [thread(user, home, 1), thread(user, home, 2)];
@@ -187,11 +190,18 @@ pub(crate) async fn the_place_of_a_chat_is_the_default_project_and_the_thread_th
     for new in threads {
         assert!(change!(world.store, tx => tx.thread_insert(&new).await));
     }
-    say(&world, latest.id, "hello", 8).await;
-    change!(world.store, tx => tx.policy_touch().await);
+    insert_message(&world, latest.id, "hello", 8).await;
+    change!(world.store, tx => tx.policy_bump_revision().await);
 
     let found = look!(world.store, tx => tx.thread_at_home(user).await);
-    assert_eq!(found, Some(Home { latest: Some(latest), revision: revision + 1, ..bare }));
+    assert_eq!(
+        found,
+        Some(DefaultProjectContext {
+            current_thread: Some(latest),
+            revision: revision + 1,
+            ..bare
+        })
+    );
 }
 
 pub(crate) async fn the_place_of_a_chat_tells_whether_there_are_preferences_for_it(store: Store) {
@@ -219,7 +229,7 @@ pub(crate) async fn the_place_of_a_chat_tells_whether_there_are_preferences_for_
     assert!(!of(vec![Scope::User(bob), Scope::Project(world.project)]).await);
 }
 
-pub(crate) async fn begun(world: &World, number: i64) -> (ThreadId, Thread) {
+pub(crate) async fn insert_thread(world: &World, number: i64) -> (ThreadId, Thread) {
     let thread = thread(world.user, world.project, number);
     let new = thread.clone();
     assert!(change!(world.store, tx => tx.thread_insert(&new).await));
@@ -238,7 +248,7 @@ fn thread(user: UserId, project: ProjectId, number: i64) -> Thread {
     }
 }
 
-async fn say(world: &World, thread: ThreadId, content: &str, seconds: i64) {
+async fn insert_message(world: &World, thread: ThreadId, content: &str, seconds: i64) {
     let message = ThreadMessage {
         id: ChatMessageId::generate(),
         thread,
@@ -249,7 +259,7 @@ async fn say(world: &World, thread: ThreadId, content: &str, seconds: i64) {
         turn: None,
         created_at: at(seconds),
     };
-    change!(world.store, tx => tx.thread_say(&message).await);
+    change!(world.store, tx => tx.thread_message_insert(&message).await);
 }
 
 pub(crate) fn record(user: UserId, project: ProjectId) -> ChatRecord {

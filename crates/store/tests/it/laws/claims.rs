@@ -1,15 +1,15 @@
-//! Laws of handing runs to runners.
+//! Tests of claims of runs.
 
 use cynode_domain::status::TaskStatus;
-use cynode_store::{Claim, LeaseStore, Store, TaskStore, Versions, WorkflowStore};
+use cynode_store::{GraphVersionRange, Run, RunClaim, Store};
 
 use super::moves::claim;
 use crate::world::World;
 
 const MINUTE: u32 = 60_000;
 
-fn knowing(oldest: u32, newest: u32) -> Claim {
-    Claim { versions: Versions { oldest, newest }, ..claim(8, MINUTE) }
+fn claim_for_versions(oldest: u32, newest: u32) -> RunClaim {
+    RunClaim { versions: GraphVersionRange { oldest, newest }, ..claim(8, MINUTE) }
 }
 
 pub(crate) async fn one_claim_takes_several_runs_oldest_first(store: Store) {
@@ -19,7 +19,7 @@ pub(crate) async fn one_claim_takes_several_runs_oldest_first(store: Store) {
     let (first, second) =
         (world.claim(claim(2, MINUTE)).await, world.claim(claim(2, MINUTE)).await);
 
-    let ids = |granted: &[cynode_store::Granted]| -> Vec<_> {
+    let ids = |granted: &[cynode_store::GrantedRun]| -> Vec<_> {
         granted.iter().map(|granted| granted.run.id).collect()
     };
     assert_eq!(ids(&first), [runs[0].id, runs[1].id]);
@@ -45,39 +45,45 @@ pub(crate) async fn a_run_is_given_only_to_runners_that_know_its_graph(store: St
     let world = World::new(store).await;
     let run = world.run("a").await;
     assert_eq!(look!(world.store, tx => tx.run_version(run.id).await), None);
-    let lease = world.claim(knowing(1, 2)).await[0].lease;
+    let lease = world.claim(claim_for_versions(1, 2)).await[0].lease;
     assert_eq!(look!(world.store, tx => tx.run_version(run.id).await), Some(2));
     change!(world.store, tx => tx.lease_release(lease.task, lease.id, lease.epoch).await);
 
-    assert!(world.claim(knowing(1, 1)).await.is_empty());
-    assert!(world.claim(knowing(3, 4)).await.is_empty());
-    assert_eq!(world.claim(knowing(2, 3)).await.len(), 1);
+    assert!(world.claim(claim_for_versions(1, 1)).await.is_empty());
+    assert!(world.claim(claim_for_versions(3, 4)).await.is_empty());
+    assert_eq!(world.claim(claim_for_versions(2, 3)).await.len(), 1);
     assert_eq!(look!(world.store, tx => tx.run_version(run.id).await), Some(2));
 }
 
 pub(crate) async fn a_run_that_needs_a_newer_graph_is_kept_from_older_runners(store: Store) {
     let world = World::new(store).await;
     let run = world.run("a").await;
-    let lease = world.claim(knowing(1, 2)).await[0].lease;
+    let lease = world.claim(claim_for_versions(1, 2)).await[0].lease;
     for (raised, expected) in [(1, 2), (3, 3), (2, 3)] {
-        change!(world.store, tx => tx.run_raise_version(run.id, raised).await);
+        change!(world.store, tx => tx.run_require_version(run.id, raised).await);
         assert_eq!(look!(world.store, tx => tx.run_version(run.id).await), Some(expected));
     }
     change!(world.store, tx => tx.lease_release(lease.task, lease.id, lease.epoch).await);
 
-    assert!(world.claim(knowing(1, 2)).await.is_empty());
-    assert_eq!(world.claim(knowing(1, 3)).await.len(), 1);
+    assert!(world.claim(claim_for_versions(1, 2)).await.is_empty());
+    assert_eq!(world.claim(claim_for_versions(1, 3)).await.len(), 1);
 }
 
 pub(crate) async fn a_run_that_has_not_begun_may_need_a_newer_graph(store: Store) {
     let world = World::new(store).await;
     let run = world.run("a").await;
 
-    change!(world.store, tx => tx.run_raise_version(run.id, 3).await);
+    change!(world.store, tx => tx.run_require_version(run.id, 3).await);
 
-    assert!(world.claim(knowing(1, 2)).await.is_empty());
-    assert_eq!(world.claim(knowing(1, 4)).await.len(), 1);
+    assert!(world.claim(claim_for_versions(1, 2)).await.is_empty());
+    assert_eq!(world.claim(claim_for_versions(1, 4)).await.len(), 1);
     assert_eq!(look!(world.store, tx => tx.run_version(run.id).await), Some(3));
+}
+
+async fn suspend_reason(world: &World, run: &Run) -> Option<String> {
+    let task = run.task;
+    let newest = look!(world.store, tx => tx.newest_runs_of(&[task]).await);
+    newest.into_iter().find(|found| found.id == run.id).unwrap().suspend_reason
 }
 
 pub(crate) async fn a_run_that_was_put_down_says_why_and_is_left_alone_for_a_while(store: Store) {
@@ -85,19 +91,19 @@ pub(crate) async fn a_run_that_was_put_down_says_why_and_is_left_alone_for_a_whi
     let run = world.run("a").await;
     let lease = world.claim(claim(1, MINUTE)).await[0].lease;
     change!(world.store, tx => {
-        tx.run_put_down(run.id, "the checkpoint is newer", Some(7), MINUTE).await?;
+        tx.run_suspend(run.id, "the checkpoint is newer", Some(7), MINUTE).await?;
         tx.lease_release(lease.task, lease.id, lease.epoch).await
     });
 
-    let reason = look!(world.store, tx => tx.run_put_down_reason(run.id).await);
+    let reason = suspend_reason(&world, &run).await;
     assert_eq!(reason.as_deref(), Some("the checkpoint is newer"));
-    assert!(world.claim(knowing(1, 9)).await.is_empty());
+    assert!(world.claim(claim_for_versions(1, 9)).await.is_empty());
 
-    change!(world.store, tx => tx.run_put_down(run.id, "again", None, 0).await);
+    change!(world.store, tx => tx.run_suspend(run.id, "again", None, 0).await);
 
-    assert!(world.claim(knowing(1, 6)).await.is_empty());
-    assert_eq!(world.claim(knowing(7, 7)).await.len(), 1);
-    assert_eq!(look!(world.store, tx => tx.run_put_down_reason(run.id).await), None);
+    assert!(world.claim(claim_for_versions(1, 6)).await.is_empty());
+    assert_eq!(world.claim(claim_for_versions(7, 7)).await.len(), 1);
+    assert_eq!(suspend_reason(&world, &run).await, None);
 }
 
 pub(crate) async fn a_run_that_waits_is_left_alone_for_as_long_as_it_is_said_and_woken_at_once(
@@ -107,18 +113,18 @@ pub(crate) async fn a_run_that_waits_is_left_alone_for_as_long_as_it_is_said_and
     let run = world.run("a").await;
     let lease = world.claim(claim(1, MINUTE)).await[0].lease;
     change!(world.store, tx => {
-        tx.run_put_down(run.id, "it waits", None, 0).await?;
+        tx.run_suspend(run.id, "it waits", None, 0).await?;
         tx.lease_release(lease.task, lease.id, lease.epoch).await
     });
 
-    assert!(change!(world.store, tx => tx.run_wait_longer(run.id, "it waits", MINUTE).await));
+    assert!(change!(world.store, tx => tx.run_extend_suspension(run.id, "it waits", MINUTE).await));
     assert!(world.claim(claim(1, MINUTE)).await.is_empty());
-    change!(world.store, tx => tx.run_wake(run.id).await);
+    change!(world.store, tx => tx.run_end_suspension(run.id).await);
 
-    assert_eq!(look!(world.store, tx => tx.run_put_down_reason(run.id).await), None);
+    assert_eq!(suspend_reason(&world, &run).await, None);
     assert_eq!(world.claim(claim(1, MINUTE)).await.len(), 1);
-    change!(world.store, tx => tx.run_wait_longer(run.id, "another reason", MINUTE).await);
-    assert_eq!(look!(world.store, tx => tx.run_put_down_reason(run.id).await), None);
+    change!(world.store, tx => tx.run_extend_suspension(run.id, "another reason", MINUTE).await);
+    assert_eq!(suspend_reason(&world, &run).await, None);
 }
 
 pub(crate) async fn a_run_made_with_open_dependencies_waits_until_it_is_let_go(store: Store) {

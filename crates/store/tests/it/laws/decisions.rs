@@ -1,12 +1,12 @@
-//! Laws of decisions.
+//! Tests of decisions.
 
 use cynode_domain::ids::{DecisionId, ProjectId, RunId, TaskId, ThreadId, UserId};
-use cynode_store::{Decision, DecisionFilter, DecisionStore, Store, UserStore};
+use cynode_store::{DecisionFilter, ManagerDecision, Store};
 
 use crate::world::{World, at, user};
 
-fn decision(user: UserId, task: Option<TaskId>, purpose: &str) -> Decision {
-    Decision {
+fn decision(user: UserId, task: Option<TaskId>, purpose: &str) -> ManagerDecision {
+    ManagerDecision {
         id: DecisionId::generate(),
         handoff: "plan".to_owned(),
         user,
@@ -27,7 +27,7 @@ fn decision(user: UserId, task: Option<TaskId>, purpose: &str) -> Decision {
 pub(crate) async fn a_decision_reads_back_as_it_was_written_and_with_its_task_only(store: Store) {
     let world = World::new(store).await;
     let (task, other) = (world.task("a").await, world.task("b").await);
-    let whole = Decision {
+    let whole = ManagerDecision {
         project: Some(ProjectId::generate()),
         run: Some(RunId::generate()),
         thread: Some(ThreadId::generate()),

@@ -1,4 +1,4 @@
-//! Laws of providers, credentials and the record of calls to models.
+//! Tests of providers, credentials and the records of model calls.
 
 use cynode_domain::ids::{CredentialId, InferenceId, RunId, TaskId, ThreadId, UserId};
 use cynode_domain::model::{
@@ -6,8 +6,8 @@ use cynode_domain::model::{
 };
 use cynode_domain::policy::{Effect, Principal};
 use cynode_store::{
-    Credential, CredentialStore, EgressDecision, Entry, InferenceCall, InferenceFilter,
-    InferenceStore, InferenceSums, ModelProvider, ModelProviderStore, SpendingLimits, Store,
+    AppendRows, Credential, EgressDecision, Entry, InferenceCall, InferenceFilter, InferenceSums,
+    ModelProvider, SpendingLimits, Store,
 };
 use serde_json::json;
 
@@ -155,7 +155,7 @@ pub(crate) fn call(user: UserId, run: Option<RunId>, cost: Option<i64>) -> Infer
         cost_micro_usd: cost,
         is_estimate: false,
         latency_ms: 7,
-        first_ms: Some(3),
+        first_chunk_ms: Some(3),
         outcome: InferenceOutcome::Success,
         error: None,
     }
@@ -238,14 +238,14 @@ pub(crate) async fn decisions_about_a_call_are_kept_in_order(store: Store) {
     assert_eq!(look!(store, tx => tx.egress_decision_list(other).await), []);
 }
 
-/// An open call that may cost so much.
+/// An open call with this maximum cost.
 fn open(run: Option<RunId>, cost: i64) -> InferenceCall {
     InferenceCall {
         outcome: InferenceOutcome::Open,
         is_estimate: true,
         input_tokens: None,
         output_tokens: None,
-        first_ms: None,
+        first_chunk_ms: None,
         latency_ms: 0,
         ..call(UserId::generate(), run, Some(cost))
     }
@@ -288,14 +288,14 @@ pub(crate) async fn an_open_call_becomes_what_it_was_once_and_never_again(store:
         input_tokens: Some(3),
         output_tokens: Some(4),
         latency_ms: 12,
-        first_ms: Some(6),
+        first_chunk_ms: Some(6),
         error: Some("said".to_owned()),
         ..set_aside.clone()
     };
-    store.enter(vec![Entry::Call(ended.clone())]).await.unwrap();
+    store.batch(AppendRows(vec![Entry::InferenceCall(ended.clone())])).await.unwrap();
 
     let late = InferenceCall { cost_micro_usd: Some(8), ..ended.clone() };
-    store.enter(vec![Entry::Call(late)]).await.unwrap();
+    store.batch(AppendRows(vec![Entry::InferenceCall(late)])).await.unwrap();
     let again = store.inference_reserve(&set_aside, SpendingLimits::default()).await.unwrap();
 
     assert!(!again, "what ended cannot begin");

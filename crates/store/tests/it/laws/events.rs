@@ -1,10 +1,10 @@
-//! Laws of the outbox.
+//! Tests of the outbox.
 //!
-//! On PostgreSQL an event shows once every older transaction of the whole server has ended, so
-//! these laws wait for it: other tests write at the same time.
+//! On PostgreSQL an event is visible once every older transaction of the whole server has ended, so these tests
+//! wait for it: other tests write at the same time.
 
 use cynode_domain::ids::{TaskId, UserId};
-use cynode_store::{Error, Event, EventCursor, EventFilter, EventStore, NewEvent, Store};
+use cynode_store::{Error, EventCursor, EventFilter, NewEvent, OutboxEvent, Store};
 use proptest::prelude::*;
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -29,7 +29,7 @@ pub(crate) async fn append(store: &Store, event: NewEvent) {
     change!(store, tx => tx.event_append(&event).await);
 }
 
-pub(crate) fn numbers(events: &[Event]) -> Vec<i64> {
+pub(crate) fn numbers(events: &[OutboxEvent]) -> Vec<i64> {
     events.iter().filter_map(|event| event.data["number"].as_i64()).collect()
 }
 
@@ -39,7 +39,7 @@ async fn listed(
     cursor: EventCursor,
     filter: EventFilter,
     count: usize,
-) -> Vec<Event> {
+) -> Vec<OutboxEvent> {
     eventually(|| async {
         let events = look!(store, tx => tx.event_list(cursor, filter, 1000).await);
         (events.len() >= count).then_some(events)
@@ -170,7 +170,7 @@ pub(crate) async fn a_reader_advances_over_events_of_others_and_misses_none_of_i
 
     let page = look!(store, tx => tx.event_page(start, filter, 2).await);
 
-    // None of them is bob's, and none of them is looked at again.
+    // None of them is bob's, and none of them is read again.
     assert_eq!((page.events.len(), page.cursor), (0, newest));
     for number in 4..=6 {
         append(&store, NewEvent { owner: Some(bob), ..event(number) }).await;

@@ -1,23 +1,27 @@
-//! Laws of findings.
+//! Tests of findings.
 
 use cynode_domain::finding::{FindingAuthor, FindingStatus, Severity};
 use cynode_domain::ids::{FindingId, JobId, TaskId, TokenId, UserId};
 use cynode_domain::verification::VerificationKey;
-use cynode_store::{Finder, Finding, FindingPlace, FindingStore, Store};
+use cynode_store::{FindingAuthorship, FindingSubject, Store, StoredFinding};
 
 use crate::world::{World, at};
 
-fn finding(task: TaskId, message: &str) -> Finding {
-    Finding {
+fn finding(task: TaskId, message: &str) -> StoredFinding {
+    StoredFinding {
         id: FindingId::generate(),
         task,
-        place: FindingPlace::default(),
+        subject: FindingSubject::default(),
         status: FindingStatus::Fail,
         severity: Severity::Error,
         message: message.to_owned(),
         location: None,
         suggestion: None,
-        by: Finder { author: FindingAuthor::Rule, token: None, user: UserId::generate() },
+        authorship: FindingAuthorship {
+            author: FindingAuthor::Rule,
+            token: None,
+            user: UserId::generate(),
+        },
         verification: None,
         created_at: at(1),
     }
@@ -26,8 +30,8 @@ fn finding(task: TaskId, message: &str) -> Finding {
 pub(crate) async fn a_finding_reads_back_as_it_was_written(store: Store) {
     let world = World::new(store).await;
     let run = world.run("a").await;
-    let whole = Finding {
-        place: FindingPlace {
+    let whole = StoredFinding {
+        subject: FindingSubject {
             run: Some(run.id),
             job: Some(JobId::generate()),
             step_index: Some(3),
@@ -36,7 +40,7 @@ pub(crate) async fn a_finding_reads_back_as_it_was_written(store: Store) {
         severity: Severity::Info,
         location: Some("src/main.rs:7".to_owned()),
         suggestion: Some("ask".to_owned()),
-        by: Finder {
+        authorship: FindingAuthorship {
             author: FindingAuthor::Pa,
             token: Some(TokenId::generate()),
             user: UserId::generate(),

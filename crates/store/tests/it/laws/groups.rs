@@ -1,12 +1,9 @@
-//! Laws of groups and their members.
+//! Tests of groups and their members.
 
 use cynode_domain::ids::{GroupId, SkillId, UserId};
 use cynode_domain::preference::{Scope, ValueType};
 use cynode_domain::skill::SkillScope;
-use cynode_store::{
-    Group, GroupStore, Member, NewMember, Preference, PreferenceStore, Skill, SkillFilter,
-    SkillStore, Store, ThreadStore,
-};
+use cynode_store::{Group, GroupMember, NewGroupMember, Preference, Skill, SkillFilter, Store};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -29,7 +26,7 @@ async fn made(store: &Store, group: Group) -> GroupId {
 }
 
 async fn join(store: &Store, group: GroupId, user: UserId) -> bool {
-    let new = NewMember { group, user, by: Some(user), at: at(1) };
+    let new = NewGroupMember { group, user, by: Some(user), at: at(1) };
     change!(store, tx => tx.member_add(&new).await)
 }
 
@@ -67,7 +64,7 @@ pub(crate) async fn groups_of_a_user_are_listed_ascending_whenever_they_were_joi
     let handles: Vec<&str> = members.iter().map(|member| &*member.handle).collect();
     assert_eq!(handles, ["ada", "bob"]);
     let after = look!(store, tx => tx.member_list(early, Some("ada"), 10).await);
-    assert_eq!(after, [Member { user: bob, handle: "bob".to_owned(), added_at: at(1) }]);
+    assert_eq!(after, [GroupMember { user: bob, handle: "bob".to_owned(), added_at: at(1) }]);
 
     assert!(change!(store, tx => tx.member_remove(early, ada).await));
     assert!(!change!(store, tx => tx.member_remove(early, ada).await));
@@ -132,7 +129,7 @@ pub(crate) async fn a_place_of_a_turn_knows_of_preferences_of_the_users_groups(s
     let (store, ada) = (&world.store, world.user);
     let home = crate::world::project("home", ada);
     let home = cynode_store::Project { is_default: true, ..home };
-    change!(store, tx => cynode_store::ProjectStore::project_insert(tx, &home).await);
+    change!(store, tx => tx.project_insert(&home).await);
     let group = made(store, group(1, "writers")).await;
     let entry = Preference {
         id: cynode_domain::ids::PreferenceId::generate(),

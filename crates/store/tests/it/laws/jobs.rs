@@ -1,8 +1,8 @@
-//! Laws of jobs and their leases.
+//! Tests of jobs and their leases.
 
 use cynode_domain::ids::{IncarnationId, JobId, NodeId};
 use cynode_domain::status::{JobStatus, NodeStatus};
-use cynode_store::{Job, JobStore, NewJob, NodeStore, Store};
+use cynode_store::{Job, NewJob, Store};
 use serde_json::json;
 
 use crate::world::{World, eventually, new_job, process_of};
@@ -15,12 +15,12 @@ impl World {
     }
 
     async fn expired_jobs(&self) -> Vec<JobId> {
-        let expired = change!(self.store, tx => tx.job_expired().await);
+        let expired = change!(self.store, tx => tx.job_list_expired().await);
         expired.into_iter().map(|job| job.asked.id).collect()
     }
 
     async fn unassigned(&self, limit: u32) -> Vec<JobId> {
-        let jobs = change!(self.store, tx => tx.job_unassigned(limit).await);
+        let jobs = change!(self.store, tx => tx.job_list_unassigned(limit).await);
         jobs.into_iter().map(|job| job.asked.id).collect()
     }
 }
@@ -89,7 +89,7 @@ pub(crate) async fn unassigned_jobs_are_listed_oldest_first_up_to_the_limit(stor
 
     assert_eq!(world.unassigned(10).await, [jobs[1], jobs[3]]);
     assert_eq!(world.unassigned(1).await, [jobs[1]]);
-    let of_node = look!(world.store, tx => tx.job_of_node(node).await);
+    let of_node = look!(world.store, tx => tx.job_list_of_node(node).await);
     assert_eq!(of_node.iter().map(|job| job.asked.id).collect::<Vec<_>>(), [given]);
 }
 
@@ -135,8 +135,8 @@ pub(crate) async fn queued_jobs_of_a_drained_node_are_taken_back(store: Store) {
     let queued = world.job(&run, 1).await;
     change!(world.store, tx => {
         tx.job_assign(queued, node).await?;
-        tx.node_begin(node, process_of(node)).await?;
-        tx.node_touch(node, process_of(node)).await?;
+        tx.node_set_process(node, process_of(node)).await?;
+        tx.node_record_poll(node, process_of(node)).await?;
         tx.node_set_status(node, NodeStatus::Drained).await
     });
 
@@ -153,14 +153,14 @@ pub(crate) async fn a_job_is_renewed_by_the_process_that_holds_it_only(store: St
     let job = world.running_job(&run, 0, node, MINUTE).await;
     let renew = |id: JobId, node: NodeId| {
         let store = world.store.clone();
-        let holder = (node, process_of(node));
-        async move { change!(store, tx => tx.job_renew(id, holder, MINUTE).await) }
+        let process = process_of(node);
+        async move { change!(store, tx => tx.job_renew(id, node, process, MINUTE).await) }
     };
 
     assert!(!renew(job, stranger).await);
     // Naming the process of another node does not make a node that process.
-    let posing = (stranger, process_of(node));
-    assert!(!change!(world.store, tx => tx.job_renew(job, posing, MINUTE).await));
+    let process = process_of(node);
+    assert!(!change!(world.store, tx => tx.job_renew(job, stranger, process, MINUTE).await));
     assert!(!world.job_now(job).await.acknowledged);
     assert!(renew(job, node).await);
     assert!(world.job_now(job).await.acknowledged);
@@ -212,7 +212,7 @@ pub(crate) async fn a_running_job_expires_when_nobody_renews_it(store: Store) {
     let queued = world.job(&run, 2).await;
     change!(world.store, tx => {
         tx.job_assign(queued, node).await?;
-        tx.job_renew(queued, (node, process_of(node)), 0).await
+        tx.job_renew(queued, node, process_of(node), 0).await
     });
 
     let expired = eventually(|| async {
@@ -261,7 +261,7 @@ pub(crate) async fn a_closed_job_never_changes_again(store: Store) {
         });
         assert_eq!(world.job_now(job).await, closed);
     }
-    assert!(look!(world.store, tx => tx.job_of_node(node).await).is_empty());
+    assert!(look!(world.store, tx => tx.job_list_of_node(node).await).is_empty());
 }
 
 pub(crate) async fn what_came_of_an_expired_job_is_added_once_by_its_holder(store: Store) {
@@ -280,7 +280,7 @@ pub(crate) async fn what_came_of_an_expired_job_is_added_once_by_its_holder(stor
         let result = json!({"code": 0});
         async move {
             change!(store, tx => {
-                tx.job_settle(job, process, (JobStatus::Completed, &result)).await
+                tx.job_add_late_result(job, process, JobStatus::Completed, &result).await
             })
         }
     };

@@ -1,7 +1,7 @@
-//! Laws of task leases.
+//! Tests of task leases.
 
 use cynode_domain::ids::{HolderId, LeaseId};
-use cynode_store::{Fenced, HolderStore, Lease, LeaseStore, Run, Store, Waiting};
+use cynode_store::{Lease, LeaseWait, Run, StaleLease, Store};
 use tokio::task::JoinSet;
 
 use crate::world::{World, eventually};
@@ -14,11 +14,11 @@ impl World {
         change!(self.store, tx => tx.lease_grant(run.task, run.id, holder, lifetime_ms).await)
     }
 
-    async fn check(&self, lease: Lease) -> Result<Lease, Fenced> {
+    async fn check(&self, lease: Lease) -> Result<Lease, StaleLease> {
         change!(self.store, tx => tx.lease_check(lease.task, lease.id, lease.epoch).await)
     }
 
-    async fn renew(&self, lease: Lease, lifetime_ms: u32) -> Result<(), Fenced> {
+    async fn renew(&self, lease: Lease, lifetime_ms: u32) -> Result<(), StaleLease> {
         change!(self.store, tx => tx.lease_renew(&lease, lifetime_ms).await)
     }
 
@@ -30,7 +30,7 @@ impl World {
         look!(self.store, tx => tx.lease_get(run.task).await)
     }
 
-    /// A lease whose time is over.
+    /// An expired lease.
     async fn expired(&self, run: Run) -> Lease {
         let lease = self.grant(run, 1).await.unwrap();
         eventually(|| async { self.lease(run).await.filter(|lease| !lease.is_live) }).await;
@@ -54,23 +54,24 @@ pub(crate) async fn a_live_lease_is_granted_to_nobody_else(store: Store) {
 pub(crate) async fn what_a_node_waits_for_is_known_while_its_lease_lives(store: Store) {
     let world = World::new(store).await;
     let run = world.run("a").await;
-    let said = |what: &str| Waiting { node: "collect_result".to_owned(), what: what.to_owned() };
+    let said =
+        |what: &str| LeaseWait { node: "collect_result".to_owned(), reason: what.to_owned() };
     let (first, second, late) = (said("job 7"), said("job 8"), said("job 9"));
-    let known = async || look!(world.store, tx => tx.lease_waiting(run.task).await);
+    let known = async || look!(world.store, tx => tx.lease_get_wait(run.task).await);
     let lease = world.grant(run, MINUTE).await.unwrap();
     assert_eq!(known().await, None);
 
-    change!(world.store, tx => tx.lease_note(&lease, &first).await);
+    change!(world.store, tx => tx.lease_set_wait(&lease, &first).await);
     let newest = second.clone();
-    change!(world.store, tx => tx.lease_note(&lease, &newest).await);
+    change!(world.store, tx => tx.lease_set_wait(&lease, &newest).await);
     assert_eq!(known().await, Some(second));
 
     world.release(lease).await;
     assert_eq!(known().await, None);
     world.grant(run, MINUTE).await.unwrap();
-    // Who holds it no longer says nothing more.
-    change!(world.store, tx => tx.lease_note(&lease, &late).await);
-    assert_ne!(known().await.map(|said| said.what), Some("job 9".to_owned()));
+    // A former holder can report nothing more.
+    change!(world.store, tx => tx.lease_set_wait(&lease, &late).await);
+    assert_ne!(known().await.map(|said| said.reason), Some("job 9".to_owned()));
 }
 
 pub(crate) async fn a_free_or_expired_lease_is_granted_in_a_higher_epoch(store: Store) {
@@ -112,8 +113,8 @@ pub(crate) async fn a_stranger_can_neither_check_nor_renew_nor_release(store: St
         Lease { epoch: lease.epoch - 1, ..lease },
         Lease { task: world.task(&format!("t{}", LeaseId::generate())).await, ..lease },
     ] {
-        assert_eq!(world.check(stranger).await, Err(Fenced));
-        assert_eq!(world.renew(stranger, MINUTE).await, Err(Fenced));
+        assert_eq!(world.check(stranger).await, Err(StaleLease));
+        assert_eq!(world.renew(stranger, MINUTE).await, Err(StaleLease));
         world.release(stranger).await;
         assert_eq!(world.lease(run).await, Some(lease));
     }
@@ -126,8 +127,8 @@ pub(crate) async fn a_fenced_holder_is_refused(store: Store) {
 
     change!(world.store, tx => tx.lease_fence(run.task).await);
 
-    assert_eq!(world.check(lease).await, Err(Fenced));
-    assert_eq!(world.renew(lease, MINUTE).await, Err(Fenced));
+    assert_eq!(world.check(lease).await, Err(StaleLease));
+    assert_eq!(world.renew(lease, MINUTE).await, Err(StaleLease));
     let next = world.grant(run, MINUTE).await.unwrap();
     world.release(lease).await;
     assert_eq!(world.check(next).await, Ok(next));
@@ -138,12 +139,12 @@ pub(crate) async fn an_expired_lease_is_refused_until_it_is_granted_again(store:
     let run = world.run("a").await;
     let lease = world.expired(run).await;
 
-    assert_eq!(world.check(lease).await, Err(Fenced));
-    assert_eq!(world.renew(lease, MINUTE).await, Err(Fenced));
+    assert_eq!(world.check(lease).await, Err(StaleLease));
+    assert_eq!(world.renew(lease, MINUTE).await, Err(StaleLease));
 
     let next = world.grant(run, MINUTE).await.unwrap();
     assert_eq!(world.check(next).await, Ok(next));
-    assert_eq!(world.check(lease).await, Err(Fenced));
+    assert_eq!(world.check(lease).await, Err(StaleLease));
 }
 
 pub(crate) async fn a_renewed_lease_outlives_its_first_term(store: Store) {
@@ -154,12 +155,12 @@ pub(crate) async fn a_renewed_lease_outlives_its_first_term(store: Store) {
         let shadow = world.grant(clock, 3000).await.unwrap();
         let renewed = world.renew(lease, 60 * MINUTE).await;
         let is_over = world.lease(run).await.is_some_and(|lease| !lease.is_live);
-        // The clock's lease was granted later for the same term: when it is over, so is the first one.
+        // The second lease was granted later for the same duration: when it expires, so has the first.
         eventually(|| async { world.check(shadow).await.err() }).await;
         if renewed.is_ok() {
             break lease;
         }
-        // Where the machine was too slow to renew it in time, it is granted again.
+        // If the machine was too slow to renew it in time, it is granted again.
         assert!(is_over, "a renewal in time was refused");
     };
 
@@ -176,11 +177,11 @@ pub(crate) async fn leases_of_a_runner_that_has_ended_are_free_and_those_of_othe
     change!(world.store, tx => tx.lease_grant(second.task, second.id, holder, MINUTE).await);
     let kept = world.grant(other, MINUTE).await.unwrap();
 
-    let freed = change!(world.store, tx => tx.holder_gone(holder).await);
-    let again = change!(world.store, tx => tx.holder_gone(holder).await);
+    let freed = change!(world.store, tx => tx.lease_release_holder(holder).await);
+    let again = change!(world.store, tx => tx.lease_release_holder(holder).await);
 
     assert_eq!((freed, again), (2, 0));
-    assert_eq!(world.check(lease.unwrap()).await, Err(Fenced));
+    assert_eq!(world.check(lease.unwrap()).await, Err(StaleLease));
     assert_eq!(world.grant(run, MINUTE).await.unwrap().epoch, 2);
     assert_eq!(world.check(kept).await, Ok(kept));
 }

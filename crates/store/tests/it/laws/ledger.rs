@@ -1,21 +1,20 @@
-//! Laws of entries, which are added together and never change.
+//! Tests of appended rows, which are written together and never change.
 
 use cynode_domain::ids::{ChatMessageId, ThreadId};
 use cynode_domain::policy::Effect;
 use cynode_store::{
-    ChatRecordStore, EgressDecision, Entry, Error, InferenceFilter, InferenceStore, Store,
-    ThreadMessage, ThreadStore,
+    AppendRows, EgressDecision, Entry, Error, InferenceFilter, Store, ThreadMessage,
 };
 use futures_util::future::join_all;
 use serde_json::json;
 
-use super::chat::{begun, record};
+use super::chat::{insert_thread, record};
 use super::egress::call;
 use crate::world::{World, at};
 
 pub(crate) async fn entries_of_every_kind_read_back_as_they_were_entered(store: Store) {
     let world = World::new(store).await;
-    let (user, (thread, _)) = (world.user, begun(&world, 1).await);
+    let (user, (thread, _)) = (world.user, insert_thread(&world, 1).await);
     let (first, second) = (message(thread, "hello"), message(thread, "hi"));
     let (turn, asked) = (record(user, world.project), call(user, None, Some(3)));
     let decided = EgressDecision {
@@ -31,18 +30,18 @@ pub(crate) async fn entries_of_every_kind_read_back_as_they_were_entered(store: 
         trace_id: "t".to_owned(),
     };
     let entries = vec![
-        Entry::Call(asked.clone()),
-        Entry::Message(first.clone()),
-        Entry::Turn(turn.clone()),
-        Entry::Decision(decided.clone()),
-        Entry::Message(second.clone()),
+        Entry::InferenceCall(asked.clone()),
+        Entry::ThreadMessage(first.clone()),
+        Entry::ChatRecord(turn.clone()),
+        Entry::EgressDecision(decided.clone()),
+        Entry::ThreadMessage(second.clone()),
     ];
 
-    world.store.enter(entries).await.unwrap();
-    world.store.enter(vec![]).await.unwrap();
+    world.store.batch(AppendRows(entries)).await.unwrap();
+    world.store.batch(AppendRows(vec![])).await.unwrap();
 
     let (filter, id) = (InferenceFilter::default(), asked.id);
-    assert_eq!(look!(world.store, tx => tx.thread_tail(thread, 9).await), [first, second]);
+    assert_eq!(look!(world.store, tx => tx.thread_message_tail(thread, 9).await), [first, second]);
     assert_eq!(look!(world.store, tx => tx.chat_record_list(user, None, 9).await), [turn]);
     assert_eq!(look!(world.store, tx => tx.inference_list(&filter, None, 9).await), [asked]);
     assert_eq!(look!(world.store, tx => tx.egress_decision_list(id).await), [decided]);
@@ -50,12 +49,12 @@ pub(crate) async fn entries_of_every_kind_read_back_as_they_were_entered(store: 
 
 pub(crate) async fn entries_that_many_add_at_once_are_all_kept(store: Store) {
     let world = World::new(store).await;
-    let (user, (thread, _)) = (world.user, begun(&world, 1).await);
+    let (user, (thread, _)) = (world.user, insert_thread(&world, 1).await);
     let texts: Vec<String> = (0..200).map(|number| format!("m{number:03}")).collect();
 
     let all = texts.iter().map(|text| {
-        let said = Entry::Message(message(thread, text));
-        world.store.enter(vec![said, Entry::Turn(record(user, world.project))])
+        let said = Entry::ThreadMessage(message(thread, text));
+        world.store.batch(AppendRows(vec![said, Entry::ChatRecord(record(user, world.project))]))
     });
     let answers = join_all(all).await;
 
@@ -68,16 +67,17 @@ pub(crate) async fn entries_that_many_add_at_once_are_all_kept(store: Store) {
 
 pub(crate) async fn entries_that_cannot_be_kept_are_nobody_else_s_loss(store: Store) {
     let world = World::new(store).await;
-    let (user, (thread, _)) = (world.user, begun(&world, 1).await);
-    let turn = || Entry::Turn(record(user, world.project));
+    let (user, (thread, _)) = (world.user, insert_thread(&world, 1).await);
+    let turn = || Entry::ChatRecord(record(user, world.project));
     let twice = message(thread, "twice");
-    let good = (0..20).map(|number| vec![Entry::Message(message(thread, &format!("m{number}")))]);
+    let good =
+        (0..20).map(|number| vec![Entry::ThreadMessage(message(thread, &format!("m{number}")))]);
     let bad = [
-        vec![turn(), Entry::Message(message(ThreadId::generate(), "nowhere"))],
-        vec![turn(), Entry::Message(message(thread, "a\0b"))],
-        vec![turn(), Entry::Message(twice.clone()), Entry::Message(twice)],
+        vec![turn(), Entry::ThreadMessage(message(ThreadId::generate(), "nowhere"))],
+        vec![turn(), Entry::ThreadMessage(message(thread, "a\0b"))],
+        vec![turn(), Entry::ThreadMessage(twice.clone()), Entry::ThreadMessage(twice)],
     ];
-    let all = good.chain(bad).map(|entries| world.store.enter(entries));
+    let all = good.chain(bad).map(|entries| world.store.batch(AppendRows(entries)));
 
     let answers = join_all(all).await;
 
@@ -85,7 +85,7 @@ pub(crate) async fn entries_that_cannot_be_kept_are_nobody_else_s_loss(store: St
     assert!(matches!(answers[20], Err(Error::Statement(_))), "{:?}", answers[20]);
     assert!(matches!(answers[21], Err(Error::NulCharacter)), "{:?}", answers[21]);
     assert!(matches!(answers[22], Err(Error::Duplicate { .. })), "{:?}", answers[22]);
-    assert_eq!(look!(world.store, tx => tx.thread_tail(thread, 99).await).len(), 20);
+    assert_eq!(look!(world.store, tx => tx.thread_message_tail(thread, 99).await).len(), 20);
     let turns = look!(world.store, tx => tx.chat_record_list(user, None, 9).await);
     assert_eq!(turns, [], "what was entered with them is not kept either");
 }

@@ -1,7 +1,7 @@
-//! Laws of the output of jobs.
+//! Tests of the output of jobs.
 
 use cynode_domain::ids::JobId;
-use cynode_store::{JobStore, Store};
+use cynode_store::Store;
 
 use crate::world::World;
 

@@ -1,13 +1,13 @@
-//! Laws of what agents note.
+//! Tests of job notes.
 
 use cynode_domain::ids::JobId;
 use cynode_domain::status::JobStatus;
-use cynode_store::{JobStore, MemoryStore, Note, NoteTotals, Store};
+use cynode_store::{JobNote, JobNoteTotals, Store};
 
 use crate::world::{World, at};
 
-fn note(job: JobId, key: &str, content: &str) -> Note {
-    Note {
+fn note(job: JobId, key: &str, content: &str) -> JobNote {
+    JobNote {
         job,
         key: key.to_owned(),
         summary: Some(format!("about {key}")),
@@ -32,9 +32,9 @@ pub(crate) async fn the_newest_note_under_a_key_stays(store: Store) {
     assert_eq!(look!(world.store, tx => tx.note_get(job, "k").await), Some(kept));
     assert_eq!(
         look!(world.store, tx => tx.note_totals(job, "other").await),
-        NoteTotals { notes: 1, bytes: 5 }
+        JobNoteTotals { notes: 1, bytes: 5 }
     );
-    assert_eq!(look!(world.store, tx => tx.note_totals(job, "k").await), NoteTotals::default());
+    assert_eq!(look!(world.store, tx => tx.note_totals(job, "k").await), JobNoteTotals::default());
     assert!(change!(world.store, tx => tx.note_delete(job, "k").await));
     assert!(!change!(world.store, tx => tx.note_delete(job, "k").await));
 }
@@ -70,7 +70,7 @@ pub(crate) async fn notes_go_with_their_job(store: Store) {
         tx.job_close(ended, JobStatus::Canceled, None).await
     });
 
-    assert_eq!(change!(world.store, tx => tx.note_forget_ended().await), 1);
+    assert_eq!(change!(world.store, tx => tx.note_delete_ended().await), 1);
 
     assert_eq!(look!(world.store, tx => tx.note_get(ended, "k").await), None);
     assert!(look!(world.store, tx => tx.note_get(open, "k").await).is_some());

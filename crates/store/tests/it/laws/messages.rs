@@ -1,10 +1,10 @@
-//! Laws of what agents and the project manager say.
+//! Tests of messages between agents and the project manager.
 
 use cynode_domain::agent::MessageKind;
 use cynode_domain::ids::{MessageId, TaskId};
 use cynode_store::{
-    Began, ClaimedReport, Message, MessageFilter, MessageOrder, MessageStore, NewMessage,
-    ReportClaimStore, Store, TaskAgentStore,
+    AgentMessage, AttemptStarted, ClaimedReport, MessageFilter, MessageOrder, NewAgentMessage,
+    Store,
 };
 use futures_util::future::join_all;
 use serde_json::json;
@@ -12,8 +12,8 @@ use serde_json::json;
 use super::task_agents::agent;
 use crate::world::{World, at};
 
-fn report(task: TaskId, key: &str) -> NewMessage {
-    NewMessage {
+fn report(task: TaskId, key: &str) -> NewAgentMessage {
+    NewAgentMessage {
         id: MessageId::generate(),
         task,
         agent: None,
@@ -30,8 +30,8 @@ fn report(task: TaskId, key: &str) -> NewMessage {
     }
 }
 
-fn instruction(task: TaskId, key: &str) -> NewMessage {
-    NewMessage {
+fn instruction(task: TaskId, key: &str) -> NewAgentMessage {
+    NewAgentMessage {
         sender: "pm".to_owned(),
         recipient: "developer".to_owned(),
         kind: MessageKind::Instruction,
@@ -40,7 +40,7 @@ fn instruction(task: TaskId, key: &str) -> NewMessage {
     }
 }
 
-async fn add(store: &Store, message: &NewMessage) -> bool {
+async fn add(store: &Store, message: &NewAgentMessage) -> bool {
     let message = message.clone();
     change!(store, tx => tx.message_insert(&message).await)
 }
@@ -54,7 +54,7 @@ pub(crate) async fn a_message_reads_back_as_it_was_sent(store: Store) {
     let world = World::new(store).await;
     let task = world.task("t").await;
     let sender = agent(task, "developer");
-    let sent = NewMessage { agent: Some(sender.id), ..report(task, "k") };
+    let sent = NewAgentMessage { agent: Some(sender.id), ..report(task, "k") };
     change!(world.store, tx => tx.agent_insert(&sender).await);
     assert!(add(&world.store, &sent).await);
 
@@ -62,7 +62,7 @@ pub(crate) async fn a_message_reads_back_as_it_was_sent(store: Store) {
     let found = look!(world.store, tx => tx.message_get(id).await);
     let by_key = look!(world.store, tx => tx.message_by_key(task, "developer", "k").await);
 
-    let whole = Message::new(sent);
+    let whole = AgentMessage::new(sent);
     assert_eq!((found, by_key), (Some(whole.clone()), Some(whole)));
 }
 
@@ -90,9 +90,9 @@ pub(crate) async fn messages_are_listed_under_every_filter_from_either_end(store
     assert_eq!(ids(&world.store, all()).await, [three, two, one]);
     let oldest = MessageFilter { order: MessageOrder::OldestFirst, ..all() };
     assert_eq!(ids(&world.store, oldest.clone()).await, [one, two, three]);
-    let after = MessageFilter { beyond: Some(one), limit: 1, ..oldest };
+    let after = MessageFilter { after: Some(one), limit: 1, ..oldest };
     assert_eq!(ids(&world.store, after).await, [two]);
-    let before = MessageFilter { beyond: Some(three), ..all() };
+    let before = MessageFilter { after: Some(three), ..all() };
     assert_eq!(ids(&world.store, before).await, [two, one]);
     let of_task = MessageFilter { task: Some(task), ..all() };
     assert_eq!(ids(&world.store, of_task).await, [two, one]);
@@ -117,9 +117,9 @@ pub(crate) async fn a_processed_message_waits_no_longer_and_keeps_its_first_mark
     assert_eq!(ids(&world.store, waiting()).await, [two.id, one.id], "to the manager only");
     let (id, instruction) = (one.id, told.id);
 
-    assert!(change!(world.store, tx => tx.message_process(id, at(5)).await));
-    assert!(!change!(world.store, tx => tx.message_process(id, at(6)).await));
-    assert!(!change!(world.store, tx => tx.message_process(instruction, at(6)).await));
+    assert!(change!(world.store, tx => tx.message_mark_processed(id, at(5)).await));
+    assert!(!change!(world.store, tx => tx.message_mark_processed(id, at(6)).await));
+    assert!(!change!(world.store, tx => tx.message_mark_processed(instruction, at(6)).await));
 
     assert_eq!(ids(&world.store, waiting()).await, [two.id]);
     let found = look!(world.store, tx => tx.message_get(id).await).unwrap();
@@ -140,7 +140,7 @@ pub(crate) async fn an_instruction_is_delivered_once_and_pending_until_acknowled
 
     assert!(change!(world.store, tx => tx.message_deliver(first, at(3)).await));
     assert!(!change!(world.store, tx => tx.message_deliver(first, at(4)).await));
-    assert_eq!(pending(9).await, [second, first], "what was never told comes first");
+    assert_eq!(pending(9).await, [second, first], "undelivered instructions come first");
     assert_eq!(pending(1).await, [second]);
 
     let stranger =
@@ -173,31 +173,31 @@ pub(crate) async fn a_report_is_claimed_by_one_and_only_the_last_claim_counts(st
     let mut all: Vec<_> = all.into_iter().flatten().collect();
     assert_eq!(all.len(), 1, "{all:?}");
     let first = all.remove(0);
-    assert_eq!((first.message.sent.id, first.begun), (sent.id, 1));
+    assert_eq!((first.message.sent.id, first.attempts), (sent.id, 1));
     let claim = first.claim;
-    assert!(change!(world.store, tx => tx.report_put_off(claim, 0, Began::Yes).await));
+    assert!(change!(world.store, tx => tx.report_release(claim, 0, AttemptStarted::Yes).await));
     let second = claimed(&world.store).await.unwrap();
-    assert_eq!(second.begun, 2);
+    assert_eq!(second.attempts, 2);
     let kept = second.claim;
 
-    assert!(!change!(world.store, tx => tx.report_keep(claim, LONG_MS).await), "it is lost");
-    assert!(!change!(world.store, tx => tx.report_end(claim, at(5)).await));
-    assert!(change!(world.store, tx => tx.report_keep(kept, LONG_MS).await));
-    assert!(change!(world.store, tx => tx.report_end(kept, at(5)).await));
-    assert!(!change!(world.store, tx => tx.report_end(kept, at(6)).await));
+    assert!(!change!(world.store, tx => tx.report_extend(claim, LONG_MS).await), "it is lost");
+    assert!(!change!(world.store, tx => tx.report_complete(claim, at(5)).await));
+    assert!(change!(world.store, tx => tx.report_extend(kept, LONG_MS).await));
+    assert!(change!(world.store, tx => tx.report_complete(kept, at(5)).await));
+    assert!(!change!(world.store, tx => tx.report_complete(kept, at(6)).await));
     assert_eq!(claimed(&world.store).await, None);
 }
 
 pub(crate) async fn reports_of_a_task_are_claimed_one_after_the_other(store: Store) {
     let world = World::new(store).await;
     let (task, other) = (world.task("t").await, world.task("u").await);
-    let asks = NewMessage { kind: MessageKind::Help, ..report(task, "0") };
+    let asks = NewAgentMessage { kind: MessageKind::Help, ..report(task, "0") };
     let sent = [report(task, "1"), report(task, "2"), report(other, "3")];
     for message in [&asks].into_iter().chain(&sent) {
         add(&world.store, message).await;
     }
     let asking = asks.id;
-    assert!(change!(world.store, tx => tx.message_ask_person(asking, "only you know").await));
+    assert!(change!(world.store, tx => tx.message_escalate(asking, "only you know").await));
 
     let first = claimed(&world.store).await.unwrap();
     let elsewhere = claimed(&world.store).await.unwrap();
@@ -209,7 +209,7 @@ pub(crate) async fn reports_of_a_task_are_claimed_one_after_the_other(store: Sto
     assert_eq!(elsewhere.message.sent.id, sent[2].id);
     assert_eq!(claimed(&world.store).await, None);
     let claim = first.claim;
-    change!(world.store, tx => tx.report_end(claim, at(5)).await);
+    change!(world.store, tx => tx.report_complete(claim, at(5)).await);
     assert_eq!(claimed(&world.store).await.map(|next| next.message.sent.id), Some(sent[1].id));
 }
 
@@ -228,7 +228,7 @@ pub(crate) async fn of_many_who_claim_reports_of_a_task_at_once_one_gets_the_fir
         let ids: Vec<_> = all.iter().map(|claimed| claimed.message.sent.id).collect();
         assert_eq!(ids, [message.id]);
         let claim = all[0].claim;
-        change!(world.store, tx => tx.report_end(claim, at(5)).await);
+        change!(world.store, tx => tx.report_complete(claim, at(5)).await);
     }
 }
 
@@ -238,16 +238,19 @@ pub(crate) async fn a_report_that_is_given_up_says_why_and_is_claimed_no_more(st
     let sent = report(task, "1");
     add(&world.store, &sent).await;
     let away = claimed(&world.store).await.unwrap().claim;
-    assert!(change!(world.store, tx => tx.report_put_off(away, 0, Began::No).await));
+    assert!(change!(world.store, tx => tx.report_release(away, 0, AttemptStarted::No).await));
     let again = claimed(&world.store).await.unwrap();
-    assert_eq!(again.begun, 1, "where nobody was there, nothing was begun");
+    assert_eq!(again.attempts, 1, "an unavailable manager is not an attempt");
     let (claim, id) = (again.claim, sent.id);
 
-    assert!(change!(world.store, tx => tx.report_give_up(claim, "it died of it").await));
+    assert!(change!(world.store, tx => tx.report_abandon(claim, "it died of it").await));
 
     assert_eq!(claimed(&world.store).await, None);
     let found = look!(world.store, tx => tx.message_get(id).await).unwrap();
-    assert_eq!((found.given_up.as_deref(), found.processed_at), (Some("it died of it"), None));
+    assert_eq!(
+        (found.abandon_reason.as_deref(), found.processed_at),
+        (Some("it died of it"), None)
+    );
 }
 
 pub(crate) async fn a_message_left_to_a_person_waits_until_it_is_answered_once(store: Store) {
@@ -262,21 +265,21 @@ pub(crate) async fn a_message_left_to_a_person_waits_until_it_is_answered_once(s
     assert_eq!(first.message.sent.id, asks.id);
     let (claim, id) = (first.claim, asks.id);
 
-    assert!(change!(world.store, tx => tx.report_ask_person(claim, "which colour?").await));
-    assert!(!change!(world.store, tx => tx.report_ask_person(claim, "again").await));
+    assert!(change!(world.store, tx => tx.report_escalate(claim, "which colour?").await));
+    assert!(!change!(world.store, tx => tx.report_escalate(claim, "again").await));
 
     assert_eq!(ids(&world.store, waiting()).await, [id]);
     let next = claimed(&world.store).await.unwrap();
     assert_eq!(next.message.sent.id, other.id, "the next message of the task is not held up");
     let given_up = next.claim;
-    assert!(change!(world.store, tx => tx.report_give_up(given_up, "it failed").await));
+    assert!(change!(world.store, tx => tx.report_abandon(given_up, "it failed").await));
     assert_eq!(ids(&world.store, waiting()).await, [other.id, id], "so do those given up");
     assert!(change!(world.store, tx => tx.message_answer(id, "ada", at(7)).await));
     assert!(!change!(world.store, tx => tx.message_answer(id, "bob", at(8)).await));
     assert_eq!(ids(&world.store, waiting()).await, [other.id]);
     let found = look!(world.store, tx => tx.message_get(id).await).unwrap();
     assert_eq!(
-        (found.needs_person.as_deref(), found.answered_by.as_deref(), found.processed_at),
+        (found.escalation_reason.as_deref(), found.answered_by.as_deref(), found.processed_at),
         (Some("which colour?"), Some("ada"), Some(at(7)))
     );
 }

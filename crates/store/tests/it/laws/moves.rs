@@ -1,4 +1,4 @@
-//! Laws of moving runs: under the newest lease, in order, once, and compactly.
+//! Tests of transitions: under the newest lease, in order, once, and compactly.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use cynode_domain::ids::{HolderId, JobId, TaskId};
 use cynode_domain::status::{RunStatus, TaskStatus};
 use cynode_domain::verification::VerificationStatus;
 use cynode_store::{
-    Claim, Close, Effect, EventCursor, EventFilter, EventStore, Granted, Held, Lease, LeaseStore,
-    Move, MoveStore, Moved, Store, TaskStore, Told, Versions, WorkflowStore,
+    Effect, EffectWrite, EventCursor, EventFilter, EventPayload, GrantedRun, GraphVersionRange,
+    Lease, LeaseToken, RunClaim, RunClosure, Store, TransitionOutcome, TransitionWrite,
 };
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -17,9 +17,9 @@ use crate::world::{World, eventually};
 
 const MINUTE: u32 = 60_000;
 
-pub(crate) fn claim(max: u32, lease_ms: u32) -> Claim {
-    let (holder, versions) = (HolderId::generate(), Versions { oldest: 1, newest: 1 });
-    Claim { holder, lease_ms, versions, max, started: "task.started" }
+pub(crate) fn claim(max: u32, lease_ms: u32) -> RunClaim {
+    let (holder, versions) = (HolderId::generate(), GraphVersionRange { oldest: 1, newest: 1 });
+    RunClaim { holder, lease_ms, versions, max, started_event: "task.started" }
 }
 
 fn changed(field: &str, value: Value) -> StateRecord {
@@ -27,9 +27,9 @@ fn changed(field: &str, value: Value) -> StateRecord {
     StateRecord::Changes(Changes { set, ..Changes::default() })
 }
 
-fn step(lease: &Lease, sequence: i64, record: StateRecord) -> Move {
-    let held = Held { task: lease.task, lease: lease.id, epoch: lease.epoch };
-    Move {
+fn plain_transition(lease: &Lease, sequence: i64, record: StateRecord) -> TransitionWrite {
+    let held = LeaseToken { task: lease.task, lease: lease.id, epoch: lease.epoch };
+    TransitionWrite {
         held,
         sequence,
         node: format!("node {sequence}"),
@@ -38,44 +38,48 @@ fn step(lease: &Lease, sequence: i64, record: StateRecord) -> Move {
         record,
         duration_ms: 12,
         lease_ms: None,
-        event: Told { kind: "workflow.transition", data: json!({ "sequence": sequence }) },
+        event: EventPayload { kind: "workflow.transition", data: json!({ "sequence": sequence }) },
         close: None,
     }
 }
 
-pub(crate) fn whole(lease: &Lease, sequence: i64) -> Move {
-    step(lease, sequence, StateRecord::Whole(json!({ "sequence": sequence })))
+pub(crate) fn full_state_transition(lease: &Lease, sequence: i64) -> TransitionWrite {
+    plain_transition(lease, sequence, StateRecord::Full(json!({ "sequence": sequence })))
 }
 
-fn last(lease: &Lease, sequence: i64, status: TaskStatus) -> Move {
+fn closing_transition(lease: &Lease, sequence: i64, status: TaskStatus) -> TransitionWrite {
     let run =
         if status == TaskStatus::Completed { RunStatus::Completed } else { RunStatus::Failed };
-    let event = Told { kind: "task.closed", data: json!({ "status": status.as_str() }) };
+    let event = EventPayload { kind: "task.closed", data: json!({ "status": status.as_str() }) };
     let is_completed = status == TaskStatus::Completed;
     let verification = is_completed.then_some(VerificationStatus::Unverified);
     let close =
-        Close { task: status, run, summary: "All is done.".to_owned(), verification, event };
-    Move { close: Some(close), ..whole(lease, sequence) }
+        RunClosure { task: status, run, summary: "All is done.".to_owned(), verification, event };
+    TransitionWrite { close: Some(close), ..full_state_transition(lease, sequence) }
 }
 
 impl World {
-    /// A run that a runner has just taken.
-    pub(crate) async fn taken(&self, name: &str, lease_ms: u32) -> Lease {
+    /// A run that a runner has just claimed.
+    pub(crate) async fn claimed_lease(&self, name: &str, lease_ms: u32) -> Lease {
         let run = self.run(name).await;
         change!(self.store, tx => {
             let lease = tx.lease_grant(run.task, run.id, HolderId::generate(), lease_ms).await?;
-            tx.run_begin(&run, Versions { oldest: 1, newest: 1 }, "task.started").await?;
+            tx.run_record_grant(&run, GraphVersionRange { oldest: 1, newest: 1 }, "task.started").await?;
             Ok::<_, cynode_store::Error>(lease.unwrap())
         })
     }
 
-    /// A run that a runner has taken for three seconds and moved before they were over. Where the machine
-    /// is too slow for that, another run is tried.
-    async fn moved_in_time(&self, name: &str, lease_ms: Option<u32>) -> Lease {
+    /// A run that a runner has claimed for three seconds, with a transition before the lease expires. If the
+    /// machine is too slow for that, another run is tried.
+    async fn transition_before_expiry(&self, name: &str, lease_ms: Option<u32>) -> Lease {
         let mut number = 0;
         loop {
-            let lease = self.taken(&format!("{name}{number}"), 3_000).await;
-            if self.transit(Move { lease_ms, ..whole(&lease, 1) }).await.is_some() {
+            let lease = self.claimed_lease(&format!("{name}{number}"), 3_000).await;
+            if self
+                .write_transition(TransitionWrite { lease_ms, ..full_state_transition(&lease, 1) })
+                .await
+                .is_some()
+            {
                 return lease;
             }
             assert!(!self.is_live(&lease).await, "a move in time was refused");
@@ -88,23 +92,26 @@ impl World {
         look!(self.store, tx => tx.lease_get(task).await).unwrap().is_live
     }
 
-    pub(crate) async fn claim(&self, claim: Claim) -> Vec<Granted> {
+    pub(crate) async fn claim(&self, claim: RunClaim) -> Vec<GrantedRun> {
         self.store
-            .write_alone(move |tx| Box::pin(async move { tx.run_claim(&claim).await }))
+            .write(move |tx| Box::pin(async move { tx.run_claim(&claim).await }))
             .await
             .unwrap()
     }
 
-    pub(crate) async fn transit(&self, wanted: Move) -> Option<Moved> {
-        self.store.transit(Arc::new(wanted)).await.unwrap()
+    pub(crate) async fn write_transition(
+        &self,
+        wanted: TransitionWrite,
+    ) -> Option<TransitionOutcome> {
+        self.store.transition(Arc::new(wanted)).await.unwrap()
     }
 
     async fn position(&self, task: TaskId) -> i64 {
         look!(self.store, tx => tx.checkpoint_position(task).await)
     }
 
-    /// The events of a task, once there are so many: PostgreSQL shows those of an operation while an
-    /// older one of another test is open, but not those that follow.
+    /// The events of a task, once there are `count`: PostgreSQL shows the events of an operation while an older
+    /// one of another test is open, but not those that follow.
     async fn events(&self, task: TaskId, count: usize) -> Vec<String> {
         let filter = EventFilter { owner: None, task: Some(task) };
         let read = || async {
@@ -118,11 +125,12 @@ impl World {
 
 pub(crate) async fn a_move_advances_the_checkpoint_adds_history_and_tells_of_it(store: Store) {
     let world = World::new(store).await;
-    let lease = world.taken("a", MINUTE).await;
-    let (first, second) = (whole(&lease, 1), step(&lease, 2, changed("b", Value::Null)));
+    let lease = world.claimed_lease("a", MINUTE).await;
+    let (first, second) =
+        (full_state_transition(&lease, 1), plain_transition(&lease, 2, changed("b", Value::Null)));
 
-    assert!(world.transit(first.clone()).await.is_some());
-    assert!(world.transit(second.clone()).await.is_some());
+    assert!(world.write_transition(first.clone()).await.is_some());
+    assert!(world.write_transition(second.clone()).await.is_some());
 
     let checkpoint = look!(world.store, tx => tx.checkpoint_get(lease.task).await).unwrap();
     assert_eq!((checkpoint.sequence, checkpoint.last_node.as_str()), (2, "node 2"));
@@ -137,11 +145,15 @@ pub(crate) async fn a_move_advances_the_checkpoint_adds_history_and_tells_of_it(
 
 pub(crate) async fn a_move_out_of_order_is_not_made(store: Store) {
     let world = World::new(store).await;
-    let lease = world.taken("a", MINUTE).await;
-    assert!(world.transit(whole(&lease, 1)).await.is_some());
+    let lease = world.claimed_lease("a", MINUTE).await;
+    assert!(world.write_transition(full_state_transition(&lease, 1)).await.is_some());
 
     for sequence in [1, 3, 0, -1, i64::MAX] {
-        assert_eq!(world.transit(whole(&lease, sequence)).await, None, "{sequence}");
+        assert_eq!(
+            world.write_transition(full_state_transition(&lease, sequence)).await,
+            None,
+            "{sequence}"
+        );
     }
 
     assert_eq!(world.position(lease.task).await, 1);
@@ -150,34 +162,37 @@ pub(crate) async fn a_move_out_of_order_is_not_made(store: Store) {
 
 pub(crate) async fn a_stale_an_expired_and_a_fenced_holder_move_nothing(store: Store) {
     let world = World::new(store).await;
-    let old = world.taken("a", 1).await;
+    let old = world.claimed_lease("a", 1).await;
     let new = eventually(|| async { world.claim(claim(1, MINUTE)).await.pop() }).await.lease;
     assert!(new.epoch > old.epoch);
-    assert_eq!(world.transit(whole(&old, 1)).await, None);
+    assert_eq!(world.write_transition(full_state_transition(&old, 1)).await, None);
     let mixed = Lease { id: old.id, ..new };
-    assert_eq!(world.transit(whole(&mixed, 1)).await, None);
-    assert!(world.transit(whole(&new, 1)).await.is_some());
+    assert_eq!(world.write_transition(full_state_transition(&mixed, 1)).await, None);
+    assert!(world.write_transition(full_state_transition(&new, 1)).await.is_some());
 
     change!(world.store, tx => tx.lease_fence(new.task).await);
 
-    assert_eq!(world.transit(whole(&new, 2)).await, None);
-    let brief = world.taken("b", 1).await;
+    assert_eq!(world.write_transition(full_state_transition(&new, 2)).await, None);
+    let brief = world.claimed_lease("b", 1).await;
     eventually(|| async {
         let lease = look!(world.store, tx => tx.lease_get(brief.task).await).unwrap();
         (!lease.is_live).then_some(())
     })
     .await;
-    assert_eq!(world.transit(whole(&brief, 1)).await, None);
+    assert_eq!(world.write_transition(full_state_transition(&brief, 1)).await, None);
     assert_eq!((world.position(new.task).await, world.position(brief.task).await), (1, 0));
 }
 
 pub(crate) async fn the_last_move_ends_task_run_and_lease_together(store: Store) {
     let world = World::new(store).await;
-    let lease = world.taken("a", MINUTE).await;
+    let lease = world.claimed_lease("a", MINUTE).await;
 
-    let moved = world.transit(last(&lease, 1, TaskStatus::Completed)).await;
+    let moved = world.write_transition(closing_transition(&lease, 1, TaskStatus::Completed)).await;
 
-    assert_eq!(moved, Some(Moved { is_paused: false, is_awaited: false }));
+    assert_eq!(
+        moved,
+        Some(TransitionOutcome { is_paused: false, is_awaited: false, is_lease_due: false })
+    );
     let task = world.task_now(lease.task).await;
     assert_eq!(
         (task.status, task.summary.as_deref()),
@@ -196,10 +211,13 @@ pub(crate) async fn the_last_move_ends_task_run_and_lease_together(store: Store)
 
 pub(crate) async fn a_closed_task_is_not_ended_again(store: Store) {
     let world = World::new(store).await;
-    let lease = world.taken("a", MINUTE).await;
+    let lease = world.claimed_lease("a", MINUTE).await;
     change!(world.store, tx => tx.task_set_status(lease.task, TaskStatus::Canceled, None).await);
 
-    assert_eq!(world.transit(last(&lease, 1, TaskStatus::Failed)).await, None);
+    assert_eq!(
+        world.write_transition(closing_transition(&lease, 1, TaskStatus::Failed)).await,
+        None
+    );
 
     assert_eq!(world.task_now(lease.task).await.status, TaskStatus::Canceled);
     assert_eq!(world.position(lease.task).await, 0);
@@ -219,15 +237,16 @@ pub(crate) async fn moves_of_many_runs_at_once_are_each_made_once(store: Store) 
         drivers.spawn(async move {
             let lease = granted.lease;
             for sequence in 1..=9 {
-                // Each is sent twice, as after a lost answer: one of the two is made.
-                let wanted = Arc::new(step(&lease, sequence, StateRecord::Whole(json!({}))));
+                // Each is sent twice, as after a lost reply: one of the two is written.
+                let wanted =
+                    Arc::new(plain_transition(&lease, sequence, StateRecord::Full(json!({}))));
                 let (one, other) =
-                    tokio::join!(store.transit(Arc::clone(&wanted)), store.transit(wanted));
+                    tokio::join!(store.transition(Arc::clone(&wanted)), store.transition(wanted));
                 let made = usize::from(one.unwrap().is_some());
                 assert_eq!(made + usize::from(other.unwrap().is_some()), 1);
             }
-            let end = Arc::new(last(&lease, 10, TaskStatus::Completed));
-            assert!(store.transit(end).await.unwrap().is_some());
+            let end = Arc::new(closing_transition(&lease, 10, TaskStatus::Completed));
+            assert!(store.transition(end).await.unwrap().is_some());
             lease
         });
     }
@@ -240,8 +259,8 @@ pub(crate) async fn moves_of_many_runs_at_once_are_each_made_once(store: Store) 
 
 pub(crate) async fn the_state_at_every_row_is_what_it_was_then(store: Store) {
     let world = World::new(store).await;
-    let lease = world.taken("a", MINUTE).await;
-    let base = |text: &str| StateRecord::Whole(json!({ "text": text }));
+    let lease = world.claimed_lease("a", MINUTE).await;
+    let base = |text: &str| StateRecord::Full(json!({ "text": text }));
     let records = [
         base("first"),
         changed("n", json!(1)),
@@ -250,7 +269,7 @@ pub(crate) async fn the_state_at_every_row_is_what_it_was_then(store: Store) {
         changed("n", json!({ "deep": null })),
     ];
     for (sequence, record) in (1..).zip(records) {
-        assert!(world.transit(step(&lease, sequence, record)).await.is_some());
+        assert!(world.write_transition(plain_transition(&lease, sequence, record)).await.is_some());
     }
 
     let mut states = vec![];
@@ -275,10 +294,10 @@ pub(crate) async fn the_state_at_every_row_is_what_it_was_then(store: Store) {
 
 pub(crate) async fn a_move_extends_a_lease_of_which_a_third_is_over(store: Store) {
     let world = World::new(store).await;
-    let kept = world.moved_in_time("a", Some(60 * MINUTE)).await;
-    let other = world.moved_in_time("b", None).await;
+    let kept = world.transition_before_expiry("a", Some(60 * MINUTE)).await;
+    let other = world.transition_before_expiry("b", None).await;
 
-    // The other was taken later for the same term: when that is over, so is the first one's.
+    // The other lease was granted later for the same duration: when it expires, so has the first.
     eventually(|| async { (!world.is_live(&other).await).then_some(()) }).await;
 
     assert!(world.is_live(&kept).await);
@@ -286,20 +305,18 @@ pub(crate) async fn a_move_extends_a_lease_of_which_a_third_is_over(store: Store
 
 pub(crate) async fn an_effect_is_journalled_by_the_holder_only_and_once(store: Store) {
     let world = World::new(store).await;
-    let lease = world.taken("a", MINUTE).await;
-    let held = Held { task: lease.task, lease: lease.id, epoch: lease.epoch };
+    let lease = world.claimed_lease("a", MINUTE).await;
+    let held = LeaseToken { task: lease.task, lease: lease.id, epoch: lease.epoch };
     let effect = |answer: i64| Effect { key: "1/dispatch".to_owned(), answer: json!(answer) };
-    let journal = |held: Held, effect: Effect| {
+    let journal = |held: LeaseToken, effect: Effect| {
         let store = world.store.clone();
         async move {
-            let body = store.write_alone(move |tx| {
-                Box::pin(async move { tx.effect_journal(held, &effect).await })
-            });
+            let body = store.batch(EffectWrite { held, effect });
             body.await.unwrap()
         }
     };
 
-    assert!(!journal(Held { epoch: lease.epoch + 1, ..held }, effect(0)).await);
+    assert!(!journal(LeaseToken { epoch: lease.epoch + 1, ..held }, effect(0)).await);
     assert!(journal(held, effect(1)).await);
     assert!(!journal(held, effect(2)).await);
 
@@ -309,7 +326,8 @@ pub(crate) async fn an_effect_is_journalled_by_the_holder_only_and_once(store: S
 
 pub(crate) async fn effects_of_a_name_are_counted_without_those_of_one_thing(store: Store) {
     let world = World::new(store).await;
-    let (lease, other) = (world.taken("a", MINUTE).await, world.taken("b", MINUTE).await);
+    let (lease, other) =
+        (world.claimed_lease("a", MINUTE).await, world.claimed_lease("b", MINUTE).await);
     let keys =
         ["3/verify/continue/x", "6/verify/continue/y", "9/verify/continue/z", "9/verify/verify/z"];
     for (run, key) in keys.map(|key| (lease.run, key)).into_iter().chain([(other.run, keys[0])]) {
@@ -318,7 +336,7 @@ pub(crate) async fn effects_of_a_name_are_counted_without_those_of_one_thing(sto
     }
 
     for (run, but, expected) in [(lease.run, "z", 2), (lease.run, "", 3), (other.run, "x", 0)] {
-        let others = look!(world.store, tx => tx.effects_of_others(run, "continue", but).await);
+        let others = look!(world.store, tx => tx.effect_count_others(run, "continue", but).await);
         assert_eq!(others, expected, "{but}");
     }
 }

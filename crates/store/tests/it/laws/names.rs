@@ -1,6 +1,6 @@
-//! Laws of numbered task names.
+//! Tests of numbered task names.
 
-use cynode_store::{NewTask, Store, TaskStore};
+use cynode_store::{NewTask, Store};
 
 use crate::world::World;
 

@@ -1,8 +1,8 @@
-//! Laws of worker nodes.
+//! Tests of worker nodes.
 
 use cynode_domain::ids::{IncarnationId, NodeId};
 use cynode_domain::status::{JobStatus, NodeStatus};
-use cynode_store::{JobStore, Node, NodeStore, Store};
+use cynode_store::{Node, Store};
 use serde_json::json;
 
 use crate::world::{World, at, eventually, new_node, process_of};
@@ -19,8 +19,8 @@ impl World {
     /// The node's process polls.
     pub(crate) async fn touch(&self, id: NodeId) {
         change!(self.store, tx => {
-            tx.node_begin(id, process_of(id)).await?;
-            tx.node_touch(id, process_of(id)).await
+            tx.node_set_process(id, process_of(id)).await?;
+            tx.node_record_poll(id, process_of(id)).await
         });
     }
 }
@@ -100,21 +100,21 @@ pub(crate) async fn one_process_at_a_time_works_under_a_nodes_name(store: Store)
     let id = world.node("n").await;
     let (first, second) = (IncarnationId::generate(), IncarnationId::generate());
     let tenure =
-        || async { change!(world.store.clone(), tx => tx.node_lock_tenure(id).await).unwrap() };
+        || async { change!(world.store.clone(), tx => tx.node_lock_process(id).await).unwrap() };
     let touch = |process: IncarnationId| {
         let store = world.store.clone();
-        async move { change!(store, tx => tx.node_touch(id, process).await) }
+        async move { change!(store, tx => tx.node_record_poll(id, process).await) }
     };
     assert_eq!((tenure().await.incarnation, tenure().await.silent_ms), (None, None));
     assert!(!touch(first).await);
 
-    change!(world.store, tx => tx.node_begin(id, first).await);
+    change!(world.store, tx => tx.node_set_process(id, first).await);
     assert!(touch(first).await && !touch(second).await);
     assert_eq!(tenure().await.incarnation, Some(first));
     assert!(tenure().await.silent_ms.is_some_and(|silent| silent < 600_000));
 
-    assert!(!change!(world.store, tx => tx.node_end(id, second).await));
-    assert!(change!(world.store, tx => tx.node_end(id, first).await));
+    assert!(!change!(world.store, tx => tx.node_clear_process(id, second).await));
+    assert!(change!(world.store, tx => tx.node_clear_process(id, first).await));
     assert_eq!(tenure().await.incarnation, None);
     assert!(!touch(first).await);
 }
@@ -129,7 +129,7 @@ pub(crate) async fn a_silent_node_is_retired(store: Store) {
     world.set_status(drained, NodeStatus::Drained).await;
     let retire = |silent_ms| {
         let store = world.store.clone();
-        async move { change!(store, tx => tx.node_retire_silent(silent_ms).await) }
+        async move { change!(store, tx => tx.node_deactivate_silent(silent_ms).await) }
     };
     assert_eq!(retire(600_000).await, 0);
 

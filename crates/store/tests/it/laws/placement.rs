@@ -1,8 +1,10 @@
-//! Laws of where jobs wait to be given a place.
+//! Tests of job placement.
+
+use std::collections::BTreeMap;
 
 use cynode_domain::ids::{JobId, NodeId};
 use cynode_domain::status::{JobStatus, NodeStatus};
-use cynode_store::{JobStore, NewJob, NodeStore, PlacementStore, Run, Store};
+use cynode_store::{NewJob, Run, Store};
 
 use crate::world::{World, eventually, new_job, process_of};
 
@@ -10,7 +12,7 @@ const MINUTE: u32 = 60_000;
 
 impl World {
     async fn to_be_assigned(&self) -> Vec<JobId> {
-        let jobs = change!(self.store, tx => tx.job_unassigned(100).await);
+        let jobs = change!(self.store, tx => tx.job_list_unassigned(100).await);
         jobs.into_iter().map(|job| job.asked.id).collect()
     }
 
@@ -32,8 +34,8 @@ pub(crate) async fn jobs_for_a_node_that_takes_none_are_in_nobodys_way(store: St
     let (run, last) = (world.run("a").await, world.run("b").await);
     change!(world.store, tx => {
         for node in [drained, full, here] {
-            tx.node_begin(node, process_of(node)).await?;
-            tx.node_touch(node, process_of(node)).await?;
+            tx.node_set_process(node, process_of(node)).await?;
+            tx.node_record_poll(node, process_of(node)).await?;
         }
         tx.node_set_status(drained, NodeStatus::Drained).await
     });
@@ -66,8 +68,8 @@ pub(crate) async fn jobs_whose_node_is_not_there_are_found_after_a_while(store: 
     let (run, away) = (world.run("a").await, world.node("away").await);
     let (drained, here) = (world.node("drained").await, world.node("here").await);
     change!(world.store, tx => {
-        tx.node_begin(drained, process_of(drained)).await?;
-            tx.node_touch(drained, process_of(drained)).await?;
+        tx.node_set_process(drained, process_of(drained)).await?;
+            tx.node_record_poll(drained, process_of(drained)).await?;
         tx.node_set_status(drained, NodeStatus::Drained).await
     });
     let lost = world.pinned_job(&run, 0, away).await;
@@ -83,8 +85,8 @@ pub(crate) async fn jobs_whose_node_is_not_there_are_found_after_a_while(store: 
     .await;
     let seen = look!(world.store, tx => tx.node_get(here).await).unwrap().last_seen_at.unwrap();
 
-    let early = change!(world.store, tx => tx.job_stranded(made, 10).await);
-    let found = change!(world.store, tx => tx.job_stranded(seen, 10).await);
+    let early = change!(world.store, tx => tx.job_list_stranded(made, 10).await);
+    let found = change!(world.store, tx => tx.job_list_stranded(seen, 10).await);
 
     assert!(early.iter().all(|job| job.asked.id == lost), "{early:?}");
     let found: Vec<_> = found.into_iter().map(|job| job.asked.id).collect();
@@ -102,8 +104,8 @@ pub(crate) async fn a_task_of_which_nothing_has_begun_is_pinned_nowhere(store: S
 
     change!(world.store, tx => {
         tx.job_assign(given, node).await?;
-        tx.task_scatter(new.task).await?;
-        tx.task_scatter(old.task).await
+        tx.task_unpin_jobs(new.task).await?;
+        tx.task_unpin_jobs(old.task).await
     });
 
     assert_eq!(world.pin_of(waiting).await, None);
@@ -130,14 +132,14 @@ pub(crate) async fn a_job_is_left_alone_while_somebody_is_asked_where_it_belongs
     let (run, other) = (world.run("a").await, world.run("b").await);
     let (asked, soon) = (world.job(&run, 0).await, world.job(&other, 0).await);
     change!(world.store, tx => {
-        tx.job_await_placement(asked, MINUTE).await?;
-        tx.job_await_placement(soon, 20).await
+        tx.job_defer_assignment(asked, MINUTE).await?;
+        tx.job_defer_assignment(soon, 20).await
     });
 
     eventually(|| async { (world.to_be_assigned().await == [soon]).then_some(()) }).await;
-    assert!(world.job_now(asked).await.place_until.is_some());
+    assert!(world.job_now(asked).await.placement_deadline.is_some());
 
-    change!(world.store, tx => tx.job_end_placement(asked).await);
+    change!(world.store, tx => tx.job_allow_assignment(asked).await);
     assert_eq!(world.to_be_assigned().await, [asked, soon]);
 }
 
@@ -146,13 +148,13 @@ pub(crate) async fn a_job_that_was_given_a_node_waits_for_no_placement(store: St
     let (run, node) = (world.run("a").await, world.node("n").await);
     let job = world.job(&run, 0).await;
     change!(world.store, tx => {
-        tx.job_await_placement(job, MINUTE).await?;
+        tx.job_defer_assignment(job, MINUTE).await?;
         tx.job_assign(job, node).await?;
-        tx.job_await_placement(job, MINUTE).await
+        tx.job_defer_assignment(job, MINUTE).await
     });
 
     let job = world.job_now(job).await;
-    assert_eq!((job.node, job.place_until), (Some(node), None));
+    assert_eq!((job.node, job.placement_deadline), (Some(node), None));
 }
 
 pub(crate) async fn open_jobs_of_a_task_gather_where_one_of_them_is(store: Store) {
@@ -166,20 +168,24 @@ pub(crate) async fn open_jobs_of_a_task_gather_where_one_of_them_is(store: Store
     change!(world.store, tx => tx.job_insert(&asked).await.map(drop));
     assert_eq!(look!(world.store, tx => tx.task_node(run.task).await), Some(there));
     assert_eq!(look!(world.store, tx => tx.task_node(other.task).await), None);
-    assert_eq!(look!(world.store, tx => tx.task_awaited_node(other.task).await), None);
+    let both = [run.task, other.task];
+    let awaited = look!(world.store, tx => tx.awaited_nodes_of(&both).await);
+    assert_eq!(awaited, BTreeMap::from([(run.task, there)]));
 
     change!(world.store, tx => {
         tx.task_lock_jobs(run.task).await?;
         tx.job_assign(placed, here).await?;
-        tx.job_await_placement(waiting, MINUTE).await?;
-        tx.task_gather(run.task, here).await
+        tx.job_defer_assignment(waiting, MINUTE).await?;
+        tx.task_pin_jobs(run.task, here).await
     });
 
     assert_eq!(look!(world.store, tx => tx.task_node(run.task).await), Some(here));
     let waiting = world.job_now(waiting).await;
-    assert_eq!((waiting.asked.pinned_node, waiting.place_until), (Some(here), None));
+    assert_eq!((waiting.asked.pinned_node, waiting.placement_deadline), (Some(here), None));
     assert_eq!(world.job_now(placed).await.asked.pinned_node, None);
     assert_eq!(world.job_now(pinned).await.asked.pinned_node, Some(there));
     assert_eq!(world.job_now(stranger).await.asked.pinned_node, None);
-    assert_eq!(look!(world.store, tx => tx.task_awaited_node(run.task).await), Some(here));
+    // The oldest waiting job counts.
+    let awaited = look!(world.store, tx => tx.awaited_nodes_of(&both).await);
+    assert_eq!(awaited, BTreeMap::from([(run.task, here)]));
 }

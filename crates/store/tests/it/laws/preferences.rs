@@ -1,8 +1,8 @@
-//! Laws of preferences.
+//! Tests of preferences.
 
 use cynode_domain::ids::{GroupId, PreferenceId, ProjectId, TaskId, UserId};
 use cynode_domain::preference::Scope;
-use cynode_store::{Preference, PreferenceStore, Store};
+use cynode_store::{Preference, Store};
 use serde_json::{Value, json};
 
 use crate::world::at;
@@ -55,10 +55,10 @@ pub(crate) async fn preferences_of_several_scopes_come_scope_by_scope(store: Sto
     expected.truncate(9);
     expected.sort_by_key(|row| (scopes.iter().position(|s| *s == row.scope), row.key.clone()));
 
-    let found = look!(store, tx => tx.preference_list_of(&scopes).await);
+    let found = look!(store, tx => tx.preference_list_scopes(&scopes).await);
 
     assert_eq!(found, expected);
-    assert_eq!(look!(store, tx => tx.preference_list_of(&[]).await), []);
+    assert_eq!(look!(store, tx => tx.preference_list_scopes(&[]).await), []);
 }
 
 pub(crate) async fn a_preference_is_replaced_and_removed_by_version(store: Store) {

@@ -1,7 +1,7 @@
-//! Laws of projects.
+//! Tests of projects.
 
 use cynode_domain::ids::UserId;
-use cynode_store::{Project, ProjectStore, Store};
+use cynode_store::{Project, Store};
 
 use crate::world::{World, at, project};
 
@@ -14,7 +14,7 @@ pub(crate) async fn a_project_reads_back_as_it_was_made(store: Store) {
 
     assert_eq!(look!(world.store, tx => tx.project_get(id).await), Some(made.clone()));
     assert_eq!(look!(world.store, tx => tx.project_by_slug("loom").await), Some(made.clone()));
-    assert_eq!(look!(world.store, tx => tx.project_default_of(owner).await), Some(made));
+    assert_eq!(look!(world.store, tx => tx.project_default(owner).await), Some(made));
     assert_eq!(look!(world.store, tx => tx.project_by_slug("warp").await), None);
 }
 
@@ -34,13 +34,13 @@ pub(crate) async fn an_owner_has_at_most_one_default_project(store: Store) {
     let (first, second) = (default("one", world.user), default("two", world.user));
     let (kept, owner) = (first.id, world.user);
     let of_bob = default("three", world.other_user("bob").await);
-    assert_eq!(look!(world.store, tx => tx.project_default_of(owner).await), None);
+    assert_eq!(look!(world.store, tx => tx.project_default(owner).await), None);
 
     assert!(change!(world.store, tx => tx.project_insert(&first).await));
     assert!(!change!(world.store, tx => tx.project_insert(&second).await));
     assert!(change!(world.store, tx => tx.project_insert(&of_bob).await));
 
-    let found = look!(world.store, tx => tx.project_default_of(owner).await);
+    let found = look!(world.store, tx => tx.project_default(owner).await);
     assert_eq!(found.unwrap().id, kept);
 }
 

@@ -1,15 +1,15 @@
-//! Laws of access rules.
+//! Tests of access rules.
 
 use cynode_domain::ids::{GroupId, ProjectId, RuleId, TaskId, UserId};
-use cynode_domain::policy::rules::{Conditions, Rule, Subject};
+use cynode_domain::policy::rules::{AccessRule, Conditions, Subject};
 use cynode_domain::policy::{AgentType, Effect, Principal};
-use cynode_store::{RuleStore, Store, StoredRule};
+use cynode_store::{Store, StoredRule};
 
 use crate::world::at;
 
 fn rule(subject: Subject) -> StoredRule {
     StoredRule {
-        rule: Rule {
+        rule: AccessRule {
             id: RuleId::generate(),
             subject,
             action: "mcp.tool.invoke".parse().unwrap(),

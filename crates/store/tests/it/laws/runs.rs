@@ -1,8 +1,8 @@
-//! Laws of looking back at runs.
+//! Tests of reads of past runs.
 
 use cynode_domain::ids::RunId;
 use cynode_domain::status::RunStatus;
-use cynode_store::{RunStore, Store, WorkflowStore};
+use cynode_store::Store;
 
 use crate::world::World;
 

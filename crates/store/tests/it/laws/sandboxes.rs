@@ -1,15 +1,13 @@
-//! Laws of handles on workspaces.
+//! Tests of workspace handles.
 
 use cynode_domain::ids::JobId;
 use cynode_domain::status::JobStatus;
-use cynode_store::{
-    ExecCounts, JobStore, KeepExecs, KeptExecStore, Run, Sandbox, SandboxStore, Store,
-};
+use cynode_store::{ExecCounts, KeepExecs, Run, Sandbox, Store};
 use serde_json::json;
 
 use crate::world::{World, at, new_job};
 
-/// The step that stands for commands.
+/// The step that is reserved for commands.
 const STEP: u32 = 1_000_000;
 
 impl World {
@@ -18,7 +16,7 @@ impl World {
         let sandbox = Sandbox {
             id: job.id,
             task: run.task,
-            made_by: self.user,
+            created_by: self.user,
             node: None,
             created_at: at(0),
             destroyed_at: None,
@@ -120,7 +118,7 @@ pub(crate) async fn what_ended_commands_left_is_forgotten_up_to_a_number(store: 
     }
 
     for _ in 0..2 {
-        change!(world.store, tx => tx.exec_forget(run.id, STEP, 3).await);
+        change!(world.store, tx => tx.exec_delete_payloads(run.id, STEP, 3).await);
     }
 
     let forgotten = world.job_now(ended).await;
@@ -147,7 +145,7 @@ pub(crate) async fn what_ended_commands_left_is_kept_up_to_so_many_bytes_and_the
         jobs.push(world.exec(&run, sandbox, number, None).await);
     }
     let strange = world.exec(&other, elsewhere, 2, None).await;
-    // The one that was begun first ends last; each is a bit more than 5 KiB.
+    // The command that started first ends last; each is a bit more than 5 KiB.
     jobs.rotate_left(1);
     for job in jobs.iter().copied().chain([strange]) {
         let (long, text) = (long.clone(), text.clone());

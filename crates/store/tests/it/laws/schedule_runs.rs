@@ -1,11 +1,8 @@
-//! Laws of the runs of schedules.
+//! Tests of the runs of schedules.
 
 use cynode_domain::schedule::ScheduleRunStatus;
 use cynode_domain::status::TaskStatus;
-use cynode_store::{
-    DueStore, NewScheduleRun, PutOff, ScheduleClaim, ScheduleRunStore, ScheduleStore,
-    ScheduledTaskStore, Store, TaskStore,
-};
+use cynode_store::{NewScheduleRun, ReleaseReason, ScheduleClaim, Store};
 use futures_util::future::join_all;
 
 use super::schedules::{LONG_MS, added, claim, claimed, new_run, ran, schedule};
@@ -14,7 +11,7 @@ use crate::world::World;
 pub(crate) async fn a_due_time_has_one_run_and_a_skipped_one_is_over(store: Store) {
     let world = World::new(store).await;
     let made = added(&world, "nightly").await;
-    let skipped = NewScheduleRun { skipped: Some("busy".to_owned()), ..new_run(&made, 5) };
+    let skipped = NewScheduleRun { skip_reason: Some("busy".to_owned()), ..new_run(&made, 5) };
     let (row, again) = (skipped.clone(), new_run(&made, 5));
 
     assert!(change!(world.store, tx => tx.schedule_run_insert(&row).await));
@@ -33,13 +30,17 @@ pub(crate) async fn who_lost_the_claim_of_a_schedules_run_changes_nothing_more(s
     let first = change!(world.store, tx => tx.schedule_run_claim(0, 1).await).remove(0);
     let second = claimed(&world.store).await.remove(0);
     assert_eq!((first.id, first.attempts, second.attempts), (second.id, 1, 2));
-    assert_eq!((first.lost(), second.lost()), (0, 1), "nobody said what came of the first");
+    assert_eq!(
+        (first.lost_claims(), second.lost_claims()),
+        (0, 1),
+        "the first claim recorded no result"
+    );
     let (old, new) = (claim(&first), claim(&second));
     let (over, handed) = (ScheduleRunStatus::Done, ScheduleRunStatus::HandedOver);
 
     assert!(!change!(world.store, tx => tx.schedule_run_keep(old, handed, LONG_MS).await));
     assert!(
-        !change!(world.store, tx => tx.schedule_run_retry(old, 0, ("again", PutOff::Failed)).await)
+        !change!(world.store, tx => tx.schedule_run_release(old, 0, "again", ReleaseReason::Failed).await)
     );
     assert!(!change!(world.store, tx => tx.schedule_run_end(old, over, "mine").await));
     assert!(change!(world.store, tx => tx.schedule_run_keep(new, handed, LONG_MS).await));
@@ -60,15 +61,15 @@ pub(crate) async fn a_schedules_run_that_is_put_off_is_claimed_again_when_its_ti
     assert_eq!(claimed(&world.store).await, []);
 
     let mine = claim(&first);
-    change!(world.store, tx => tx.schedule_run_retry(mine, LONG_MS, ("nobody is there", PutOff::Away)).await);
+    change!(world.store, tx => tx.schedule_run_release(mine, LONG_MS, "nobody is there", ReleaseReason::ManagerUnavailable).await);
     assert_eq!(claimed(&world.store).await, []);
-    change!(world.store, tx => tx.schedule_run_retry(mine, 0, ("nobody is there", PutOff::Failed)).await);
+    change!(world.store, tx => tx.schedule_run_release(mine, 0, "nobody is there", ReleaseReason::Failed).await);
     let second = claimed(&world.store).await.remove(0);
 
     assert_eq!((second.id, second.attempts), (first.id, 2));
     assert_eq!((second.summary.as_str(), second.failures), ("nobody is there", 1));
-    assert_eq!(second.put_off, 1, "what was put off has not failed");
-    assert_eq!(second.lost(), 0);
+    assert_eq!(second.delays, 1, "what was put off has not failed");
+    assert_eq!(second.lost_claims(), 0);
 }
 
 pub(crate) async fn a_schedules_run_that_is_given_back_counts_as_nothing(store: Store) {
@@ -78,14 +79,16 @@ pub(crate) async fn a_schedules_run_that_is_given_back_counts_as_nothing(store: 
 
     for _ in 0..30 {
         let mine = claim(&claimed(&world.store).await.remove(0));
-        let stopped = ("stopped", PutOff::GivenBack);
-        assert!(change!(world.store, tx => tx.schedule_run_retry(mine, 0, stopped).await));
-        assert!(!change!(world.store, tx => tx.schedule_run_retry(
-            ScheduleClaim { attempt: mine.attempt + 1, ..mine }, 0, stopped).await));
+        let shutdown = ReleaseReason::Shutdown;
+        assert!(
+            change!(world.store, tx => tx.schedule_run_release(mine, 0, "stopped", shutdown).await)
+        );
+        assert!(!change!(world.store, tx => tx.schedule_run_release(
+            ScheduleClaim { attempt: mine.attempt + 1, ..mine }, 0, "stopped", shutdown).await));
     }
 
     let last = claimed(&world.store).await.remove(0);
-    assert_eq!((last.attempts, last.failures, last.put_off, last.lost()), (31, 0, 0, 0));
+    assert_eq!((last.attempts, last.failures, last.delays, last.lost_claims()), (31, 0, 0, 0));
 }
 
 pub(crate) async fn only_the_newest_runs_of_a_schedule_are_kept_and_open_ones_always(store: Store) {
@@ -94,12 +97,12 @@ pub(crate) async fn only_the_newest_runs_of_a_schedule_are_kept_and_open_ones_al
     let id = made.id;
     let mut ids = vec![ran(&world, &made, 1).await];
     for second in 2..6 {
-        let over = NewScheduleRun { skipped: Some(String::new()), ..new_run(&made, second) };
+        let over = NewScheduleRun { skip_reason: Some(String::new()), ..new_run(&made, second) };
         ids.push(over.id);
         change!(world.store, tx => tx.schedule_run_insert(&over).await);
     }
 
-    assert_eq!(change!(world.store, tx => tx.schedule_run_forget(id, 2).await), 2);
+    assert_eq!(change!(world.store, tx => tx.schedule_run_delete_old(id, 2).await), 2);
 
     let left = look!(world.store, tx => tx.schedule_run_list(id, None, 10).await);
     let left: Vec<_> = left.iter().map(|run| run.id).collect();
@@ -115,14 +118,14 @@ pub(crate) async fn a_run_whose_task_is_open_is_never_forgotten(store: Store) {
     change!(world.store, tx => tx.scheduled_task_add(run, task).await);
     let mine = claim(&claimed(&world.store).await.remove(0));
     change!(world.store, tx => tx.schedule_run_end(mine, ScheduleRunStatus::Done, "").await);
-    let over = NewScheduleRun { skipped: Some(String::new()), ..new_run(&made, 2) };
+    let over = NewScheduleRun { skip_reason: Some(String::new()), ..new_run(&made, 2) };
     change!(world.store, tx => tx.schedule_run_insert(&over).await);
 
-    assert_eq!(change!(world.store, tx => tx.schedule_run_forget(id, 1).await), 0);
-    assert_eq!(look!(world.store, tx => tx.schedule_open_runs(id).await), 1);
+    assert_eq!(change!(world.store, tx => tx.schedule_run_delete_old(id, 1).await), 0);
+    assert_eq!(look!(world.store, tx => tx.schedule_count_open_runs(id).await), 1);
 
     change!(world.store, tx => tx.task_set_status(task, TaskStatus::Canceled, None).await);
-    assert_eq!(change!(world.store, tx => tx.schedule_run_forget(id, 1).await), 1);
+    assert_eq!(change!(world.store, tx => tx.schedule_run_delete_old(id, 1).await), 1);
 }
 
 pub(crate) async fn owners_of_schedules_take_turns_however_many_runs_one_of_them_has(store: Store) {
@@ -144,14 +147,14 @@ pub(crate) async fn owners_of_schedules_take_turns_however_many_runs_one_of_them
         (of(mine.id), of(theirs.id))
     };
 
-    assert_eq!(take(2).await, (2, 0), "nobody else waits");
+    assert_eq!(take(2).await, (2, 0), "no other owner waits");
     for second in 0..4 {
         ran(&world, &theirs, second).await;
     }
 
     assert_eq!(take(2).await, (0, 2), "who has two waits until the other has two");
     assert_eq!(take(2).await, (1, 1));
-    assert_eq!(take(10).await, (3, 1), "what is left is taken by whoever wants it");
+    assert_eq!(take(10).await, (3, 1), "the remaining runs are claimable by any process");
 }
 
 pub(crate) async fn the_tasks_of_a_schedules_run_are_made_by_one_of_many(store: Store) {
@@ -179,5 +182,5 @@ pub(crate) async fn times_ahead_that_are_skipped_are_counted(store: Store) {
         ran(&world, &made, second).await;
     }
 
-    assert_eq!(look!(world.store, tx => tx.schedule_skipped_ahead(id).await), 2);
+    assert_eq!(look!(world.store, tx => tx.schedule_count_skipped_ahead(id).await), 2);
 }

@@ -1,12 +1,14 @@
-//! Laws of schedules.
+//! Tests of schedules.
 
 use chrono::{DateTime, TimeDelta, Timelike as _, Utc};
 use cynode_domain::ids::{ProjectId, ScheduleId, ScheduleRunId, UserId};
-use cynode_domain::schedule::{IfMissed, Overlap, Payload, Rule, ScheduleRunStatus, Timing, Zone};
+use cynode_domain::schedule::{
+    IfMissed, Overlap, SchedulePayload, ScheduleRule, ScheduleRunStatus, ScheduleTiming,
+    ScheduleZone,
+};
 use cynode_domain::status::TaskStatus;
 use cynode_store::{
-    DueStore, Error, NewScheduleRun, Schedule, ScheduleAhead, ScheduleClaim, ScheduleRun,
-    ScheduleRunStore, ScheduleStore, ScheduledTaskStore, Store, TaskStore,
+    Error, NewScheduleRun, Schedule, ScheduleClaim, ScheduleRun, ScheduleWait, Store,
 };
 use futures_util::future::join_all;
 use serde_json::json;
@@ -15,7 +17,7 @@ use crate::world::World;
 
 pub(super) const LONG_MS: i64 = 60_000;
 
-/// Moments that have passed, whatever the database's clock shows.
+/// Times in the past, by any clock of the database.
 fn at(seconds: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_700_000_000 + seconds, 123_456_000).unwrap()
 }
@@ -26,12 +28,12 @@ pub(super) fn schedule(owner: UserId, project: ProjectId, name: &str) -> Schedul
         owner,
         project,
         name: name.to_owned(),
-        rule: Rule {
-            timing: Timing::cron("0 3 * * *").unwrap(),
+        rule: ScheduleRule {
+            timing: ScheduleTiming::cron("0 3 * * *").unwrap(),
             zone: "Europe/Berlin".parse().unwrap(),
             anchor: at(1),
         },
-        payload: Payload::Task { request: json!({ "commands": ["true"] }) },
+        payload: SchedulePayload::Task { request: json!({ "commands": ["true"] }) },
         is_enabled: true,
         if_missed: IfMissed::Skip,
         overlap: Overlap::Allow,
@@ -54,7 +56,7 @@ pub(super) fn new_run(of: &Schedule, second: i64) -> NewScheduleRun {
         schedule: of.id,
         due_at: Some(at(second)),
         is_manual: false,
-        skipped: None,
+        skip_reason: None,
     }
 }
 
@@ -73,13 +75,13 @@ pub(super) fn claim(run: &ScheduleRun) -> ScheduleClaim {
     ScheduleClaim { run: run.id, attempt: run.attempts }
 }
 
-/// What a scheduler does about what is due: moves it on and notes that it came, in one transaction.
+/// Acts as a scheduler on due schedules: advances them and adds their runs, in one transaction.
 async fn fire(store: &Store) -> usize {
     let fired: Result<usize, Error> = store
         .write(|tx| {
             Box::pin(async move {
                 let mut fired = 0;
-                for due in tx.schedule_due(10).await? {
+                for due in tx.schedule_list_due(10).await? {
                     let schedule = due.schedule?;
                     let due = schedule.next_due_at.unwrap();
                     assert!(tx.schedule_advance(schedule.id, due, None).await?);
@@ -88,7 +90,7 @@ async fn fire(store: &Store) -> usize {
                         schedule: schedule.id,
                         due_at: Some(due),
                         is_manual: false,
-                        skipped: None,
+                        skip_reason: None,
                     };
                     fired += usize::from(tx.schedule_run_insert(&run).await?);
                 }
@@ -107,8 +109,12 @@ pub(crate) async fn a_schedule_reads_back_as_it_was_made_and_as_it_was_changed(s
 
     let changed = Schedule {
         name: "weekly".to_owned(),
-        rule: Rule { timing: Timing::every(60).unwrap(), zone: Zone::UTC, anchor: at(2) },
-        payload: Payload::Prompt { text: "tidy up".to_owned() },
+        rule: ScheduleRule {
+            timing: ScheduleTiming::every(60).unwrap(),
+            zone: ScheduleZone::UTC,
+            anchor: at(2),
+        },
+        payload: SchedulePayload::Prompt { text: "tidy up".to_owned() },
         is_enabled: false,
         if_missed: IfMissed::Once,
         overlap: Overlap::Skip,
@@ -137,7 +143,7 @@ pub(crate) async fn a_schedules_name_is_taken_for_one_owner_and_project_only(sto
 
     assert!(taken.unwrap_err().is_duplicate());
     let owner = world.user;
-    let named = look!(world.store, tx => tx.schedule_named(owner, "nightly").await);
+    let named = look!(world.store, tx => tx.schedule_list_by_name(owner, "nightly").await);
     assert_eq!(named, [first]);
 }
 
@@ -152,9 +158,9 @@ pub(crate) async fn schedules_are_counted_and_paged_newest_first_for_one_owner_o
     let (owner, project, before) = (world.user, world.project, second.id);
 
     let own =
-        look!(world.store, tx => tx.schedule_list((Some(owner), Some(project)), None, 10).await);
-    let older = look!(world.store, tx => tx.schedule_list((None, None), Some(before), 10).await);
-    let all = look!(world.store, tx => tx.schedule_list((None, None), None, 1).await);
+        look!(world.store, tx => tx.schedule_list(Some(owner), Some(project), None, 10).await);
+    let older = look!(world.store, tx => tx.schedule_list(None, None, Some(before), 10).await);
+    let all = look!(world.store, tx => tx.schedule_list(None, None, None, 1).await);
 
     assert_eq!(own, [second, first.clone()]);
     assert_eq!(older, [first]);
@@ -184,20 +190,20 @@ pub(crate) async fn a_schedule_is_busy_while_a_run_or_a_task_of_it_is_open(store
     let world = World::new(store).await;
     let (made, task) = (added(&world, "nightly").await, world.task("a").await);
     let id = made.id;
-    assert_eq!(look!(world.store, tx => tx.schedule_open_runs(id).await), 0);
+    assert_eq!(look!(world.store, tx => tx.schedule_count_open_runs(id).await), 0);
     let run = ran(&world, &made, 5).await;
-    assert_eq!(look!(world.store, tx => tx.schedule_open_runs(id).await), 1);
+    assert_eq!(look!(world.store, tx => tx.schedule_count_open_runs(id).await), 1);
     for _ in 0..2 {
         change!(world.store, tx => tx.scheduled_task_add(run, task).await);
     }
     let mine = claim(&claimed(&world.store).await.remove(0));
     change!(world.store, tx => tx.schedule_run_end(mine, ScheduleRunStatus::Done, "").await);
-    assert_eq!(look!(world.store, tx => tx.schedule_open_runs(id).await), 1);
+    assert_eq!(look!(world.store, tx => tx.schedule_count_open_runs(id).await), 1);
 
     change!(world.store, tx => tx.task_set_status(task, TaskStatus::Canceled, None).await);
 
-    assert_eq!(look!(world.store, tx => tx.schedule_open_runs(id).await), 0);
-    let tasks = look!(world.store, tx => tx.scheduled_task_list(id, (run, run)).await);
+    assert_eq!(look!(world.store, tx => tx.schedule_count_open_runs(id).await), 0);
+    let tasks = look!(world.store, tx => tx.scheduled_tasks_of(&[run]).await);
     let tasks: Vec<_> = tasks.into_iter().map(|of| (of.run, of.task, of.name, of.status)).collect();
     assert_eq!(tasks, [(run, task, "a".to_owned(), TaskStatus::Canceled)]);
 }
@@ -214,19 +220,19 @@ pub(crate) async fn a_deleted_schedule_takes_its_runs_with_it_and_leaves_their_t
     assert!(!change!(world.store, tx => tx.schedule_delete(id).await));
     assert_eq!(look!(world.store, tx => tx.schedule_run_get(run).await), None);
     assert!(look!(world.store, tx => tx.task_get(task).await).is_some());
-    // Who deals with a run of it meanwhile notes nothing more.
+    // A process that holds a claim on one of its runs can write nothing more.
     change!(world.store, tx => tx.scheduled_task_add(run, task).await);
 }
 
 pub(crate) async fn how_long_there_is_to_wait_is_told_by_schedules_and_claims(store: Store) {
     let world = World::new(store).await;
     let now = Some(TimeDelta::zero());
-    let ahead = async || look!(world.store, tx => tx.schedule_wait().await);
-    assert_eq!(ahead().await, ScheduleAhead { due: None, run: None });
+    let ahead = async || look!(world.store, tx => tx.schedule_next_wait().await);
+    assert_eq!(ahead().await, ScheduleWait { due: None, run: None });
     let made = added(&world, "nightly").await;
-    assert_eq!(ahead().await, ScheduleAhead { due: now, run: None });
+    assert_eq!(ahead().await, ScheduleWait { due: now, run: None });
     fire(&world.store).await;
-    assert_eq!(ahead().await, ScheduleAhead { due: None, run: now });
+    assert_eq!(ahead().await, ScheduleWait { due: None, run: now });
 
     claimed(&world.store).await;
 
@@ -240,24 +246,24 @@ pub(crate) async fn how_long_there_is_to_wait_is_told_by_schedules_and_claims(st
 pub(crate) async fn a_schedule_that_cannot_be_read_keeps_no_other_from_coming_due(store: Store) {
     let world = World::new(store).await;
     let good = added(&world, "good").await;
-    // Deeper than any reader follows.
+    // Nested deeper than the parser accepts.
     let request = (0..300).fold(json!(0), |inner, _| json!([inner]));
-    let payload = Payload::Task { request };
+    let payload = SchedulePayload::Task { request };
     let bad = Schedule { payload, ..schedule(world.user, world.project, "bad") };
     let (id, row) = (bad.id, bad.clone());
     change!(world.store, tx => tx.schedule_insert(&row).await);
 
-    let due = change!(world.store, tx => tx.schedule_due(10).await);
+    let due = change!(world.store, tx => tx.schedule_list_due(10).await);
     let read: Vec<_> = due.iter().map(|due| (due.id, due.schedule.is_ok())).collect();
     assert_eq!(read.len(), 2);
     assert!(read.contains(&(good.id, true)) && read.contains(&(bad.id, false)), "{read:?}");
     for limit in [1, 2] {
-        let all = look!(world.store, tx => tx.schedule_list((None, None), None, limit).await);
+        let all = look!(world.store, tx => tx.schedule_list(None, None, None, limit).await);
         assert_eq!(all.as_slice(), std::slice::from_ref(&good));
     }
 
     change!(world.store, tx => tx.schedule_pause(id).await);
 
-    let due = change!(world.store, tx => tx.schedule_due(10).await);
+    let due = change!(world.store, tx => tx.schedule_list_due(10).await);
     assert_eq!(due.iter().map(|due| due.id).collect::<Vec<_>>(), [good.id]);
 }

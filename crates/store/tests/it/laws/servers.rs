@@ -1,10 +1,8 @@
-//! Laws of installed servers and of tools.
+//! Tests of installed servers and of tools.
 
 use cynode_domain::ids::{ServerId, ToolId, UserId};
 use cynode_domain::policy::ToolScope;
-use cynode_store::{
-    Definition, Error, McpServer, McpTool, ServerStore, ServerTransport, Store, ToolStore,
-};
+use cynode_store::{Error, McpServer, McpToolDefinition, ServerTransport, Store, StoredTool};
 use serde_json::json;
 
 use crate::world::{World, at};
@@ -28,8 +26,8 @@ fn server(owner: UserId, slug: &str) -> McpServer {
     }
 }
 
-fn definition(description: &str) -> Definition {
-    Definition {
+fn definition(description: &str) -> McpToolDefinition {
+    McpToolDefinition {
         title: Some("Read".to_owned()),
         description: description.to_owned(),
         input_schema: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
@@ -38,8 +36,8 @@ fn definition(description: &str) -> Definition {
     }
 }
 
-fn tool(server: Option<ServerId>, name: &str) -> McpTool {
-    McpTool {
+fn tool(server: Option<ServerId>, name: &str) -> StoredTool {
+    StoredTool {
         id: ToolId::generate(),
         name: name.to_owned(),
         server,
@@ -120,7 +118,7 @@ pub(crate) async fn tools_go_with_their_server(store: Store) {
     });
 
     change!(world.store, tx => {
-        tx.tool_delete_of(id).await?;
+        tx.tool_delete_by_server(id).await?;
         tx.server_delete(id).await
     });
 

@@ -1,7 +1,7 @@
-//! Laws of sessions and API tokens.
+//! Tests of sessions and API tokens.
 
 use cynode_domain::ids::{SessionId, TokenId, UserId};
-use cynode_store::{ApiToken, Session, SessionStore, Store, UserStore};
+use cynode_store::{ApiToken, Session, Store};
 
 use crate::world::{World, at};
 

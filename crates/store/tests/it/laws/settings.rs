@@ -1,7 +1,7 @@
-//! Laws of settings.
+//! Tests of settings.
 
 use cynode_domain::ids::UserId;
-use cynode_store::{Setting, SettingChange, SettingStore, Store};
+use cynode_store::{Setting, SettingChange, Store};
 use serde_json::{Value, json};
 
 use crate::world::at;
@@ -60,7 +60,7 @@ pub(crate) async fn settings_are_listed_by_prefix_and_page(store: Store) {
 pub(crate) async fn every_touch_raises_the_policy_revision(store: Store) {
     let before = look!(store, tx => tx.policy_revision().await);
 
-    change!(store, tx => tx.policy_touch().await);
+    change!(store, tx => tx.policy_bump_revision().await);
 
     assert_eq!(look!(store, tx => tx.policy_revision().await), before + 1);
 }

@@ -1,8 +1,8 @@
-//! Laws of skills.
+//! Tests of skills.
 
 use cynode_domain::ids::{ProjectId, SkillId, UserId};
 use cynode_domain::skill::SkillScope;
-use cynode_store::{Skill, SkillFilter, SkillStore, Store};
+use cynode_store::{Skill, SkillFilter, Store};
 
 use crate::world::{World, at};
 

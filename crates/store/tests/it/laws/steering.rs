@@ -1,4 +1,4 @@
-//! Laws of what people do to runs: holding them, asking and answering, and going on from a row.
+//! Tests of run control: pause, questions and answers, and branching from a transition.
 
 use cynode_domain::changes::StateRecord;
 use cynode_domain::ids::{HolderId, UserId};
@@ -6,16 +6,16 @@ use cynode_domain::question::{Answer, Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::run::{RunState, RunVerb};
 use cynode_domain::status::{RunStatus, TaskStatus};
 use cynode_store::{
-    Act, Branch, Claim, LeaseStore, NewQuestion, QuestionStore, Run, RunFilter, Seed,
-    StandingStore, SteerStore, Store, TaskStore, Versions, WorkflowStore,
+    BranchSeed, GraphVersionRange, NewRunQuestion, Run, RunAction, RunBranch, RunClaim, RunFilter,
+    Store,
 };
 use serde_json::json;
 
 use crate::world::{World, new_run};
 
-fn claim() -> Claim {
-    let (holder, versions) = (HolderId::generate(), Versions::ANY);
-    Claim { holder, lease_ms: 60_000, versions, max: 8, started: "task.started" }
+fn claim() -> RunClaim {
+    let (holder, versions) = (HolderId::generate(), GraphVersionRange::ANY);
+    RunClaim { holder, lease_ms: 60_000, versions, max: 8, started_event: "task.started" }
 }
 
 async fn claimed(world: &World) -> usize {
@@ -25,7 +25,7 @@ async fn claimed(world: &World) -> usize {
 
 async fn state(world: &World, run: &Run) -> RunState {
     let id = run.id;
-    look!(world.store, tx => tx.run_standing(id).await).unwrap().state
+    look!(world.store, tx => tx.run_overview(id).await).unwrap().state
 }
 
 fn question() -> Question {
@@ -44,7 +44,7 @@ pub(crate) async fn nobody_is_granted_a_paused_run(store: Store) {
     let is_paused = change!(world.store, tx => {
         let is_paused = tx.task_pause(task).await?;
         assert!(!tx.task_pause(task).await?, "it is paused already");
-        tx.run_await(id).await?;
+        tx.run_update_wait(id).await?;
         Ok::<_, cynode_store::Error>(is_paused)
     });
 
@@ -56,7 +56,7 @@ pub(crate) async fn nobody_is_granted_a_paused_run(store: Store) {
     change!(world.store, tx => {
         assert!(tx.task_resume(task).await?);
         assert!(!tx.task_resume(task).await?, "it goes on already");
-        tx.run_await(id).await
+        tx.run_update_wait(id).await
     });
     assert_eq!((claimed(&world).await, state(&world, &run).await), (1, RunState::Running));
     change!(world.store, tx => tx.task_pause(task).await);
@@ -67,7 +67,7 @@ pub(crate) async fn a_run_waits_for_one_thing_after_the_other(store: Store) {
     let world = World::new(store).await;
     let (run, on) = (world.run("a").await, world.task("b").await);
     let (id, task) = (run.id, run.task);
-    let asked = NewQuestion {
+    let asked = NewRunQuestion {
         run: id,
         task,
         key: "1/plan/ask".to_owned(),
@@ -77,17 +77,17 @@ pub(crate) async fn a_run_waits_for_one_thing_after_the_other(store: Store) {
     };
     change!(world.store, tx => {
         tx.dependency_insert(task, on).await?;
-        assert!(tx.question_ask(&asked).await?);
-        assert!(!tx.question_ask(&asked).await?, "it is asked once");
+        assert!(tx.question_insert(&asked).await?);
+        assert!(!tx.question_insert(&asked).await?, "it is asked once");
         tx.task_pause(task).await?;
-        tx.run_await(id).await
+        tx.run_update_wait(id).await
     });
     assert_eq!(state(&world, &run).await, RunState::Paused);
-    // A pause outlasts what the run waits for otherwise.
+    // A pause takes precedence over other wait reasons.
     change!(world.store, tx => tx.runs_unblock(None).await);
     change!(world.store, tx => {
         tx.task_resume(task).await?;
-        tx.run_await(id).await
+        tx.run_update_wait(id).await
     });
     assert_eq!(state(&world, &run).await, RunState::NeedsAnswer);
 
@@ -97,13 +97,13 @@ pub(crate) async fn a_run_waits_for_one_thing_after_the_other(store: Store) {
         let asked = tx.question_last(id).await?.unwrap();
         assert!(tx.question_answer(&asked, &kept, Some(user)).await?);
         assert!(!tx.question_answer(&asked, &kept, Some(user)).await?, "one answer is enough");
-        tx.run_await(id).await
+        tx.run_update_wait(id).await
     });
 
     assert_eq!((claimed(&world).await, state(&world, &run).await), (0, RunState::Waiting));
     change!(world.store, tx => {
         tx.task_set_status(on, TaskStatus::Completed, None).await?;
-        tx.run_await(id).await
+        tx.run_update_wait(id).await
     });
     assert_eq!(state(&world, &run).await, RunState::Queued);
     let asked = look!(world.store, tx => tx.question_list(id).await);
@@ -120,13 +120,13 @@ pub(crate) async fn a_question_is_overdue_when_its_time_is_over_and_its_run_is_o
     for (run, within_ms) in runs.iter().zip([Some(0), Some(60_000), Some(0)]) {
         let (key, asked_by) = ("k".to_owned(), "plan".to_owned());
         let (run, task, question) = (run.id, run.task, question());
-        let asked = NewQuestion { run, task, key, asked_by, question, within_ms };
-        change!(world.store, tx => tx.question_ask(&asked).await);
+        let asked = NewRunQuestion { run, task, key, asked_by, question, within_ms };
+        change!(world.store, tx => tx.question_insert(&asked).await);
     }
     let ended = runs[2].id;
     change!(world.store, tx => tx.run_set_status(ended, RunStatus::Canceled).await);
 
-    let overdue = look!(world.store, tx => tx.question_overdue(10).await);
+    let overdue = look!(world.store, tx => tx.question_list_overdue(10).await);
 
     assert_eq!(overdue.len(), 1);
     assert_eq!((overdue[0].run, overdue[0].answer.clone()), (runs[0].id, None));
@@ -136,7 +136,7 @@ pub(crate) async fn a_question_is_overdue_when_its_time_is_over_and_its_run_is_o
 pub(crate) async fn a_branch_begins_with_the_row_it_goes_on_from(store: Store) {
     let world = World::new(store).await;
     let (run, other) = (world.run("a").await, world.task("b").await);
-    let seed = Seed {
+    let seed = BranchSeed {
         node: "plan_steps".to_owned(),
         edge: "first_step".to_owned(),
         state: json!({"plan": [1], "nothing": null}),
@@ -147,21 +147,21 @@ pub(crate) async fn a_branch_begins_with_the_row_it_goes_on_from(store: Store) {
         let branched = new_run(task);
         let (id, parent) = (branched.id, (run.id, 2));
         let from = Some(seed.clone());
-        let branch = Branch { run: branched, parent, graph_version: Some(7), from };
+        let branch = RunBranch { run: branched, parent, graph_version: Some(7), from };
         change!(world.store, tx => tx.run_branch(&branch).await);
         let claim = claim();
         let granted = change!(world.store, tx => tx.run_claim(&claim).await);
 
         let granted = granted.iter().find(|granted| granted.run.id == id).unwrap();
-        // A runner must look for the checkpoint, though nobody held this task before.
+        // A runner must read the checkpoint, though the task had no lease before.
         assert!(granted.is_resumed());
         let checkpoint = look!(world.store, tx => tx.checkpoint_get(task).await).unwrap();
         assert_eq!((checkpoint.sequence, &checkpoint.state), (1, &seed.state));
         assert_eq!((&checkpoint.last_node, &checkpoint.edge), (&seed.node, &seed.edge));
         let history = look!(world.store, tx => tx.history_range(id, 1, 9).await);
         assert_eq!(history.len(), 1);
-        assert_eq!(history[0].record, StateRecord::Whole(seed.state.clone()));
-        let standing = look!(world.store, tx => tx.run_standing(id).await).unwrap();
+        assert_eq!(history[0].record, StateRecord::Full(seed.state.clone()));
+        let standing = look!(world.store, tx => tx.run_overview(id).await).unwrap();
         assert_eq!((standing.parent, standing.graph_version), (Some(parent), Some(7)));
         change!(world.store, tx => tx.lease_fence(task).await);
     }
@@ -194,7 +194,7 @@ pub(crate) async fn only_a_failed_or_canceled_task_is_opened_again(store: Store)
 pub(crate) async fn acts_are_kept_in_their_order_between_transitions(store: Store) {
     let world = World::new(store).await;
     let run = world.run("a").await;
-    let act = |sequence, verb, handle: &str| Act {
+    let act = |sequence, verb, handle: &str| RunAction {
         run: run.id,
         task: run.task,
         sequence,
@@ -212,14 +212,14 @@ pub(crate) async fn acts_are_kept_in_their_order_between_transitions(store: Stor
     ];
     change!(world.store, tx => {
         for act in &acts {
-            tx.act_insert(act).await?;
+            tx.run_action_insert(act).await?;
         }
         Ok::<_, cynode_store::Error>(())
     });
 
     let id = run.id;
-    let told = look!(world.store, tx => tx.act_list(id, 0, 2).await);
-    let rest = look!(world.store, tx => tx.act_list(id, 3, i64::MAX).await);
+    let told = look!(world.store, tx => tx.run_action_list(id, 0, 2).await);
+    let rest = look!(world.store, tx => tx.run_action_list(id, 3, i64::MAX).await);
 
     let verbs: Vec<_> = told.iter().map(|act| act.verb).collect();
     assert_eq!(verbs, [RunVerb::Pause, RunVerb::Resume, RunVerb::Pause]);

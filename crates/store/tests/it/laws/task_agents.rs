@@ -1,9 +1,9 @@
-//! Laws of agents at work, and of how far they came.
+//! Tests of agents and their checkpoints.
 
 use cynode_domain::agent::{Activity, Role};
 use cynode_domain::ids::{AgentId, CheckpointId, TaskId};
 use cynode_domain::status::AgentStatus;
-use cynode_store::{AgentCheckpoint, AgentCheckpointStore, Store, TaskAgent, TaskAgentStore};
+use cynode_store::{AgentCheckpoint, Store, TaskAgent};
 
 use crate::world::{World, at};
 

@@ -1,11 +1,11 @@
-//! Laws of tasks and their dependencies.
+//! Tests of tasks and their dependencies.
 
 use chrono::TimeDelta;
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{ProjectId, TaskId, UserId};
 use cynode_domain::plan::InputMode;
 use cynode_domain::status::TaskStatus;
-use cynode_store::{Error, NewTask, ProjectStore, Store, TaskFilter, TaskStore};
+use cynode_store::{Error, NewTask, Store, TaskFilter};
 
 use crate::world::{World, project};
 
@@ -182,10 +182,10 @@ pub(crate) async fn dependencies_are_kept_once_and_seen_from_both_ends(store: St
     }
 
     assert_eq!(look!(world.store, tx => tx.dependency_list(c).await), [a, b]);
-    assert_eq!(look!(world.store, tx => tx.dependency_waiting(a).await), [b, c]);
+    assert_eq!(look!(world.store, tx => tx.dependency_list_dependents(a).await), [b, c]);
 
     change!(world.store, tx => tx.task_set_status(b, TaskStatus::Canceled, None).await);
-    assert_eq!(look!(world.store, tx => tx.dependency_waiting(a).await), [c]);
+    assert_eq!(look!(world.store, tx => tx.dependency_list_dependents(a).await), [c]);
     assert_eq!(look!(world.store, tx => tx.dependency_list(c).await), [a, b]);
 }
 

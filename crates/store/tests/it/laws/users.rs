@@ -1,7 +1,7 @@
-//! Laws of users, passwords and sign-in records.
+//! Tests of users, passwords and sign-in records.
 
 use cynode_domain::ids::UserId;
-use cynode_store::{AuthEvent, Error, Store, UserStore};
+use cynode_store::{AuthEvent, Error, Store};
 
 use crate::world::{at, user};
 

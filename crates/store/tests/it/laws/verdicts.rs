@@ -1,8 +1,8 @@
-//! Laws of verdicts on steps.
+//! Tests of verdicts on steps.
 
 use cynode_domain::ids::JobId;
 use cynode_domain::verdict::{Finding, Verdict};
-use cynode_store::{StepVerdict, Store, VerdictStore};
+use cynode_store::{StepVerdict, Store};
 
 use crate::world::World;
 
@@ -12,8 +12,8 @@ pub(crate) async fn the_newest_verdict_of_a_run_on_a_job_takes_the_place_of_the_
     let world = World::new(store).await;
     let (run, other) = (world.run("a").await, world.run("b").await);
     let (first, second) = (JobId::generate(), JobId::generate());
-    let open = Verdict::of(vec![Finding::unchecked("it reads well")]);
-    let settled = open.clone().settled(true, "ada accepted it");
+    let open = Verdict::from_findings(vec![Finding::unchecked("it reads well")]);
+    let settled = open.clone().settle(true, "ada accepted it");
     let row = |job, verdict: &Verdict| StepVerdict {
         run: run.id,
         job,

@@ -1,9 +1,9 @@
-//! Laws of plans of work and their units.
+//! Tests of work plans and their units.
 
 use cynode_domain::ids::TaskId;
 use cynode_domain::status::WorkUnitStatus;
 use cynode_domain::work::{UnitKind, WorkComponent};
-use cynode_store::{Store, TaskAgentStore, WorkPlan, WorkStore, WorkUnit};
+use cynode_store::{Store, WorkPlan, WorkUnit};
 use serde_json::json;
 
 use super::task_agents::agent;

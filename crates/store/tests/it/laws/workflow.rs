@@ -1,10 +1,10 @@
-//! Laws of runs, checkpoints, history and effects.
+//! Tests of runs, checkpoints, history and effects.
 
 use std::collections::BTreeSet;
 
 use cynode_domain::ids::{HolderId, RunId};
 use cynode_domain::status::{RunStatus, TaskStatus};
-use cynode_store::{Effect, Error, LeaseStore, Run, Store, TaskStore, Tx, WorkflowStore};
+use cynode_store::{Effect, Error, Run, Store, Tx};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -12,7 +12,7 @@ use crate::world::{World, eventually, new_run};
 
 impl World {
     async fn next(&self) -> Option<RunId> {
-        let is_next = look!(self.store, tx => tx.run_is_next().await);
+        let is_next = look!(self.store, tx => tx.run_has_next().await);
         let next = change!(self.store, tx => tx.run_next().await);
         assert_eq!(is_next, next.is_some());
         next.map(|run| run.id)
@@ -95,19 +95,19 @@ pub(crate) async fn a_leased_run_is_skipped_until_its_lease_is_over(store: Store
     eventually(|| async { world.next().await.filter(|next| *next == first.id) }).await;
 }
 
-/// What came of one attempt to claim a run.
-enum Claim {
+/// The result of one attempt to claim a run.
+enum ClaimAttempt {
     Granted(RunId),
     LostTheRace,
     NothingLeft,
 }
 
-async fn claim(tx: &mut Tx) -> Result<Claim, Error> {
+async fn claim(tx: &mut Tx) -> Result<ClaimAttempt, Error> {
     let Some(run) = tx.run_next().await? else {
-        return Ok(Claim::NothingLeft);
+        return Ok(ClaimAttempt::NothingLeft);
     };
     let granted = tx.lease_grant(run.task, run.id, HolderId::generate(), 600_000).await?;
-    Ok(granted.map_or(Claim::LostTheRace, |lease| Claim::Granted(lease.run)))
+    Ok(granted.map_or(ClaimAttempt::LostTheRace, |lease| ClaimAttempt::Granted(lease.run)))
 }
 
 pub(crate) async fn concurrent_claimers_get_every_run_exactly_once(store: Store) {
@@ -130,9 +130,9 @@ pub(crate) async fn concurrent_claimers_get_every_run_exactly_once(store: Store)
             let mut mine = vec![];
             loop {
                 match change!(store, tx => claim(tx).await) {
-                    Claim::Granted(run) => mine.push(run),
-                    Claim::LostTheRace => {}
-                    Claim::NothingLeft => return mine,
+                    ClaimAttempt::Granted(run) => mine.push(run),
+                    ClaimAttempt::LostTheRace => {}
+                    ClaimAttempt::NothingLeft => return mine,
                 }
             }
         });

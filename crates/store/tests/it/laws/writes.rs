@@ -1,19 +1,19 @@
-//! Laws of operations: all or nothing, and each for itself.
+//! Tests of operations: atomic and isolated.
 
-use cynode_store::{Error, Store, Tx, User, UserStore};
+use cynode_store::{Error, Store, Tx, User};
 use futures_util::future::{BoxFuture, join_all};
 
 use crate::world::user;
 
-/// What an operation of a test answers.
-type Outcome<'a> = BoxFuture<'a, Result<(), Error>>;
+/// The future of a test operation.
+type WriteFuture<'a> = BoxFuture<'a, Result<(), Error>>;
 
-async fn is_there(store: &Store, handle: String) -> bool {
+async fn user_exists(store: &Store, handle: String) -> bool {
     look!(store, tx => tx.user_by_handle(&handle).await).is_some()
 }
 
-/// Adds a user, then does what a user called so does: refuse, panic, or break a rule.
-fn add(tx: &mut Tx, user: User) -> Outcome<'_> {
+/// Adds a user, then acts according to its handle: returns an error, panics, or breaks a rule.
+fn add(tx: &mut Tx, user: User) -> WriteFuture<'_> {
     Box::pin(async move {
         tx.user_insert(&user).await?;
         match user.handle.split('-').next() {
@@ -44,7 +44,7 @@ async fn assert_only_the_others_are_there(store: &Store, outcomes: Vec<(String, 
     for (handle, succeeded) in outcomes {
         let works = handle.starts_with("works");
         assert_eq!(succeeded, works, "{handle}");
-        assert_eq!(is_there(store, handle.clone()).await, works, "{handle}");
+        assert_eq!(user_exists(store, handle.clone()).await, works, "{handle}");
     }
 }
 
@@ -53,60 +53,48 @@ pub(crate) async fn an_operation_that_fails_halfway_leaves_nothing(store: Store)
         let failed = store.write(move |tx| add(tx, user(mishap))).await;
 
         assert!(failed.is_err());
-        assert!(!is_there(&store, mishap.to_owned()).await);
+        assert!(!user_exists(&store, mishap.to_owned()).await);
     }
 }
 
 pub(crate) async fn a_callers_own_refusal_comes_back_as_it_is(store: Store) {
     #[derive(Debug)]
-    enum Refusal {
+    enum TestRefusal {
         NotToday,
         Store(Error),
     }
-    impl From<Error> for Refusal {
+    impl From<Error> for TestRefusal {
         fn from(error: Error) -> Self {
             Self::Store(error)
         }
     }
     change!(store, tx => tx.user_insert(&user("ada")).await);
 
-    let own: Result<(), _> = try_change!(store, _tx => Err(Refusal::NotToday));
-    let duplicate = try_change!(store, tx => Ok::<_, Refusal>(tx.user_insert(&user("ada")).await?));
+    let own: Result<(), _> = try_change!(store, _tx => Err(TestRefusal::NotToday));
+    let duplicate =
+        try_change!(store, tx => Ok::<_, TestRefusal>(tx.user_insert(&user("ada")).await?));
 
-    assert!(matches!(own, Err(Refusal::NotToday)));
-    assert!(matches!(duplicate, Err(Refusal::Store(Error::Duplicate { .. }))));
+    assert!(matches!(own, Err(TestRefusal::NotToday)));
+    assert!(matches!(duplicate, Err(TestRefusal::Store(Error::Duplicate { .. }))));
 }
 
 pub(crate) async fn an_operation_that_hides_a_failed_statement_keeps_nothing(store: Store) {
     let written = store.write(|tx| add(tx, user("hides-1"))).await;
-    let appended = store.append(|tx| add(tx, user("hides-2"))).await;
 
     assert!(matches!(written, Err(Error::Statement(_))));
-    assert!(matches!(appended, Err(Error::Statement(_))));
-    assert!(!is_there(&store, "hides-1".to_owned()).await);
-    assert!(!is_there(&store, "hides-2".to_owned()).await);
+    assert!(!user_exists(&store, "hides-1".to_owned()).await);
 }
 
 pub(crate) async fn a_panicking_operation_is_undone_and_the_store_goes_on(store: Store) {
     for number in 0..20 {
         let panicked = store.write(move |tx| add(tx, user(&format!("panics-{number}")))).await;
         assert!(matches!(panicked, Err(Error::Statement(_))));
-        assert!(!is_there(&store, format!("panics-{number}")).await);
+        assert!(!user_exists(&store, format!("panics-{number}")).await);
     }
 
     store.write(|tx| add(tx, user("works"))).await.unwrap();
 
-    assert!(is_there(&store, "works".to_owned()).await);
-}
-
-pub(crate) async fn a_panicking_append_is_undone_and_the_store_goes_on(store: Store) {
-    let panicked = store.append(|tx| add(tx, user("panics"))).await;
-    assert!(matches!(panicked, Err(Error::Statement(_))));
-
-    store.append(|tx| add(tx, user("works"))).await.unwrap();
-
-    assert!(is_there(&store, "works".to_owned()).await);
-    assert!(!is_there(&store, "panics".to_owned()).await);
+    assert!(user_exists(&store, "works".to_owned()).await);
 }
 
 pub(crate) async fn a_panicking_read_leaves_the_store_usable(store: Store) {
@@ -116,7 +104,7 @@ pub(crate) async fn a_panicking_read_leaves_the_store_usable(store: Store) {
         assert!(matches!(panicked, Err(Error::Statement(_))));
     }
 
-    assert!(!is_there(&store, "ada".to_owned()).await);
+    assert!(!user_exists(&store, "ada".to_owned()).await);
 }
 
 pub(crate) async fn failing_writes_do_not_harm_their_neighbours(store: Store) {
@@ -130,28 +118,17 @@ pub(crate) async fn failing_writes_do_not_harm_their_neighbours(store: Store) {
     assert_only_the_others_are_there(&store, outcomes).await;
 }
 
-pub(crate) async fn failing_appends_do_not_harm_their_neighbours(store: Store) {
-    let appends = mixed_handles().into_iter().map(|handle| {
-        let user = user(&handle);
-        async { (handle, store.append(move |tx| add(tx, user)).await.is_ok()) }
-    });
-
-    let outcomes = join_all(appends).await;
-
-    assert_only_the_others_are_there(&store, outcomes).await;
-}
-
-pub(crate) async fn many_concurrent_appends_are_all_kept(store: Store) {
-    let append = |number: usize| {
+pub(crate) async fn many_concurrent_writes_are_all_kept(store: Store) {
+    let write = |number: usize| {
         let user = user(&format!("u{number}"));
-        store.append(move |tx| add(tx, user))
+        store.write(move |tx| add(tx, user))
     };
 
-    let outcomes = join_all((0..500).map(append)).await;
+    let outcomes = join_all((0..500).map(write)).await;
 
     assert!(outcomes.iter().all(Result::is_ok));
     for number in 0..500 {
-        assert!(is_there(&store, format!("u{number}")).await);
+        assert!(user_exists(&store, format!("u{number}")).await);
     }
 }
 
@@ -159,7 +136,7 @@ pub(crate) async fn a_reader_cannot_write(store: Store) {
     let refused = store.read(|tx| add(tx, user("ada"))).await;
 
     assert!(refused.is_err());
-    assert!(!is_there(&store, "ada".to_owned()).await);
+    assert!(!user_exists(&store, "ada".to_owned()).await);
     store.write(|tx| add(tx, user("ada"))).await.unwrap();
 }
 
@@ -169,7 +146,7 @@ pub(crate) async fn a_reader_sees_what_was_written_before(store: Store) {
         let new = user(&handle);
         store.write(move |tx| add(tx, new)).await.unwrap();
 
-        assert!(is_there(&store, handle).await);
+        assert!(user_exists(&store, handle).await);
     }
 }
 

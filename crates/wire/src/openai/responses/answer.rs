@@ -1,4 +1,4 @@
-//! Answers that come whole.
+//! Non-streamed responses.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -6,34 +6,34 @@ use serde_json::{Map, Value, json};
 use super::{ResponseRequest, ResponseTool};
 use crate::openai::Usage;
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ResponseView {
-    /// The answer's own name, `resp_…`.
+    /// Response id, `resp_…`.
     pub id: String,
     /// Always `response`.
     pub object: String,
-    /// When it began, in seconds since 1970.
+    /// Start time, in Unix seconds.
     pub created_at: i64,
-    /// How far it is.
+    /// Status.
     pub status: ResponseStatus,
-    /// Why it failed.
+    /// Error of a failed response.
     pub error: Option<ResponseFault>,
-    /// Why it was cut off.
+    /// Why it is incomplete.
     pub incomplete_details: Option<IncompleteDetails>,
-    /// Which model answers.
+    /// Model that answers.
     pub model: String,
-    /// What was said and asked for, in order.
+    /// Output items, in order.
     pub output: Vec<OutputItem>,
-    /// What it cost, where the provider says so.
+    /// Token usage, if the provider reports it.
     pub usage: Option<ResponseUsage>,
-    /// What the request said, given back.
+    /// Settings of the request.
     #[serde(flatten)]
     pub settings: ResponseSettings,
 }
 
 impl ResponseView {
-    /// An answer that has just begun.
+    /// A response that has just started.
     pub fn begun(id: String, created_at: i64, model: String, settings: ResponseSettings) -> Self {
         Self {
             id,
@@ -50,66 +50,66 @@ impl ResponseView {
     }
 }
 
-/// How far an answer is.
+/// Status of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseStatus {
-    /// It comes.
+    /// In progress.
     #[default]
     InProgress,
-    /// It is whole.
+    /// Complete.
     Completed,
-    /// It was cut off.
+    /// Incomplete.
     Incomplete,
-    /// It failed.
+    /// Failed.
     Failed,
 }
 
-/// Why an answer failed.
+/// Error of a failed response.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ResponseFault {
-    /// What programs tell it by.
+    /// Error code.
     pub code: String,
-    /// A sentence for people.
+    /// Message for people.
     pub message: String,
 }
 
-/// Why an answer was cut off.
+/// Why a response is incomplete.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct IncompleteDetails {
     /// `max_output_tokens` or `content_filter`.
     pub reason: String,
 }
 
-/// What an answer gives back of its request.
+/// Request settings that a response repeats.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ResponseSettings {
-    /// What the model was told before everything else.
+    /// Instructions.
     pub instructions: Option<String>,
-    /// The answer before it.
+    /// Previous response.
     pub previous_response_id: Option<String>,
-    /// What the caller noted.
+    /// Metadata of the caller.
     #[schema(value_type = Object)]
     pub metadata: Value,
-    /// Whether the answer can be named later.
+    /// Whether the response is stored.
     pub store: bool,
-    /// The functions on offer.
+    /// Functions.
     pub tools: Vec<ResponseTool>,
-    /// Which of them was to be called.
+    /// Tool choice.
     #[schema(value_type = Object)]
     pub tool_choice: Value,
-    /// Whether several may be called at once.
+    /// Whether parallel calls are allowed.
     pub parallel_tool_calls: bool,
-    /// The most tokens of the answer.
+    /// Maximum output tokens.
     pub max_output_tokens: Option<u64>,
-    /// How freely the model chooses.
+    /// Sampling temperature.
     pub temperature: Option<f64>,
-    /// The share of probability that the model chooses from.
+    /// Nucleus sampling probability mass.
     pub top_p: Option<f64>,
-    /// The form of the answer.
+    /// Text options.
     #[schema(value_type = Object)]
     pub text: Value,
-    /// Always `disabled`: what does not fit is not cut.
+    /// Always `disabled`: input that does not fit is not truncated.
     pub truncation: String,
 }
 
@@ -133,32 +133,32 @@ impl From<&ResponseRequest> for ResponseSettings {
     }
 }
 
-/// Something that the model said or asks for.
+/// One output item.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum OutputItem {
-    /// Words.
+    /// Text.
     Message {
-        /// The item's own name.
+        /// Item id.
         id: String,
-        /// How far it is.
+        /// Status.
         status: ResponseStatus,
         /// Always `assistant`.
         role: String,
-        /// The words.
+        /// The text.
         content: Vec<OutputPart>,
     },
-    /// A call of one of the caller's functions.
+    /// A function call.
     FunctionCall {
-        /// The item's own name.
+        /// Item id.
         id: String,
-        /// What the result is to be sent back under.
+        /// Id to return the result with.
         call_id: String,
-        /// Which function.
+        /// Function name.
         name: String,
-        /// JSON text as the model wrote it: it may be invalid.
+        /// JSON text of the model; it may be invalid.
         arguments: String,
-        /// How far it is.
+        /// Status.
         status: ResponseStatus,
     },
 }
@@ -167,53 +167,53 @@ pub enum OutputItem {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum OutputPart {
-    /// Words.
+    /// Text.
     OutputText {
-        /// The words.
+        /// The text.
         text: String,
-        /// Where they come from; nothing is said about it.
+        /// Always empty.
         #[schema(value_type = Vec<Object>)]
         annotations: Vec<Value>,
-        /// How likely they were; nothing is said about it.
+        /// Always empty.
         #[schema(value_type = Vec<Object>)]
         logprobs: Vec<Value>,
     },
-    /// Why the model does not do what was asked.
+    /// A refusal.
     Refusal {
-        /// The words.
+        /// The text.
         refusal: String,
     },
 }
 
 impl OutputPart {
-    /// Words.
+    /// Text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::OutputText { text: text.into(), annotations: Vec::new(), logprobs: Vec::new() }
     }
 }
 
-/// What an answer cost.
+/// Token usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ResponseUsage {
-    /// Tokens of the question.
+    /// Input tokens.
     pub input_tokens: u64,
-    /// Which of them.
+    /// Details.
     pub input_tokens_details: TokenDetails,
-    /// Tokens of the answer.
+    /// Output tokens.
     pub output_tokens: u64,
-    /// Which of them.
+    /// Details.
     pub output_tokens_details: TokenDetails,
-    /// Both.
+    /// Total.
     pub total_tokens: u64,
 }
 
-/// Tokens of a special sort.
+/// Token details.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct TokenDetails {
-    /// Tokens of the question that the provider remembered.
+    /// Cached input tokens.
     #[serde(default)]
     pub cached_tokens: u64,
-    /// Tokens of the answer that the model thought with.
+    /// Reasoning tokens.
     #[serde(default)]
     pub reasoning_tokens: u64,
 }

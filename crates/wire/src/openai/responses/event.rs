@@ -1,144 +1,144 @@
-//! Answers that come as events.
+//! Streamed responses.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{OutputItem, OutputPart, ResponseView};
 
-/// An event and its place in the stream.
+/// An event with its sequence number.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct NumberedEvent {
     /// The event.
     #[serde(flatten)]
     pub event: ResponseEvent,
-    /// Its place, from 0.
+    /// Sequence number, from 0.
     pub sequence_number: u64,
 }
 
-/// Something new about an answer.
+/// An event of a streamed response.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "type")]
 pub enum ResponseEvent {
-    /// The answer has a name.
+    /// The response was created.
     #[serde(rename = "response.created")]
     Created {
-        /// The answer.
+        /// The response.
         response: ResponseView,
     },
-    /// The answer comes.
+    /// The response is in progress.
     #[serde(rename = "response.in_progress")]
     InProgress {
-        /// The answer.
+        /// The response.
         response: ResponseView,
     },
-    /// The answer is whole.
+    /// The answer is complete.
     #[serde(rename = "response.completed")]
     Completed {
-        /// The answer.
+        /// The response.
         response: ResponseView,
     },
-    /// The answer was cut off.
+    /// The response is incomplete.
     #[serde(rename = "response.incomplete")]
     Incomplete {
-        /// The answer.
+        /// The response.
         response: ResponseView,
     },
-    /// The answer failed.
+    /// The response failed.
     #[serde(rename = "response.failed")]
     Failed {
-        /// The answer.
+        /// The response.
         response: ResponseView,
     },
-    /// A new item begins.
+    /// A new item starts.
     #[serde(rename = "response.output_item.added")]
     ItemAdded {
-        /// Its place in the output.
+        /// Index in the output.
         output_index: u32,
-        /// The item, as far as it is.
+        /// The item so far.
         item: OutputItem,
     },
-    /// An item is whole.
+    /// An item is complete.
     #[serde(rename = "response.output_item.done")]
     ItemDone {
-        /// Its place in the output.
+        /// Index in the output.
         output_index: u32,
         /// The item.
         item: OutputItem,
     },
-    /// A new part of a message begins.
+    /// A new part of a message starts.
     #[serde(rename = "response.content_part.added")]
     PartAdded {
-        /// Where.
+        /// Position.
         #[serde(flatten)]
-        at: Place,
-        /// The part, as far as it is.
+        at: ContentPosition,
+        /// The part so far.
         part: OutputPart,
     },
-    /// A part of a message is whole.
+    /// A part of a message is complete.
     #[serde(rename = "response.content_part.done")]
     PartDone {
-        /// Where.
+        /// Position.
         #[serde(flatten)]
-        at: Place,
+        at: ContentPosition,
         /// The part.
         part: OutputPart,
     },
-    /// Words to append.
+    /// Text to append.
     #[serde(rename = "response.output_text.delta")]
     TextDelta {
-        /// Where.
+        /// Position.
         #[serde(flatten)]
-        at: Place,
-        /// The words.
+        at: ContentPosition,
+        /// The text.
         delta: String,
-        /// How likely they were; nothing is said about it.
+        /// Always empty.
         logprobs: Vec<Value>,
     },
-    /// The words are whole.
+    /// The text is complete.
     #[serde(rename = "response.output_text.done")]
     TextDone {
-        /// Where.
+        /// Position.
         #[serde(flatten)]
-        at: Place,
-        /// The words.
+        at: ContentPosition,
+        /// The text.
         text: String,
-        /// How likely they were; nothing is said about it.
+        /// Always empty.
         logprobs: Vec<Value>,
     },
-    /// Words to append to a refusal.
+    /// Refusal text to append.
     #[serde(rename = "response.refusal.delta")]
     RefusalDelta {
-        /// Where.
+        /// Position.
         #[serde(flatten)]
-        at: Place,
-        /// The words.
+        at: ContentPosition,
+        /// The text.
         delta: String,
     },
-    /// A refusal is whole.
+    /// A refusal is complete.
     #[serde(rename = "response.refusal.done")]
     RefusalDone {
-        /// Where.
+        /// Position.
         #[serde(flatten)]
-        at: Place,
-        /// The words.
+        at: ContentPosition,
+        /// The text.
         refusal: String,
     },
     /// JSON text to append to the arguments of a call.
     #[serde(rename = "response.function_call_arguments.delta")]
     ArgumentsDelta {
-        /// The item's place in the output.
+        /// Index of the item in the output.
         output_index: u32,
-        /// The item's own name.
+        /// Item id.
         item_id: String,
         /// The text.
         delta: String,
     },
-    /// The arguments of a call are whole.
+    /// The arguments of a call are complete.
     #[serde(rename = "response.function_call_arguments.done")]
     ArgumentsDone {
-        /// The item's place in the output.
+        /// Index of the item in the output.
         output_index: u32,
-        /// The item's own name.
+        /// Item id.
         item_id: String,
         /// The function.
         name: String,
@@ -147,19 +147,19 @@ pub enum ResponseEvent {
     },
 }
 
-/// Where in an answer a part of a message is.
+/// Position of a message part in a response.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Place {
-    /// The item's place in the output.
+pub struct ContentPosition {
+    /// Index of the item in the output.
     pub output_index: u32,
-    /// The item's own name.
+    /// Item id.
     pub item_id: String,
-    /// The part's place in the message.
+    /// Index of the part in the message.
     pub content_index: u32,
 }
 
 impl ResponseEvent {
-    /// What the event is called in the stream.
+    /// SSE event name.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Created { .. } => "response.created",
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn an_event_is_called_in_the_stream_what_its_body_says() {
-        let at = Place { output_index: 0, item_id: "msg_1".into(), content_index: 0 };
+        let at = ContentPosition { output_index: 0, item_id: "msg_1".into(), content_index: 0 };
         let (delta, logprobs) = ("Hi".to_owned(), vec![]);
         let event = ResponseEvent::TextDelta { at, delta, logprobs };
 

@@ -1,71 +1,78 @@
-//! The calls of the fake orchestrator.
+//! The calls of the fake orchestrator. Requests and responses pass as JSON, as over HTTP; a call that it does
+//! not know fails the test.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::{JobId, TaskId};
+use cynode_client::{ClientError, EncodedRequest, FullResponse};
+use cynode_domain::ids::JobId;
 use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::{Finding, FindingStatus, Verdict, VerdictStatus};
 use cynode_wire::continuing::{ContinuationView, ContinueRun};
 use cynode_wire::jobs::{JobResult, JobView, Truncated};
 use cynode_wire::planning::{PlanRun, PlanningView};
+use cynode_wire::problem::Problem;
 use cynode_wire::replanning::{ReplanStep, ReplanView};
+use cynode_wire::runner_calls::{CallMethod, NoContent, RunnerRequest};
 use cynode_wire::steering::{AskPerson, SavedView};
 use cynode_wire::workflow::{
-    CheckpointView, ClaimRun, DispatchStep, GrantView, Hold, RecordEffect, ReleaseLease,
-    RenewLease, SaveCheckpoint, TaskContextView, VerificationView, VerifyStep,
+    CheckpointView, ClaimRun, ClaimView, DispatchStep, DispatchedView, Hold, LoadTask, PollJob,
+    RecordEffect, ReleaseLease, RenewLease, SaveCheckpoint, TaskContextView, VerificationView,
+    VerifyStep,
 };
-use cynode_workflow::orchestrator::{CallError, Leases, RunCalls};
-use serde_json::Value;
+use cynode_workflow::orchestrator_api::OrchestratorConnection;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::{Attempt, Fake, Job, Moment, World};
+use super::{CrashPoint, FakeAttempt, FakeJob, FakeOrchestrator, FakeRunState};
 
-impl Fake {
-    /// Counts a call, and refuses it while the orchestrator is away.
-    fn called(&self, method: &'static str) -> Result<(), CallError> {
-        let mut world = self.world();
+impl FakeOrchestrator {
+    /// Counts a call; fails it if the method is unavailable or rejecting.
+    fn count_call(&self, method: &'static str) -> Result<(), ClientError> {
+        let mut world = self.lock_state();
         *world.calls.entry(method).or_default() += 1;
-        if world.away.contains(&method) {
-            return Err(CallError::Unavailable("no answer".to_owned()));
+        if world.unavailable.contains(&method) {
+            return Err(refusal(503, "no answer"));
         }
-        if world.refusing.contains(&method) {
-            return Err(CallError::Refused("it is not allowed".to_owned()));
+        if world.rejecting.contains(&method) {
+            return Err(refusal(403, "it is not allowed"));
         }
         Ok(())
     }
 
-    /// Dies here, if this is the moment: the caller never hears back.
-    async fn moment(&self, moment: Moment) {
+    /// Crashes here if this is the scripted point: the call never returns.
+    async fn crash_if_scripted(&self, moment: CrashPoint) {
         let dies = {
-            let mut world = self.world();
+            let mut world = self.lock_state();
             let seen = world.moments.entry(moment).or_default();
             *seen += 1;
             let seen = *seen;
             world.crash == Some((moment, seen))
         };
         if dies {
-            self.world().crash = None;
+            self.lock_state().crash = None;
             self.died.notify_one();
             std::future::pending::<()>().await;
         }
     }
 }
 
-impl World {
-    fn fence(&self, hold: Hold) -> Result<(), CallError> {
+impl FakeRunState {
+    fn fence(&self, hold: Hold) -> Result<(), ClientError> {
         if self.lease == Some(hold.lease_id) && self.epoch == hold.epoch {
             return Ok(());
         }
-        Err(CallError::Fenced("the lease is held by another".to_owned()))
+        Err(refusal(409, "the lease is held by another"))
     }
 
-    fn goes(&self, job: &Job) -> Attempt {
-        self.attempts.get(&(job.step, job.attempt)).cloned().unwrap_or_else(Attempt::good)
+    fn attempt_for(&self, job: &FakeJob) -> FakeAttempt {
+        self.attempts.get(&(job.step, job.attempt)).cloned().unwrap_or_else(FakeAttempt::good)
     }
 
-    /// The whole state after a transition, as the orchestrator rebuilds it.
+    /// The full state after a transition, as the orchestrator rebuilds it.
     fn state_after(&self, body: &SaveCheckpoint) -> Value {
         match (&body.state, &body.changes) {
             (Some(whole), None) => whole.clone(),
@@ -83,92 +90,172 @@ impl World {
     }
 }
 
+/// A rejection, as the orchestrator sends it.
+fn refusal(status: u16, detail: &str) -> ClientError {
+    let (kind, title, detail) = (String::new(), String::new(), detail.to_owned());
+    ClientError::Refused(Box::new(Problem {
+        kind,
+        title,
+        status,
+        detail,
+        instance: None,
+        errors: vec![],
+    }))
+}
+
+/// Decodes a request, as the orchestrator does: unknown and missing fields fail the test.
+fn decode_request<R: RunnerRequest + DeserializeOwned>(request: &EncodedRequest) -> R {
+    assert_eq!((request.method, request.path), (CallMethod::Post, R::PATH));
+    serde_json::from_slice(&request.body).unwrap()
+}
+
+/// Encodes the response to a request of type `R`.
+fn respond<R: RunnerRequest<Response: Serialize>>(
+    response: Result<R::Response, ClientError>,
+) -> Result<FullResponse, ClientError> {
+    let response = serde_json::to_value(response?).unwrap();
+    if response == json!({}) {
+        return Ok(FullResponse { status: 204, body: b"".as_slice().into() });
+    }
+    Ok(FullResponse { status: 200, body: serde_json::to_vec(&response).unwrap().into() })
+}
+
+/// The path parameter of a request.
+fn path_parameter<T: std::str::FromStr<Err: std::fmt::Debug>>(request: &EncodedRequest) -> T {
+    request.path_parameter.as_deref().unwrap().parse().unwrap()
+}
+
 #[async_trait]
-impl Leases for Fake {
-    async fn claim(&self, body: &ClaimRun) -> Result<Vec<GrantView>, CallError> {
-        self.called("claim")?;
+impl OrchestratorConnection for FakeOrchestrator {
+    fn base_url(&self) -> &'static str {
+        "http://fake"
+    }
+
+    async fn send(&self, request: &EncodedRequest) -> Result<FullResponse, ClientError> {
+        macro_rules! serve {
+            ($request:ty, $serve:ident) => {
+                respond::<$request>(self.$serve(&decode_request::<$request>(request)))
+            };
+            ($request:ty, await $serve:ident) => {
+                respond::<$request>(self.$serve(&decode_request::<$request>(request)).await)
+            };
+        }
+        match request.path {
+            ClaimRun::PATH => serve!(ClaimRun, await claim_runs),
+            RenewLease::PATH => serve!(RenewLease, renew_lease),
+            ReleaseLease::PATH => serve!(ReleaseLease, release_lease),
+            LoadTask::PATH => {
+                let load = LoadTask { task_id: path_parameter(request) };
+                respond::<LoadTask>(self.load_task(&load))
+            }
+            DispatchStep::PATH => serve!(DispatchStep, await dispatch_step),
+            PollJob::PATH => {
+                let wait_ms = request.query[0].1.parse().unwrap();
+                let poll = PollJob { job_id: path_parameter(request), wait_ms };
+                respond::<PollJob>(self.poll_job(&poll).await)
+            }
+            VerifyStep::PATH => serve!(VerifyStep, await verify_step),
+            ContinueRun::PATH => serve!(ContinueRun, decide_continuation),
+            PlanRun::PATH => serve!(PlanRun, plan_prompt),
+            ReplanStep::PATH => serve!(ReplanStep, replan_step),
+            SaveCheckpoint::PATH => serve!(SaveCheckpoint, await save_checkpoint),
+            AskPerson::PATH => serve!(AskPerson, ask_person),
+            RecordEffect::PATH => serve!(RecordEffect, await record_effect),
+            path => panic!("the fake orchestrator does not serve {path}"),
+        }
+    }
+}
+
+impl FakeOrchestrator {
+    async fn claim_runs(&self, body: &ClaimRun) -> Result<ClaimView, ClientError> {
+        self.count_call("claim")?;
         let until = Instant::now() + Duration::from_millis(body.wait_ms.into());
         loop {
             let runnable = {
-                let world = self.world();
+                let world = self.lock_state();
                 let waits =
                     world.question.is_some() || (world.is_paused && world.checkpoint.is_some());
-                world.lease.is_none() && world.put_down.is_none() && !waits && !world.is_finished()
+                world.lease.is_none()
+                    && world.suspend_reason.is_none()
+                    && !waits
+                    && !world.is_finished()
             };
             if runnable {
-                return Ok(vec![self.grant()]);
+                return Ok(ClaimView { grant: Some(self.grant()), more: vec![] });
             }
             if Instant::now() >= until {
-                return Ok(vec![]);
+                return Ok(ClaimView { grant: None, more: vec![] });
             }
             sleep(Duration::from_millis(100)).await;
         }
     }
 
-    async fn renew(&self, body: &RenewLease) -> Result<(), CallError> {
-        self.called("renew")?;
-        self.world().fence(body.hold)
+    fn renew_lease(&self, body: &RenewLease) -> Result<NoContent, ClientError> {
+        self.count_call("renew")?;
+        self.lock_state().fence(body.hold)?;
+        Ok(NoContent {})
     }
 
-    async fn release(&self, body: &ReleaseLease) -> Result<(), CallError> {
-        self.called("release")?;
-        let mut world = self.world();
+    fn release_lease(&self, body: &ReleaseLease) -> Result<NoContent, ClientError> {
+        self.count_call("release")?;
+        let mut world = self.lock_state();
         if world.fence(body.hold).is_ok() {
-            world.put_down.clone_from(&body.reason);
+            world.suspend_reason.clone_from(&body.reason);
             world.lease = None;
         }
-        Ok(())
+        Ok(NoContent {})
     }
-}
 
-#[async_trait]
-impl RunCalls for Fake {
-    async fn task(&self, task: TaskId) -> Result<TaskContextView, CallError> {
-        self.called("task")?;
-        let world = self.world();
-        assert_eq!(task, world.task.task_id);
+    fn load_task(&self, body: &LoadTask) -> Result<TaskContextView, ClientError> {
+        self.count_call("task")?;
+        let world = self.lock_state();
+        assert_eq!(body.task_id, world.task.task_id);
         Ok(world.task.clone())
     }
 
-    async fn dispatch(&self, body: &DispatchStep) -> Result<JobId, CallError> {
-        self.called("dispatch")?;
+    async fn dispatch_step(&self, body: &DispatchStep) -> Result<DispatchedView, ClientError> {
+        self.count_call("dispatch")?;
         let id = {
-            let mut world = self.world();
+            let mut world = self.lock_state();
             world.fence(body.hold)?;
-            let same = |job: &Job| (job.step, job.attempt) == (body.step_index, body.attempt);
+            let same = |job: &FakeJob| (job.step, job.attempt) == (body.step_index, body.attempt);
             let known = world.jobs.iter().find(|(_, job)| same(job)).map(|(id, _)| *id);
             known.unwrap_or_else(|| {
                 let id = JobId::generate();
                 let (step, attempt) = (body.step_index, body.attempt);
-                world.jobs.insert(id, Job { step, attempt, made: Instant::now() });
+                world.jobs.insert(id, FakeJob { step, attempt, made: Instant::now() });
                 world.dispatched.push(body.step.action.clone());
                 id
             })
         };
-        self.moment(Moment::AfterDispatch).await;
-        Ok(id)
+        self.crash_if_scripted(CrashPoint::AfterDispatch).await;
+        Ok(DispatchedView { job_id: id })
     }
 
-    async fn job(&self, id: JobId, wait_ms: u32) -> Result<JobView, CallError> {
-        self.called("job")?;
+    async fn poll_job(&self, body: &PollJob) -> Result<JobView, ClientError> {
+        let PollJob { job_id: id, wait_ms } = *body;
+        self.count_call("job")?;
         let (job, takes) = {
-            let world = self.world();
+            let world = self.lock_state();
             (world.jobs[&id], world.job_takes)
         };
         let left = takes.saturating_sub(job.made.elapsed());
         sleep(left.min(Duration::from_millis(wait_ms.into()))).await;
-        let world = self.world();
+        let world = self.lock_state();
         Ok(view(&world, id, &job, job.made.elapsed() >= takes))
     }
 
-    async fn verify(&self, body: &VerifyStep) -> Result<VerificationView, CallError> {
-        self.called("verify")?;
+    async fn verify_step(&self, body: &VerifyStep) -> Result<VerificationView, ClientError> {
+        self.count_call("verify")?;
         let (status, left) = {
-            let mut world = self.world();
+            let mut world = self.lock_state();
             world.fence(body.hold)?;
             let job = world.jobs[&body.job_id];
             world.judged.push((job.step, body.criteria.clone()));
-            (world.goes(&job).verdict, world.verdict_takes.saturating_sub(job.made.elapsed()))
+            (
+                world.attempt_for(&job).verdict,
+                world.verdict_takes.saturating_sub(job.made.elapsed()),
+            )
         };
         let wait = Duration::from_millis(body.wait_ms.into());
         sleep(left.min(wait)).await;
@@ -176,7 +263,7 @@ impl RunCalls for Fake {
             let waiting_for = Some("an analyst".to_owned());
             return Ok(VerificationView { verdict: None, waiting_for });
         }
-        self.moment(Moment::AfterVerify).await;
+        self.crash_if_scripted(CrashPoint::AfterVerify).await;
         let met = status == VerdictStatus::Pass;
         let code = if met { 0 } else { 3 };
         let unchecked = || Finding::unchecked("it is short (no model)");
@@ -187,49 +274,50 @@ impl RunCalls for Fake {
             VerdictStatus::Unverified => vec![unchecked()],
             VerdictStatus::Pass | VerdictStatus::Fail => vec![],
         };
-        let ended = Finding::of("exit_code", met, format!("the command exited with code {code}"));
+        let ended =
+            Finding::from_rule("exit_code", met, format!("the command exited with code {code}"));
         let findings = if open.is_empty() { vec![ended] } else { open };
         Ok(Verdict { status, findings, recommended_actions: vec![] }.into())
     }
 
-    async fn continuation(&self, body: &ContinueRun) -> Result<ContinuationView, CallError> {
-        self.called("continuation")?;
-        let mut world = self.world();
+    fn decide_continuation(&self, body: &ContinueRun) -> Result<ContinuationView, ClientError> {
+        self.count_call("continuation")?;
+        let mut world = self.lock_state();
         world.fence(body.hold)?;
         world.continued.push(body.continued);
         let nobody = || ContinuationView::NoManager { reason: "nobody is there".to_owned() };
         Ok(world.continuation.clone().unwrap_or_else(nobody))
     }
 
-    async fn plan(&self, body: &PlanRun) -> Result<PlanningView, CallError> {
-        self.called("plan")?;
-        let world = self.world();
+    fn plan_prompt(&self, body: &PlanRun) -> Result<PlanningView, ClientError> {
+        self.count_call("plan")?;
+        let world = self.lock_state();
         world.fence(body.hold)?;
         let nobody = || PlanningView::NoPlanner { reason: "Nobody is there".to_owned() };
         Ok(world.plan.clone().unwrap_or_else(nobody))
     }
 
-    async fn replan(&self, body: &ReplanStep) -> Result<ReplanView, CallError> {
-        self.called("replan")?;
-        let mut world = self.world();
+    fn replan_step(&self, body: &ReplanStep) -> Result<ReplanView, ClientError> {
+        self.count_call("replan")?;
+        let mut world = self.lock_state();
         world.fence(body.hold)?;
         let nobody = || ReplanView::Kept { reason: "nobody is there".to_owned() };
         Ok(world.replans.pop_front().unwrap_or_else(nobody))
     }
 
-    async fn checkpoint(&self, body: &SaveCheckpoint) -> Result<(), CallError> {
-        self.called("checkpoint")?;
-        self.moment(Moment::BeforeSave).await;
+    async fn save_checkpoint(&self, body: &SaveCheckpoint) -> Result<SavedView, ClientError> {
+        self.count_call("checkpoint")?;
+        self.crash_if_scripted(CrashPoint::BeforeSave).await;
         {
-            let mut world = self.world();
+            let mut world = self.lock_state();
             // The last transition gave up the lease, and may still be sent again.
             if world.history.last().is_some_and(|save| is_same(save, body)) {
-                return Ok(());
+                return Ok(SavedView { pause: world.is_paused });
             }
             world.fence(body.hold)?;
             let stored = world.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.sequence);
             if body.sequence != stored + 1 {
-                return Err(CallError::Refused(format!("{} after {stored}", body.sequence)));
+                return Err(refusal(400, &format!("{} after {stored}", body.sequence)));
             }
             let state = world.state_after(body);
             world.checkpoint = Some(CheckpointView {
@@ -245,39 +333,34 @@ impl RunCalls for Fake {
             if body.finish.is_some() {
                 world.lease = None;
             }
-            if world.lost_answers > 0 {
-                world.lost_answers -= 1;
-                return Err(CallError::Unavailable("connection reset".to_owned()));
+            if world.lost_responses > 0 {
+                world.lost_responses -= 1;
+                return Err(refusal(503, "connection reset"));
             }
         }
-        self.moment(Moment::AfterSave).await;
-        Ok(())
+        self.crash_if_scripted(CrashPoint::AfterSave).await;
+        Ok(SavedView { pause: self.lock_state().is_paused })
     }
 
-    async fn save(&self, body: &SaveCheckpoint) -> Result<SavedView, CallError> {
-        self.checkpoint(body).await?;
-        Ok(SavedView { pause: self.world().is_paused })
-    }
-
-    async fn ask(&self, body: &AskPerson) -> Result<(), CallError> {
-        self.called("ask")?;
-        let mut world = self.world();
+    fn ask_person(&self, body: &AskPerson) -> Result<NoContent, ClientError> {
+        self.count_call("ask")?;
+        let mut world = self.lock_state();
         world.fence(body.hold)?;
         world.question = Some(body.clone());
         world.lease = None;
-        Ok(())
+        Ok(NoContent {})
     }
 
-    async fn effect(&self, body: &RecordEffect) -> Result<(), CallError> {
-        self.called("effect")?;
+    async fn record_effect(&self, body: &RecordEffect) -> Result<NoContent, ClientError> {
+        self.count_call("effect")?;
         {
-            let mut world = self.world();
+            let mut world = self.lock_state();
             world.fence(body.hold)?;
             world.effects.retain(|effect| effect.key != body.effect.key);
             world.effects.push(body.effect.clone());
         }
-        self.moment(Moment::AfterRecord).await;
-        Ok(())
+        self.crash_if_scripted(CrashPoint::AfterRecord).await;
+        Ok(NoContent {})
     }
 }
 
@@ -286,8 +369,8 @@ fn is_same(one: &SaveCheckpoint, other: &SaveCheckpoint) -> bool {
     serde_json::to_value(one).unwrap() == serde_json::to_value(other).unwrap()
 }
 
-fn view(world: &World, id: JobId, job: &Job, has_ended: bool) -> JobView {
-    let goes = world.goes(job);
+fn view(world: &FakeRunState, id: JobId, job: &FakeJob, has_ended: bool) -> JobView {
+    let goes = world.attempt_for(job);
     let result = JobResult {
         ending: goes.ending,
         stdout: "out".to_owned(),

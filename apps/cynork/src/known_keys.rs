@@ -1,0 +1,61 @@
+//! Lists the setting and preference keys of this version with their allowed values.
+
+use cynode_domain::config_keys::{KNOWN_KEYS, Place};
+use cynode_wire::page::Page;
+use serde::Serialize;
+
+use crate::app::CliContext;
+use crate::failure::CliFailure;
+use crate::out::RenderContext;
+use crate::table;
+
+#[derive(Debug, Serialize)]
+struct KnownKeyView {
+    key: String,
+    /// Allowed values, in words.
+    value: String,
+    /// What the key controls.
+    about: &'static str,
+}
+
+/// Prints the keys of `place`.
+pub(crate) fn show(place: Place, app: &CliContext) -> Result<(), CliFailure> {
+    let page = Page { items: known_keys(place), next_cursor: None };
+    app.out.show(&page, |page, look| render(&page.items, look))
+}
+
+fn known_keys(place: Place) -> Vec<KnownKeyView> {
+    let of_place = KNOWN_KEYS.iter().filter(|known| known.place == place);
+    let view = of_place.map(|known| KnownKeyView {
+        key: known.spelling(),
+        value: known.allowed(),
+        about: known.about,
+    });
+    view.collect()
+}
+
+/// One key on several lines: most keys are too long for a table.
+fn render(keys: &[KnownKeyView], _: RenderContext) -> String {
+    let text = keys
+        .iter()
+        .map(|key| format!("{}\n    {}\n    {}", key.key, table::sanitize(key.about), key.value));
+    text.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_reference_lists_every_key_with_what_it_can_be() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/settings.md");
+        let text = fs::read_to_string(path).unwrap();
+
+        for known in KNOWN_KEYS {
+            let row = format!("| `{}` | {} | {} |", known.spelling(), known.about, known.allowed());
+            assert!(text.contains(&row), "docs/reference/settings.md lacks:\n{row}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! A node with its fake orchestrator.
+
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+
+use cynode_domain::ids::JobId;
+use cynode_wire::nodes::Assignment;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::fake_orchestrator::{
+    InProcessNode, OrchestratorFake, ServedOrchestratorFake, join_token,
+};
+
+/// State directory of a node, and its fake orchestrator.
+pub(crate) struct NodeTestbed {
+    pub(crate) fake: OrchestratorFake,
+    pub(crate) address: SocketAddr,
+    /// `None` while it is stopped.
+    pub(crate) served: Option<ServedOrchestratorFake>,
+    pub(crate) state: tempfile::TempDir,
+}
+
+impl NodeTestbed {
+    pub(crate) async fn new() -> Self {
+        let fake = OrchestratorFake::default();
+        let (address, served) = fake.serve("127.0.0.1:0".parse().unwrap()).await;
+        Self { fake, address, served: Some(served), state: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) async fn start_node(&self) -> InProcessNode {
+        InProcessNode::start(self.state.path(), self.address).await
+    }
+
+    /// Starts the real executable, so that it can be killed.
+    pub(crate) fn spawn_process(&self) -> NodeProcess {
+        join_token(self.state.path());
+        let child = Command::new(env!("CARGO_BIN_EXE_cynode-node"))
+            .args(["--orchestrator-url", &format!("http://{}", self.address), "--data-dir"])
+            .arg(self.state.path())
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        NodeProcess(child)
+    }
+
+    pub(crate) fn workspace(&self, job: &Assignment) -> std::path::PathBuf {
+        self.state.path().join("node/workspaces").join(job.task_id.to_string())
+    }
+
+    pub(crate) fn job_dir(&self, job: JobId) -> std::path::PathBuf {
+        self.state.path().join("node/jobs").join(job.to_string())
+    }
+}
+
+/// A node process, killed when dropped.
+pub(crate) struct NodeProcess(Child);
+
+impl NodeProcess {
+    pub(crate) fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
+    /// Sends SIGTERM; returns whether it exited successfully.
+    pub(crate) fn stop(&mut self) -> bool {
+        kill(Pid::from_raw(i32::try_from(self.0.id()).unwrap()), Signal::SIGTERM).unwrap();
+        self.0.wait().unwrap().success()
+    }
+}
+
+impl Drop for NodeProcess {
+    fn drop(&mut self) {
+        // The process may have exited already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

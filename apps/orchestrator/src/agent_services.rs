@@ -1,0 +1,56 @@
+//! Assembles the access to the project manager and its analysts.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cynode_execution::analysts::AnalystService;
+use cynode_execution::handoff::HandoffService;
+use cynode_resources::{Signals, Store};
+use cynode_runtime::clock::SharedClock;
+use cynode_runtime::tasks::Tasks as Background;
+
+use crate::OrchestratorOptions;
+use crate::analyst_launcher::AnalystProcessLauncher;
+use crate::pma_instances::{PmaAddress, PmaInstances};
+use crate::service_secrets::load_handoff_secret;
+
+/// Access to the project manager and its analysts.
+pub(crate) struct AgentServices {
+    pub(crate) handoffs: HandoffService,
+    pub(crate) analysts: AnalystService,
+    /// Needs the address of this process.
+    pub(crate) launcher: Arc<AnalystProcessLauncher>,
+}
+
+/// Builds the access; background work ends with `background`. Creates the secret, so that processes that start
+/// later find it.
+pub(crate) fn build_agent_services(
+    store: &Store,
+    clock: &SharedClock,
+    signals: &Signals,
+    options: &OrchestratorOptions,
+    data_dir: &Path,
+    background: &Background,
+) -> anyhow::Result<AgentServices> {
+    let addresses = options.pma_addresses.iter().filter_map(|text| PmaAddress::parse(text));
+    let secret = load_handoff_secret(options, data_dir)?;
+    let manager = Arc::new(PmaInstances::new(addresses.collect(), secret));
+    let handoffs = HandoffService::new(
+        store.clone(),
+        clock.clone(),
+        signals.clone(),
+        manager,
+        options.handoff_options(),
+    )
+    .with_background(background.clone());
+    let (command, config) = (&options.pma_analyst_command, options.config_file.clone());
+    let launcher = Arc::new(AnalystProcessLauncher::new(command, data_dir, config));
+    let analysts = AnalystService::new(
+        store.clone(),
+        signals.clone(),
+        handoffs.clone(),
+        launcher.clone(),
+        options.analyst_options(),
+    );
+    Ok(AgentServices { handoffs, analysts, launcher })
+}

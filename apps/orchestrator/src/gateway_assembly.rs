@@ -1,0 +1,176 @@
+//! Assembles the MCP gateway in this process.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use axum::Router;
+use cynode_api::GatewayAdministration;
+use cynode_execution::findings::FindingService;
+use cynode_execution::preferences::PreferenceService;
+use cynode_execution::{ArtifactService, JobPlacer, NodeService, Tasks};
+use cynode_execution::{runs::RunOperations, runs::RunQueries};
+use cynode_gateway::GatewayOperations;
+use cynode_gateway::GatewayOptions;
+use cynode_gateway::GatewayParts;
+use cynode_gateway::McpGateway;
+use cynode_gateway::RegistryDirectory;
+use cynode_gateway::tools::ToolServices;
+use cynode_ops::access::Access;
+use cynode_ops::inbox::Inbox;
+use cynode_ops::memory::JobNotes;
+use cynode_ops::sandboxes::Sandboxes;
+use cynode_ops::{AgentMessages, Work};
+use cynode_ops::{schedules::Scheduler, schedules::Schedules};
+use cynode_resources::agents::AgentTokens;
+use cynode_resources::audit::AuditLog;
+use cynode_resources::rules::AccessRules;
+use cynode_resources::servers::InstalledServers;
+use cynode_resources::settings::InstallationSettings;
+use cynode_resources::skills::Skills;
+use cynode_resources::tools::ToolRegistry;
+use cynode_resources::{Projects, Signals, Store};
+use cynode_runtime::clock::SharedClock;
+use cynode_runtime::shutdown::Shutdown;
+use cynode_upstream::UpstreamOptions;
+use cynode_upstream::UpstreamPool;
+
+use crate::agent_services::AgentServices;
+use crate::server_processes::ServerProcessSpawner;
+
+/// Services shared by the gateway and the rest of the process.
+pub(crate) struct GatewayDependencies<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) clock: &'a SharedClock,
+    pub(crate) signals: &'a Signals,
+    pub(crate) data_dir: &'a Path,
+    pub(crate) tasks: Tasks,
+    pub(crate) projects: Projects,
+    pub(crate) artifacts: ArtifactService,
+    pub(crate) nodes: NodeService,
+    pub(crate) placer: JobPlacer,
+    pub(crate) agents: &'a AgentServices,
+}
+
+/// The gateway and its background services.
+pub(crate) struct GatewayServices {
+    gateway: McpGateway,
+    operations: GatewayOperations,
+    pool: Arc<UpstreamPool>,
+    pub(crate) skills: Skills,
+    pub(crate) administration: GatewayAdministration,
+    pub(crate) launcher: Arc<crate::analyst_launcher::AnalystProcessLauncher>,
+    inbox: Inbox,
+    scheduler: Scheduler,
+}
+
+/// Builds the gateway. It has no tools before [`GatewayServices::start`].
+pub(crate) async fn build_gateway(
+    shared: GatewayDependencies<'_>,
+    options: &GatewayOptions,
+) -> anyhow::Result<GatewayServices> {
+    let GatewayDependencies { store, clock, signals, data_dir, .. } = shared;
+    let audit = AuditLog::open(store.clone(), clock.clone(), data_dir)
+        .await
+        .context("the audit log cannot be opened")?;
+    let registry = ToolRegistry::new(store.clone(), clock.clone(), signals.clone());
+    let agents = AgentTokens::new(store.clone(), clock.clone(), signals.clone());
+    let settings = InstallationSettings::new(store.clone(), clock.clone(), signals.clone());
+    let (runs, skills) =
+        (RunQueries::new(store.clone()), Skills::new(store.clone(), clock.clone()));
+    let operations = GatewayOperations {
+        agents: agents.clone(),
+        registry: registry.clone(),
+        audit: audit.clone(),
+        tasks: shared.tasks.clone(),
+        projects: shared.projects.clone(),
+    };
+    let scheduler = Scheduler::new(
+        store.clone(),
+        signals.clone(),
+        shared.tasks.clone(),
+        shared.agents.handoffs.clone(),
+    );
+    let pool = Arc::new(build_pool(&registry, options, data_dir));
+    let gateway = McpGateway::new(GatewayParts {
+        options: options.clone(),
+        backend: Arc::new(operations.clone()),
+        upstreams: Arc::clone(&pool) as Arc<dyn cynode_upstream::interface::Upstreams>,
+        services: ToolServices {
+            tasks: shared.tasks,
+            projects: shared.projects,
+            schedules: Schedules::new(store.clone(), signals.clone()),
+            artifacts: shared.artifacts,
+            nodes: shared.nodes,
+            sandboxes: Sandboxes::new(store.clone(), clock.clone(), signals.clone(), shared.placer),
+            preferences: PreferenceService::new(store.clone(), clock.clone()),
+            memory: JobNotes::new(store.clone(), clock.clone()),
+            skills: skills.clone(),
+            findings: FindingService::new(store.clone(), clock.clone()),
+            runs: runs.clone(),
+            steering: RunOperations::new(store.clone(), clock.clone(), signals.clone()),
+            settings: settings.clone(),
+            messages: AgentMessages::new(store.clone(), clock.clone(), signals.clone()),
+            work: Work::new(store.clone(), clock.clone(), signals.clone()),
+            analysts: Some(shared.agents.analysts.clone()),
+        },
+        clock: clock.clone(),
+    });
+    let administration = GatewayAdministration {
+        agents,
+        registry,
+        servers: InstalledServers::new(store.clone(), clock.clone(), signals.clone()),
+        rules: AccessRules::new(store.clone(), clock.clone(), signals.clone()),
+        settings,
+        audit,
+        access: Access::new(store.clone(), Arc::new(gateway.clone())),
+    };
+    let launcher = Arc::clone(&shared.agents.launcher);
+    let inbox =
+        Inbox::new(store.clone(), clock.clone(), signals.clone(), shared.agents.handoffs.clone());
+    Ok(GatewayServices {
+        gateway,
+        operations,
+        pool,
+        skills,
+        administration,
+        launcher,
+        inbox,
+        scheduler,
+    })
+}
+
+/// Connections to installed servers.
+fn build_pool(registry: &ToolRegistry, options: &GatewayOptions, data_dir: &Path) -> UpstreamPool {
+    let upstream = UpstreamOptions {
+        max_response_bytes: usize::try_from(options.max_response_bytes).unwrap_or(usize::MAX),
+        calls_per_server: options.calls_per_server,
+        ..UpstreamOptions::default()
+    };
+    let spawner = Arc::new(ServerProcessSpawner::new(data_dir.join("mcp"), options.expose.clone()));
+    let directory = Arc::new(RegistryDirectory::new(registry.clone()));
+    UpstreamPool::new(directory, spawner, upstream, cynode_runtime::tasks::Tasks::new())
+}
+
+impl GatewayServices {
+    /// Registers the built-in tools and skill, and loads the tool registry.
+    pub(crate) async fn start(&self) -> anyhow::Result<()> {
+        Box::pin(self.skills.seed()).await.context("the built-in skill cannot be written")?;
+        self.gateway.start(&self.operations).await.context("the tool registry cannot be loaded")
+    }
+
+    pub(crate) fn router(&self) -> Router {
+        cynode_gateway::router(self.gateway.clone())
+    }
+
+    /// Runs the gateway, the connection pool, the inbox, the scheduler and the audit log until `shutdown`.
+    pub(crate) async fn run(self, shutdown: Shutdown) {
+        tokio::join!(
+            self.gateway.run(&self.operations, shutdown.clone()),
+            self.pool.run(shutdown.clone()),
+            Box::pin(self.inbox.run(shutdown.clone())),
+            Box::pin(self.scheduler.run(shutdown.clone())),
+            self.operations.audit.clone().run(shutdown),
+        );
+    }
+}

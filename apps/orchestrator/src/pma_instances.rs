@@ -1,0 +1,173 @@
+//! Connects to the project manager's processes over Unix sockets or local ports.
+//!
+//! Start at [`PmaInstances`]. Processes are used round-robin; one that does not accept connections is tried
+//! last for a moment. Nothing is sent to a second process once the first has accepted a connection.
+
+mod connection;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cynode_execution::{
+    handoff::HandoffChatEvents, handoff::HandoffError, handoff::ProjectManager,
+};
+use cynode_runtime::tasks::Tasks;
+use cynode_wire::handoff::{ChatEvent, HandoffKind};
+use futures_util::stream;
+use secrecy::SecretString;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use self::connection::{PmaHandoffRequest, PmaResponse};
+
+/// How long a process that did not accept a connection is tried last.
+const UNAVAILABLE_FOR: Duration = Duration::from_secs(1);
+/// Maximum length of an event line.
+const MAX_LINE_BYTES: usize = 1024 * 1024;
+
+/// Address of a project manager process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PmaAddress {
+    Unix(PathBuf),
+    Tcp(String),
+}
+
+impl PmaAddress {
+    /// Parses `unix:/path` or `host:port`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            return Path::new(path).is_absolute().then(|| Self::Unix(PathBuf::from(path)));
+        }
+        let (host, port) = text.rsplit_once(':')?;
+        let is_address = !host.is_empty() && port.parse::<u16>().is_ok();
+        is_address.then(|| Self::Tcp(text.to_owned()))
+    }
+}
+
+/// All processes of the project manager.
+pub(crate) struct PmaInstances {
+    addresses: Vec<PmaAddress>,
+    /// Until when each process is tried last.
+    unavailable_until: Mutex<Vec<Option<Instant>>>,
+    /// Round-robin counter.
+    next_index: AtomicUsize,
+    secret: SecretString,
+    /// Tasks that drive the connections.
+    tasks: Tasks,
+}
+
+impl PmaInstances {
+    /// The processes at `addresses`; requests are authenticated with `secret`.
+    pub(crate) fn new(addresses: Vec<PmaAddress>, secret: SecretString) -> Self {
+        let unavailable_until = Mutex::new(vec![None; addresses.len()]);
+        Self {
+            addresses,
+            unavailable_until,
+            next_index: AtomicUsize::new(0),
+            secret,
+            tasks: Tasks::new(),
+        }
+    }
+
+    /// Sends to the first process in turn that accepts a connection.
+    async fn send(&self, sending: &PmaHandoffRequest<'_>) -> Result<PmaResponse, HandoffError> {
+        let mut reasons = vec![];
+        for index in self.round_robin_order() {
+            match connection::connect(&self.addresses[index], &self.tasks).await {
+                Ok(link) => {
+                    self.set_unavailable(index, None);
+                    return link.send(sending).await;
+                }
+                Err(reason) => {
+                    self.set_unavailable(index, Some(Instant::now() + UNAVAILABLE_FOR));
+                    reasons.push(reason);
+                }
+            }
+        }
+        Err(HandoffError::Unreachable(reasons.join("; ")))
+    }
+
+    /// Round-robin order; recently unavailable processes last.
+    fn round_robin_order(&self) -> Vec<usize> {
+        let count = self.addresses.len();
+        let first = self.next_index.fetch_add(1, Ordering::Relaxed);
+        let mut order: Vec<_> = (0..count).map(|n| (first + n) % count.max(1)).collect();
+        let away = self.unavailable_until.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        order.sort_by_key(|index| away[*index].is_some_and(|until| until > now));
+        order
+    }
+
+    fn set_unavailable(&self, index: usize, until: Option<Instant>) {
+        self.unavailable_until.lock().unwrap_or_else(PoisonError::into_inner)[index] = until;
+    }
+}
+
+#[async_trait]
+impl ProjectManager for PmaInstances {
+    fn is_configured(&self) -> bool {
+        !self.addresses.is_empty()
+    }
+
+    async fn is_reachable(&self) -> bool {
+        for address in &self.addresses {
+            if connection::connect(address, &self.tasks).await.is_ok() {
+                return true;
+            }
+        }
+        false
+    }
+
+    async fn send_handoff(
+        &self,
+        kind: HandoffKind,
+        handoff: Value,
+        within: Duration,
+    ) -> Result<Value, HandoffError> {
+        let body = handoff.to_string();
+        let sending = PmaHandoffRequest { kind, body, within, secret: &self.secret };
+        let text = self.send(&sending).await?.read_body().await?;
+        serde_json::from_slice(&text)
+            .map_err(|error| HandoffError::Failed(format!("its answer cannot be read: {error}")))
+    }
+
+    async fn chat(
+        &self,
+        handoff: Value,
+        within: Duration,
+    ) -> Result<HandoffChatEvents, HandoffError> {
+        let body = handoff.to_string();
+        let sending =
+            PmaHandoffRequest { kind: HandoffKind::Chat, body, within, secret: &self.secret };
+        let answer = self.send(&sending).await?;
+        Ok(Box::pin(stream::try_unfold((answer, Vec::new()), next_event)))
+    }
+}
+
+/// Reads the next event: a line of the response.
+async fn next_event(
+    (mut answer, mut pending): (PmaResponse, Vec<u8>),
+) -> Result<Option<(ChatEvent, (PmaResponse, Vec<u8>))>, HandoffError> {
+    loop {
+        if let Some(end) = pending.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = pending.drain(..=end).collect();
+            let event = serde_json::from_slice(&line).map_err(|error| {
+                HandoffError::Failed(format!("an event cannot be read: {error}"))
+            })?;
+            return Ok(Some((event, (answer, pending))));
+        }
+        if pending.len() > MAX_LINE_BYTES {
+            return Err(HandoffError::Failed("an event is too long".to_owned()));
+        }
+        match answer.read_chunk().await? {
+            Some(chunk) => pending.extend_from_slice(&chunk),
+            None => return Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

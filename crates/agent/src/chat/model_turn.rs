@@ -1,0 +1,302 @@
+//! Answers a turn with a model that calls the gateway's tools.
+//!
+//! Invariant: a model can call only the tools that the gateway lists for this handoff. The list is fixed at the
+//! start of the turn; only the part that is offered may grow. A rejection by the gateway ends the turn.
+
+use std::time::Duration;
+
+use cynode_client::McpClientError;
+use cynode_llm::ChunkCollector;
+use cynode_wire::handoff::{HandoffUsage, Turn};
+use cynode_wire::openai::{
+    AssistantMessage, ChatCompletion, ChatMessage, ChatRequest, Content, ToolCall,
+};
+use futures_util::StreamExt as _;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::call_buffer::CallBuffer;
+use super::event_sender::ChatEventSender;
+use super::functions::{FIND, FunctionTool, ToolFunctions};
+use crate::HandoffAgentError;
+use crate::brain::{BrainOptions, ChatModel, ModelError, ModelExchange, ThinkFilter};
+use crate::context::{messages, truncate_text, untrusted};
+use crate::tools::ToolClient;
+
+/// The most tool calls of one message.
+const MAX_CALLS: usize = 8;
+/// The number of recent turns that select tools, and the most bytes of each.
+const RECENT_TURNS: usize = 3;
+const RECENT_BYTES: usize = 2000;
+/// The most bytes of a tool result in a request.
+const RESULT_BYTES: usize = 16 * 1024;
+const HINT: &str = "balanced";
+
+/// The inputs of a turn.
+pub(super) struct ModelTurn<'a> {
+    pub(super) tools: &'a dyn ToolClient,
+    pub(super) model: &'a dyn ChatModel,
+    pub(super) options: &'a BrainOptions,
+    pub(super) system: &'a str,
+    pub(super) teller: &'a ChatEventSender,
+}
+
+/// The outcome of a turn so far.
+#[derive(Debug, Default)]
+pub(super) struct ModelTurnOutcome {
+    pub(super) usage: HandoffUsage,
+    pub(super) model: String,
+    /// Summaries of the changes.
+    pub(super) changes: Vec<String>,
+    /// The number of model requests.
+    pub(super) rounds: u32,
+    /// Whether the user has seen any output.
+    pub(super) has_shown: bool,
+}
+
+/// Why a turn has no complete answer.
+#[derive(Debug)]
+pub(super) enum ModelTurnError {
+    Model(ModelError),
+    /// A tool call failed.
+    Agent(HandoffAgentError),
+}
+
+impl ModelTurn<'_> {
+    /// Answers the last turn. `ended` holds the outcome so far even after an error.
+    pub(super) async fn answer(
+        &self,
+        turns: &[Turn],
+        ended: &mut ModelTurnOutcome,
+    ) -> Result<(), ModelTurnError> {
+        let listed = self.tools.list().await;
+        let listed = listed.map_err(|error| {
+            ModelTurnError::Agent(HandoffAgentError::from_mcp("tools/list", error))
+        })?;
+        let mut functions = ToolFunctions::new(listed, &recent_text(turns));
+        let mut said = vec![ChatMessage::text("system", self.system)];
+        said.extend(messages(turns));
+        for round in 1..=self.options.max_steps {
+            ended.rounds = round;
+            let may_call = round < self.options.max_steps && !is_background_request(turns);
+            let (answer, calls) = self.request_answer(&said, &functions, may_call, ended).await?;
+            if calls.is_empty() || !may_call {
+                return Ok(());
+            }
+            said.push(assistant_message(answer.message(), &calls));
+            said.extend(self.execute_calls(&calls, &mut functions, ended).await?);
+        }
+        Ok(())
+    }
+
+    /// Sends one model request and streams its text. Returns the tool calls, including those written as text.
+    async fn request_answer(
+        &self,
+        said: &[ChatMessage],
+        functions: &ToolFunctions,
+        may_call: bool,
+        ended: &mut ModelTurnOutcome,
+    ) -> Result<(ChatCompletion, Vec<ToolCall>), ModelTurnError> {
+        let exchange =
+            ModelExchange::new("chat", Value::Null, self.build_request(said, functions, may_call));
+        // The egress client enforces the silence timeout; this limits the total duration.
+        let longest = self.options.max_request_duration;
+        let until = Instant::now() + longest;
+        let mut pieces = until_deadline(until, longest, self.model.stream(&exchange)).await?;
+        let (mut whole, mut filter) = (ChunkCollector::default(), ThinkFilter::default());
+        let mut withheld = CallBuffer::new(may_call);
+        while let Some(piece) =
+            until_deadline(until, longest, async { Ok(pieces.next().await) }).await?
+        {
+            let piece = piece.map_err(ModelTurnError::Model)?;
+            whole.push(&piece);
+            self.show_text(withheld.push(filter.push(piece.text())), ended).await;
+        }
+        self.show_text(withheld.push(filter.finish()), ended).await;
+        let answer = whole.finish();
+        let mut calls = answer.message().map(|it| it.tool_calls.clone()).unwrap_or_default();
+        match withheld.finish(|name| functions.is_known(name)) {
+            Ok(written) if calls.is_empty() => calls = written,
+            Ok(_) => {}
+            Err(words) => self.show_text(words, ended).await,
+        }
+        if let Some(usage) = &answer.usage {
+            ended.usage.prompt_tokens += usage.prompt_tokens;
+            ended.usage.completion_tokens += usage.completion_tokens;
+        }
+        ended.model.clone_from(&answer.model);
+        Ok((answer, calls))
+    }
+
+    fn build_request(
+        &self,
+        said: &[ChatMessage],
+        functions: &ToolFunctions,
+        may_call: bool,
+    ) -> ChatRequest {
+        let tools = if may_call { functions.offered_definitions() } else { vec![] };
+        ChatRequest {
+            model: Some(HINT.to_owned()),
+            messages: said.to_vec(),
+            stream: true,
+            tools,
+            max_tokens: Some(self.options.max_tokens),
+            temperature: Some(self.options.temperature),
+            ..ChatRequest::default()
+        }
+    }
+
+    async fn show_text(&self, text: String, ended: &mut ModelTurnOutcome) {
+        ended.has_shown |= !text.trim().is_empty();
+        self.teller.send_text(text).await;
+    }
+
+    /// Executes all tool calls of a message concurrently; returns their results in order.
+    async fn execute_calls(
+        &self,
+        calls: &[ToolCall],
+        functions: &mut ToolFunctions,
+        ended: &mut ModelTurnOutcome,
+    ) -> Result<Vec<ChatMessage>, ModelTurnError> {
+        let mut made = Vec::new();
+        for (index, call) in calls.iter().enumerate() {
+            made.push(self.execute_call(index, call, functions));
+        }
+        let mut results = Vec::new();
+        let mut refused = None;
+        for (call, outcome) in calls.iter().zip(join_all(made).await) {
+            match outcome {
+                Ok(ChatToolOutcome { text, change, found }) => {
+                    functions.offer(found);
+                    ended.has_shown |= change.is_some();
+                    ended.changes.extend(change);
+                    results.push(ChatMessage::tool_result(&call.id, text));
+                }
+                // The other calls of the message ran: their changes are still reported.
+                Err(fault) => refused = refused.or(Some(fault)),
+            }
+        }
+        refused.map_or(Ok(results), |fault| Err(ModelTurnError::Agent(fault)))
+    }
+
+    async fn execute_call(
+        &self,
+        index: usize,
+        call: &ToolCall,
+        functions: &ToolFunctions,
+    ) -> Result<ChatToolOutcome, HandoffAgentError> {
+        let Some(function) = &call.function else {
+            return Ok(ChatToolOutcome::error("no function"));
+        };
+        if function.name == FIND {
+            return Ok(ChatToolOutcome::search_tools(functions, &function.arguments));
+        }
+        let Some(FunctionTool { tool, is_read_only: only_looks }) =
+            functions.tool_of(&function.name)
+        else {
+            return Ok(ChatToolOutcome::error("there is no such function"));
+        };
+        if index >= MAX_CALLS {
+            return Ok(ChatToolOutcome::error("too many calls at once: call it again"));
+        }
+        let arguments =
+            if function.arguments.trim().is_empty() { "{}" } else { &function.arguments };
+        let Ok(arguments) = serde_json::from_str::<Value>(arguments) else {
+            return Ok(ChatToolOutcome::error("the arguments are no JSON"));
+        };
+        match self.tools.call(tool, &arguments).await {
+            Ok(result) => {
+                let value = result.structured.unwrap_or_else(|| json!(result.text));
+                let summary = summarize_call(tool, &value);
+                self.teller.send_tool_call(tool, Some(true), &summary).await;
+                let text = untrusted::quote("tool result", &value.to_string(), RESULT_BYTES);
+                let change = (!only_looks).then_some(summary);
+                Ok(ChatToolOutcome { text, change, found: vec![] })
+            }
+            Err(error @ McpClientError::Refused { .. }) if !error.is_about_arguments() => {
+                self.teller.send_tool_call(tool, Some(false), &error.to_string()).await;
+                Err(HandoffAgentError::from_mcp(tool, error))
+            }
+            Err(error @ McpClientError::Unavailable(_)) => {
+                Err(HandoffAgentError::from_mcp(tool, error))
+            }
+            Err(error) => {
+                self.teller.send_tool_call(tool, Some(false), &error.to_string()).await;
+                Ok(ChatToolOutcome::error(&error.to_string()))
+            }
+        }
+    }
+}
+
+/// Whether the turn is a background request of a chat application for a title or tags. It quotes the user's
+/// messages, which must not be executed again. The format is that of `Open WebUI`.
+fn is_background_request(turns: &[Turn]) -> bool {
+    let words = super::last_user_message(turns);
+    words.starts_with("### Task:") && words.contains("<chat_history>")
+}
+
+/// The outcome of a tool call.
+struct ChatToolOutcome {
+    /// The result for the model.
+    text: String,
+    /// A summary for the user, if something changed.
+    change: Option<String>,
+    /// Indices of the tools to offer from now on.
+    found: Vec<usize>,
+}
+
+impl ChatToolOutcome {
+    fn error(why: &str) -> Self {
+        Self { text: json!({ "error": why }).to_string(), change: None, found: vec![] }
+    }
+
+    fn search_tools(functions: &ToolFunctions, arguments: &str) -> Self {
+        let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+        let found = functions.search(arguments["query"].as_str().unwrap_or_default());
+        Self { text: functions.describe_tools(&found).to_string(), change: None, found }
+    }
+}
+
+/// Summarises a call in a line.
+fn summarize_call(tool: &str, value: &Value) -> String {
+    let name = ["task_name", "slug", "display_name", "name", "id"]
+        .into_iter()
+        .find_map(|field| value[field].as_str());
+    name.map_or_else(|| tool.to_owned(), |name| format!("{tool}: {}", untrusted::inline(name)))
+}
+
+/// Renders the model's message, with parsed tool calls in place of those written as text.
+fn assistant_message(message: Option<&AssistantMessage>, calls: &[ToolCall]) -> ChatMessage {
+    let is_text = message.is_some_and(|it| it.tool_calls.is_empty());
+    let words = message.and_then(|it| it.content.clone()).filter(|_| !is_text);
+    ChatMessage {
+        role: "assistant".to_owned(),
+        content: words.map(Content::Text),
+        tool_calls: calls.to_vec(),
+        ..ChatMessage::default()
+    }
+}
+
+/// The text of the most recent turns.
+fn recent_text(turns: &[Turn]) -> String {
+    let recent = turns
+        .iter()
+        .rev()
+        .take(RECENT_TURNS)
+        .map(|turn| truncate_text(&turn.content, RECENT_BYTES));
+    recent.collect::<Vec<_>>().join("\n")
+}
+
+/// Waits for a model until the deadline.
+async fn until_deadline<T>(
+    until: Instant,
+    longest: Duration,
+    work: impl Future<Output = Result<T, ModelError>>,
+) -> Result<T, ModelTurnError> {
+    let Ok(outcome) = tokio::time::timeout_at(until, work).await else {
+        let message = format!("its answer was not complete after {} s", longest.as_secs());
+        return Err(ModelTurnError::Model(ModelError::Unavailable { message, retry_after: None }));
+    };
+    outcome.map_err(ModelTurnError::Model)
+}

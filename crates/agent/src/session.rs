@@ -1,0 +1,91 @@
+//! The execution state of one handoff: tools, model, context and decisions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cynode_client::Client;
+use cynode_llm::Provider;
+use cynode_wire::handoff::{DecisionRecord, HandoffContext};
+use secrecy::SecretString;
+use tokio::time::Instant;
+use tracing::{debug, warn};
+
+use crate::HandoffAgentError;
+use crate::agent::HandoffAgentOptions;
+use crate::brain::{Brain, BrainDecision, ChatModel, EgressModel, RequestPart};
+use crate::cassette;
+use crate::context::{compose, compose_for_decision, task_without_request};
+use crate::tools::ToolClient;
+
+/// The divisor of the time that is reserved for acting on decisions.
+const ACTING_TIME_DIVISOR: u32 = 8;
+
+/// The execution state of one handoff.
+pub(crate) struct HandoffSession {
+    /// Tools with the permissions of the handoff.
+    pub(crate) tools: Arc<dyn ToolClient>,
+    /// `None` without access to models.
+    pub(crate) model: Option<Arc<dyn ChatModel>>,
+    /// The system message of chat requests.
+    pub(crate) system: String,
+    pub(crate) brain: Brain,
+    /// The decisions so far.
+    pub(crate) decisions: Vec<DecisionRecord>,
+}
+
+impl HandoffSession {
+    /// Prepares a handoff whose caller waits for `within`.
+    pub(crate) fn new(
+        options: &HandoffAgentOptions,
+        egress: Option<&Arc<dyn Provider>>,
+        context: &HandoffContext,
+        within: Duration,
+    ) -> Self {
+        let token = SecretString::from(context.agent_token.reveal());
+        let tools: Client = options.orchestrator.clone().with_token(token.clone());
+        let model = egress.map(|egress| {
+            Arc::new(EgressModel::new(Arc::clone(egress), token)) as Arc<dyn ChatModel>
+        });
+        let model = cassette::wrap_model(model, &options.brain.cassette);
+        let composed = compose(options.role, &options.instructions, context);
+        debug!(context.tokens = composed.tokens(), "context composed");
+        for part in composed.parts.iter().filter(|part| part.is_cut) {
+            warn!(context.part = part.name, "context part truncated");
+        }
+        let work = Self::from_parts(Arc::new(tools), model, composed.system, options);
+        let brief = compose_for_decision(options.role, &options.instructions, context);
+        let task = context.task.as_ref().zip(task_without_request(context));
+        let task = task.map(|(task, (whole, short))| RequestPart {
+            request: task.prompt.trim().to_owned(),
+            whole,
+            short,
+        });
+        let brain = Brain::new(work.model.clone(), options.brain.clone(), brief.system);
+        // The rest of the time is for acting on the decisions.
+        let brain = brain
+            .with_task_part(task)
+            .with_deadline(Instant::now() + within - within / ACTING_TIME_DIVISOR);
+        Self { brain, ..work }
+    }
+
+    /// Creates the state from its parts, without a deadline.
+    pub(crate) fn from_parts(
+        tools: Arc<dyn ToolClient>,
+        model: Option<Arc<dyn ChatModel>>,
+        system: String,
+        options: &HandoffAgentOptions,
+    ) -> Self {
+        let brain = Brain::new(model.clone(), options.brain.clone(), system.clone());
+        Self { tools, model, system, brain, decisions: vec![] }
+    }
+
+    /// Makes a decision and appends its record.
+    pub(crate) async fn think<D: BrainDecision>(
+        &mut self,
+        question: &D,
+    ) -> Result<D::Answer, HandoffAgentError> {
+        let decided = self.brain.think(question).await?;
+        self.decisions.push(decided.record);
+        Ok(decided.answer)
+    }
+}

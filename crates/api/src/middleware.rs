@@ -1,0 +1,175 @@
+//! Middleware of every request: trace id, span, problem bodies for errors, metrics.
+
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use cynode_domain::ids::TraceId;
+use cynode_runtime::problem::ProblemKind;
+use cynode_wire::problem::Problem;
+use http::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE,
+};
+use http::{HeaderValue, Method, StatusCode};
+use tracing::{Instrument, debug, error, info_span, warn};
+
+use crate::error::{ApiError, INTERNAL_DETAIL};
+use crate::identity::requires_authentication;
+use crate::openai_error::OpenAiError;
+
+const TRACE_HEADER: &str = "x-trace-id";
+/// Path prefixes that OpenAI's clients call, implemented or not.
+const OPENAI_ROUTES: [&str; 11] = [
+    "/v1/audio",
+    "/v1/batches",
+    "/v1/chat/completions",
+    "/v1/completions",
+    "/v1/egress/chat",
+    "/v1/embeddings",
+    "/v1/files",
+    "/v1/images",
+    "/v1/models",
+    "/v1/moderations",
+    "/v1/responses",
+];
+
+pub(crate) async fn handle_request(mut request: Request, next: Next) -> Response {
+    let trace = trace_id(&request);
+    request.extensions_mut().insert(trace);
+    let method = request.method().clone();
+    let shape = ErrorFormat::for_path(request.uri().path());
+    let route = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map_or_else(|| "unknown".to_owned(), |path| path.as_str().to_owned());
+    let span = info_span!("request", trace_id = %trace, http.method = %method, http.route = %route);
+    let began = Instant::now();
+    let mut response = next.run(request).instrument(span.clone()).await;
+    let status = response.status();
+    span.in_scope(|| {
+        if status.is_client_error() || status.is_server_error() {
+            response = render_error(std::mem::take(&mut response), trace, shape);
+        }
+        debug!(http.status = status.as_u16(), "request served");
+    });
+    metrics::counter!(
+        "cynode_http_requests_total",
+        "method" => method_label(&method), "route" => route.clone(), "status" => status.as_str().to_owned(),
+    )
+    .increment(1);
+    metrics::histogram!("cynode_http_request_seconds", "route" => route)
+        .record(began.elapsed().as_secs_f64());
+    if let Ok(value) = HeaderValue::from_str(&trace.to_string()) {
+        response.headers_mut().insert(TRACE_HEADER, value);
+    }
+    // Responses contain tokens and per-user data.
+    let no_store = HeaderValue::from_static("no-store");
+    response.headers_mut().entry(CACHE_CONTROL).or_insert(no_store);
+    response
+}
+
+/// Maps unknown methods to `other`: clients may send any method, and metric labels are never freed.
+fn method_label(method: &Method) -> &'static str {
+    let all = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+    let names = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+    all.iter().position(|known| known == method).map_or("other", |index| names[index])
+}
+
+/// The trace id that the client sent, or a new one.
+fn trace_id(request: &Request) -> TraceId {
+    let given = request.headers().get(TRACE_HEADER).and_then(|value| value.to_str().ok());
+    given.and_then(|text| text.parse().ok()).unwrap_or_else(TraceId::generate)
+}
+
+/// The format of errors that the framework raises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ErrorFormat {
+    Problem,
+    OpenAi,
+}
+
+impl ErrorFormat {
+    /// OpenAI's format for every path of OpenAI's API, also for routes that are not implemented.
+    fn for_path(path: &str) -> Self {
+        let is_below = |route: &str| {
+            path.strip_prefix(route).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let is_theirs = OPENAI_ROUTES.into_iter().any(is_below);
+        if is_theirs { Self::OpenAi } else { Self::Problem }
+    }
+}
+
+/// Converts a framework error to OpenAI's format.
+fn to_openai_error(refused: &Response) -> Response {
+    let mut response = OpenAiError::from_framework_status(refused.status()).into_response();
+    let is_of_body = |name: &HeaderName| *name == CONTENT_TYPE || *name == CONTENT_LENGTH;
+    let others = refused.headers().iter().filter(|(name, _)| !is_of_body(name));
+    response.headers_mut().extend(others.map(|(name, value)| (name.clone(), value.clone())));
+    response
+}
+
+/// Renders the body of an error response, including errors of the framework (unknown route, wrong
+/// method, body too large, timeout).
+fn render_error(mut response: Response, trace: TraceId, shape: ErrorFormat) -> Response {
+    let refusal = response.extensions_mut().remove::<ApiError>();
+    let is_ours = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .is_some_and(|value| value.as_bytes().starts_with(b"application/"));
+    let refusal = match refusal {
+        Some(refusal) => refusal,
+        None if is_ours => return response,
+        None if shape == ErrorFormat::OpenAi => return to_openai_error(&response),
+        None => framework_error(response.status()),
+    };
+    log_error(&refusal);
+    let mut problem: Problem = refusal.kind.problem(refusal.detail);
+    problem.instance = Some(trace.to_string());
+    problem.errors = refusal.errors;
+    let body = serde_json::to_vec(&problem).unwrap_or_default();
+    let status = response.status();
+    *response.body_mut() = Body::from(body);
+    let headers = response.headers_mut();
+    headers.remove(CONTENT_LENGTH);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    if requires_authentication(status) {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"cynode\""));
+    }
+    if status == StatusCode::TOO_MANY_REQUESTS {
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("60"));
+    }
+    response
+}
+
+fn log_error(refusal: &ApiError) {
+    match &refusal.cause {
+        Some(cause) if refusal.kind == ProblemKind::Internal => {
+            error!(error = cause.as_ref() as &dyn std::error::Error, "{}", refusal.detail);
+        }
+        Some(cause) => {
+            warn!(error = cause.as_ref() as &dyn std::error::Error, "{}", refusal.detail);
+        }
+        None => debug!("refused: {}", refusal.detail),
+    }
+}
+
+fn framework_error(status: StatusCode) -> ApiError {
+    match status {
+        StatusCode::NOT_FOUND => {
+            ApiError::new(ProblemKind::NotFound, "there is no such route: see /v1/openapi.json")
+        }
+        StatusCode::METHOD_NOT_ALLOWED => {
+            ApiError::new(ProblemKind::MethodNotAllowed, "this route does not support that method")
+        }
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            ApiError::new(ProblemKind::TooLarge, "the body exceeds the size limit of this route")
+        }
+        StatusCode::GATEWAY_TIMEOUT | StatusCode::REQUEST_TIMEOUT => {
+            ApiError::new(ProblemKind::Timeout, "the request timed out")
+        }
+        status if status.is_server_error() => ApiError::new(ProblemKind::Internal, INTERNAL_DETAIL),
+        _ => ApiError::new(ProblemKind::Validation, "the request is malformed"),
+    }
+}

@@ -1,0 +1,286 @@
+//! Files of a task: outputs that worker nodes upload, and attachments of the request.
+
+mod evidence;
+mod store;
+
+use bytes::Bytes;
+use cynode_domain::error_class::{Classification, Classified, ErrorClass};
+use cynode_domain::ids::{ArtifactId, JobId, TaskId};
+use cynode_domain::name_or_id::NameOrId;
+use cynode_domain::status::JobStatus;
+use cynode_runtime::clock::SharedClock;
+use cynode_store::{Artifact, Job, Store};
+use cynode_wire::artifacts::{ArtifactView, MAX_PATH_BYTES};
+use futures_util::Stream;
+use tracing::warn;
+
+use crate::{tasks, tasks::TaskError};
+use cynode_resources::{BlobError, BlobStore, Caller, NodeCaller};
+use cynode_resources::{blobs::BlobContent, blobs::BlobVerdictCallback, blobs::ExpectedBlob};
+
+/// Kind of files that jobs produce.
+pub(crate) const OUTPUT: &str = "output";
+/// Kind of files that were sent with the task.
+pub(crate) const ATTACHMENT: &str = "attachment";
+
+/// The quarantine table name of damaged content.
+const BLOBS: &str = "blobs";
+const MAX_ARTIFACT_BYTES: u64 = 256 * 1024 * 1024;
+
+/// Why a file was not stored or read.
+#[derive(Debug, thiserror::Error)]
+pub enum ArtifactError {
+    /// The path is not a plain relative path.
+    #[error("{0}")]
+    BadPath(String),
+    /// The process does not hold the job, or the job has ended.
+    #[error("this process of the node does not hold job {0}, or the job has ended")]
+    JobNotHeld(JobId),
+    #[error("the task has no file \"{0}\"")]
+    NotFound(String),
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    #[error(transparent)]
+    Store(#[from] cynode_store::Error),
+}
+
+impl Classified for ArtifactError {
+    fn classify(&self) -> Classification<'_> {
+        match self {
+            Self::BadPath(_) => Classification::new(ErrorClass::Invalid, self),
+            Self::JobNotHeld(_) => Classification::new(ErrorClass::Conflict, self),
+            Self::NotFound(_) => Classification::new(ErrorClass::NotFound, self),
+            Self::Task(error) => error.classify(),
+            Self::Blob(error) => error.classify(),
+            Self::Store(error) => error.classify(),
+        }
+    }
+}
+
+/// The artifact service. Cheap to clone.
+#[derive(Clone)]
+pub struct ArtifactService {
+    store: Store,
+    clock: SharedClock,
+    blobs: BlobStore,
+}
+
+impl ArtifactService {
+    /// Creates the service; contents are stored in `blobs`.
+    pub fn new(store: Store, clock: SharedClock, blobs: BlobStore) -> Self {
+        Self { store, clock, blobs }
+    }
+
+    /// Lists every file of a task.
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        task: &NameOrId<TaskId>,
+    ) -> Result<Vec<ArtifactView>, ArtifactError> {
+        let (caller, task) = (caller.clone(), task.to_owned());
+        let artifacts = self
+            .store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let task = tasks::find(tx, &caller, &task).await?;
+                    Ok::<_, ArtifactError>(tx.artifact_list(task.asked.id).await?)
+                })
+            })
+            .await?;
+        Ok(artifacts.into_iter().map(artifact_view).collect())
+    }
+
+    /// Opens a file of a task: the output at the path, else the attachment with that name.
+    pub async fn open(
+        &self,
+        caller: &Caller,
+        task: &NameOrId<TaskId>,
+        path: &str,
+    ) -> Result<(ArtifactView, BlobContent), ArtifactError> {
+        let (caller, task, wanted) = (caller.clone(), task.to_owned(), path.to_owned());
+        let found = self
+            .store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let task = tasks::find(tx, &caller, &task).await?.asked.id;
+                    let output = tx.artifact_get(task, OUTPUT, &wanted).await?;
+                    match output {
+                        Some(output) => Ok::<_, ArtifactError>(Some(output)),
+                        None => Ok(tx.artifact_get(task, ATTACHMENT, &wanted).await?),
+                    }
+                })
+            })
+            .await?;
+        let found = found.ok_or_else(|| ArtifactError::NotFound(path.to_owned()))?;
+        let content = self.open_content(&found).await?;
+        Ok((artifact_view(found), content))
+    }
+
+    /// Stores an output of a job. The newest content at a path wins.
+    pub async fn put<E>(
+        &self,
+        node: &NodeCaller,
+        job: JobId,
+        path: &str,
+        content: impl Stream<Item = Result<Bytes, E>>,
+    ) -> Result<ArtifactView, ArtifactError> {
+        validate_artifact_path(path).map_err(ArtifactError::BadPath)?;
+        let task = self.load_open_job(node, job).await?.asked.task;
+        let blob = self.blobs.put(content, MAX_ARTIFACT_BYTES).await?;
+        let node = node.clone();
+        let artifact = Artifact {
+            id: ArtifactId::generate(),
+            task,
+            job: Some(job),
+            kind: OUTPUT.to_owned(),
+            path: path.to_owned(),
+            size_bytes: blob.size_bytes,
+            sha256: blob.sha256,
+            created_at: self.clock.now(),
+        };
+        let stored = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    // The job may have ended during the upload.
+                    require_open_job(tx.job_lock(job).await?, &node, job)?;
+                    Ok::<_, ArtifactError>(tx.artifact_put(&artifact).await?)
+                })
+            })
+            .await?;
+        Ok(artifact_view(stored))
+    }
+
+    /// Opens an attachment of the task of a job that the node holds.
+    pub async fn open_attachment(
+        &self,
+        node: &NodeCaller,
+        job: JobId,
+        name: &str,
+    ) -> Result<(ArtifactView, BlobContent), ArtifactError> {
+        let task = self.load_open_job(node, job).await?.asked.task;
+        let wanted = name.to_owned();
+        let found = self
+            .store
+            .read(move |tx| {
+                Box::pin(async move {
+                    Ok::<_, ArtifactError>(tx.artifact_get(task, ATTACHMENT, &wanted).await?)
+                })
+            })
+            .await?;
+        let found = found.ok_or_else(|| ArtifactError::NotFound(name.to_owned()))?;
+        let content = self.open_content(&found).await?;
+        Ok((artifact_view(found), content))
+    }
+
+    /// Opens the content of a file. A reader that finds damage quarantines the content; one that finds it intact
+    /// releases it.
+    async fn open_content(&self, artifact: &Artifact) -> Result<BlobContent, ArtifactError> {
+        let Artifact { sha256, size_bytes, .. } = artifact;
+        self.open_blob(ExpectedBlob { sha256: sha256.clone(), size_bytes: *size_bytes }).await
+    }
+
+    async fn open_blob(&self, stored: ExpectedBlob) -> Result<BlobContent, ArtifactError> {
+        let (store, key) = (self.store.clone(), stored.sha256.clone());
+        let verdict: BlobVerdictCallback =
+            Box::new(move |fault| Box::pin(update_quarantine(store, key, fault)));
+        Ok(self.blobs.open(stored, verdict).await?)
+    }
+
+    async fn load_open_job(&self, node: &NodeCaller, job: JobId) -> Result<Job, ArtifactError> {
+        let found = self
+            .store
+            .read(move |tx| Box::pin(async move { Ok::<_, ArtifactError>(tx.job_get(job).await?) }))
+            .await?;
+        require_open_job(found, node, job)
+    }
+}
+
+/// Adds damaged content to the quarantine, or removes intact content from it.
+async fn update_quarantine(store: Store, sha256: String, fault: Option<String>) {
+    let read = sha256.clone();
+    let known = store
+        .read(move |tx| Box::pin(async move { tx.quarantine_contains(BLOBS, &read).await }))
+        .await;
+    let noted = match (known, fault) {
+        (Ok(false), Some(fault)) => {
+            store
+                .write(move |tx| {
+                    Box::pin(async move { tx.quarantine_add(BLOBS, &sha256, &fault).await })
+                })
+                .await
+        }
+        (Ok(true), None) => {
+            store
+                .write(move |tx| {
+                    Box::pin(async move { tx.quarantine_remove(BLOBS, &sha256).await })
+                })
+                .await
+        }
+        (known, _) => known,
+    };
+    if let Err(error) = noted {
+        warn!(error = &error as &dyn std::error::Error, "damaged blob not recorded");
+    }
+}
+
+/// Returns the job if this process of a node holds it and its result is unknown.
+fn require_open_job(
+    found: Option<Job>,
+    node: &NodeCaller,
+    id: JobId,
+) -> Result<Job, ArtifactError> {
+    found
+        .filter(|job| {
+            let is_unknown = matches!(job.status, JobStatus::Running | JobStatus::LeaseExpired);
+            node.holds_job(job) && is_unknown
+        })
+        .ok_or(ArtifactError::JobNotHeld(id))
+}
+
+/// Rejects paths that are absolute, contain `..`, or contain control characters.
+pub fn validate_artifact_path(path: &str) -> Result<(), String> {
+    let is_plain = |part: &str| !part.is_empty() && part != "." && part != "..";
+    let is_fine = !path.is_empty()
+        && path.len() <= MAX_PATH_BYTES
+        && !path.contains(['\\', '\0'])
+        && !path.chars().any(char::is_control)
+        && path.split('/').all(is_plain);
+    if is_fine {
+        Ok(())
+    } else {
+        Err(format!("\"{}\" is not a relative file path", path.escape_debug()))
+    }
+}
+
+fn artifact_view(artifact: Artifact) -> ArtifactView {
+    ArtifactView {
+        id: artifact.id,
+        task_id: artifact.task,
+        job_id: artifact.job,
+        kind: artifact.kind,
+        path: artifact.path,
+        size_bytes: artifact.size_bytes,
+        sha256: artifact.sha256,
+        created_at: artifact.created_at,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_cannot_climb_out() {
+        for path in
+            ["", "/etc/passwd", "../x", "a/../b", "a//b", "a/", "./a", "a\\b", "a\nb", "a\0"]
+        {
+            assert!(validate_artifact_path(path).is_err(), "{path:?}");
+        }
+        for path in ["a", "a/b.txt", "ä ö", "..a", "a.."] {
+            assert!(validate_artifact_path(path).is_ok(), "{path:?}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The handoff of a chat turn.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use cynode_wire::handoff::{ChatEvent, ChatHandoff, FailureKind, Handoff, HandoffKind};
+use futures_util::{Stream, StreamExt as _};
+use tokio::time::Instant;
+
+use super::close::OpenHandoff;
+use super::send::serialize_body;
+use super::{HandoffChatEvents, HandoffError, HandoffService, Subject};
+
+/// The events of one answer; the last one is `done` or `failed`. Dropping the stream cancels the turn.
+pub struct HandoffStream(Pin<Box<dyn Stream<Item = ChatEvent> + Send>>);
+
+impl Stream for HandoffStream {
+    type Item = ChatEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ChatEvent>> {
+        self.0.as_mut().poll_next(cx)
+    }
+}
+
+impl std::fmt::Debug for HandoffStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HandoffStream")
+    }
+}
+
+impl HandoffService {
+    /// Starts the answer to a chat turn. An error means that the turn was not started, or its state is unknown; a
+    /// later failure is the last event.
+    pub async fn chat(
+        &self,
+        subject: &Subject,
+        body: ChatHandoff,
+    ) -> Result<HandoffStream, HandoffError> {
+        let within = self.options.chat_within;
+        let deadline = Instant::now() + within;
+        let open = self.open_handoff(HandoffKind::Chat, subject, within).await?;
+        let handoff = serialize_body(&Handoff { context: open.context(), body })?;
+        let sent = self
+            .retry_unstarted((deadline, within), |left| self.manager.chat(handoff.clone(), left));
+        let events = sent.await?;
+        let answering = AnswerInProgress { open: Some(open), events, deadline, within };
+        Ok(HandoffStream(Box::pin(futures_util::stream::unfold(answering, next_event))))
+    }
+}
+
+/// An answer in progress.
+struct AnswerInProgress {
+    /// Closed with the last event.
+    open: Option<OpenHandoff>,
+    events: HandoffChatEvents,
+    deadline: Instant,
+    within: Duration,
+}
+
+async fn next_event(mut answering: AnswerInProgress) -> Option<(ChatEvent, AnswerInProgress)> {
+    answering.open.as_ref()?;
+    let next = tokio::time::timeout_at(answering.deadline, answering.events.next()).await;
+    let event = match next {
+        Ok(Some(Ok(event))) => event,
+        Ok(Some(Err(error))) => failed_event(&error),
+        Ok(None) => failed_event(&HandoffError::Failed("its answer ended early".to_owned())),
+        Err(_) => failed_event(&HandoffError::Timeout(answering.within)),
+    };
+    if let ChatEvent::Done { decisions, .. } | ChatEvent::Failed { decisions, .. } = &event
+        && let Some(mut open) = answering.open.take()
+    {
+        open.decided(decisions.clone());
+        open.close().await;
+    }
+    Some((event, answering))
+}
+
+fn failed_event(error: &HandoffError) -> ChatEvent {
+    let may_retry = !matches!(error, HandoffError::Invalid(_));
+    let is_late = matches!(error, HandoffError::Timeout(_));
+    let kind = if is_late { FailureKind::Timeout } else { FailureKind::Other };
+    ChatEvent::Failed { message: error.to_string(), may_retry, kind, decisions: vec![] }
+}

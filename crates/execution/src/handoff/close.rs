@@ -1,0 +1,165 @@
+//! Closing a handoff: its token is revoked and its decisions are recorded, however it ended.
+
+use cynode_domain::ids::{DecisionId, TokenId};
+use cynode_store::ManagerDecision;
+use cynode_wire::handoff::{DecisionRecord, HandoffContext, HandoffKind};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use super::prepare::PreparedHandoff;
+use super::{HandoffService, Subject};
+use cynode_resources::secrets::RedactSecrets as _;
+
+/// Limit of a recorded reason.
+const MAX_REASON_CHARS: usize = 2000;
+/// Limit of every other text of a decision.
+const MAX_WORD_CHARS: usize = 200;
+/// How many decisions of one handoff are recorded.
+const MAX_DECISIONS: usize = 100;
+
+/// An open handoff. Dropping it closes it in the background.
+pub struct OpenHandoff {
+    handoffs: HandoffService,
+    kind: HandoffKind,
+    subject: Subject,
+    decisions: Vec<DecisionRecord>,
+    context: HandoffContext,
+    /// The token to revoke; `None` once closing has started.
+    token: Option<TokenId>,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl OpenHandoff {
+    pub(super) fn new(
+        handoffs: HandoffService,
+        kind: HandoffKind,
+        subject: Subject,
+        prepared: PreparedHandoff,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Self {
+        let PreparedHandoff { context, token } = prepared;
+        let (decisions, token) = (vec![], Some(token));
+        Self { handoffs, kind, subject, decisions, context, token, _permit: room }
+    }
+
+    /// The context that is sent with the handoff.
+    pub fn context(&self) -> HandoffContext {
+        self.context.clone()
+    }
+
+    /// Sets the decisions to record at the end.
+    pub fn decided(&mut self, decisions: Vec<DecisionRecord>) {
+        self.decisions = decisions;
+    }
+
+    /// Closes the handoff. The writes complete even if the caller stops waiting.
+    pub async fn close(mut self) {
+        if let Some(ended) = self.close_in_background() {
+            let _ = ended.await;
+        }
+    }
+
+    /// Closes the handoff in the background; the receiver completes when it is closed.
+    fn close_in_background(&mut self) -> Option<oneshot::Receiver<()>> {
+        let closing = self.start_closing()?;
+        let (done, ended) = oneshot::channel();
+        self.handoffs.background.spawn("handoff end", async move {
+            closing.run().await;
+            let _ = done.send(());
+        });
+        Some(ended)
+    }
+
+    fn start_closing(&mut self) -> Option<HandoffClosing> {
+        let token = self.token.take()?;
+        let project = self.context.project.as_ref().map(|project| project.id);
+        Some(HandoffClosing {
+            handoffs: self.handoffs.clone(),
+            kind: self.kind,
+            subject: Subject { project, ..self.subject.clone() },
+            decisions: std::mem::take(&mut self.decisions),
+            token,
+        })
+    }
+}
+
+impl Drop for OpenHandoff {
+    fn drop(&mut self) {
+        drop(self.close_in_background());
+    }
+}
+
+struct HandoffClosing {
+    handoffs: HandoffService,
+    kind: HandoffKind,
+    subject: Subject,
+    decisions: Vec<DecisionRecord>,
+    token: TokenId,
+}
+
+impl HandoffClosing {
+    /// Failures are logged and not returned: the token expires soon anyway.
+    async fn run(self) {
+        let token = self.token;
+        if let Err(error) = self.handoffs.agents.end(token).await {
+            tracing::warn!(
+                token.id = %token, error = &error as &dyn std::error::Error,
+                "handoff token not revoked"
+            );
+        }
+        let trace_id = self.subject.trace_id.clone();
+        if let Err(error) = self.record_decisions().await {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                trace_id,
+                "decisions not recorded"
+            );
+        }
+    }
+
+    async fn record_decisions(self) -> Result<(), cynode_store::Error> {
+        if self.decisions.is_empty() {
+            return Ok(());
+        }
+        let now = self.handoffs.clock.now();
+        let subject = &self.subject;
+        let rows: Vec<ManagerDecision> = self
+            .decisions
+            .into_iter()
+            .take(MAX_DECISIONS)
+            .map(|decision| ManagerDecision {
+                id: DecisionId::generate(),
+                handoff: self.kind.as_str().to_owned(),
+                user: subject.caller.user,
+                project: subject.project,
+                task: subject.task,
+                run: subject.run,
+                thread: subject.thread,
+                trace_id: sanitize_decision_text(&subject.trace_id, MAX_WORD_CHARS),
+                purpose: sanitize_decision_text(&decision.purpose, MAX_WORD_CHARS),
+                decided_by: decision.by.as_str().to_owned(),
+                reason: sanitize_decision_text(&decision.reason, MAX_REASON_CHARS),
+                input_hash: sanitize_decision_text(&decision.input_hash, MAX_WORD_CHARS),
+                model: decision
+                    .model
+                    .as_deref()
+                    .map(|model| sanitize_decision_text(model, MAX_WORD_CHARS)),
+                created_at: now,
+            })
+            .collect();
+        self.handoffs
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    for row in &rows {
+                        tx.decision_insert(row).await?;
+                    }
+                    Ok(())
+                })
+            })
+            .await
+    }
+}
+
+fn sanitize_decision_text(text: &str, chars: usize) -> String {
+    text.to_owned().redact_secrets().chars().filter(|c| *c != '\0').take(chars).collect()
+}

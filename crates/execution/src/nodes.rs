@@ -1,0 +1,115 @@
+//! Worker nodes: registration, polling for jobs, reporting results, and job placement.
+
+mod assign;
+mod manage;
+mod placement;
+mod poll;
+mod register;
+mod report;
+mod tenure;
+mod workspaces;
+
+use cynode_domain::error_class::{Classification, Classified, ErrorClass};
+use cynode_domain::ids::JobId;
+use cynode_domain::job::{Action, Limits};
+use cynode_runtime::clock::SharedClock;
+use cynode_store::Store;
+use serde::{Deserialize, Serialize};
+
+pub use assign::{AssignmentOutcome, AssignmentPass, unassign_silent_jobs};
+pub use placement::JobPlacer;
+pub use placement::PURPOSE as PLACEMENT;
+pub use report::close_job;
+
+use cynode_resources::Signals;
+
+/// A node that has not polled for this long gets no more jobs.
+pub(crate) const NODE_TIMEOUT_MS: i64 = 40_000;
+
+/// Why a node operation was rejected.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    #[error("the node token is unknown or was replaced: register again")]
+    BadToken,
+    #[error("there is no node \"{0}\"")]
+    NotFound(String),
+    #[error("only an administrator may do this")]
+    NotAdmin,
+    #[error("{}", .0.join("; "))]
+    Invalid(Vec<String>),
+    /// Another live process has registered under the node's name.
+    #[error(
+        "the node name \"{slug}\" is in use: a running worker node with that name reported {silent_s} s ago. \
+         Give this node another name with --slug, or stop the other one first"
+    )]
+    NameInUse {
+        slug: String,
+        /// Seconds since the last poll of the other process.
+        silent_s: i64,
+    },
+    /// A newer process has taken over the node's name.
+    #[error("another process now runs as node \"{0}\": restart this one")]
+    Superseded(String),
+    /// The process does not hold the job, or the job has ended.
+    #[error("this process of the node does not hold job {0}, or the job has ended")]
+    JobNotHeld(JobId),
+    /// The status transition is not allowed.
+    #[error(transparent)]
+    IllegalTransition(#[from] cynode_domain::status::IllegalTransition),
+    /// The operating system returned no random bytes.
+    #[error("cannot generate a node token")]
+    TokenGeneration(#[from] getrandom::Error),
+    #[error(transparent)]
+    Store(#[from] cynode_store::Error),
+}
+
+impl Classified for NodeError {
+    fn classify(&self) -> Classification<'_> {
+        match self {
+            Self::BadToken => Classification::new(ErrorClass::Unauthenticated, self),
+            Self::NotFound(_) => Classification::new(ErrorClass::NotFound, self),
+            Self::NotAdmin => Classification::new(ErrorClass::Forbidden, self),
+            Self::Invalid(faults) => Classification::invalid(self, faults),
+            Self::NameInUse { .. }
+            | Self::Superseded(_)
+            | Self::JobNotHeld(_)
+            | Self::IllegalTransition(_) => Classification::new(ErrorClass::Conflict, self),
+            Self::TokenGeneration(_) => Classification::internal(),
+            Self::Store(error) => error.classify(),
+        }
+    }
+}
+
+/// The payload column of a job: what the worker node runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobPayload {
+    pub action: Action,
+    pub limits: Limits,
+    /// Names of the attachments to copy into the workspace.
+    pub attachments: Vec<String>,
+}
+
+/// Worker nodes. Cheap to clone.
+#[derive(Clone)]
+pub struct NodeService {
+    store: Store,
+    clock: SharedClock,
+    signals: Signals,
+    /// Lease of a running job; a job whose node does not renew it counts as interrupted.
+    job_lease_ms: u32,
+    placer: JobPlacer,
+}
+
+impl NodeService {
+    /// Creates the service. A job whose node does not renew it within `job_lease_ms` counts as interrupted.
+    pub fn new(store: Store, clock: SharedClock, signals: Signals, job_lease_ms: u32) -> Self {
+        let placer = JobPlacer::rule_based(store.clone(), clock.clone(), signals.clone());
+        Self { store, clock, signals, job_lease_ms, placer }
+    }
+
+    /// Sets the placer that chooses nodes for jobs.
+    #[must_use]
+    pub fn with_placer(self, placer: JobPlacer) -> Self {
+        Self { placer, ..self }
+    }
+}

@@ -1,0 +1,214 @@
+//! Job assignment: a job goes to an active node with sandbox support and free capacity, least loaded first.
+//!
+//! All jobs of a task share a workspace, so only the first job has a choice; later jobs go to the same node.
+//! If several nodes are eligible, the project manager chooses (`place.rs`) and the job stays unassigned meanwhile.
+//! If it does not answer in time, the rule here decides.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::JobId;
+use cynode_domain::status::NodeStatus;
+use cynode_store::{Job, Node, Tx};
+
+use super::NODE_TIMEOUT_MS;
+use super::placement::{NodeChoice, record_placement};
+use crate::handoff::PLACEMENT_TIMEOUT;
+
+const BATCH: u32 = 100;
+/// How long a job stays unassigned while the project manager chooses its node.
+const PLACEMENT_DEADLINE_MS: u32 = 2_000;
+const _: () = assert!(PLACEMENT_TIMEOUT.as_millis() == PLACEMENT_DEADLINE_MS as u128);
+
+/// Settings of one assignment pass.
+#[derive(Debug, Clone, Copy)]
+pub struct AssignmentPass {
+    /// Whether the project manager chooses where several nodes are eligible.
+    pub asks_manager: bool,
+    pub now: DateTime<Utc>,
+}
+
+/// Result of one assignment pass.
+#[derive(Debug, Default)]
+pub struct AssignmentOutcome {
+    /// Jobs whose node the project manager chooses; the caller asks after the commit.
+    pub asked: Vec<JobId>,
+    /// Whether a job was assigned, so that its node must be notified.
+    pub(crate) has_assignments: bool,
+}
+
+impl AssignmentPass {
+    /// Assigns every unassigned job to its best node; a job without an eligible node stays queued.
+    pub(crate) async fn assign(
+        self,
+        tx: &mut Tx,
+    ) -> Result<AssignmentOutcome, cynode_store::Error> {
+        let jobs = tx.job_list_unassigned(BATCH).await?;
+        if jobs.is_empty() {
+            return Ok(AssignmentOutcome::default());
+        }
+        let mut nodes = tx.node_list().await?;
+        let mut assigned = AssignmentOutcome::default();
+        for mut job in jobs {
+            if eligible_nodes(&job, &nodes).next().is_none() {
+                continue;
+            }
+            let was_awaited = job.placement_deadline.is_some();
+            pin_to_task_node(tx, &mut job).await?;
+            let has_choice =
+                job.asked.pinned_node.is_none() && eligible_nodes(&job, &nodes).count() > 1;
+            if has_choice && self.asks_manager && !was_awaited {
+                tx.job_defer_assignment(job.asked.id, PLACEMENT_DEADLINE_MS).await?;
+                assigned.asked.push(job.asked.id);
+                continue;
+            }
+            let Some(node) = best_node(&job, &nodes).cloned() else { continue };
+            tx.job_assign(job.asked.id, node.id).await?;
+            assigned.has_assignments = true;
+            if was_awaited && has_choice {
+                let late = NodeChoice::fallback("the project manager did not answer in time");
+                record_placement(tx, &job, &node, &late, self.now).await?;
+            } else {
+                tx.job_record_placement(job.asked.id, assignment_rule(&job, &nodes)).await?;
+            }
+            for taken in nodes.iter_mut().filter(|other| other.id == node.id) {
+                taken.open_jobs += 1;
+            }
+        }
+        Ok(assigned)
+    }
+}
+
+/// Names the rule that assigned a job without the project manager.
+fn assignment_rule(job: &Job, nodes: &[Node]) -> &'static str {
+    if job.asked.pinned_node.is_some() {
+        return "rule: the job is pinned to this node";
+    }
+    match eligible_nodes(job, nodes).count() {
+        0 | 1 => "rule: the only eligible node",
+        _ => "rule: the least loaded eligible node",
+    }
+}
+
+/// Pins an unpinned job to the node that has its task's workspace, if there is one.
+async fn pin_to_task_node(tx: &mut Tx, job: &mut Job) -> Result<(), cynode_store::Error> {
+    if job.asked.pinned_node.is_some() {
+        return Ok(());
+    }
+    if let Some(node) = tx.task_node(job.asked.task).await? {
+        // Persisted, so that the job does not block others while that node accepts no jobs.
+        tx.task_pin_jobs(job.asked.task, node).await?;
+        job.asked.pinned_node = Some(node);
+    }
+    Ok(())
+}
+
+/// Unassigns queued jobs from nodes that stopped polling. A task of which no job has started has no workspace,
+/// so it may run on any node again unless its options name one.
+pub async fn unassign_silent_jobs(tx: &mut Tx) -> Result<(), cynode_store::Error> {
+    let tasks: HashSet<_> = tx.job_unassign_silent(NODE_TIMEOUT_MS).await?.into_iter().collect();
+    for id in tasks {
+        // An unreadable task row hides the node it requires, so the pin stays.
+        let task = match tx.task_get(id).await {
+            Err(error) if error.is_unreadable() => continue,
+            found => found?,
+        };
+        let Some(task) = task else { continue };
+        if task.asked.options.node.is_none() {
+            tx.task_unpin_jobs(id).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The nodes that are eligible for a job now.
+pub(super) fn eligible_nodes<'a>(job: &Job, nodes: &'a [Node]) -> impl Iterator<Item = &'a Node> {
+    let pinned = job.asked.pinned_node;
+    nodes
+        .iter()
+        .filter(|node| node.status == NodeStatus::Active && node.sandbox_supported)
+        .filter(move |node| pinned.is_none_or(|pinned| pinned == node.id))
+        .filter(|node| node.open_jobs < i64::from(node.max_concurrency))
+}
+
+/// The least loaded eligible node; ties go to the first name.
+pub(super) fn best_node<'a>(job: &Job, nodes: &'a [Node]) -> Option<&'a Node> {
+    eligible_nodes(job, nodes).min_by_key(|node| (node.open_jobs, &node.slug))
+}
+
+#[cfg(test)]
+mod tests {
+    use cynode_domain::ids::{NodeId, RunId, TaskId};
+    use cynode_domain::status::JobStatus;
+    use cynode_store::NewJob;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn node(slug: &str, open_jobs: i64) -> Node {
+        Node {
+            id: NodeId::generate(),
+            slug: slug.to_owned(),
+            status: NodeStatus::Active,
+            token_hash: vec![],
+            capabilities: Value::Null,
+            sandbox_supported: true,
+            max_concurrency: 4,
+            open_jobs,
+            incarnation: None,
+            last_seen_at: None,
+            created_at: chrono::DateTime::UNIX_EPOCH,
+        }
+    }
+
+    fn job(pinned_node: Option<NodeId>) -> Job {
+        Job {
+            asked: NewJob {
+                id: JobId::generate(),
+                task: TaskId::generate(),
+                run: RunId::generate(),
+                step_index: 0,
+                attempt: 1,
+                pinned_node,
+                payload: Value::Null,
+            },
+            status: JobStatus::Queued,
+            node: None,
+            incarnation: None,
+            result: None,
+            cancel_requested: false,
+            acknowledged: false,
+            placement_deadline: None,
+            created_at: chrono::DateTime::UNIX_EPOCH,
+            started_at: None,
+            ended_at: None,
+        }
+    }
+
+    fn pick_node(job: &Job, nodes: &[Node]) -> Option<NodeId> {
+        best_node(job, nodes).map(|node| node.id)
+    }
+
+    #[test]
+    fn the_least_loaded_node_gets_the_job() {
+        let nodes = [node("a", 3), node("b", 1), node("c", 1)];
+
+        assert_eq!(pick_node(&job(None), &nodes), Some(nodes[1].id));
+    }
+
+    #[test]
+    fn a_job_stays_where_its_workspace_is() {
+        let nodes = [node("a", 0), node("b", 3)];
+
+        assert_eq!(pick_node(&job(Some(nodes[1].id)), &nodes), Some(nodes[1].id));
+    }
+
+    #[test]
+    fn nodes_that_are_full_away_or_without_sandbox_get_nothing() {
+        let (full, mut away, mut open) = (node("a", 4), node("b", 0), node("c", 0));
+        away.status = NodeStatus::Inactive;
+        open.sandbox_supported = false;
+
+        assert_eq!(pick_node(&job(None), &[full, away, open]), None);
+    }
+}

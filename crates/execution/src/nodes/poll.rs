@@ -1,0 +1,205 @@
+//! The long poll of a worker node: heartbeat, renewal of its jobs, new assignments and cancellations.
+
+use std::time::Duration;
+
+use cynode_domain::ids::IncarnationId;
+use cynode_domain::job::Ending;
+use cynode_domain::status::{JobStatus, NodeStatus};
+use cynode_store::{Job, NewEvent, TaskScope, Tx};
+use cynode_wire::jobs::{JobResult, Truncated};
+use cynode_wire::nodes::{Assignment, Poll, PollView};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::{AssignmentOutcome, AssignmentPass, JobPayload, NodeError, NodeService, close_job};
+use crate::tasks::task_event_for;
+use crate::workflow::MAX_WAIT_MS;
+use crate::{workflow::job_creation::EXEC_STEP, workflow::job_creation::names};
+use cynode_resources::NodeCaller;
+use cynode_resources::signals::Topic;
+
+const MAX_HOLDING: usize = 1000;
+
+impl NodeService {
+    /// Returns new assignments and cancellations for a node; waits up to `wait_ms` if there are none.
+    pub async fn poll(&self, node: &NodeCaller, request: Poll) -> Result<PollView, NodeError> {
+        if request.holding.len() > MAX_HOLDING {
+            let fault = format!("holding has more than {MAX_HOLDING} entries");
+            return Err(NodeError::Invalid(vec![fault]));
+        }
+        let wait = Duration::from_millis(u64::from(request.wait_ms.min(MAX_WAIT_MS)));
+        let deadline = Instant::now() + wait;
+        // A waiting node holds its jobs: every iteration renews their leases.
+        let lease_ms = self.job_lease_ms;
+        let often = Duration::from_millis(u64::from(lease_ms / 3));
+        let mut listener = self.signals.subscribe(Topic::Jobs).with_max_interval(often);
+        loop {
+            let (node, request) = (node.clone(), request.clone());
+            let terms = PollSettings { lease_ms, pass: self.placer.assignment_pass() };
+            let PollOutcome { view: news, is_revoked, assigned } = self
+                .store
+                .write(move |tx| {
+                    Box::pin(async move { poll_once(tx, &node, &request, terms).await })
+                })
+                .await?;
+            self.placer.ask(assigned.asked);
+            if assigned.has_assignments {
+                // The job may be for another node, whose own poll skipped the rows locked here.
+                self.signals.send(Topic::Jobs);
+            }
+            if is_revoked {
+                self.signals.send(Topic::Policy);
+            }
+            if !news.assignments.is_empty() {
+                self.signals.send(Topic::Events);
+            }
+            if news != PollView::default() || !listener.wait(deadline).await {
+                return Ok(news);
+            }
+        }
+    }
+}
+
+/// Settings of one poll iteration.
+#[derive(Clone, Copy)]
+struct PollSettings {
+    lease_ms: u32,
+    pass: AssignmentPass,
+}
+
+/// Result of one poll iteration.
+struct PollOutcome {
+    view: PollView,
+    /// Whether agent tokens were revoked with their job.
+    is_revoked: bool,
+    /// Result of the assignment pass, for this node and others.
+    assigned: AssignmentOutcome,
+}
+
+async fn poll_once(
+    tx: &mut Tx,
+    node: &NodeCaller,
+    request: &Poll,
+    PollSettings { lease_ms, pass: placing }: PollSettings,
+) -> Result<PollOutcome, NodeError> {
+    if !tx.node_record_poll(node.node, node.incarnation).await? {
+        return Err(NodeError::Superseded(node.slug.clone()));
+    }
+    let (mut news, mut is_revoked) = (PollView::default(), false);
+    for id in &request.holding {
+        if !tx.job_renew(*id, node.node, node.incarnation, lease_ms).await? {
+            news.forget.push(*id);
+        }
+    }
+    let assigned = placing.assign(tx).await?;
+    let mut free = match tx.node_get(node.node).await? {
+        Some(node) if node.status == NodeStatus::Active => request.free_slots as usize,
+        // A drained node only finishes its jobs.
+        _ => 0,
+    };
+    for job in tx.job_list_of_node(node.node).await? {
+        let id = job.asked.id;
+        if job.cancel_requested {
+            if request.holding.contains(&id) {
+                news.cancel.push(id);
+            } else if !job.acknowledged && is_held_by(&job, node) {
+                // The assignment never reached the node: there is nothing to stop.
+                let canceled = JobStatus::Canceled;
+                is_revoked |= close_job(tx, &job, canceled, None, &Ending::Canceled).await?;
+            }
+        } else if needs_assignment(&job, node, request) && free > 0 {
+            let payload = match serde_json::from_value(job.asked.payload.clone()) {
+                Ok(payload) => payload,
+                Err(error) => {
+                    is_revoked |= fail_unreadable_job(tx, &job, &error).await?;
+                    continue;
+                }
+            };
+            free -= 1;
+            news.assignments
+                .push(assign_to_process(tx, &job, payload, node.incarnation, lease_ms).await?);
+        }
+    }
+    if is_revoked {
+        tx.policy_bump_revision().await?;
+    }
+    Ok(PollOutcome { view: news, is_revoked, assigned })
+}
+
+/// Whether no other process of the node holds the job.
+fn is_held_by(job: &Job, node: &NodeCaller) -> bool {
+    job.status == JobStatus::Queued || node.holds_job(job)
+}
+
+/// True for a queued job, and for one whose first assignment to this process may have been lost in transit. A job
+/// that the process has acknowledged is never assigned again.
+fn needs_assignment(job: &Job, node: &NodeCaller, request: &Poll) -> bool {
+    match job.status {
+        JobStatus::Queued => true,
+        JobStatus::Running => {
+            is_held_by(job, node) && !job.acknowledged && !request.holding.contains(&job.asked.id)
+        }
+        JobStatus::Completed
+        | JobStatus::Failed
+        | JobStatus::Canceled
+        | JobStatus::LeaseExpired => false,
+    }
+}
+
+/// Fails a job whose payload cannot be parsed: it would be assigned for ever and block the node's other jobs.
+async fn fail_unreadable_job(
+    tx: &mut Tx,
+    job: &Job,
+    error: &serde_json::Error,
+) -> Result<bool, NodeError> {
+    let (id, reason) = (job.asked.id.to_string(), format!("column payload: {error}"));
+    tx.quarantine_add("jobs", &id, &reason).await?;
+    let reason = format!("the payload of the job cannot be read: row {id} of table jobs, {reason}");
+    let ending = Ending::NotStarted { reason };
+    let result = JobResult {
+        ending: ending.clone(),
+        stdout: String::new(),
+        stderr: String::new(),
+        truncated: Truncated::default(),
+    };
+    let status = job.status.advance(JobStatus::Failed)?;
+    Ok(close_job(tx, job, status, Some(&json!(result)), &ending).await?)
+}
+
+async fn assign_to_process(
+    tx: &mut Tx,
+    job: &Job,
+    payload: JobPayload,
+    process: IncarnationId,
+    lease_ms: u32,
+) -> Result<Assignment, NodeError> {
+    if job.status == JobStatus::Queued {
+        tx.job_start(job.asked.id, process, lease_ms).await?;
+        if let Some(TaskScope { created_by: owner, project, .. }) =
+            tx.task_scope(job.asked.task).await?
+        {
+            let mut data = names(&job.asked);
+            data["node_id"] = json!(job.node);
+            let started = task_event_for(job.asked.task, owner, project, "job.started", data);
+            let (run, job) = (Some(job.asked.run), Some(job.asked.id));
+            tx.event_append(&NewEvent { run, job, ..started }).await?;
+        }
+    }
+    Ok(Assignment {
+        job_id: job.asked.id,
+        task_id: job.asked.task,
+        run_id: job.asked.run,
+        action: payload.action,
+        limits: payload.limits,
+        attachments: payload.attachments,
+        incarnation: Some(process),
+        needs_workspace: needs_workspace(tx, job).await?,
+    })
+}
+
+/// Whether a job needs the files of an earlier job. A later step does, and so does every job that follows
+/// another job of its run; the first step of a new run starts with an empty workspace.
+async fn needs_workspace(tx: &mut Tx, job: &Job) -> Result<bool, NodeError> {
+    let is_later_step = (1..EXEC_STEP).contains(&job.asked.step_index);
+    Ok(tx.job_has_workspace(job, !is_later_step).await?)
+}

@@ -1,0 +1,35 @@
+//! The change history of a preference.
+
+use cynode_domain::ids::ChangeId;
+use cynode_wire::changes::ChangeView;
+use cynode_wire::page::{Page, PageQuery};
+use cynode_wire::preferences::PreferenceKey;
+
+use super::write::require_writable;
+use super::{PreferenceError, PreferenceService};
+use cynode_resources::paging::PageRequest;
+use cynode_resources::{Caller, changes};
+
+impl PreferenceService {
+    /// Returns a page of the changes of a preference, newest first, also of a removed one. Requires write access.
+    pub async fn changes(
+        &self,
+        caller: &Caller,
+        wanted: PreferenceKey,
+        query: &PageQuery,
+    ) -> Result<Page<ChangeView>, PreferenceError> {
+        let request = PageRequest::<ChangeId>::parse(query)?;
+        let (caller, before, fetch) = (caller.clone(), request.before, request.fetch);
+        let found = self
+            .store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let scope = require_writable(tx, &caller, &wanted).await?;
+                    let found = tx.preference_changes(scope, &wanted.key, before, fetch).await?;
+                    Ok::<_, PreferenceError>(changes::resolve_authors(tx, found).await?)
+                })
+            })
+            .await?;
+        Ok(changes::page(&request, found))
+    }
+}

@@ -1,0 +1,113 @@
+//! Runs: state, history and the operations that people perform on them.
+//!
+//! `queries`, `history`, `diff` and `explain` read; each operation has its own file. A run is named by its id, or by its
+//! task, which means the task's newest run.
+//!
+//! Invariants: every operation is one transaction under the lock of the task, with the act and its event in it. No
+//! operation takes the lease of a live runner: a pause takes effect between two nodes, a fork only reads the run, and
+//! the others are rejected while a runner holds the lease.
+
+mod answer;
+mod diff;
+mod explain;
+mod fork;
+mod history;
+mod operations;
+mod pause;
+mod queries;
+mod retry;
+
+use cynode_domain::error_class::{Classification, Classified, ErrorClass};
+use cynode_domain::ids::RunId;
+use cynode_domain::name_or_id::NameOrId;
+use cynode_store::{RunOverview, Store, Tx};
+
+pub use self::answer::expire_questions;
+pub use self::answer::{Actor, ActorKind};
+pub use self::operations::RunOperations;
+use crate::{tasks, tasks::TaskError};
+use cynode_resources::projects::ProjectError;
+use cynode_resources::{Caller, PageError};
+
+/// Why an operation on a run was rejected.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The run does not exist, or the caller may not see it.
+    #[error("there is no run \"{0}\"")]
+    NotFound(String),
+    #[error("run {run} has no row {sequence}; its newest is {newest}")]
+    RowNotFound { run: RunId, sequence: i64, newest: i64 },
+    /// The state of the run does not allow the operation.
+    #[error("{0}")]
+    Rejected(String),
+    #[error("{}", .0.join("; "))]
+    Invalid(Vec<String>),
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    #[error(transparent)]
+    Project(#[from] ProjectError),
+    #[error(transparent)]
+    Page(#[from] PageError),
+    #[error(transparent)]
+    Store(#[from] cynode_store::Error),
+}
+
+impl Classified for RunError {
+    fn classify(&self) -> Classification<'_> {
+        match self {
+            Self::NotFound(_) | Self::RowNotFound { .. } => {
+                Classification::new(ErrorClass::NotFound, self)
+            }
+            Self::Rejected(_) => Classification::new(ErrorClass::Conflict, self),
+            Self::Invalid(faults) => Classification::invalid(self, faults),
+            Self::Task(error) => error.classify(),
+            Self::Project(error) => error.classify(),
+            Self::Page(error) => error.classify(),
+            Self::Store(error) => error.classify(),
+        }
+    }
+}
+
+/// The read side of runs. Cheap to clone.
+#[derive(Clone)]
+pub struct RunQueries {
+    store: Store,
+}
+
+impl RunQueries {
+    /// Creates the service.
+    pub fn new(store: Store) -> Self {
+        Self { store }
+    }
+}
+
+/// Finds a run by its id, or by the id or name of its task, if the caller may see it.
+async fn find_run(
+    tx: &mut Tx,
+    caller: &Caller,
+    wanted: &NameOrId<RunId>,
+) -> Result<RunOverview, RunError> {
+    let unknown = || RunError::NotFound(wanted.excerpt());
+    let mut found = match wanted {
+        NameOrId::Id(id) => tx.run_overview(*id).await?,
+        NameOrId::Name(_) => None,
+    };
+    if found.is_none() {
+        let task = match tasks::find(tx, caller, &wanted.retype()).await {
+            Err(TaskError::NotFound(_)) => return Err(unknown()),
+            found => found?,
+        };
+        let run = tx.run_of_task(task.asked.id).await?.ok_or_else(unknown)?;
+        found = tx.run_overview(run.id).await?;
+    }
+    found.filter(|run| caller.may_see(run.task.created_by)).ok_or_else(unknown)
+}
+
+/// Rejects an operation on an ended run.
+fn reject_ended(run: &RunOverview, verb: &str) -> Result<(), RunError> {
+    if run.recorded.run.status.is_terminal() {
+        let refusal = format!("the run is {} already: there is nothing to {verb}", run.state);
+        return Err(RunError::Rejected(refusal));
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! Forking a run: a new task with its own workspace continues from any row of the run.
+//!
+//! A step that was in progress at that row is dispatched again: its job belongs to the other task. The new task has the
+//! attachments of the old one and none of its outputs, which are evidence about the old one.
+
+use cynode_domain::ids::{ArtifactId, RunId, TraceId};
+use cynode_domain::name_or_id::NameOrId;
+use cynode_domain::run::{COLLECT_NODE, DISPATCH_NODE, FAILED_EDGE, RunVerb};
+use cynode_domain::status::RunStatus;
+use cynode_domain::workflow_state::StoredState;
+use cynode_store::{Artifact, BranchSeed, NewEvent, Run, RunBranch, Task, Tx};
+use cynode_wire::runs::{ForkRun, RunDetail};
+use serde_json::json;
+
+use super::operations::{LockedRun, RunOperations, record_act};
+use super::retry::load_seed;
+use super::{RunError, find_run, queries};
+use crate::artifacts::ATTACHMENT;
+use crate::{tasks::TaskCopyRequest, tasks::copy_task, tasks::task_event};
+use cynode_resources::Caller;
+use cynode_resources::signals::Topic;
+
+impl RunOperations {
+    /// Creates a task that continues from a row of a run, and returns its run. Idempotent with an idempotency key.
+    pub async fn fork(
+        &self,
+        caller: &Caller,
+        run: &NameOrId<RunId>,
+        request: ForkRun,
+    ) -> Result<RunDetail, RunError> {
+        let (caller, run, now) = (caller.clone(), run.to_owned(), self.clock.now());
+        let forked = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let found = find_run(tx, &caller, &run).await?;
+                    let task = tx.task_get(found.recorded.run.task).await?;
+                    let task = task.ok_or_else(|| RunError::NotFound(run.excerpt()))?;
+                    let taken = LockedRun { run: found, task };
+                    let copied = TaskCopyRequest {
+                        name: request.task_name.clone(),
+                        key: request.idempotency_key.clone(),
+                        now,
+                    };
+                    fork_run(tx, &caller, &taken, request.sequence, copied).await
+                })
+            })
+            .await?;
+        self.signals.send(Topic::Runs);
+        Ok(forked)
+    }
+}
+
+async fn fork_run(
+    tx: &mut Tx,
+    caller: &Caller,
+    taken: &LockedRun,
+    sequence: i64,
+    copied: TaskCopyRequest,
+) -> Result<RunDetail, RunError> {
+    let old = taken.run.recorded.run.id;
+    let row = settled_row(tx, old, sequence).await?;
+    let seed = load_seed(tx, old, row).await?;
+    let (task, is_new) = copy_task(tx, caller, &taken.task, &copied).await?;
+    let id = if is_new {
+        insert_branch(tx, caller, taken, row, seed, &task).await?
+    } else {
+        let known = tx.run_of_task(task.asked.id).await?;
+        known.ok_or_else(|| RunError::NotFound(task.asked.name.clone()))?.id
+    };
+    let made = tx.run_overview(id).await?;
+    queries::load_detail(tx, made.ok_or_else(|| RunError::NotFound(id.to_string()))?).await
+}
+
+/// Returns the row itself, or the row before the dispatch if its step was in progress.
+async fn settled_row(tx: &mut Tx, run: RunId, sequence: i64) -> Result<i64, RunError> {
+    let newest = tx.history_last(run).await?.map_or(0, |row| row.sequence);
+    let missing = || RunError::RowNotFound { run, sequence, newest };
+    let row = tx.history_range(run, sequence, sequence).await?.pop().ok_or_else(missing)?;
+    if row.edge == FAILED_EDGE || (row.node != DISPATCH_NODE && row.node != COLLECT_NODE) {
+        return Ok(sequence);
+    }
+    let dispatched = tx.history_find(run, DISPATCH_NODE, sequence).await?;
+    Ok(dispatched.map_or(sequence, |dispatched| (dispatched - 1).max(1)))
+}
+
+async fn insert_branch(
+    tx: &mut Tx,
+    caller: &Caller,
+    taken: &LockedRun,
+    row: i64,
+    seed: BranchSeed,
+    task: &Task,
+) -> Result<RunId, RunError> {
+    let old = taken.run.recorded.run;
+    // Attachments only: outputs of the old task are not evidence about the new task.
+    let inputs = tx.artifact_list(old.task).await?.into_iter();
+    for artifact in inputs.filter(|artifact| artifact.kind == ATTACHMENT) {
+        let (id, task) = (ArtifactId::generate(), task.asked.id);
+        tx.artifact_put(&Artifact { id, task, job: None, ..artifact }).await?;
+    }
+    let (id, trace, status) = (RunId::generate(), TraceId::generate(), RunStatus::Pending);
+    let state = StoredState::replace_task(seed.state, task.asked.id);
+    let branch = RunBranch {
+        run: Run { id, task: task.asked.id, trace, status },
+        parent: (old.id, row),
+        graph_version: taken.run.graph_version,
+        from: Some(BranchSeed { state, ..seed }),
+    };
+    tx.run_branch(&branch).await?;
+    let lineage = json!({ "run_id": old.id, "row": row });
+    let data = json!({ "name": task.asked.name, "forked_from": lineage });
+    tx.event_append(&NewEvent { run: Some(id), ..task_event(task, "task.created", data) }).await?;
+    let detail = json!({ "task": task.asked.name, "run_id": id, "after_row": row });
+    record_act(tx, caller, taken, RunVerb::Fork, "run.forked", detail).await?;
+    Ok(id)
+}

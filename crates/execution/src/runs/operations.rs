@@ -1,0 +1,85 @@
+//! Shared parts of the operations on a run: locking its task and recording the act.
+
+use cynode_domain::ids::RunId;
+use cynode_domain::name_or_id::NameOrId;
+use cynode_domain::run::RunVerb;
+use cynode_runtime::clock::SharedClock;
+use cynode_store::{NewEvent, RunAction, RunOverview, Store, Task, Tx};
+use cynode_wire::runs::RunDetail;
+use serde_json::Value;
+
+use super::{RunError, find_run, queries};
+use crate::tasks::task_event;
+use cynode_resources::{Caller, Signals};
+
+/// The write side of runs: pause, resume, answer, retry and fork. Cheap to clone.
+#[derive(Clone)]
+pub struct RunOperations {
+    pub(super) store: Store,
+    pub(super) clock: SharedClock,
+    pub(super) signals: Signals,
+}
+
+impl RunOperations {
+    /// Creates the service.
+    pub fn new(store: Store, clock: SharedClock, signals: Signals) -> Self {
+        Self { store, clock, signals }
+    }
+}
+
+/// A run with its task locked: no other transaction claims, ends or changes it.
+pub(super) struct LockedRun {
+    pub(super) run: RunOverview,
+    pub(super) task: Task,
+}
+
+/// Finds a run and locks its task.
+pub(super) async fn lock_run(
+    tx: &mut Tx,
+    caller: &Caller,
+    wanted: &NameOrId<RunId>,
+) -> Result<LockedRun, RunError> {
+    let unknown = || RunError::NotFound(wanted.excerpt());
+    let seen = find_run(tx, caller, wanted).await?.recorded.run;
+    let task = tx.task_lock(seen.task).await?.ok_or_else(unknown)?;
+    // Read again: the run may have moved before the lock was acquired.
+    let run = tx.run_overview(seen.id).await?.ok_or_else(unknown)?;
+    Ok(LockedRun { run, task })
+}
+
+/// Records an act of the caller on a run, and appends its event.
+pub(super) async fn record_act(
+    tx: &mut Tx,
+    caller: &Caller,
+    taken: &LockedRun,
+    verb: RunVerb,
+    kind: &'static str,
+    detail: Value,
+) -> Result<(), RunError> {
+    let run = taken.run.recorded.run;
+    let act = RunAction {
+        run: run.id,
+        task: run.task,
+        sequence: taken.run.position.as_ref().map_or(0, |place| place.sequence),
+        verb,
+        user: caller.user,
+        handle: caller.handle.clone(),
+        detail: detail.clone(),
+        recorded_at: None,
+    };
+    tx.run_action_insert(&act).await?;
+    let mut data = detail;
+    if let Some(fields) = data.as_object_mut() {
+        fields.insert("by".to_owned(), Value::String(caller.handle.clone()));
+    }
+    let told = task_event(&taken.task, kind, data);
+    tx.event_append(&NewEvent { run: Some(run.id), ..told }).await?;
+    Ok(())
+}
+
+/// Loads the run after an operation.
+pub(super) async fn load_after(tx: &mut Tx, taken: &LockedRun) -> Result<RunDetail, RunError> {
+    let id = taken.run.recorded.run.id;
+    let found = tx.run_overview(id).await?;
+    queries::load_detail(tx, found.ok_or_else(|| RunError::NotFound(id.to_string()))?).await
+}

@@ -1,0 +1,69 @@
+//! Pausing and resuming a run.
+//!
+//! A run without a live lease is paused at once. A leased run continues to the end of its node: the response to that
+//! transition tells the runner to release the run. If the runner fails before that, the run is not granted again.
+
+use cynode_domain::ids::RunId;
+use cynode_domain::name_or_id::NameOrId;
+use cynode_domain::run::RunVerb;
+use cynode_wire::runs::RunDetail;
+use serde_json::json;
+
+use super::operations::{RunOperations, load_after, lock_run, record_act};
+use super::{RunError, reject_ended};
+use cynode_resources::Caller;
+use cynode_resources::signals::Topic;
+
+impl RunOperations {
+    /// Pauses a run; has no effect on a paused run.
+    pub async fn pause(
+        &self,
+        caller: &Caller,
+        run: &NameOrId<RunId>,
+    ) -> Result<RunDetail, RunError> {
+        let (caller, run) = (caller.clone(), run.to_owned());
+        let paused = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let taken = lock_run(tx, &caller, &run).await?;
+                    reject_ended(&taken.run, "pause")?;
+                    if tx.task_pause(taken.task.asked.id).await? {
+                        tx.run_update_wait(taken.run.recorded.run.id).await?;
+                        record_act(tx, &caller, &taken, RunVerb::Pause, "run.paused", json!({}))
+                            .await?;
+                    }
+                    load_after(tx, &taken).await
+                })
+            })
+            .await?;
+        self.signals.send(Topic::Events);
+        Ok(paused)
+    }
+
+    /// Resumes a paused run; has no effect on other runs.
+    pub async fn resume(
+        &self,
+        caller: &Caller,
+        run: &NameOrId<RunId>,
+    ) -> Result<RunDetail, RunError> {
+        let (caller, run) = (caller.clone(), run.to_owned());
+        let resumed = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let taken = lock_run(tx, &caller, &run).await?;
+                    reject_ended(&taken.run, "resume")?;
+                    if tx.task_resume(taken.task.asked.id).await? {
+                        tx.run_update_wait(taken.run.recorded.run.id).await?;
+                        record_act(tx, &caller, &taken, RunVerb::Resume, "run.resumed", json!({}))
+                            .await?;
+                    }
+                    load_after(tx, &taken).await
+                })
+            })
+            .await?;
+        self.signals.send(Topic::Runs);
+        Ok(resumed)
+    }
+}

@@ -1,0 +1,188 @@
+//! Tasks: create, read, order by dependencies, update and cancel.
+
+mod cancel;
+mod copy;
+mod create;
+mod dependencies;
+mod job;
+mod queries;
+mod scope;
+mod set_status;
+pub mod start;
+mod step_checks;
+mod update;
+mod validation;
+mod view;
+
+use cynode_domain::criteria::CriteriaWeakening;
+use cynode_domain::error_class::{Classification, Classified, ErrorClass};
+use cynode_domain::ids::{ProjectId, TaskId, UserId};
+use cynode_domain::name::lookup_name;
+use cynode_domain::name_or_id::NameOrId;
+use cynode_domain::status::ShownTaskStatus;
+use cynode_runtime::clock::SharedClock;
+use cynode_store::{NewEvent, NewTask, Store, Task, Tx};
+use cynode_wire::jobs::JobView;
+use serde_json::Value;
+
+pub use self::copy::{TaskCopyRequest, copy_task};
+pub use self::create::find_required_node;
+pub use self::scope::IdInTask;
+pub use self::validation::validate_task_request;
+pub use self::view::{view, views};
+use cynode_resources::projects::ProjectError;
+use cynode_resources::secrets::RedactSecrets as _;
+use cynode_resources::{BlobError, BlobStore, Caller, PageError, Signals};
+pub use cynode_store::TaskScope;
+
+/// Why a task operation was rejected.
+#[derive(Debug, thiserror::Error)]
+pub enum TaskError {
+    /// The task does not exist, or the caller may not see it.
+    #[error("there is no task \"{0}\"")]
+    NotFound(String),
+    #[error("{}", .0.join("; "))]
+    Invalid(Vec<String>),
+    /// An earlier request with the same idempotency key had other content.
+    #[error(
+        "idempotency key \"{key}\" was used for another request, which created task \"{name}\": use a \
+         new key, or repeat the first request unchanged"
+    )]
+    KeyReused {
+        key: String,
+        /// The task that the earlier request created.
+        name: String,
+    },
+    /// The task is closed and cannot change.
+    #[error("the task is {status} already")]
+    Closed { status: ShownTaskStatus },
+    /// The dependency is closed and can never complete.
+    #[error("task \"{name}\" is {status}: a task that depends on it would never start")]
+    ClosedDependency { name: String, status: ShownTaskStatus },
+    /// The dependency would create a cycle.
+    #[error(
+        "this dependency would create a cycle: \"{task}\" and \"{on}\" would wait for each other"
+    )]
+    DependencyCycle {
+        task: String,
+        /// The dependency.
+        on: String,
+    },
+    /// The workflow has started; its dependencies can no longer change.
+    #[error("the task has started: dependencies can be added to queued tasks only")]
+    AlreadyStarted,
+    /// The criteria can no longer change.
+    #[error(
+        "the last step is already being verified against the current criteria: fork the run, or create \
+         a new task, to use other criteria"
+    )]
+    CriteriaFrozen,
+    /// The task has changed since `expected_updated_at`.
+    #[error("the task has changed since you read it: read it again and retry")]
+    Conflict,
+    /// Another task of the same user has this name.
+    #[error("you already have a task named \"{0}\": choose another name")]
+    NameTaken(String),
+    /// An agent may not weaken the criteria of a task.
+    #[error(transparent)]
+    Weakening(#[from] CriteriaWeakening),
+    /// The project was not found, or is inactive.
+    #[error(transparent)]
+    Project(#[from] ProjectError),
+    /// An attachment could not be stored.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    #[error(transparent)]
+    Page(#[from] PageError),
+    #[error(transparent)]
+    Store(#[from] cynode_store::Error),
+}
+
+impl Classified for TaskError {
+    fn classify(&self) -> Classification<'_> {
+        match self {
+            Self::NotFound(_) => Classification::new(ErrorClass::NotFound, self),
+            Self::Invalid(faults) => Classification::invalid(self, faults),
+            Self::KeyReused { .. }
+            | Self::Closed { .. }
+            | Self::ClosedDependency { .. }
+            | Self::DependencyCycle { .. }
+            | Self::AlreadyStarted
+            | Self::CriteriaFrozen
+            | Self::Conflict
+            | Self::NameTaken(_) => Classification::new(ErrorClass::Conflict, self),
+            Self::Weakening(_) => Classification::new(ErrorClass::Forbidden, self),
+            Self::Project(error) => error.classify(),
+            Self::Blob(error) => error.classify(),
+            Self::Page(error) => error.classify(),
+            Self::Store(error) => error.classify(),
+        }
+    }
+}
+
+/// Tasks. Cheap to clone.
+#[derive(Clone)]
+pub struct Tasks {
+    store: Store,
+    clock: SharedClock,
+    signals: Signals,
+    blobs: BlobStore,
+}
+
+impl Tasks {
+    /// Creates the service; attachments are stored in `blobs`.
+    pub fn new(store: Store, clock: SharedClock, signals: Signals, blobs: BlobStore) -> Self {
+        Self { store, clock, signals, blobs }
+    }
+}
+
+/// Finds a task by id, or by name among the caller's own tasks, if the caller may see it.
+pub async fn find(
+    tx: &mut Tx,
+    caller: &Caller,
+    wanted: &NameOrId<TaskId>,
+) -> Result<Task, TaskError> {
+    let found = match wanted {
+        NameOrId::Id(id) => tx.task_get(*id).await?,
+        NameOrId::Name(name) => tx.task_by_name(caller.user, &lookup_name(name)).await?,
+    };
+    found
+        .filter(|task| caller.may_see(task.asked.created_by))
+        .ok_or_else(|| TaskError::NotFound(wanted.excerpt()))
+}
+
+/// Locks a task until the transaction ends; fails if it does not exist.
+async fn lock_task(tx: &mut Tx, id: TaskId) -> Result<Task, TaskError> {
+    tx.task_lock(id).await?.ok_or_else(|| TaskError::NotFound(id.to_string()))
+}
+
+/// Creates an event about a task, visible to every user who may see the task. Commands and their output may
+/// contain secrets; events are stored and streamed with secrets redacted.
+pub fn task_event(task: &Task, kind: &'static str, data: Value) -> NewEvent {
+    let NewTask { id, created_by, project, .. } = task.asked;
+    task_event_for(id, created_by, project, kind, data)
+}
+
+/// Same as [`task_event`], where only the creator and the project of the task are loaded.
+pub(crate) fn task_event_for(
+    task: TaskId,
+    owner: UserId,
+    project: ProjectId,
+    kind: &'static str,
+    data: Value,
+) -> NewEvent {
+    NewEvent {
+        kind,
+        owner: Some(owner),
+        project: Some(project),
+        task: Some(task),
+        run: None,
+        job: None,
+        data: data.redact_secrets(),
+    }
+}
+
+async fn load_job_views(tx: &mut Tx, task: TaskId) -> Result<Vec<JobView>, TaskError> {
+    let jobs = tx.job_list(task).await?;
+    Ok(jobs.into_iter().map(crate::workflow::job_view).collect::<Result<_, _>>()?)
+}

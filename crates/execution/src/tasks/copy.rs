@@ -1,0 +1,92 @@
+//! Copying a task for a fork.
+
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::TaskId;
+use cynode_domain::name::Slug;
+use cynode_store::{NewTask, Task, Tx};
+use sha2::{Digest, Sha256};
+
+use super::TaskError;
+use super::create::load_by_idempotency_key;
+use super::validation::{validate_idempotency_key, validate_task_name};
+use cynode_resources::Caller;
+use cynode_resources::projects::ProjectError;
+
+/// Concurrent copies race for the next free number of a name; the loser retries.
+const NAME_TRIES: usize = 200;
+
+/// The fields in which a copy differs from its original.
+pub struct TaskCopyRequest {
+    /// Defaults to the name of the original without its number; numbered if taken.
+    pub name: Option<String>,
+    /// Idempotency key, per user.
+    pub key: Option<String>,
+    pub now: DateTime<Utc>,
+}
+
+/// Inserts a copy of a task for the caller, without its dependencies, or returns the copy that was made earlier
+/// with the same key. The flag is true if the copy is new.
+pub async fn copy_task(
+    tx: &mut Tx,
+    caller: &Caller,
+    of: &Task,
+    copied: &TaskCopyRequest,
+) -> Result<(Task, bool), TaskError> {
+    let stem = name_stem(of, copied)?;
+    require_active_project(tx, of).await?;
+    let mut task = NewTask {
+        id: TaskId::generate(),
+        created_by: caller.user,
+        idempotency_key: copied.key.clone(),
+        created_at: copied.now,
+        ..of.asked.clone()
+    };
+    let asked = format!("copy of {} as {:?}", of.asked.id, copied.name);
+    let hash = hex::encode(Sha256::digest(asked));
+    for _ in 0..NAME_TRIES {
+        if let Some(key) = &copied.key
+            && let Some(known) = load_by_idempotency_key(tx, caller.user, key, &hash).await?
+        {
+            return Ok((known, false));
+        }
+        let highest = tx.task_highest_number(caller.user, stem.as_str()).await?;
+        task.name = stem.numbered(highest + 1).to_string();
+        if tx.task_insert(&task).await? {
+            if copied.key.is_some() {
+                tx.task_set_request_hash(task.id, &hash).await?;
+            }
+            return Ok((Task::from_new(task), true));
+        }
+    }
+    let fault = format!("no free name was found for \"{stem}\": choose another");
+    Err(TaskError::Invalid(vec![fault]))
+}
+
+/// The requested name, or the name of the original without its number.
+fn name_stem(of: &Task, copied: &TaskCopyRequest) -> Result<Slug, TaskError> {
+    let old = of.asked.name.as_str();
+    let name = match &copied.name {
+        Some(name) => name.as_str(),
+        None => match old.rsplit_once('-') {
+            Some((stem, number)) if number.parse::<u32>().is_ok() => stem,
+            _ => old,
+        },
+    };
+    let mut faults: Vec<_> = validate_task_name(name).into_iter().collect();
+    faults.extend(copied.key.as_deref().and_then(validate_idempotency_key));
+    match Slug::normalise(name) {
+        Ok(slug) if faults.is_empty() => Ok(slug),
+        _ => Err(TaskError::Invalid(faults)),
+    }
+}
+
+/// Rejects a copy into an inactive project.
+async fn require_active_project(tx: &mut Tx, of: &Task) -> Result<(), TaskError> {
+    match tx.project_get(of.asked.project).await? {
+        Some(project) if !project.is_active => {
+            let fault = format!("project \"{}\" takes no new tasks", project.slug);
+            Err(ProjectError::Invalid(vec![fault]).into())
+        }
+        _ => Ok(()),
+    }
+}

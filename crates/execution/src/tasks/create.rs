@@ -1,0 +1,405 @@
+//! Task creation. A new task is runnable at once: there is no separate start.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use cynode_domain::ids::{ArtifactId, NodeId, ScheduleRunId, TaskId, UserId};
+use cynode_domain::name::Slug;
+use cynode_domain::plan::InputMode;
+use cynode_domain::start::Trigger;
+use cynode_domain::status::TaskStatus;
+use cynode_store::{Artifact, NewTask, Node, Task, TaskOptions, Tx};
+use cynode_wire::tasks::{Attachment, CreateTask, TaskView};
+use futures_util::stream;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::validation::{MAX_ATTACHMENT_BYTES, parses_as_task_id, validate_task_request};
+use super::view::{TaskRelations, task_view, view, views};
+use super::{TaskError, Tasks, find, lock_task, start};
+use crate::artifacts::ATTACHMENT;
+use cynode_resources::Caller;
+use cynode_resources::secrets::RedactSecrets as _;
+use cynode_resources::signals::Topic;
+use cynode_resources::{projects, projects::ProjectError};
+
+/// How many characters of a request become the default name.
+const NAME_CHARS: usize = 40;
+/// Concurrent creations race for the next free number of a name; the loser retries. Each retry waits for the
+/// winner, so that few retries suffice.
+const NAME_TRIES: usize = 200;
+
+impl Tasks {
+    /// Creates a task for an API caller, with the run that a runner will claim.
+    pub async fn create(
+        &self,
+        caller: &Caller,
+        request: CreateTask,
+    ) -> Result<TaskView, TaskError> {
+        self.create_with_trigger(caller, Trigger::Api, request).await
+    }
+
+    /// Same as [`Self::create`], with an explicit trigger.
+    pub async fn create_with_trigger(
+        &self,
+        caller: &Caller,
+        trigger: Trigger,
+        request: CreateTask,
+    ) -> Result<TaskView, TaskError> {
+        self.create_task(caller, trigger, None, request).await
+    }
+
+    /// Creates a task for a schedule run, linked to that run.
+    pub async fn create_for_schedule(
+        &self,
+        caller: &Caller,
+        run: ScheduleRunId,
+        request: CreateTask,
+    ) -> Result<TaskView, TaskError> {
+        self.create_task(caller, Trigger::Schedule, Some(run), request).await
+    }
+
+    /// Creates all tasks of a schedule run in one transaction. Idempotent: a repeated call returns the tasks that
+    /// the first call created and ignores `requests`.
+    pub async fn create_all_for_schedule(
+        &self,
+        caller: &Caller,
+        run: ScheduleRunId,
+        requests: Vec<CreateTask>,
+    ) -> Result<Vec<TaskView>, TaskError> {
+        let mut all = vec![];
+        for request in requests {
+            all.push(self.prepare_creation(caller, Trigger::Schedule, Some(run), request).await?);
+        }
+        let caller = caller.clone();
+        let made =
+            self.store.write(move |tx| Box::pin(insert_all_tasks(tx, caller, run, all))).await?;
+        self.signals.send(Topic::Runs);
+        Ok(made)
+    }
+
+    async fn create_task(
+        &self,
+        caller: &Caller,
+        trigger: Trigger,
+        schedule_run: Option<ScheduleRunId>,
+        request: CreateTask,
+    ) -> Result<TaskView, TaskError> {
+        let new = self.prepare_creation(caller, trigger, schedule_run, request).await?;
+        let created = self.store.write(move |tx| Box::pin(new.insert(tx))).await?;
+        self.signals.send(Topic::Runs);
+        Ok(created)
+    }
+
+    /// Validates the request and stores its attachments, outside of the transaction.
+    async fn prepare_creation(
+        &self,
+        caller: &Caller,
+        trigger: Trigger,
+        schedule_run: Option<ScheduleRunId>,
+        request: CreateTask,
+    ) -> Result<TaskCreation, TaskError> {
+        let request = request.redact_secrets();
+        let faults = validate_task_request(&request);
+        if !faults.is_empty() {
+            return Err(TaskError::Invalid(faults));
+        }
+        let attachments = self.store_attachments(&request.attachments).await?;
+        Ok(TaskCreation {
+            caller: caller.clone(),
+            trigger,
+            schedule_run,
+            id: TaskId::generate(),
+            stem: derive_task_name(&request),
+            attachments,
+            now: self.clock.now(),
+            request,
+        })
+    }
+
+    async fn store_attachments(
+        &self,
+        attachments: &[Attachment],
+    ) -> Result<Vec<Artifact>, TaskError> {
+        let mut stored = vec![];
+        for attachment in attachments {
+            let content = STANDARD.decode(&attachment.content_base64).unwrap_or_default();
+            let piece = Ok::<_, Infallible>(Bytes::from(content));
+            let blob = self.blobs.put(stream::iter([piece]), MAX_ATTACHMENT_BYTES as u64).await?;
+            stored.push(Artifact {
+                id: ArtifactId::generate(),
+                // Replaced by the task's id when the row is written.
+                task: TaskId::generate(),
+                job: None,
+                kind: ATTACHMENT.to_owned(),
+                path: attachment.name.clone(),
+                size_bytes: blob.size_bytes,
+                sha256: blob.sha256,
+                created_at: self.clock.now(),
+            });
+        }
+        Ok(stored)
+    }
+}
+
+/// Inserts all tasks, or loads those that an earlier call inserted.
+async fn insert_all_tasks(
+    tx: &mut Tx,
+    caller: Caller,
+    run: ScheduleRunId,
+    all: Vec<TaskCreation>,
+) -> Result<Vec<TaskView>, TaskError> {
+    if tx.schedule_run_make(run).await? {
+        let mut created = vec![];
+        for new in all {
+            created.push(new.insert(tx).await?);
+        }
+        return Ok(created);
+    }
+    let recorded = tx.schedule_run_get(run).await?;
+    if recorded.is_none_or(|run| run.made_at.is_none()) {
+        let over = "the schedule run has ended: no more tasks can be created for it";
+        return Err(TaskError::Invalid(vec![over.to_owned()]));
+    }
+    let mut tasks = vec![];
+    for made in tx.scheduled_tasks_of(&[run]).await? {
+        tasks.push(find(tx, &caller, &made.task.into()).await?);
+    }
+    views(tx, tasks).await
+}
+
+/// Everything that one creation needs inside its transaction.
+struct TaskCreation {
+    caller: Caller,
+    trigger: Trigger,
+    schedule_run: Option<ScheduleRunId>,
+    id: TaskId,
+    stem: Slug,
+    attachments: Vec<Artifact>,
+    now: chrono::DateTime<chrono::Utc>,
+    request: CreateTask,
+}
+
+/// The outcome of an attempt to insert a task.
+enum InsertedTask {
+    New(Task),
+    /// An earlier request with the same key created this one.
+    Existing(Task),
+}
+
+impl TaskCreation {
+    async fn insert(self, tx: &mut Tx) -> Result<TaskView, TaskError> {
+        let task = match self.insert_row(tx).await? {
+            InsertedTask::New(task) => self.insert_relations(tx, task).await?,
+            InsertedTask::Existing(task) => view(tx, task).await?,
+        };
+        if let Some(run) = self.schedule_run {
+            tx.scheduled_task_add(run, task.id).await?;
+        }
+        Ok(task)
+    }
+
+    /// Inserts dependencies, attachments and run of a new task. The view contains what was written; nothing is
+    /// read back.
+    async fn insert_relations(&self, tx: &mut Tx, task: Task) -> Result<TaskView, TaskError> {
+        let depends_on = self.insert_dependencies(tx).await?;
+        for artifact in &self.attachments {
+            tx.artifact_put(&Artifact { task: self.id, ..artifact.clone() }).await?;
+        }
+        let run = start::insert_run(tx, &task, self.trigger).await?;
+        let required: Vec<NodeId> = task.asked.options.node.into_iter().collect();
+        let node = tx.node_summaries(&required).await?.into_values().next().map(|node| node.slug);
+        let relations =
+            TaskRelations { depends_on, run: Some(run), node, ..TaskRelations::default() };
+        Ok(task_view(task, relations))
+    }
+
+    /// Loads the task that an earlier request with the same key created.
+    async fn load_existing(&self, tx: &mut Tx) -> Result<Option<Task>, TaskError> {
+        let Some(key) = &self.request.idempotency_key else { return Ok(None) };
+        load_by_idempotency_key(tx, self.caller.user, key, &request_hash(&self.request)).await
+    }
+
+    /// Inserts the task under the first free name of its stem, unless an earlier or concurrent request with the
+    /// same key created it.
+    async fn insert_row(&self, tx: &mut Tx) -> Result<InsertedTask, TaskError> {
+        if let Some(known) = self.load_existing(tx).await? {
+            return Ok(InsertedTask::Existing(known));
+        }
+        let mut task = self.build_new_task(tx).await?;
+        for _ in 0..NAME_TRIES {
+            let highest = tx.task_highest_number(self.caller.user, self.stem.as_str()).await?;
+            task.name = self.stem.numbered(highest + 1).to_string();
+            if tx.task_insert(&task).await? {
+                if task.idempotency_key.is_some() {
+                    tx.task_set_request_hash(task.id, &request_hash(&self.request)).await?;
+                }
+                return Ok(InsertedTask::New(Task::from_new(task)));
+            }
+            if let Some(known) = self.load_existing(tx).await? {
+                return Ok(InsertedTask::Existing(known));
+            }
+        }
+        let fault = format!("no free name was found for \"{}\": choose another", self.stem);
+        Err(TaskError::Invalid(vec![fault]))
+    }
+
+    async fn build_new_task(&self, tx: &mut Tx) -> Result<NewTask, TaskError> {
+        let project = match &self.request.project {
+            Some(wanted) => projects::find(tx, &self.caller, &wanted.into()).await?,
+            None => {
+                projects::load_or_create_default_project(tx, self.caller.user, self.now).await?
+            }
+        };
+        if !project.is_active {
+            let fault = format!("project \"{}\" takes no new tasks", project.slug);
+            return Err(ProjectError::Invalid(vec![fault]).into());
+        }
+        let request = &self.request;
+        Ok(NewTask {
+            id: self.id,
+            created_by: self.caller.user,
+            project: project.id,
+            name: String::new(),
+            input_mode: request.input_mode,
+            prompt: request.prompt.clone(),
+            commands: request.commands.clone(),
+            acceptance_criteria: request.acceptance_criteria.clone(),
+            options: TaskOptions {
+                expected_outputs: request.expected_outputs.clone(),
+                step_criteria: request.step_criteria.clone(),
+                limits: request.limits,
+                retry_interrupted: request.retry_interrupted,
+                max_attempts: request.max_attempts,
+                approve_plan: request.approve_plan,
+                answer_within_s: request.answer_within_s,
+                node: match &request.node {
+                    Some(wanted) => Some(find_required_node(tx, wanted).await?),
+                    None => None,
+                },
+            },
+            idempotency_key: request.idempotency_key.clone(),
+            created_at: self.now,
+        })
+    }
+
+    /// Locks the dependencies in id order, so that none of them closes concurrently. Returns them in this order.
+    async fn insert_dependencies(&self, tx: &mut Tx) -> Result<Vec<TaskId>, TaskError> {
+        let mut wanted = BTreeSet::new();
+        for name in &self.request.depends_on {
+            wanted.insert(find(tx, &self.caller, &name.into()).await?.asked.id);
+        }
+        for &id in &wanted {
+            let on = lock_task(tx, id).await?;
+            if on.status.is_terminal() && on.status != TaskStatus::Completed {
+                let status = on.status.to_shown();
+                return Err(TaskError::ClosedDependency { name: on.asked.name, status });
+            }
+            tx.dependency_insert(self.id, id).await?;
+        }
+        Ok(wanted.into_iter().collect())
+    }
+}
+
+/// Loads the user's task with an idempotency key. Fails if a request with another hash created it; tasks of older
+/// versions have no hash and always match.
+pub(super) async fn load_by_idempotency_key(
+    tx: &mut Tx,
+    user: UserId,
+    key: &str,
+    hash: &str,
+) -> Result<Option<Task>, TaskError> {
+    let Some(known) = tx.task_by_key(user, key).await? else { return Ok(None) };
+    match tx.task_request_hash(known.asked.id).await? {
+        Some(made_by) if made_by != hash => {
+            Err(TaskError::KeyReused { key: key.to_owned(), name: known.asked.name })
+        }
+        _ => Ok(Some(known)),
+    }
+}
+
+/// Hashes a request without its idempotency key. Absent and empty values are equal, so that a field added in a later
+/// version does not change the hash.
+fn request_hash(request: &CreateTask) -> String {
+    let mut fields = serde_json::to_value(request).unwrap_or_default();
+    if let Some(fields) = fields.as_object_mut() {
+        fields.remove("idempotency_key");
+        fields.retain(|_, value| match value {
+            Value::Null | Value::Bool(false) => false,
+            Value::Array(items) => !items.is_empty(),
+            Value::Object(fields) => !fields.is_empty(),
+            Value::String(text) => !text.is_empty(),
+            Value::Bool(true) | Value::Number(_) => true,
+        });
+    }
+    hex::encode(Sha256::digest(fields.to_string()))
+}
+
+/// Finds the node that a task must run on, by slug or id. The node may be offline; the task then waits for it.
+pub async fn find_required_node(tx: &mut Tx, wanted: &str) -> Result<NodeId, TaskError> {
+    let nodes = tx.node_list().await?;
+    let is_it =
+        |node: &&Node| node.slug.eq_ignore_ascii_case(wanted) || node.id.to_string() == wanted;
+    if let Some(node) = nodes.iter().find(is_it) {
+        return Ok(node.id);
+    }
+    let wanted: String = wanted.chars().take(100).collect();
+    let known: Vec<_> = nodes.iter().take(50).map(|node| node.slug.as_str()).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    Err(TaskError::Invalid(vec![format!("there is no node \"{wanted}\"; there are: {known}")]))
+}
+
+/// The requested name, or one derived from the prompt or commands.
+fn derive_task_name(request: &CreateTask) -> Slug {
+    let text = match (&request.task_name, request.input_mode) {
+        (Some(name), _) => name.clone(),
+        // Names are shown more widely than commands.
+        (None, InputMode::Commands) => request.commands.join(" ").redact_secrets(),
+        (None, InputMode::Script) => "script".to_owned(),
+        (None, InputMode::Prompt) => request.prompt.clone(),
+    };
+    let short: String = match request.task_name {
+        Some(_) => text,
+        None => text.chars().take(NAME_CHARS).collect(),
+    };
+    Slug::normalise(&short)
+        .ok()
+        .filter(|slug| !parses_as_task_id(slug))
+        .unwrap_or_else(Slug::default_task_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(json: serde_json::Value) -> CreateTask {
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn a_name_is_made_from_the_work() {
+        let request =
+            request(serde_json::json!({ "input_mode": "commands", "commands": ["echo Hello!"] }));
+
+        assert_eq!(derive_task_name(&request).as_str(), "echo-hello");
+    }
+
+    #[test]
+    fn a_name_holds_no_secret_of_a_command() {
+        let line = "mysql -u root -phunter2hunter2 shop";
+        let request = request(serde_json::json!({ "input_mode": "commands", "commands": [line] }));
+
+        let name = derive_task_name(&request);
+        assert!(name.as_str().starts_with("mysql") && !name.as_str().contains("hunter"), "{name}");
+    }
+
+    #[test]
+    fn a_request_without_letters_is_still_named() {
+        let request = request(serde_json::json!({ "prompt": "…" }));
+
+        assert_eq!(derive_task_name(&request).as_str(), "task");
+    }
+}

@@ -1,0 +1,51 @@
+//! Starting a workflow. Every trigger calls `insert_run`, and every start passes `check_start_gate`.
+//!
+//! A requested start inserts a run that runners may claim; there is no other queue. The run of a task with open
+//! dependencies is inserted too, and becomes claimable when they have completed. The triggers are listed in
+//! `docs/reference/start-triggers.md`.
+
+use cynode_domain::ids::{RunId, TraceId};
+use cynode_domain::start::{self, Denied, Trigger};
+use cynode_domain::status::RunStatus;
+use cynode_domain::suspension::REPLANNING_GRAPH_VERSION;
+use cynode_store::{NewEvent, Run, Task, Tx};
+use serde_json::json;
+
+use super::task_event;
+
+/// Inserts the run of a new task, in the transaction that inserts the task, with an event that names the trigger.
+pub(super) async fn insert_run(
+    tx: &mut Tx,
+    task: &Task,
+    trigger: Trigger,
+) -> Result<RunId, cynode_store::Error> {
+    let run = Run {
+        id: RunId::generate(),
+        task: task.asked.id,
+        trace: TraceId::generate(),
+        status: RunStatus::Pending,
+    };
+    tx.run_insert(&run).await?;
+    if !task.asked.options.step_criteria.is_empty() {
+        // An older runner would drop the step criteria.
+        tx.run_require_version(run.id, REPLANNING_GRAPH_VERSION).await?;
+    }
+    let data = json!({ "name": task.asked.name, "trigger": trigger });
+    let event = NewEvent { run: Some(run.id), ..task_event(task, "task.created", data) };
+    tx.event_append(&event).await?;
+    Ok(run.id)
+}
+
+/// Checks whether the workflow of a task may start now.
+pub(crate) async fn check_start_gate(
+    tx: &mut Tx,
+    task: &Task,
+) -> Result<Result<(), Denied>, cynode_store::Error> {
+    let mut depends_on = vec![];
+    for id in tx.dependency_list(task.asked.id).await? {
+        if let Some(on) = tx.task_get(id).await? {
+            depends_on.push((on.asked.name, on.status));
+        }
+    }
+    Ok(start::check_start(task.status, depends_on))
+}

@@ -1,0 +1,177 @@
+//! Task views: a task with its run, its dependencies and what it waits for.
+
+use std::collections::BTreeMap;
+
+use cynode_domain::ids::{RunId, TaskId};
+use cynode_domain::status::{NodeStatus, ShownTaskStatus, TaskStatus};
+use cynode_store::{Dependency, NewestRun, NodeSummary, Task, Tx};
+use cynode_wire::tasks::TaskView;
+
+use super::TaskError;
+
+/// What a view shows of other rows than the task's own.
+#[derive(Default)]
+pub(super) struct TaskRelations {
+    pub(super) depends_on: Vec<TaskId>,
+    pub(super) run: Option<RunId>,
+    /// The text of the open question.
+    pub(super) question: Option<String>,
+    pub(super) blocked_reason: Option<String>,
+    /// The slug of the node that the task must run on.
+    pub(super) node: Option<String>,
+}
+
+/// Loads the view of a task.
+pub async fn view(tx: &mut Tx, task: Task) -> Result<TaskView, TaskError> {
+    let id = task.asked.id.to_string();
+    views(tx, vec![task]).await?.pop().ok_or(TaskError::NotFound(id))
+}
+
+/// Loads the views of tasks, in their order. The number of statements does not depend on the number of tasks.
+pub async fn views(tx: &mut Tx, tasks: Vec<Task>) -> Result<Vec<TaskView>, TaskError> {
+    let ids: Vec<TaskId> = tasks.iter().map(|task| task.asked.id).collect();
+    let mut dependencies: BTreeMap<TaskId, Vec<Dependency>> = BTreeMap::new();
+    for dependency in tx.dependencies_of(&ids).await? {
+        dependencies.entry(dependency.task).or_default().push(dependency);
+    }
+    let newest = tx.newest_runs_of(&ids).await?;
+    let mut runs: BTreeMap<TaskId, NewestRun> =
+        newest.into_iter().map(|run| (run.task, run)).collect();
+    let mut questions = load_open_questions(tx, &tasks, &runs).await?;
+
+    let awaiting: Vec<TaskId> =
+        tasks.iter().filter(|task| is_active(task)).map(|task| task.asked.id).collect();
+    let awaited = tx.awaited_nodes_of(&awaiting).await?;
+    let required = tasks.iter().filter_map(|task| task.asked.options.node);
+    let node_ids: Vec<_> = required.chain(awaited.values().copied()).collect();
+    let nodes = tx.node_summaries(&node_ids).await?;
+
+    let relate = |task: Task| {
+        let id = task.asked.id;
+        let (depends_on, run) = (dependencies.remove(&id).unwrap_or_default(), runs.remove(&id));
+        let question = questions.remove(&id);
+        let awaited = awaited.get(&id).and_then(|node| nodes.get(node));
+        let required = task.asked.options.node.and_then(|node| nodes.get(&node));
+        let relations = TaskRelations {
+            blocked_reason: blocked_reason(
+                &task,
+                &depends_on,
+                run.as_ref(),
+                question.as_deref(),
+                awaited,
+            ),
+            depends_on: depends_on.into_iter().map(|dependency| dependency.on).collect(),
+            run: run.map(|run| run.id),
+            question,
+            node: required.map(|node| node.slug.clone()),
+        };
+        task_view(task, relations)
+    };
+    Ok(tasks.into_iter().map(relate).collect())
+}
+
+/// The view of a task whose relations are known.
+pub(super) fn task_view(task: Task, relations: TaskRelations) -> TaskView {
+    let status = public_status(&task, relations.question.as_deref());
+    TaskView {
+        id: task.asked.id,
+        task_name: task.asked.name,
+        status,
+        closed: task.status.is_terminal(),
+        project_id: task.asked.project,
+        run_id: relations.run,
+        input_mode: task.asked.input_mode,
+        prompt: task.asked.prompt,
+        commands: task.asked.commands,
+        acceptance_criteria: task.asked.acceptance_criteria,
+        step_criteria: task.asked.options.step_criteria,
+        depends_on: relations.depends_on,
+        blocked_reason: relations.blocked_reason,
+        node: relations.node,
+        summary: task.summary,
+        verification: task.verification,
+        steps: vec![],
+        created_at: task.asked.created_at,
+        updated_at: task.updated_at,
+        started_at: task.started_at,
+        ended_at: task.ended_at,
+    }
+}
+
+/// The public status of a task: `waiting` while its run has an open question.
+pub(super) async fn load_public_status(
+    tx: &mut Tx,
+    task: &Task,
+) -> Result<ShownTaskStatus, TaskError> {
+    let newest = tx.newest_runs_of(&[task.asked.id]).await?;
+    let runs = newest.into_iter().map(|run| (run.task, run)).collect();
+    let questions = load_open_questions(tx, std::slice::from_ref(task), &runs).await?;
+    Ok(public_status(task, questions.get(&task.asked.id).map(String::as_str)))
+}
+
+fn public_status(task: &Task, question: Option<&str>) -> ShownTaskStatus {
+    match question {
+        Some(_) => ShownTaskStatus::Waiting,
+        None => task.status.to_shown(),
+    }
+}
+
+/// Whether a task is running and not paused.
+fn is_active(task: &Task) -> bool {
+    task.status == TaskStatus::Running && task.paused_at.is_none()
+}
+
+/// The texts of the open questions of active tasks.
+async fn load_open_questions(
+    tx: &mut Tx,
+    tasks: &[Task],
+    runs: &BTreeMap<TaskId, NewestRun>,
+) -> Result<BTreeMap<TaskId, String>, TaskError> {
+    let active = tasks.iter().filter(|task| is_active(task));
+    let asking: Vec<RunId> =
+        active.filter_map(|task| runs.get(&task.asked.id)).map(|run| run.id).collect();
+    let open = tx.open_questions_of(&asking).await?;
+    Ok(open.into_iter().map(|asked| (asked.task, asked.question.text)).collect())
+}
+
+/// Why an open task does not advance.
+fn blocked_reason(
+    task: &Task,
+    depends_on: &[Dependency],
+    run: Option<&NewestRun>,
+    question: Option<&str>,
+    awaited: Option<&NodeSummary>,
+) -> Option<String> {
+    match (task.status, run) {
+        (TaskStatus::Pending | TaskStatus::Running, _) if task.paused_at.is_some() => {
+            Some("it is paused".to_owned())
+        }
+        (TaskStatus::Pending, _) => describe_blocking_dependency(depends_on),
+        (TaskStatus::Running, Some(run)) => question
+            .map(|text| format!("waiting for your answer: {text}"))
+            .or_else(|| run.suspend_reason.clone())
+            .or_else(|| awaited.map(describe_awaited_node)),
+        _ => None,
+    }
+}
+
+/// Describes the node that a job of the task waits for.
+fn describe_awaited_node(node: &NodeSummary) -> String {
+    let why = match node.status {
+        NodeStatus::Drained => "is drained",
+        NodeStatus::Active => "is at capacity",
+        NodeStatus::Registered | NodeStatus::Inactive => "is offline",
+    };
+    format!("waiting for node \"{}\", which {why}", node.slug)
+}
+
+/// Describes the first dependency that closed without completing.
+fn describe_blocking_dependency(depends_on: &[Dependency]) -> Option<String> {
+    depends_on.iter().find_map(|dependency| {
+        let status = dependency.status.filter(|status| status.is_terminal())?;
+        let is_failed = status != TaskStatus::Completed;
+        is_failed.then(|| {
+            format!("it depends on \"{}\", which is {}", dependency.name, status.to_shown())
+        })
+    })
+}

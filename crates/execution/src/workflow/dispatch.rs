@@ -1,0 +1,73 @@
+//! Dispatching a step to a worker node and awaiting its job.
+
+use std::time::Duration;
+
+use cynode_domain::ids::JobId;
+use cynode_runtime::failpoint;
+use cynode_store::Tx;
+use cynode_wire::jobs::JobView;
+use cynode_wire::workflow::{AwaitJob, DispatchStep, DispatchedView};
+use tokio::time::Instant;
+
+use super::check::CHECK_FACTOR;
+use super::job_creation::{CreatedJob, EXEC_STEP, NewJobSpec, create_job};
+use super::{MAX_WAIT_MS, WorkflowError, WorkflowService, check_lease, job_view, load_task};
+use crate::nodes::AssignmentPass;
+use cynode_resources::signals::Topic;
+
+impl WorkflowService {
+    /// Creates the job for (run, step, attempt), or returns the existing one, and assigns its node.
+    pub async fn dispatch(&self, request: DispatchStep) -> Result<DispatchedView, WorkflowError> {
+        failpoint::hit("dispatch_arrived", "dispatch_step");
+        let placing = self.placer.assignment_pass();
+        let made =
+            self.store.write(move |tx| Box::pin(create_step_job(tx, request, placing))).await?;
+        failpoint::hit("dispatch_committed", "dispatch_step");
+        self.placer.ask(made.asked);
+        self.signals.send(Topic::Jobs);
+        Ok(DispatchedView { job_id: made.id })
+    }
+
+    /// Returns a job; waits up to `wait_ms` until it has ended.
+    pub async fn await_job(&self, id: JobId, request: AwaitJob) -> Result<JobView, WorkflowError> {
+        let wait = Duration::from_millis(u64::from(request.wait_ms.min(MAX_WAIT_MS)));
+        let deadline = Instant::now() + wait;
+        let mut listener = self.signals.subscribe(Topic::Results);
+        loop {
+            let job = self
+                .store
+                .read(move |tx| {
+                    Box::pin(async move { Ok::<_, WorkflowError>(tx.job_get(id).await?) })
+                })
+                .await?;
+            let job = job.ok_or(WorkflowError::JobNotFound(id))?;
+            if job.status.is_terminal() || !listener.wait(deadline).await {
+                return Ok(job_view(job)?);
+            }
+        }
+    }
+}
+
+async fn create_step_job(
+    tx: &mut Tx,
+    request: DispatchStep,
+    placing: AssignmentPass,
+) -> Result<CreatedJob, WorkflowError> {
+    let (step_index, attempt) = (request.step_index, request.attempt);
+    if !(1..CHECK_FACTOR).contains(&attempt) {
+        let fault = format!("attempt is {attempt}; allowed is 1 to {}", CHECK_FACTOR - 1);
+        return Err(WorkflowError::Invalid(fault));
+    }
+    if step_index >= EXEC_STEP {
+        let fault = format!("step_index is {step_index}; allowed is less than {EXEC_STEP}");
+        return Err(WorkflowError::Invalid(fault));
+    }
+    let lease = check_lease(tx, request.hold).await?;
+    let task = load_task(tx, lease.task).await?;
+    let (run, limits, action) = (lease.run, task.asked.options.limits, request.step.action);
+    let wanted =
+        NewJobSpec { run, step_index, attempt, action, limits, node: None, requested_by: None };
+    let made = create_job(tx, &task, wanted, placing).await?;
+    failpoint::hit("dispatch_written", "dispatch_step");
+    Ok(made)
+}

@@ -1,0 +1,91 @@
+//! Evidence about the result of an ended job: its output, its files and its checks.
+
+use std::collections::BTreeSet;
+
+use cynode_domain::criteria::Evidence;
+use cynode_domain::job::Ending;
+use cynode_domain::status::JobStatus;
+use cynode_store::{EarlierSteps, Job, JobOutput, Tx};
+use cynode_wire::jobs::JobView;
+
+use super::check::{AttemptChecks, CHECK_FACTOR};
+use super::job_view;
+use crate::artifacts::OUTPUT;
+
+/// Which files count as evidence about an attempt (ADR 24).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EvidenceScope {
+    /// Files of the attempt itself.
+    Attempt,
+    /// Files of the attempt, and of the accepted attempts at earlier steps of the same run.
+    AttemptAndEarlierSteps,
+}
+
+impl EvidenceScope {
+    /// Selects the files for a step: only the last step is judged by the files of the whole run.
+    pub(crate) const fn for_step(is_last: bool) -> Self {
+        if is_last { Self::AttemptAndEarlierSteps } else { Self::Attempt }
+    }
+}
+
+/// Loads the evidence about an ended job.
+pub(crate) async fn load_evidence(
+    tx: &mut Tx,
+    job: Job,
+    files: EvidenceScope,
+) -> Result<Evidence, cynode_store::Error> {
+    let of_step = tx.job_list_step(job.asked.run, job.asked.step_index).await?;
+    let checks = AttemptChecks::select(of_step, job.asked.run, &job)?;
+    load_evidence_with_checks(tx, job, checks, files).await
+}
+
+pub(super) async fn load_evidence_with_checks(
+    tx: &mut Tx,
+    job: Job,
+    checks: AttemptChecks,
+    files: EvidenceScope,
+) -> Result<Evidence, cynode_store::Error> {
+    let (task, files) = (job.asked.task, load_outputs(tx, &job, files).await?);
+    let artifacts: BTreeSet<_> = files.into_iter().map(|output| output.path).collect();
+    let known = tx.artifact_list(task).await?.into_iter();
+    let known = known.filter(|known| known.kind == OUTPUT).map(|known| known.path);
+    let stale = known.filter(|path| !artifacts.contains(path)).collect();
+    let view = job_view(job)?;
+    let ending = ending_of(&view);
+    let (stdout, stderr) =
+        view.result.map(|result| (result.stdout, result.stderr)).unwrap_or_default();
+    let artifacts = artifacts.into_iter().collect();
+    Ok(Evidence { ending, stdout, stderr, artifacts, stale, checks: checks.ended })
+}
+
+/// Loads the files that count as evidence about a job: its own first, then those of earlier steps.
+pub(crate) async fn load_outputs(
+    tx: &mut Tx,
+    job: &Job,
+    files: EvidenceScope,
+) -> Result<Vec<JobOutput>, cynode_store::Error> {
+    let mut outputs = tx.output_list(job.asked.id).await?;
+    if files == EvidenceScope::AttemptAndEarlierSteps {
+        let (run, step_index) = (job.asked.run, job.asked.step_index);
+        let before = EarlierSteps { run, step_index, attempts_below: CHECK_FACTOR };
+        // If several steps produced a file at the same path, the last one counts.
+        outputs.extend(tx.output_list_before(before).await?.into_iter().rev());
+    }
+    Ok(outputs)
+}
+
+/// How an ended job ended.
+pub(crate) fn ending_of(job: &JobView) -> Ending {
+    if let Some(result) = &job.result {
+        return result.ending.clone();
+    }
+    match job.status {
+        JobStatus::Canceled => Ending::Canceled,
+        JobStatus::LeaseExpired => {
+            Ending::Interrupted { reason: "its node stopped reporting".to_owned() }
+        }
+        JobStatus::Queued | JobStatus::Running | JobStatus::Completed | JobStatus::Failed => {
+            Ending::NotStarted { reason: "it left no result".to_owned() }
+        }
+    }
+}

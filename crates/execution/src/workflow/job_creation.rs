@@ -1,0 +1,106 @@
+//! Job creation: for a step, a check or a command in a workspace.
+
+use cynode_domain::ids::{JobId, NodeId, RunId};
+use cynode_domain::job::{Action, Limits};
+use cynode_store::{KeepExecs, NewEvent, NewJob, Task, Tx};
+use serde_json::{Value, json};
+
+use super::check::split_attempt;
+use crate::artifacts::ATTACHMENT;
+use crate::tasks::task_event;
+use crate::{nodes::AssignmentPass, nodes::JobPayload};
+
+/// Pseudo step index of commands in a workspace, above that of any plan. Their attempt is a counter, so that
+/// (run, step, attempt) stays unique.
+pub const EXEC_STEP: u32 = 1_000_000;
+/// Retention of ended workspace commands per run. `last` is also the number that may run at once, so that a waiting
+/// caller always finds the result of its command.
+pub const EXEC_RETENTION: KeepExecs = KeepExecs { bytes: 16 * 1024 * 1024, last: 8 };
+/// How long a job waits for another job of its task to be placed; longer than one placement takes.
+const FOLLOW_PLACEMENT_MS: u32 = 3_000;
+
+/// The parameters of a new job.
+pub struct NewJobSpec {
+    pub run: RunId,
+    pub step_index: u32,
+    pub attempt: u32,
+    pub action: Action,
+    pub limits: Limits,
+    /// The node to use, unless the workspace of the task is on another node.
+    pub node: Option<NodeId>,
+    /// The requester, for the event; `None` if the workflow created it.
+    pub requested_by: Option<String>,
+}
+
+/// A created or existing job.
+pub struct CreatedJob {
+    pub id: JobId,
+    /// Jobs whose node the project manager chooses; the caller asks after the commit.
+    pub asked: Vec<JobId>,
+}
+
+/// Creates the job for (run, step, attempt) unless it exists, and assigns its node.
+pub async fn create_job(
+    tx: &mut Tx,
+    task: &Task,
+    wanted: NewJobSpec,
+    placing: AssignmentPass,
+) -> Result<CreatedJob, cynode_store::Error> {
+    let attachments = tx.artifact_list(task.asked.id).await?;
+    let payload = JobPayload {
+        action: wanted.action,
+        limits: wanted.limits,
+        attachments: attachments
+            .into_iter()
+            .filter(|artifact| artifact.kind == ATTACHMENT)
+            .map(|artifact| artifact.path)
+            .collect(),
+    };
+    // Jobs of one task share a workspace, so they stay on the node of the first job.
+    let is_at = tx.task_node(task.asked.id).await?;
+    let pinned_node = is_at.or(task.asked.options.node).or(wanted.node);
+    let follows = pinned_node.is_none() && tx.task_has_open_job(task.asked.id).await?;
+    let job = NewJob {
+        id: JobId::generate(),
+        task: task.asked.id,
+        run: wanted.run,
+        step_index: wanted.step_index,
+        attempt: wanted.attempt,
+        pinned_node,
+        payload: json!(payload),
+    };
+    let (id, is_new) = tx.job_insert(&job).await?;
+    if !is_new {
+        return Ok(CreatedJob { id, asked: vec![] });
+    }
+    if follows {
+        tx.job_defer_assignment(id, FOLLOW_PLACEMENT_MS).await?;
+    }
+    let mut data = names(&job);
+    if let Some(by) = wanted.requested_by {
+        data["by"] = by.into();
+    }
+    let queued = task_event(task, "job.queued", data);
+    tx.event_append(&NewEvent { run: Some(wanted.run), job: Some(id), ..queued }).await?;
+    let asked = placing.assign(tx).await?.asked;
+    Ok(CreatedJob { id, asked })
+}
+
+/// Whether a job is an attempt at a step, neither a check nor a command in the workspace.
+pub(crate) fn is_step_attempt(job: &NewJob) -> bool {
+    job.step_index < EXEC_STEP && split_attempt(job.attempt).1.is_none()
+}
+
+/// The identifying fields of a job for events: step and attempt, number of the check, or number of the workspace
+/// command.
+pub fn names(job: &NewJob) -> Value {
+    if job.step_index == EXEC_STEP {
+        return json!({ "exec": job.attempt });
+    }
+    let (attempt, check) = split_attempt(job.attempt);
+    let mut data = json!({ "step_index": job.step_index, "attempt": attempt });
+    if let Some(number) = check {
+        data["check"] = number.into();
+    }
+    data
+}

@@ -1,0 +1,177 @@
+//! Instructions of the project manager and their delivery.
+
+use chrono::{DateTime, Utc};
+use cynode_domain::agent::{InstructionKind, MessageKind, PM, Role};
+use cynode_domain::ids::MessageId;
+use cynode_domain::status::AgentStatus;
+use cynode_store::{AgentMessage, NewAgentMessage, Task, TaskAgent, Tx};
+use cynode_wire::apmas::{InstructAgent, InstructionView, MAX_IDEMPOTENCY_KEY_CHARS, MessageView};
+use serde_json::{Value, json};
+
+use super::append::{append_message_event, set_status};
+use super::{
+    AgentMessages, MessageError, check_json, check_max_bytes, check_text, instruction_view,
+    lock_open_task, message_view,
+};
+use cynode_resources::Caller;
+use cynode_resources::secrets::RedactSecrets as _;
+use cynode_resources::signals::Topic;
+
+/// Maximum instructions per response.
+pub(super) const MAX_DELIVERED: u32 = 50;
+/// Maximum agent rows searched for a role.
+const MAX_AGENTS_SEARCHED: u32 = 500;
+
+/// An instruction to be stored.
+pub(crate) struct NewInstruction {
+    pub(crate) to: Role,
+    pub(crate) kind: InstructionKind,
+    pub(crate) text: String,
+    pub(crate) context: Value,
+    pub(crate) work_unit: Option<String>,
+    pub(crate) key: Option<String>,
+}
+
+impl AgentMessages {
+    /// Stores an instruction; the agent gets it with the response to its next request.
+    pub async fn send_instruction(
+        &self,
+        caller: &Caller,
+        request: InstructAgent,
+    ) -> Result<MessageView, MessageError> {
+        check_text("instructions", &request.instructions)?;
+        let context = request.context.unwrap_or_else(|| json!({}));
+        check_json("context", &context)?;
+        if let Some(key) = &request.idempotency_key {
+            check_max_bytes("idempotencyKey", key, MAX_IDEMPOTENCY_KEY_CHARS)?;
+        }
+        let instruction = NewInstruction {
+            to: request.to_agent,
+            kind: request.instruction_type,
+            text: request.instructions,
+            context,
+            work_unit: None,
+            key: request.idempotency_key.map(|key| format!("given:{key}")),
+        };
+        let (caller, now) = (caller.clone(), self.clock.now());
+        let given = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let task = lock_open_task(tx, &caller, request.task_id).await?;
+                    check_role(tx, &task, &instruction.to).await?;
+                    store_instruction(tx, &task, instruction, now).await
+                })
+            })
+            .await?;
+        self.signals.send(Topic::Events);
+        Ok(message_view(given))
+    }
+}
+
+/// Rejects a role without agents or work units, because the instruction would never be read.
+async fn check_role(tx: &mut Tx, task: &Task, role: &Role) -> Result<(), MessageError> {
+    let units = tx.work_unit_list(task.asked.id).await?;
+    let mut known: Vec<String> = units.into_iter().map(|unit| unit.role).collect();
+    let lives = tx.agent_list(task.asked.id, MAX_AGENTS_SEARCHED).await?;
+    known.extend(lives.into_iter().map(|agent| agent.role.to_string()));
+    if known.iter().any(|known| known == role.as_str()) {
+        return Ok(());
+    }
+    known.sort();
+    known.dedup();
+    let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
+    Err(MessageError::UnknownRole { role: role.clone(), known })
+}
+
+/// Stores an instruction. Without a key, an identical undelivered instruction is reused.
+pub(crate) async fn store_instruction(
+    tx: &mut Tx,
+    task: &Task,
+    instruction: NewInstruction,
+    now: DateTime<Utc>,
+) -> Result<AgentMessage, MessageError> {
+    let id = MessageId::generate();
+    let has_key = instruction.key.is_some();
+    let message = NewAgentMessage {
+        id,
+        task: task.asked.id,
+        agent: None,
+        sender: PM.to_owned(),
+        recipient: instruction.to.to_string(),
+        kind: MessageKind::Instruction,
+        subtype: instruction.kind.as_str().to_owned(),
+        component: None,
+        work_unit: instruction.work_unit,
+        content: instruction.text.redact_secrets(),
+        payload: instruction.context.redact_secrets(),
+        idempotency_key: instruction.key.unwrap_or_else(|| format!("id:{id}")),
+        created_at: now,
+    };
+    let before = if has_key {
+        tx.message_by_key(message.task, PM, &message.idempotency_key).await?
+    } else {
+        let waiting = tx.message_pending(message.task, &message.recipient, MAX_DELIVERED).await?;
+        let is_again = |waits: &AgentMessage| {
+            waits.delivered_at.is_none() && is_same_instruction(waits, &message)
+        };
+        waiting.into_iter().find(is_again)
+    };
+    match before {
+        Some(before) if is_same_instruction(&before, &message) => return Ok(before),
+        Some(_) => return Err(MessageError::KeyReused),
+        None => {}
+    }
+    tx.message_insert(&message).await?;
+    append_message_event(tx, task, &message).await?;
+    Ok(AgentMessage::new(message))
+}
+
+fn is_same_instruction(before: &AgentMessage, new: &NewAgentMessage) -> bool {
+    let before = &before.sent;
+    before.recipient == new.recipient
+        && before.subtype == new.subtype
+        && before.content == new.content
+        && before.payload == new.payload
+}
+
+/// Returns the undelivered instructions, marks them as delivered, and updates the agent's status
+/// accordingly.
+pub(super) async fn deliver_instructions(
+    tx: &mut Tx,
+    agent: &mut TaskAgent,
+    now: DateTime<Utc>,
+) -> Result<Vec<InstructionView>, MessageError> {
+    let (mut told, before) = (vec![], agent.status);
+    if before.is_terminal() {
+        return Ok(told);
+    }
+    let waiting = tx.message_pending(agent.task, agent.role.as_str(), MAX_DELIVERED).await?;
+    for message in waiting.into_iter().filter(|message| message.delivered_at.is_none()) {
+        tx.message_deliver(message.sent.id, now).await?;
+        apply_instruction(agent, &message.sent.subtype, now);
+        told.push(instruction_view(message));
+    }
+    if agent.status != before {
+        tx.agent_update(agent).await?;
+    }
+    Ok(told)
+}
+
+/// Applies the status that an instruction implies, if the transition is legal.
+fn apply_instruction(agent: &mut TaskAgent, subtype: &str, now: DateTime<Utc>) {
+    let to = match subtype.parse::<InstructionKind>() {
+        Ok(InstructionKind::Pause) => AgentStatus::Paused,
+        Ok(InstructionKind::Abort) => AgentStatus::Aborted,
+        Ok(
+            InstructionKind::Continue
+            | InstructionKind::Revise
+            | InstructionKind::ExpandScope
+            | InstructionKind::ReduceScope,
+        ) => AgentStatus::Running,
+        Err(_) => return,
+    };
+    if let Ok(status) = agent.status.advance(to) {
+        set_status(agent, status, now);
+    }
+}

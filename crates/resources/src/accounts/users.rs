@@ -1,0 +1,99 @@
+//! User accounts.
+
+use cynode_domain::ids::UserId;
+use cynode_domain::name::Slug;
+use cynode_store::User;
+use cynode_wire::auth::{CreateUser, UserView};
+
+use super::bootstrap::SYSTEM_HANDLE;
+use super::login::AuthAttempt;
+use super::{AccountError, Accounts, ClientAddress};
+use crate::Caller;
+
+const MIN_PASSWORD_CHARS: usize = 12;
+/// Bounds the time a hash takes.
+const MAX_PASSWORD_BYTES: usize = 1024;
+
+impl Accounts {
+    /// Returns the caller's own account.
+    pub async fn whoami(&self, caller: &Caller) -> Result<UserView, AccountError> {
+        let id = caller.user;
+        let user = self
+            .store
+            .read(move |tx| Box::pin(async move { Ok::<_, AccountError>(tx.user_get(id).await?) }))
+            .await?;
+        user.map(user_view).ok_or(AccountError::BadToken)
+    }
+
+    /// Creates a user. Administrators only.
+    pub async fn user_create(
+        &self,
+        caller: &Caller,
+        request: CreateUser,
+        origin: &ClientAddress,
+    ) -> Result<UserView, AccountError> {
+        if !caller.is_admin {
+            return Err(AccountError::NotAdmin);
+        }
+        validate_user_request(&request)?;
+        let hash = self.passwords.hash(request.password.into()).await?;
+        let now = self.clock.now();
+        let user = User {
+            id: UserId::generate(),
+            handle: request.handle,
+            is_admin: request.is_admin,
+            is_active: true,
+            created_at: now,
+        };
+        let row = user.clone();
+        let added = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    tx.user_insert(&row).await?;
+                    Ok::<_, AccountError>(tx.password_set(row.id, &hash, now).await?)
+                })
+            })
+            .await;
+        match added {
+            Ok(()) => {
+                self.record_attempt(origin, AuthAttempt::succeeded("user_created", &user)).await?;
+                Ok(user_view(user))
+            }
+            Err(AccountError::Store(error)) if error.is_duplicate() => {
+                Err(AccountError::HandleTaken(user.handle))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn validate_user_request(request: &CreateUser) -> Result<(), AccountError> {
+    let mut faults = vec![];
+    let is_plain =
+        Slug::normalise(&request.handle).is_ok_and(|slug| slug.as_str() == request.handle);
+    if !is_plain {
+        faults.push("handle may hold lowercase letters, digits and single dashes".to_owned());
+    }
+    if request.handle == SYSTEM_HANDLE {
+        faults.push("the handle \"system\" is reserved".to_owned());
+    }
+    if request.password.chars().count() < MIN_PASSWORD_CHARS
+        || request.password.len() > MAX_PASSWORD_BYTES
+    {
+        faults.push(format!(
+            "password needs at least {MIN_PASSWORD_CHARS} characters and at most {MAX_PASSWORD_BYTES} bytes"
+        ));
+    }
+    if faults.is_empty() { Ok(()) } else { Err(AccountError::Invalid(faults)) }
+}
+
+fn user_view(user: User) -> UserView {
+    UserView {
+        id: user.id,
+        handle: user.handle,
+        is_admin: user.is_admin,
+        is_active: user.is_active,
+        created_at: user.created_at,
+    }
+}

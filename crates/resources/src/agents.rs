@@ -1,0 +1,88 @@
+//! Agent tokens: issued per handoff or job, presented with every call, revoked at the end.
+
+mod authenticate;
+mod binding;
+mod issue;
+
+use chrono::{DateTime, Utc};
+use cynode_domain::error_class::{Classification, Classified, ErrorClass};
+use cynode_domain::ids::{GroupId, JobId, ProjectId, RunId, SessionId, TaskId, TokenId, UserId};
+use cynode_domain::policy::Principal;
+use cynode_runtime::clock::SharedClock;
+use cynode_store::Store;
+
+pub use authenticate::identity;
+pub use cynode_store::TokenOrigin;
+
+use crate::{Caller, PageError, Signals};
+
+/// Errors of agent-token operations.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentTokenError {
+    /// The token is unknown, expired or revoked, or its user is not active.
+    #[error("the token is unknown, expired or revoked")]
+    BadToken,
+    #[error("only an administrator may do this")]
+    NotAdmin,
+    /// There is no such token, or the caller may not see it.
+    #[error("there is no such token")]
+    NotFound,
+    #[error("{}", .0.join("; "))]
+    Invalid(Vec<String>),
+    #[error(transparent)]
+    Page(#[from] PageError),
+    /// The system random number generator failed.
+    #[error("could not generate a secret")]
+    Secret(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error(transparent)]
+    Store(#[from] cynode_store::Error),
+}
+
+impl Classified for AgentTokenError {
+    fn classify(&self) -> Classification<'_> {
+        match self {
+            Self::BadToken => Classification::new(ErrorClass::Unauthenticated, self),
+            Self::NotAdmin => Classification::new(ErrorClass::Forbidden, self),
+            Self::NotFound => Classification::new(ErrorClass::NotFound, self),
+            Self::Invalid(faults) => Classification::invalid(self, faults),
+            Self::Secret(_) => Classification::internal(),
+            Self::Page(error) => error.classify(),
+            Self::Store(error) => error.classify(),
+        }
+    }
+}
+
+/// The authenticated caller of the gateway, and what its token is bound to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentIdentity {
+    pub token_id: TokenId,
+    pub agent: Principal,
+    pub user: UserId,
+    /// The user as a [`Caller`]; never an administrator for agents.
+    pub caller: Caller,
+    pub groups: Vec<GroupId>,
+    pub roles: Vec<String>,
+    pub project: Option<ProjectId>,
+    pub task: Option<TaskId>,
+    pub run: Option<RunId>,
+    pub job: Option<JobId>,
+    pub session: Option<SessionId>,
+    /// The work that the token was issued for.
+    pub origin: TokenOrigin,
+    /// `None` if the token does not expire.
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+/// Agent tokens. Cheap to clone.
+#[derive(Clone)]
+pub struct AgentTokens {
+    store: Store,
+    clock: SharedClock,
+    signals: Signals,
+}
+
+impl AgentTokens {
+    pub fn new(store: Store, clock: SharedClock, signals: Signals) -> Self {
+        Self { store, clock, signals }
+    }
+}

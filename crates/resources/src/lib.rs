@@ -1,0 +1,40 @@
+//! The resources that people and agents manage: users, groups, projects, tokens, tools, rules, skills, settings, blobs.
+//!
+//! Each resource is a small struct of its collaborators; the edges (REST, MCP) call its methods. [`Caller`] is the
+//! authenticated caller, [`Signals`] wakes waiting readers, [`secrets`] redacts stored text.
+//!
+//! Invariants: every operation that changes state is one transaction, including its events; a
+//! signal sent afterwards only saves a waiting reader one poll. Nothing here depends on HTTP.
+
+pub mod accounts;
+pub mod agents;
+pub mod audit;
+pub mod blobs;
+pub mod caller;
+pub mod changes;
+pub mod groups;
+pub mod paging;
+pub mod projects;
+pub mod rules;
+pub mod secrets;
+pub mod servers;
+pub mod settings;
+pub mod signals;
+pub mod skills;
+pub mod tokens;
+pub mod tools;
+
+pub use accounts::{AccountError, Accounts, BootstrapOutcome, ClientAddress};
+pub use blobs::{BlobContent, BlobError, BlobStore};
+pub use caller::{Caller, NodeCaller};
+pub use paging::PageError;
+pub use projects::{ProjectError, Projects};
+pub use signals::Signals;
+pub use tokens::{OpaqueToken, TokenKind};
+
+/// For edges, which translate it.
+pub use cynode_store::Error as StoreError;
+/// For edges, which list unreadable rows.
+pub use cynode_store::QuarantinedRow;
+/// For the process that opens the database.
+pub use cynode_store::Store;

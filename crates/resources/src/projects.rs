@@ -1,0 +1,254 @@
+//! Projects: containers for tasks, with one default project per user.
+
+use cynode_domain::error_class::{Classification, Classified, ErrorClass};
+use cynode_domain::ids::{ProjectId, UserId};
+use cynode_domain::name::{Slug, lookup_name};
+use cynode_domain::name_or_id::NameOrId;
+use cynode_runtime::clock::SharedClock;
+use cynode_store::{Project, Store, Tx};
+use cynode_wire::page::{Page, PageQuery};
+use cynode_wire::projects::{
+    CreateProject, MAX_DESCRIPTION_BYTES, MAX_NAME_CHARS, ProjectView, UpdateProject,
+};
+
+use crate::paging::PageRequest;
+use crate::secrets::RedactSecrets as _;
+use crate::{Caller, PageError};
+
+/// Limit of numbered slugs to try.
+const SLUG_TRIES: u32 = 1000;
+
+/// Errors of project operations.
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectError {
+    /// There is no such project, or the caller may not see it.
+    #[error("there is no project \"{0}\"")]
+    NotFound(String),
+    #[error("{}", .0.join("; "))]
+    Invalid(Vec<String>),
+    #[error(transparent)]
+    Page(#[from] PageError),
+    #[error(transparent)]
+    Store(#[from] cynode_store::Error),
+}
+
+impl Classified for ProjectError {
+    fn classify(&self) -> Classification<'_> {
+        match self {
+            Self::NotFound(_) => Classification::new(ErrorClass::NotFound, self),
+            Self::Invalid(faults) => Classification::invalid(self, faults),
+            Self::Page(error) => error.classify(),
+            Self::Store(error) => error.classify(),
+        }
+    }
+}
+
+/// Projects. Cheap to clone.
+#[derive(Clone)]
+pub struct Projects {
+    store: Store,
+    clock: SharedClock,
+}
+
+impl Projects {
+    pub fn new(store: Store, clock: SharedClock) -> Self {
+        Self { store, clock }
+    }
+
+    /// Creates a project; its slug is derived from its name, numbered if taken.
+    pub async fn create(
+        &self,
+        caller: &Caller,
+        request: CreateProject,
+    ) -> Result<ProjectView, ProjectError> {
+        let request = CreateProject {
+            display_name: request.display_name.redact_secrets(),
+            description: request.description.redact_secrets(),
+        };
+        let stem = validate_project(&request.display_name, &request.description)?;
+        if stem.as_str() == DEFAULT_ALIAS {
+            let fault =
+                "the name \"default\" is reserved for your default project: choose another name";
+            return Err(ProjectError::Invalid(vec![fault.to_owned()]));
+        }
+        let now = self.clock.now();
+        let project = Project {
+            id: ProjectId::generate(),
+            slug: String::new(),
+            display_name: request.display_name.trim().to_owned(),
+            description: request.description,
+            owner: caller.user,
+            is_default: false,
+            is_active: true,
+            created_at: now,
+            updated_at: now,
+        };
+        self.store.write(move |tx| Box::pin(insert_numbered(tx, project, stem))).await
+    }
+
+    /// Lists the projects the caller may see, newest first.
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        query: &PageQuery,
+    ) -> Result<Page<ProjectView>, ProjectError> {
+        let request = PageRequest::<ProjectId>::parse(query)?;
+        let (owner, before, fetch) = (caller.own(), request.before, request.fetch);
+        let projects = self
+            .store
+            .read(move |tx| {
+                Box::pin(async move {
+                    Ok::<_, ProjectError>(tx.project_list(owner, before, fetch).await?)
+                })
+            })
+            .await?;
+        Ok(request.page(projects, |project| project.id.to_string(), project_view))
+    }
+
+    /// Returns a project by id or slug.
+    pub async fn get(
+        &self,
+        caller: &Caller,
+        project: &NameOrId<ProjectId>,
+    ) -> Result<ProjectView, ProjectError> {
+        let (caller, project) = (caller.clone(), project.to_owned());
+        self.store
+            .read(move |tx| {
+                Box::pin(async move { Ok(project_view(find(tx, &caller, &project).await?)) })
+            })
+            .await
+    }
+
+    /// Updates the fields set in the request.
+    pub async fn update(
+        &self,
+        caller: &Caller,
+        project: &NameOrId<ProjectId>,
+        request: UpdateProject,
+    ) -> Result<ProjectView, ProjectError> {
+        let (caller, project, now) = (caller.clone(), project.to_owned(), self.clock.now());
+        self.store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let mut project = find(tx, &caller, &project).await?;
+                    let display_name = request.display_name.redact_secrets();
+                    project.display_name = display_name.unwrap_or(project.display_name);
+                    let description = request.description.redact_secrets();
+                    project.description = description.unwrap_or(project.description);
+                    project.is_active = request.is_active.unwrap_or(project.is_active);
+                    project.updated_at = now;
+                    validate_project(&project.display_name, &project.description)?;
+                    project.display_name = project.display_name.trim().to_owned();
+                    tx.project_update(&project).await?;
+                    Ok(project_view(project))
+                })
+            })
+            .await
+    }
+}
+
+/// Alias of the caller's own default project.
+const DEFAULT_ALIAS: &str = "default";
+
+/// Finds a project by id, slug or the alias `default`, if the caller may see it.
+pub async fn find(
+    tx: &mut Tx,
+    caller: &Caller,
+    wanted: &NameOrId<ProjectId>,
+) -> Result<Project, ProjectError> {
+    let found = match wanted {
+        NameOrId::Id(id) => tx.project_get(*id).await?,
+        NameOrId::Name(name) if name.eq_ignore_ascii_case(DEFAULT_ALIAS) => {
+            tx.project_default(caller.user).await?
+        }
+        NameOrId::Name(name) => tx.project_by_slug(&lookup_name(name)).await?,
+    };
+    found
+        .filter(|project| caller.may_see(project.owner))
+        .ok_or_else(|| ProjectError::NotFound(wanted.excerpt()))
+}
+
+/// The user's default project, created on first use.
+pub async fn load_or_create_default_project(
+    tx: &mut Tx,
+    owner: UserId,
+    now: chrono::DateTime<chrono::Utc>,
+) -> Result<Project, cynode_store::Error> {
+    if let Some(project) = tx.project_default(owner).await? {
+        return Ok(project);
+    }
+    let mut project = Project {
+        id: ProjectId::generate(),
+        slug: format!("default-{owner}"),
+        display_name: "Default".to_owned(),
+        description: String::new(),
+        owner,
+        is_default: true,
+        is_active: true,
+        created_at: now,
+        updated_at: now,
+    };
+    while !tx.project_insert(&project).await? {
+        // A concurrent request may have created it: use that one.
+        if let Some(theirs) = tx.project_default(owner).await? {
+            return Ok(theirs);
+        }
+        // Or another project has this slug.
+        project.slug = format!("default-{}", project.id);
+        project.id = ProjectId::generate();
+    }
+    Ok(project)
+}
+
+async fn insert_numbered(
+    tx: &mut Tx,
+    mut project: Project,
+    stem: Slug,
+) -> Result<ProjectView, ProjectError> {
+    for number in 1..=SLUG_TRIES {
+        stem.numbered(number).as_str().clone_into(&mut project.slug);
+        if tx.project_insert(&project).await? {
+            return Ok(project_view(project));
+        }
+    }
+    let fault =
+        format!("more than {SLUG_TRIES} projects are called \"{stem}\": choose another name");
+    Err(ProjectError::Invalid(vec![fault]))
+}
+
+fn validate_project(display_name: &str, description: &str) -> Result<Slug, ProjectError> {
+    let mut faults = vec![];
+    let slug = Slug::normalise(display_name).map_err(|error| faults.push(error.to_string()));
+    if slug.as_ref().is_ok_and(|slug| slug.as_str().parse::<ProjectId>().is_ok()) {
+        faults.push("display_name looks like an id: choose a name".to_owned());
+    }
+    if display_name.chars().any(char::is_control) {
+        faults.push("display_name must not hold control characters".to_owned());
+    }
+    if description.contains('\0') {
+        faults.push("description must not hold NUL characters".to_owned());
+    }
+    if display_name.chars().count() > MAX_NAME_CHARS {
+        faults.push(format!("display_name is longer than {MAX_NAME_CHARS} characters"));
+    }
+    if description.len() > MAX_DESCRIPTION_BYTES {
+        faults.push(format!("description is longer than {MAX_DESCRIPTION_BYTES} bytes"));
+    }
+    match slug {
+        Ok(slug) if faults.is_empty() => Ok(slug),
+        _ => Err(ProjectError::Invalid(faults)),
+    }
+}
+
+fn project_view(project: Project) -> ProjectView {
+    ProjectView {
+        id: project.id,
+        slug: project.slug,
+        display_name: project.display_name,
+        description: project.description,
+        is_default: project.is_default,
+        is_active: project.is_active,
+        created_at: project.created_at,
+        updated_at: project.updated_at,
+    }
+}

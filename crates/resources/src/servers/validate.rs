@@ -1,0 +1,173 @@
+//! Validation of server installations.
+
+use cynode_domain::name::Slug;
+use cynode_domain::policy::allowlist::is_reserved_namespace;
+use cynode_domain::policy::network::{is_internal_name, is_public};
+use cynode_store::ServerTransport;
+use cynode_wire::servers::{InstallServer, Transport};
+use url::{Host, Url};
+
+use crate::Caller;
+use crate::tools::ToolError;
+
+const MAX_ARGS: usize = 64;
+const MAX_VALUES: usize = 64;
+const MAX_VALUE_BYTES: usize = 16 * 1024;
+
+pub(super) fn validate_install(
+    caller: &Caller,
+    request: &InstallServer,
+) -> Result<ServerTransport, ToolError> {
+    let is_plain = Slug::normalise(&request.slug).is_ok_and(|slug| slug.as_str() == request.slug);
+    let mut faults = transport_faults(&request.transport);
+    if !is_plain {
+        faults.push("slug may hold lowercase letters, digits and single dashes".to_owned());
+    }
+    if is_reserved_namespace(&request.slug) {
+        faults.push(format!("the slug \"{}\" belongs to built-in tools", request.slug));
+    }
+    if !faults.is_empty() {
+        return Err(ToolError::Invalid(faults));
+    }
+    validate_transport(caller, &request.transport)
+}
+
+pub(super) fn validate_transport(
+    caller: &Caller,
+    asked: &Transport,
+) -> Result<ServerTransport, ToolError> {
+    let mut faults = transport_faults(asked);
+    if !caller.is_admin {
+        faults.extend(network_fault(asked));
+    }
+    if !faults.is_empty() {
+        return Err(ToolError::Invalid(faults));
+    }
+    Ok(match asked.clone() {
+        Transport::Stdio { command, args, env, allow_network } => {
+            ServerTransport::Stdio { command, args, env, allow_network }
+        }
+        Transport::Http { url, headers } => {
+            ServerTransport::Http { url, headers, may_be_internal: caller.is_admin }
+        }
+    })
+}
+
+/// Reports network access that only an administrator may grant: the orchestrator reaches networks
+/// that its users do not, and a server must not expose them.
+fn network_fault(asked: &Transport) -> Option<String> {
+    match asked {
+        Transport::Stdio { allow_network: true, .. } => {
+            Some("only an administrator may give a server network access".to_owned())
+        }
+        Transport::Http { url, .. } if is_internal(url) => {
+            Some("only an administrator may install a server at an internal address".to_owned())
+        }
+        Transport::Stdio { .. } | Transport::Http { .. } => None,
+    }
+}
+
+/// Whether a URL names this machine or a private network. A public name that resolves to one is
+/// rejected when the connection is made.
+fn is_internal(url: &str) -> bool {
+    match Url::parse(url).ok().as_ref().and_then(Url::host) {
+        Some(Host::Domain(name)) => is_internal_name(name),
+        Some(Host::Ipv4(address)) => !is_public(address.into()),
+        Some(Host::Ipv6(address)) => !is_public(address.into()),
+        None => true,
+    }
+}
+
+fn transport_faults(asked: &Transport) -> Vec<String> {
+    let mut faults = vec![];
+    match asked {
+        Transport::Stdio { command, args, env, .. } => {
+            let is_odd = |text: &str| text.contains('\0') || text.len() > MAX_VALUE_BYTES;
+            if command.is_empty() || is_odd(command) {
+                faults.push("command names no program".to_owned());
+            }
+            if args.len() > MAX_ARGS || args.iter().any(|arg| is_odd(arg)) {
+                faults.push(format!("args are {MAX_ARGS} at most, each without NUL"));
+            }
+            if env.len() > MAX_VALUES || env.values().any(|value| is_odd(value)) {
+                faults.push(format!("env has {MAX_VALUES} variables at most, without NUL"));
+            }
+            if !env.keys().all(|name| is_variable(name)) {
+                faults.push("names in env hold letters, digits and _ only".to_owned());
+            }
+        }
+        Transport::Http { url, headers } => {
+            faults.extend(url_fault(url));
+            let is_token = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            let is_name = |name: &String| !name.is_empty() && name.chars().all(is_token);
+            if headers.len() > MAX_VALUES || !headers.keys().all(is_name) {
+                faults.push("names of headers hold letters, digits, - and _ only".to_owned());
+            }
+            let is_value = |value: &String| {
+                value.len() <= MAX_VALUE_BYTES
+                    && value.chars().all(|c| c == '\t' || !c.is_control())
+            };
+            if !headers.values().all(is_value) {
+                faults.push("values of headers hold no control characters".to_owned());
+            }
+        }
+    }
+    faults
+}
+
+fn is_variable(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Rejects credentials in a URL, since URLs are displayed.
+fn url_fault(text: &str) -> Option<String> {
+    let Ok(url) = Url::parse(text) else {
+        return Some("url is not a URL".to_owned());
+    };
+    if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+        return Some("url begins with http:// or https:// and names a host".to_owned());
+    }
+    let has_secret = !url.username().is_empty() || url.password().is_some();
+    has_secret.then(|| "put credentials into headers, not into url".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use cynode_domain::ids::UserId;
+
+    use super::*;
+
+    #[test]
+    fn addresses_of_this_machine_and_of_private_networks_are_internal() {
+        for url in [
+            "http://localhost/mcp",
+            "http://127.0.0.1:1",
+            "http://10.1.2.3",
+            "http://169.254.169.254/latest",
+            "http://[::1]/",
+            "http://[::ffff:192.168.0.1]/",
+            "http://database",
+            "http://vault.internal",
+        ] {
+            assert!(is_internal(url), "{url}");
+        }
+        assert!(!is_internal("https://mcp.example.com/"));
+        assert!(!is_internal("https://93.184.216.34/"));
+    }
+
+    #[test]
+    fn only_what_an_administrator_writes_down_may_be_in_an_internal_network() {
+        let grant = |is_admin: bool| {
+            let caller = Caller::on_behalf_of(UserId::generate(), "ada".to_owned(), is_admin);
+            let url = "https://mcp.example.com/".to_owned();
+            match validate_transport(&caller, &Transport::Http { url, headers: [].into() }) {
+                Ok(ServerTransport::Http { may_be_internal, .. }) => may_be_internal,
+                Ok(ServerTransport::Stdio { .. }) | Err(_) => panic!("it can be installed"),
+            }
+        };
+
+        assert_eq!((grant(true), grant(false)), (true, false));
+    }
+}

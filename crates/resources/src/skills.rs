@@ -1,0 +1,217 @@
+//! Skills: instructions for agents, scanned before they are stored.
+//!
+//! Only the owner may change a skill. Its scope determines the readers: sharing with a project requires
+//! access to the project, with a group membership, with everyone administrator rights. The
+//! system skill ([`Skills::seed`]) is part of the release; an administrator may replace its text,
+//! and deleting it restores the release's text.
+
+mod write;
+
+use chrono::{DateTime, Utc};
+use cynode_domain::error_class::{Classification, Classified, ErrorClass};
+use cynode_domain::ids::SkillId;
+use cynode_domain::skill::{SYSTEM_SKILL, ScanRejection, SkillScope};
+use cynode_runtime::clock::SharedClock;
+use cynode_store::{Skill, SkillFilter, Store, Tx};
+use cynode_wire::page::Page;
+use cynode_wire::skills::{SkillContentView, SkillQuery, SkillView};
+use sha2::{Digest, Sha256};
+
+use crate::paging::PageRequest;
+use crate::{Caller, PageError, groups};
+use crate::{projects, projects::ProjectError};
+
+const SYSTEM_TEXT: &str = include_str!("skills/working-with-cynode.md");
+
+/// Errors of skill operations.
+#[derive(Debug, thiserror::Error)]
+pub enum SkillError {
+    /// There is no such skill, or the caller may not read it.
+    #[error("there is no skill {0}")]
+    NotFound(SkillId),
+    #[error("{0}")]
+    Forbidden(&'static str),
+    #[error("the skill was rejected by the scan: {0}: \"{text}\"", text = .0.text.escape_debug())]
+    Hostile(ScanRejection),
+    #[error("the skill was changed meanwhile: read it again")]
+    Conflict,
+    #[error("{0}")]
+    Invalid(String),
+    #[error(transparent)]
+    Project(#[from] ProjectError),
+    #[error(transparent)]
+    Page(#[from] PageError),
+    #[error(transparent)]
+    Store(#[from] cynode_store::Error),
+}
+
+impl Classified for SkillError {
+    fn classify(&self) -> Classification<'_> {
+        match self {
+            Self::NotFound(_) => Classification::new(ErrorClass::NotFound, self),
+            Self::Forbidden(_) => Classification::new(ErrorClass::Forbidden, self),
+            Self::Hostile(_) => Classification::new(ErrorClass::PolicyViolation, self),
+            Self::Conflict => Classification::new(ErrorClass::Conflict, self),
+            Self::Invalid(_) => Classification::new(ErrorClass::Invalid, self),
+            Self::Project(error) => error.classify(),
+            Self::Page(error) => error.classify(),
+            Self::Store(error) => error.classify(),
+        }
+    }
+}
+
+/// Skills. Cheap to clone.
+#[derive(Clone)]
+pub struct Skills {
+    store: Store,
+    clock: SharedClock,
+}
+
+impl Skills {
+    pub fn new(store: Store, clock: SharedClock) -> Self {
+        Self { store, clock }
+    }
+
+    /// Writes the release's system skill, unless an administrator replaced it.
+    pub async fn seed(&self) -> Result<(), SkillError> {
+        let now = self.clock.now();
+        self.store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let new = release_skill(now);
+                    tx.startup_lock().await?;
+                    let known = match tx.skill_get(new.id).await {
+                        // An unreadable row may hold an administrator's text; startup goes on without it.
+                        Err(error) if error.is_unreadable() => return Ok(()),
+                        known => known?,
+                    };
+                    match known {
+                        None => tx.skill_insert(&new).await?,
+                        // An administrator's text stays.
+                        Some(old) if old.updated_by.is_some() => {}
+                        Some(old) if old.content_sha256 == new.content_sha256 => {}
+                        Some(old) => {
+                            let version = old.version + 1;
+                            tx.skill_update(&Skill { version, ..new }).await?;
+                        }
+                    }
+                    Ok(())
+                })
+            })
+            .await
+    }
+
+    /// Lists the skills that the caller can read, newest first, without their texts.
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        query: &SkillQuery,
+    ) -> Result<Page<SkillView>, SkillError> {
+        let request = PageRequest::<SkillId>::parse(&query.page())?;
+        let filter = SkillFilter {
+            reader: caller.own(),
+            scope: query.scope,
+            owner: query.owner,
+            before: request.before,
+            limit: request.fetch,
+        };
+        let found = self
+            .store
+            .read(move |tx| {
+                Box::pin(async move { Ok::<_, SkillError>(tx.skill_list(&filter).await?) })
+            })
+            .await?;
+        Ok(request.page(found, |skill| skill.id.to_string(), skill_view))
+    }
+
+    /// Returns a skill with its text.
+    pub async fn get(&self, caller: &Caller, id: SkillId) -> Result<SkillContentView, SkillError> {
+        let caller = caller.clone();
+        self.store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let skill = find_skill(tx, &caller, id).await?;
+                    let content = skill.content.clone();
+                    Ok(SkillContentView { skill: skill_view(skill), content })
+                })
+            })
+            .await
+    }
+}
+
+/// The system skill of this release.
+fn release_skill(now: DateTime<Utc>) -> Skill {
+    Skill {
+        id: SYSTEM_SKILL.into(),
+        name: "Working with CyNode".to_owned(),
+        scope: SkillScope::Global,
+        project: None,
+        group: None,
+        owner: None,
+        content: SYSTEM_TEXT.to_owned(),
+        content_sha256: sha256(SYSTEM_TEXT),
+        version: 1,
+        created_at: now,
+        updated_at: now,
+        updated_by: None,
+    }
+}
+
+/// The text of the system skill, which is part of every request to a model.
+pub async fn load_system_skill_text(tx: &mut Tx) -> Result<String, cynode_store::Error> {
+    let stored = tx.skill_get(SYSTEM_SKILL.into()).await?;
+    Ok(stored.map_or_else(|| SYSTEM_TEXT.to_owned(), |skill| skill.content))
+}
+
+/// Loads a skill if the caller can read it.
+async fn find_skill(tx: &mut Tx, caller: &Caller, id: SkillId) -> Result<Skill, SkillError> {
+    let skill = tx.skill_get(id).await?.ok_or(SkillError::NotFound(id))?;
+    let is_own = skill.owner.is_some_and(|owner| caller.may_see(owner));
+    let is_read = match (skill.scope, skill.project) {
+        (SkillScope::Global, _) => true,
+        (SkillScope::Group, _) if !is_own => match skill.group {
+            Some(group) => groups::may_read(tx, caller, group).await?,
+            None => false,
+        },
+        (SkillScope::Project, Some(project)) if !is_own => {
+            match projects::find(tx, caller, &project.into()).await {
+                Ok(_) => true,
+                Err(ProjectError::NotFound(_)) => false,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        (SkillScope::User | SkillScope::Group | SkillScope::Project, _) => is_own,
+    };
+    if is_read { Ok(skill) } else { Err(SkillError::NotFound(id)) }
+}
+
+fn sha256(content: &str) -> String {
+    hex::encode(Sha256::digest(content.as_bytes()))
+}
+
+fn skill_view(skill: Skill) -> SkillView {
+    SkillView {
+        id: skill.id,
+        name: skill.name,
+        scope: skill.scope,
+        project_id: skill.project,
+        group_id: skill.group,
+        owner: skill.owner,
+        content_sha256: skill.content_sha256,
+        version: skill.version,
+        created_at: skill.created_at,
+        updated_at: skill.updated_at,
+        updated_by: skill.updated_by,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_systems_own_skill_passes_the_scan_that_others_must_pass() {
+        assert_eq!(cynode_domain::skill::scan_skill(SYSTEM_TEXT, &[]), Ok(()));
+        assert!(SYSTEM_TEXT.len() < 4096, "it goes with every request");
+    }
+}

@@ -1,0 +1,203 @@
+//! Tool administration: list, enable, disable, approve.
+
+use std::collections::HashMap;
+
+use cynode_domain::ids::{ServerId, UserId};
+use cynode_store::{AccessChange, McpServer, McpToolDefinition, StoredTool, Tx};
+use cynode_wire::tools::{
+    Approval, ApproveTool, DefinitionView, ToolDetailView, ToolView, UpdateTool,
+};
+
+use super::{ToolError, ToolRegistry};
+use crate::Caller;
+use crate::signals::Topic;
+
+impl ToolRegistry {
+    /// Lists the tools the caller may see, by name: built-in tools and those of their own servers.
+    /// Administrators see all.
+    pub async fn list(&self, caller: &Caller) -> Result<Vec<ToolView>, ToolError> {
+        let caller = caller.clone();
+        self.store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let servers = load_servers(tx).await?;
+                    let tools = tx.tool_list().await?.into_iter();
+                    let seen =
+                        tools.filter(|tool| tool.present && is_visible(&caller, tool, &servers));
+                    Ok::<_, ToolError>(seen.map(|tool| tool_view(&tool, &servers)).collect())
+                })
+            })
+            .await
+    }
+
+    /// Returns a tool with its definition and, if that changed, the approved definition.
+    pub async fn get(&self, caller: &Caller, name: &str) -> Result<ToolDetailView, ToolError> {
+        let (caller, name) = (caller.clone(), name.to_owned());
+        self.store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let (tool, servers) = find_tool(tx, &caller, &name).await?;
+                    Ok::<_, ToolError>(tool_detail_view(tool, &servers))
+                })
+            })
+            .await
+    }
+
+    /// Enables or disables a tool (administrators), or sets its scope (administrators, and the owner of
+    /// its server).
+    pub async fn update(
+        &self,
+        caller: &Caller,
+        name: &str,
+        request: UpdateTool,
+    ) -> Result<ToolDetailView, ToolError> {
+        let what = format!(
+            "enabled: {}, scope: {}",
+            request.enabled.map_or("unchanged".to_owned(), |enabled| enabled.to_string()),
+            request.scope.map_or("unchanged", |scope| scope.as_str()),
+        );
+        self.change_tool(caller, name, "tool.update", what, move |caller, tool, owner| {
+            if request.enabled.is_some() && !caller.is_admin {
+                return Err(ToolError::NotAdmin);
+            }
+            if request.scope.is_some() && !caller.is_admin && owner != Some(caller.user) {
+                return Err(ToolError::NotAdmin);
+            }
+            tool.enabled = request.enabled.unwrap_or(tool.enabled);
+            tool.scope = request.scope.unwrap_or(tool.scope);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Approves the definition with the given hash. Administrators only.
+    pub async fn approve(
+        &self,
+        caller: &Caller,
+        name: &str,
+        request: ApproveTool,
+    ) -> Result<ToolDetailView, ToolError> {
+        let what = format!("sha256 {}", request.definition_sha256);
+        self.change_tool(caller, name, "tool.approve", what, move |caller, tool, _| {
+            if !caller.is_admin {
+                return Err(ToolError::NotAdmin);
+            }
+            if tool.definition_sha256 != request.definition_sha256 {
+                return Err(ToolError::Changed);
+            }
+            tool.approved = tool.definition.clone();
+            tool.approved_sha256 = tool.definition_sha256.clone();
+            Ok(())
+        })
+        .await
+    }
+
+    async fn change_tool(
+        &self,
+        caller: &Caller,
+        name: &str,
+        action: &'static str,
+        what: String,
+        edit: impl FnOnce(&Caller, &mut StoredTool, Option<UserId>) -> Result<(), ToolError>
+        + Send
+        + 'static,
+    ) -> Result<ToolDetailView, ToolError> {
+        let (caller, name, now) = (caller.clone(), name.to_owned(), self.clock.now());
+        let changed = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let (mut tool, servers) = find_tool(tx, &caller, &name).await?;
+                    let owner = tool.server.and_then(|id| servers.get(&id)).map(|s| s.owner);
+                    edit(&caller, &mut tool, owner)?;
+                    tool.updated_at = now;
+                    tx.tool_update(&tool).await?;
+                    tx.policy_bump_revision().await?;
+                    let change = AccessChange {
+                        by: Some(caller.user),
+                        action,
+                        resource_type: "mcp.tool",
+                        resource: tool.name.clone(),
+                        allowed: true,
+                        reason: Some(what),
+                        task: None,
+                        at: now,
+                    };
+                    tx.access_change_append(&change).await?;
+                    Ok::<_, ToolError>(tool_detail_view(tool, &servers))
+                })
+            })
+            .await?;
+        self.signals.send(Topic::Policy);
+        Ok(changed)
+    }
+}
+
+type ServersById = HashMap<ServerId, McpServer>;
+
+async fn load_servers(tx: &mut Tx) -> Result<ServersById, ToolError> {
+    Ok(tx.server_list().await?.into_iter().map(|server| (server.id, server)).collect())
+}
+
+fn is_visible(caller: &Caller, tool: &StoredTool, servers: &ServersById) -> bool {
+    match tool.server {
+        None => true,
+        Some(id) => servers.get(&id).is_some_and(|server| caller.may_see(server.owner)),
+    }
+}
+
+/// Whether the caller may see a tool of this name.
+pub async fn is_tool_visible(
+    tx: &mut Tx,
+    caller: &Caller,
+    name: &str,
+) -> Result<bool, cynode_store::Error> {
+    let servers = tx.server_list().await?.into_iter().map(|server| (server.id, server)).collect();
+    let tool = tx.tool_by_name(name).await?;
+    Ok(tool.is_some_and(|tool| is_visible(caller, &tool, &servers)))
+}
+
+async fn find_tool(
+    tx: &mut Tx,
+    caller: &Caller,
+    name: &str,
+) -> Result<(StoredTool, ServersById), ToolError> {
+    let servers = load_servers(tx).await?;
+    let tool = tx.tool_by_name(name).await?;
+    let tool = tool.filter(|tool| is_visible(caller, tool, &servers));
+    let tool = tool.ok_or_else(|| ToolError::NotFound(name.chars().take(100).collect()))?;
+    Ok((tool, servers))
+}
+
+fn tool_view(tool: &StoredTool, servers: &ServersById) -> ToolView {
+    let server = tool.server.and_then(|id| servers.get(&id));
+    ToolView {
+        id: tool.id,
+        name: tool.name.clone(),
+        server: server.map_or("builtin".to_owned(), |server| server.slug.clone()),
+        scope: tool.scope,
+        enabled: tool.enabled && server.is_none_or(|server| server.enabled),
+        approval: if tool.is_approved() { Approval::Approved } else { Approval::Changed },
+        description: tool.definition.description.clone(),
+        first_seen_at: tool.first_seen_at,
+        updated_at: tool.updated_at,
+    }
+}
+
+fn tool_detail_view(tool: StoredTool, servers: &ServersById) -> ToolDetailView {
+    ToolDetailView {
+        tool: tool_view(&tool, servers),
+        approved: (!tool.is_approved()).then(|| definition_view(tool.approved)),
+        definition: definition_view(tool.definition),
+        definition_sha256: tool.definition_sha256,
+    }
+}
+
+fn definition_view(definition: McpToolDefinition) -> DefinitionView {
+    DefinitionView {
+        title: definition.title,
+        description: definition.description,
+        input_schema: definition.input_schema,
+        output_schema: definition.output_schema,
+    }
+}

@@ -1,0 +1,70 @@
+//! Arguments of the built-in MCP tools, shared by the gateway and its callers.
+//!
+//! A tool's name, fields and limits are stated once, on its type here; the types of the `apmas_*` tools are in
+//! [`crate::apmas`] and [`crate::work`]. The gateway derives the published JSON Schema from the type; doc comments
+//! are the descriptions that models read. Arguments that are also the body of a REST request flatten that body.
+//!
+//! Invariant: the schema of a tool rejects unknown members and null, also where the type would accept them.
+
+mod artifacts;
+mod findings;
+mod help;
+mod jobs;
+mod memory;
+mod messages;
+mod nodes;
+mod preferences;
+mod projects;
+mod runs;
+mod sandboxes;
+mod schedules;
+mod schema;
+mod settings;
+mod skills;
+mod tasks;
+mod web;
+mod work_units;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+pub use artifacts::*;
+pub use findings::*;
+pub use help::*;
+pub use jobs::*;
+pub use memory::*;
+pub use messages::*;
+pub use nodes::*;
+pub use preferences::*;
+pub use projects::*;
+pub use runs::*;
+pub use sandboxes::*;
+pub use schedules::*;
+pub use settings::*;
+pub use skills::*;
+pub use tasks::*;
+pub use web::*;
+pub use work_units::*;
+
+/// The arguments of one tool.
+pub trait ToolCall: Serialize + DeserializeOwned + JsonSchema {
+    /// The tool's canonical name.
+    const NAME: &'static str;
+
+    /// The JSON Schema of the arguments, in the form that models read: without references, titles and defaults.
+    fn input_schema() -> Value {
+        schema::derive_input_schema::<Self>()
+    }
+}
+
+/// Names the tools of argument types.
+macro_rules! tool_calls {
+    ($($arguments:ty => $name:literal,)*) => {$(
+        impl $crate::tool_calls::ToolCall for $arguments {
+            const NAME: &'static str = $name;
+        }
+    )*};
+}
+pub(crate) use tool_calls;

@@ -1,0 +1,224 @@
+//! The node's connection to the orchestrator: its identity, and how calls fail.
+//!
+//! A node joins with the join token and receives a node token, which it stores in the state directory.
+//! When the node token is rejected, or the node's description has changed, it joins again under the same
+//! name. With either token, a process registers before its first call, and is rejected while another
+//! process is registered under the node's name.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use cynode_client::{Client, ClientError};
+use cynode_runtime::durable_file;
+use cynode_runtime::secret_file::{self, SecretFileError};
+use cynode_wire::nodes::{Capabilities, RegisterNode};
+use secrecy::SecretString;
+use tokio::sync::Mutex;
+
+use super::NodeDaemonOptions;
+use super::lineage::ProcessLineage;
+
+/// How long a stopping node waits for the orchestrator's confirmation.
+const STOP_TIMEOUT: Duration = Duration::from_millis(500);
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OrchestratorCallError {
+    #[error(transparent)]
+    Call(#[from] ClientError),
+    #[error("the node cannot join: {0}")]
+    Join(#[source] ClientError),
+    #[error("the join token cannot be read: {0}")]
+    JoinToken(#[from] SecretFileError),
+    #[error("the node's state files cannot be written: {0}")]
+    StateFiles(#[from] io::Error),
+}
+
+impl OrchestratorCallError {
+    /// Whether retrying is pointless: a 4xx other than 401, 408 and 429.
+    pub(super) fn is_final(&self) -> bool {
+        match self {
+            Self::Call(error) => error.status().is_some_and(|status| {
+                (400..500).contains(&status) && ![401, 408, 429].contains(&status)
+            }),
+            Self::Join(_) | Self::JoinToken(_) | Self::StateFiles(_) => false,
+        }
+    }
+
+    /// Whether another process is registered under the node's name.
+    pub(super) fn is_name_in_use(&self) -> bool {
+        matches!(self, Self::Join(error) if error.status() == Some(409))
+    }
+
+    /// Whether the orchestrator returned a response.
+    pub(super) fn is_response(&self) -> bool {
+        match self {
+            Self::Call(error) | Self::Join(error) => error.status().is_some(),
+            Self::JoinToken(_) | Self::StateFiles(_) => false,
+        }
+    }
+
+    /// Whether the orchestrator rejected the join: the token or the node's description.
+    pub(super) fn is_join_rejected(&self) -> bool {
+        matches!(self, Self::Join(error) if matches!(error.status(), Some(400 | 401 | 403 | 422)))
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct OrchestratorConnection {
+    anonymous: Client,
+    join_token_file: PathBuf,
+    state_dir: PathBuf,
+    registration: RegisterNode,
+    lineage: ProcessLineage,
+    /// Whether the orchestrator may have registered this process.
+    may_be_registered: AtomicBool,
+    /// The current identity; its number distinguishes a stale rejection from a fresh one.
+    identity: Mutex<NodeIdentity>,
+}
+
+#[derive(Debug, Default)]
+struct NodeIdentity {
+    number: u64,
+    /// Present once the orchestrator has accepted this process.
+    client: Option<Client>,
+}
+
+impl OrchestratorConnection {
+    pub(super) fn new(
+        options: &NodeDaemonOptions,
+        capabilities: Capabilities,
+        lineage: ProcessLineage,
+    ) -> Result<Self, ClientError> {
+        let incarnation = lineage.incarnation().clone();
+        let anonymous =
+            Client::anonymous(&options.orchestrator_url)?.with_incarnation(incarnation.id);
+        Ok(Self {
+            anonymous,
+            join_token_file: options.join_token_file.clone(),
+            state_dir: options.sandbox.state_dir.clone(),
+            registration: RegisterNode {
+                node_slug: options.slug.clone(),
+                capabilities,
+                incarnation,
+            },
+            lineage,
+            may_be_registered: AtomicBool::new(false),
+            identity: Mutex::default(),
+        })
+    }
+
+    /// Calls with the node's identity; renews a rejected identity once.
+    pub(super) async fn call<T, F>(
+        &self,
+        call: impl Fn(Client) -> F,
+    ) -> Result<T, OrchestratorCallError>
+    where
+        F: Future<Output = Result<T, ClientError>>,
+    {
+        let (number, client) = self.authenticated_client().await?;
+        match call(client).await {
+            Err(error) if error.status() == Some(401) => {
+                self.drop_identity(number).await;
+                let (_, client) = self.authenticated_client().await?;
+                Ok(call(client).await?)
+            }
+            result => Ok(result?),
+        }
+    }
+
+    /// Drops the identity after another process registered under the node's name.
+    pub(super) async fn reset_identity(&self) {
+        let number = self.identity.lock().await.number;
+        self.drop_identity(number).await;
+    }
+
+    /// Whether a job was assigned to this process.
+    pub(super) fn is_for_this_process(&self, job: &cynode_wire::nodes::Assignment) -> bool {
+        job.incarnation.is_none_or(|incarnation| incarnation == self.registration.incarnation.id)
+    }
+
+    /// Releases the node's name, so that another process can register at once. If this fails, the
+    /// orchestrator releases it after the node's heartbeat times out.
+    pub(super) async fn release_name(&self) {
+        if !self.may_be_registered.load(Ordering::Relaxed) {
+            return;
+        }
+        let stop = async {
+            // Shutdown may have cut off the response to the first registration; this repeats it.
+            let (_, client) = self.authenticated_client().await?;
+            Ok::<_, OrchestratorCallError>(client.node_stop().await?)
+        };
+        let _ = tokio::time::timeout(STOP_TIMEOUT, stop).await;
+    }
+
+    async fn authenticated_client(&self) -> Result<(u64, Client), OrchestratorCallError> {
+        let mut session = self.identity.lock().await;
+        let client = match &session.client {
+            Some(client) => client.clone(),
+            None => self.register_process().await?,
+        };
+        session.client = Some(client.clone());
+        Ok((session.number, client))
+    }
+
+    async fn drop_identity(&self, number: u64) {
+        let mut session = self.identity.lock().await;
+        if session.number == number {
+            *session = NodeIdentity { number: number + 1, client: None };
+        }
+    }
+
+    /// Registers this process, with the stored node token or by joining again.
+    async fn register_process(&self) -> Result<Client, OrchestratorCallError> {
+        self.may_be_registered.store(true, Ordering::Relaxed);
+        if let Some(token) = self.stored_token() {
+            let client = self.anonymous.clone().with_token(token);
+            match client.node_start(&self.registration.incarnation).await {
+                Err(error) if error.status() == Some(401) => {}
+                Err(error) => return Err(OrchestratorCallError::Join(error)),
+                Ok(()) => {
+                    self.lineage.confirm()?;
+                    return Ok(client);
+                }
+            }
+        }
+        self.join().await
+    }
+
+    async fn join(&self) -> Result<Client, OrchestratorCallError> {
+        let token = secret_file::read(&self.join_token_file)?;
+        let joining = self.anonymous.clone().with_token(token);
+        let joined =
+            joining.node_register(&self.registration).await.map_err(OrchestratorCallError::Join)?;
+        let token = SecretString::from(joined.node_token);
+        secret_file::replace(self.token_file(), &token)?;
+        durable_file::replace(self.identity_file(), self.describe_node().as_bytes())?;
+        self.lineage.confirm()?;
+        tracing::info!(node.id = %joined.node_id, slug = %self.registration.node_slug, "node joined");
+        Ok(self.anonymous.clone().with_token(token))
+    }
+
+    /// Returns the stored node token if the node's description has not changed since it joined.
+    fn stored_token(&self) -> Option<SecretString> {
+        let identity = fs::read_to_string(self.identity_file()).ok()?;
+        (identity == self.describe_node()).then(|| secret_file::read(self.token_file()).ok())?
+    }
+
+    /// Serializes everything the orchestrator stores about the node, to detect changes.
+    fn describe_node(&self) -> String {
+        let RegisterNode { node_slug, capabilities, incarnation: _ } = &self.registration;
+        let body = serde_json::json!({ "node_slug": node_slug, "capabilities": capabilities });
+        format!("{}\n{body}\n", self.anonymous.base_url())
+    }
+
+    fn token_file(&self) -> PathBuf {
+        self.state_dir.join("node.token")
+    }
+
+    fn identity_file(&self) -> PathBuf {
+        self.state_dir.join("node.identity")
+    }
+}

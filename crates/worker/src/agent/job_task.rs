@@ -1,0 +1,251 @@
+//! Drives one job from assignment to delivery of its result.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cynode_domain::ids::JobId;
+use cynode_domain::job::Ending;
+use cynode_wire::jobs::{JobResult, Truncated};
+use cynode_wire::nodes::Assignment;
+use tokio::sync::oneshot;
+
+use super::{DaemonContext, artifacts, attachments, logs, result, run_blocking};
+use crate::job_dir::{JobDir, JobDirError, StopRequest};
+use crate::remove::remove_tree;
+use crate::sandbox::{JobWatch, node_outcome, resolve_outcome};
+use crate::spec::SandboxJobOutcome;
+
+/// Upload time limit for a job whose spec cannot be read.
+const FALLBACK_LIMIT: Duration = Duration::from_mins(10);
+
+/// Resolves when a job is accepted on disk or rejected.
+pub(super) type AcceptanceReceiver = oneshot::Receiver<()>;
+
+/// Starts a task for a new job. `None` if the node holds the job or delivered it before.
+///
+/// The node must not report the job as held before it is settled: a reported job is never assigned
+/// again, so one that a killed node reported without persisting it would be lost.
+pub(super) fn spawn_job(
+    context: &Arc<DaemonContext>,
+    assignment: Assignment,
+) -> Option<AcceptanceReceiver> {
+    let job = assignment.job_id;
+    if !context.jobs.admit(job, Some(assignment.task_id)) {
+        return None;
+    }
+    let (settling, settled) = oneshot::channel();
+    let context = Arc::clone(context);
+    context.tasks.clone().spawn("job", async move {
+        let accepted = accept_job(&context, &assignment).await;
+        // The receiver is dropped when the node stops.
+        let _ = settling.send(());
+        match accepted {
+            Ok((dir, JobOrigin::New)) => {
+                match prepare_and_start(&context, assignment, &dir).await {
+                    Ok(watch) => follow_and_deliver(&context, job, &dir, watch).await,
+                    Err(error) => report_rejected(&context, job, error).await,
+                }
+            }
+            Ok((dir, JobOrigin::Adopted)) => {
+                let watch = context.sandbox.watch(&dir);
+                follow_and_deliver(&context, job, &dir, watch).await;
+            }
+            Err(error) => report_rejected(&context, job, error).await,
+        }
+    });
+    Some(settled)
+}
+
+enum JobOrigin {
+    New,
+    /// Accepted by an earlier process: on disk but not in the registry.
+    Adopted,
+}
+
+/// Persists the job.
+async fn accept_job(
+    context: &DaemonContext,
+    assignment: &Assignment,
+) -> Result<(JobDir, JobOrigin), JobDirError> {
+    let job = assignment.job_id;
+    let (sandbox, wanted) = (context.sandbox.clone(), assignment.clone());
+    let (dir, origin) = match run_blocking(move || sandbox.accept(wanted)).await? {
+        Ok(dir) => (dir, JobOrigin::New),
+        Err(JobDirError::Exists) => {
+            (JobDir::open(&context.sandbox.jobs_dir().join(job.to_string())), JobOrigin::Adopted)
+        }
+        Err(error) => return Err(error),
+    };
+    context.jobs.mark_accepted(job, None, &dir);
+    tracing::info!(job.id = %job, task.id = %assignment.task_id, "job accepted");
+    Ok((dir, origin))
+}
+
+/// Adopts a job that an earlier process accepted.
+pub(super) fn adopt_job(context: &Arc<DaemonContext>, job: JobId, dir: JobDir) {
+    let task = dir.spec().ok().map(|spec| spec.assignment.task_id);
+    if context.jobs.admit(job, task) {
+        context.jobs.mark_accepted(job, task, &dir);
+        let context = Arc::clone(context);
+        context.tasks.clone().spawn("job", async move {
+            let watch = context.sandbox.watch(&dir);
+            follow_and_deliver(&context, job, &dir, watch).await;
+        });
+    }
+}
+
+/// Reports a job that could not be accepted as not started, with the reason.
+async fn report_rejected(context: &DaemonContext, job: JobId, error: JobDirError) {
+    let reason = match error {
+        JobDirError::Io { path, cause } => format!("{}: {cause}", path.display()),
+        error @ (JobDirError::Exists | JobDirError::NoWorkspace) => error.to_string(),
+    };
+    tracing::error!(job.id = %job, reason, "job rejected");
+    let ending = Ending::NotStarted { reason: format!("the node cannot accept it: {reason}") };
+    let truncated = Truncated::default();
+    let result = JobResult { ending, stdout: String::new(), stderr: String::new(), truncated };
+    send_result(context, job, &result).await;
+    context.jobs.remove(job);
+}
+
+/// Prepares and starts an accepted job. Preparation is bounded by the job's time limit and is
+/// canceled by a stop request.
+async fn prepare_and_start(
+    context: &Arc<DaemonContext>,
+    assignment: Assignment,
+    dir: &JobDir,
+) -> Result<JobWatch, JobDirError> {
+    let limit = time_limit(&assignment);
+    let ready = tokio::select! {
+        ready = prepare_workspace(context, &assignment, limit) => ready,
+        () = context.jobs.wait_stop_requested(assignment.job_id, |_| true) => Ok(()),
+        () = tokio::time::sleep(limit) => Err(format!(
+            "its attachments and its workspace were not ready within its time limit of {} s",
+            limit.as_secs()
+        )),
+    };
+    let (sandbox, prepared) = (context.sandbox.clone(), dir.clone());
+    run_blocking(move || match ending_before_start(&prepared, ready) {
+        None => sandbox.start(&prepared),
+        Some(ending) => {
+            // If this fails, the job counts as interrupted, which is also correct.
+            let _ = prepared.set_outcome(&node_outcome(ending));
+            sandbox.watch(&prepared)
+        }
+    })
+    .await
+}
+
+/// Waits until no stopping job uses the workspace, then fetches the attachments.
+async fn prepare_workspace(
+    context: &DaemonContext,
+    assignment: &Assignment,
+    limit: Duration,
+) -> Result<(), String> {
+    context.jobs.wait_stopping_jobs(assignment.job_id, assignment.task_id).await;
+    attachments::fetch_attachments(context, assignment, limit).await
+}
+
+fn time_limit(assignment: &Assignment) -> Duration {
+    Duration::from_secs(assignment.limits.timeout_s.into())
+}
+
+/// Returns the ending of a job that must not start, or `None` if it may start.
+fn ending_before_start(dir: &JobDir, ready: Result<(), String>) -> Option<Ending> {
+    match (dir.stop_request(), ready) {
+        (Some(StopRequest::Cancel), _) => Some(Ending::Canceled),
+        (Some(StopRequest::NodeShutdown), _) => {
+            Some(Ending::Interrupted { reason: "the node was stopped".to_owned() })
+        }
+        (None, Err(reason)) => Some(Ending::NotStarted { reason }),
+        (None, Ok(())) => None,
+    }
+}
+
+/// Follows a job to its end and delivers the result.
+async fn follow_and_deliver(
+    context: &Arc<DaemonContext>,
+    job: JobId,
+    dir: &JobDir,
+    mut watch: JobWatch,
+) {
+    metrics::gauge!("cynode_node_jobs_running").increment(1);
+    let mut logs = logs::LogUploader::new(job, dir);
+    tokio::select! {
+        () = watch.wait_ended() => {}
+        () = logs.upload_continuously(context) => {}
+    }
+    metrics::gauge!("cynode_node_jobs_running").decrement(1);
+    let concluded = dir.clone();
+    let outcome = run_blocking(move || resolve_outcome(&concluded)).await;
+    context.jobs.mark_ended(job);
+    match outcome {
+        Ok(outcome) => {
+            let how = outcome.ending.describe();
+            tracing::info!(job.id = %job, ending = how, "job ended");
+            deliver_result(context, job, dir, &outcome, logs).await;
+            discard_job_dir(context, job, dir).await;
+        }
+        Err(error) => {
+            tracing::error!(
+                job.id = %job, error = &error as &dyn std::error::Error,
+                "job outcome unknown, left for the next start"
+            );
+        }
+    }
+}
+
+async fn deliver_result(
+    context: &DaemonContext,
+    job: JobId,
+    dir: &JobDir,
+    outcome: &SandboxJobOutcome,
+    mut logs: logs::LogUploader,
+) {
+    let spec = dir.spec();
+    let limit = spec.map_or(FALLBACK_LIMIT, |spec| time_limit(&spec.assignment));
+    logs.upload_remaining(context, limit).await;
+    let mut result = result::build_job_result(dir, outcome);
+    // A job that ended on request still uploads its artifacts.
+    let is_over = matches!(result.ending, Ending::Canceled | Ending::Interrupted { .. });
+    let cancels = |request| !is_over && request == StopRequest::Cancel;
+    tokio::select! {
+        uploaded = artifacts::upload_artifacts(context, job, dir, limit) => if let Err(reason) = uploaded {
+            let how = result.ending.describe();
+            result.ending = Ending::Interrupted { reason: format!("it {how}, but {reason}") };
+        },
+        () = context.jobs.wait_stop_requested(job, cancels) => result.ending = Ending::Canceled,
+    }
+    send_result(context, job, &result).await;
+}
+
+async fn send_result(context: &DaemonContext, job: JobId, result: &JobResult) {
+    let send = |client: cynode_client::Client| async move { client.node_finish(job, result).await };
+    if let Err(error) = context.call_until_answered(job, send).await {
+        tracing::warn!(job.id = %job, %error, "job result rejected");
+    }
+}
+
+/// Renames the directory to the trash at once and removes its content in the background.
+async fn discard_job_dir(context: &Arc<DaemonContext>, job: JobId, dir: &JobDir) {
+    let trash = context.sandbox.trash_dir().join(job.to_string());
+    let from = dir.path().to_owned();
+    match tokio::fs::rename(&from, &trash).await {
+        Ok(()) => context.jobs.remove(job),
+        Err(error) => {
+            tracing::error!(
+                job.id = %job, error = &error as &dyn std::error::Error,
+                "job directory cannot be moved to trash"
+            );
+        }
+    }
+    context.tasks.spawn("discard", async move {
+        let removed = run_blocking(move || remove_tree(&trash)).await;
+        if let Ok(Err(error)) = removed {
+            tracing::warn!(
+                job.id = %job, error = &error as &dyn std::error::Error,
+                "job files not removed"
+            );
+        }
+    });
+}

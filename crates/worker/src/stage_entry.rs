@@ -1,0 +1,48 @@
+//! Entry point of the sandbox stages: this executable runs as one of them instead of as a node.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::{confine, init, shim};
+
+/// Supervises one job: `sandbox-shim <job directory>`.
+pub(crate) const SHIM: &str = "sandbox-shim";
+/// Supervises one interactive program: `sandbox-host <job directory>`.
+pub(crate) const PROGRAM_SHIM: &str = "sandbox-host";
+/// PID 1 of one sandbox: `sandbox-init <job directory>`.
+pub(crate) const INIT: &str = "sandbox-init";
+/// Confines itself and execs the command: `sandbox-exec <plan as JSON>`.
+pub(crate) const EXEC: &str = "sandbox-exec";
+/// Path for starting the next stage: the same file even after an upgrade replaced it on disk.
+pub(crate) const SELF_EXE: &str = "/proc/self/exe";
+/// `argv[0]` of the stages in a process list.
+pub(crate) const PROCESS_NAME: &str = "cynode-sandbox";
+
+/// Runs a sandbox stage if `args` (with the program's name first) request one.
+///
+/// Must be the first call in `main`: the stages need a process that never had a second thread.
+pub fn run_stage_if_requested(args: &[OsString]) -> Option<ExitCode> {
+    let [_, stage, argument] = args else { return None };
+    match stage.to_str()? {
+        SHIM => Some(shim::main(Path::new(argument))),
+        PROGRAM_SHIM => Some(shim::program_shim::main(Path::new(argument))),
+        INIT => Some(init::main(Path::new(argument))),
+        EXEC => Some(confine::main(&OsStr::new(argument).to_string_lossy())),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_arguments_start_no_sandbox_stage() {
+        let plain = ["cynode-node", "--help"].map(OsString::from);
+        let unknown = ["cynode-node", "sandbox-other", "x"].map(OsString::from);
+
+        assert!(run_stage_if_requested(&plain).is_none());
+        assert!(run_stage_if_requested(&unknown).is_none());
+    }
+}
