@@ -91,7 +91,7 @@ impl Inbox {
 
     /// Processes messages until shutdown.
     pub async fn run(self, shutdown: Shutdown) {
-        let mut listener = self.signals.subscribe(Topic::Events);
+        let mut listener = self.signals.subscribe(Topic::Messages);
         let mut in_hand = FuturesUnordered::new();
         let mut tasks = Vec::new();
         let mut may_claim = true;
@@ -369,7 +369,7 @@ impl Inbox {
         why: String,
     ) -> Result<(), HandoffError> {
         let id = claim.message;
-        tracing::warn!(message.id = %id, task.id = %task, reason = why, "message abandoned to a person");
+        tracing::warn!(message.id = %id, task.id = %task, reason = why, "message escalated to a person");
         self.store
             .write(move |tx| Box::pin(async move { abandon_in_tx(tx, claim, task, &why).await }))
             .await?;

@@ -25,7 +25,7 @@ const IDLE_POLL: Duration = Duration::from_mins(1);
 /// Change signals by topic. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Signals {
-    topics: Arc<[watch::Sender<u64>; 6]>,
+    topics: Arc<[watch::Sender<u64>; 7]>,
     engine: DatabaseEngine,
     peers: Arc<PeerProcesses>,
 }
@@ -55,6 +55,8 @@ pub enum Topic {
     Policy = 4,
     /// A schedule has changed, or was fired manually.
     Schedules = 5,
+    /// An agent sent a message to the project manager, or a task with messages may have ended.
+    Messages = 6,
 }
 
 impl Signals {
@@ -65,11 +67,11 @@ impl Signals {
 
     /// Wakes the readers of `topic` and of events; other processes are notified in a batch.
     pub fn send(&self, topic: Topic) {
-        let told = 1 << topic as u32 | 1 << Topic::Events as u32;
-        self.wake_local(told);
+        let topics = 1 << topic as u32 | 1 << Topic::Events as u32;
+        self.wake_local(topics);
         // Events alone are not sent: there are many, and their readers poll often.
         if self.engine == DatabaseEngine::Postgres && !matches!(topic, Topic::Events) {
-            self.peers.pending_topics.fetch_or(told, Ordering::Relaxed);
+            self.peers.pending_topics.fetch_or(topics, Ordering::Relaxed);
             self.peers.wake.notify_one();
         }
     }
@@ -89,9 +91,11 @@ impl Signals {
             // Due times are timers; only changes of other processes could be missed.
             (DatabaseEngine::Sqlite, Topic::Schedules) => IDLE_POLL,
             (DatabaseEngine::Sqlite, _) => SOLE_WRITER_POLL,
-            // Events become readable when older transactions end, which sends no signal; and a
-            // revoked permission must take effect soon.
-            (DatabaseEngine::Postgres, Topic::Events | Topic::Policy) => UNNOTIFIED_POLL,
+            // Events become readable when older transactions end, and messages when a claim expires, which
+            // sends no signal; and a revoked permission must take effect soon.
+            (DatabaseEngine::Postgres, Topic::Events | Topic::Messages | Topic::Policy) => {
+                UNNOTIFIED_POLL
+            }
             (
                 DatabaseEngine::Postgres,
                 Topic::Runs | Topic::Jobs | Topic::Results | Topic::Schedules,

@@ -2,7 +2,7 @@
 
 use futures_util::future::BoxFuture;
 
-use crate::batch::{BatchRows, BatchStatements, BatchWrite};
+use crate::batch::{BatchStatements, BatchWrite, ReturnedRow};
 use crate::chat::{MESSAGE_INSERTS, message_params};
 use crate::chat_records::{RECORD_INSERTS, record_params};
 use crate::inferences::{CALL_INSERTS, DECISION_INSERTS, call_params, decision_params};
@@ -44,7 +44,7 @@ impl BatchWrite for AppendRows {
         statements.checked()
     }
 
-    fn output(&self, _: BatchRows) -> Result<(), Error> {
+    fn output(&self, _: ReturnedRow) -> Result<(), Error> {
         Ok(())
     }
 

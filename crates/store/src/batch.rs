@@ -1,17 +1,20 @@
 //! Writes that share a commit with the writes of concurrent callers.
 //!
 //! Start at [`Store::batch`]. A [`BatchWrite`] is a fixed list of statements: nothing is read between them, so
-//! PostgreSQL receives the statements of many callers in one round trip ([`committer`]). On SQLite the writer
-//! thread commits every operation in groups anyway, so a batch write is an operation like any other.
+//! PostgreSQL receives the statements of many callers in one round trip ([`committer`]), and those with the same text
+//! as one statement ([`merged`]). On SQLite the writer thread commits every operation in groups anyway, so a batch
+//! write is an operation like any other.
 //!
 //! Invariant: the failure of one caller's write affects no other caller.
 
 pub(crate) mod committer;
+mod merged;
 
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
+pub(crate) use self::merged::one_item;
 use crate::column::Row;
 use crate::multi_insert::InsertStatements;
 use crate::param::Param;
@@ -28,9 +31,9 @@ pub trait BatchWrite: Send + Sync + 'static {
     #[doc(hidden)]
     fn statements(&self) -> Result<BatchStatements, Error>;
 
-    /// The output, from the rows that each statement of [`BatchStatements::queries`] returned.
+    /// The output, from the row that [`BatchStatements::item`] returned.
     #[doc(hidden)]
-    fn output(&self, returned: BatchRows) -> Result<Self::Output, Error>;
+    fn output(&self, returned: ReturnedRow) -> Result<Self::Output, Error>;
 
     /// The same write inside a transaction, on SQLite.
     #[doc(hidden)]
@@ -44,7 +47,7 @@ impl<W: BatchWrite> BatchWrite for Arc<W> {
         W::statements(self)
     }
 
-    fn output(&self, returned: BatchRows) -> Result<Self::Output, Error> {
+    fn output(&self, returned: ReturnedRow) -> Result<Self::Output, Error> {
         W::output(self, returned)
     }
 
@@ -53,31 +56,26 @@ impl<W: BatchWrite> BatchWrite for Arc<W> {
     }
 }
 
-/// The rows that each query of a batch write returned.
+/// The row that the item of a batch write returned, if any.
 #[derive(Default)]
-pub struct BatchRows(pub(crate) Vec<Vec<Row>>);
-
-impl BatchRows {
-    /// The first row of the first query.
-    pub(crate) fn first(&self) -> Option<&Row> {
-        self.0.first()?.first()
-    }
-}
+pub struct ReturnedRow(pub(crate) Option<Row>);
 
 /// What a batch write sends to PostgreSQL.
 #[derive(Default)]
 pub struct BatchStatements {
-    /// Statements whose rows the caller reads.
-    queries: Vec<(&'static str, Vec<Param>)>,
+    /// A statement for any number of items, and the values of this write's item: `$1` is the array of the first
+    /// values of all items, and so on. It returns at most one row for each item, with the item's position, from 1,
+    /// in the column `item`.
+    item: Option<(&'static str, Vec<Param>)>,
     /// Rows to insert; rows for one table are inserted together, whichever callers they come from.
     rows: Vec<(&'static InsertStatements, Vec<Param>)>,
 }
 
 impl BatchStatements {
-    /// One statement whose rows the caller reads.
-    pub(crate) fn query(sql: &'static str, params: Vec<Param>) -> Result<Self, Error> {
-        check_params(&params)?;
-        Ok(Self { queries: vec![(sql, params)], rows: vec![] })
+    /// One item of a statement for any number of items.
+    pub(crate) fn item(sql: &'static str, values: Vec<Param>) -> Result<Self, Error> {
+        check_params(&values)?;
+        Ok(Self { item: Some((sql, values)), rows: vec![] })
     }
 
     pub(crate) fn insert(
@@ -97,24 +95,15 @@ impl BatchStatements {
         Ok(self)
     }
 
-    /// Adds the rows of another write, and returns the number of its queries.
-    fn merge(&mut self, other: &Self) -> usize {
-        self.queries.extend(other.queries.iter().cloned());
-        for (table, values) in &other.rows {
-            self.insert(table, values.iter().cloned());
-        }
-        other.queries.len()
-    }
-
     fn is_empty(&self) -> bool {
-        self.queries.is_empty() && self.rows.is_empty()
+        self.item.is_none() && self.rows.is_empty()
     }
 
     /// The approximate size of the text in it.
     fn bytes(&self) -> usize {
-        let queries = self.queries.iter().flat_map(|(_, params)| params);
+        let item = self.item.iter().flat_map(|(_, values)| values);
         let rows = self.rows.iter().flat_map(|(_, values)| values);
-        queries.chain(rows).map(Param::text_bytes).sum()
+        item.chain(rows).map(Param::text_bytes).sum()
     }
 
     /// The inserts, as few statements as possible.

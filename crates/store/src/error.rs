@@ -18,24 +18,25 @@ pub enum Error {
     },
     /// A text contains a NUL character, which PostgreSQL cannot store. Rejected on both engines; text inside
     /// JSON and bytes may contain it.
-    #[error("text must not hold NUL characters")]
+    #[error("text must not contain NUL characters")]
     NulCharacter,
     /// The statement failed: a bug in this program.
     #[error("a statement failed")]
     Statement(#[source] Box<dyn StdError + Send + Sync>),
     /// A stored value cannot be decoded by this version.
-    #[error("column {column} holds something this version does not understand: {reason}")]
+    #[error("column {column} has a value that this version cannot read: {reason}")]
     Unreadable { column: String, reason: String },
     /// A row cannot be decoded. It is recorded in `quarantined_rows`.
     #[error(
-        "row {key} of table {table} cannot be read: column {column} holds something this version does \
-         not understand ({reason}). It is quarantined: repair or delete it in the database. \
+        "row {key} of table {table} cannot be read: column {column} has a value that this version \
+         cannot read ({reason}). It is quarantined: repair or delete it in the database. \
          `cynork status` lists such rows"
     )]
     Quarantined { table: String, key: String, column: String, reason: String },
     /// The database was written by a newer version.
     #[error(
-        "the database has schema version {found}, this program knows up to {known}: use the newer program"
+        "the database has schema version {found}, this program supports versions up to {known}: use \
+         the newer program"
     )]
     Newer {
         /// The schema version of the database.

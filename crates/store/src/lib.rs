@@ -81,7 +81,7 @@ pub use audit::writer::{AuditWriter, NowFn};
 pub use audit::{
     AuditCall, AuditCaller, AuditCursor, AuditFilter, AuditOutcome, AuditRecord, StoredCall,
 };
-pub use batch::{BatchRows, BatchStatements, BatchWrite};
+pub use batch::{BatchStatements, BatchWrite, ReturnedRow};
 pub use changes::{AccessChangeFilter, ChangeRecord};
 pub use chat::{DefaultProjectContext, Thread, ThreadMessage};
 pub use chat_records::ChatRecord;

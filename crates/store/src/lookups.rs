@@ -56,19 +56,19 @@ impl Tx {
     pub async fn dependencies_of(&mut self, tasks: &[TaskId]) -> Result<Vec<Dependency>, Error> {
         let Some((ids, params)) = in_list(tasks) else { return Ok(vec![]) };
         let sql = format!(
-            "SELECT d.task_id, d.depends_on_task_id, t.name, t.status FROM task_dependencies d
+            "SELECT d.task_id, t.id, t.name, t.status FROM task_dependencies d
              JOIN tasks t ON t.id = d.depends_on_task_id WHERE d.task_id IN {ids}
              ORDER BY d.task_id, d.depends_on_task_id"
         );
         let dependency = |row: &Row| {
             Ok(Dependency {
                 task: row.id("task_id")?,
-                on: row.id("depends_on_task_id")?,
+                on: row.id("id")?,
                 name: row.get("name")?,
                 status: row.keyword("status").ok(),
             })
         };
-        self.rows(&sql, &params).await?.iter().map(dependency).collect()
+        self.list(&tables::TASKS, &sql, &params, dependency).await
     }
 
     /// Returns the newest run of each task that has one.
@@ -101,11 +101,11 @@ impl Tx {
     ) -> Result<BTreeMap<TaskId, NodeId>, Error> {
         let Some((ids, params)) = in_list(tasks) else { return Ok(BTreeMap::new()) };
         let sql = format!(
-            "SELECT task_id, pinned_node_id FROM jobs WHERE task_id IN {ids} AND node_id IS NULL
+            "SELECT id, task_id, pinned_node_id FROM jobs WHERE task_id IN {ids} AND node_id IS NULL
              AND pinned_node_id IS NOT NULL AND NOT closed ORDER BY id DESC"
         );
         let awaited = |row: &Row| Ok((row.id("task_id")?, row.id("pinned_node_id")?));
-        self.rows(&sql, &params).await?.iter().map(awaited).collect()
+        Ok(self.list(&tables::JOBS, &sql, &params, awaited).await?.into_iter().collect())
     }
 
     /// Returns name and status of nodes.

@@ -30,15 +30,27 @@ pub(crate) enum Param {
     Uuid(Uuid),
     Time(DateTime<Utc>),
     Json(Json),
+    /// On PostgreSQL only.
+    Array(Vec<Self>),
 }
 
 impl Param {
+    /// Whether a text contains the NUL character, which PostgreSQL cannot store.
+    pub(crate) fn contains_nul(&self) -> bool {
+        match self {
+            Self::Text(text) => text.contains('\0'),
+            Self::Array(items) => items.iter().any(Self::contains_nul),
+            _ => false,
+        }
+    }
+
     /// The approximate size of text and JSON.
     pub(crate) fn text_bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
             Self::Json(json) => json_bytes(json),
             Self::Bytes(bytes) => bytes.len(),
+            Self::Array(items) => items.iter().map(Self::text_bytes).sum(),
             Self::Null | Self::Bool(_) | Self::Int(_) | Self::Uuid(_) | Self::Time(_) => 0,
         }
     }
@@ -165,6 +177,10 @@ impl rusqlite::ToSql for Param {
             Self::Uuid(value) => ToSqlOutput::Owned(SqliteValue::Text(value.to_string())),
             Self::Time(value) => ToSqlOutput::Owned(SqliteValue::Integer(value.timestamp_micros())),
             Self::Json(value) => ToSqlOutput::Owned(SqliteValue::Text(value.to_string())),
+            Self::Array(_) => {
+                let error = "SQLite has no arrays".into();
+                return Err(rusqlite::Error::ToSqlConversionFailure(error));
+            }
         })
     }
 }
@@ -184,6 +200,7 @@ impl ToSql for Param {
             Self::Uuid(value) => value.to_sql(ty, out),
             Self::Time(value) => value.to_sql(ty, out),
             Self::Json(value) => value.to_sql(ty, out),
+            Self::Array(items) => items.to_sql(ty, out),
         }
     }
 

@@ -9,7 +9,7 @@ use deadpool_postgres::{
 use tokio_postgres::NoTls;
 
 use crate::batch::committer::{BatchCommitter, WRITERS};
-use crate::batch::{BatchRows, BatchStatements};
+use crate::batch::{BatchStatements, ReturnedRow};
 use crate::column::Row;
 use crate::operation::{OperationBody, OperationResult, Queued, run_guarded};
 use crate::param::Param;
@@ -18,11 +18,16 @@ use crate::tx::TransactionStage;
 use crate::{Error, NotificationChannel, Tx};
 
 const CONNECTIONS: usize = 16;
-/// For batches: statements are planned once and find rows by their keys, so a plan that was made while tables
-/// were empty stays good. A row that another transaction has locked does not delay the writes of other callers.
-const BATCH_OPTIONS: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
-    -c enable_hashjoin=off -c enable_mergejoin=off -c enable_sort=off -c join_collapse_limit=1 \
-    -c jit=off -c lock_timeout=50ms";
+/// For claims: one runs while another waits for a lock.
+const CLAIM_CONNECTIONS: usize = 2;
+/// For every connection: statements find rows through indexes, also with a plan that was made while tables were
+/// empty.
+const USE_INDEXES: &str = "-c enable_seqscan=off -c jit=off";
+/// For claims and batches: statements are planned once, and find rows by their keys.
+const PLAN_ONCE: &str = "-c plan_cache_mode=force_generic_plan -c enable_hashjoin=off \
+    -c enable_mergejoin=off -c enable_sort=off -c join_collapse_limit=1";
+/// For batches: a row that another transaction has locked does not delay the writes of other callers.
+const SHORT_WAITS: &str = "-c lock_timeout=50ms";
 /// How long a caller waits for a connection before the database counts as busy.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
 const WRITE: &str = "BEGIN";
@@ -34,6 +39,8 @@ const READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 pub(crate) struct Postgres {
     url: Arc<str>,
     pool: Pool,
+    /// Connections that plan each statement once.
+    claims: Pool,
     committer: BatchCommitter,
     pub(crate) quarantine: Arc<Quarantine>,
 }
@@ -50,19 +57,30 @@ impl Postgres {
             create: Some(CONNECTION_TIMEOUT),
             recycle: Some(CONNECTION_TIMEOUT),
         };
-        config.pool = Some(PoolConfig { timeouts, ..PoolConfig::new(CONNECTIONS) });
-        let pool = config.create_pool(Some(Runtime::Tokio1), NoTls).map_err(Error::unavailable)?;
-        config.options = Some(BATCH_OPTIONS.to_owned());
-        config.pool = Some(PoolConfig { timeouts, ..PoolConfig::new(WRITERS) });
-        let steady =
-            config.create_pool(Some(Runtime::Tokio1), NoTls).map_err(Error::unavailable)?;
-        let committer = BatchCommitter::start(&steady);
-        Ok(Self { url: url.into(), pool, committer, quarantine: Arc::default() })
+        let mut create_pool = |connections: usize, options: &str| {
+            config.options = Some(format!("{USE_INDEXES} {options}"));
+            config.pool = Some(PoolConfig { timeouts, ..PoolConfig::new(connections) });
+            config.create_pool(Some(Runtime::Tokio1), NoTls).map_err(Error::unavailable)
+        };
+        let pool = create_pool(CONNECTIONS, "")?;
+        let claims = create_pool(CLAIM_CONNECTIONS, PLAN_ONCE)?;
+        let writers = create_pool(WRITERS, &format!("{PLAN_ONCE} {SHORT_WAITS}"))?;
+        let committer = BatchCommitter::start(&writers);
+        Ok(Self { url: url.into(), pool, claims, committer, quarantine: Arc::default() })
     }
 
     /// Runs `body` in a transaction of its own.
     pub(crate) async fn write(&self, body: OperationBody) -> OperationResult {
-        let mut tx = self.begin(WRITE).await?;
+        self.write_through(&self.pool, body).await
+    }
+
+    /// Runs a claim in a transaction of its own.
+    pub(crate) async fn claim(&self, body: OperationBody) -> OperationResult {
+        self.write_through(&self.claims, body).await
+    }
+
+    async fn write_through(&self, pool: &Pool, body: OperationBody) -> OperationResult {
+        let mut tx = self.begin(pool, WRITE).await?;
         let outcome = run_guarded(body, &mut tx).await;
         let ended = tx.end(outcome.is_ok()).await;
         let value = outcome?;
@@ -72,14 +90,14 @@ impl Postgres {
 
     /// Runs `body` on one consistent snapshot.
     pub(crate) async fn read(&self, body: OperationBody) -> OperationResult {
-        let mut tx = self.begin(READ).await?;
+        let mut tx = self.begin(&self.pool, READ).await?;
         let outcome = run_guarded(body, &mut tx).await;
         tx.end_read();
         outcome
     }
 
-    async fn begin(&self, begin: &'static str) -> Result<Tx, Error> {
-        let client = self.pool.get().await?;
+    async fn begin(&self, pool: &Pool, begin: &'static str) -> Result<Tx, Error> {
+        let client = pool.get().await?;
         let mut tx = Tx::postgres(client).with_quarantine(&self.quarantine);
         tx.set_open(true);
         tx.set_stage(TransactionStage::NotBegun(begin));
@@ -104,8 +122,8 @@ impl Postgres {
         NotificationChannel::open(&self.url).await
     }
 
-    /// Commits statements together with those of concurrent callers; returns the rows of each query.
-    pub(crate) async fn submit(&self, statements: BatchStatements) -> Result<BatchRows, Error> {
+    /// Commits statements together with those of concurrent callers; returns the row of the item.
+    pub(crate) async fn submit(&self, statements: BatchStatements) -> Result<ReturnedRow, Error> {
         self.committer.submit(statements).await
     }
 

@@ -10,7 +10,7 @@ use crate::operation::{
 use crate::postgres::Postgres;
 use crate::quarantine::{Quarantine, UndecodableRow};
 use crate::sqlite::{self, Sqlite};
-use crate::{Error, NotificationChannel, Tx, migrate};
+use crate::{Error, GrantedRun, NotificationChannel, RunClaim, Tx, migrate};
 
 /// An open, migrated database. Cheap to clone.
 #[derive(Clone)]
@@ -35,6 +35,8 @@ pub enum DatabaseEngine {
 #[derive(Clone, Copy)]
 enum TransactionKind {
     Write,
+    /// A write that claims rows: on PostgreSQL its statements are planned once.
+    Claim,
     Read,
 }
 
@@ -90,6 +92,12 @@ impl Store {
         restore_types(self.run(TransactionKind::Write, erase_types(body)).await)
     }
 
+    /// Claims runs for a runner, oldest first; sets the status of task and run to running.
+    pub async fn run_claim(&self, claim: RunClaim) -> Result<Vec<GrantedRun>, Error> {
+        let body = erase_types(move |tx| Box::pin(async move { tx.run_claim(&claim).await }));
+        restore_types(self.run(TransactionKind::Claim, body).await)
+    }
+
     /// Enqueues an operation that replies by itself. `make` is called once the queue has room and may return
     /// nothing: a caller that is cancelled before that leaves nothing behind.
     pub(crate) async fn enqueue_operation(
@@ -131,9 +139,9 @@ impl Store {
     }
 
     /// Boxed, so that it is compiled here and not at each call site.
-    fn run(&self, manner: TransactionKind, body: OperationBody) -> BoxFuture<'_, OperationResult> {
+    fn run(&self, kind: TransactionKind, body: OperationBody) -> BoxFuture<'_, OperationResult> {
         Box::pin(async move {
-            let outcome = self.run_operation(manner, body).await;
+            let outcome = self.run_operation(kind, body).await;
             if self.quarantine().is_pending() {
                 self.record_quarantine().await;
             }
@@ -141,13 +149,14 @@ impl Store {
         })
     }
 
-    async fn run_operation(&self, manner: TransactionKind, body: OperationBody) -> OperationResult {
+    async fn run_operation(&self, kind: TransactionKind, body: OperationBody) -> OperationResult {
         match &self.0 {
-            StoreBackend::Postgres(postgres) => match manner {
+            StoreBackend::Postgres(postgres) => match kind {
                 TransactionKind::Write => postgres.write(body).await,
+                TransactionKind::Claim => postgres.claim(body).await,
                 TransactionKind::Read => postgres.read(body).await,
             },
-            StoreBackend::Sqlite(sqlite) => run_on_sqlite(sqlite, manner, body).await,
+            StoreBackend::Sqlite(sqlite) => run_on_sqlite(sqlite, kind, body).await,
         }
     }
 
@@ -177,12 +186,12 @@ impl Store {
 
 async fn run_on_sqlite(
     sqlite: &Sqlite,
-    manner: TransactionKind,
+    kind: TransactionKind,
     body: OperationBody,
 ) -> OperationResult {
     let (operation, answer) = into_queued(body);
-    match manner {
-        TransactionKind::Write => sqlite.write(operation).await?,
+    match kind {
+        TransactionKind::Write | TransactionKind::Claim => sqlite.write(operation).await?,
         TransactionKind::Read => sqlite.read(operation).await?,
     }
     answer.await.map_err(|_| Error::Closed)?

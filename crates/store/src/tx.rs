@@ -301,6 +301,5 @@ impl Tx {
 
 /// Rejects on both engines values that only one of them could store.
 pub(crate) fn check_params(params: &[Param]) -> Result<(), Error> {
-    let is_unfit = |param: &Param| matches!(param, Param::Text(text) if text.contains('\0'));
-    if params.iter().any(is_unfit) { Err(Error::NulCharacter) } else { Ok(()) }
+    if params.iter().any(Param::contains_nul) { Err(Error::NulCharacter) } else { Ok(()) }
 }

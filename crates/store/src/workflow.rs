@@ -132,12 +132,12 @@ impl Tx {
         claim::has_claimable(self, GraphVersionRange::ANY).await
     }
 
-    /// Claims runs for a runner, oldest first; sets the status of task and run to running.
-    pub async fn run_claim(&mut self, claim: &RunClaim) -> Result<Vec<GrantedRun>, Error> {
+    /// See [`crate::Store::run_claim`].
+    pub(crate) async fn run_claim(&mut self, claim: &RunClaim) -> Result<Vec<GrantedRun>, Error> {
         claim::claim_runs(self, claim).await
     }
 
-    /// Records that a runner was granted a run, as [`crate::Tx::run_claim`] does; `started` is the kind of the
+    /// Records that a runner was granted a run, as [`crate::Store::run_claim`] does; `started` is the kind of the
     /// event that announces it.
     pub async fn run_record_grant(
         &mut self,

@@ -47,6 +47,7 @@ impl WorkflowService {
             self.store.write(move |tx| Box::pin(async move { tx.runs_unblock(on).await })).await?;
         }
         self.signals.send(Topic::Runs);
+        self.signals.send(Topic::Messages);
         failpoint::hit("end_announced", &wanted.node);
         Ok(SavedView::default())
     }

@@ -51,10 +51,7 @@ impl WorkflowService {
         loop {
             self.record_runner_seen();
             failpoint::hit("claim_arrived", "claim");
-            let granted = self
-                .store
-                .write(move |tx| Box::pin(async move { tx.run_claim(&claim).await }))
-                .await?;
+            let granted = self.store.run_claim(claim).await?;
             if !granted.is_empty() {
                 failpoint::hit("claim_committed", "claim");
             }
@@ -171,7 +168,7 @@ async fn grant_task(
     {
         let GraphVersionRange { oldest, newest } = versions;
         let reason = format!(
-            "its run needs a runner for graph version {needed}, and this one knows {oldest} to {newest}"
+            "its run needs a runner for graph version {needed}, and this one supports {oldest} to {newest}"
         );
         return Err(WorkflowError::StartDenied { reason });
     }

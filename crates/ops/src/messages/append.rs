@@ -79,7 +79,7 @@ impl AgentMessages {
                 Box::pin(async move { append_message(tx, &speaker, draft, change).await })
             })
             .await?;
-        self.signals.send(Topic::Events);
+        self.signals.send(Topic::Messages);
         Ok(said)
     }
 }

@@ -115,7 +115,7 @@ impl AgentMessages {
                 })
             })
             .await?;
-        self.signals.send(Topic::Events);
+        self.signals.send(Topic::Messages);
         Ok(said.into())
     }
 

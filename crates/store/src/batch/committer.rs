@@ -1,6 +1,6 @@
 //! Commits batch writes on PostgreSQL: what callers submit while a commit waits for the disk shares the next one.
 //!
-//! A batch is one transaction whose statements are sent in one round trip. Several connections take batches from
+//! A batch is one transaction whose statements are sent in one round trip; writes of one kind are one statement. Several connections take batches from
 //! one queue, so the server executes one batch while it flushes another. A batch that fails is committed again write
 //! by write, so that only the failing write fails.
 
@@ -10,7 +10,8 @@ use std::time::Duration;
 use deadpool_postgres::Pool;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
-use super::{BatchRows, BatchStatements};
+use super::merged::MergedStatements;
+use super::{BatchStatements, ReturnedRow};
 use crate::{Error, Tx};
 
 /// Waiting writes; further callers wait for room.
@@ -32,7 +33,7 @@ pub(crate) struct BatchCommitter {
 
 struct BatchSubmission {
     statements: BatchStatements,
-    reply: oneshot::Sender<Result<BatchRows, Error>>,
+    reply: oneshot::Sender<Result<ReturnedRow, Error>>,
 }
 
 impl BatchCommitter {
@@ -48,10 +49,10 @@ impl BatchCommitter {
         Self { queue }
     }
 
-    /// Returns the rows of each query once the write is durable.
-    pub(crate) async fn submit(&self, statements: BatchStatements) -> Result<BatchRows, Error> {
+    /// Returns the row of the write's item once the write is durable.
+    pub(crate) async fn submit(&self, statements: BatchStatements) -> Result<ReturnedRow, Error> {
         if statements.is_empty() {
-            return Ok(BatchRows::default());
+            return Ok(ReturnedRow::default());
         }
         let (reply, answer) = oneshot::channel();
         let submission = BatchSubmission { statements, reply };
@@ -84,19 +85,15 @@ impl CommitWorker {
         if batch.len() == 1
             && let Some(only) = batch.pop()
         {
-            let written = self.commit(&only.statements).await;
+            let written = self.commit_one(&only.statements).await;
             let _ = only.reply.send(written);
             return;
         }
-        let mut merged = BatchStatements::default();
-        let queries: Vec<usize> =
-            batch.iter().map(|submission| merged.merge(&submission.statements)).collect();
-        match self.commit(&merged).await {
+        let writes = batch.iter().map(|submission| &submission.statements);
+        match self.commit(&MergedStatements::new(writes)).await {
             Ok(returned) => {
-                let mut returned = returned.0.into_iter();
-                for (submission, queries) in batch.into_iter().zip(queries) {
-                    let own = BatchRows(returned.by_ref().take(queries).collect());
-                    let _ = submission.reply.send(Ok(own));
+                for (submission, row) in batch.into_iter().zip(returned) {
+                    let _ = submission.reply.send(Ok(row));
                 }
             }
             Err(Error::Unavailable(cause)) => {
@@ -108,31 +105,37 @@ impl CommitWorker {
             Err(error) => {
                 log_split(&error, batch.len());
                 for submission in batch {
-                    let written = self.commit(&submission.statements).await;
+                    let written = self.commit_one(&submission.statements).await;
                     let _ = submission.reply.send(written);
                 }
             }
         }
     }
 
-    async fn commit(&mut self, statements: &BatchStatements) -> Result<BatchRows, Error> {
+    async fn commit_one(&mut self, write: &BatchStatements) -> Result<ReturnedRow, Error> {
+        let returned = self.commit(&MergedStatements::new([write])).await?;
+        Ok(returned.into_iter().next().unwrap_or_default())
+    }
+
+    /// Commits writes; returns the row of each.
+    async fn commit(&mut self, writes: &MergedStatements) -> Result<Vec<ReturnedRow>, Error> {
         let mut connection = match self.connection.take().filter(|known| !known.is_lost()) {
             Some(known) => known,
             None => Tx::postgres(self.pool.get().await?),
         };
         // If this future is dropped in the middle, the connection must not return to the pool.
         connection.set_open(true);
-        let (queries, inserts) = (&statements.queries, statements.inserts(false));
-        let commit = tokio::time::timeout(self.timeout, connection.commit_all(queries, &inserts));
-        let written = match commit.await {
-            Ok(written) => written.map(BatchRows),
+        let inserts = writes.inserts.inserts(false);
+        let commit = connection.commit_all(&writes.queries, &inserts);
+        let written = match tokio::time::timeout(self.timeout, commit).await {
+            Ok(written) => written,
             Err(late) => Err(Error::unavailable(late)),
         };
         if !matches!(written, Err(Error::Unavailable(_))) {
             connection.set_open(false);
             self.connection = Some(connection);
         }
-        written
+        writes.distribute(written?)
     }
 }
 

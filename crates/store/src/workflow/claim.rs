@@ -64,6 +64,9 @@ static CLAIMABLE: LazyLock<String> = LazyLock::new(|| {
 /// How often a claim retries because other runners were granted all runs that it picked.
 const TRIES: usize = 32;
 
+/// The most runs that one statement claims.
+const LARGEST_BATCH: u32 = 64;
+
 /// Returns the oldest claimable run; its task is locked.
 pub(super) async fn next_claimable(
     tx: &mut Tx,
@@ -103,7 +106,7 @@ pub(super) async fn has_claimable(tx: &mut Tx, versions: GraphVersionRange) -> R
 /// Claims runs, oldest first.
 pub(super) async fn claim_runs(tx: &mut Tx, claim: &RunClaim) -> Result<Vec<GrantedRun>, Error> {
     if !tx.is_sqlite() {
-        return claim_in_one_statement(tx, claim).await;
+        return claim_in_batches(tx, claim).await;
     }
     let mut granted = vec![];
     while granted.len() < usize::try_from(claim.max).unwrap_or(usize::MAX)
@@ -149,16 +152,42 @@ pub(super) async fn record_grant(
     tx.execute(sql, params![run.id, versions.newest]).await.map(drop)
 }
 
-/// As the loop, usually in one round trip. Each part sees the rows as of before the statement; it takes changes
-/// of other parts from what they return.
-async fn claim_in_one_statement(tx: &mut Tx, claim: &RunClaim) -> Result<Vec<GrantedRun>, Error> {
-    // A literal: with a parameter as limit the server plans each claim anew. Rows carry the id of their task,
+/// As the loop, usually in one round trip.
+async fn claim_in_batches(tx: &mut Tx, claim: &RunClaim) -> Result<Vec<GrantedRun>, Error> {
+    let mut granted = vec![];
+    let mut remaining = claim.max;
+    while remaining > 0 {
+        let limit = batch_limit(remaining);
+        let batch = claim_in_one_statement(tx, claim, limit).await?;
+        let count = u32::try_from(batch.len()).unwrap_or(u32::MAX);
+        granted.extend(batch);
+        if count < limit {
+            break;
+        }
+        remaining = remaining.saturating_sub(count);
+    }
+    Ok(granted)
+}
+
+/// The limit of the next statement: a power of two, so that a connection prepares few statements and reuses their
+/// plans. Planning a claim takes longer than executing it.
+fn batch_limit(remaining: u32) -> u32 {
+    1 << remaining.min(LARGEST_BATCH).ilog2()
+}
+
+/// Each part sees the rows as of before the statement; it takes changes of other parts from what they return.
+async fn claim_in_one_statement(
+    tx: &mut Tx,
+    claim: &RunClaim,
+    limit: u32,
+) -> Result<Vec<GrantedRun>, Error> {
+    // The limit is a literal: with a parameter the server plans each claim anew. Rows carry the id of their task,
     // so that they are appended at the end of the index.
-    let (max, claimable) = (claim.max, &*CLAIMABLE);
+    let claimable = &*CLAIMABLE;
     let sql = format!(
         "WITH picked AS MATERIALIZED (
             SELECT r.id, r.task_id, r.trace_id, r.status FROM runs r JOIN tasks o ON o.id = r.task_id
-            WHERE {claimable} ORDER BY r.id LIMIT {max} FOR NO KEY UPDATE OF o SKIP LOCKED
+            WHERE {claimable} ORDER BY r.id LIMIT {limit} FOR NO KEY UPDATE OF o SKIP LOCKED
         ), granted AS (
             INSERT INTO task_workflow_leases AS l (id, task_id, run_id, lease_id, holder_id, epoch,
                 expires_at, created_at, updated_at)
@@ -184,7 +213,7 @@ async fn claim_in_one_statement(tx: &mut Tx, claim: &RunClaim) -> Result<Vec<Gra
                 started_at = coalesce(t.started_at, cynode_now())
             FROM granted g WHERE t.id = g.task_id AND t.status = 'pending'
             RETURNING t.id, t.created_by, t.project_id, g.run_id
-        ), told AS (
+        ), recorded AS (
             INSERT INTO events (kind, owner_id, project_id, task_id, data, occurred_at)
             SELECT $5, created_by, project_id, id, json_build_object('run_id', run_id), cynode_now()
             FROM begun

@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use super::transition_sql;
-use crate::batch::{BatchRows, BatchStatements, BatchWrite};
+use crate::batch::{BatchStatements, BatchWrite, ReturnedRow, one_item};
 use crate::param::{Param, params};
 use crate::{Effect, Error, Store, Tx};
 
@@ -120,11 +120,11 @@ impl BatchWrite for TransitionWrite {
     type Output = Option<TransitionOutcome>;
 
     fn statements(&self) -> Result<BatchStatements, Error> {
-        BatchStatements::query(transition_sql::sql(self), transition_sql::params(self)?)
+        BatchStatements::item(transition_sql::sql(self), transition_sql::params(self)?)
     }
 
-    fn output(&self, returned: BatchRows) -> Result<Option<TransitionOutcome>, Error> {
-        returned.first().map(transition_sql::outcome).transpose()
+    fn output(&self, returned: ReturnedRow) -> Result<Option<TransitionOutcome>, Error> {
+        returned.0.as_ref().map(transition_sql::outcome).transpose()
     }
 
     fn run<'a>(
@@ -141,10 +141,10 @@ impl BatchWrite for LeaseExtension {
     fn statements(&self) -> Result<BatchStatements, Error> {
         let LeaseToken { task, lease, epoch } = self.lease;
         let params = params![task, lease, epoch, self.lease_ms].to_vec();
-        BatchStatements::query(transition_sql::EXTEND, params)
+        BatchStatements::item(transition_sql::EXTEND, params)
     }
 
-    fn output(&self, _: BatchRows) -> Result<(), Error> {
+    fn output(&self, _: ReturnedRow) -> Result<(), Error> {
         Ok(())
     }
 
@@ -160,11 +160,11 @@ impl BatchWrite for EffectWrite {
     fn statements(&self) -> Result<BatchStatements, Error> {
         let (LeaseToken { task, lease, epoch }, effect) = (self.held, &self.effect);
         let params = params![task, lease, epoch, &effect.key, &effect.answer].to_vec();
-        BatchStatements::query(transition_sql::JOURNAL, params)
+        BatchStatements::item(transition_sql::JOURNAL, params)
     }
 
-    fn output(&self, returned: BatchRows) -> Result<bool, Error> {
-        Ok(returned.first().is_some())
+    fn output(&self, returned: ReturnedRow) -> Result<bool, Error> {
+        Ok(returned.0.is_some())
     }
 
     fn run<'a>(&'a self, tx: &'a mut Tx) -> BoxFuture<'a, Result<bool, Error>> {
@@ -181,7 +181,7 @@ impl Tx {
         wanted: &TransitionWrite,
     ) -> Result<Option<TransitionOutcome>, Error> {
         if !self.is_sqlite() {
-            let params = transition_sql::params(wanted)?;
+            let params = one_item(transition_sql::params(wanted)?);
             let row = self.row(transition_sql::sql(wanted), &params).await?;
             return row.as_ref().map(transition_sql::outcome).transpose();
         }

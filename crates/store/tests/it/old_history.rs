@@ -63,7 +63,7 @@ async fn a_run_with_whole_states_in_its_history_is_read_at_every_row_and_goes_on
             max: 1,
             started_event: "task.started",
         };
-        let granted = change!(store, tx => tx.run_claim(&claim).await);
+        let granted = store.run_claim(claim).await.unwrap();
         let lease = granted[0].lease;
         assert_eq!((lease.task, lease.run, lease.epoch), (task, run, 4));
         let checkpoint = look!(store, tx => tx.checkpoint_get(task).await).unwrap();

@@ -267,7 +267,7 @@ async fn one_row_that_cannot_be_read_is_claimed_by_nobody_and_keeps_no_other_wai
             execute(&database.url, &format!("UPDATE {table} SET {bad} WHERE id = '{KEY}'")).await;
         }
 
-        let granted = change!(store, tx => tx.run_claim(&claim()).await);
+        let granted = store.run_claim(claim()).await.unwrap();
         let due = change!(store, tx => tx.schedule_run_claim(60_000, 5).await);
         let report = change!(store, tx => tx.report_claim(60_000, &[]).await);
 
@@ -294,7 +294,7 @@ async fn a_run_whose_task_cannot_be_read_waits_until_the_task_is_repaired() {
             .await;
 
         let refused = store.read(move |tx| Box::pin(async move { tx.task_get(id).await })).await;
-        let granted = change!(store, tx => tx.run_claim(&claim()).await);
+        let granted = store.run_claim(claim()).await.unwrap();
 
         let refused = refused.unwrap_err();
         assert!(refused.is_unreadable());
@@ -307,7 +307,7 @@ async fn a_run_whose_task_cannot_be_read_waits_until_the_task_is_repaired() {
         execute(&database.url, &format!("UPDATE tasks SET options = {good} WHERE id = '{KEY}'"))
             .await;
         assert_eq!(change!(store, tx => tx.quarantine_recheck().await), 1);
-        let granted = change!(store, tx => tx.run_claim(&claim()).await);
+        let granted = store.run_claim(claim()).await.unwrap();
         assert_eq!(granted.iter().map(|granted| granted.run.task).collect::<Vec<_>>(), [id]);
         assert_eq!(look!(store, tx => tx.quarantine_count().await), 0);
     }

@@ -84,14 +84,14 @@ async fn a_commit_that_no_server_answers_is_given_up_and_the_next_goes_another_w
 
     let test = async {
         // The table does not exist, so a server that replies reports an error.
-        let first = writer.commit(&rows).await;
+        let first = writer.commit_one(&rows).await;
         forward.send_replace(false);
         writer.timeout = Duration::from_millis(20);
-        let silent = writer.commit(&rows).await;
+        let silent = writer.commit_one(&rows).await;
         let is_dropped = writer.connection.is_none();
         forward.send_replace(true);
         writer.timeout = Duration::from_mins(1);
-        let again = writer.commit(&rows).await;
+        let again = writer.commit_one(&rows).await;
         (first, silent, is_dropped, again)
     };
     let (first, silent, is_dropped, again) = tokio::select! {

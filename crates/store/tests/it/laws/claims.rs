@@ -14,16 +14,21 @@ fn claim_for_versions(oldest: u32, newest: u32) -> RunClaim {
 
 pub(crate) async fn one_claim_takes_several_runs_oldest_first(store: Store) {
     let world = World::new(store).await;
-    let runs = [world.run("a").await, world.run("b").await, world.run("c").await];
+    // No power of two: the limits of the statements that claim are.
+    let mut runs = vec![];
+    for name in ["a", "b", "c", "d", "e", "f", "g", "h", "i"] {
+        runs.push(world.run(name).await);
+    }
 
     let (first, second) =
-        (world.claim(claim(2, MINUTE)).await, world.claim(claim(2, MINUTE)).await);
+        (world.claim(claim(7, MINUTE)).await, world.claim(claim(7, MINUTE)).await);
 
     let ids = |granted: &[cynode_store::GrantedRun]| -> Vec<_> {
         granted.iter().map(|granted| granted.run.id).collect()
     };
-    assert_eq!(ids(&first), [runs[0].id, runs[1].id]);
-    assert_eq!(ids(&second), [runs[2].id]);
+    let expected: Vec<_> = runs.iter().map(|run| run.id).collect();
+    assert_eq!(ids(&first), expected[..7]);
+    assert_eq!(ids(&second), expected[7..]);
     assert!(first.iter().all(|granted| granted.lease.epoch == 1 && !granted.is_resumed()));
     for run in runs {
         assert_eq!(world.task_now(run.task).await.status, TaskStatus::Running);

@@ -93,10 +93,7 @@ impl World {
     }
 
     pub(crate) async fn claim(&self, claim: RunClaim) -> Vec<GrantedRun> {
-        self.store
-            .write(move |tx| Box::pin(async move { tx.run_claim(&claim).await }))
-            .await
-            .unwrap()
+        self.store.run_claim(claim).await.unwrap()
     }
 
     pub(crate) async fn write_transition(

@@ -20,7 +20,7 @@ fn claim() -> RunClaim {
 
 async fn claimed(world: &World) -> usize {
     let claim = claim();
-    change!(world.store, tx => tx.run_claim(&claim).await).len()
+    world.store.run_claim(claim).await.unwrap().len()
 }
 
 async fn state(world: &World, run: &Run) -> RunState {
@@ -150,7 +150,7 @@ pub(crate) async fn a_branch_begins_with_the_row_it_goes_on_from(store: Store) {
         let branch = RunBranch { run: branched, parent, graph_version: Some(7), from };
         change!(world.store, tx => tx.run_branch(&branch).await);
         let claim = claim();
-        let granted = change!(world.store, tx => tx.run_claim(&claim).await);
+        let granted = world.store.run_claim(claim).await.unwrap();
 
         let granted = granted.iter().find(|granted| granted.run.id == id).unwrap();
         // A runner must read the checkpoint, though the task had no lease before.
