@@ -33,7 +33,7 @@ pub enum AgentTokenCommand {
 /// Arguments of `agent-token issue`.
 #[derive(Debug, Args)]
 pub struct AgentTokenIssueArgs {
-    /// A name that tells what the token is for.
+    /// A name that describes the purpose of the token.
     name: String,
     /// The type of agent that will hold it: pm, pa or sandbox.
     #[arg(long, value_name = "TYPE")]

@@ -149,7 +149,7 @@ pub(crate) fn read_password_stdin() -> Result<String, CliFailure> {
     let password = text.trim_end_matches(['\r', '\n']);
     if password.is_empty() {
         return Err(CliFailure::Usage(
-            "standard input is empty; it must hold the password".to_owned(),
+            "standard input is empty; pass the password on it".to_owned(),
         ));
     }
     Ok(password.to_owned())

@@ -145,7 +145,7 @@ mod tests {
             "recipient": "pm", "kind": "help", "type": "human", "component": null,
             "work_unit_id": null, "content": "which colour?", "payload": {},
             "created_at": "1970-01-01T00:00:00Z", "delivered_at": null, "acknowledged_at": null,
-            "processed_at": null, "needs_person": "developer asks for a person",
+            "processed_at": null, "needs_person": "developer requests a person",
         });
         let messages = vec![serde_json::from_value(item).unwrap()];
 
@@ -155,7 +155,7 @@ mod tests {
             "wash",
             "developer",
             "which colour?",
-            "asks for a person",
+            "requests a person",
             "cynork inbox answer 0193a4b2-0000-7000-8000-000000000001 TEXT",
         ] {
             assert!(shown.contains(part), "{part}: {shown}");

@@ -134,7 +134,7 @@ fn render_models(view: &ModelsView, look: RenderContext) -> String {
     let rows = view.models.iter().map(|model| {
         vec![model.id.clone(), place(model.is_local).to_owned(), model.hints.join(", ")]
     });
-    let mut text = table::render_table(&["MODEL", "PLACE", "HINTS"], rows, look);
+    let mut text = table::render_table(&["MODEL", "LOCATION", "HINTS"], rows, look);
     for silent in &view.silent {
         text += &table::sanitize(&format!("\nprovider {}: {}", silent.provider, silent.reason));
     }
@@ -157,7 +157,11 @@ fn render_providers(providers: &[ProviderView], look: RenderContext) -> String {
             relative_time::format_relative(look.now, provider.updated_at),
         ]
     });
-    table::render_table(&["PROVIDER", "KIND", "PLACE", "ALLOW", "MODELS", "URL", "SET"], rows, look)
+    table::render_table(
+        &["PROVIDER", "KIND", "LOCATION", "ALLOW", "MODELS", "URL", "SET"],
+        rows,
+        look,
+    )
 }
 
 fn render_test(view: &ProviderTestView, look: RenderContext) -> String {

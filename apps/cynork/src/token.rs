@@ -32,7 +32,7 @@ pub enum TokenCommand {
 /// Arguments of `token create`.
 #[derive(Debug, Args)]
 pub struct TokenCreateArgs {
-    /// A name that tells what the token is for.
+    /// A name that describes the purpose of the token.
     name: String,
     /// Lifetime in days [default: no expiry].
     #[arg(long, value_name = "DAYS")]

@@ -21,7 +21,7 @@ use crate::identity::AuthenticatedUser;
 
 const HOME_TEXT: &str = "\
 This is a CyNode orchestrator.
-The web console is at /console/, the API is described at /v1/openapi.json, and `cynork` speaks it.
+The web console is at /console/, the API is described at /v1/openapi.json, and `cynork` is its command-line client.
 ";
 
 const HOME_PAGE: &str = "\

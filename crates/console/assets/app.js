@@ -40,7 +40,7 @@ async function show({ focus }) {
   } catch (error) {
     if (ticket !== asked || !current()) return;
     const again = el("button", { type: "button", onclick: () => show({ focus: true }) }, "Try again");
-    fill(main, el("section", { class: "lonely", role: "alert" }, ...reasons(error), again));
+    fill(main, el("section", { class: "page-message", role: "alert" }, ...reasons(error), again));
   }
 }
 

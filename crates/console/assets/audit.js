@@ -19,7 +19,7 @@ export async function render({ me, query }) {
   const apply = el("button", { type: "submit" }, "Show");
   const filters = el("form", { class: "toolbar", role: "search" }, tool, decision, apply);
   const { node, body } = table("Tool calls, newest first", COLUMNS);
-  const nothing = el("p", { class: "nothing" }, "No call is on record for this.");
+  const nothing = el("p", { class: "nothing" }, "No calls match.");
   const more = el("button", { type: "button" }, "Load more");
   const found = el("div", { role: "status", class: "found" });
   let [cursor, asked] = [null, 0];
@@ -74,7 +74,7 @@ function verdict({ intact, records, chains }) {
   const counts = `${records.toLocaleString("en")} records in ${chains.length} ${chains.length === 1 ? "chain" : "chains"}`;
   const faults = chains.flatMap((chain) => chain.faults.map((fault) => el("li", {}, visible(fault))));
   return intact
-    ? [el("p", { class: "good" }, `Intact: ${counts}; none was edited, removed, moved or put in.`)]
+    ? [el("p", { class: "good" }, `Intact: ${counts}; no record was edited, removed, reordered or inserted.`)]
     : [el("p", { class: "fault" }, `Not intact: ${counts}.`), el("ul", {}, faults)];
 }
 

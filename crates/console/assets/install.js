@@ -20,7 +20,7 @@ export function install(me, installed) {
 
   const program = el("div", { class: "fields" },
     field("Program", command), field("Arguments", args, "One on each line."),
-    field("Variables", env, "NAME=VALUE, one on each line. It sees no others; the values are not shown again."),
+    field("Variables", env, "NAME=VALUE, one on each line. Other variables are not passed on; the values are not shown again."),
     me.is_admin ? el("label", { class: "check" }, network, "It may use the network") : null);
   const endpoint = el("div", { class: "fields" },
     field("URL", url), field("Headers", headers, "NAME=VALUE, one on each line; the values are not shown again."));

@@ -1,10 +1,10 @@
-// The page for whoever is not signed in.
+// The sign-in page.
 
 import { signIn, signInWithToken } from "./api.js";
 import { el, field, fill } from "./dom.js";
 import { reasons } from "./notices.js";
 
-/** The form; `done` is called once somebody is signed in, `words` say why one has to. */
+/** The form; `done` is called after sign-in, `words` say why it is required. */
 export function render(words, done) {
   const trouble = el("div", { role: "alert", class: "trouble" }, words ? el("p", {}, words) : null);
   const handle = el("input", {
@@ -18,13 +18,13 @@ export function render(words, done) {
   const byPassword = form("Sign in", trouble, [field("Handle", handle), field("Password", password)],
     () => signIn(handle.value.trim(), password.value), done);
   const byToken = form("Use this token", trouble, [field("API token", token,
-    "Made with “cynork token create”, or admin.token in the data directory.")],
+    "Created with “cynork token create”, or admin.token in the data directory.")],
     () => signInWithToken(token.value.trim()), done);
 
   const page = el("section", { class: "signin" },
     el("h1", { tabindex: "-1" }, "Sign in to CyNode"), trouble, byPassword,
     el("details", {}, el("summary", {}, "Sign in with an API token"), byToken),
-    el("p", { class: "hint" }, "The session is kept for this tab only and ends when you close it."));
+    el("p", { class: "hint" }, "The session is stored for this tab only and ends when you close it."));
   queueMicrotask(() => handle.focus());
   return page;
 }

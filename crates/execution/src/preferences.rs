@@ -31,7 +31,7 @@ pub enum PreferenceError {
     #[error("there is no {scope} preference \"{key}\"")]
     NotFound { scope: ScopeKind, key: String },
     /// The scope already has a preference for the key.
-    #[error("there is a {scope} preference \"{key}\" already, version {found}: update it")]
+    #[error("{scope} preference \"{key}\" already exists (version {found}): update it")]
     Exists { scope: ScopeKind, key: String, found: i64 },
     /// The version differs from `expected_version`.
     #[error("the preference has version {found}: read it again")]

@@ -104,9 +104,9 @@ async fn find_run(
 }
 
 /// Rejects an operation on an ended run.
-fn reject_ended(run: &RunOverview, verb: &str) -> Result<(), RunError> {
+fn reject_ended(run: &RunOverview, participle: &str) -> Result<(), RunError> {
     if run.recorded.run.status.is_terminal() {
-        let refusal = format!("the run is {} already: there is nothing to {verb}", run.state);
+        let refusal = format!("the run is already {}; it cannot be {participle}", run.state);
         return Err(RunError::Rejected(refusal));
     }
     Ok(())

@@ -136,7 +136,7 @@ impl EventFormat for OpenAiChunkParser {
         let chunk: ChatChunk = parse_body(data.as_bytes(), self.secret.as_ref())?;
         if chunk.other.contains_key("error") {
             let error = crate::status::parse_error(data.as_bytes(), self.secret.as_ref());
-            return Err(error.unwrap_or_else(|| ProviderError::malformed("it holds an error")));
+            return Err(error.unwrap_or_else(|| ProviderError::malformed("it contains an error")));
         }
         for choice in &chunk.choices {
             *self.choices.entry(choice.index).or_default() |= choice.finish_reason.is_some();

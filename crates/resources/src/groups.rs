@@ -34,7 +34,7 @@ pub enum GroupError {
     NoUser(String),
     #[error("\"{handle}\" is not in the group \"{group}\"")]
     NotMember { handle: String, group: String },
-    #[error("there is a group \"{0}\" already")]
+    #[error("group \"{0}\" already exists")]
     Exists(String),
     #[error("only an administrator may do this")]
     NotAdmin,
@@ -198,7 +198,7 @@ fn validate_group(group: &Group) -> Result<(), GroupError> {
     let is_plain = Slug::normalise(&group.slug).is_ok_and(|slug| slug.as_str() == group.slug);
     // `find_group` would parse such a name as an id.
     if !is_plain || group.slug.parse::<GroupId>().is_ok() {
-        let rule = "a group's name holds lowercase letters, digits and single dashes";
+        let rule = "a group's name may contain only lowercase letters, digits and single dashes";
         return Err(GroupError::Invalid(rule.to_owned()));
     }
     let shown = &group.display_name;

@@ -223,10 +223,10 @@ fn validate_project(display_name: &str, description: &str) -> Result<Slug, Proje
         faults.push("display_name looks like an id: choose a name".to_owned());
     }
     if display_name.chars().any(char::is_control) {
-        faults.push("display_name must not hold control characters".to_owned());
+        faults.push("display_name must not contain control characters".to_owned());
     }
     if description.contains('\0') {
-        faults.push("description must not hold NUL characters".to_owned());
+        faults.push("description must not contain NUL characters".to_owned());
     }
     if display_name.chars().count() > MAX_NAME_CHARS {
         faults.push(format!("display_name is longer than {MAX_NAME_CHARS} characters"));

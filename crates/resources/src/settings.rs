@@ -216,7 +216,9 @@ fn validate_setting(key: &str, request: &SetSetting) -> Result<(), SettingError>
         return Err(SettingError::Invalid(rule));
     }
     if request.value.to_string().len() > MAX_VALUE_BYTES {
-        return Err(SettingError::Invalid(format!("a value has {MAX_VALUE_BYTES} bytes at most")));
+        return Err(SettingError::Invalid(format!(
+            "a value may have at most {MAX_VALUE_BYTES} bytes"
+        )));
     }
     config_keys::validate_value(Place::Setting, key, &request.value)
         .map_err(|fault| SettingError::Invalid(fault.to_string()))

@@ -35,7 +35,7 @@ pub enum ToolError {
     NoServer(String),
     #[error("only an administrator may do this")]
     NotAdmin,
-    #[error("there is a server \"{0}\" already")]
+    #[error("server \"{0}\" already exists")]
     Taken(String),
     #[error("the tool changed since you read it: read it again")]
     Changed,

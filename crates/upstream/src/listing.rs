@@ -96,7 +96,7 @@ async fn all(
         let found: Vec<Box<RawValue>> = page
             .remove(member)
             .and_then(|found| serde_json::from_str(found.get()).ok())
-            .ok_or_else(|| wrong("the response holds no list"))?;
+            .ok_or_else(|| wrong("the response contains no list"))?;
         items.extend(found);
         if items.len() > MAX_ITEMS {
             return Err(wrong("the list is too long"));

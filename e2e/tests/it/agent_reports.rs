@@ -130,14 +130,15 @@ async fn eventually<T>(what: &str, look: impl AsyncFn() -> Result<T, String>) ->
 /// Makes the model approve a unit.
 fn script_approval(provider: &ScriptedProvider, unit: &str) {
     let approved = json!({ "verdict": "approve", "issues": [], "notes": "fine" });
-    let question = format!("Review the work handed in for {unit}");
+    let question = format!("Review the work submitted for {unit}");
     provider.when(&question, Answer::tool_call("respond", approved));
 }
 
 async fn team(provider: &ScriptedProvider) -> AgentTeam {
     script_approval(provider, "impl:pay");
     let answer = json!({ "answer": "Use blue.", "reason": "the request says so" });
-    provider.when("Answer the question of the developer", Answer::tool_call("respond", answer));
+    provider
+        .when("Answer the question of the agent developer", Answer::tool_call("respond", answer));
     let system = system(provider).await;
     let manager = agent(&system, AgentType::Pm, None).await;
     AgentTeam { system, manager }
@@ -254,7 +255,7 @@ async fn questions_are_answered_by_the_model_or_by_a_person(team: &AgentTeam) {
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
     let message = &listed["messages"][0];
     assert_eq!(message["content"], "May I spend money?", "{listed:#}");
-    assert_eq!(message["needs_person"], "developer asks for a person", "{listed:#}");
+    assert_eq!(message["needs_person"], "developer requests a person", "{listed:#}");
     let id = message["id"].as_str().unwrap();
     team.system.cynork(&["inbox", "answer", id, "Up to ten euros."]).expect_success();
     let told = developer.instruction().await;

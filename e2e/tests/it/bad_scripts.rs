@@ -30,7 +30,7 @@ async fn a_script_that_prints_for_ever_is_ended_with_a_reason() {
 
     let summary = run_failing_task(&system, "yes", &["--output-bytes", "4096"]);
 
-    assert!(summary.contains("it printed more than 64 times what is kept"), "{summary}");
+    assert!(summary.contains("its output exceeded 64 times the stored limit"), "{summary}");
 }
 
 #[tokio::test]

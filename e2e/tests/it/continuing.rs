@@ -48,7 +48,7 @@ async fn an_interrupted_step_runs_again_once_a_person_says_so() {
     assert_eq!(view.status.as_str(), "completed", "{view:#?}");
     assert_eq!(count_step_runs(&system.data_dir().join("node"), id, 1), 2);
     let why = explain_run(&system, &view);
-    assert!(why.contains("how it goes on: admin chose to run it again"), "{why}");
+    assert!(why.contains("continuation: admin chose to run it again"), "{why}");
 }
 
 #[tokio::test]
@@ -107,7 +107,7 @@ async fn what_a_model_adds_to_the_criteria_is_checked() {
     let provider = ScriptedProvider::start();
     provider.otherwise(Answer::status(400, "not today"));
     let plan = json!({ "commands": [{ "aim": "do it", "command": "echo hello" }], "assumptions": [], "question": "" });
-    provider.when("Plan the commands that carry out", Answer::tool_call("respond", plan));
+    provider.when("Plan the commands that fulfil", Answer::tool_call("respond", plan));
     let check = json!({ "kind": "output_matches", "value": "goodbye" });
     let refined = json!({ "add": [check], "reason": "it says so" });
     provider.when("Which checks would show", Answer::tool_call("respond", refined));

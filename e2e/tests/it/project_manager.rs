@@ -19,7 +19,7 @@ use crate::system::{PATIENCE, System};
 use crate::work::{commands, create_task_once, wait_until_closed};
 
 /// Prompts for a plan, and for a judgement.
-pub(crate) const PLANNING: &str = "Plan the commands that carry out";
+pub(crate) const PLANNING: &str = "Plan the commands that fulfil";
 const JUDGING: &str = "Judge each criterion by the evidence";
 /// Prompt for another command.
 const REPLANNING: &str = "A step of a plan was not accepted";

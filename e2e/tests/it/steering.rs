@@ -101,7 +101,7 @@ async fn an_approved_run_that_fails_is_retried_without_repeating_what_was_done()
         "built\nshipped\n"
     );
     let explained = system.cynork(&["run", "explain", "ship"]).expect_success().stdout;
-    assert!(explained.contains("whether step 2 is done"), "{explained}");
+    assert!(explained.contains("verification of step 2"), "{explained}");
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ const REVISIONS: &[(u32, &str)] = &[
     (1, "2cfbde5139f20b321883529c837126ba372dca4fa583b8300c621eb3a8c382dc"),
     (2, "601c6931a80260090f29fec239f59e95f6ecc547f1aaced312cee76e8714f943"),
     (3, "a46dec3c14e0dec05124af3245efc8e13da119bd843a1d99053f7062da5f17c7"),
+    (4, "0fe125c8e76d6a2441ae207425b426393ccf8f2dde638f4f700cec4fb16cfc40"),
 ];
 
 /// The sources of the checker.

@@ -17,7 +17,7 @@ pub struct ReplayArgs {
     path: PathBuf,
 }
 
-/// Replays recordings without calling a model; fails if a decision no longer holds.
+/// Replays recordings without calling a model; fails if a decision is no longer valid.
 pub(super) async fn run(args: ReplayArgs, app: &CliContext) -> Result<(), CliFailure> {
     let replayed = replay_path(&args.path).await?;
     let verdict = check_verdicts(&replayed);
@@ -35,7 +35,8 @@ fn check_verdicts(replayed: &[ReplayResult]) -> Result<(), CliFailure> {
     }
     let broken = checked.iter().filter(|record| !record.verdict.holds()).count();
     if broken > 0 {
-        return Err(CliFailure::Conflict(format!("{broken} of {all} decisions no longer hold")));
+        let reason = format!("{broken} of {all} recorded decisions are no longer valid");
+        return Err(CliFailure::Conflict(reason));
     }
     Ok(())
 }
@@ -63,7 +64,7 @@ fn render(replayed: &[ReplayResult], look: RenderContext) -> String {
             table::truncate(&file, 40),
         ]
     });
-    table::render_table(&["PURPOSE", "MODEL", "TODAY", "ANSWER", "RECORD"], rows, look)
+    table::render_table(&["PURPOSE", "MODEL", "STATUS", "ANSWER", "RECORD"], rows, look)
 }
 
 fn describe_verdict(verdict: &Verdict) -> (&'static str, &str) {

@@ -189,7 +189,7 @@ pub(crate) fn render_decisions(decisions: &[DecisionView], look: RenderContext) 
             let _ = writeln!(text, "  from   {}", table::truncate(input, 200));
         }
         let _ = writeln!(text, "  by     {}", table::truncate(&decision.made_by, 200));
-        let _ = write!(text, "  led to {}", table::truncate(&decision.led_to, 200));
+        let _ = write!(text, "  result {}", table::truncate(&decision.led_to, 200));
         text
     });
     told.collect::<Vec<_>>().join("\n")
@@ -283,7 +283,7 @@ mod tests {
         }))
         .unwrap();
         let decision: DecisionView = serde_json::from_value(json!({
-            "sequence": 5, "node": "verify_step_result", "about": "whether step 1 is done",
+            "sequence": 5, "node": "verify_step_result", "about": "verification of step 1",
             "input": ["met: the command exited with code 0", "attempt 1 of 1"],
             "made_by": "rule: exit_code", "led_to": "accepted: it was the last step",
             "recorded_at": "1970-01-01T00:16:00Z",

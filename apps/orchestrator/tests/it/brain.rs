@@ -183,7 +183,7 @@ pub(crate) async fn what_an_agent_asks_a_person_waits_in_the_api_and_in_chat_unt
     assert_eq!((listed.len(), unseen.len()), (1, 0));
     assert_eq!(listed[0].task_name, task.task_name);
     assert_eq!(listed[0].message.content, "May I spend money?");
-    assert!(waiting.contains("developer says: May I spend money?"), "{waiting}");
+    assert!(waiting.contains("message from developer: May I spend money?"), "{waiting}");
     assert!(waiting.contains(&format!("cynork inbox answer {id}")), "{waiting}");
     refused(stranger, 404);
     refused(empty, 400);

@@ -114,7 +114,7 @@ pub(crate) async fn a_run_that_ends_in_its_node_is_not_paused_any_more(
     assert_eq!(state(&admin, &name).await, RunState::Completed);
     for refusal in [admin.run_pause(&name).await, admin.run_resume(&name).await] {
         let problem = refused(refusal, 409);
-        assert!(problem.detail.starts_with("the run is completed already"), "{}", problem.detail);
+        assert!(problem.detail.starts_with("the run is already completed"), "{}", problem.detail);
     }
 }
 
@@ -307,7 +307,7 @@ pub(crate) async fn a_run_that_asks_can_be_paused_answered_and_canceled(
         assert_eq!(state(&admin, name).await, RunState::Canceled);
     }
     let problem = refused(admin.run_answer(&names[1], &reply(Reply::Yes {})).await, 409);
-    assert_eq!(problem.detail, "the run is canceled already: there is nothing to answer");
+    assert_eq!(problem.detail, "the run is already canceled; it cannot be answered");
 }
 
 pub(crate) async fn of_many_answers_at_once_one_counts(harness: OrchestratorHarness) {

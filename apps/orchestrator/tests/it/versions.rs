@@ -50,7 +50,7 @@ pub(crate) async fn a_run_goes_on_only_with_a_runner_that_knows_its_graph(
     };
     let problem = refused(other.client.workflow_call(&body).await, 409);
     let expected = "the task may not start: its run needs a runner for graph version 1, \
-                    and this one knows 2 to 7";
+                    and this one supports 2 to 7";
     assert_eq!(problem.detail, expected);
 
     let again = claim(&one, ONE, 1).await;

@@ -80,14 +80,14 @@ fn extract_value(message: &AssistantMessage) -> Result<Value, String> {
             return Err(format!("there is no function \"{}\"", truncate_fault(&call.name)));
         }
         return serde_json::from_str(&call.arguments)
-            .map_err(|fault| format!("the arguments are no JSON: {fault}"));
+            .map_err(|fault| format!("the arguments are not valid JSON: {fault}"));
     }
     let words = think_filter::strip_think_blocks(message.content.as_deref().unwrap_or_default());
     if let Some(call) = parse_tool_calls(&words, |name| name == RESPOND).into_iter().next() {
         return serde_json::from_str(&call.arguments)
-            .map_err(|fault| format!("the arguments are no JSON: {fault}"));
+            .map_err(|fault| format!("the arguments are not valid JSON: {fault}"));
     }
-    first_json_object(&words).ok_or_else(|| "it holds no JSON object".to_owned())
+    first_json_object(&words).ok_or_else(|| "it contains no JSON object".to_owned())
 }
 
 fn invalid_answer(fault: &str) -> AnswerFault {

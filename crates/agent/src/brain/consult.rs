@@ -116,7 +116,7 @@ fn model_name(completion: ChatCompletion) -> Option<String> {
 
 /// The messages of a repair request: the model's answer and its fault.
 fn repair_messages(said: Option<&AssistantMessage>, fault: &str) -> Vec<ChatMessage> {
-    let plea = format!("That cannot be used: {fault}. Answer once more, with what is asked.");
+    let plea = format!("Invalid answer: {fault}. Answer again in the required format.");
     let Some(said) = said else { return vec![ChatMessage::text("user", plea)] };
     let repeated = ChatMessage {
         role: "assistant".to_owned(),

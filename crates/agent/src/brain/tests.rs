@@ -157,7 +157,7 @@ async fn an_answer_that_does_not_fit_is_repaired_once() {
         let heard = model.requests();
         assert_eq!(heard.len(), 2);
         let last = heard[1].messages.last().unwrap();
-        assert!(last.plain_text().contains("cannot be used"), "{last:?}");
+        assert!(last.plain_text().contains("Invalid answer"), "{last:?}");
     }
 }
 

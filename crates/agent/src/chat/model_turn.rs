@@ -203,7 +203,7 @@ impl ModelTurn<'_> {
         let arguments =
             if function.arguments.trim().is_empty() { "{}" } else { &function.arguments };
         let Ok(arguments) = serde_json::from_str::<Value>(arguments) else {
-            return Ok(ChatToolOutcome::error("the arguments are no JSON"));
+            return Ok(ChatToolOutcome::error("the arguments are not valid JSON"));
         };
         match self.tools.call(tool, &arguments).await {
             Ok(result) => {

@@ -110,7 +110,7 @@ pub(super) fn message_line(message: &MessageView, task: Option<&str>) -> String 
     let reason = message.needs_person.as_ref().or(message.given_up.as_ref());
     let reason = reason.map(|reason| format!(" ({})", inline(reason))).unwrap_or_default();
     let how = inline_code(&format!("cynork inbox answer {} 'TEXT'", message.id));
-    format!("{task}: {sender} says: {content}{reason}. Answer with {how}")
+    format!("{task}: message from {sender}: {content}{reason}. Answer with {how}")
 }
 
 /// Renders the end of a task's output.

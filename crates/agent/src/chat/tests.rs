@@ -155,7 +155,7 @@ async fn by_rule_messages_of_agents_wait_for_the_person_with_the_command_that_an
         "type": "human", "component": null, "work_unit_id": null, "content": "which colour?",
         "payload": {}, "created_at": "2026-11-15T12:00:00Z", "delivered_at": null,
         "acknowledged_at": null, "processed_at": null,
-        "needs_person": "developer asks for a person",
+        "needs_person": "developer requests a person",
     });
     let shelf = ScriptedTools::new([
         ("db.task.list", Ok(page(&[task("wash", "running")]))),
@@ -166,7 +166,7 @@ async fn by_rule_messages_of_agents_wait_for_the_person_with_the_command_that_an
     let events = answer_text(scripted_session(&shelf, None), "What is waiting for me?").await;
 
     let said = text(&events);
-    assert!(said.contains("`wash`: developer says: which colour?"), "{said}");
+    assert!(said.contains("`wash`: message from developer: which colour?"), "{said}");
     assert!(said.contains(&format!("cynork inbox answer {ID}")), "{said}");
     assert_eq!(shelf.called().pop().unwrap().1["waiting_for_person"], true);
 }
@@ -333,7 +333,7 @@ async fn a_model_reaches_no_tool_that_was_not_listed() {
     let told: Vec<String> =
         actor.requests()[1].messages[3..].iter().map(ChatMessage::plain_text).collect();
     assert!(told[0].contains("no such function") && told[1].contains("no such function"));
-    assert!(told[2].contains("no JSON"));
+    assert!(told[2].contains("not valid JSON"));
 }
 
 #[tokio::test]

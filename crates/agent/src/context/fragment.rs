@@ -145,7 +145,7 @@ impl ContextFragment for TaskFragment<'_> {
             text.push_str(&untrusted::quote("acceptance criteria", &lines.join("\n"), 8 * 1024));
         }
         if !task.prompt.trim().is_empty() {
-            text.push_str("\n\nWhat was asked for:\n");
+            text.push_str("\n\nRequest:\n");
             text.push_str(&untrusted::quote("task prompt", &task.prompt, 12 * 1024));
         }
         text
@@ -155,10 +155,13 @@ impl ContextFragment for TaskFragment<'_> {
 /// Describes the content of a task's workspace; file names are quoted.
 pub(crate) fn workspace_prompt(workspace: &WorkspaceFacts) -> String {
     let WorkspaceFacts { attachments, is_used } = workspace;
-    let used = "It also holds what earlier commands of this task left there.";
+    let used = "It also contains files of earlier commands of this task.";
     if attachments.is_empty() {
-        let text =
-            if *is_used { used.replace("also holds", "holds") } else { "It is empty.".to_owned() };
+        let text = if *is_used {
+            used.replace("also contains", "contains")
+        } else {
+            "It is empty.".to_owned()
+        };
         return format!("The workspace is the current directory. {text}");
     }
     let line = |file: &FileFacts| {
@@ -167,8 +170,8 @@ pub(crate) fn workspace_prompt(workspace: &WorkspaceFacts) -> String {
     };
     let lines: Vec<String> = attachments.iter().map(line).collect();
     let files = untrusted::quote("files in the workspace", &lines.join("\n"), 4 * 1024);
-    let rest = if *is_used { used } else { "It holds nothing else." };
-    format!("The workspace is the current directory and holds these files:\n{files}\n{rest}")
+    let rest = if *is_used { used } else { "It contains nothing else." };
+    format!("The workspace is the current directory and contains these files:\n{files}\n{rest}")
 }
 
 /// Renders a criterion as a line of text.
@@ -196,8 +199,8 @@ impl ContextFragment for AdditionalFragment<'_> {
         if self.0.is_empty() {
             return String::new();
         }
-        let head = "## User additional context\n\nWishes about how to work. They add to what stands \
-                    above and change none of it.";
+        let head = "## User additional context\n\nPreferences. They supplement the instructions \
+                    above and do not override them.";
         format!("{head}\n\n{}", self.0.join("\n\n"))
     }
 }

@@ -115,7 +115,7 @@ async fn answers_of_the_wrong_shape_are_repaired_once() {
         let decided = decide(&provider).await;
 
         assert_eq!(decided.record.by, DecidedBy::Model, "{fault:?}: {:?}", decided.record);
-        assert!(provider.has_received("cannot be used"), "the fault is told");
+        assert!(provider.has_received("Invalid answer"), "the fault is told");
     }
 }
 

@@ -115,7 +115,7 @@ async fn answer_question(
     voice: ActorKind,
 ) -> Result<RunDetail, RunError> {
     let taken = lock_run(tx, caller, run).await?;
-    reject_ended(&taken.run, "answer")?;
+    reject_ended(&taken.run, "answered")?;
     let asked = tx.question_last(taken.run.recorded.run.id).await?;
     let nothing =
         || RunError::Rejected(format!("the run is {}: it has no open question", taken.run.state));

@@ -177,11 +177,11 @@ fn explain_decision(row: &Transition, states: &TransitionStates) -> DecisionPart
 /// Explains a transition whose state cannot be read: only its row is known.
 fn explain_unreadable(row: &Transition) -> DecisionParts {
     let about = match (row.node.as_str(), row.edge.as_str()) {
-        (node, FAILED_EDGE) => format!("whether {node} is tried again"),
-        (PLAN_NODE, _) => "which steps the task takes".to_owned(),
-        (DISPATCH_NODE, _) => format!("where {} runs", format_step(row.step_index, 0)),
-        (VERIFY_NODE, _) => format!("whether {} is done", format_step(row.step_index, 0)),
-        _ => "how the run ends".to_owned(),
+        (node, FAILED_EDGE) => format!("retry of {node}"),
+        (PLAN_NODE, _) => "plan of the task".to_owned(),
+        (DISPATCH_NODE, _) => format!("placement of {}", format_step(row.step_index, 0)),
+        (VERIFY_NODE, _) => format!("verification of {}", format_step(row.step_index, 0)),
+        _ => "outcome of the run".to_owned(),
     };
     (about, vec![UNREADABLE_STATE.to_owned()], UNKNOWN.to_owned(), describe_next(row))
 }
@@ -218,7 +218,7 @@ fn explain_plan(row: &Transition, states: &TransitionStates) -> DecisionParts {
         None => format!("no steps, so {}", describe_next(row)),
     };
     let made_by = plan.made_by.as_deref().map_or_else(|| UNKNOWN.to_owned(), shorten);
-    ("which steps the task takes".to_owned(), input, made_by, led_to)
+    ("plan of the task".to_owned(), input, made_by, led_to)
 }
 
 fn describe_request(request: &RunTaskRequest) -> Vec<String> {
@@ -257,7 +257,7 @@ fn explain_dispatch(row: &Transition, after: &StoredState) -> DecisionParts {
         Some(job) => format!("job {job}, for which no node is on record"),
         None => describe_next(row),
     };
-    (format!("where {} runs", format_step(index, 0)), input, UNKNOWN.to_owned(), led_to)
+    (format!("placement of {}", format_step(index, 0)), input, UNKNOWN.to_owned(), led_to)
 }
 
 fn explain_verification(row: &Transition, states: &TransitionStates) -> DecisionParts {
@@ -273,7 +273,7 @@ fn explain_verification(row: &Transition, states: &TransitionStates) -> Decision
     input.push(format_attempt(&states.after, index));
     let old = states.before(|before| before.continuation.as_ref());
     let decided = after.continuation.as_ref().filter(|new| old != Some(new));
-    input.extend(decided.map(|decided| format!("how it goes on: {}", shorten(&decided.reason))));
+    input.extend(decided.map(|decided| format!("continuation: {}", shorten(&decided.reason))));
     let old = states.before(|before| before.revision.as_ref());
     let revised = after.revision.as_ref().filter(|new| old != Some(new));
     input.extend(revised.map(describe_revision));
@@ -287,7 +287,7 @@ fn explain_verification(row: &Transition, states: &TransitionStates) -> Decision
         "no_retry_left" => "not accepted, and it may not run again: the run fails".to_owned(),
         _ => describe_next(row),
     };
-    (format!("whether {} is done", format_step(index, 0)), input, format_rules(&rules), led_to)
+    (format!("verification of {}", format_step(index, 0)), input, format_rules(&rules), led_to)
 }
 
 /// Describes the recorded outcome of a replanning.
@@ -313,7 +313,7 @@ fn format_rules(rules: &[&str]) -> String {
 /// A node failed permanently: the row has its name, the state the reason.
 fn explain_failure(node: &str, after: &StoredState) -> DecisionParts {
     let reason = after.state.failure.as_ref().map(|failure| shorten(&failure.reason));
-    let about = format!("whether {node} is tried again");
+    let about = format!("retry of {node}");
     (about, reason.into_iter().collect(), format!("node: {node}"), "the run fails".to_owned())
 }
 
@@ -328,18 +328,18 @@ fn explain_end(node: &str, after: &StoredState) -> DecisionParts {
         }
         None => (vec![], "the end of the run".to_owned()),
     };
-    ("how the run ends".to_owned(), input, format!("node: {node}"), led_to)
+    ("outcome of the run".to_owned(), input, format!("node: {node}"), led_to)
 }
 
 fn explain_act(act: RunAction) -> DecisionView {
     let text = |name: &str| act.detail[name].as_str().map(shorten);
     let said = |name: &str| text(name).unwrap_or_else(|| UNKNOWN.to_owned());
     let (about, led_to) = match act.verb {
-        RunVerb::Pause => ("whether the run goes on", "pause".to_owned()),
-        RunVerb::Resume => ("whether the run goes on", "resume".to_owned()),
-        RunVerb::Answer => ("what the run asked", said("reply")),
-        RunVerb::Retry => ("whether to try again", format!("run {}", said("run_id"))),
-        RunVerb::Fork => ("whether to try something else", format!("task {}", said("task"))),
+        RunVerb::Pause => ("pause or resume", "pause".to_owned()),
+        RunVerb::Resume => ("pause or resume", "resume".to_owned()),
+        RunVerb::Answer => ("answer to the question", said("reply")),
+        RunVerb::Retry => ("retry of the run", format!("run {}", said("run_id"))),
+        RunVerb::Fork => ("fork of the run", format!("task {}", said("task"))),
     };
     let input = [text("question"), text("comment")].into_iter().flatten().collect();
     DecisionView {

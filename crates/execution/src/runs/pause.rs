@@ -27,7 +27,7 @@ impl RunOperations {
             .write(move |tx| {
                 Box::pin(async move {
                     let taken = lock_run(tx, &caller, &run).await?;
-                    reject_ended(&taken.run, "pause")?;
+                    reject_ended(&taken.run, "paused")?;
                     if tx.task_pause(taken.task.asked.id).await? {
                         tx.run_update_wait(taken.run.recorded.run.id).await?;
                         record_act(tx, &caller, &taken, RunVerb::Pause, "run.paused", json!({}))
@@ -53,7 +53,7 @@ impl RunOperations {
             .write(move |tx| {
                 Box::pin(async move {
                     let taken = lock_run(tx, &caller, &run).await?;
-                    reject_ended(&taken.run, "resume")?;
+                    reject_ended(&taken.run, "resumed")?;
                     if tx.task_resume(taken.task.asked.id).await? {
                         tx.run_update_wait(taken.run.recorded.run.id).await?;
                         record_act(tx, &caller, &taken, RunVerb::Resume, "run.resumed", json!({}))

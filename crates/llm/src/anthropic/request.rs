@@ -12,7 +12,7 @@ const DEFAULT_MAX_TOKENS: u64 = 4096;
 /// Returns the body of the request.
 pub(super) fn translate(request: &ChatRequest, stream: bool) -> Result<Value, ProviderError> {
     let Some(model) = &request.model else {
-        return Err(ProviderError::unsupported("the request names no model"));
+        return Err(ProviderError::unsupported("the request has no model"));
     };
     let (system, messages) = split_messages(&request.messages)?;
     let mut body = Map::new();

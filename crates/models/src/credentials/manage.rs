@@ -248,7 +248,7 @@ fn reseal(
     row: &mut Credential,
     secret: &SecretString,
 ) -> Result<(), CredentialError> {
-    let empty = || CredentialError::Seal("the key file holds no key".to_owned());
+    let empty = || CredentialError::Seal("the key file contains no key".to_owned());
     let key = keys.newest().ok_or_else(empty)?;
     row.sealed = seal::seal(key, row, secret)?;
     row.key.clone_from(&key.id);

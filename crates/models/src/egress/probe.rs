@@ -135,7 +135,7 @@ impl Egress {
                 return Ok(structure);
             }
         }
-        info!(provider, model, "model honours no schema, using JSON in the prompt");
+        info!(provider, model, "model ignores schemas, using JSON in the prompt");
         Ok(AnswerStructure::FencedJson)
     }
 

@@ -201,7 +201,7 @@ pub(crate) fn reason_for_person(message: &NewAgentMessage) -> String {
     if is(MessageKind::Help, HelpKind::Human.as_str())
         || is(MessageKind::Report, ReportKind::RequestHumanInput.as_str())
     {
-        return format!("{} asks for a person", message.sender);
+        return format!("{} requests a person", message.sender);
     }
     if is(MessageKind::Status, Progress::ContextLimit.as_str()) {
         return format!(

@@ -111,7 +111,7 @@ async fn a_sandbox_token_is_bound_to_a_job_that_exists() {
     let unknown = world.agents.issue(&world.bob, sandbox(unknown)).await;
 
     assert!(unbound.err().unwrap().to_string().contains("needs task_id and job_id"));
-    assert!(unknown.err().unwrap().to_string().contains("names no task of that user"));
+    assert!(unknown.err().unwrap().to_string().contains("is not a task of that user"));
 }
 
 async fn only_administrators_issue_see_and_revoke_tokens_of_others() {

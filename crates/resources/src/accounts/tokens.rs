@@ -88,7 +88,7 @@ fn validate_token_request(request: &CreateToken) -> Result<(), AccountError> {
         faults.push(format!("name needs 1 to {MAX_NAME_CHARS} characters"));
     }
     if name.chars().any(char::is_control) {
-        faults.push("name must not hold control characters".to_owned());
+        faults.push("name must not contain control characters".to_owned());
     }
     if request.expires_in_days.is_some_and(|days| !(1..=MAX_DAYS).contains(&days)) {
         faults.push(format!("expires_in_days is 1 to {MAX_DAYS}, or absent"));

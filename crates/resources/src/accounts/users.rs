@@ -73,7 +73,8 @@ fn validate_user_request(request: &CreateUser) -> Result<(), AccountError> {
     let is_plain =
         Slug::normalise(&request.handle).is_ok_and(|slug| slug.as_str() == request.handle);
     if !is_plain {
-        faults.push("handle may hold lowercase letters, digits and single dashes".to_owned());
+        faults
+            .push("handle may contain only lowercase letters, digits and single dashes".to_owned());
     }
     if request.handle == SYSTEM_HANDLE {
         faults.push("the handle \"system\" is reserved".to_owned());

@@ -19,11 +19,11 @@ pub(super) async fn resolve_binding(
     let mut bound = given;
     if let Some(id) = given.task {
         let project = load_project_of_task(tx, user, id).await?;
-        project.ok_or_else(|| invalid_binding("task_id names no task of that user"))?;
+        project.ok_or_else(|| invalid_binding("task_id is not a task of that user"))?;
     }
     if let Some(id) = given.run {
         let task = load_task_of_run(tx, user, id).await?;
-        let task = task.ok_or_else(|| invalid_binding("run_id names no run of that user"))?;
+        let task = task.ok_or_else(|| invalid_binding("run_id is not a run of that user"))?;
         fill_or_match(&mut bound.task, task, "run_id is not a run of that task")?;
     }
     if let Some(id) = given.job {
@@ -34,13 +34,13 @@ pub(super) async fn resolve_binding(
     if let Some(id) = given.project {
         let project = tx.project_get(id).await?;
         if project.is_none_or(|project| project.owner != user) {
-            return Err(invalid_binding("project_id names no project of that user"));
+            return Err(invalid_binding("project_id is not a project of that user"));
         }
     }
     if let Some(id) = bound.task {
         let project = load_project_of_task(tx, user, id).await?;
         let project =
-            project.ok_or_else(|| invalid_binding("task_id names no task of that user"))?;
+            project.ok_or_else(|| invalid_binding("task_id is not a task of that user"))?;
         fill_or_match(&mut bound.project, project, "project_id is not the project of that task")?;
     }
     if let Some(id) = given.session {
@@ -73,11 +73,11 @@ async fn load_open_job(
 ) -> Result<OpenJobIds, AgentTokenError> {
     // Locked: if the job ends meanwhile, its end also revokes this token.
     let Some(job) = tx.job_lock(id).await? else {
-        return Err(invalid_binding("job_id names no job of that user"));
+        return Err(invalid_binding("job_id is not a job of that user"));
     };
     let (task, run) = (job.asked.task, job.asked.run);
     if load_project_of_task(tx, user, task).await?.is_none() {
-        return Err(invalid_binding("job_id names no job of that user"));
+        return Err(invalid_binding("job_id is not a job of that user"));
     }
     if job.status.is_terminal() {
         return Err(invalid_binding("job_id names a job that has ended"));
@@ -107,7 +107,7 @@ async fn load_project_of_task(
 async fn check_session(tx: &mut Tx, user: UserId, id: SessionId) -> Result<(), AgentTokenError> {
     let session = tx.session_get(id).await?;
     let session = session.filter(|session| session.user == user && session.is_active);
-    let fault = "session_id names no open sign-in session of that user";
+    let fault = "session_id is not an open sign-in session of that user";
     session.map(drop).ok_or_else(|| invalid_binding(fault))
 }
 

@@ -140,8 +140,9 @@ fn validate_issue_request(request: &IssueAgentToken) -> Result<(), AgentTokenErr
 /// Persists a token with the binding that [`binding::resolve_binding`] validated and completed.
 async fn insert_token(tx: &mut Tx, mut token: AgentToken) -> Result<AgentToken, AgentTokenError> {
     let user = tx.user_get(token.user).await?.filter(|user| user.is_active);
-    let user = user
-        .ok_or_else(|| AgentTokenError::Invalid(vec!["user_id names no active user".to_owned()]))?;
+    let user = user.ok_or_else(|| {
+        AgentTokenError::Invalid(vec!["user_id is not an active user".to_owned()])
+    })?;
     token.binding = binding::resolve_binding(tx, user.id, token.binding).await?;
     tx.agent_token_insert(&token).await?;
     Ok(token)

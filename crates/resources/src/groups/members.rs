@@ -116,7 +116,7 @@ async fn find_user(tx: &mut Tx, wanted: &NameOrId<UserId>) -> Result<User, Group
 async fn check_group_limit(tx: &mut Tx, user: UserId, group: GroupId) -> Result<(), GroupError> {
     let groups = tx.groups_of(user).await?;
     if groups.len() >= MAX_GROUPS && !groups.contains(&group) {
-        return Err(GroupError::Invalid(format!("a user is in {MAX_GROUPS} groups at most")));
+        return Err(GroupError::Invalid(format!("a user may be in at most {MAX_GROUPS} groups")));
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ pub(super) fn validate_install(
     let is_plain = Slug::normalise(&request.slug).is_ok_and(|slug| slug.as_str() == request.slug);
     let mut faults = transport_faults(&request.transport);
     if !is_plain {
-        faults.push("slug may hold lowercase letters, digits and single dashes".to_owned());
+        faults.push("slug may contain only lowercase letters, digits and single dashes".to_owned());
     }
     if is_reserved_namespace(&request.slug) {
         faults.push(format!("the slug \"{}\" belongs to built-in tools", request.slug));
@@ -84,16 +84,22 @@ fn transport_faults(asked: &Transport) -> Vec<String> {
         Transport::Stdio { command, args, env, .. } => {
             let is_odd = |text: &str| text.contains('\0') || text.len() > MAX_VALUE_BYTES;
             if command.is_empty() || is_odd(command) {
-                faults.push("command names no program".to_owned());
+                faults.push(format!("command must have 1 to {MAX_VALUE_BYTES} bytes and no NUL"));
             }
             if args.len() > MAX_ARGS || args.iter().any(|arg| is_odd(arg)) {
-                faults.push(format!("args are {MAX_ARGS} at most, each without NUL"));
+                faults.push(format!(
+                    "args may have at most {MAX_ARGS} entries of {MAX_VALUE_BYTES} bytes without NUL"
+                ));
             }
             if env.len() > MAX_VALUES || env.values().any(|value| is_odd(value)) {
-                faults.push(format!("env has {MAX_VALUES} variables at most, without NUL"));
+                faults.push(format!(
+                    "env may have at most {MAX_VALUES} values of {MAX_VALUE_BYTES} bytes without NUL"
+                ));
             }
             if !env.keys().all(|name| is_variable(name)) {
-                faults.push("names in env hold letters, digits and _ only".to_owned());
+                let rule = "names in env may contain only letters, digits and _, and must not begin \
+                            with a digit";
+                faults.push(rule.to_owned());
             }
         }
         Transport::Http { url, headers } => {
@@ -101,14 +107,19 @@ fn transport_faults(asked: &Transport) -> Vec<String> {
             let is_token = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
             let is_name = |name: &String| !name.is_empty() && name.chars().all(is_token);
             if headers.len() > MAX_VALUES || !headers.keys().all(is_name) {
-                faults.push("names of headers hold letters, digits, - and _ only".to_owned());
+                faults.push(format!(
+                    "headers may have at most {MAX_VALUES} names of letters, digits, - and _"
+                ));
             }
             let is_value = |value: &String| {
                 value.len() <= MAX_VALUE_BYTES
                     && value.chars().all(|c| c == '\t' || !c.is_control())
             };
             if !headers.values().all(is_value) {
-                faults.push("values of headers hold no control characters".to_owned());
+                faults.push(format!(
+                    "values of headers may have at most {MAX_VALUE_BYTES} bytes and no control \
+                     characters"
+                ));
             }
         }
     }

@@ -46,7 +46,7 @@ impl Skills {
                     authorize_scope(tx, &caller, &mut new).await?;
                     scan_content(tx, &new.content).await?;
                     if tx.skill_count(caller.user).await? >= MAX_SKILLS {
-                        let rule = format!("a user has {MAX_SKILLS} skills at most");
+                        let rule = format!("a user may have at most {MAX_SKILLS} skills");
                         return Err(SkillError::Invalid(rule));
                     }
                     tx.skill_insert(&new).await?;

@@ -123,9 +123,7 @@ impl JobSupervisor {
             return;
         }
         if self.parts.outputs.iter().any(OutputCapture::is_flood) {
-            self.kill_for_limit(
-                "it printed more than 64 times what is kept of its output".to_owned(),
-            );
+            self.kill_for_limit("its output exceeded 64 times the stored limit".to_owned());
         } else if let Some(limit) = self.parts.disk.check_if_due() {
             self.kill_for_limit(limit);
         } else if now >= self.deadline {

@@ -107,9 +107,8 @@ fn round_key(word: &str, said: &[String]) -> String {
 impl StateBinding<WorkflowState> for PlanStepsNode {
     fn input(state: &WorkflowState) -> Result<SharedPart<RunTaskRequest>, WorkflowNodeError> {
         let request = state.request.clone();
-        request.ok_or_else(|| {
-            WorkflowNodeError::Denied("the state holds no request to plan".to_owned())
-        })
+        request
+            .ok_or_else(|| WorkflowNodeError::Denied("the state has no request to plan".to_owned()))
     }
 
     /// Drops the request, whose content is in the plan: keeping both would double every checkpoint.

@@ -45,7 +45,7 @@ impl BrainDecision for ChooseOption {
 
     fn schema(&self) -> Value {
         object_schema(&json!({
-            "choice": text_schema("The key of what is chosen.", 200),
+            "choice": text_schema("Key of the chosen option.", 200),
             "reason": text_schema("Why, in one sentence.", 1000),
         }))
     }
@@ -57,8 +57,8 @@ impl BrainDecision for ChooseOption {
         let choices = untrusted::quote("choices", &lines.join("\n"), 8 * 1024);
         let facts = untrusted::quote("facts", &self.facts.to_string(), 16 * 1024);
         format!(
-            "Choose one; the first where nothing speaks for another.\n\n{question}\n\n{choices}\n\n\
-             What is known:\n{facts}"
+            "Choose one; the first if no fact favours another.\n\n{question}\n\n{choices}\n\n\
+             Facts:\n{facts}"
         )
     }
 

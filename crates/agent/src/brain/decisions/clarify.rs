@@ -44,7 +44,7 @@ impl BrainDecision for AnswerClarification {
         object_schema(&json!({
             "answer": {
                 "type": "string", "maxLength": MAX_ANSWER,
-                "description": "What the agent is told; empty if only a person knows.",
+                "description": "Answer for the agent; empty if a person must answer.",
             },
             "reason": text_schema("Why, in one sentence.", 500),
         }))
@@ -58,11 +58,11 @@ impl BrainDecision for AnswerClarification {
         let request = untrusted::quote("request", &self.request, 16 * 1024);
         let criteria = untrusted::quote("criteria", &self.criteria.join("\n"), 8 * 1024);
         format!(
-            "Answer the question of the {role}, which works on the request below. Answer only what \
+            "Answer the question of the agent {role}, which works on the request below. Answer only what \
              follows from the request and its criteria. Leave the answer empty if it is a matter of \
-             taste, money, access or permission, or if the request does not say: a person answers \
-             then.\n\n{question}\n\nAnswers that it offers:\n{options}\n\nWhat it says about \
-             it:\n{context}\n\nThe request:\n{request}\n\nWhat must be true of the result:\n{criteria}"
+             taste, money, access or permission, or if the request does not say: a person then \
+             answers.\n\n{question}\n\nOptions:\n{options}\n\nContext:\n{context}\n\nThe \
+             request:\n{request}\n\nWhat must be true of the result:\n{criteria}"
         )
     }
 

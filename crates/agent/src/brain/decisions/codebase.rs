@@ -149,10 +149,10 @@ impl BrainDecision for AnalyseCodebase {
         });
         object_schema(&json!({
             "project_type": text_schema("The language or tool that builds it.", 100),
-            "architecture": text_schema("How it is put together.", 4000),
+            "architecture": text_schema("Its structure.", 4000),
             "key_paths": map,
             "patterns": map,
-            "build_commands": text_list_schema("What builds and tests it.", 20),
+            "build_commands": text_list_schema("Commands to build and test it.", 20),
             "has_tests": { "type": "boolean" },
             "has_ci": { "type": "boolean" },
         }))
@@ -160,7 +160,7 @@ impl BrainDecision for AnalyseCodebase {
 
     fn prompt(&self) -> String {
         let files = untrusted::quote("file names", &self.files.join("\n"), 24 * 1024);
-        format!("What is this project made of? These are its files:\n\n{files}")
+        format!("Describe this project. These are its files:\n\n{files}")
     }
 
     fn decide_by_rule(&self) -> Option<RuleAnswer<ProjectSketch>> {

@@ -51,10 +51,10 @@ impl BrainDecision for IdentifyComponents {
         let component = object_schema(&json!({
             "name": { "type": "string", "pattern": "^[a-z0-9-]{1,64}$" },
             "description": text_schema("What it is.", 1000),
-            "priority": { "type": "integer", "minimum": -100, "maximum": 100, "description": "The lowest goes first." },
+            "priority": { "type": "integer", "minimum": -100, "maximum": 100, "description": "Lowest first." },
             "dependencies": { "type": "array", "items": { "type": "string" }, "maxItems": MAX_COMPONENTS },
-            "skipDesign": { "type": "boolean", "description": "Nothing of it is seen by people." },
-            "skipReview": { "type": "boolean", "description": "It is too plain to be looked at." },
+            "skipDesign": { "type": "boolean", "description": "It has no user interface." },
+            "skipReview": { "type": "boolean", "description": "It needs no review." },
         }));
         object_schema(&json!({
             "components": {
@@ -67,8 +67,8 @@ impl BrainDecision for IdentifyComponents {
         let request = untrusted::quote("request", &self.request, 16 * 1024);
         let (kind, scope) = (self.kind.as_str(), self.scope.as_str());
         format!(
-            "Cut this work ({kind}, {scope}) into the components that can be built one after the other \
-             or at the same time, two to six as a rule. A component names the components that must be \
+            "Split this work ({kind}, {scope}) into components that can be built in sequence or in \
+             parallel, usually two to six. A component names the components that must be \
              finished before it.\n\n{request}"
         )
     }

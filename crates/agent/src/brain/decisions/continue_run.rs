@@ -58,7 +58,7 @@ impl ContinueBlockedRun {
     ) -> Option<RuleAnswer<RunContinuation>> {
         use ContinueWith as With;
         if self.continued >= MAX_CONTINUATIONS {
-            let reason = format!("the run went on {MAX_CONTINUATIONS} times already");
+            let reason = format!("the run was already continued {MAX_CONTINUATIONS} times");
             return Some(RunContinuation::rule_answer(With::GiveUp, &reason));
         }
         let (with, reason) = match (standstill, self.if_interrupted, self.may_repeat) {
@@ -87,7 +87,7 @@ impl BrainDecision for ContinueBlockedRun {
 
     fn schema(&self) -> Value {
         object_schema(&json!({
-            "with": enum_schema("How it goes on.", &["continue", "retry", "ask_person", "give_up"]),
+            "with": enum_schema("The action.", &["continue", "retry", "ask_person", "give_up"]),
             "reason": text_schema("Why, in one sentence.", 1000),
         }))
     }
@@ -95,8 +95,8 @@ impl BrainDecision for ContinueBlockedRun {
     fn prompt(&self) -> String {
         let situation = untrusted::quote("situation", &self.situation, 8 * 1024);
         format!(
-            "A run stands at {} after {} tries. Does it go on from there, is the same tried again, is a \
-             person asked, or is it given up?\n\n{situation}",
+            "A run is blocked at workflow node {} after {} attempts. Continue from there, retry, ask a \
+             person or give up?\n\n{situation}",
             untrusted::inline(&self.node),
             self.attempts
         )

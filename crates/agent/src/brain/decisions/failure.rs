@@ -65,18 +65,18 @@ impl BrainDecision for HandleFailure {
 
     fn schema(&self) -> Value {
         object_schema(&json!({
-            "action": enum_schema("What is done.", &["retry", "reduce_scope", "escalate"]),
+            "action": enum_schema("The action.", &["retry", "reduce_scope", "escalate"]),
             "reason": text_schema("Why, in one sentence.", 1000),
         }))
     }
 
     fn prompt(&self) -> String {
         let error = untrusted::quote("failure", &self.error, 8 * 1024);
-        let so_far = self.checkpoint.as_deref().unwrap_or("nothing is known");
+        let so_far = self.checkpoint.as_deref().unwrap_or("unknown");
         let so_far = untrusted::quote("progress", so_far, 8 * 1024);
         format!(
-            "The {} failed for the {}. time of at most {}. Is the same worth another try, is less of \
-             it, or must a person decide?\n\n{error}\n\nHow far it came:\n{so_far}",
+            "The agent {} failed {} times; the limit is {}. Retry, reduce the scope, or escalate to a \
+             person?\n\n{error}\n\nProgress:\n{so_far}",
             untrusted::inline(&self.role),
             self.failures,
             self.max_failures

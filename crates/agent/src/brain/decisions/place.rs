@@ -74,7 +74,7 @@ impl BrainDecision for PlaceJob {
             // A preference that cannot be followed is reported.
             let unmet = self.preferred.as_deref().map(|preferred| {
                 let preferred: String = preferred.chars().take(100).collect();
-                format!("; no node \"{preferred}\", which a preference names, could take it")
+                format!("; the preferred node \"{preferred}\" is not eligible")
             });
             let unmet = unmet.unwrap_or_default();
             let reason =
@@ -126,7 +126,9 @@ mod tests {
     fn work_is_placed_where_a_preference_says_and_else_where_there_is_most_room() {
         assert_eq!(choose_by_rule(Some("a")).node_slug, "a");
         assert_eq!(choose_by_rule(Some("nowhere")).node_slug, "b");
-        assert!(choose_by_rule(Some("nowhere")).reason.contains("no node \"nowhere\""));
+        assert!(
+            choose_by_rule(Some("nowhere")).reason.contains("node \"nowhere\" is not eligible")
+        );
         assert!(!choose_by_rule(None).reason.contains("preference"));
         assert_eq!(choose_by_rule(None).node_slug, "b");
         assert!(choose_by_rule(None).reason.contains("most room"));

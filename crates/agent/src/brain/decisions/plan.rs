@@ -50,7 +50,7 @@ impl PlanBackground {
             return classified;
         }
         let project = untrusted::quote("project", &self.project, 4 * 1024);
-        format!("{classified} What is known of its project:\n{project}")
+        format!("{classified} The project:\n{project}")
     }
 }
 
@@ -105,13 +105,13 @@ impl BrainDecision for PlanRequestSteps {
 
     fn schema(&self) -> Value {
         let command = object_schema(&json!({
-            "aim": text_schema("Which part of the request.", 500),
+            "aim": text_schema("The part of the request.", 500),
             "command": text_schema("For /bin/sh.", 8000),
         }));
         object_schema(&json!({
-            "commands": { "type": "array", "maxItems": self.max_commands, "items": command, "description": "In order; empty if you ask." },
-            "assumptions": text_list_schema("What you took for granted; mostly nothing.", 20),
-            "question": { "type": "string", "maxLength": 2000, "description": "What you must know first; else empty." },
+            "commands": { "type": "array", "maxItems": self.max_commands, "items": command, "description": "In order; empty if you ask a question." },
+            "assumptions": text_list_schema("Assumptions; usually none.", 20),
+            "question": { "type": "string", "maxLength": 2000, "description": "Question to answer first, or empty." },
         }))
     }
 
@@ -125,12 +125,12 @@ impl BrainDecision for PlanRequestSteps {
         };
         let criteria = listed("What must be true of the result", "criteria", &self.criteria);
         let outputs = "Files that must be left in $CYNODE_ARTIFACTS_DIR";
-        let outputs = listed(outputs, "files owed", &self.expected_outputs);
+        let outputs = listed(outputs, "expected files", &self.expected_outputs);
         let (workspace, most) = (workspace_prompt(&self.workspace), self.max_commands);
         let background = self.background.as_ref().map(PlanBackground::prompt).unwrap_or_default();
         format!(
-            "Plan the commands that carry out the whole request in a sandbox: a workspace, no network, the usual \
-             programs of a Linux system. {workspace} One command for each part of the request, {most} at most: say \
+            "Plan the commands that fulfil the whole request in a sandbox: a workspace, no network, common Linux \
+             programs. {workspace} One command for each part of the request, at most {most}: state \
              its aim, then the command line. Never hide a failure.{background}\n\n\
              {EXAMPLE}\n\n{request}{criteria}{outputs}"
         )

@@ -62,8 +62,8 @@ impl BrainDecision for ReviewCapExceeded {
             .collect();
         let issues = untrusted::quote("open issues", &lines.join("\n"), 16 * 1024);
         format!(
-            "{} was sent back {} times, which is as often as it may be. Does it go on with these issues \
-             noted, or must a person decide?\n\n{issues}",
+            "{} reached its limit of {} revisions. Proceed with these issues noted, or escalate to a \
+             person?\n\n{issues}",
             untrusted::inline(&self.unit),
             self.rounds
         )

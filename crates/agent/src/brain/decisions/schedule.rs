@@ -49,8 +49,8 @@ impl BrainDecision for InterpretSchedule {
 
     fn schema(&self) -> Value {
         let task = object_schema(&json!({
-            "name": text_schema("What it is called.", 100),
-            "prompt": { "type": "string", "maxLength": 20_000, "description": "What is asked for; empty where there are commands." },
+            "name": text_schema("Task name.", 100),
+            "prompt": { "type": "string", "maxLength": 20_000, "description": "The task in prose; empty if there are commands." },
             "commands": text_list_schema("Command lines that the schedule itself names.", 50),
         }));
         object_schema(&json!({
@@ -62,7 +62,7 @@ impl BrainDecision for InterpretSchedule {
     fn prompt(&self) -> String {
         let payload = untrusted::quote("schedule", &self.payload, 16 * 1024);
         format!(
-            "The schedule {} came due. Which tasks does it want made now?\n\n{payload}",
+            "The schedule {} is due. Which tasks must be created now?\n\n{payload}",
             untrusted::inline(&self.schedule)
         )
     }

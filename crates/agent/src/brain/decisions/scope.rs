@@ -75,7 +75,7 @@ impl BrainDecision for AssessScope {
         object_schema(&json!({
             "scope": enum_schema(scope, &["trivial", "small", "medium", "large"]),
             "estimated_files": { "type": "integer", "minimum": 0, "maximum": 100_000 },
-            "components_affected": text_list_schema("Parts of the project that change.", 50),
+            "components_affected": text_list_schema("Changed parts of the project.", 50),
             "reasoning": text_schema("Why, in one or two sentences.", 1000),
         }))
     }
@@ -84,7 +84,7 @@ impl BrainDecision for AssessScope {
         let request = untrusted::quote("request", &self.request, 16 * 1024);
         let project = untrusted::quote("project", &self.project, 8 * 1024);
         let kind = self.kind.as_str();
-        format!("How big is this work ({kind})?\n\n{request}\n\nThe project:\n{project}")
+        format!("Assess this work's scope ({kind}).\n\n{request}\n\nThe project:\n{project}")
     }
 
     fn decide_by_rule(&self) -> Option<RuleAnswer<ScopeAssessment>> {

@@ -359,22 +359,22 @@ fn a_run_is_explained_from_the_states_that_its_runner_writes() {
     assert_eq!(
         parts(&planned),
         (
-            "which steps the task takes",
+            "plan of the task",
             vec!["command: make", "command: make test"],
             "rule: the commands of the task",
             "2 steps; the first: make"
         )
     );
     let (about, input, ..) = parts(&dispatched);
-    assert_eq!((about, input), ("where step 1 runs", vec!["attempt 1 of 2: make"]));
+    assert_eq!((about, input), ("placement of step 1", vec!["attempt 1 of 2: make"]));
     assert_eq!(
         parts(&verified),
         (
-            "whether step 1 is done",
+            "verification of step 1",
             vec![
                 "not met: it exited with code 3",
                 "attempt 1 of 2",
-                "how it goes on: it may be a hiccup",
+                "continuation: it may be a hiccup",
                 "replanned by the project manager: make -k (go on)",
             ],
             "rule: exit_code",
@@ -401,7 +401,7 @@ fn a_state_that_cannot_be_read_is_reported_and_explained_as_unknown() {
     assert_eq!(
         parts(&view),
         (
-            "whether step 2 is done",
+            "verification of step 2",
             vec!["unknown: the recorded state cannot be read"],
             "unknown",
             "finalize_summary"

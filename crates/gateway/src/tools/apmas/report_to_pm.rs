@@ -16,7 +16,7 @@ use crate::tools::to_json;
 pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     name: ReportToPm::NAME,
     title: "Report to the project manager",
-    description: "Tells the project manager what came of the work. The payload depends on messageType. work_completed: summary, filesModified[], artifactPath, workUnitId. review_approved and review_changes_requested: verdict (approved or changes_requested), summary, criticalIssues[], majorIssues[], minorIssues[], each with description, fileLocation, howToFix. tests_passed and tests_failed: total, passed, failed, failures[] with name, message, location. work_blocked: reason, blockedOn, attempted[]. needs_clarification and request_human_input: question, options[], context.",
+    description: "Reports the result of work, a review or tests to the project manager. The payload depends on messageType. work_completed: summary, filesModified[], artifactPath, workUnitId. review_approved and review_changes_requested: verdict (approved or changes_requested), summary, criticalIssues[], majorIssues[], minorIssues[], each with description, fileLocation, howToFix. tests_passed and tests_failed: total, passed, failed, failures[] with name, message, location. work_blocked: reason, blockedOn, attempted[]. needs_clarification and request_human_input: question, options[], context.",
     scope: ToolScope::Both,
     effect: ToolEffect::Changes,
     input: ReportToPm::input_schema,

@@ -33,7 +33,7 @@ async fn run(context: ToolContext, arguments: ArtifactPut) -> Result<Value, Tool
     let ArtifactPut { task_id, path, content_bytes_base64 } = arguments;
     let bytes = STANDARD
         .decode(content_bytes_base64)
-        .map_err(|_| ToolFault::invalid("content_bytes_base64 is no standard base64"))?;
+        .map_err(|_| ToolFault::invalid("content_bytes_base64 is not standard base64"))?;
     let task = task_id.into();
     let files = &context.services.artifacts;
     to_json(files.store(&context.who.caller, &task, &path, bytes.into()).await?)

@@ -33,7 +33,7 @@ async fn run(context: ToolContext, arguments: SandboxPutFile) -> Result<Value, T
     let SandboxPutFile { sandbox, path, content_bytes_base64 } = arguments;
     let bytes = STANDARD
         .decode(content_bytes_base64)
-        .map_err(|_| ToolFault::invalid("content_bytes_base64 is no standard base64"))?;
+        .map_err(|_| ToolFault::invalid("content_bytes_base64 is not standard base64"))?;
     let sandboxes = &context.services.sandboxes;
     to_json(sandboxes.put_file(context.calling_user(), sandbox, &path, &bytes).await?)
 }
