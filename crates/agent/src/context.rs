@@ -103,11 +103,12 @@ pub fn compose_for_decision(
     compose_parts(role, &given.baseline, &given.role, work)
 }
 
-/// Returns the task part with and without the request, for questions that quote the request themselves.
+/// Returns the task part with and without the request, for questions that quote the request themselves. Both list the
+/// acceptance criteria.
 pub(crate) fn task_without_request(work: &HandoffContext) -> Option<(String, String)> {
     let task = work.task.as_ref()?;
     let (whole, _) = TaskFragment(task).truncated()?;
-    let short = TaskFacts { prompt: String::new(), acceptance_criteria: vec![], ..task.clone() };
+    let short = TaskFacts { prompt: String::new(), ..task.clone() };
     let (short, _) = TaskFragment(&short).truncated()?;
     Some((whole, short))
 }

@@ -44,6 +44,21 @@ words! {
     }
 }
 
+impl IfInterrupted {
+    /// Resolves the policy for an interrupted step, with its reason: the preference decides, else whether the task
+    /// allows its commands to be repeated, else a person.
+    pub const fn resolve(preference: Option<Self>, may_repeat: bool) -> (Self, &'static str) {
+        match (preference, may_repeat) {
+            (Some(Self::Retry), _) => (Self::Retry, "a preference retries interrupted steps"),
+            (Some(Self::GiveUp), _) => (Self::GiveUp, "a preference fails interrupted steps"),
+            (None, true) => (Self::Retry, "the task allows a retry"),
+            (Some(Self::Ask), _) | (None, false) => {
+                (Self::Ask, "it may have done part of its work")
+            }
+        }
+    }
+}
+
 impl Standstill {
     /// The suspension reason for a step with this ending and verdict; `None` if there is none.
     pub fn for_step(ending: &Ending, verdict: &Verdict) -> Option<Self> {

@@ -37,7 +37,7 @@ pub enum ContinuationView {
         /// Reason, as part of a sentence.
         reason: String,
     },
-    /// There is no project manager: the step has failed.
+    /// There is no project manager, and the step was not interrupted: it has failed.
     NoManager {
         /// Reason, in words.
         reason: String,

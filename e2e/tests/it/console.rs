@@ -175,6 +175,32 @@ async fn a_user_installs_a_server_in_the_console_and_sets_the_scope_of_its_tool(
 }
 
 #[tokio::test]
+async fn a_server_is_installed_and_the_scope_of_its_tool_is_set_on_the_command_line() {
+    let (_shelf, fixture) = copy_test_server();
+    let expose = fixture.parent().unwrap();
+    let config = format!("[gateway]\nexpose = [{:?}]\n", expose.to_str().unwrap());
+    let system = System::with(SystemDatabase::Embedded, &config).await;
+    let token = fs::read_to_string(&system.announced.admin_token_file).unwrap();
+    let (token, arguments) = (token.trim(), json!({ "text": "hello" }));
+
+    let program = [fixture.to_str().unwrap(), "--stdio"];
+    let install = ["servers", "add-stdio", "mine", "--"];
+    let installed = system.cynork(&[&install[..], &program].concat()).expect_success();
+    assert!(installed.stdout.contains("mine.echo"), "{installed:?}");
+    let said = wait_for_result(&system, token, "mine.echo", arguments.clone()).await;
+    assert_eq!(said["content"][0]["text"], "hello", "{said}");
+    system.cynork(&["tools", "scope", "mine.echo", "sandbox"]).expect_success();
+
+    assert_eq!(wait_for_denial(&system, token, "mine.echo", arguments).await, "unknown");
+    let shown = system.cynork(&["tools", "get", "mine.echo"]).expect_success();
+    assert!(shown.stdout.contains("sandbox"), "{shown:?}");
+    let explain = ["access", "explain", "--agent", "user", "--tool", "mine.echo"];
+    let why = system.cynork(&explain).stdout;
+    let reason = "\"mine.echo\" has scope sandbox, which excludes a user caller";
+    assert!(why.contains(reason), "{why}");
+}
+
+#[tokio::test]
 async fn a_refusal_is_shown_in_words_and_a_signed_out_tab_holds_no_token() {
     let system = System::new().await;
     let browser = signed_in(&system, LAPTOP, ("admin", &admin_password(&system))).await;

@@ -1,13 +1,20 @@
 //! Stalled runs, and criteria converted to checks, with real processes.
 
+use std::time::{Duration, Instant};
+
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::TaskId;
+use cynode_domain::question::Reply;
+use cynode_domain::verification::VerificationStatus;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
+use cynode_wire::runs::AnswerRun;
 use cynode_wire::tasks::TaskView;
 use nix::sys::signal::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::fleet::{NODE, ProcessFleet};
 use crate::processes::{eventually, send_signal};
+use crate::project_manager::{PLANNING, plan_answer, prompt_task, system};
 use crate::system::{PATIENCE, System};
 use crate::work::{commands, count_step_runs, create_task_once, wait_until_closed};
 
@@ -83,6 +90,40 @@ async fn an_interrupted_step_fails_without_a_question_if_a_preference_says_so() 
 }
 
 #[tokio::test]
+async fn without_a_project_manager_an_interrupted_step_runs_again_once_a_person_says_so() {
+    let mut fleet = ProcessFleet::new(None);
+    let url = fleet.add_orchestrator("orchestrator").await;
+    fleet.add_runner("runner", &url, Duration::from_secs(10));
+    fleet.add_node(NODE, &url).await;
+    let (client, state) = (fleet.client(&url), fleet.node_state(NODE));
+    let id = create_task_once(&client, commands(&[LINE])).await;
+    eventually("the first run", PATIENCE, || (count_step_runs(&state, id, 1) > 0).then_some(()))
+        .await;
+
+    fleet.signal(NODE, Signal::SIGTERM);
+    eventually("the end of the node", PATIENCE, || fleet.exit_status(NODE)).await;
+    fleet.start(NODE);
+    let name = id.to_string();
+    let begun = Instant::now();
+    let question = loop {
+        if let Some(question) = client.run_get(&name).await.unwrap().question {
+            break question;
+        }
+        assert!(begun.elapsed() < PATIENCE, "no question\n{}", fleet.read_all_logs());
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    };
+    let text = question.question.text;
+    assert!(text.contains("interrupted: the node was stopped"), "{text}");
+    assert!(text.ends_with("Run it again?"), "{text}");
+    let answer = AnswerRun { reply: Reply::Yes {}, comment: None };
+    client.run_answer(&name, &answer).await.unwrap();
+
+    let view = fleet.wait_until_closed(&client, id).await;
+    assert_eq!(view.status.as_str(), "completed", "{view:#?}");
+    assert_eq!(count_step_runs(&state, id, 1), 2);
+}
+
+#[tokio::test]
 async fn a_prompt_with_a_plain_demand_is_verified_by_rule() {
     let system = System::new().await;
     let line = "echo hi > \"$CYNODE_ARTIFACTS_DIR/hi.txt\"";
@@ -102,28 +143,39 @@ async fn a_prompt_with_a_plain_demand_is_verified_by_rule() {
     assert!(events.stderr.contains("changed by an agent of admin"), "{events:?}");
 }
 
-#[tokio::test]
-async fn what_a_model_adds_to_the_criteria_is_checked() {
+/// Runs a prompt for which a model plans this command and adds this check.
+async fn run_with_model_check(command: &str, check: &Value, max_attempts: u32) -> TaskView {
     let provider = ScriptedProvider::start();
-    provider.otherwise(Answer::status(400, "not today"));
-    let plan = json!({ "commands": [{ "aim": "do it", "command": "echo hello" }], "assumptions": [], "question": "" });
-    provider.when("Plan the commands that fulfil", Answer::tool_call("respond", plan));
-    let check = json!({ "kind": "output_matches", "value": "goodbye" });
+    provider.when(PLANNING, plan_answer(&[command]));
     let refined = json!({ "add": [check], "reason": "it says so" });
     provider.when("Which checks would show", Answer::tool_call("respond", refined));
-    let system = System::new().await;
-    let body = json!({
-        "kind": "openai", "base_url": provider.openai_url(), "allow": "everyone",
-        "models": ["scripted-model"],
-    });
-    let body = serde_json::from_value(body).unwrap();
-    system.client.provider_put("scripted", &body).await.unwrap();
-    let prompt = json!({ "input_mode": "prompt", "prompt": "Say goodbye to the world" });
-    let id = create_task_once(&system.client, serde_json::from_value(prompt).unwrap()).await;
+    let system = system(&provider).await;
+    let mut body = prompt_task("Say goodbye to the world");
+    body.max_attempts = Some(max_attempts);
+    let id = create_task_once(&system.client, body).await;
+    wait_until_closed(&system.client, id, PATIENCE).await
+}
 
-    let view = wait_until_closed(&system.client, id, PATIENCE).await;
+#[tokio::test]
+async fn what_a_model_adds_to_the_criteria_is_checked() {
+    let check = json!({ "kind": "output_matches", "value": "goodbye" });
+
+    let view = run_with_model_check("echo hello", &check, 1).await;
 
     assert_eq!(view.status.as_str(), "failed", "{view:#?}");
     assert_eq!(view.acceptance_criteria.len(), 1, "{view:#?}");
     assert!(view.summary.unwrap().contains("standard output does not match goodbye"));
+}
+
+#[tokio::test]
+async fn a_file_that_a_failed_attempt_left_in_the_workspace_meets_no_check_of_a_model() {
+    // The first attempt writes the file and fails, the second writes nothing.
+    let line = "if [ -e bye.txt ]; then exit 0; fi; echo bye > bye.txt; exit 1";
+    let check = json!({ "kind": "file_exists", "value": "bye.txt", "step": 1 });
+
+    let view = run_with_model_check(line, &check, 2).await;
+
+    assert_eq!(view.status.as_str(), "completed", "{view:#?}");
+    assert_eq!(view.acceptance_criteria, [], "{view:#?}");
+    assert_eq!(view.verification, Some(VerificationStatus::NotChecked), "{view:#?}");
 }

@@ -18,7 +18,7 @@ use secrecy::SecretString;
 use crate::processes::{eventually, send_signal, wait_until_none_left};
 use crate::programs::{call, isolated_shell};
 use crate::system::PATIENCE;
-use crate::work::retry_while_unavailable;
+use crate::work::{decline_repeat, retry_while_unavailable};
 
 /// The worker node of a fleet that has one.
 pub(crate) const NODE: &str = "node";
@@ -227,6 +227,7 @@ impl ProcessFleet {
             if view.closed {
                 return view;
             }
+            decline_repeat(client, &view).await;
             assert!(
                 begun.elapsed() < 4 * PATIENCE,
                 "not closed: {view:#?}\n{}",

@@ -155,13 +155,40 @@ async fn a_prompt_is_planned_by_the_model_and_its_prose_is_judged_by_an_analyst(
     let (project, task) = ("## Project context", "## Task context");
     let order = [baseline, project, task, "## User additional context", WISH];
     assert_composed_in_order(told(PLANNING), &order);
-    assert!(told(JUDGING).text.contains("You are an analyst of CyNode"));
+    assert_composed_in_order(told(JUDGING), &["You are an analyst of CyNode", project, task]);
     assert!(!told(JUDGING).text.contains(WISH), "the wish is for the project manager alone");
     let asked = requests.iter().filter(|request| request.path.ends_with("/chat/completions"));
     for request in asked {
         assert!(request.text.contains("Working with CyNode"), "{}", request.text);
     }
     assert!(!provider.has_received("cyn_pm_") && !provider.has_received("cyn_pa_"));
+}
+
+#[tokio::test]
+async fn a_planner_is_told_acceptance_criteria_of_every_kind() {
+    let provider = ScriptedProvider::start();
+    let command = "echo fine | tee $CYNODE_ARTIFACTS_DIR/report.txt; exit 3";
+    provider.when(PLANNING, plan_answer(&[command]));
+    provider.when(JUDGING, judgement_answer("pass"));
+    let system = system(&provider).await;
+
+    let made = ["task", "create", "--name", "report", "--prompt", "Write a report", "--wait"];
+    let accepted = ["file:report.txt", "output:/^fine$/", "check:true", "exit:3", "it is polite"];
+    let accepted = accepted.iter().flat_map(|criterion| ["--accept", *criterion]);
+    let arguments: Vec<&str> = made.into_iter().chain(accepted).collect();
+    system.cynork(&arguments).expect_success();
+
+    let requests = provider.requests();
+    let asked = requests.iter().find(|request| request.text.contains(PLANNING)).unwrap();
+    let order = [
+        "## Task context",
+        "the file report.txt is left in $CYNODE_ARTIFACTS_DIR",
+        "the output matches ^fine$",
+        "the command true succeeds",
+        "the last command exits with 3",
+        "it is polite",
+    ];
+    assert_composed_in_order(asked, &order);
 }
 
 #[tokio::test]
@@ -175,6 +202,8 @@ async fn what_an_analyst_fails_is_not_accepted() {
     assert_eq!(view.status.as_str(), "failed", "{view:#?}");
     let found = list_findings(&system, view.id).await;
     assert!(found.iter().any(|one| one["status"] == "fail" && one["agent_type"] == "pa"));
+    let why = system.cynork(&["run", "explain", &view.task_name]).expect_success().stdout;
+    assert!(why.contains("its command was kept: its command was given by a person"), "{why}");
 }
 
 #[tokio::test]

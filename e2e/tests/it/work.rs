@@ -79,14 +79,15 @@ pub(crate) async fn wait_until_closed(client: &Client, task: TaskId, within: Dur
 }
 
 /// Declines to repeat an interrupted step while waiting for the end of a task.
-async fn decline_repeat(client: &Client, task: &TaskView) {
+pub(crate) async fn decline_repeat(client: &Client, task: &TaskView) {
     let asks =
         task.blocked_reason.as_deref().is_some_and(|why| why.contains("waiting for your answer"));
     if !asks {
         return;
     }
     let id = task.id.to_string();
-    let run = retry_while_unavailable(async || client.run_get(&id).await).await;
+    // The caller looks again if the orchestrator is unavailable.
+    let Ok(run) = client.run_get(&id).await else { return };
     if run.question.is_some_and(|asked| asked.asked_by == "verify_step_result") {
         let body = AnswerRun { reply: Reply::No {}, comment: None };
         // Two callers may wait for the same task, and the run may have continued since.

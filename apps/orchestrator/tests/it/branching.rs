@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::actors::{HarnessRunner, exited_result};
 use crate::harness::{OrchestratorHarness, create_commands_task, refused, task_request};
 use crate::runs::{fail, planned, through_a_step};
+use crate::start_triggers::created;
 use crate::steering::{acts, state};
 
 /// A task whose first step has failed permanently.
@@ -154,6 +155,9 @@ pub(crate) async fn a_run_is_forked_from_any_row_into_a_task_of_its_own(
         );
         let view = admin.task_get(&forked.task_name).await.unwrap();
         assert_eq!(view.commands, ["make", "make test"]);
+        let created = created(&harness, forked.task_id).await;
+        assert_eq!(created["trigger"], "fork");
+        assert_eq!(created["forked_from"], json!({ "run_id": old, "row": begins }));
         runner.finish(grant.hold, 2, Outcome::Completed).await.unwrap();
     }
     let problem = refused(admin.run_fork(&task.task_name, &fork(6)).await, 409);

@@ -10,7 +10,7 @@ use crate::harness::{OrchestratorHarness, refused, task_request};
 use crate::mcp::Mcp;
 
 /// The first event of a task.
-async fn created(harness: &OrchestratorHarness, task: TaskId) -> Value {
+pub(crate) async fn created(harness: &OrchestratorHarness, task: TaskId) -> Value {
     let query = EventQuery { task: Some(task.to_string()), after: Some("0".to_owned()) };
     let mut events = harness.admin().events(&query, None).await.unwrap();
     let first = events.next().await.unwrap().unwrap();

@@ -1,6 +1,6 @@
 //! The parts of a context: each is a type with a name, a size limit and a text.
 
-use cynode_domain::criteria::Criterion;
+use cynode_domain::criteria::{Criterion, refine_criteria};
 use cynode_wire::handoff::{FileFacts, ProjectFacts, TaskFacts, WorkspaceFacts};
 
 use super::untrusted;
@@ -140,7 +140,9 @@ impl ContextFragment for TaskFragment<'_> {
             task.id, task.status
         );
         if !task.acceptance_criteria.is_empty() {
-            let lines: Vec<String> = task.acceptance_criteria.iter().map(criterion_line).collect();
+            // In the form in which they are checked.
+            let criteria = refine_criteria(&task.acceptance_criteria);
+            let lines: Vec<String> = criteria.iter().map(criterion_line).collect();
             text.push_str("\n\nAcceptance criteria:\n");
             text.push_str(&untrusted::quote("acceptance criteria", &lines.join("\n"), 8 * 1024));
         }
@@ -180,7 +182,9 @@ pub(crate) fn criterion_line(criterion: &Criterion) -> String {
         Criterion::Text { description } => format!("- {description}"),
         Criterion::ExitCode { equals } => format!("- the last command exits with {equals}"),
         Criterion::OutputMatches { pattern } => format!("- the output matches {pattern}"),
-        Criterion::FileExists { path } => format!("- the file {path} exists"),
+        Criterion::FileExists { path } => {
+            format!("- the file {path} is left in $CYNODE_ARTIFACTS_DIR")
+        }
         Criterion::CommandSucceeds { command } => format!("- the command {command} succeeds"),
     }
 }

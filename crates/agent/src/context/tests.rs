@@ -98,6 +98,34 @@ fn a_decision_is_told_nothing_of_tools_and_hears_the_request_once() {
 }
 
 #[test]
+fn a_decision_that_quotes_the_request_is_told_acceptance_criteria_of_every_kind() {
+    let mut work = work(json!({}));
+    let text = |words: &str| Criterion::Text { description: words.to_owned() };
+    work.task.as_mut().unwrap().acceptance_criteria = vec![
+        text("it is easy on the eyes"),
+        text("notes.md is created"),
+        Criterion::ExitCode { equals: 3 },
+        Criterion::OutputMatches { pattern: "^ok$".to_owned() },
+        Criterion::FileExists { path: "report.txt".to_owned() },
+        Criterion::CommandSucceeds { command: "make check".to_owned() },
+    ];
+
+    let (_, short) = task_without_request(&work).unwrap();
+
+    let expected = [
+        "- it is easy on the eyes",
+        "- the file notes.md is left in $CYNODE_ARTIFACTS_DIR",
+        "- the last command exits with 3",
+        "- the output matches ^ok$",
+        "- the file report.txt is left in $CYNODE_ARTIFACTS_DIR",
+        "- the command make check succeeds",
+    ];
+    for line in expected {
+        assert!(short.contains(line), "{line}: {short}");
+    }
+}
+
+#[test]
 fn the_token_of_a_handoff_is_never_part_of_a_context() {
     let composed = compose(AgentRole::ProjectManager, &instructions(), &work(json!({})));
 

@@ -35,7 +35,7 @@ pub(crate) async fn plan(
     let (task, body) = (handoff.context.task.as_ref(), &handoff.body);
     let mut question = PlanRequestSteps {
         request: body.prompt.clone(),
-        criteria: task.map(prose_criteria).unwrap_or_default(),
+        criteria: task.map(|task| task.acceptance_criteria.clone()).unwrap_or_default(),
         expected_outputs: body.expected_outputs.clone(),
         max_commands: work.brain.max_steps(),
         workspace: task.map(|task| task.workspace.clone()).unwrap_or_default(),
@@ -50,7 +50,7 @@ pub(crate) async fn plan(
     let mut checks = vec![];
     if let Some(task) = task {
         let needs_checks = task.acceptance_criteria.is_empty() && !by_rule;
-        if !planned.commands.is_empty() && (needs_checks || !prose_criteria(task).is_empty()) {
+        if !planned.commands.is_empty() && (needs_checks || has_prose(task)) {
             checks = refine_criteria(&mut work, task, &body.prompt, &planned.lines()).await?;
         }
     }
@@ -65,16 +65,10 @@ pub(crate) async fn plan(
     Ok(PlanAnswer { outcome, decisions: work.decisions })
 }
 
-/// The criteria in prose.
-fn prose_criteria(task: &TaskFacts) -> Vec<String> {
-    let text = |criterion: &Criterion| match criterion {
-        Criterion::Text { description } => Some(description.clone()),
-        Criterion::ExitCode { .. }
-        | Criterion::OutputMatches { .. }
-        | Criterion::FileExists { .. }
-        | Criterion::CommandSucceeds { .. } => None,
-    };
-    task.acceptance_criteria.iter().filter_map(text).collect()
+/// Whether no rule can check one of the task's criteria.
+fn has_prose(task: &TaskFacts) -> bool {
+    let is_prose = |criterion: &Criterion| matches!(criterion, Criterion::Text { .. });
+    task.acceptance_criteria.iter().any(is_prose)
 }
 
 /// Classifies and scopes a request, and gathers facts about its project.

@@ -8,7 +8,7 @@ use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::run::{COLLECT_NODE, DISPATCH_NODE, FAILED_EDGE, RunVerb};
 use cynode_domain::status::RunStatus;
 use cynode_domain::workflow_state::StoredState;
-use cynode_store::{Artifact, BranchSeed, NewEvent, Run, RunBranch, Task, Tx};
+use cynode_store::{Artifact, BranchSeed, Run, RunBranch, Task, Tx};
 use cynode_wire::runs::{ForkRun, RunDetail};
 use serde_json::json;
 
@@ -16,7 +16,8 @@ use super::operations::{LockedRun, RunOperations, record_act};
 use super::retry::load_seed;
 use super::{RunError, find_run, queries};
 use crate::artifacts::ATTACHMENT;
-use crate::{tasks::TaskCopyRequest, tasks::copy_task, tasks::task_event};
+use crate::tasks::start::insert_forked_run;
+use crate::tasks::{TaskCopyRequest, copy_task};
 use cynode_resources::Caller;
 use cynode_resources::signals::Topic;
 
@@ -107,10 +108,7 @@ async fn insert_branch(
         graph_version: taken.run.graph_version,
         from: Some(BranchSeed { state, ..seed }),
     };
-    tx.run_branch(&branch).await?;
-    let lineage = json!({ "run_id": old.id, "row": row });
-    let data = json!({ "name": task.asked.name, "forked_from": lineage });
-    tx.event_append(&NewEvent { run: Some(id), ..task_event(task, "task.created", data) }).await?;
+    insert_forked_run(tx, task, &branch).await?;
     let detail = json!({ "task": task.asked.name, "run_id": id, "after_row": row });
     record_act(tx, caller, taken, RunVerb::Fork, "run.forked", detail).await?;
     Ok(id)

@@ -1,4 +1,5 @@
-//! Starting a workflow. Every trigger calls `insert_run`, and every start passes `check_start_gate`.
+//! Starting a workflow. Every trigger calls `insert_run`, or `insert_forked_run` if the run continues from a row of
+//! another, and every start passes `check_start_gate`.
 //!
 //! A requested start inserts a run that runners may claim; there is no other queue. The run of a task with open
 //! dependencies is inserted too, and becomes claimable when they have completed. The triggers are listed in
@@ -8,8 +9,8 @@ use cynode_domain::ids::{RunId, TraceId};
 use cynode_domain::start::{self, Denied, Trigger};
 use cynode_domain::status::RunStatus;
 use cynode_domain::suspension::REPLANNING_GRAPH_VERSION;
-use cynode_store::{NewEvent, Run, Task, Tx};
-use serde_json::json;
+use cynode_store::{NewEvent, Run, RunBranch, Task, Tx};
+use serde_json::{Value, json};
 
 use super::task_event;
 
@@ -31,9 +32,33 @@ pub(super) async fn insert_run(
         tx.run_require_version(run.id, REPLANNING_GRAPH_VERSION).await?;
     }
     let data = json!({ "name": task.asked.name, "trigger": trigger });
-    let event = NewEvent { run: Some(run.id), ..task_event(task, "task.created", data) };
-    tx.event_append(&event).await?;
+    append_created_event(tx, task, run.id, data).await?;
     Ok(run.id)
+}
+
+/// Inserts the run of a forked task, in the transaction that inserts the task, with an event that names the trigger and
+/// the row from which the run continues.
+pub(crate) async fn insert_forked_run(
+    tx: &mut Tx,
+    task: &Task,
+    branch: &RunBranch,
+) -> Result<(), cynode_store::Error> {
+    tx.run_branch(branch).await?;
+    let (run_id, row) = branch.parent;
+    let data = json!({
+        "name": task.asked.name, "trigger": Trigger::Fork,
+        "forked_from": { "run_id": run_id, "row": row },
+    });
+    append_created_event(tx, task, branch.run.id, data).await
+}
+
+async fn append_created_event(
+    tx: &mut Tx,
+    task: &Task,
+    run: RunId,
+    data: Value,
+) -> Result<(), cynode_store::Error> {
+    tx.event_append(&NewEvent { run: Some(run), ..task_event(task, "task.created", data) }).await
 }
 
 /// Checks whether the workflow of a task may start now.

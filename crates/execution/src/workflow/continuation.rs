@@ -1,4 +1,5 @@
-//! Continuation of stalled runs, decided by the project manager.
+//! Continuation of stalled runs, decided by the project manager. Without one, the rule for interrupted steps applies
+//! here, and every other step fails.
 //!
 //! The reason of a stall is read from the job and its verdict, never from the runner. Every answer is bounded here: a
 //! rejected result is never accepted, a run continues at most `MAX_CONTINUATIONS` times, and a command that ran, even
@@ -70,6 +71,19 @@ struct ContinuationRequest {
     subject: Subject,
     body: ContinueRunHandoff,
     bounds: ContinuationBounds,
+    /// The preference for interrupted steps.
+    if_interrupted: Option<IfInterrupted>,
+}
+
+impl ContinuationRequest {
+    /// Decides without a project manager: an interrupted step as its task, a preference or a person says.
+    fn decide_without_manager(&self) -> ContinuationView {
+        if self.bounds.standstill != Standstill::Interrupted {
+            return ContinuationView::NoManager { reason: NO_MANAGER.to_owned() };
+        }
+        let (policy, reason) = IfInterrupted::resolve(self.if_interrupted, self.body.may_repeat);
+        ContinuationView::Settled { with: policy.into(), reason: reason.to_owned() }
+    }
 }
 
 /// The bounds that apply to every answer.
@@ -120,9 +134,7 @@ impl WorkflowService {
         &self,
         request: ContinueRun,
     ) -> Result<ContinuationView, WorkflowError> {
-        let Some(continuer) = self.continuer.clone().filter(|c| c.handoffs.is_configured()) else {
-            return Ok(ContinuationView::NoManager { reason: NO_MANAGER.to_owned() });
-        };
+        let continuer = self.continuer.clone().filter(|c| c.handoffs.is_configured());
         let wait = Duration::from_millis(u64::from(request.wait_ms.min(MAX_WAIT_MS)));
         let deadline = Instant::now() + wait;
         let mut listener = self.signals.subscribe(Topic::Results);
@@ -134,6 +146,11 @@ impl WorkflowService {
                 ContinuationCase::NeedsManager(asked) => *asked,
             };
             let run = asked.run;
+            let Some(continuer) = &continuer else {
+                let view = asked.decide_without_manager();
+                self.raise_graph_version(run, &view).await?;
+                return Ok(view);
+            };
             let making = continuer.clone().decide(asked);
             if let Some(view) = continuer.answers.get_or_start(request.job_id, making) {
                 self.raise_graph_version(run, &view).await?;
@@ -197,10 +214,11 @@ async fn load_case(
     }
     let task = load_task(tx, hold.task_id).await?.asked;
     let resolved = preferences::effective_for_task(tx, &task).await?;
-    let preferred =
-        resolved.effective.get(IF_INTERRUPTED_KEY).and_then(|found| found.value.as_str());
+    let preferred = resolved.effective.get(IF_INTERRUPTED_KEY);
+    let if_interrupted: Option<IfInterrupted> =
+        preferred.and_then(|found| found.value.as_str()?.parse().ok());
     let may_repeat = task.options.retry_interrupted;
-    let is_wanted = preferred == Some(IfInterrupted::Retry.as_str());
+    let is_wanted = if_interrupted == Some(IfInterrupted::Retry);
     let trace = tx.run_of_task(hold.task_id).await?.map(|run| run.trace.to_string());
     let subject = Subject {
         project: Some(task.project),
@@ -223,6 +241,7 @@ async fn load_case(
         subject,
         body,
         bounds,
+        if_interrupted,
     })))
 }
 

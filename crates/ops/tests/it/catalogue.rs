@@ -83,12 +83,14 @@ impl Catalogue {
     }
 
     pub(crate) async fn close(&self, job: JobId) {
+        self.close_as(job, JobStatus::Failed).await;
+    }
+
+    pub(crate) async fn close_as(&self, job: JobId, status: JobStatus) {
         let closed: Result<_, cynode_store::Error> = self
             .world
             .store
-            .write(move |tx| {
-                Box::pin(async move { tx.job_close(job, JobStatus::Failed, None).await })
-            })
+            .write(move |tx| Box::pin(async move { tx.job_close(job, status, None).await }))
             .await;
         assert!(closed.unwrap());
     }

@@ -7,6 +7,9 @@ use async_trait::async_trait;
 use cynode_domain::ids::{HolderId, JobId};
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
+use cynode_domain::preference::{ScopeKind, ValueType};
+use cynode_domain::status::JobStatus;
+use cynode_domain::suspension::IF_INTERRUPTED_KEY;
 use cynode_execution::{WorkflowError, WorkflowService};
 use cynode_execution::{
     handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
@@ -15,6 +18,7 @@ use cynode_execution::{
 use cynode_resources::Signals;
 use cynode_wire::continuing::{ContinuationView, ContinueRun};
 use cynode_wire::handoff::{ContinueWith, HandoffKind};
+use cynode_wire::preferences::{PreferenceKey, WritePreference};
 use cynode_wire::workflow::{
     DispatchStep, EffectView, GraphVersions, Hold, RecordEffect, StartRun, VerifyStep,
 };
@@ -30,6 +34,7 @@ on_each_engine! {
     how_often_a_run_went_on_is_counted_by_the_journal_and_not_by_its_runner,
     a_run_that_goes_on_is_no_more_for_a_runner_that_would_fail_it,
     only_who_holds_a_run_whose_step_was_refused_is_answered,
+    without_a_project_manager_a_person_or_a_preference_decides_about_an_interrupted_step,
 }
 
 /// Returns one answer and records the handoffs.
@@ -98,13 +103,41 @@ impl SuspendedRunFixture {
 
     async fn new(with: &str) -> Self {
         let standing = Self::before(with).await;
-        standing.its.close(standing.job).await;
-        let (hold, job_id) = (standing.hold, standing.job);
+        standing.reject(JobStatus::Failed).await;
+        standing
+    }
+
+    /// The same without a project manager, with a step that ended with this status.
+    async fn without_manager(status: JobStatus) -> Self {
+        let mut standing = Self::before("retry").await;
+        let (store, clock) = (standing.its.world.store.clone(), standing.its.world.clock.clone());
+        let signals = Signals::new(store.engine());
+        standing.workflow = WorkflowService::new(store, clock, signals);
+        standing.reject(status).await;
+        standing
+    }
+
+    /// Ends the job and has its result rejected.
+    async fn reject(&self, status: JobStatus) {
+        self.its.close_as(self.job, status).await;
+        let (hold, job_id) = (self.hold, self.job);
         let (expected_outputs, is_last_step, wait_ms) = (vec![], true, 0);
         let body =
             VerifyStep { hold, job_id, expected_outputs, criteria: vec![], is_last_step, wait_ms };
-        standing.workflow.verify_step(body).await.unwrap().verdict.unwrap();
-        standing
+        self.workflow.verify_step(body).await.unwrap().verdict.unwrap();
+    }
+
+    /// Sets the preference for interrupted steps.
+    async fn prefer(&self, policy: &str) {
+        let (scope_type, key) = (ScopeKind::System, IF_INTERRUPTED_KEY.to_owned());
+        let wanted = PreferenceKey { scope_type, scope_id: None, key };
+        let written = WritePreference {
+            value: json!(policy),
+            value_type: ValueType::String,
+            expected_version: None,
+            reason: None,
+        };
+        self.its.preferences.put(&self.its.world.admin, wanted, written).await.unwrap();
     }
 
     async fn ask(&self, continued: u32) -> Result<ContinuationView, WorkflowError> {
@@ -205,4 +238,23 @@ async fn only_who_holds_a_run_whose_step_was_refused_is_answered() {
     assert!(matches!(unjudged, Err(WorkflowError::Invalid(_))), "{unjudged:?}");
     assert!(matches!(fenced, Err(WorkflowError::Fenced(_))), "{fenced:?}");
     assert_eq!(standing.handed().len(), 0);
+}
+
+async fn without_a_project_manager_a_person_or_a_preference_decides_about_an_interrupted_step() {
+    let standing = SuspendedRunFixture::without_manager(JobStatus::LeaseExpired).await;
+    assert_eq!(standing.version().await, Some(1));
+
+    let view = standing.ask(0).await.unwrap();
+
+    let reason = "it may have done part of its work".to_owned();
+    assert_eq!(view, ContinuationView::Settled { with: ContinueWith::AskPerson, reason });
+    assert_eq!(standing.version().await, Some(2), "an older runner would fail the run");
+    for (policy, expected) in [("retry", ContinueWith::Retry), ("give_up", ContinueWith::GiveUp)] {
+        standing.prefer(policy).await;
+        assert_eq!(standing.with(0).await, expected);
+    }
+    assert_eq!(standing.with(3).await, ContinueWith::GiveUp, "it continued often enough");
+    let unstarted = SuspendedRunFixture::without_manager(JobStatus::Failed).await;
+    let view = unstarted.ask(0).await.unwrap();
+    assert!(matches!(view, ContinuationView::NoManager { .. }), "{view:?}");
 }

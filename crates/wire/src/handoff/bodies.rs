@@ -8,7 +8,7 @@ use cynode_domain::job::Ending;
 use cynode_domain::plan::Step;
 use cynode_domain::question::Question;
 use cynode_domain::report::AgentReport;
-use cynode_domain::suspension::Standstill;
+use cynode_domain::suspension::{IfInterrupted, Standstill};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -313,6 +313,16 @@ pub enum ContinueWith {
     AskPerson,
     /// Fail the run.
     GiveUp,
+}
+
+impl From<IfInterrupted> for ContinueWith {
+    fn from(policy: IfInterrupted) -> Self {
+        match policy {
+            IfInterrupted::Ask => Self::AskPerson,
+            IfInterrupted::Retry => Self::Retry,
+            IfInterrupted::GiveUp => Self::GiveUp,
+        }
+    }
 }
 
 /// The answer to [`ContinueRunHandoff`].

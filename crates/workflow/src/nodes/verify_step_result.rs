@@ -3,7 +3,8 @@
 //!
 //! A rejected step has failed if its command failed. If the command did not fail (e.g. its worker node was
 //! lost) and no attempt is left, the project manager decides how the run continues, or defers to a person.
-//! Without a project manager the step has failed.
+//! Without a project manager, a person or a preference decides about an interrupted step, and every other step has
+//! failed.
 //!
 //! A person is asked about criteria without a judgement: the step is accepted, verified again or rejected, as the
 //! person answers.
@@ -153,7 +154,7 @@ impl VerifyStepResultNode {
         .await
     }
 
-    /// Decides how the run continues; `None` without a project manager.
+    /// Decides how the run continues; `None` if only a project manager could, and there is none.
     async fn decide_continuation(
         &self,
         cx: &mut NodeContext<'_>,

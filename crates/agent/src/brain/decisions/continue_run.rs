@@ -61,18 +61,12 @@ impl ContinueBlockedRun {
             let reason = format!("the run was already continued {MAX_CONTINUATIONS} times");
             return Some(RunContinuation::rule_answer(With::GiveUp, &reason));
         }
-        let (with, reason) = match (standstill, self.if_interrupted, self.may_repeat) {
-            (Standstill::NotStarted, _, _) => (With::Retry, "it was not started"),
-            (Standstill::LimitReached | Standstill::Rejected, _, _) => return None,
-            (Standstill::Interrupted, Some(IfInterrupted::Retry), _) => {
-                (With::Retry, "a preference retries interrupted steps")
-            }
-            (Standstill::Interrupted, Some(IfInterrupted::GiveUp), _) => {
-                (With::GiveUp, "a preference fails interrupted steps")
-            }
-            (Standstill::Interrupted, None, true) => (With::Retry, "the task allows a retry"),
-            (Standstill::Interrupted, _, _) => {
-                (With::AskPerson, "it may have done part of its work")
+        let (with, reason) = match standstill {
+            Standstill::NotStarted => (With::Retry, "it was not started"),
+            Standstill::LimitReached | Standstill::Rejected => return None,
+            Standstill::Interrupted => {
+                let (policy, reason) = IfInterrupted::resolve(self.if_interrupted, self.may_repeat);
+                (policy.into(), reason)
             }
         };
         Some(RunContinuation::rule_answer(with, reason))

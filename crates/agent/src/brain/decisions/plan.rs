@@ -1,5 +1,6 @@
 //! Decision: the commands that carry out a request in prose.
 
+use cynode_domain::criteria::Criterion;
 use cynode_wire::handoff::WorkspaceFacts;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -18,8 +19,8 @@ const EXAMPLE: &str = r#"For example, the answer to "write the squares of 1 to 5
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanRequestSteps {
     pub request: String,
-    /// The acceptance criteria in prose.
-    pub criteria: Vec<String>,
+    /// The acceptance criteria of every kind. The prompt refers to the task context, which quotes them.
+    pub criteria: Vec<Criterion>,
     /// The artifacts that the last command must produce.
     pub expected_outputs: Vec<String>,
     /// The most commands of a model's plan; does not limit commands that the request names.
@@ -117,22 +118,25 @@ impl BrainDecision for PlanRequestSteps {
 
     fn prompt(&self) -> String {
         let request = untrusted::quote("request", &self.request, 24 * 1024);
-        let listed = |about: &str, name: &str, lines: &[String]| match lines {
+        let criteria = if self.criteria.is_empty() {
+            ""
+        } else {
+            " The result must meet every acceptance criterion of the task."
+        };
+        let outputs = match &*self.expected_outputs {
             [] => String::new(),
-            lines => {
-                format!("\n\n{about}:\n{}", untrusted::quote(name, &lines.join("\n"), 8 * 1024))
+            paths => {
+                let paths = untrusted::quote("expected files", &paths.join("\n"), 8 * 1024);
+                format!("\n\nFiles that must be left in $CYNODE_ARTIFACTS_DIR:\n{paths}")
             }
         };
-        let criteria = listed("What must be true of the result", "criteria", &self.criteria);
-        let outputs = "Files that must be left in $CYNODE_ARTIFACTS_DIR";
-        let outputs = listed(outputs, "expected files", &self.expected_outputs);
         let (workspace, most) = (workspace_prompt(&self.workspace), self.max_commands);
         let background = self.background.as_ref().map(PlanBackground::prompt).unwrap_or_default();
         format!(
             "Plan the commands that fulfil the whole request in a sandbox: a workspace, no network, common Linux \
              programs. {workspace} One command for each part of the request, at most {most}: state \
-             its aim, then the command line. Never hide a failure.{background}\n\n\
-             {EXAMPLE}\n\n{request}{criteria}{outputs}"
+             its aim, then the command line. Never hide a failure.{criteria}{background}\n\n\
+             {EXAMPLE}\n\n{request}{outputs}"
         )
     }
 

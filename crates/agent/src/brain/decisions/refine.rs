@@ -3,6 +3,9 @@
 //! Rules check the added criteria, with one exception: a property of one command's result that needs a reader is
 //! added as prose, which an analyst judges when that command has ended.
 //!
+//! A file is evidence only as an artifact of the attempt (ADR 24): a check for a file is rejected unless a command
+//! stores it.
+//!
 //! Unambiguous prose is converted to its checkable form by [`refine_criteria`], independent of the answer. A model only
 //! adds criteria and never changes those of a person.
 
@@ -24,6 +27,9 @@ const EXAMPLE: &str = r#"For example, the answer to "write the squares of 1 to 5
 
 /// The file name in [`EXAMPLE`].
 const EXAMPLE_FILE: &str = "squares.txt";
+
+/// The kinds of checks, the one that needs an artifact first.
+const KINDS: [&str; 4] = ["file_exists", "output_matches", "command_succeeds", "text"];
 
 /// Adds missing criteria.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,7 +111,7 @@ impl RefineCriteria {
     ) -> impl Iterator<Item = Criterion> {
         let of_step = refined.add.iter().filter(move |added| added.step == step);
         let checks = of_step.filter(|added| self.is_meaningful_check(added));
-        checks.map(|added| self.check_in_workspace(added.criterion()))
+        checks.map(AddedCheck::criterion)
     }
 
     /// Whether it checks this request. Rejects planned commands, and checks that a small model copied from the example.
@@ -119,17 +125,25 @@ impl RefineCriteria {
         !is_planned && !is_copied
     }
 
-    /// Checks a file that no command stores as an artifact in the workspace instead: small models confuse the two, and
-    /// the check would fail although the file exists.
-    fn check_in_workspace(&self, criterion: Criterion) -> Criterion {
+    /// Whether the command of the step, or one of the commands if the check is about the whole task, stores artifacts.
+    fn stores_artifacts(&self, step: usize) -> bool {
         let hands_over = |command: &String| command.contains("CYNODE_ARTIFACTS_DIR");
-        if let Criterion::FileExists { path } = &criterion
-            && !self.commands.iter().any(hands_over)
-        {
-            let path = path.replace('\'', "'\\''");
-            return Criterion::CommandSucceeds { command: format!("test -e '{path}'") };
+        match step.checked_sub(1) {
+            None => self.commands.iter().any(hands_over),
+            Some(index) => self.commands.get(index).is_some_and(hands_over),
         }
-        criterion
+    }
+
+    /// Explains why a file is no evidence: a file of an earlier attempt may still be in the workspace.
+    fn missing_artifact(&self, added: &AddedCheck) -> Option<String> {
+        let is_missing = added.kind == CheckKind::FileExists && !self.stores_artifacts(added.step);
+        is_missing.then(|| {
+            format!(
+                "file_exists needs a command that stores {} in $CYNODE_ARTIFACTS_DIR, and none does: check \
+                 what a command prints, or leave it out",
+                added.value
+            )
+        })
     }
 
     fn no_additions(reason: &str) -> RuleAnswer<CriteriaRefinement> {
@@ -145,10 +159,19 @@ impl BrainDecision for RefineCriteria {
     const HINT: &'static str = "balanced";
 
     fn schema(&self) -> Value {
-        let kinds = ["file_exists", "output_matches", "command_succeeds", "text"];
+        // Without artifacts there is no `file_exists`, so that a model bound by the schema cannot choose it.
+        let (kinds, about, path): (&[&str], _, _) = if self.stores_artifacts(0) {
+            (&KINDS[..], "What is checked.", "The path below $CYNODE_ARTIFACTS_DIR, the")
+        } else {
+            let about = "What is checked. No file_exists: no command stores a file in $CYNODE_ARTIFACTS_DIR.";
+            (&KINDS[1..], about, "The")
+        };
+        let value = format!(
+            "{path} regular expression for standard output of the command, the command line that must succeed afterwards in the same workspace, or, as text, one sentence that a reader judges by the result of one command."
+        );
         let mut added = object_schema(&json!({
-            "kind": enum_schema("What is checked.", &kinds),
-            "value": text_schema("The path below $CYNODE_ARTIFACTS_DIR, the regular expression for standard output of the command, the command line that must succeed afterwards in the same workspace, or, as text, one sentence that a reader judges by the result of one command.", 1000),
+            "kind": enum_schema(about, kinds),
+            "value": text_schema(&value, 1000),
         }));
         // Optional; the default is the whole task.
         added["properties"]["step"] = json!({ "type": "integer", "minimum": 0, "maximum": 50, "description": "The number of the command after which it must hold; 0 after the last one." });
@@ -199,6 +222,7 @@ impl BrainDecision for RefineCriteria {
             .iter()
             .find(is_outside)
             .map(|added| format!("{} is not a path below $CYNODE_ARTIFACTS_DIR", added.value));
+        let no_artifact = answer.add.iter().find_map(|added| self.missing_artifact(added));
         let unknown = answer.add.iter().find(|added| added.step > self.commands.len());
         let unknown = unknown.map(|added| format!("there is no command {}", added.step));
         let is_unplaced = |added: &&AddedCheck| added.kind == CheckKind::Text && added.step == 0;
@@ -210,7 +234,7 @@ impl BrainDecision for RefineCriteria {
         });
         let empty = answer.add.iter().any(|added| added.value.trim().is_empty());
         let empty = empty.then(|| "a check needs a value".to_owned());
-        problems.next().or(outside).or(unknown).or(unplaced).or(empty)
+        problems.next().or(outside).or(unknown).or(no_artifact).or(unplaced).or(empty)
     }
 
     fn summarize(answer: &CriteriaRefinement) -> String {
@@ -254,20 +278,30 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_artifact_is_looked_for_in_the_workspace() {
-        let value = "numbers.txt".to_owned();
-        let check = AddedCheck { kind: CheckKind::FileExists, value, step: 0 };
-        let refined = CriteriaRefinement { add: vec![check], reason: "r".to_owned() };
-        let with = |command: &str| {
-            let commands = vec![command.to_owned()];
-            RefineCriteria { commands, criteria: vec![], ..refinement(&[]) }.with(&refined)
+    fn a_file_that_no_command_stores_as_an_artifact_is_no_check() {
+        let question = |commands: &[&str]| {
+            let commands = commands.iter().map(|&command| command.to_owned()).collect();
+            RefineCriteria { commands, ..refinement(&[]) }
         };
+        let said = |step: usize| {
+            let added = json!({ "kind": "file_exists", "value": "numbers.txt", "step": step });
+            json!({ "add": [added], "reason": "r" })
+        };
+        let workspace_only = question(&["seq 1 10 > numbers.txt"]);
+        let stores = question(&["seq 1 10 > n", "cp n $CYNODE_ARTIFACTS_DIR/numbers.txt"]);
 
-        let command = "test -e 'numbers.txt'".to_owned();
-        assert_eq!(with("seq 1 10 > numbers.txt"), [Criterion::CommandSucceeds { command }]);
-        let path = "numbers.txt".to_owned();
-        let hands_over = with("seq 1 10 > $CYNODE_ARTIFACTS_DIR/numbers.txt");
-        assert_eq!(hands_over, [Criterion::FileExists { path }]);
+        for step in [0, 1] {
+            assert!(validate_answer(&workspace_only, &said(step)).is_err(), "{step}");
+        }
+        let schema = workspace_only.schema().to_string();
+        assert!(schema.contains("no command stores a file in $CYNODE_ARTIFACTS_DIR"), "{schema}");
+        let objection = validate_answer(&stores, &said(1)).unwrap_err();
+        assert!(objection.contains("stores numbers.txt in $CYNODE_ARTIFACTS_DIR"), "{objection}");
+        let file = Criterion::FileExists { path: "numbers.txt".to_owned() };
+        let of_task = validate_answer(&stores, &said(0)).unwrap();
+        assert_eq!(stores.with(&of_task), std::slice::from_ref(&file));
+        let of_step = validate_answer(&stores, &said(2)).unwrap();
+        assert_eq!(stores.step_criteria(&of_step, 1), [file]);
     }
 
     #[test]
@@ -312,15 +346,14 @@ mod tests {
     fn a_check_may_be_about_one_command_and_is_then_none_of_the_tasks() {
         let question = refinement(&["it reads well"]);
         let said = |step: usize| {
-            let added = json!({ "kind": "file_exists", "value": "draft.md", "step": step });
+            let added = json!({ "kind": "output_matches", "value": "^done$", "step": step });
             json!({ "add": [added], "reason": "r" })
         };
 
         let of_first = validate_answer(&question, &said(1)).unwrap();
 
-        // No command stores it as an artifact, so the check uses the workspace.
-        let file = Criterion::CommandSucceeds { command: "test -e 'draft.md'".to_owned() };
-        assert_eq!(question.step_criteria(&of_first, 0), [file]);
+        let output = Criterion::OutputMatches { pattern: "^done$".to_owned() };
+        assert_eq!(question.step_criteria(&of_first, 0), [output]);
         assert_eq!(question.with(&of_first), question.criteria);
         assert!(validate_answer(&question, &said(2)).is_err(), "there is one command");
     }

@@ -1,6 +1,6 @@
 //! Rules, fallbacks and validation of the decisions.
 
-use cynode_domain::criteria::Evidence;
+use cynode_domain::criteria::{Criterion, Evidence};
 use cynode_domain::finding::FindingStatus;
 use cynode_domain::job::Ending;
 use cynode_wire::handoff::{FileFacts, WorkspaceFacts};
@@ -377,6 +377,16 @@ fn a_schedule_that_names_its_commands_needs_no_interpretation() {
     assert_eq!(prose.fallback().answer.tasks[0].prompt, "Look after the logs");
     let empty = json!({ "tasks": [{ "name": "n", "prompt": "", "commands": [] }], "reason": "r" });
     assert!(validate_answer(&prose, &empty).is_err());
+}
+
+#[test]
+fn a_planner_is_reminded_of_the_acceptance_criteria_if_there_are_any() {
+    let reminder = "must meet every acceptance criterion of the task";
+    let file = Criterion::FileExists { path: "report.txt".to_owned() };
+
+    assert!(!plan("sum it up").prompt().contains(reminder));
+    let with_criteria = PlanRequestSteps { criteria: vec![file], ..plan("sum it up") };
+    assert!(with_criteria.prompt().contains(reminder));
 }
 
 #[test]

@@ -241,7 +241,7 @@ impl ReportContext {
         let reason = untrusted::inline(&decided.reason);
         if decided.action == CapAction::Escalate {
             let words = "Wait: a person decides about the findings of the review.";
-            let context = json!({ "feedback": review });
+            let context = json!({ "feedback": review.clone().without_minor() });
             self.instruct(to, InstructionKind::Pause, words, context).await?;
             self.needs_person = Some(format!("{name} was sent back {rounds} times: {reason}"));
             return Ok(format!("{to} waits for a person: {reason}"));
