@@ -6,13 +6,16 @@
 use std::borrow::Cow;
 
 use http::HeaderMap;
+use http::header::{HOST, ORIGIN};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::fixture::McpFixture;
-use crate::protocol_era::{self, header};
 
 pub const ECHO: &str = "echo";
+
+/// The protocol revision without sessions.
+const STATELESS: &str = "2026-07-28";
 
 #[derive(Deserialize)]
 struct EchoRequest<'a> {
@@ -58,20 +61,21 @@ pub(crate) fn fast_response(
     let is_plain = call.method == "tools/call"
         && call.params.name == ECHO
         && call.id.get() != "null"
-        && call.params.arguments.text.get().starts_with('"');
+        && call.params.arguments.text.get().starts_with('"')
+        && is_local(headers);
     if !is_plain {
         return None;
     }
-    let marks = if protocol_era::is_stateless(headers, None) {
+    let marks = if header(headers, "mcp-protocol-version") == Some(STATELESS) {
         let meta = call.params.meta.as_ref()?;
-        let agrees = header(headers, "mcp-protocol-version") == Some(protocol_era::STATELESS)
-            && meta.version.as_deref() == Some(protocol_era::STATELESS)
+        let agrees = meta.version.as_deref() == Some(STATELESS)
             && meta.capabilities.is_some_and(|value| value.get().starts_with('{'))
             && header(headers, "mcp-method") == Some("tools/call")
             && header(headers, "mcp-name") == Some(ECHO);
         agrees.then_some(r#","resultType":"complete""#)?
     } else {
-        fixture.session(header(headers, "mcp-session-id")?)?;
+        let id = header(headers, "mcp-session-id")?;
+        fixture.sessions.sessions.try_read().ok()?.get(id)?;
         ""
     };
     fixture.count_call();
@@ -79,4 +83,14 @@ pub(crate) fn fast_response(
     Some(format!(
         r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":{text}}}]{marks}}}}}"#
     ))
+}
+
+/// Whether the request is certainly not sent by a web page of another origin.
+fn is_local(headers: &HeaderMap) -> bool {
+    let host = header(headers, HOST.as_str()).and_then(|host| host.split(':').next());
+    matches!(host, Some("127.0.0.1" | "localhost")) && !headers.contains_key(ORIGIN)
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
 }

@@ -4,53 +4,17 @@
 //! With a session the server sends a request and waits; a stateless client gets an `input_required` result
 //! and calls again.
 
-use std::sync::Arc;
+use rmcp::model::{
+    CallToolRequestParams, ClientCapabilities, GetPromptRequestParams, InputRequest,
+    InputRequiredResult, InputResponses, JsonObject, LoggingLevel, LoggingMessageNotificationParam,
+    ProgressNotificationParam, ServerRequest,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
-use serde_json::{Map, Value, json};
-use tokio::sync::mpsc::UnboundedSender;
-
-use crate::fixture::lock;
-use crate::message::{FixtureRequest, FixtureRpcError};
-use crate::session::FixtureSession;
-
-/// Severity of a log message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum FixtureLogLevel {
-    Debug,
-    Info,
-    Notice,
-    Warning,
-    Error,
-    Critical,
-    Alert,
-    Emergency,
-}
-
-impl FixtureLogLevel {
-    const NAMES: [(&str, Self); 8] = [
-        ("debug", Self::Debug),
-        ("info", Self::Info),
-        ("notice", Self::Notice),
-        ("warning", Self::Warning),
-        ("error", Self::Error),
-        ("critical", Self::Critical),
-        ("alert", Self::Alert),
-        ("emergency", Self::Emergency),
-    ];
-
-    pub(crate) fn parse(name: &str) -> Option<Self> {
-        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, level)| *level)
-    }
-}
-
-/// The protocol era of the client.
-#[derive(Debug, Clone)]
-pub(crate) enum FixtureEra {
-    /// Up to 2025-11-25.
-    Session(Arc<FixtureSession>),
-    /// 2026-07-28: each request carries its own state.
-    Stateless,
-}
+use crate::fixture::McpFixture;
 
 /// A server-to-client request.
 #[derive(Debug, Clone)]
@@ -69,137 +33,165 @@ impl FixtureClientRequest {
             _ => "elicitation",
         }
     }
+
+    fn parse<T: DeserializeOwned>(&self) -> Result<T, ErrorData> {
+        let request = json!({ "method": self.method, "params": self.params });
+        serde_json::from_value(request).map_err(internal_error)
+    }
 }
 
 /// The outcome of server-to-client requests.
 #[derive(Debug)]
 pub(crate) enum FixtureClientResponses {
     /// All responses, by key.
-    Answers(Map<String, Value>),
-    /// The `input_required` result for a stateless client.
-    Required(Value),
+    Answers(InputResponses),
+    /// The result for a stateless client that has not answered yet.
+    Required(InputRequiredResult),
 }
 
 /// A request in progress.
 #[derive(Debug)]
-pub(crate) struct FixtureExchange {
-    pub(crate) request: FixtureRequest,
-    pub(crate) era: FixtureEra,
-    pub(crate) out: UnboundedSender<Value>,
+pub(crate) struct FixtureExchange<'a> {
+    pub(crate) fixture: &'a McpFixture,
+    pub(crate) context: &'a RequestContext<RoleServer>,
+    /// State that a stateless client echoes.
+    pub(crate) request_state: Option<&'a str>,
+    arguments: Option<&'a JsonObject>,
+    input_responses: Option<&'a InputResponses>,
+    /// Minimum level of log messages in a session.
+    session_level: LoggingLevel,
 }
 
-impl FixtureExchange {
-    /// Sends a notification for this request. Ignores a disconnected client.
-    pub(crate) fn notify(&self, method: &str, params: &Value) {
-        let _ = self.out.send(json!({ "jsonrpc": "2.0", "method": method, "params": params }));
+impl<'a> FixtureExchange<'a> {
+    pub(crate) fn from_tool_call(
+        fixture: &'a McpFixture,
+        context: &'a RequestContext<RoleServer>,
+        request: &'a CallToolRequestParams,
+        session_level: LoggingLevel,
+    ) -> Self {
+        Self {
+            fixture,
+            context,
+            request_state: request.request_state.as_deref(),
+            arguments: request.arguments.as_ref(),
+            input_responses: request.input_responses.as_ref(),
+            session_level,
+        }
     }
 
-    /// Sends a log message if the client's log level includes it.
-    pub(crate) fn log(&self, level: FixtureLogLevel, text: &str) {
-        let wanted = match &self.era {
-            FixtureEra::Session(session) => Some(*lock(&session.level)),
-            FixtureEra::Stateless => self
-                .request
-                .meta("io.modelcontextprotocol/logLevel")
-                .and_then(Value::as_str)
-                .and_then(FixtureLogLevel::parse),
+    pub(crate) fn from_prompt(
+        fixture: &'a McpFixture,
+        context: &'a RequestContext<RoleServer>,
+        request: &'a GetPromptRequestParams,
+    ) -> Self {
+        Self {
+            fixture,
+            context,
+            request_state: request.request_state.as_deref(),
+            arguments: request.arguments.as_ref(),
+            input_responses: request.input_responses.as_ref(),
+            session_level: LoggingLevel::Debug,
+        }
+    }
+
+    /// Whether the request carries its own state, as in the era without sessions.
+    pub(crate) fn is_stateless(&self) -> bool {
+        self.context.meta.protocol_version().is_some()
+    }
+
+    /// An argument of the tool or prompt.
+    pub(crate) fn argument(&self, name: &str) -> Option<&'a Value> {
+        self.arguments?.get(name)
+    }
+
+    /// A required text argument of the tool or prompt.
+    pub(crate) fn text_argument(&self, name: &str) -> Result<&'a str, ErrorData> {
+        let missing = || ErrorData::invalid_params(format!("argument {name} is missing"), None);
+        self.argument(name).and_then(Value::as_str).ok_or_else(missing)
+    }
+
+    /// Sends a log message if the client's log level includes it. Ignores a disconnected client.
+    pub(crate) async fn log(&self, level: LoggingLevel, text: &str) {
+        let wanted = if self.is_stateless() {
+            self.context.meta.log_level()
+        } else {
+            Some(self.session_level)
         };
-        if wanted.is_some_and(|wanted| level >= wanted) {
-            let name = FixtureLogLevel::NAMES[level as usize].0;
-            let params = json!({ "level": name, "logger": "fixture", "data": text });
-            self.notify("notifications/message", &params);
+        if wanted.is_some_and(|wanted| level as u8 >= wanted as u8) {
+            let params = LoggingMessageNotificationParam::new(level, json!(text));
+            let _ = self.context.peer.notify_logging_message(params.with_logger("fixture")).await;
         }
     }
 
     /// Sends a progress notification if the client requested progress.
-    pub(crate) fn progress(&self, progress: u32, total: u32) {
-        if let Some(token) = self.request.meta("progressToken") {
-            let params = json!({ "progressToken": token, "progress": progress, "total": total });
-            self.notify("notifications/progress", &params);
+    pub(crate) async fn progress(&self, progress: f64, total: f64) {
+        if let Some(token) = self.context.meta.get_progress_token() {
+            let params = ProgressNotificationParam::new(token, progress).with_total(total);
+            let _ = self.context.peer.notify_progress(params).await;
         }
     }
 
     /// Whether the client declared this capability.
     pub(crate) fn client_supports(&self, capability: &str) -> bool {
-        let capabilities = match &self.era {
-            FixtureEra::Session(session) => Some(&session.capabilities),
-            FixtureEra::Stateless => {
-                self.request.meta("io.modelcontextprotocol/clientCapabilities")
-            }
-        };
-        capabilities.is_some_and(|known| known.get(capability).is_some())
+        let declared = serde_json::to_value(self.context.client_capabilities());
+        declared.is_ok_and(|declared| declared.get(capability).is_some())
     }
 
     /// Sends requests to the client; `state` is echoed by a stateless client with its responses.
     pub(crate) async fn request_client(
         &self,
-        questions: &[FixtureClientRequest],
+        requests: &[FixtureClientRequest],
         state: Option<String>,
-    ) -> Result<FixtureClientResponses, FixtureRpcError> {
-        if let Some(missing) = questions.iter().find(|q| !self.client_supports(q.capability())) {
-            return Err(FixtureRpcError::missing_capability(missing.capability()));
+    ) -> Result<FixtureClientResponses, ErrorData> {
+        if let Some(missing) = requests.iter().find(|r| !self.client_supports(r.capability())) {
+            return Err(missing_capability(missing.capability()));
         }
-        match &self.era {
-            FixtureEra::Session(session) => self
-                .request_over_session(session, questions)
-                .await
-                .map(FixtureClientResponses::Answers),
-            FixtureEra::Stateless => Ok(self.responses_in_request(questions, state)),
+        if self.is_stateless() {
+            self.responses_in_request(requests, state)
+        } else {
+            self.request_over_session(requests).await.map(FixtureClientResponses::Answers)
         }
     }
 
     async fn request_over_session(
         &self,
-        session: &FixtureSession,
-        questions: &[FixtureClientRequest],
-    ) -> Result<Map<String, Value>, FixtureRpcError> {
-        let mut answers = Map::new();
-        for question in questions {
-            let (id, answer) = session.register_request();
-            let message = json!({
-                "jsonrpc": "2.0", "id": id, "method": question.method, "params": question.params,
-            });
-            let gone = |_| FixtureRpcError::new(-32603, "the client is gone");
-            self.out
-                .send(message)
-                .map_err(|_| FixtureRpcError::new(-32603, "the client is gone"))?;
-            let result = answer.await.map_err(gone)?.map_err(|error| {
-                FixtureRpcError::new(
-                    -32603,
-                    format!("the client cannot answer: {}", error["message"]),
-                )
-            })?;
-            answers.insert(question.key.to_owned(), result);
+        requests: &[FixtureClientRequest],
+    ) -> Result<InputResponses, ErrorData> {
+        let mut answers = InputResponses::new();
+        for request in requests {
+            let answer = self.context.peer.send_request(request.parse::<ServerRequest>()?).await;
+            let answer = serde_json::to_value(answer.map_err(internal_error)?);
+            answers.insert(request.key.to_owned(), answer.map_err(internal_error)?);
         }
         Ok(answers)
     }
 
     fn responses_in_request(
         &self,
-        questions: &[FixtureClientRequest],
+        requests: &[FixtureClientRequest],
         state: Option<String>,
-    ) -> FixtureClientResponses {
-        let given = self.request.params.get("inputResponses");
-        let answer = |q: &FixtureClientRequest| {
-            given?.get(q.key).filter(|answer| answer.is_object()).cloned()
+    ) -> Result<FixtureClientResponses, ErrorData> {
+        let answer = |request: &FixtureClientRequest| {
+            let answer = self.input_responses?.get(request.key).filter(|a| a.is_object())?;
+            Some((request.key.to_owned(), answer.clone()))
         };
-        let answers: Option<Map<String, Value>> =
-            questions.iter().map(|q| Some((q.key.to_owned(), answer(q)?))).collect();
-        answers.map_or_else(
-            || FixtureClientResponses::Required(input_required(questions, state)),
-            FixtureClientResponses::Answers,
-        )
+        if let Some(answers) = requests.iter().map(answer).collect() {
+            return Ok(FixtureClientResponses::Answers(answers));
+        }
+        let parse = |request: &FixtureClientRequest| {
+            Ok((request.key.to_owned(), request.parse::<InputRequest>()?))
+        };
+        let required = requests.iter().map(parse).collect::<Result<_, ErrorData>>()?;
+        Ok(FixtureClientResponses::Required(InputRequiredResult::new(Some(required), state)))
     }
 }
 
-fn input_required(questions: &[FixtureClientRequest], state: Option<String>) -> Value {
-    let requests: Map<String, Value> = questions
-        .iter()
-        .map(|q| (q.key.to_owned(), json!({ "method": q.method, "params": q.params })))
-        .collect();
-    let mut result = json!({ "resultType": "input_required", "inputRequests": requests });
-    if let Some(state) = state {
-        result["requestState"] = Value::String(state);
-    }
-    result
+/// The client did not declare a capability that this request requires.
+fn missing_capability(capability: &str) -> ErrorData {
+    let required: Result<ClientCapabilities, _> = serde_json::from_value(json!({ capability: {} }));
+    required.map_or_else(internal_error, ErrorData::missing_required_client_capability)
+}
+
+fn internal_error(error: impl std::fmt::Display) -> ErrorData {
+    ErrorData::internal_error(error.to_string(), None)
 }

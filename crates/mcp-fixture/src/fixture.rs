@@ -1,55 +1,32 @@
 //! Shared server state: sessions, counters and change notifications.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use serde_json::{Value, json};
+use rmcp::model::{RequestStateCodec, ServerNotification};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use tokio::sync::broadcast;
-
-use crate::session::FixtureSession;
-use crate::state_seal::RequestStateSeal;
 
 /// Capacity of the change channel; a slower listener misses the oldest changes.
 const CHANGES: usize = 64;
 
-/// A change that clients can be notified of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum FixtureChange {
-    Tools,
-    Prompts,
-    Resource(String),
-}
-
-impl FixtureChange {
-    /// The notification method.
-    pub(crate) fn method(&self) -> &'static str {
-        match self {
-            Self::Tools => "notifications/tools/list_changed",
-            Self::Prompts => "notifications/prompts/list_changed",
-            Self::Resource(_) => "notifications/resources/updated",
-        }
-    }
-
-    /// The notification parameters.
-    pub(crate) fn params(&self) -> Value {
-        match self {
-            Self::Tools | Self::Prompts => json!({}),
-            Self::Resource(uri) => json!({ "uri": uri }),
-        }
-    }
-}
+/// How long a client waits before it resumes a stream.
+const RETRY: Duration = Duration::from_millis(100);
 
 /// One server for many concurrent clients of both eras.
 #[derive(Debug)]
 pub struct McpFixture {
-    pub(crate) changes: broadcast::Sender<FixtureChange>,
-    pub(crate) seal: RequestStateSeal,
+    /// Notifications of changes, before they are filtered by subscription.
+    pub(crate) changes: broadcast::Sender<ServerNotification>,
+    /// Authenticates state that a stateless client echoes.
+    pub(crate) request_states: RequestStateCodec,
+    /// Sessions over HTTP.
+    pub(crate) sessions: Arc<LocalSessionManager>,
     /// Whether the dynamic tool is listed.
     pub(crate) extra_tool: AtomicBool,
     /// Whether the dynamic prompt is listed.
     pub(crate) extra_prompt: AtomicBool,
-    sessions: Mutex<HashMap<String, Arc<FixtureSession>>>,
     calls: AtomicU64,
     cancelled: AtomicU64,
 }
@@ -57,12 +34,18 @@ pub struct McpFixture {
 impl McpFixture {
     /// Creates a server without sessions.
     pub fn new() -> Result<Self, getrandom::Error> {
+        let mut key = [0; RequestStateCodec::MIN_KEY_LENGTH];
+        getrandom::fill(&mut key)?;
+        let mut sessions = LocalSessionManager::default();
+        // `echo` calls do not reach the session, which would seem idle.
+        sessions.session_config.keep_alive = None;
+        sessions.session_config.sse_retry = Some(RETRY);
         Ok(Self {
             changes: broadcast::channel(CHANGES).0,
-            seal: RequestStateSeal::new()?,
+            request_states: RequestStateCodec::new_unchecked(key),
+            sessions: Arc::new(sessions),
             extra_tool: AtomicBool::new(false),
             extra_prompt: AtomicBool::new(false),
-            sessions: Mutex::default(),
             calls: AtomicU64::new(0),
             cancelled: AtomicU64::new(0),
         })
@@ -73,7 +56,7 @@ impl McpFixture {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Number of requests cancelled by clients.
+    /// Number of tool calls cancelled by clients.
     pub fn cancelled(&self) -> u64 {
         self.cancelled.load(Ordering::Relaxed)
     }
@@ -86,32 +69,8 @@ impl McpFixture {
         self.cancelled.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Opens a session under a new id.
-    pub(crate) fn open_session(&self, session: FixtureSession) -> Result<String, getrandom::Error> {
-        let mut id = [0; 16];
-        getrandom::fill(&mut id)?;
-        let id = hex::encode(id);
-        lock(&self.sessions).insert(id.clone(), Arc::new(session));
-        Ok(id)
-    }
-
-    pub(crate) fn session(&self, id: &str) -> Option<Arc<FixtureSession>> {
-        lock(&self.sessions).get(id).cloned()
-    }
-
-    /// Ends a session; false if there is none.
-    pub(crate) fn close_session(&self, id: &str) -> bool {
-        let session = lock(&self.sessions).remove(id);
-        session.inspect(|session| session.ended.cancel()).is_some()
-    }
-
     /// Notifies listeners, if any.
-    pub(crate) fn notify_change(&self, change: FixtureChange) {
+    pub(crate) fn notify_change(&self, change: ServerNotification) {
         let _ = self.changes.send(change);
     }
-}
-
-/// Locks a mutex, ignoring poison: a panic cannot leave these maps inconsistent.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,26 +1,23 @@
 //! An MCP server for tests, as required by the official conformance suites.
 //!
-//! Start reading at [`McpFixture`], then [`router`] (streamable HTTP) and [`serve_lines`] (stdio). It
-//! implements both eras of the protocol at one endpoint: sessions up to 2025-11-25 and the stateless
-//! 2026-07-28. It uses neither an SDK nor code of this project, so that a defect is not present on both
-//! sides of a test.
+//! Start reading at [`McpFixture`], then [`router`] (streamable HTTP) and [`serve_lines`] (stdio). `rmcp`,
+//! the official Rust SDK, implements the protocol in both eras at one endpoint: sessions up to 2025-11-25
+//! and the stateless 2026-07-28. The gateway's code does not use `rmcp` and this crate uses no code of the
+//! gateway, so that a defect is not present on both sides of a test (ADR 32).
 //!
 //! The tools, resources and prompts are those of the suites, plus `echo` and `wait`: `echo` counts its
 //! calls (`GET /count`) and is fast enough to benchmark a gateway.
 //!
 //! For tests only: it does not authenticate clients.
+#![expect(deprecated, reason = "the suites test logging, which SEP-2577 deprecates")]
 
 mod content;
-mod dispatch;
 mod echo;
 mod exchange;
 mod fixture;
-mod message;
+mod handler;
 mod prompts;
-mod protocol_era;
 mod resources;
-mod session;
-mod state_seal;
 mod stdio;
 mod streamable_http;
 mod tools;

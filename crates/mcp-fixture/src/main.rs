@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use clap::Parser;
 use cynode_mcp_fixture::{McpFixture, serve, serve_lines};
-use tokio::io::{BufReader, stdin, stdout};
+use tokio::io::{stdin, stdout};
 use tokio::net::TcpListener;
 
 /// An MCP server for tests.
@@ -33,9 +33,7 @@ async fn main() -> Result<()> {
     let cli = Cli::parse();
     let fixture = Arc::new(McpFixture::new().context("no randomness for keys")?);
     let Some(address) = cli.listen else {
-        return serve_lines(fixture, BufReader::new(stdin()), stdout())
-            .await
-            .context("stdio failed");
+        return serve_lines(fixture, stdin(), stdout()).await.context("stdio failed");
     };
     let listener = TcpListener::bind(address).await.context("cannot listen")?;
     // The only line on standard output: the parent process reads the port from it.

@@ -2,20 +2,25 @@
 
 use std::sync::atomic::Ordering;
 
-use serde_json::{Value, json};
+use rmcp::ErrorData;
+use rmcp::model::{
+    CompleteResult, CompletionInfo, ContentBlock, GetPromptResponse, GetPromptResult, Prompt,
+    PromptArgument, PromptMessage, Role,
+};
+use serde_json::json;
 
 use crate::content;
 use crate::exchange::{FixtureClientRequest, FixtureClientResponses, FixtureExchange};
 use crate::fixture::McpFixture;
-use crate::message::{FixtureRequest, FixtureRpcError};
 
 const SUGGESTIONS: [&str; 4] = ["paris", "park", "party", "london"];
 
-pub(crate) fn list_prompts(fixture: &McpFixture) -> Value {
-    let argument = |name: &&str| json!({ "name": name, "description": "A text", "required": true });
+pub(crate) fn list_prompts(fixture: &McpFixture) -> Vec<Prompt> {
+    let argument =
+        |name: &&str| PromptArgument::new(*name).with_description("A text").with_required(true);
     let prompt = |name: &str, arguments: &[&str]| {
-        let arguments: Vec<Value> = arguments.iter().map(argument).collect();
-        json!({ "name": name, "description": "A prompt for tests", "arguments": arguments })
+        let arguments = arguments.iter().map(argument).collect();
+        Prompt::new(name, Some("A prompt for tests"), Some(arguments))
     };
     let mut prompts = vec![
         prompt("test_simple_prompt", &[]),
@@ -27,41 +32,39 @@ pub(crate) fn list_prompts(fixture: &McpFixture) -> Value {
     if fixture.extra_prompt.load(Ordering::Relaxed) {
         prompts.push(prompt("test_dynamic_prompt", &[]));
     }
-    json!({ "prompts": prompts })
+    prompts
 }
 
-pub(crate) async fn get_prompt(exchange: &FixtureExchange) -> Result<Value, FixtureRpcError> {
-    let request = &exchange.request;
-    let argument = |name: &str| {
-        let missing = || FixtureRpcError::invalid_params(format!("argument {name} is missing"));
-        request.argument(name).ok_or_else(missing)
-    };
-    let messages = match request.text("name").unwrap_or_default() {
-        "test_simple_prompt" => vec![content::text_block("This is a simple prompt for testing.")],
-        "test_dynamic_prompt" => vec![content::text_block("This prompt comes and goes.")],
+pub(crate) async fn get_prompt(
+    exchange: &FixtureExchange<'_>,
+    name: &str,
+) -> Result<GetPromptResponse, ErrorData> {
+    let contents = match name {
+        "test_simple_prompt" => vec![ContentBlock::text("This is a simple prompt for testing.")],
+        "test_dynamic_prompt" => vec![ContentBlock::text("This prompt comes and goes.")],
         "test_prompt_with_arguments" => {
-            let (one, two) = (argument("arg1")?, argument("arg2")?);
-            vec![content::text_block(format!("Prompt with arguments: arg1='{one}', arg2='{two}'"))]
+            let (one, two) = (exchange.text_argument("arg1")?, exchange.text_argument("arg2")?);
+            vec![ContentBlock::text(format!("Prompt with arguments: arg1='{one}', arg2='{two}'"))]
         }
         "test_prompt_with_embedded_resource" => vec![
             content::resource_block(
-                argument("resourceUri")?,
+                exchange.text_argument("resourceUri")?,
                 "text/plain",
                 "Embedded resource content for testing.",
             ),
-            content::text_block("Please process the embedded resource above."),
+            ContentBlock::text("Please process the embedded resource above."),
         ],
         "test_prompt_with_image" => {
-            vec![content::image_block(), content::text_block("Please analyze the image above.")]
+            vec![content::image_block(), ContentBlock::text("Please analyze the image above.")]
         }
         "test_input_required_result_prompt" => return prompt_with_input(exchange).await,
-        name => return Err(FixtureRpcError::invalid_params(format!("there is no prompt {name}"))),
+        _ => return Err(ErrorData::invalid_params(format!("there is no prompt {name}"), None)),
     };
-    Ok(user_messages(&messages))
+    Ok(user_messages(contents).into())
 }
 
-async fn prompt_with_input(exchange: &FixtureExchange) -> Result<Value, FixtureRpcError> {
-    let question = FixtureClientRequest {
+async fn prompt_with_input(exchange: &FixtureExchange<'_>) -> Result<GetPromptResponse, ErrorData> {
+    let request = FixtureClientRequest {
         key: "user_context",
         method: "elicitation/create",
         params: json!({
@@ -73,26 +76,24 @@ async fn prompt_with_input(exchange: &FixtureExchange) -> Result<Value, FixtureR
             },
         }),
     };
-    match exchange.request_client(&[question], None).await? {
-        FixtureClientResponses::Required(result) => Ok(result),
+    match exchange.request_client(&[request], None).await? {
+        FixtureClientResponses::Required(result) => Ok(result.into()),
         FixtureClientResponses::Answers(answers) => {
             let context = answers["user_context"]["content"]["context"].as_str().unwrap_or("none");
-            Ok(user_messages(&[content::text_block(format!("Use this context: {context}"))]))
+            let text = format!("Use this context: {context}");
+            Ok(user_messages(vec![ContentBlock::text(text)]).into())
         }
     }
 }
 
-fn user_messages(contents: &[Value]) -> Value {
-    let messages: Vec<Value> =
-        contents.iter().map(|content| json!({ "role": "user", "content": content })).collect();
-    json!({ "messages": messages })
+fn user_messages(contents: Vec<ContentBlock>) -> GetPromptResult {
+    let message = |content| PromptMessage::new(Role::User, content);
+    GetPromptResult::new(contents.into_iter().map(message).collect())
 }
 
 /// Completes an argument.
-pub(crate) fn complete_argument(request: &FixtureRequest) -> Result<Value, FixtureRpcError> {
-    let begun = request.params.get("argument").and_then(|argument| argument["value"].as_str());
-    let begun =
-        begun.ok_or_else(|| FixtureRpcError::invalid_params("argument.value is missing"))?;
-    let values: Vec<&str> = SUGGESTIONS.into_iter().filter(|s| s.starts_with(begun)).collect();
-    Ok(json!({ "completion": { "values": values, "total": values.len(), "hasMore": false } }))
+pub(crate) fn complete_argument(begun: &str) -> Result<CompleteResult, ErrorData> {
+    let values = SUGGESTIONS.into_iter().filter(|s| s.starts_with(begun));
+    let values = CompletionInfo::with_all_values(values.map(str::to_owned).collect());
+    values.map(CompleteResult::new).map_err(|error| ErrorData::internal_error(error, None))
 }

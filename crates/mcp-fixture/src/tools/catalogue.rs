@@ -2,23 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use serde_json::{Value, json};
+use rmcp::model::{JsonObject, Tool};
+use rmcp::object;
 
 use crate::fixture::McpFixture;
-
-/// An argument that must be mirrored in a header.
-pub(crate) struct MirroredHeaderArgument {
-    pub(crate) tool: &'static str,
-    pub(crate) argument: &'static str,
-    pub(crate) header: &'static str,
-}
-
-/// The only mirrored argument.
-pub(crate) const MIRRORED: MirroredHeaderArgument = MirroredHeaderArgument {
-    tool: "test_custom_header",
-    argument: "region",
-    header: "Mcp-Param-Region",
-};
 
 /// Tools without arguments, and their descriptions.
 const WITHOUT_ARGUMENTS: &[(&str, &str)] = &[
@@ -50,53 +37,53 @@ const WITHOUT_ARGUMENTS: &[(&str, &str)] = &[
 ];
 
 /// The list of tools.
-pub(crate) fn list_tools(fixture: &McpFixture) -> Value {
-    let mut tools: Vec<Value> = WITHOUT_ARGUMENTS
+pub(crate) fn list_tools(fixture: &McpFixture) -> Vec<Tool> {
+    let mut tools: Vec<Tool> = WITHOUT_ARGUMENTS
         .iter()
-        .map(|(name, description)| tool(name, description, &no_arguments()))
+        .map(|(name, description)| Tool::new(*name, *description, no_arguments()))
         .collect();
     tools.extend([
-        tool("test_sampling", "Asks a model", &one_argument("prompt", "string")),
-        tool("test_elicitation", "Asks a person", &one_argument("message", "string")),
-        tool(crate::ECHO, "Returns its text argument", &one_argument("text", "string")),
-        tool("wait", "Waits before it answers", &one_argument("ms", "integer")),
-        tool("json_schema_2020_12_tool", "Tool with JSON Schema 2020-12 features", &full_schema()),
-        tool(MIRRORED.tool, "Wants its argument in a header too", &mirrored_argument()),
+        Tool::new("test_sampling", "Asks a model", one_argument("prompt", "string")),
+        Tool::new("test_elicitation", "Asks a person", one_argument("message", "string")),
+        Tool::new(crate::ECHO, "Returns its text argument", one_argument("text", "string")),
+        Tool::new("wait", "Waits before it answers", one_argument("ms", "integer")),
+        Tool::new(
+            "json_schema_2020_12_tool",
+            "Tool with JSON Schema 2020-12 features",
+            full_schema(),
+        ),
+        Tool::new("test_custom_header", "Wants its argument in a header too", mirrored_argument()),
     ]);
     if fixture.extra_tool.load(Ordering::Relaxed) {
-        tools.push(tool("test_dynamic_tool", "Comes and goes", &no_arguments()));
+        tools.push(Tool::new("test_dynamic_tool", "Comes and goes", no_arguments()));
     }
-    json!({ "tools": tools })
+    tools
 }
 
-fn tool(name: &str, description: &str, schema: &Value) -> Value {
-    json!({ "name": name, "description": description, "inputSchema": schema })
+fn no_arguments() -> JsonObject {
+    object!({ "type": "object", "properties": {} })
 }
 
-fn no_arguments() -> Value {
-    json!({ "type": "object", "properties": {} })
-}
-
-fn one_argument(name: &str, kind: &str) -> Value {
-    json!({
+fn one_argument(name: &str, kind: &str) -> JsonObject {
+    object!({
         "type": "object",
         "properties": { name: { "type": kind, "description": "What to use" } },
         "required": [name],
     })
 }
 
-fn mirrored_argument() -> Value {
-    let header = MIRRORED.header.trim_start_matches("Mcp-Param-");
-    json!({
+/// An argument that the client must mirror in the header `Mcp-Param-Region`.
+fn mirrored_argument() -> JsonObject {
+    object!({
         "type": "object",
-        "properties": { MIRRORED.argument: { "type": "string", "x-mcp-header": header } },
-        "required": [MIRRORED.argument],
+        "properties": { "region": { "type": "string", "x-mcp-header": "Region" } },
+        "required": ["region"],
     })
 }
 
 /// A schema with keywords that must reach the client unchanged.
-fn full_schema() -> Value {
-    json!({
+fn full_schema() -> JsonObject {
+    object!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
         "$defs": { "address": {

@@ -1,155 +1,111 @@
 //! The tools that send requests to the client: elicitation, sampling and roots.
 
-use serde_json::{Map, Value, json};
+use rmcp::ErrorData;
+use rmcp::model::{CallToolResponse, InputResponses, SealOptions};
+use serde_json::{Value, json};
 
 use crate::content::text_result;
 use crate::exchange::{FixtureClientRequest, FixtureClientResponses, FixtureExchange};
-use crate::fixture::McpFixture;
-use crate::message::FixtureRpcError;
+
+/// Renders the responses of the client as the text of a tool result.
+type RenderResponses = fn(&InputResponses) -> String;
 
 /// Calls the tool, which must be one of these.
 pub(super) async fn call_tool(
-    fixture: &McpFixture,
-    exchange: &FixtureExchange,
+    exchange: &FixtureExchange<'_>,
     name: &str,
-) -> Result<Value, FixtureRpcError> {
-    match name {
+) -> Result<CallToolResponse, ErrorData> {
+    if name == "test_input_required_result_multi_round" {
+        return ask_in_two_rounds(exchange, name).await;
+    }
+    let (requests, render) = list_requests(exchange, name)?;
+    let is_stateful = matches!(
+        name,
+        "test_input_required_result_request_state"
+            | "test_input_required_result_tampered_state"
+            | "test_input_required_result_multiple_inputs"
+    );
+    if is_stateful {
+        echoed_state(exchange, name)?;
+    }
+    let state = is_stateful.then(|| seal_state(exchange, name, "asked"));
+    request_and_render(exchange, &requests, state, render).await
+}
+
+/// The requests that a tool sends, and how it renders the responses.
+fn list_requests(
+    exchange: &FixtureExchange<'_>,
+    name: &str,
+) -> Result<(Vec<FixtureClientRequest>, RenderResponses), ErrorData> {
+    Ok(match name {
         "test_sampling" => {
-            let prompt = argument(exchange, "prompt")?;
-            request_and_render(
-                exchange,
-                &[sampling_request("answer", prompt, 100)],
-                None,
-                sampled_text,
-            )
-            .await
+            let prompt = exchange.text_argument("prompt")?;
+            (vec![sampling_request("answer", prompt, 100)], sampled_text)
+        }
+        "test_missing_capability" => {
+            (vec![sampling_request("answer", "Say yes", 10)], sampled_text)
+        }
+        "test_input_required_result_sampling" => {
+            let prompt = "What is the capital of France?";
+            (vec![sampling_request("capital_question", prompt, 100)], sampled_text)
         }
         "test_elicitation" => {
-            let message = argument(exchange, "message")?;
+            let message = exchange.text_argument("message")?;
             let text = |description| json!({ "type": "string", "description": description });
             let fields = json!({
                 "username": text("User's response"), "email": text("User's email address"),
             });
-            let question = elicitation_request("answer", message, &fields, &["username", "email"]);
-            request_and_render(exchange, &[question], None, elicited_text).await
+            let required = ["username", "email"];
+            (vec![elicitation_request("answer", message, &fields, &required)], elicited_text)
         }
-        "test_elicitation_sep1034_defaults" => {
-            request_and_render(
-                exchange,
-                &[elicitation_request("answer", "Please review", &default_fields(), &[])],
-                None,
-                completed,
-            )
-            .await
-        }
+        "test_elicitation_sep1034_defaults" => (
+            vec![elicitation_request("answer", "Please review", &default_fields(), &[])],
+            completed,
+        ),
         "test_elicitation_sep1330_enums" => {
-            request_and_render(
-                exchange,
-                &[elicitation_request("answer", "Please choose", &choice_fields(), &[])],
-                None,
-                completed,
-            )
-            .await
+            (vec![elicitation_request("answer", "Please choose", &choice_fields(), &[])], completed)
         }
-        "test_missing_capability" => {
-            request_and_render(
-                exchange,
-                &[sampling_request("answer", "Say yes", 10)],
-                None,
-                sampled_text,
-            )
-            .await
-        }
-        _ => call_input_required_tool(fixture, exchange, name).await,
-    }
-}
-
-/// Calls a tool of the conformance suite about results that require input.
-async fn call_input_required_tool(
-    fixture: &McpFixture,
-    exchange: &FixtureExchange,
-    name: &str,
-) -> Result<Value, FixtureRpcError> {
-    let stateful = |text: &str| Some(fixture.seal.seal(name, text));
-    match name {
         "test_streaming_elicitation" | "test_input_required_result_elicitation" => {
-            request_and_render(exchange, &[name_request()], None, |answers| {
-                format!(
-                    "Hello, {}!",
-                    answers["user_name"]["content"]["name"].as_str().unwrap_or("you")
-                )
-            })
-            .await
-        }
-        "test_input_required_result_sampling" => {
-            let question =
-                sampling_request("capital_question", "What is the capital of France?", 100);
-            request_and_render(exchange, &[question], None, sampled_text).await
+            (vec![name_request()], greeting)
         }
         "test_input_required_result_list_roots" => {
-            request_and_render(exchange, &[roots_request()], None, |answers| {
-                format!("Roots: {}", answers["client_roots"])
-            })
-            .await
+            (vec![roots_request()], |answers| format!("Roots: {}", answers["client_roots"]))
         }
         "test_input_required_result_request_state"
         | "test_input_required_result_tampered_state" => {
-            echoed_state(fixture, exchange, name)?;
-            request_and_render(exchange, &[confirmation_request()], stateful("asked"), |_| {
-                "state-ok".to_owned()
-            })
-            .await
+            (vec![confirmation_request()], |_| "state-ok".to_owned())
         }
         "test_input_required_result_multiple_inputs" => {
-            echoed_state(fixture, exchange, name)?;
-            let questions = [
-                name_request(),
-                sampling_request("greeting", "Generate a greeting", 50),
-                roots_request(),
-            ];
-            request_and_render(exchange, &questions, stateful("asked"), |answers| {
-                format!("{answers:?}")
-            })
-            .await
-        }
-        "test_input_required_result_multi_round" => {
-            ask_in_two_rounds(fixture, exchange, name).await
+            (three_requests(), |answers| format!("{answers:?}"))
         }
         "test_input_required_result_capabilities" => {
-            let all = [
-                name_request(),
-                sampling_request("greeting", "Generate a greeting", 50),
-                roots_request(),
-            ];
-            let can: Vec<_> =
-                all.into_iter().filter(|q| exchange.client_supports(q.capability())).collect();
-            request_and_render(exchange, &can, None, |answers| format!("{} answers", answers.len()))
-                .await
+            let mut requests = three_requests();
+            requests.retain(|request| exchange.client_supports(request.capability()));
+            (requests, |answers| format!("{} answers", answers.len()))
         }
-        _ => Err(FixtureRpcError::invalid_params(format!("there is no tool {name}"))),
-    }
+        _ => return Err(ErrorData::invalid_params(format!("there is no tool {name}"), None)),
+    })
 }
 
-/// Sends the requests and renders the responses with `words`.
+/// Sends the requests and renders the responses.
 async fn request_and_render(
-    exchange: &FixtureExchange,
-    questions: &[FixtureClientRequest],
+    exchange: &FixtureExchange<'_>,
+    requests: &[FixtureClientRequest],
     state: Option<String>,
-    words: impl Fn(&Map<String, Value>) -> String,
-) -> Result<Value, FixtureRpcError> {
-    Ok(match exchange.request_client(questions, state).await? {
-        FixtureClientResponses::Answers(answers) => text_result(words(&answers)),
-        FixtureClientResponses::Required(result) => result,
+    render: impl Fn(&InputResponses) -> String,
+) -> Result<CallToolResponse, ErrorData> {
+    Ok(match exchange.request_client(requests, state).await? {
+        FixtureClientResponses::Answers(answers) => text_result(render(&answers)).into(),
+        FixtureClientResponses::Required(result) => result.into(),
     })
 }
 
 /// Asks for a name, then for a colour. The round is stored in the echoed state.
 async fn ask_in_two_rounds(
-    fixture: &McpFixture,
-    exchange: &FixtureExchange,
+    exchange: &FixtureExchange<'_>,
     name: &str,
-) -> Result<Value, FixtureRpcError> {
-    let state = echoed_state(fixture, exchange, name)?;
+) -> Result<CallToolResponse, ErrorData> {
+    let state = echoed_state(exchange, name)?;
     let step = |key, text, field: &str| {
         elicitation_request(key, text, &json!({ field: { "type": "string" } }), &[field])
     };
@@ -158,39 +114,36 @@ async fn ask_in_two_rounds(
         person.to_owned()
     } else {
         let first = step("step1", "Step 1: What is your name?", "name");
-        match exchange.request_client(&[first], Some(fixture.seal.seal(name, "name"))).await? {
-            FixtureClientResponses::Required(result) => return Ok(result),
+        match exchange.request_client(&[first], Some(seal_state(exchange, name, "name"))).await? {
+            FixtureClientResponses::Required(result) => return Ok(result.into()),
             FixtureClientResponses::Answers(answers) => {
                 answers["step1"]["content"]["name"].as_str().unwrap_or("you").to_owned()
             }
         }
     };
     let second = step("step2", "Step 2: What is your favorite color?", "color");
-    let state = Some(fixture.seal.seal(name, &format!("colour of {person}")));
+    let state = Some(seal_state(exchange, name, &format!("colour of {person}")));
     request_and_render(exchange, &[second], state, |answers| {
         format!("{person} likes {}", answers["step2"]["content"]["color"])
     })
     .await
 }
 
-/// The state echoed by the client; rejects a modified one.
-fn echoed_state(
-    fixture: &McpFixture,
-    exchange: &FixtureExchange,
-    tool: &str,
-) -> Result<Option<String>, FixtureRpcError> {
-    let Some(sealed) = exchange.request.text("requestState") else {
-        return Ok(None);
-    };
-    let state = fixture.seal.verify(tool, sealed);
-    state
-        .map(Some)
-        .ok_or_else(|| FixtureRpcError::invalid_params("requestState is not what was given out"))
+/// Authenticates state for the client to echo to the same tool.
+fn seal_state(exchange: &FixtureExchange<'_>, tool: &str, text: &str) -> String {
+    let options = SealOptions::new().associated_data(tool.as_bytes());
+    exchange.fixture.request_states.seal_with(text.as_bytes(), &options)
 }
 
-fn argument<'a>(exchange: &'a FixtureExchange, name: &str) -> Result<&'a str, FixtureRpcError> {
-    let missing = || FixtureRpcError::invalid_params(format!("argument {name} is missing"));
-    exchange.request.argument(name).ok_or_else(missing)
+/// The state echoed by the client; rejects a modified one.
+fn echoed_state(exchange: &FixtureExchange<'_>, tool: &str) -> Result<Option<String>, ErrorData> {
+    let Some(sealed) = exchange.request_state else {
+        return Ok(None);
+    };
+    let state = exchange.fixture.request_states.open_with(sealed, tool.as_bytes());
+    let state = state.ok().and_then(|state| String::from_utf8(state).ok());
+    let changed = || ErrorData::invalid_params("requestState is not what was given out", None);
+    state.map(Some).ok_or_else(changed)
 }
 
 fn elicitation_request(
@@ -210,12 +163,8 @@ fn name_request() -> FixtureClientRequest {
 }
 
 fn confirmation_request() -> FixtureClientRequest {
-    elicitation_request(
-        "confirm",
-        "Please confirm",
-        &json!({ "ok": { "type": "boolean" } }),
-        &["ok"],
-    )
+    let fields = json!({ "ok": { "type": "boolean" } });
+    elicitation_request("confirm", "Please confirm", &fields, &["ok"])
 }
 
 fn sampling_request(key: &'static str, prompt: &str, max_tokens: u32) -> FixtureClientRequest {
@@ -226,6 +175,12 @@ fn sampling_request(key: &'static str, prompt: &str, max_tokens: u32) -> Fixture
 
 fn roots_request() -> FixtureClientRequest {
     FixtureClientRequest { key: "client_roots", method: "roots/list", params: json!({}) }
+}
+
+/// One request of each kind.
+fn three_requests() -> Vec<FixtureClientRequest> {
+    let greeting = sampling_request("greeting", "Generate a greeting", 50);
+    vec![name_request(), greeting, roots_request()]
 }
 
 fn default_fields() -> Value {
@@ -259,17 +214,22 @@ fn choice_fields() -> Value {
     })
 }
 
-fn sampled_text(answers: &Map<String, Value>) -> String {
+fn greeting(answers: &InputResponses) -> String {
+    let name = answers["user_name"]["content"]["name"].as_str();
+    format!("Hello, {}!", name.unwrap_or("you"))
+}
+
+fn sampled_text(answers: &InputResponses) -> String {
     let text = answers.values().next().and_then(|answer| answer["content"]["text"].as_str());
     format!("LLM response: {}", text.unwrap_or("nothing"))
 }
 
-fn elicited_text(answers: &Map<String, Value>) -> String {
+fn elicited_text(answers: &InputResponses) -> String {
     let answer = &answers["answer"];
     format!("User response: action={}, content={}", text_of(&answer["action"]), answer["content"])
 }
 
-fn completed(answers: &Map<String, Value>) -> String {
+fn completed(answers: &InputResponses) -> String {
     let answer = &answers["answer"];
     let (action, content) = (text_of(&answer["action"]), &answer["content"]);
     format!("Elicitation completed: action={action}, content={content}")

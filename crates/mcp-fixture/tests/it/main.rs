@@ -7,7 +7,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use cynode_mcp_fixture::{McpFixture, router, serve_lines};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tower::ServiceExt as _;
 
 /// A client of one fixture; `headers` go with every message.
@@ -24,7 +24,11 @@ impl FixtureClient {
     /// A client that has opened a session.
     async fn in_session() -> Self {
         let mut client = Self::new();
-        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {} });
+        let params = json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" },
+        });
         let (_, headers, answer) = client.send(&request("initialize", &params)).await;
         assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
         let id = headers["mcp-session-id"].to_str().unwrap().to_owned();
@@ -116,6 +120,30 @@ async fn the_fixture_refuses_a_name_header_that_the_body_contradicts() {
 }
 
 #[tokio::test]
+async fn the_fixture_refuses_a_call_without_the_header_that_repeats_its_argument() {
+    let call = stateless_call("test_custom_header", &json!({ "region": "north" }));
+    let mut client = FixtureClient::stateless("test_custom_header");
+
+    let (without, _, answer) = client.send(&call).await;
+    client.headers.push(("mcp-param-region", "north".to_owned()));
+    let (with, ..) = client.send(&call).await;
+
+    assert_eq!((without, with), (StatusCode::BAD_REQUEST, StatusCode::OK));
+    assert_eq!(answer["error"]["code"], -32020);
+}
+
+#[tokio::test]
+async fn the_fixture_refuses_an_echo_for_a_page_of_another_origin() {
+    let mut client = FixtureClient::in_session().await;
+    client.headers.push(("origin", "http://localhost.example.com".to_owned()));
+
+    let (status, ..) = client.send(&call("echo", &json!({ "text": "hi" }))).await;
+
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    assert_eq!(client.fixture.calls(), 0);
+}
+
+#[tokio::test]
 async fn the_fixture_knows_no_session_that_it_did_not_open() {
     let mut client = FixtureClient::in_session().await;
     client.headers[0].1 = "0".repeat(32);
@@ -138,6 +166,24 @@ async fn the_fixture_streams_progress_before_the_answer() {
 }
 
 #[tokio::test]
+async fn a_canceled_call_of_a_session_is_counted() {
+    let client = FixtureClient::in_session().await;
+    let wait = call("wait", &json!({ "ms": 3_600_000 }));
+    let cancellation = json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 },
+    });
+    let cancel = async {
+        while client.fixture.cancelled() == 0 {
+            client.send(&cancellation).await;
+        }
+    };
+
+    tokio::join!(client.send(&wait), cancel);
+
+    assert_eq!(client.fixture.cancelled(), 1);
+}
+
+#[tokio::test]
 async fn a_session_that_cannot_sample_is_told_so() {
     let client = FixtureClient::in_session().await;
 
@@ -150,22 +196,29 @@ async fn a_session_that_cannot_sample_is_told_so() {
 async fn the_fixture_asks_a_client_of_lines_and_waits_for_its_answer() {
     let (ours, theirs) = tokio::io::duplex(4096);
     let (input, output) = tokio::io::split(theirs);
-    let server = serve_lines(Arc::new(McpFixture::new().unwrap()), BufReader::new(input), output);
+    let server = serve_lines(Arc::new(McpFixture::new().unwrap()), input, output);
     let client = async move {
         let (input, mut output) = tokio::io::split(ours);
         let mut lines = BufReader::new(input).lines();
-        let params = json!({ "protocolVersion": "2025-06-18", "capabilities": { "sampling": {} } });
-        let mut heard = Vec::new();
-        for message in [
-            request("initialize", &params),
-            call("test_sampling", &json!({ "prompt": "hi" })),
-            json!({ "jsonrpc": "2.0", "id": 1, "result": { "content": { "text": "hello" } } }),
-        ] {
+        let params = json!({
+            "protocolVersion": "2025-06-18",
+            "capabilities": { "sampling": {} },
+            "clientInfo": { "name": "test", "version": "1" },
+        });
+        let mut exchange = async |message: &Value| {
             output.write_all(format!("{message}\n").as_bytes()).await.unwrap();
             let line = lines.next_line().await.unwrap().unwrap();
-            heard.push(serde_json::from_str::<Value>(&line).unwrap());
-        }
-        heard
+            serde_json::from_str::<Value>(&line).unwrap()
+        };
+        let opened = exchange(&request("initialize", &params)).await;
+        let asked = exchange(&call("test_sampling", &json!({ "prompt": "hi" }))).await;
+        let sampled = json!({
+            "role": "assistant",
+            "content": { "type": "text", "text": "hello" },
+            "model": "test",
+        });
+        let answer = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": sampled });
+        [opened, asked, exchange(&answer).await]
     };
 
     let (_, heard) = tokio::join!(server, client);
@@ -177,11 +230,14 @@ async fn the_fixture_asks_a_client_of_lines_and_waits_for_its_answer() {
 
 #[tokio::test]
 async fn lines_piped_in_by_a_stateless_client_are_answered_after_its_input_ended() {
-    let mut output = Vec::new();
     let input = format!("{}\n", stateless_call("echo", &json!({ "text": "hi" })));
+    let (mut ours, theirs) = tokio::io::duplex(4096);
 
-    serve_lines(Arc::new(McpFixture::new().unwrap()), input.as_bytes(), &mut output).await.unwrap();
+    let fixture = Arc::new(McpFixture::new().unwrap());
+    serve_lines(fixture, std::io::Cursor::new(input), theirs).await.unwrap();
 
+    let mut output = Vec::new();
+    ours.read_to_end(&mut output).await.unwrap();
     let answer: Value = serde_json::from_slice(&output).unwrap();
     assert_eq!(answer["result"]["content"][0]["text"], "hi");
 }
