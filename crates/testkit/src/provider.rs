@@ -12,7 +12,7 @@
 //!     Answer::text("It is warm in Rome."),
 //! ]);
 //! // … point a client at provider.openai_url() …
-//! assert!(!provider.saw("sk-my-secret"));
+//! assert!(!provider.has_received("sk-my-secret"));
 //! ```
 
 mod anthropic;
