@@ -68,7 +68,7 @@ impl Tx {
                 status: row.keyword("status").ok(),
             })
         };
-        self.rows(&sql, &params).await?.iter().map(dependency).collect()
+        self.list(&tables::DEPENDENCIES, &sql, &params, dependency).await
     }
 
     /// Returns the newest run of each task that has one.
@@ -101,11 +101,11 @@ impl Tx {
     ) -> Result<BTreeMap<TaskId, NodeId>, Error> {
         let Some((ids, params)) = in_list(tasks) else { return Ok(BTreeMap::new()) };
         let sql = format!(
-            "SELECT task_id, pinned_node_id FROM jobs WHERE task_id IN {ids} AND node_id IS NULL
+            "SELECT id, task_id, pinned_node_id FROM jobs WHERE task_id IN {ids} AND node_id IS NULL
              AND pinned_node_id IS NOT NULL AND NOT closed ORDER BY id DESC"
         );
         let awaited = |row: &Row| Ok((row.id("task_id")?, row.id("pinned_node_id")?));
-        self.rows(&sql, &params).await?.iter().map(awaited).collect()
+        Ok(self.list(&tables::JOBS, &sql, &params, awaited).await?.into_iter().collect())
     }
 
     /// Returns name and status of nodes.
