@@ -96,7 +96,12 @@ fn refusing_stage(tool: &str, answer: &Value) -> Option<String> {
 }
 
 /// The stage that denies a call, once a change has reached the gateway.
-async fn wait_for_denial(system: &System, token: &str, tool: &str, arguments: Value) -> String {
+pub(crate) async fn wait_for_denial(
+    system: &System,
+    token: &str,
+    tool: &str,
+    arguments: Value,
+) -> String {
     let begun = Instant::now();
     loop {
         let answer = call_tool(system, token, tool, arguments.clone()).await;
@@ -109,7 +114,12 @@ async fn wait_for_denial(system: &System, token: &str, tool: &str, arguments: Va
 }
 
 /// The result of a call, once the gateway admits the caller to the tool.
-async fn wait_for_result(system: &System, token: &str, tool: &str, arguments: Value) -> Value {
+pub(crate) async fn wait_for_result(
+    system: &System,
+    token: &str,
+    tool: &str,
+    arguments: Value,
+) -> Value {
     let begun = Instant::now();
     loop {
         let mut answer = call_tool(system, token, tool, arguments.clone()).await;
@@ -261,7 +271,7 @@ async fn wait_for_approval(system: &System, wanted: Approval) {
 }
 
 /// The test server in its own directory, for a sandbox to expose.
-fn copy_test_server() -> (tempfile::TempDir, PathBuf) {
+pub(crate) fn copy_test_server() -> (tempfile::TempDir, PathBuf) {
     let shelf = tempfile::Builder::new().prefix("cynode-shelf-").tempdir().unwrap();
     fs::set_permissions(shelf.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let fixture = shelf.path().join("fixture");
@@ -270,7 +280,7 @@ fn copy_test_server() -> (tempfile::TempDir, PathBuf) {
 }
 
 /// A new user, as a client and with its token.
-async fn create_user(system: &System, handle: &str) -> (Client, String) {
+pub(crate) async fn create_user(system: &System, handle: &str) -> (Client, String) {
     let (handle, password) = (handle.to_owned(), PASSWORD.to_owned());
     let body = CreateUser { handle: handle.clone(), password: password.clone(), is_admin: false };
     system.client.user_create(&body).await.unwrap();
