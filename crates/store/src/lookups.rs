@@ -56,19 +56,19 @@ impl Tx {
     pub async fn dependencies_of(&mut self, tasks: &[TaskId]) -> Result<Vec<Dependency>, Error> {
         let Some((ids, params)) = in_list(tasks) else { return Ok(vec![]) };
         let sql = format!(
-            "SELECT d.task_id, t.id, t.name, t.status FROM task_dependencies d
+            "SELECT d.task_id, d.depends_on_task_id, t.name, t.status FROM task_dependencies d
              JOIN tasks t ON t.id = d.depends_on_task_id WHERE d.task_id IN {ids}
              ORDER BY d.task_id, d.depends_on_task_id"
         );
         let dependency = |row: &Row| {
             Ok(Dependency {
                 task: row.id("task_id")?,
-                on: row.id("id")?,
+                on: row.id("depends_on_task_id")?,
                 name: row.get("name")?,
                 status: row.keyword("status").ok(),
             })
         };
-        self.list(&tables::TASKS, &sql, &params, dependency).await
+        self.list(&tables::DEPENDENCIES, &sql, &params, dependency).await
     }
 
     /// Returns the newest run of each task that has one.

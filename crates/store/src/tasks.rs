@@ -18,6 +18,8 @@ use crate::param::{Param, params};
 use crate::quarantine::tables;
 use crate::{Error, Tx};
 
+const COUNT: &str = "SELECT count(*) AS n FROM tasks WHERE status = $1";
+
 /// A task as its creator specified it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTask {
@@ -262,8 +264,12 @@ impl Tx {
 
     /// Counts the tasks with this status.
     pub async fn task_count(&mut self, status: TaskStatus) -> Result<i64, Error> {
-        let sql = "SELECT count(*) AS n FROM tasks WHERE status = $1";
-        self.row(sql, params![status]).await?.map_or(Ok(0), |row| row.get("n"))
+        self.row(COUNT, params![status]).await?.map_or(Ok(0), |row| row.get("n"))
+    }
+
+    /// Returns the query plan of [`Tx::task_count`].
+    pub async fn task_count_plan(&mut self, status: TaskStatus) -> Result<String, Error> {
+        self.plan(COUNT, params![status]).await
     }
 
     /// Locks the dependency graph until the transaction ends: two concurrent cycle checks would each miss a
@@ -283,19 +289,24 @@ impl Tx {
 
     /// Lists the dependencies of a task.
     pub async fn dependency_list(&mut self, task: TaskId) -> Result<Vec<TaskId>, Error> {
-        let sql = "SELECT depends_on_task_id FROM task_dependencies WHERE task_id = $1
-                   ORDER BY depends_on_task_id";
-        let rows = self.rows(sql, params![task]).await?;
-        rows.iter().map(|row| row.id("depends_on_task_id")).collect()
+        let sql = "SELECT * FROM task_dependencies WHERE task_id = $1 ORDER BY depends_on_task_id";
+        // All or none: without one of them the task would start too early.
+        let rows = self.all(&tables::DEPENDENCIES, sql, params![task], dependency).await?;
+        Ok(rows.into_iter().map(|(_, on)| on).collect())
     }
 
     /// Lists the open tasks that depend on `on` directly.
     pub async fn dependency_list_dependents(&mut self, on: TaskId) -> Result<Vec<TaskId>, Error> {
-        let sql = "SELECT d.task_id FROM task_dependencies d JOIN tasks t ON t.id = d.task_id
+        let sql = "SELECT d.* FROM task_dependencies d JOIN tasks t ON t.id = d.task_id
                    WHERE d.depends_on_task_id = $1 AND NOT t.closed ORDER BY d.task_id";
-        let rows = self.rows(sql, params![on]).await?;
-        rows.iter().map(|row| row.id("task_id")).collect()
+        let rows = self.list(&tables::DEPENDENCIES, sql, params![on], dependency).await?;
+        Ok(rows.into_iter().map(|(task, _)| task).collect())
     }
+}
+
+/// The dependent task, and the task that it depends on.
+pub(crate) fn dependency(row: &Row) -> Result<(TaskId, TaskId), Error> {
+    Ok((row.id("task_id")?, row.id("depends_on_task_id")?))
 }
 
 /// A range of one index, whose columns are the filter and the id: neither engine reads a task that it does not

@@ -8,7 +8,9 @@ use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::Verdict;
 use serde_json::{Value, json};
 
+use crate::column::Row;
 use crate::param::params;
+use crate::quarantine::tables;
 use crate::{Error, Tx};
 
 /// The verdict of a run on the result of a job.
@@ -50,19 +52,15 @@ impl Tx {
 
     /// Lists the verdicts of all runs of a task, oldest run first.
     pub async fn verdict_list(&mut self, task: TaskId) -> Result<Vec<StepVerdict>, Error> {
-        let sql = "SELECT run_id, job_id, verdict FROM step_verdicts WHERE task_id = $1
-                   ORDER BY run_id, job_id";
-        let rows = self.rows(sql, params![task]).await?;
-        rows.iter()
-            .map(|row| {
-                Ok(StepVerdict {
-                    run: row.id("run_id")?,
-                    job: row.id("job_id")?,
-                    task,
-                    verdict: row.json("verdict")?,
-                })
-            })
-            .collect()
+        let sql = "SELECT * FROM step_verdicts WHERE task_id = $1 ORDER BY run_id, job_id";
+        self.list(&tables::STEP_VERDICTS, sql, params![task], step_verdict).await
+    }
+
+    /// Lists the verdicts of one run, by job.
+    pub async fn verdict_list_run(&mut self, run: RunId) -> Result<Vec<StepVerdict>, Error> {
+        let sql = "SELECT * FROM step_verdicts WHERE run_id = $1 ORDER BY job_id";
+        // All or none: a person's answer must not settle an older verdict.
+        self.all(&tables::STEP_VERDICTS, sql, params![run], step_verdict).await
     }
 
     /// Lists the jobs of a task at steps before this one, oldest first, without their output.
@@ -73,18 +71,25 @@ impl Tx {
     ) -> Result<Vec<StepJob>, Error> {
         let sql = "SELECT id, run_id, step_index, attempt, status, payload FROM jobs
                    WHERE task_id = $1 AND step_index < $2 ORDER BY id";
-        let rows = self.rows(sql, params![task, before]).await?;
-        rows.iter()
-            .map(|row| {
-                Ok(StepJob {
-                    id: row.id("id")?,
-                    run: row.id("run_id")?,
-                    step_index: row.count("step_index")?,
-                    attempt: row.count("attempt")?,
-                    status: row.keyword("status")?,
-                    payload: row.get("payload")?,
-                })
+        let job = |row: &Row| {
+            Ok(StepJob {
+                id: row.id("id")?,
+                run: row.id("run_id")?,
+                step_index: row.count("step_index")?,
+                attempt: row.count("attempt")?,
+                status: row.keyword("status")?,
+                payload: row.get("payload")?,
             })
-            .collect()
+        };
+        self.list(&tables::JOBS, sql, params![task, before], job).await
     }
+}
+
+pub(crate) fn step_verdict(row: &Row) -> Result<StepVerdict, Error> {
+    Ok(StepVerdict {
+        run: row.id("run_id")?,
+        job: row.id("job_id")?,
+        task: row.id("task_id")?,
+        verdict: row.json("verdict")?,
+    })
 }

@@ -14,6 +14,7 @@ pub mod provider;
 mod query;
 mod refused_writes;
 mod secrets;
+mod sync_log;
 mod table_search;
 
 pub use database::{TestDatabase, postgres_database, sqlite_database};
@@ -21,3 +22,4 @@ pub use durable_server::DurableServer;
 pub use query::query;
 pub use refused_writes::{WriteRejection, reject_writes};
 pub use secrets::{PlantedSecret, planted_secrets};
+pub use sync_log::SyncLog;

@@ -96,7 +96,12 @@ fn refusing_stage(tool: &str, answer: &Value) -> Option<String> {
 }
 
 /// The stage that denies a call, once a change has reached the gateway.
-async fn wait_for_denial(system: &System, token: &str, tool: &str, arguments: Value) -> String {
+pub(crate) async fn wait_for_denial(
+    system: &System,
+    token: &str,
+    tool: &str,
+    arguments: Value,
+) -> String {
     let begun = Instant::now();
     loop {
         let answer = call_tool(system, token, tool, arguments.clone()).await;
@@ -109,7 +114,12 @@ async fn wait_for_denial(system: &System, token: &str, tool: &str, arguments: Va
 }
 
 /// The result of a call, once the gateway admits the caller to the tool.
-async fn wait_for_result(system: &System, token: &str, tool: &str, arguments: Value) -> Value {
+pub(crate) async fn wait_for_result(
+    system: &System,
+    token: &str,
+    tool: &str,
+    arguments: Value,
+) -> Value {
     let begun = Instant::now();
     loop {
         let mut answer = call_tool(system, token, tool, arguments.clone()).await;
@@ -172,32 +182,6 @@ async fn a_user_installs_a_server_in_the_console_and_sets_the_scope_of_its_tool(
     assert_eq!(browser.run(controls).await, 0, "a user is offered what is not theirs to change");
     let wide = "return document.documentElement.scrollWidth > innerWidth";
     assert_eq!(browser.run(wide).await, false, "the page scrolls sideways");
-}
-
-#[tokio::test]
-async fn a_server_is_installed_and_the_scope_of_its_tool_is_set_on_the_command_line() {
-    let (_shelf, fixture) = copy_test_server();
-    let expose = fixture.parent().unwrap();
-    let config = format!("[gateway]\nexpose = [{:?}]\n", expose.to_str().unwrap());
-    let system = System::with(SystemDatabase::Embedded, &config).await;
-    let token = fs::read_to_string(&system.announced.admin_token_file).unwrap();
-    let (token, arguments) = (token.trim(), json!({ "text": "hello" }));
-
-    let program = [fixture.to_str().unwrap(), "--stdio"];
-    let install = ["servers", "add-stdio", "mine", "--"];
-    let installed = system.cynork(&[&install[..], &program].concat()).expect_success();
-    assert!(installed.stdout.contains("mine.echo"), "{installed:?}");
-    let said = wait_for_result(&system, token, "mine.echo", arguments.clone()).await;
-    assert_eq!(said["content"][0]["text"], "hello", "{said}");
-    system.cynork(&["tools", "scope", "mine.echo", "sandbox"]).expect_success();
-
-    assert_eq!(wait_for_denial(&system, token, "mine.echo", arguments).await, "unknown");
-    let shown = system.cynork(&["tools", "get", "mine.echo"]).expect_success();
-    assert!(shown.stdout.contains("sandbox"), "{shown:?}");
-    let explain = ["access", "explain", "--agent", "user", "--tool", "mine.echo"];
-    let why = system.cynork(&explain).stdout;
-    let reason = "\"mine.echo\" has scope sandbox, which excludes a user caller";
-    assert!(why.contains(reason), "{why}");
 }
 
 #[tokio::test]
@@ -287,7 +271,7 @@ async fn wait_for_approval(system: &System, wanted: Approval) {
 }
 
 /// The test server in its own directory, for a sandbox to expose.
-fn copy_test_server() -> (tempfile::TempDir, PathBuf) {
+pub(crate) fn copy_test_server() -> (tempfile::TempDir, PathBuf) {
     let shelf = tempfile::Builder::new().prefix("cynode-shelf-").tempdir().unwrap();
     fs::set_permissions(shelf.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let fixture = shelf.path().join("fixture");
@@ -296,7 +280,7 @@ fn copy_test_server() -> (tempfile::TempDir, PathBuf) {
 }
 
 /// A new user, as a client and with its token.
-async fn create_user(system: &System, handle: &str) -> (Client, String) {
+pub(crate) async fn create_user(system: &System, handle: &str) -> (Client, String) {
     let (handle, password) = (handle.to_owned(), PASSWORD.to_owned());
     let body = CreateUser { handle: handle.clone(), password: password.clone(), is_admin: false };
     system.client.user_create(&body).await.unwrap();

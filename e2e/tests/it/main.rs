@@ -16,6 +16,8 @@ mod chaos;
 #[cfg(test)]
 mod chat;
 #[cfg(test)]
+mod checks;
+#[cfg(test)]
 mod console;
 mod continuing;
 #[cfg(test)]
@@ -63,6 +65,8 @@ mod schedules;
 mod secrets;
 #[cfg(test)]
 mod seed;
+#[cfg(test)]
+mod server_tools;
 #[cfg(test)]
 mod standalone;
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub(crate) async fn system(provider: &ScriptedProvider) -> System {
     let system = System::new().await;
     let body = json!({
         "kind": "openai", "base_url": provider.openai_url(), "allow": "everyone",
-        "models": ["scripted-model"],
+        "models": ["scripted-model", "strong-model"],
     });
     let body = serde_json::from_value(body).unwrap();
     system.client.provider_put("scripted", &body).await.unwrap();
@@ -197,9 +197,14 @@ async fn what_an_analyst_fails_is_not_accepted() {
     provider.when(JUDGING, judgement_answer("fail"));
     let system = system(&provider).await;
 
-    let view = done(&system, with_prose_criterion(commands(&["echo hello"]), "it sings")).await;
+    // The words of the complaint are in no command.
+    let line = "echo hello; printf 'out of %s' tune >&2";
+    let view = done(&system, with_prose_criterion(commands(&[line]), "it sings")).await;
 
     assert_eq!(view.status.as_str(), "failed", "{view:#?}");
+    let requests = provider.requests();
+    let asked = requests.iter().find(|request| request.text.contains(JUDGING)).unwrap();
+    assert!(asked.text.contains("out of tune"), "{}", asked.text);
     let found = list_findings(&system, view.id).await;
     assert!(found.iter().any(|one| one["status"] == "fail" && one["agent_type"] == "pa"));
     let why = system.cynork(&["run", "explain", &view.task_name]).expect_success().stdout;
@@ -365,12 +370,18 @@ async fn without_a_model_a_prompt_and_a_criterion_in_prose_wait_for_a_person() {
 async fn a_provider_that_fails_lets_no_criterion_pass_unless_a_preference_accepts_it_unverified() {
     let provider = ScriptedProvider::start();
     let system = system(&provider).await;
+    provider.when("it sings", Answer::status(400, "the context is too long"));
     provider.when(JUDGING, Answer::status(500, "out of order"));
-    let body = || with_prose_criterion(commands(&["echo hello"]), "it greets");
 
-    let strict = create_task_once(&system.client, body()).await;
-    let asked = wait_for_criteria_question(&system, strict).await;
-    assert!(asked.contains("not judged: it greets ("), "{asked}");
+    let mut strict = vec![];
+    for criterion in ["it greets", "it sings"] {
+        let body = with_prose_criterion(commands(&["echo hello"]), criterion);
+        strict.push((create_task_once(&system.client, body).await, criterion));
+    }
+    for (task, criterion) in &strict {
+        let asked = wait_for_criteria_question(&system, *task).await;
+        assert!(asked.contains(&format!("not judged: {criterion} (")), "{asked}");
+    }
     system.cynork(&["prefs", "set", "verification.accept_unverified", "true"]).expect_success();
     let made = ["task", "create", "--name", "lax", "--command", "echo hello"];
     let waited = system.cynork(&[&made[..], &["--accept", "it greets", "--wait"]].concat());
@@ -381,9 +392,11 @@ async fn a_provider_that_fails_lets_no_criterion_pass_unless_a_preference_accept
     let view = system.client.task_get("lax").await.unwrap();
     assert_eq!(view.verification, Some(VerificationStatus::Unverified), "{view:#?}");
     // The answer of a person counts, even if the preference has changed since.
-    system.cynork(&["run", "answer", &strict.to_string(), "--no"]).expect_success();
-    let rejected = wait_until_closed(&system.client, strict, PATIENCE).await;
-    assert_eq!(rejected.status.as_str(), "failed", "{rejected:#?}");
+    for (task, _) in strict {
+        system.cynork(&["run", "answer", &task.to_string(), "--no"]).expect_success();
+        let rejected = wait_until_closed(&system.client, task, PATIENCE).await;
+        assert_eq!(rejected.status.as_str(), "failed", "{rejected:#?}");
+    }
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use super::server::MODEL;
 use crate::orchestrator::TestOrchestrator;
 use crate::tool;
 
-/// A typical first request, and its expected output.
+/// A typical first request, and the number that its last command prints.
 const REQUEST: &str = "write the numbers 1 to 10 into a file and print their sum";
 const SUM: &str = "55";
 /// Name of the provider.
@@ -66,11 +66,8 @@ impl ProductUnderTest {
             bail!("the model planned nothing: {decisions}");
         }
         let result = self.orchestrator.run_cynork(&["task", "result", "sum"])?;
-        let said = format!("{done} {result}");
-        if !said.contains(SUM) {
-            bail!("the sum was not printed: {said}");
-        }
-        Ok(result.to_string())
+        check_result(&result)?;
+        Ok(format!("{done} {result}"))
     }
 
     /// Checks that at least `count` calls of the model are recorded; returns the sums.
@@ -82,5 +79,55 @@ impl ProductUnderTest {
             bail!("not all calls are on record: {calls}");
         }
         Ok(calls["totals"].to_string())
+    }
+}
+
+/// Fails unless the task is verified and the last number that its last step printed is the sum.
+fn check_result(result: &Value) -> Result<()> {
+    if result["status"] != "completed" || result["verification"] != "verified" {
+        bail!("the result was not verified: {result}");
+    }
+    let jobs = result["jobs"].as_array().context("there are no jobs")?;
+    let is_step = |job: &&Value| job["check"].is_null() && job["exec"].is_null();
+    let last = jobs.iter().rfind(is_step).context("no step ran")?;
+    let stdout = last["result"]["stdout"].as_str().unwrap_or_default();
+    let mut numbers = stdout.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
+    if numbers.next_back() != Some(SUM) {
+        bail!("the sum was not printed, but {stdout:?}: {result}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn result(verification: &str, outputs: &[&str]) -> Value {
+        let job = |stdout: &&str| json!({ "id": "55-55", "result": { "stdout": stdout } });
+        let mut jobs: Vec<Value> = outputs.iter().map(job).collect();
+        jobs.push(json!({ "check": 1, "result": { "stdout": "55" } }));
+        json!({ "status": "completed", "verification": verification, "jobs": jobs, "took_ms": 55 })
+    }
+
+    #[test]
+    fn a_planned_task_counts_only_if_it_is_verified_and_its_last_step_printed_the_sum() {
+        for (is_fine, verification, outputs) in [
+            (true, "verified", &["", "55\n"][..]),
+            (true, "verified", &["1\n10\nThe sum is 55.\n"]),
+            (false, "not_checked", &["55\n"]),
+            (false, "unverified", &["55\n"]),
+            (false, "verified", &["54\n"]),
+            (false, "verified", &["155\n"]),
+            (false, "verified", &["55\n", ""]),
+            (false, "verified", &[]),
+        ] {
+            let checked = check_result(&result(verification, outputs));
+            assert_eq!(checked.is_ok(), is_fine, "{verification} {outputs:?} {checked:?}");
+        }
+        let mut failed = result("verified", &["55\n"]);
+        failed["status"] = "failed".into();
+        assert!(check_result(&failed).is_err());
     }
 }

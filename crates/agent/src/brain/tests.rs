@@ -105,6 +105,7 @@ async fn a_model_is_offered_one_function_and_must_call_it() {
     assert_eq!(decided.record.by, DecidedBy::Model);
     assert_eq!(decided.record.model.as_deref(), Some("tiny"));
     let asked = &model.requests()[0];
+    assert_eq!(asked.model.as_deref(), Some(HandleFailure::HINT));
     assert_eq!(asked.tools.len(), 1);
     assert_eq!(asked.tool_choice, asked.tools[0].forced());
     assert_eq!(asked.messages[0].plain_text(), "SYSTEM");

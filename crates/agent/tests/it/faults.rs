@@ -55,6 +55,7 @@ async fn a_real_request_forces_the_one_function_and_names_its_purpose() {
         (FailureAction::Retry, DecidedBy::Model)
     );
     let [seen] = &provider.requests()[..] else { panic!("one request") };
+    assert_eq!(seen.body["model"], "balanced", "a hint, which egress resolves");
     assert_eq!(seen.body["tools"].as_array().map(Vec::len), Some(1));
     assert_eq!(seen.body["tool_choice"]["function"]["name"], "respond");
     assert_eq!(seen.body["metadata"]["purpose"], "handle_failure");

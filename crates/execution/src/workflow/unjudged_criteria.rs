@@ -64,9 +64,8 @@ pub(crate) async fn record_criteria_answer(
     if !is_about_conditions || answer.reply == Some(Reply::Retry {}) {
         return Ok(());
     }
-    let verdicts = tx.verdict_list(asked.task).await?;
-    let is_open =
-        |it: &StepVerdict| it.run == asked.run && it.verdict.status == VerdictStatus::Unclear;
+    let verdicts = tx.verdict_list_run(asked.run).await?;
+    let is_open = |it: &StepVerdict| it.verdict.status == VerdictStatus::Unclear;
     let Some(open) = verdicts.into_iter().rev().find(is_open) else { return Ok(()) };
     let Some(task) = tx.task_get(asked.task).await? else { return Ok(()) };
     let settled = open.verdict.clone().settle_with_answer(answer);

@@ -156,6 +156,24 @@ async fn an_instruction_reaches_the_agent_with_the_reply_to_whatever_it_says() {
     assert_eq!(note["instructions"][0]["id"], given["id"]);
     assert_eq!(note["instructions"][0]["context"]["until"], "noon");
     assert_eq!((&later["agent_status"], &later["instructions"]), (&json!("paused"), &json!([])));
+    for (kind, status) in [
+        ("continue", "running"),
+        ("revise", "running"),
+        ("expand_scope", "running"),
+        ("reduce_scope", "running"),
+        ("abort", "aborted"),
+    ] {
+        let words = format!("{kind}, please");
+        let instruct =
+            json!({ "toAgent": "developer", "instructionType": kind, "instructions": words });
+        let given = call(&harness, "pm", "apmas_pm_instruct", task_arguments(task, instruct)).await;
+        let heard = call(&harness, "sandbox", "apmas_heartbeat", beat()).await;
+        let instruction = &heard["instructions"][0];
+        assert_eq!(instruction["id"], given["id"], "{kind}: {heard}");
+        assert_eq!(instruction["instruction_type"], kind, "{heard}");
+        assert_eq!(instruction["instructions"], words, "{heard}");
+        assert_eq!(heard["agent_status"], status, "{kind}: {heard}");
+    }
 }
 
 #[tokio::test]

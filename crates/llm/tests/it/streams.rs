@@ -1,6 +1,6 @@
 //! Streams: chunk order, truncation, stalls and cancelled requests.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cynode_llm::resilience::{ResilienceOptions, ResilientProvider};
 use cynode_llm::{Provider as _, ProviderError, ProviderKind, ProviderLimits, TimeoutPhase};
@@ -111,6 +111,23 @@ async fn a_stream_that_stalls_is_given_up() {
 
     assert_eq!(error, Some(ProviderError::Timeout { phase: TimeoutPhase::NextBytes }));
     harness.provider.wait_for_abandoned(1).await;
+}
+
+#[tokio::test]
+async fn a_stream_whose_tokens_flow_may_take_longer_than_the_silence_limit() {
+    let silence = Duration::from_secs(1);
+    let limits =
+        ProviderLimits { idle_timeout: silence, finish: silence, ..ProviderLimits::default() };
+    let (pause, words) = (Duration::from_millis(60), "word ".repeat(20));
+    let stream_slowly = async |kind: ProviderKind| {
+        let harness = ProviderHarness::with_limits(kind, limits.clone());
+        let begun = Instant::now();
+        let (pieces, error) = harness.stream(Answer::text(&words).with_chunk_delay(pause)).await;
+
+        assert_eq!((joined_text(&pieces), error), (words.clone(), None), "{kind:?}");
+        assert!(begun.elapsed() > silence, "it was too fast to prove anything");
+    };
+    tokio::join!(stream_slowly(BOTH[0]), stream_slowly(BOTH[1]));
 }
 
 #[tokio::test]

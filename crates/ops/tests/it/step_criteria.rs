@@ -183,7 +183,7 @@ impl TwoStepFixture {
         let result = json!(JobResult {
             ending: Ending::Exited { code: 0 },
             stdout: "1\n2\n".to_owned(),
-            stderr: String::new(),
+            stderr: "seq: two are missing\n".to_owned(),
             truncated: Truncated::default(),
         });
         let store = &self.its.world.store;
@@ -283,6 +283,7 @@ async fn a_step_whose_prose_an_analyst_finds_met_is_accepted() {
     assert_eq!(given[0]["criteria"], json!(["the list is sorted"]), "and none of the task");
     assert_eq!((&given[0]["step_index"], &given[0]["attempt"]), (&json!(0), &json!(1)));
     assert_eq!(given[0]["evidence"]["stdout"], "1\n2\n");
+    assert_eq!(given[0]["evidence"]["stderr"], "seq: two are missing\n");
     assert_eq!(given[0]["command"], "seq 9");
 }
 

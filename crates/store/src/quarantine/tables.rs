@@ -7,7 +7,7 @@ use crate::{
     credentials, decisions, events, findings, groups, inferences, job_memory, jobs, leases,
     mcp_servers, mcp_tools, model_providers, nodes, preferences, projects, questions,
     report_claims, rules, run_control, run_overview, sandboxes, schedule_runs, schedules, sessions,
-    settings, skills, task_agents, tasks, users, work_units, workflow,
+    settings, skills, task_agents, tasks, users, verdicts, work_units, workflow,
 };
 
 /// A table whose rows are decoded one by one.
@@ -110,6 +110,8 @@ tables! {
     CHECKPOINTS = "workflow_checkpoints" [Uuid "task_id"] => workflow::position;
     CREDENTIALS = "api_credentials" [Uuid "id"] => credentials::credential;
     DECISIONS = "pm_decisions" [Uuid "id"] => decisions::decision;
+    DEPENDENCIES = "task_dependencies" [Uuid "task_id", Uuid "depends_on_task_id"]
+        => tasks::dependency;
     EFFECTS = "workflow_effects" [Uuid "run_id", Text "key"] => workflow::effect;
     EGRESS_DECISIONS = "egress_audit" [Uuid "id"] => inferences::decision;
     EVENTS = "events" [Int "seq"] => events::event;
@@ -140,6 +142,7 @@ tables! {
     SETTINGS = "system_settings" [Text "key"] => settings::setting;
     SETTING_CHANGES = "system_settings_audit_log" [Uuid "id"] => changes::setting_change;
     SKILLS = "skills" [Uuid "id"] => skills::skill;
+    STEP_VERDICTS = "step_verdicts" [Uuid "run_id", Uuid "job_id"] => verdicts::step_verdict;
     TASKS = "tasks" [Uuid "id"] => tasks::task;
     TASK_AGENTS = "task_agents" [Uuid "id"] => task_agents::agent;
     THREADS = "chat_threads" [Uuid "id"] from chat::THREAD, "t." => chat::thread;

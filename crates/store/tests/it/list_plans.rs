@@ -131,6 +131,15 @@ async fn streams_and_lists_read_what_they_give_out_and_nothing_else() {
             let plan = look!(store, tx => tx.run_page_plan(&filter).await);
             assert!(plan.contains(index), "{index} is not used:\n{plan}");
         }
+
+        // `/v1/status` counts open tasks, of which there are few, whatever the number of closed ones.
+        for status in [TaskStatus::Pending, TaskStatus::Running] {
+            let plan = look!(store, tx => tx.task_count_plan(status).await);
+            assert_indexed(&plan, "tasks_by_status");
+            if is_sqlite {
+                assert!(plan.contains("COVERING INDEX"), "rows are read too:\n{plan}");
+            }
+        }
         assert_eq!(look!(store, tx => tx.task_count(TaskStatus::Running).await), 40);
     }
 }

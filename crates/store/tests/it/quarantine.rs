@@ -12,7 +12,7 @@ use cynode_domain::policy::rules::Subject;
 use cynode_domain::preference::Scope;
 use cynode_domain::schedule::{SchedulePayload, ScheduleTiming};
 use cynode_store::*;
-use cynode_testkit::{TestDatabase, postgres_database, sqlite_database};
+use cynode_testkit::{TestDatabase, postgres_database, query, sqlite_database};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -122,6 +122,8 @@ impl CorruptionCase {
 /// Corrupts the first row of each table in its own database, and compares its list before and after.
 macro_rules! lists {
     ($($table:literal ($column:literal, $bad:expr) $key:expr => |$tx:ident| $list:expr;)+) => {
+        const LISTED: &[&str] = &[$($table),+];
+
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
         async fn one_row_that_cannot_be_read_is_left_out_of_every_list() {
             for database in [sqlite_database(), postgres_database().await] {
@@ -202,6 +204,8 @@ lists! {
         |tx| tx.history_page(run(), 0, 10).await;
     "verification_findings" ("severity", Both(ODD_WORD, "id")) KEY =>
         |tx| tx.finding_list(task(), None, 10).await;
+    "step_verdicts" ("verdict", Both("'{}'", "job_id")) format!("{}/{KEY}", shared(4)) =>
+        |tx| tx.verdict_list(task()).await;
     "task_agents" ("artifacts", Both("'{}'", "id")) KEY => |tx| tx.agent_list(task(), 10).await;
     "agent_checkpoints" ("pending_items", Both("'{}'", "id")) KEY =>
         |tx| tx.agent_checkpoint_list(task(), &"role-1".parse().unwrap(), 10).await;
@@ -223,6 +227,8 @@ lists! {
         |tx| tx.chat_record_list(user(), None, 10).await;
     "schedules" ("payload", Both("'{}'", "id")) KEY =>
         |tx| tx.schedule_list(None, None, None, 10).await;
+    "schedule_runs" ("status", Both(ODD_WORD, "id")) KEY =>
+        |tx| tx.schedule_run_list(ScheduleId::from(shared(8)), None, 10).await;
     "user_groups" ("created_by", Sqlite("id")) KEY => |tx| tx.group_list(None, None, 10).await;
     "nodes" ("status", Both(ODD_WORD, "id")) KEY => |tx| tx.node_list().await;
     "user_group_members" ("user_id", Sqlite("user_id"))
@@ -231,6 +237,46 @@ lists! {
         |tx| tx.run_page(&RunFilter { limit: 10, ..RunFilter::default() }).await;
     "tasks" ("options", Both("'{}'", "id")) KEY =>
         |tx| tx.task_list(&TaskFilter { limit: 10, ..TaskFilter::default() }).await;
+}
+
+/// Tables without a list that skips rows: they are read by key, counted, or read as a whole that every row decides.
+const NOT_LISTED: &[&str] = &[
+    "job_logs",
+    "job_outputs",
+    "mcp_audit_anchors",
+    "mcp_audit_chains",
+    "mcp_tool_call_outcomes",
+    "password_credentials",
+    "policy_revision",
+    "quarantined_rows",
+    "refresh_sessions",
+    "sandbox_execs",
+    "sandboxes",
+    "schedule_run_tasks",
+    "schema_version",
+    "spent_refresh_tokens",
+    "task_dependencies",
+    "task_workflow_leases",
+    "users",
+    "work_plans",
+    "work_units",
+    "workflow_checkpoints",
+    "workflow_effects",
+    "write_probe",
+];
+
+#[tokio::test]
+async fn every_table_is_listed_with_a_row_that_cannot_be_read_or_named_as_never_listed() {
+    let database = sqlite_database();
+    Store::open(&database.url).await.unwrap();
+    let sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
+
+    let mut found: Vec<_> = query(&database.url, sql).await.into_iter().flatten().collect();
+    let mut known = [LISTED, NOT_LISTED].concat();
+    found.sort();
+    known.sort_unstable();
+
+    assert_eq!(found, known, "a new table needs a line in one of the two");
 }
 
 fn messages() -> MessageFilter {
@@ -337,12 +383,49 @@ async fn what_is_decided_by_every_row_fails_where_one_cannot_be_read() {
         let units = store.read(|tx| Box::pin(async move { tx.work_unit_list(task()).await })).await;
 
         assert!(units.unwrap_err().is_unreadable());
+        let broken = "UPDATE step_verdicts SET verdict = '{}'";
+        execute(&database.url, broken).await;
+        let verdicts =
+            store.read(|tx| Box::pin(async move { tx.verdict_list_run(run()).await })).await;
+        assert!(verdicts.unwrap_err().is_unreadable());
         if database.url.starts_with("sqlite:") {
+            // A skipped output would be missing from the evidence.
+            let broken = "UPDATE job_outputs SET size_bytes = 'x' WHERE path = 'o1'";
+            execute(&database.url, broken).await;
+            let job = JobId::from(shared(5));
+            let outputs = store.read(move |tx| Box::pin(async move { tx.output_list(job).await }));
+            assert!(outputs.await.unwrap_err().is_unreadable());
             // A skipped effect would be executed again.
             let broken = "UPDATE workflow_effects SET answer = '{' WHERE key = 'key/1'";
             execute(&database.url, broken).await;
             let effects = store.read(|tx| Box::pin(async move { tx.effect_list(run(), 0).await }));
             assert!(effects.await.unwrap_err().is_unreadable());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_is_shown_without_the_job_or_dependency_that_cannot_be_read_and_does_not_start() {
+    for database in [sqlite_database(), postgres_database().await] {
+        let store = seeded(&database).await;
+        let jobs = look!(store, tx => tx.step_job_list(task(), 100).await).len();
+        let broken = format!("UPDATE jobs SET status = {ODD_WORD} WHERE id = '{KEY}'");
+        execute(&database.url, &broken).await;
+
+        assert_eq!(look!(store, tx => tx.step_job_list(task(), 100).await).len(), jobs - 1);
+        if database.url.starts_with("sqlite:") {
+            let broken = format!(
+                "PRAGMA foreign_keys = OFF; UPDATE tasks SET id = {ODD_ID} WHERE id = '{KEY}';
+                 UPDATE task_dependencies SET depends_on_task_id = {ODD_ID}
+                 WHERE depends_on_task_id = '{KEY}';
+                 UPDATE jobs SET pinned_node_id = {ODD_ID} WHERE id = '{KEY}';"
+            );
+            execute(&database.url, &broken).await;
+            assert_eq!(look!(store, tx => tx.dependencies_of(&[task()]).await).len(), 1);
+            assert!(look!(store, tx => tx.awaited_nodes_of(&[task()]).await).is_empty());
+            let needed =
+                store.read(|tx| Box::pin(async move { tx.dependency_list(task()).await })).await;
+            assert!(needed.unwrap_err().is_unreadable());
         }
     }
 }

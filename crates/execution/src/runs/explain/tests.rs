@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::DateTime;
 use cynode_domain::changes::StateRecord;
-use cynode_domain::ids::{RunId, TaskId};
+use cynode_domain::ids::{RunId, TaskId, UserId};
 use cynode_domain::job::{Action, Ending};
 use cynode_domain::plan::{Plan, Step};
 use cynode_domain::status::JobStatus;
@@ -20,16 +20,37 @@ use serde_json::json;
 
 use super::*;
 
-/// Every word of an explanation that is not quoted from a row. None of them attributes a decision.
+/// Every word of an explanation that is not quoted from a row. None of them attributes a decision or says that
+/// something happened: those words are facts of the rows that record it.
 const WORDS: &[&str] = &[
-    "accepted", "again", "and", "another", "attempt", "checked", "command", "decides", "done",
-    "end", "ends", "fails", "first", "follows", "for", "goes", "how", "is", "it", "job", "last",
-    "lines", "may", "met", "next", "no", "node", "not", "of", "on", "person", "prompt", "record",
-    "rule", "rules", "run", "runs", "script", "so", "step", "steps", "takes", "task", "the",
-    "tried", "unclear", "unknown", "was", "where", "whether", "which", "a",
+    "accepted", "again", "and", "another", "attempt", "checked", "command", "done", "end", "ends",
+    "fails", "first", "follows", "for", "goes", "how", "is", "it", "job", "last", "lines", "may",
+    "met", "next", "no", "node", "not", "of", "on", "prompt", "record", "run", "runs", "script",
+    "so", "step", "steps", "takes", "task", "the", "tried", "unknown", "was", "where", "whether",
+    "which", "a",
+];
+/// The same for the acts of a person.
+const ACT_WORDS: &[&str] = &[
+    "again",
+    "asked",
+    "else",
+    "goes",
+    "on",
+    "run",
+    "something",
+    "task",
+    "the",
+    "to",
+    "try",
+    "unknown",
+    "what",
+    "whether",
 ];
 /// Words that attribute a decision. `made_by` has them only if they are recorded.
 const ATTRIBUTIONS: &[&str] = &["model", "person", "manager", "fallback", "rule"];
+
+/// The job of every recorded revision and continuation.
+const JOB: &str = "00000000-0000-0000-0000-000000000000";
 
 /// One row of a history, and the states around it.
 #[derive(Debug, Clone)]
@@ -64,7 +85,8 @@ fn stored(fields: &Value) -> Value {
 
 fn states() -> impl Strategy<Value = (Value, Value)> {
     let request = (select(vec!["prompt", "commands", "script"]), marker(), marker());
-    let finding = (select(vec!["pass", "fail", "unchecked"]), marker(), marker());
+    let finding = (select(vec!["pass", "fail", "unchecked", "unclear"]), marker(), marker());
+    let replanning = (option::of(marker()), marker());
     let before = option::of(request).prop_map(|request| {
         let request = request.map(|(mode, prompt, command)| {
             json!({ "mode": mode, "prompt": prompt, "commands": [command], "expected_outputs": [] })
@@ -78,8 +100,11 @@ fn states() -> impl Strategy<Value = (Value, Value)> {
         option::of(1_u32..4),
         option::of(marker()),
         option::of((marker(), select(vec!["completed", "failed"]))),
+        option::of(replanning),
+        option::of(marker()),
     );
-    let after = after.prop_map(|(plan, findings, attempt, most, failure, finish)| {
+    let after = after.prop_map(|recorded| {
+        let (plan, findings, attempt, most, failure, finish, revision, continuation) = recorded;
         let mut state = stored(&json!({ "current_step_index": 0 }));
         if let Some((lines, made_by)) = plan {
             let step = |line: &String| json!({ "action": { "kind": "command", "line": line } });
@@ -109,9 +134,25 @@ fn states() -> impl Strategy<Value = (Value, Value)> {
         if let Some((summary, outcome)) = finish {
             state["finish"] = json!({ "outcome": outcome, "summary": summary });
         }
+        if let Some((line, reason)) = revision {
+            let action = line.map(|line| json!({ "kind": "command", "line": line }));
+            state["revision"] = json!({ "job_id": JOB, "action": action, "reason": reason });
+        }
+        if let Some(reason) = continuation {
+            state["continuation"] =
+                json!({ "job_id": JOB, "number": 1, "how": "retry", "reason": reason });
+        }
         state
     });
-    (before, after)
+    // A revision or continuation that was recorded before is not this transition's.
+    (before, after, any::<bool>()).prop_map(|(mut before, after, is_old)| {
+        for field in ["revision", "continuation"] {
+            if let Some(recorded) = after.get(field).filter(|_| is_old) {
+                before[field] = recorded.clone();
+            }
+        }
+        (before, after)
+    })
 }
 
 fn recorded() -> impl Strategy<Value = RecordedRow> {
@@ -177,7 +218,42 @@ fn facts(recorded: &RecordedRow) -> BTreeSet<String> {
     let steps = after["plan"]["steps"].as_array().map_or(0, Vec::len);
     let lines = before["request"]["prompt"].as_str().map_or(0, |text| text.lines().count());
     facts.extend([steps, lines].map(|count| count.to_string()));
+    if row.node == VERIFY_NODE && row.edge != FAILED_EDGE {
+        let findings = after["verification"]["findings"].as_array();
+        let has =
+            |status: &str| findings.iter().copied().flatten().any(|it| it["status"] == status);
+        let is_new = |field: &str| !after[field].is_null() && after[field] != before[field];
+        let replanned = is_new("revision") && !after["revision"]["action"].is_null();
+        for (is_recorded, statement) in [
+            (findings.is_some_and(|all| !all.is_empty()), "rule rules"),
+            (has("unclear"), "unclear: a person decides"),
+            (replanned, "replanned by the project manager"),
+            (is_new("revision") && !replanned, "its command was kept"),
+        ] {
+            facts.extend(words(statement).into_iter().filter(|_| is_recorded));
+        }
+    }
     facts
+}
+
+/// An act of a person, with some of the details that its verb may have.
+fn act() -> impl Strategy<Value = RunAction> {
+    let verbs = [RunVerb::Pause, RunVerb::Resume, RunVerb::Answer, RunVerb::Retry, RunVerb::Fork];
+    let detail = proptest::collection::btree_map(
+        select(vec!["question", "comment", "reply", "run_id", "task"]),
+        marker(),
+        0..5,
+    );
+    (select(verbs.to_vec()), marker(), detail).prop_map(|(verb, handle, detail)| RunAction {
+        run: RunId::generate(),
+        task: TaskId::generate(),
+        sequence: 1,
+        verb,
+        user: UserId::generate(),
+        handle,
+        detail: json!(detail),
+        recorded_at: Some(DateTime::UNIX_EPOCH),
+    })
 }
 
 proptest! {
@@ -196,8 +272,32 @@ proptest! {
             }
         }
         for who in ATTRIBUTIONS.iter().filter(|who| words(&view.made_by).contains(**who)) {
-            let is_finding = *who == "rule" && recorded.row.node == VERIFY_NODE;
-            prop_assert!(is_finding || facts.contains(*who), "{who} is in no row: {view:?}");
+            prop_assert!(facts.contains(*who), "{who} is in no row: {view:?}");
+        }
+        let RecordedRow { before, after, .. } = &recorded;
+        let is_continued = view.input.iter().any(|line| line.starts_with("how it goes on: "));
+        prop_assert!(!is_continued || after["continuation"] != before["continuation"], "{view:?}");
+    }
+
+    #[test]
+    fn every_statement_about_an_act_of_a_person_is_on_record_or_unknown(act in act()) {
+        let view = explain_act(act.clone());
+        let facts = words(&format!("{} {}", act.verb, act.detail));
+
+        prop_assert_eq!((view.node.as_str(), &view.made_by), (PERSON, &act.handle));
+        for statement in view.input.iter().chain([&view.about, &view.led_to]) {
+            for word in words(statement) {
+                prop_assert!(
+                    facts.contains(&word) || ACT_WORDS.contains(&word.as_str()),
+                    "\"{word}\" of \"{statement}\" is in no row: {act:?}"
+                );
+            }
+        }
+        for (verb, field) in [(RunVerb::Answer, "reply"), (RunVerb::Retry, "run_id"), (RunVerb::Fork, "task")] {
+            if act.verb == verb {
+                let recorded = act.detail[field].as_str().unwrap_or(UNKNOWN);
+                prop_assert!(view.led_to.ends_with(recorded), "{view:?} {act:?}");
+            }
         }
     }
 

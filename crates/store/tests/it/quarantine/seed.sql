@@ -65,3 +65,6 @@ INSERT INTO schedule_runs (id, schedule_id, due_at, is_manual, status, summary, 
     VALUES ('{id}', '{schedule}', {due}, {no}, 'claimed', '', 0, {t}, {t});
 INSERT INTO user_groups VALUES ('{id}', 'g#', 'G', NULL, {t});
 INSERT INTO user_group_members VALUES ('{group}', '{id}', NULL, {t});
+INSERT INTO task_dependencies VALUES ('{task}', '{id}');
+INSERT INTO job_outputs VALUES ('{job}', 'o#', 1, 'aa', {t});
+INSERT INTO step_verdicts VALUES ('{run}', '{id}', '{task}', '{"status":"pass","findings":[],"recommended_actions":[]}', {t});
