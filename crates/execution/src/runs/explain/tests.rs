@@ -275,7 +275,7 @@ proptest! {
             prop_assert!(facts.contains(*who), "{who} is in no row: {view:?}");
         }
         let RecordedRow { before, after, .. } = &recorded;
-        let is_continued = view.input.iter().any(|line| line.starts_with("how it goes on: "));
+        let is_continued = view.input.iter().any(|line| line.starts_with("continuation: "));
         prop_assert!(!is_continued || after["continuation"] != before["continuation"], "{view:?}");
     }
 
