@@ -10,6 +10,7 @@ use cynode_store::{
     Effect, EffectWrite, EventCursor, EventFilter, EventPayload, GrantedRun, GraphVersionRange,
     Lease, LeaseToken, RunClaim, RunClosure, Store, TransitionOutcome, TransitionWrite,
 };
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -316,9 +317,12 @@ pub(crate) async fn an_effect_is_journalled_by_the_holder_only_and_once(store: S
     assert!(!journal(LeaseToken { epoch: lease.epoch + 1, ..held }, effect(0)).await);
     assert!(journal(held, effect(1)).await);
     assert!(!journal(held, effect(2)).await);
+    let key = || Effect { key: "1/repeated".to_owned(), answer: json!(3) };
+    let repeated = join_all((0..8).map(|_| journal(held, key()))).await;
 
+    assert_eq!(repeated.into_iter().filter(|is_journaled| *is_journaled).count(), 1);
     let kept = look!(world.store, tx => tx.effect_list(lease.run, 0).await);
-    assert_eq!(kept, [effect(1)]);
+    assert_eq!(kept, [effect(1), key()]);
 }
 
 pub(crate) async fn effects_of_a_name_are_counted_without_those_of_one_thing(store: Store) {
