@@ -64,7 +64,7 @@ async fn a_run_is_paused_between_two_nodes_goes_on_where_it_was_and_is_forked() 
         );
     }
     let refused = system.cynork(&["run", "pause", "build"]);
-    assert!(refused.code != 0 && refused.stderr.contains("completed already"), "{refused:?}");
+    assert!(refused.code != 0 && refused.stderr.contains("already completed"), "{refused:?}");
 }
 
 #[tokio::test]

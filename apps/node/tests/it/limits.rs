@@ -85,7 +85,7 @@ fn a_job_that_prints_for_ever_is_ended() {
 
     let done = SandboxWorkbench::new().run_within("yes", few);
 
-    assert!(reached_limit(done.ending()).contains("printed"), "{done:?}");
+    assert!(reached_limit(done.ending()).contains("output exceeded"), "{done:?}");
     assert_eq!(done.stdout.len(), 1024);
 }
 

@@ -335,8 +335,8 @@ fn explain_act(act: RunAction) -> DecisionView {
     let text = |name: &str| act.detail[name].as_str().map(shorten);
     let said = |name: &str| text(name).unwrap_or_else(|| UNKNOWN.to_owned());
     let (about, led_to) = match act.verb {
-        RunVerb::Pause => ("pause or resume", "pause".to_owned()),
-        RunVerb::Resume => ("pause or resume", "resume".to_owned()),
+        RunVerb::Pause => ("progress of the run", "pause".to_owned()),
+        RunVerb::Resume => ("progress of the run", "resume".to_owned()),
         RunVerb::Answer => ("answer to the question", said("reply")),
         RunVerb::Retry => ("retry of the run", format!("run {}", said("run_id"))),
         RunVerb::Fork => ("fork of the run", format!("task {}", said("task"))),
