@@ -173,7 +173,7 @@ const CLOSING: &str = concat!(
         ) AS e(kind, job_id, data)
     )
     SELECT item, false AS is_due, false AS is_paused, EXISTS (
-        SELECT 1 FROM task_dependencies d WHERE d.depends_on_task_id = task_id) AS is_awaited
+        SELECT 1 FROM task_dependencies d WHERE d.depends_on_task_id = held.task_id) AS is_awaited
     FROM held"
 );
 
