@@ -41,7 +41,8 @@ impl ToolAccessExplainer for McpGateway {
         arguments: Option<&Value>,
         audience: Audience,
     ) -> ExplainView {
-        let snapshot = self.inner.snapshot();
+        // Always current: a person explains a decision after changing what it depends on.
+        let snapshot = self.inner.snapshot_containing(|_| false).await;
         let is_hidden = |found: &PolicyTool| {
             audience == Audience::Caller && pipeline::is_concealed(found, identity)
         };

@@ -40,7 +40,13 @@ impl Param {
         match self {
             Self::Text(text) => text.contains('\0'),
             Self::Array(items) => items.iter().any(Self::contains_nul),
-            _ => false,
+            Self::Null
+            | Self::Bool(_)
+            | Self::Int(_)
+            | Self::Bytes(_)
+            | Self::Uuid(_)
+            | Self::Time(_)
+            | Self::Json(_) => false,
         }
     }
 

@@ -57,7 +57,7 @@ impl SyncLog {
     /// If there is no C compiler.
     pub fn build(directory: &Path) -> Self {
         let (source, library) = (directory.join("sync_log.c"), directory.join("sync_log.so"));
-        fs::write(&source, SOURCE).expect("the directory is writable");
+        assert!(fs::write(&source, SOURCE).is_ok(), "{} is not writable", source.display());
         let mut compiler = Command::new("cc");
         compiler.args(["-shared", "-fPIC", "-o"]).args([&library, &source]).arg("-ldl");
         assert!(compiler.status().is_ok_and(|it| it.success()), "the C compiler failed");
