@@ -30,7 +30,7 @@ pub(crate) struct RenderedEvent {
 }
 
 /// Renders one event of `task`. Unknown kinds are printed by name.
-pub(crate) fn tell(event: &Event, task: &str, out: CommandOutput) -> RenderedEvent {
+pub(crate) fn render_event(event: &Event, task: &str, out: CommandOutput) -> RenderedEvent {
     let data = &event.data;
     match event.kind.as_str() {
         "task.created" => with_line(format!("{} task created", out.paint(DIM, "•"))),
@@ -238,7 +238,7 @@ mod tests {
         let asked = |accepts: Value| {
             let question = json!({ "text": "Which files?", "accepts": accepts });
             let event = event("run.asked", json!({ "question": question }));
-            tell(&event, "nicer", OUT).line.unwrap_or_default()
+            render_event(&event, "nicer", OUT).line.unwrap_or_default()
         };
 
         assert_eq!(
@@ -285,7 +285,7 @@ mod tests {
         ];
         let story: Vec<String> = events
             .iter()
-            .map(|event| tell(event, "build", OUT))
+            .map(|event| render_event(event, "build", OUT))
             .map(|told| {
                 told.line.unwrap_or_else(|| format!("({})", told.activity.unwrap_or_default()))
             })

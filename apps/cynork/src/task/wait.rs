@@ -131,11 +131,11 @@ async fn follow_until_closed(
 }
 
 fn show_event(event: &Event, task: &TaskView, app: &CliContext, progress: &CommandProgress) {
-    let told = narrate::tell(event, &task.task_name, app.out);
-    if let Some(line) = told.line {
+    let rendered = narrate::render_event(event, &task.task_name, app.out);
+    if let Some(line) = rendered.line {
         progress.line(&line);
     }
-    if let Some(doing) = told.activity {
+    if let Some(doing) = rendered.activity {
         progress.set_activity(&format!("{}: {doing}", task.task_name));
     }
 }

@@ -47,8 +47,9 @@ pub(crate) async fn watch_all(app: &mut CliContext) -> Result<(), CliFailure> {
             continue;
         }
         let name = task_name(event.task_id, &mut names, app).await;
-        let told = narrate::tell(&event, &name, app.out);
-        if let Some(text) = told.line.or(told.activity.map(|doing| format!("• {doing}"))) {
+        let rendered = narrate::render_event(&event, &name, app.out);
+        if let Some(text) = rendered.line.or(rendered.activity.map(|doing| format!("• {doing}")))
+        {
             app.out.data(format!("{name:<24} {text}\n"))?;
         }
     }

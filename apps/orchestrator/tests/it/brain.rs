@@ -68,7 +68,7 @@ async fn say(harness: &OrchestratorHarness, words: &str) -> (String, ChatEvent) 
     (text.collect(), end)
 }
 
-async fn hear(harness: &OrchestratorHarness, words: &str) -> String {
+async fn send_chat(harness: &OrchestratorHarness, words: &str) -> String {
     let (text, end) = say(harness, words).await;
     assert!(matches!(end, ChatEvent::Done { .. }), "{words}: {end:?}");
     text
@@ -87,15 +87,15 @@ async fn provide(harness: &OrchestratorHarness, provider: &ScriptedProvider) {
 pub(crate) async fn without_a_model_the_manager_creates_shows_and_cancels_tasks(
     harness: OrchestratorHarness,
 ) {
-    let made = hear(&harness, "Please create a task to wash the car").await;
-    let ran = hear(&harness, "run `true`").await;
-    let listed = hear(&harness, "tasks").await;
-    let shown = hear(&harness, "How is wash-the-car going?").await;
-    let overview = hear(&harness, "status").await;
-    let projects = hear(&harness, "list projects").await;
-    let canceled = hear(&harness, "cancel wash-the-car").await;
-    let again = hear(&harness, "cancel wash-the-car").await;
-    let nobody = hear(&harness, "status of nothing-at-all").await;
+    let made = send_chat(&harness, "Please create a task to wash the car").await;
+    let ran = send_chat(&harness, "run `true`").await;
+    let listed = send_chat(&harness, "tasks").await;
+    let shown = send_chat(&harness, "How is wash-the-car going?").await;
+    let overview = send_chat(&harness, "status").await;
+    let projects = send_chat(&harness, "list projects").await;
+    let canceled = send_chat(&harness, "cancel wash-the-car").await;
+    let again = send_chat(&harness, "cancel wash-the-car").await;
+    let nobody = send_chat(&harness, "status of nothing-at-all").await;
 
     assert!(made.contains("I created the task `wash-the-car`"), "{made}");
     assert!(ran.contains("I created the task"), "{ran}");
@@ -135,10 +135,10 @@ pub(crate) async fn without_a_model_questions_are_shown_and_answered_but_nothing
     let approve = [ReplyForm::Yes, ReplyForm::No];
     let to_approve = asking(&harness, QuestionKind::Approval, &approve).await;
 
-    let waiting = hear(&harness, "What is waiting for me?").await;
-    let answered = hear(&harness, &format!("answer {unclear} with `make`")).await;
-    let approved = hear(&harness, &format!("approve {to_approve}")).await;
-    let forced = hear(&harness, &format!("answer {to_approve} with `true`")).await;
+    let waiting = send_chat(&harness, "What is waiting for me?").await;
+    let answered = send_chat(&harness, &format!("answer {unclear} with `make`")).await;
+    let approved = send_chat(&harness, &format!("approve {to_approve}")).await;
+    let forced = send_chat(&harness, &format!("answer {to_approve} with `true`")).await;
 
     assert_eq!(waiting.matches("asks: Which water?").count(), 2, "{waiting}");
     assert_eq!(answered, format!("I answered `{unclear}` with `make`.\n"));
@@ -169,7 +169,7 @@ pub(crate) async fn what_an_agent_asks_a_person_waits_in_the_api_and_in_chat_unt
 
     let listed = admin.inbox_list(&InboxQuery::default()).await.unwrap().items;
     let unseen = bob.inbox_list(&InboxQuery::default()).await.unwrap().items;
-    let waiting = hear(&harness, "What is waiting for me?").await;
+    let waiting = send_chat(&harness, "What is waiting for me?").await;
     let id = listed[0].message.id;
     let text = |text: &str| AnswerMessage { text: text.to_owned(), instruction: None };
     let stranger = bob.inbox_answer(id, &text("No.")).await;
@@ -178,7 +178,7 @@ pub(crate) async fn what_an_agent_asks_a_person_waits_in_the_api_and_in_chat_unt
     let other = admin.inbox_answer(id, &text("Up to twenty.")).await;
     let beat = about(json!({ "status": "working" }));
     let told = developer.call("apmas_heartbeat", beat).await;
-    let later = hear(&harness, "What is waiting for me?").await;
+    let later = send_chat(&harness, "What is waiting for me?").await;
 
     assert_eq!((listed.len(), unseen.len()), (1, 0));
     assert_eq!(listed[0].task_name, task.task_name);
@@ -374,7 +374,7 @@ pub(crate) async fn a_model_that_ignores_forced_functions_decides_and_calls_tool
     assert_eq!(answer.decisions[0].by, DecidedBy::Model, "{answer:?}");
     let made = json!({ "prompt": "wash the car" });
     provider.script([Said::tool_call("db_task_create", made), Said::text("It is on its way.")]);
-    let text = hear(&harness, "Have the car washed").await;
+    let text = send_chat(&harness, "Have the car washed").await;
     assert!(
         text.contains("It is on its way.") && text.contains("`db.task.create: wash-the-car`"),
         "{text}"
