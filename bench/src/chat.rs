@@ -93,15 +93,15 @@ pub async fn run(args: &ChatBenchArgs, out: &mut (dyn Write + Send)) -> anyhow::
 async fn start_scripted_model() -> anyhow::Result<ScriptedProvider> {
     let provider = ScriptedProvider::saying(ANSWER);
     let url = format!("{}/chat/completions", provider.openai_url());
-    let said = async |body: Value| {
+    let output = async |body: Value| {
         let answer = reqwest::Client::new().post(&url).json(&body).send().await?;
         anyhow::Ok(answer.text().await?)
     };
     let options = json!({ "include_usage": true });
-    let streamed = said(json!({ "stream": true, "stream_options": options })).await?;
-    let whole = said(json!({})).await?;
-    for asked in [r#""stream":true"#, r#""stream": true"#] {
-        provider.when(asked, Answer::raw("text/event-stream", &streamed));
+    let streamed = output(json!({ "stream": true, "stream_options": options })).await?;
+    let whole = output(json!({})).await?;
+    for request in [r#""stream":true"#, r#""stream": true"#] {
+        provider.when(request, Answer::raw("text/event-stream", &streamed));
     }
     provider.otherwise(Answer::raw("application/json", &whole));
     provider.forget_requests();
@@ -129,8 +129,8 @@ async fn measure_chat_subject(
             out.flush()?;
             let load = subject.load(clients, mode);
             load.run(Duration::from_secs(args.warm_up)).await?;
-            let asked = load.run(Duration::from_secs(args.seconds)).await?;
-            all.push(ChatFigures::new(&subject.name, (clients, mode), &asked)?);
+            let request = load.run(Duration::from_secs(args.seconds)).await?;
+            all.push(ChatFigures::new(&subject.name, (clients, mode), &request)?);
         }
     }
     Ok(all)

@@ -37,8 +37,8 @@ pub(crate) async fn run_trivial_tasks(
     let begun = Instant::now();
     while unseen > 0 || !open.is_empty() {
         while unseen > 0 && open.len() < in_flight {
-            let asked = Instant::now();
-            open.insert(client.task_create(&trivial_task()?).await?.id, asked);
+            let request = Instant::now();
+            open.insert(client.task_create(&trivial_task()?).await?.id, request);
             unseen -= 1;
         }
         let event = next_event(&mut events, &mut seen).await?;
@@ -70,9 +70,9 @@ fn closed_task_duration(
     if event.kind != "task.closed" {
         return Ok(None);
     }
-    let asked = event.task_id.and_then(|task| open.remove(&task));
-    match asked {
-        Some(asked) if event.data["status"] == "completed" => Ok(Some(asked.elapsed())),
+    let request = event.task_id.and_then(|task| open.remove(&task));
+    match request {
+        Some(request) if event.data["status"] == "completed" => Ok(Some(request.elapsed())),
         Some(_) => bail!("a trivial task did not complete: {}", event.data),
         None => Ok(None),
     }

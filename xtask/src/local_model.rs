@@ -87,9 +87,10 @@ impl ModelEndpoint {
                 RequestKind::Whole => &["--model", &self.model, QUESTION],
                 RequestKind::Pieces => &["--stream", "--model", &self.model, QUESTION],
             };
-            let said = self.send_request(args).and_then(|said| self.check_response(way, &said));
+            let response =
+                self.send_request(args).and_then(|response| self.check_response(way, &response));
             let what = format!("{label}, {way:?}").to_lowercase();
-            cases.push(report_case(out, &what, sentence, &said)?);
+            cases.push(report_case(out, &what, sentence, &response)?);
         }
         Ok(cases)
     }
@@ -100,21 +101,24 @@ impl ModelEndpoint {
         if let Some(file) = &self.token_file {
             ask.arg("--token-file").arg(file);
         }
-        let said = tool::stdout_of(&mut ask)?;
-        serde_json::from_str(&said).context("the client printed no JSON")
+        let response = tool::stdout_of(&mut ask)?;
+        serde_json::from_str(&response).context("the client printed no JSON")
     }
 
     /// The answer, if it is valid for this kind of request.
-    fn check_response(&self, way: RequestKind, said: &Value) -> Result<String> {
-        let is_listed =
-            said["models"].as_array().is_some_and(|all| all.contains(&Value::from(&*self.model)));
-        let has_text = said["text"].as_str().is_some_and(|text| !text.trim().is_empty());
+    fn check_response(&self, way: RequestKind, response: &Value) -> Result<String> {
+        let is_listed = response["models"]
+            .as_array()
+            .is_some_and(|all| all.contains(&Value::from(&*self.model)));
+        let has_text = response["text"].as_str().is_some_and(|text| !text.trim().is_empty());
         let is_fine = match way {
             RequestKind::List => is_listed,
-            RequestKind::Whole => has_text && said["usage"]["completion_tokens"].as_u64() > Some(0),
-            RequestKind::Pieces => has_text && said["pieces"].as_u64() > Some(1),
+            RequestKind::Whole => {
+                has_text && response["usage"]["completion_tokens"].as_u64() > Some(0)
+            }
+            RequestKind::Pieces => has_text && response["pieces"].as_u64() > Some(1),
         };
-        if is_fine { Ok(said.to_string()) } else { bail!("{said}") }
+        if is_fine { Ok(response.to_string()) } else { bail!("{response}") }
     }
 }
 
@@ -123,13 +127,13 @@ fn report_case(
     out: &mut dyn Write,
     what: &str,
     sentence: &str,
-    said: &Result<String>,
+    response: &Result<String>,
 ) -> Result<Case> {
-    let (word, outcome) = match said {
+    let (word, outcome) = match response {
         Ok(_) => ("pass", Outcome::Passed),
         Err(_) => ("FAIL", Outcome::Failed),
     };
-    let words = said.as_ref().map_or_else(|error| format!("{error:#}"), Clone::clone);
+    let words = response.as_ref().map_or_else(|error| format!("{error:#}"), Clone::clone);
     writeln!(out, "{what:<16} {word}: {words}")?;
     out.flush()?;
     Ok(Case { binary: format!("local-model::{what}"), name: sentence.to_owned(), outcome })
@@ -143,8 +147,10 @@ mod tests {
 
     #[test]
     fn an_answer_counts_only_if_it_says_something_in_the_way_that_was_asked_for() {
-        let place = ModelEndpoint { url: String::new(), token_file: None, model: "m".to_owned() };
-        let is_fine = |way: RequestKind, said: Value| place.check_response(way, &said).is_ok();
+        let endpoint =
+            ModelEndpoint { url: String::new(), token_file: None, model: "m".to_owned() };
+        let is_fine =
+            |way: RequestKind, response: Value| endpoint.check_response(way, &response).is_ok();
 
         assert!(is_fine(RequestKind::List, json!({"models": ["m", "n"]})));
         assert!(!is_fine(RequestKind::List, json!({"models": ["n"]})));

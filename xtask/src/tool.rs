@@ -94,13 +94,13 @@ mod tests {
 
     #[test]
     fn what_cannot_be_fetched_at_first_is_tried_again_twice() {
-        let place = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let fetch = |fails: usize| {
             let script = format!("echo >> tries; test $(wc -l < tries) -gt {fails}");
             let mut command = Command::new("sh");
-            download_with_retries(command.current_dir(place.path()).args(["-c", &script]))
+            download_with_retries(command.current_dir(dir.path()).args(["-c", &script]))
         };
-        let forget = || std::fs::remove_file(place.path().join("tries")).unwrap();
+        let forget = || std::fs::remove_file(dir.path().join("tries")).unwrap();
 
         assert!(fetch(2).is_ok());
         forget();

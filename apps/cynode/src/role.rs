@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use cynode_runtime::config::ConfigErrors;
 use cynode_runtime::env;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::sys::stat::{Mode, umask};
@@ -48,7 +48,7 @@ pub(crate) fn start(role: ComponentRole) -> ExitCode {
 }
 
 async fn run(role: ComponentRole) -> anyhow::Result<ExitCode> {
-    let shutdown = Shutdown::on_signals(&Tasks::new())?;
+    let shutdown = Shutdown::on_signals(&BackgroundTasks::new())?;
     match role {
         ComponentRole::Orchestrator(cli) => {
             Box::pin(cynode_orchestrator::run(*cli, shutdown)).await

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 use cynode_runtime::config;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 
 use crate::cli::CynodeUpArgs;
 use announce::ReadyAnnouncement;
@@ -80,40 +80,41 @@ pub(crate) fn start(args: CynodeUpArgs) -> ExitCode {
 }
 
 async fn run(args: CynodeUpArgs) -> Result<(), UpError> {
-    let shutdown = Shutdown::on_signals(&Tasks::new())?;
-    let place = LockedDataDir::prepare(&config::data_dir(args.data_dir.clone()))?;
+    let shutdown = Shutdown::on_signals(&BackgroundTasks::new())?;
+    let data_dir = LockedDataDir::prepare(&config::data_dir(args.data_dir.clone()))?;
     let executable = std::env::current_exe()?;
-    let mut fleet = SupervisedComponents::new(executable.clone(), &place, &args);
+    let mut components = SupervisedComponents::new(executable.clone(), &data_dir, &args);
     let ended = tokio::select! {
-        failed = run_components(&mut fleet, &place, &args) => failed,
+        failed = run_components(&mut components, &data_dir, &args) => failed,
         () = shutdown.triggered() => Ok(()),
     };
-    place.remove_announcement();
+    data_dir.remove_announcement();
     if shutdown.is_triggered() {
         print_message("stopping …");
     }
-    fleet.stop().await;
+    components.stop().await;
     ended
 }
 
 /// Starts all components, announces readiness, and supervises until a child fails permanently.
 async fn run_components(
-    fleet: &mut SupervisedComponents,
-    place: &LockedDataDir,
+    components: &mut SupervisedComponents,
+    data_dir: &LockedDataDir,
     args: &CynodeUpArgs,
 ) -> Result<(), UpError> {
-    fleet.start_orchestrator();
-    let address = fleet.while_supervised(ready::wait_for_address(place.address_file())).await?;
+    components.start_orchestrator();
+    let address =
+        components.while_supervised(ready::wait_for_address(data_dir.address_file())).await?;
     let url = ready::loopback_url(address);
-    fleet.start_workers(address, &url);
-    fleet.while_supervised(ready::wait_until_ready(&url)).await?;
-    let pma = fleet.pma_address();
-    fleet.while_supervised(ready::wait_for_listener(&pma)).await?;
-    fleet.set_ready();
-    let announcement = ReadyAnnouncement::collect(place, &url, fleet.executable());
-    announcement.publish(place)?;
+    components.start_workers(address, &url);
+    components.while_supervised(ready::wait_until_ready(&url)).await?;
+    let pma = components.pma_address();
+    components.while_supervised(ready::wait_for_listener(&pma)).await?;
+    components.set_ready();
+    let announcement = ReadyAnnouncement::collect(data_dir, &url, components.executable());
+    announcement.publish(data_dir)?;
     announcement.print(args.json)?;
-    fleet.while_supervised(std::future::pending()).await
+    components.while_supervised(std::future::pending()).await
 }
 
 /// Writes a message line to standard error; errors are ignored.

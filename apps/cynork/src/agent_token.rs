@@ -111,19 +111,19 @@ async fn revoke(token: TokenId, app: &mut CliContext) -> Result<(), CliFailure> 
     Ok(())
 }
 
-fn render(tokens: &[AgentTokenView], look: RenderContext) -> String {
+fn render(tokens: &[AgentTokenView], ctx: RenderContext) -> String {
     let rows = tokens.iter().map(|token| {
         let state = match token.revoked_at {
-            Some(when) => format!("revoked {}", relative_time::format_relative(look.now, when)),
-            None if token.expires_at <= look.now => {
-                format!("expired {}", relative_time::format_relative(look.now, token.expires_at))
+            Some(when) => format!("revoked {}", relative_time::format_relative(ctx.now, when)),
+            None if token.expires_at <= ctx.now => {
+                format!("expired {}", relative_time::format_relative(ctx.now, token.expires_at))
             }
             None => {
-                format!("expires {}", relative_time::format_relative(look.now, token.expires_at))
+                format!("expires {}", relative_time::format_relative(ctx.now, token.expires_at))
             }
         };
         let bound = token.binding.task_id.map_or("-".to_owned(), |task| format!("task {task}"));
         vec![token.name.clone(), token.agent_type.to_string(), state, bound, token.id.to_string()]
     });
-    table::render_table(&["NAME", "AGENT", "STATE", "BOUND TO", "ID"], rows, look)
+    table::render_table(&["NAME", "AGENT", "STATE", "BOUND TO", "ID"], rows, ctx)
 }

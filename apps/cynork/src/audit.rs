@@ -101,7 +101,7 @@ pub(crate) async fn run(command: AuditCommand, app: &mut CliContext) -> Result<(
                 ..build_query(args.filter)
             };
             let page = app.session.call(async |client| client.call_list(&query).await).await?;
-            app.out.show(&page, |page, look| render_all(&page.items, look))?;
+            app.out.show(&page, |page, ctx| render_all(&page.items, ctx))?;
             history::print_next_page(page.next_cursor.as_deref(), app);
             Ok(())
         }
@@ -129,15 +129,15 @@ async fn list_chats(
     let PageQuery { limit, cursor } = page;
     let query = ChatRecordQuery { user_id, limit, cursor };
     let page = app.session.call(async |client| client.chat_records(&query).await).await?;
-    app.out.show(&page, |page, look| render_chats(&page.items, look))?;
+    app.out.show(&page, |page, ctx| render_chats(&page.items, ctx))?;
     history::print_next_page(page.next_cursor.as_deref(), app);
     Ok(())
 }
 
-fn render_chats(records: &[ChatRecordView], look: RenderContext) -> String {
+fn render_chats(records: &[ChatRecordView], ctx: RenderContext) -> String {
     let rows = records.iter().map(|record| {
         vec![
-            relative_time::format_relative(look.now, record.created_at),
+            relative_time::format_relative(ctx.now, record.created_at),
             record.model.clone(),
             record.error_code.clone().unwrap_or_else(|| record.outcome.clone()),
             record.redaction_kinds.join(", "),
@@ -149,7 +149,7 @@ fn render_chats(records: &[ChatRecordView], look: RenderContext) -> String {
     table::render_table(
         &["WHEN", "MODEL", "OUTCOME", "REDACTED", "TOOK", "USER", "REQUEST"],
         rows,
-        look,
+        ctx,
     )
 }
 
@@ -191,10 +191,10 @@ fn build_query(filter: AuditFilterArgs) -> AuditQuery {
     }
 }
 
-fn render_all(calls: &[CallView], look: RenderContext) -> String {
+fn render_all(calls: &[CallView], ctx: RenderContext) -> String {
     let rows = calls.iter().map(|call| {
         vec![
-            relative_time::format_relative(look.now, call.created_at),
+            relative_time::format_relative(ctx.now, call.created_at),
             call.agent_type.clone(),
             call.tool_name.clone(),
             format_decision(call),
@@ -202,7 +202,7 @@ fn render_all(calls: &[CallView], look: RenderContext) -> String {
             call.id.to_string(),
         ]
     });
-    table::render_table(&["WHEN", "CALLER", "TOOL", "DECISION", "OUTCOME", "ID"], rows, look)
+    table::render_table(&["WHEN", "CALLER", "TOOL", "DECISION", "OUTCOME", "ID"], rows, ctx)
 }
 
 fn format_decision(call: &CallView) -> String {
@@ -220,7 +220,7 @@ fn format_outcome(call: &CallView) -> String {
     }
 }
 
-fn render(call: &CallView, look: RenderContext) -> String {
+fn render(call: &CallView, ctx: RenderContext) -> String {
     let pairs = [
         ("call", Some(call.id.to_string())),
         (
@@ -228,7 +228,7 @@ fn render(call: &CallView, look: RenderContext) -> String {
             Some(format!(
                 "{} ({})",
                 call.created_at,
-                relative_time::format_relative(look.now, call.created_at)
+                relative_time::format_relative(ctx.now, call.created_at)
             )),
         ),
         ("tool", Some(format!("{} on {}", call.tool_name, call.server))),
@@ -246,10 +246,10 @@ fn render(call: &CallView, look: RenderContext) -> String {
         ("record", Some(format!("{} of chain {}", call.seq, call.chain_id))),
         ("hash", Some(call.hash.clone())),
     ];
-    table::render_pairs(&pairs, look)
+    table::render_pairs(&pairs, ctx)
 }
 
-fn render_verify(view: &VerifyView, look: RenderContext) -> String {
+fn render_verify(view: &VerifyView, ctx: RenderContext) -> String {
     let rows = view.chains.iter().map(|chain| {
         vec![
             chain.chain_id.to_string(),
@@ -258,7 +258,7 @@ fn render_verify(view: &VerifyView, look: RenderContext) -> String {
             chain.head.clone(),
         ]
     });
-    let mut text = table::render_table(&["CHAIN", "RECORDS", "STATE", "HEAD"], rows, look);
+    let mut text = table::render_table(&["CHAIN", "RECORDS", "STATE", "HEAD"], rows, ctx);
     for chain in &view.chains {
         for fault in &chain.faults {
             let _ = write!(text, "\nchain {}: {}", chain.chain_id, table::sanitize(fault));
@@ -289,9 +289,9 @@ mod tests {
             records: 6,
             chains: vec![chain(1, vec![]), chain(2, vec!["record 2 was edited".to_owned()])],
         };
-        let look = RenderContext { now: DateTime::UNIX_EPOCH, width: None };
+        let ctx = RenderContext { now: DateTime::UNIX_EPOCH, width: None };
 
-        let text = render_verify(&view, look);
+        let text = render_verify(&view, ctx);
 
         assert!(text.contains("intact") && text.contains("CHANGED"), "{text}");
         assert!(text.contains(&"02".repeat(32)), "{text}");
@@ -314,12 +314,12 @@ mod tests {
             duration_ms: 12,
             request_id: "t".to_owned(),
         };
-        let look = RenderContext {
+        let ctx = RenderContext {
             now: DateTime::UNIX_EPOCH + chrono::TimeDelta::seconds(60),
             width: None,
         };
         let records = [record(None, &["api_key"]), record(Some("model_not_found"), &[])];
 
-        insta::assert_snapshot!(render_chats(&records, look));
+        insta::assert_snapshot!(render_chats(&records, ctx));
     }
 }

@@ -155,13 +155,13 @@ pub(crate) fn read_password_stdin() -> Result<String, CliFailure> {
     Ok(password.to_owned())
 }
 
-pub(crate) fn render(user: &UserView, look: RenderContext) -> String {
+pub(crate) fn render(user: &UserView, ctx: RenderContext) -> String {
     let role = if user.is_admin { "admin" } else { "user" };
     let pairs = [
         ("handle", Some(user.handle.clone())),
         ("role", Some(role.to_owned())),
         ("id", Some(user.id.to_string())),
-        ("since", Some(relative_time::format_relative(look.now, user.created_at))),
+        ("since", Some(relative_time::format_relative(ctx.now, user.created_at))),
     ];
-    table::render_pairs(&pairs, look)
+    table::render_pairs(&pairs, ctx)
 }

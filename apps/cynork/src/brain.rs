@@ -82,17 +82,17 @@ async fn list_calls(args: ModelCallListArgs, app: &mut CliContext) -> Result<(),
     Ok(())
 }
 
-fn render(view: &InferencesView, look: RenderContext) -> String {
-    let rows = view.calls.items.iter().map(|call| row(call, look));
+fn render(view: &InferencesView, ctx: RenderContext) -> String {
+    let rows = view.calls.items.iter().map(|call| row(call, ctx));
     let header =
         ["WHEN", "PURPOSE", "BY", "MODEL", "OUTCOME", "IN", "OUT", "COST", "TOOK", "ERROR", "ID"];
-    format!("{}\n{}", table::render_table(&header, rows, look), format_totals(&view.totals))
+    format!("{}\n{}", table::render_table(&header, rows, ctx), format_totals(&view.totals))
 }
 
-fn row(call: &InferenceView, look: RenderContext) -> Vec<String> {
+fn row(call: &InferenceView, ctx: RenderContext) -> Vec<String> {
     let count = |tokens: Option<i64>| tokens.map_or_else(|| "-".to_owned(), |n| n.to_string());
     vec![
-        relative_time::format_relative(look.now, call.created_at),
+        relative_time::format_relative(ctx.now, call.created_at),
         table::truncate(&call.purpose, 20),
         call.agent.map_or("user", |agent| agent.as_str()).to_owned(),
         model_id(call),
@@ -174,8 +174,7 @@ mod tests {
 
     #[test]
     fn calls_are_listed_with_their_cost_and_all_of_them_summed() {
-        let look =
-            RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let ctx = RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
         let items = vec![
             call(InferenceOutcome::Success, Some(1_250_000)),
             call(InferenceOutcome::Success, None),
@@ -190,7 +189,7 @@ mod tests {
         };
         let view = InferencesView { calls: Page { items, next_cursor: None }, totals };
 
-        insta::assert_snapshot!(render(&view, look));
+        insta::assert_snapshot!(render(&view, ctx));
     }
 
     #[test]

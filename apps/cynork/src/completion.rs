@@ -142,8 +142,8 @@ fn fetch_names(names: CompletionKind) -> Option<Vec<String>> {
     let mut session = ApiSession::open(settings).ok()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     runtime.block_on(async {
-        let asked = session.call(async |client| names.fetch(client).await);
-        tokio::time::timeout(LIMIT, asked).await.ok()?.ok()
+        let request = session.call(async |client| names.fetch(client).await);
+        tokio::time::timeout(LIMIT, request).await.ok()?.ok()
     })
 }
 

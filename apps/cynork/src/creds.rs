@@ -155,16 +155,16 @@ pub(crate) async fn run(command: CredsCommand, app: &mut CliContext) -> Result<(
         CredsCommand::RotateKey => {
             let done =
                 app.session.call(async |client| client.credential_key_rotate().await).await?;
-            return app.out.show(&done, |done, look| {
+            return app.out.show(&done, |done, ctx| {
                 let sealed = Some(done.credentials.to_string());
                 table::render_pairs(
                     &[("key", Some(done.key_id.clone())), ("re-encrypted", sealed)],
-                    look,
+                    ctx,
                 )
             });
         }
     };
-    app.out.show(&view, |view, look| render(std::slice::from_ref(view), look))
+    app.out.show(&view, |view, ctx| render(std::slice::from_ref(view), ctx))
 }
 
 /// Warns if no provider has the credential's name, which may be misspelt.
@@ -242,32 +242,35 @@ fn non_empty_secret(text: &str) -> Option<GivenSecret> {
 }
 
 /// Resolves a credential: by id, or the only one for a provider.
-fn resolve_credential(wanted: &str, all: &[CredentialView]) -> Result<CredentialId, CliFailure> {
-    if let Ok(id) = wanted.parse() {
+fn resolve_credential(
+    name_or_id: &str,
+    all: &[CredentialView],
+) -> Result<CredentialId, CliFailure> {
+    if let Ok(id) = name_or_id.parse() {
         return Ok(id);
     }
-    let mut found = all.iter().filter(|view| view.provider == wanted);
+    let mut found = all.iter().filter(|view| view.provider == name_or_id);
     match (found.next(), found.next()) {
         (Some(only), None) => Ok(only.id),
-        (None, _) => {
-            Err(CliFailure::NotFound(format!("you have no credential for provider \"{wanted}\"")))
-        }
+        (None, _) => Err(CliFailure::NotFound(format!(
+            "you have no credential for provider \"{name_or_id}\""
+        ))),
         (Some(_), Some(_)) => Err(CliFailure::Usage(format!(
-            "several credentials match \"{wanted}\"; give an id from `cynork creds list`"
+            "several credentials match \"{name_or_id}\"; give an id from `cynork creds list`"
         ))),
     }
 }
 
-fn format_state(view: &CredentialView, look: RenderContext) -> String {
+fn format_state(view: &CredentialView, ctx: RenderContext) -> String {
     match view.expires_at {
         _ if !view.is_active => "disabled".to_owned(),
-        Some(end) if end <= look.now => "expired".to_owned(),
+        Some(end) if end <= ctx.now => "expired".to_owned(),
         Some(end) => format!("until {}", end.format("%Y-%m-%d %H:%M")),
         None => "active".to_owned(),
     }
 }
 
-fn render_one(view: &CredentialView, look: RenderContext) -> String {
+fn render_one(view: &CredentialView, ctx: RenderContext) -> String {
     let pairs = [
         ("credential", Some(view.id.to_string())),
         ("provider", Some(view.provider.clone())),
@@ -275,30 +278,30 @@ fn render_one(view: &CredentialView, look: RenderContext) -> String {
         ("owner", Some(view.owner_type.to_string())),
         ("owner id", view.owner_id.map(|id| id.to_string())),
         ("type", Some(view.credential_type.to_string())),
-        ("state", Some(format_state(view, look))),
+        ("state", Some(format_state(view, ctx))),
         ("key", Some(view.key_id.clone())),
         ("version", Some(view.version.to_string())),
-        ("set", Some(relative_time::format_relative(look.now, view.updated_at))),
+        ("set", Some(relative_time::format_relative(ctx.now, view.updated_at))),
         ("set by", view.updated_by.map(|id| id.to_string())),
     ];
-    table::render_pairs(&pairs, look)
+    table::render_pairs(&pairs, ctx)
 }
 
-fn render(all: &[CredentialView], look: RenderContext) -> String {
+fn render(all: &[CredentialView], ctx: RenderContext) -> String {
     let rows = all.iter().map(|view| {
         vec![
             view.provider.clone(),
             view.name.clone(),
             view.owner_type.to_string(),
             view.credential_type.to_string(),
-            format_state(view, look),
+            format_state(view, ctx),
             view.key_id.clone(),
-            relative_time::format_relative(look.now, view.updated_at),
+            relative_time::format_relative(ctx.now, view.updated_at),
             view.id.to_string(),
         ]
     });
     let header = ["PROVIDER", "NAME", "OWNER", "TYPE", "STATE", "KEY", "SET", "ID"];
-    table::render_table(&header, rows, look)
+    table::render_table(&header, rows, ctx)
 }
 
 #[cfg(test)]
@@ -350,13 +353,12 @@ mod tests {
 
     #[test]
     fn credentials_are_listed_without_anything_secret() {
-        let look =
-            RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let ctx = RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
         let all = [
             view(1, "anthropic", CredentialOwner::User),
             view(2, "openai", CredentialOwner::System),
         ];
 
-        insta::assert_snapshot!(render(&all, look));
+        insta::assert_snapshot!(render(&all, ctx));
     }
 }

@@ -60,12 +60,12 @@ pub(crate) async fn run(command: GroupsCommand, app: &mut CliContext) -> Result<
     match command {
         GroupsCommand::List => {
             let page = Page { items: load_groups(app).await?, next_cursor: None };
-            app.out.show(&page, |page, look| render(&page.items, look))
+            app.out.show(&page, |page, ctx| render(&page.items, ctx))
         }
         GroupsCommand::Create { name, display_name } => {
             let body = CreateGroup { name, display_name };
             let made = app.session.call(async |client| client.group_create(&body).await).await?;
-            app.out.show(&made, |made, look| render(std::slice::from_ref(made), look))
+            app.out.show(&made, |made, ctx| render(std::slice::from_ref(made), ctx))
         }
         GroupsCommand::Delete { group } => {
             app.session.call(async |client| client.group_remove(&group).await).await?;
@@ -77,7 +77,7 @@ pub(crate) async fn run(command: GroupsCommand, app: &mut CliContext) -> Result<
         }
         GroupsCommand::Members { group } => {
             let page = Page { items: load_members(app, &group).await?, next_cursor: None };
-            app.out.show(&page, |page, look| render_members(&page.items, look))
+            app.out.show(&page, |page, ctx| render_members(&page.items, ctx))
         }
         GroupsCommand::Add { group, users } => {
             let mut added = vec![];
@@ -134,28 +134,28 @@ async fn load_members(app: &mut CliContext, group: &str) -> Result<Vec<MemberVie
     }
 }
 
-fn render(groups: &[GroupView], look: RenderContext) -> String {
+fn render(groups: &[GroupView], ctx: RenderContext) -> String {
     let rows = groups.iter().map(|group| {
         vec![
             group.name.clone(),
             table::truncate(&group.display_name, 40),
             if group.is_member { "yes" } else { "no" }.to_owned(),
-            relative_time::format_relative(look.now, group.created_at),
+            relative_time::format_relative(ctx.now, group.created_at),
             group.id.to_string(),
         ]
     });
-    table::render_table(&["GROUP", "NAME", "MEMBER", "CREATED", "ID"], rows, look)
+    table::render_table(&["GROUP", "NAME", "MEMBER", "CREATED", "ID"], rows, ctx)
 }
 
-fn render_members(members: &[MemberView], look: RenderContext) -> String {
+fn render_members(members: &[MemberView], ctx: RenderContext) -> String {
     let rows = members.iter().map(|member| {
         vec![
             member.handle.clone(),
-            relative_time::format_relative(look.now, member.added_at),
+            relative_time::format_relative(ctx.now, member.added_at),
             member.user_id.to_string(),
         ]
     });
-    table::render_table(&["USER", "ADDED", "ID"], rows, look)
+    table::render_table(&["USER", "ADDED", "ID"], rows, ctx)
 }
 
 #[cfg(test)]
@@ -167,8 +167,7 @@ mod tests {
 
     #[test]
     fn groups_are_listed_with_whether_one_is_in_them() {
-        let look =
-            RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let ctx = RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
         let group = |number: u128, name: &str, is_member| GroupView {
             id: GroupId::from(Uuid::from_u128(number)),
             name: name.to_owned(),
@@ -179,7 +178,7 @@ mod tests {
 
         insta::assert_snapshot!(render(
             &[group(1, "readers", false), group(2, "writers", true)],
-            look
+            ctx
         ));
     }
 }

@@ -29,7 +29,7 @@ impl HistoryPageArgs {
 
 /// Prints a page of changes and how to get the next one.
 pub(crate) fn show(page: &Page<ChangeView>, app: &CliContext) -> Result<(), CliFailure> {
-    app.out.show(page, |page, look| render(&page.items, look))?;
+    app.out.show(page, |page, ctx| render(&page.items, ctx))?;
     print_next_page(page.next_cursor.as_deref(), app);
     Ok(())
 }
@@ -41,13 +41,13 @@ pub(crate) fn print_next_page(next_cursor: Option<&str>, app: &CliContext) {
     }
 }
 
-fn render(changes: &[ChangeView], look: RenderContext) -> String {
+fn render(changes: &[ChangeView], ctx: RenderContext) -> String {
     if changes.is_empty() {
         return "no changes recorded".to_owned();
     }
     let rows = changes.iter().map(|change| {
         vec![
-            relative_time::format_relative(look.now, change.changed_at),
+            relative_time::format_relative(ctx.now, change.changed_at),
             format_author(change),
             change.action.clone(),
             change.resource.clone(),
@@ -55,7 +55,7 @@ fn render(changes: &[ChangeView], look: RenderContext) -> String {
             table::truncate(change.reason.as_deref().unwrap_or_default(), 80),
         ]
     });
-    table::render_table(&["WHEN", "BY", "ACTION", "RESOURCE", "VALUE", "REASON"], rows, look)
+    table::render_table(&["WHEN", "BY", "ACTION", "RESOURCE", "VALUE", "REASON"], rows, ctx)
 }
 
 fn format_author(change: &ChangeView) -> String {
@@ -99,8 +99,7 @@ mod tests {
 
     #[test]
     fn a_history_says_who_changed_what_from_what_to_what_and_why() {
-        let look =
-            RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let ctx = RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
         let (of_gone, of_system) = (
             ChangeView {
                 changed_by_handle: None,
@@ -115,7 +114,7 @@ mod tests {
         );
         let updated = change("setting.update", Some(Value::Null), Some(json!(90)));
 
-        insta::assert_snapshot!(render(&[of_gone, updated, of_system], look));
-        assert_eq!(render(&[], look), "no changes recorded");
+        insta::assert_snapshot!(render(&[of_gone, updated, of_system], ctx));
+        assert_eq!(render(&[], ctx), "no changes recorded");
     }
 }

@@ -98,7 +98,7 @@ async fn asking_runs(
     }
 }
 
-fn render(waiting: &Waiting, look: RenderContext) -> String {
+fn render(waiting: &Waiting, ctx: RenderContext) -> String {
     if waiting.messages.is_empty() && waiting.runs.is_empty() {
         return "nothing is waiting for you".to_owned();
     }
@@ -110,7 +110,7 @@ fn render(waiting: &Waiting, look: RenderContext) -> String {
             message.sender.clone(),
             table::truncate(&message.content, 60),
             table::truncate(reason.map_or("", String::as_str), 60),
-            relative_time::format_relative(look.now, message.created_at),
+            relative_time::format_relative(ctx.now, message.created_at),
             format!("cynork inbox answer {} TEXT", message.id),
         ]
     };
@@ -120,12 +120,12 @@ fn render(waiting: &Waiting, look: RenderContext) -> String {
             "run".to_owned(),
             table::truncate(run.waits_for.as_deref().unwrap_or_default(), 60),
             "the run asks a question".to_owned(),
-            relative_time::format_relative(look.now, run.created_at),
+            relative_time::format_relative(ctx.now, run.created_at),
             format!("cynork run show {0}; cynork run answer {0}", run.task_name),
         ]
     };
     let rows = waiting.messages.iter().map(message).chain(waiting.runs.iter().map(run));
-    table::render_table(&["TASK", "FROM", "QUESTION", "REASON", "SINCE", "ANSWER WITH"], rows, look)
+    table::render_table(&["TASK", "FROM", "QUESTION", "REASON", "SINCE", "ANSWER WITH"], rows, ctx)
 }
 
 #[cfg(test)]
@@ -137,8 +137,7 @@ mod tests {
 
     #[test]
     fn a_message_is_listed_with_the_command_that_answers_it() {
-        let look =
-            RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let ctx = RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
         let item = json!({
             "task_name": "wash", "id": "0193a4b2-0000-7000-8000-000000000001",
             "task_id": "0193a4b2-0000-7000-8000-000000000002", "sender": "developer",
@@ -149,7 +148,7 @@ mod tests {
         });
         let messages = vec![serde_json::from_value(item).unwrap()];
 
-        let shown = render(&Waiting { messages, runs: vec![] }, look);
+        let shown = render(&Waiting { messages, runs: vec![] }, ctx);
 
         for part in [
             "wash",
@@ -160,7 +159,7 @@ mod tests {
         ] {
             assert!(shown.contains(part), "{part}: {shown}");
         }
-        let nothing = render(&Waiting { messages: vec![], runs: vec![] }, look);
+        let nothing = render(&Waiting { messages: vec![], runs: vec![] }, ctx);
         assert_eq!(nothing, "nothing is waiting for you");
     }
 }

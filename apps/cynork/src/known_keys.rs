@@ -1,6 +1,6 @@
 //! Lists the setting and preference keys of this version with their allowed values.
 
-use cynode_domain::config_keys::{KNOWN_KEYS, Place};
+use cynode_domain::config_keys::{ConfigKeyKind, KNOWN_KEYS};
 use cynode_wire::page::Page;
 use serde::Serialize;
 
@@ -15,30 +15,31 @@ struct KnownKeyView {
     /// Allowed values, in words.
     value: String,
     /// What the key controls.
-    about: &'static str,
+    #[serde(rename = "about")]
+    description: &'static str,
 }
 
-/// Prints the keys of `place`.
-pub(crate) fn show(place: Place, app: &CliContext) -> Result<(), CliFailure> {
-    let page = Page { items: known_keys(place), next_cursor: None };
-    app.out.show(&page, |page, look| render(&page.items, look))
+/// Prints the keys of `key_kind`.
+pub(crate) fn show(key_kind: ConfigKeyKind, app: &CliContext) -> Result<(), CliFailure> {
+    let page = Page { items: known_keys(key_kind), next_cursor: None };
+    app.out.show(&page, |page, ctx| render(&page.items, ctx))
 }
 
-fn known_keys(place: Place) -> Vec<KnownKeyView> {
-    let of_place = KNOWN_KEYS.iter().filter(|known| known.place == place);
-    let view = of_place.map(|known| KnownKeyView {
+fn known_keys(key_kind: ConfigKeyKind) -> Vec<KnownKeyView> {
+    let of_kind = KNOWN_KEYS.iter().filter(|known| known.key_kind == key_kind);
+    let view = of_kind.map(|known| KnownKeyView {
         key: known.spelling(),
         value: known.allowed(),
-        about: known.about,
+        description: known.description,
     });
     view.collect()
 }
 
 /// One key on several lines: most keys are too long for a table.
 fn render(keys: &[KnownKeyView], _: RenderContext) -> String {
-    let text = keys
-        .iter()
-        .map(|key| format!("{}\n    {}\n    {}", key.key, table::sanitize(key.about), key.value));
+    let text = keys.iter().map(|key| {
+        format!("{}\n    {}\n    {}", key.key, table::sanitize(key.description), key.value)
+    });
     text.collect::<Vec<_>>().join("\n")
 }
 
@@ -54,7 +55,8 @@ mod tests {
         let text = fs::read_to_string(path).unwrap();
 
         for known in KNOWN_KEYS {
-            let row = format!("| `{}` | {} | {} |", known.spelling(), known.about, known.allowed());
+            let row =
+                format!("| `{}` | {} | {} |", known.spelling(), known.description, known.allowed());
             assert!(text.contains(&row), "docs/reference/settings.md lacks:\n{row}");
         }
     }

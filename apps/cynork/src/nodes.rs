@@ -44,7 +44,7 @@ pub(crate) async fn run(command: NodesCommand, app: &mut CliContext) -> Result<(
     app.out.show(&view, render)
 }
 
-fn render_all(nodes: &[NodeView], look: RenderContext) -> String {
+fn render_all(nodes: &[NodeView], ctx: RenderContext) -> String {
     let rows = nodes.iter().map(|node| {
         let can = &node.capabilities;
         vec![
@@ -53,13 +53,13 @@ fn render_all(nodes: &[NodeView], look: RenderContext) -> String {
             format!("{}/{}", node.running_jobs, can.max_concurrency),
             format_sandbox(node),
             format!("{} cores, {} MiB", can.cpu_cores, can.memory_mib),
-            format_last_seen(node, look),
+            format_last_seen(node, ctx),
         ]
     });
-    table::render_table(&["NODE", "STATUS", "JOBS", "SANDBOX", "SIZE", "SEEN"], rows, look)
+    table::render_table(&["NODE", "STATUS", "JOBS", "SANDBOX", "SIZE", "SEEN"], rows, ctx)
 }
 
-fn render(node: &NodeView, look: RenderContext) -> String {
+fn render(node: &NodeView, ctx: RenderContext) -> String {
     let can = &node.capabilities;
     let pairs = [
         ("node", Some(node.node_slug.clone())),
@@ -69,11 +69,11 @@ fn render(node: &NodeView, look: RenderContext) -> String {
         ("enforces", Some(can.sandbox.features.join(", "))),
         ("system", Some(format!("{} {}", can.os, can.arch))),
         ("size", Some(format!("{} cores, {} MiB", can.cpu_cores, can.memory_mib))),
-        ("seen", Some(format_last_seen(node, look))),
-        ("joined", Some(relative_time::format_relative(look.now, node.created_at))),
+        ("seen", Some(format_last_seen(node, ctx))),
+        ("joined", Some(relative_time::format_relative(ctx.now, node.created_at))),
         ("id", Some(node.id.to_string())),
     ];
-    table::render_pairs(&pairs, look)
+    table::render_pairs(&pairs, ctx)
 }
 
 fn format_sandbox(node: &NodeView) -> String {
@@ -84,9 +84,9 @@ fn format_sandbox(node: &NodeView) -> String {
     }
 }
 
-fn format_last_seen(node: &NodeView, look: RenderContext) -> String {
+fn format_last_seen(node: &NodeView, ctx: RenderContext) -> String {
     node.last_seen_at
-        .map_or_else(|| "never".to_owned(), |when| relative_time::format_relative(look.now, when))
+        .map_or_else(|| "never".to_owned(), |when| relative_time::format_relative(ctx.now, when))
 }
 
 #[cfg(test)]
@@ -122,10 +122,9 @@ mod tests {
             last_seen_at: Some(DateTime::UNIX_EPOCH),
             created_at: DateTime::UNIX_EPOCH,
         };
-        let look =
-            RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(12), width: None };
+        let ctx = RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(12), width: None };
 
-        insta::assert_snapshot!(render_all(std::slice::from_ref(&node), look));
-        insta::assert_snapshot!(render(&node, look));
+        insta::assert_snapshot!(render_all(std::slice::from_ref(&node), ctx));
+        insta::assert_snapshot!(render(&node, ctx));
     }
 }

@@ -82,7 +82,7 @@ impl CommandOutput {
         render: impl FnOnce(&[T], RenderContext) -> String,
     ) -> Result<(), CliFailure> {
         let page = Page { items, next_cursor: None };
-        self.show(&page, |page, look| render(&page.items, look))
+        self.show(&page, |page, ctx| render(&page.items, ctx))
     }
 
     /// Prints a value as JSON.

@@ -1,7 +1,7 @@
 //! `prefs`: preferences, by scope.
 
 use clap::{Args, Subcommand};
-use cynode_domain::config_keys::Place;
+use cynode_domain::config_keys::ConfigKeyKind;
 use cynode_domain::preference::ScopeKind;
 use cynode_wire::page::{MAX_LIMIT, Page, PageQuery};
 use cynode_wire::preferences::{
@@ -123,11 +123,13 @@ impl PreferenceScopeArgs {
 
 pub(crate) async fn run(command: PrefsCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     let entry = match command {
-        PrefsCommand::List { known: true, .. } => return known_keys::show(Place::Preference, app),
+        PrefsCommand::List { known: true, .. } => {
+            return known_keys::show(ConfigKeyKind::Preference, app);
+        }
         PrefsCommand::List { known: false, scope, prefix } => {
             let page =
                 Page { items: load_preferences(app, scope, prefix).await?, next_cursor: None };
-            return app.out.show(&page, |page, look| render(&page.items, look));
+            return app.out.show(&page, |page, ctx| render(&page.items, ctx));
         }
         PrefsCommand::Effective { task, project } => {
             let task = match &task {
@@ -179,7 +181,7 @@ pub(crate) async fn run(command: PrefsCommand, app: &mut CliContext) -> Result<(
             entry
         }
     };
-    app.out.show(&entry, |entry, look| render(std::slice::from_ref(entry), look))
+    app.out.show(&entry, |entry, ctx| render(std::slice::from_ref(entry), ctx))
 }
 
 /// Warns if a preference names a worker node that has not joined.
@@ -214,20 +216,20 @@ async fn load_preferences(
     }
 }
 
-fn render(entries: &[PreferenceView], look: RenderContext) -> String {
+fn render(entries: &[PreferenceView], ctx: RenderContext) -> String {
     let rows = entries.iter().map(|entry| {
         vec![
             entry.key.clone(),
             table::truncate(&entry.value.to_string(), 60),
             entry.scope_type.to_string(),
             entry.version.to_string(),
-            relative_time::format_relative(look.now, entry.updated_at),
+            relative_time::format_relative(ctx.now, entry.updated_at),
         ]
     });
-    table::render_table(&["PREFERENCE", "VALUE", "SCOPE", "VERSION", "SET"], rows, look)
+    table::render_table(&["PREFERENCE", "VALUE", "SCOPE", "VERSION", "SET"], rows, ctx)
 }
 
-fn render_effective(view: &EffectiveView, look: RenderContext) -> String {
+fn render_effective(view: &EffectiveView, ctx: RenderContext) -> String {
     let source = |key: &str| view.sources.as_ref().and_then(|sources| sources.get(key));
     let rows = view.effective.iter().map(|(key, value)| {
         let from = source(key);
@@ -238,7 +240,7 @@ fn render_effective(view: &EffectiveView, look: RenderContext) -> String {
             from.map(|from| from.version.to_string()).unwrap_or_default(),
         ]
     });
-    let mut text = table::render_table(&["PREFERENCE", "VALUE", "FROM", "VERSION"], rows, look);
+    let mut text = table::render_table(&["PREFERENCE", "VALUE", "FROM", "VERSION"], rows, ctx);
     for skipped in &view.skipped {
         let line = format!("\nskipped: {} {}: {}", skipped.scope_type, skipped.key, skipped.reason);
         text += &table::sanitize(&line);
@@ -257,8 +259,7 @@ mod tests {
 
     #[test]
     fn what_holds_is_listed_with_where_it_comes_from_and_what_was_passed_over() {
-        let look =
-            RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let ctx = RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
         let source = |scope_type, version| PreferenceSource { scope_type, scope_id: None, version };
         let skipped = SkippedPreference {
             scope_type: ScopeKind::Task,
@@ -282,7 +283,7 @@ mod tests {
             skipped: vec![skipped],
         };
 
-        insta::assert_snapshot!(render_effective(&view, look));
+        insta::assert_snapshot!(render_effective(&view, ctx));
     }
 
     #[test]

@@ -105,29 +105,29 @@ pub(crate) async fn resolve_id(
     Ok(app.session.call(async |client| client.project_get(project).await).await?.id)
 }
 
-fn render(project: &ProjectView, look: RenderContext) -> String {
+fn render(project: &ProjectView, ctx: RenderContext) -> String {
     let pairs = [
         ("project", Some(project.slug.clone())),
         ("name", Some(project.display_name.clone())),
         ("description", Some(project.description.clone())),
         ("accepts tasks", Some(format_state(project).to_owned())),
-        ("created", Some(relative_time::format_relative(look.now, project.created_at))),
-        ("changed", Some(relative_time::format_relative(look.now, project.updated_at))),
+        ("created", Some(relative_time::format_relative(ctx.now, project.created_at))),
+        ("changed", Some(relative_time::format_relative(ctx.now, project.updated_at))),
         ("id", Some(project.id.to_string())),
     ];
-    table::render_pairs(&pairs, look)
+    table::render_pairs(&pairs, ctx)
 }
 
-fn render_page(page: &Page<ProjectView>, look: RenderContext) -> String {
+fn render_page(page: &Page<ProjectView>, ctx: RenderContext) -> String {
     let rows = page.items.iter().map(|project| {
         vec![
             project.slug.clone(),
             table::truncate(&project.display_name, 40),
             format_state(project).to_owned(),
-            relative_time::format_relative(look.now, project.created_at),
+            relative_time::format_relative(ctx.now, project.created_at),
         ]
     });
-    table::render_table(&["PROJECT", "NAME", "ACCEPTS TASKS", "CREATED"], rows, look)
+    table::render_table(&["PROJECT", "NAME", "ACCEPTS TASKS", "CREATED"], rows, ctx)
 }
 
 fn format_state(project: &ProjectView) -> &'static str {
@@ -158,11 +158,11 @@ mod tests {
             created_at: DateTime::UNIX_EPOCH,
             updated_at: DateTime::UNIX_EPOCH,
         };
-        let look = RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::hours(3), width: None };
+        let ctx = RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::hours(3), width: None };
         let page = Page { items: vec![project.clone()], next_cursor: None };
 
-        insta::assert_snapshot!(render_page(&page, look));
-        insta::assert_snapshot!(render(&project, look));
+        insta::assert_snapshot!(render_page(&page, ctx));
+        insta::assert_snapshot!(render(&project, ctx));
     }
 
     #[test]

@@ -101,7 +101,7 @@ pub(crate) async fn run(command: ModelsCommand, app: &mut CliContext) -> Result<
         ModelsCommand::AddProvider(args) => {
             let (name, body) = args.into_request();
             let put = app.session.call(async |client| client.provider_put(&name, &body).await);
-            app.out.show(&put.await?, |row, look| render_providers(std::slice::from_ref(row), look))
+            app.out.show(&put.await?, |row, ctx| render_providers(std::slice::from_ref(row), ctx))
         }
         ModelsCommand::RemoveProvider { name } => {
             app.session.call(async |client| client.provider_remove(&name).await).await?;
@@ -129,19 +129,19 @@ pub(crate) async fn run(command: ModelsCommand, app: &mut CliContext) -> Result<
     }
 }
 
-fn render_models(view: &ModelsView, look: RenderContext) -> String {
+fn render_models(view: &ModelsView, ctx: RenderContext) -> String {
     let place = |is_local: bool| if is_local { "local" } else { "external" };
     let rows = view.models.iter().map(|model| {
         vec![model.id.clone(), place(model.is_local).to_owned(), model.hints.join(", ")]
     });
-    let mut text = table::render_table(&["MODEL", "LOCATION", "HINTS"], rows, look);
+    let mut text = table::render_table(&["MODEL", "LOCATION", "HINTS"], rows, ctx);
     for silent in &view.silent {
         text += &table::sanitize(&format!("\nprovider {}: {}", silent.provider, silent.reason));
     }
     text
 }
 
-fn render_providers(providers: &[ProviderView], look: RenderContext) -> String {
+fn render_providers(providers: &[ProviderView], ctx: RenderContext) -> String {
     let rows = providers.iter().map(|provider| {
         let models = match provider.models.as_slice() {
             [] => "from provider".to_owned(),
@@ -154,17 +154,17 @@ fn render_providers(providers: &[ProviderView], look: RenderContext) -> String {
             if provider.is_enabled { provider.allow.as_str() } else { "disabled" }.to_owned(),
             models,
             provider.base_url.clone(),
-            relative_time::format_relative(look.now, provider.updated_at),
+            relative_time::format_relative(ctx.now, provider.updated_at),
         ]
     });
     table::render_table(
         &["PROVIDER", "KIND", "LOCATION", "ALLOW", "MODELS", "URL", "SET"],
         rows,
-        look,
+        ctx,
     )
 }
 
-fn render_test(view: &ProviderTestView, look: RenderContext) -> String {
+fn render_test(view: &ProviderTestView, ctx: RenderContext) -> String {
     table::render_pairs(
         &[
             ("result", Some(if view.is_ok { "ok" } else { "failed" }.to_owned())),
@@ -172,7 +172,7 @@ fn render_test(view: &ProviderTestView, look: RenderContext) -> String {
             ("models", Some(view.models.join(", "))),
             ("took", Some(format!("{} ms", view.latency_ms))),
         ],
-        look,
+        ctx,
     )
 }
 

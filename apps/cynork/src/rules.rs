@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use cynode_domain::ids::{GroupId, RuleId};
 use cynode_domain::model::{CALL_ACTION, OPERATION_RESOURCE};
 use cynode_domain::policy::pattern::Pattern;
-use cynode_domain::policy::rules::{Conditions, Subject};
+use cynode_domain::policy::rules::{Conditions, RuleSubject};
 use cynode_domain::policy::{Effect, Principal};
 use cynode_wire::changes::ChangeQuery;
 use cynode_wire::rules::{CreateRule, RuleView};
@@ -101,8 +101,10 @@ pub(crate) async fn run(command: RulesCommand, app: &mut CliContext) -> Result<(
         RulesCommand::Add(args) => {
             let is_call = args.action.as_ref().is_some_and(|action| action.as_str() == CALL_ACTION);
             let subject = match args.subject {
-                SubjectArg::Subject(subject) => subject,
-                SubjectArg::Group(name) => Subject::Group(groups::resolve_id(app, &name).await?),
+                SubjectArg::RuleSubject(subject) => subject,
+                SubjectArg::Group(name) => {
+                    RuleSubject::Group(groups::resolve_id(app, &name).await?)
+                }
             };
             let body = CreateRule {
                 subject,
@@ -118,7 +120,7 @@ pub(crate) async fn run(command: RulesCommand, app: &mut CliContext) -> Result<(
                 conditions: Conditions { callers: args.caller },
             };
             let rule = app.session.call(async |client| client.rule_create(&body).await).await?;
-            app.out.show(&rule, |rule, look| render(std::slice::from_ref(rule), look))
+            app.out.show(&rule, |rule, ctx| render(std::slice::from_ref(rule), ctx))
         }
         RulesCommand::History { rule, page } => {
             let query = page.into_query();
@@ -160,7 +162,7 @@ pub(crate) async fn run_access(
 /// A subject as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum SubjectArg {
-    Subject(Subject),
+    RuleSubject(RuleSubject),
     /// A group by name, to be resolved.
     Group(String),
 }
@@ -170,12 +172,12 @@ fn named(text: &str) -> Result<SubjectArg, String> {
         Some(name) if !name.is_empty() && name.parse::<GroupId>().is_err() => {
             Ok(SubjectArg::Group(name.to_owned()))
         }
-        Some(_) | None => parse_subject(text).map(SubjectArg::Subject),
+        Some(_) | None => parse_subject(text).map(SubjectArg::RuleSubject),
     }
 }
 
 /// Parses a subject such as `agent:pm` or `user:…`.
-fn parse_subject(text: &str) -> Result<Subject, String> {
+fn parse_subject(text: &str) -> Result<RuleSubject, String> {
     let (kind, id) = match text.split_once(':') {
         Some((kind, id)) => (kind, Some(id)),
         None => (text, None),
@@ -186,18 +188,18 @@ fn parse_subject(text: &str) -> Result<Subject, String> {
     })
 }
 
-fn format_subject(subject: Subject) -> String {
+fn format_subject(subject: RuleSubject) -> String {
     match subject {
-        Subject::System => "system".to_owned(),
-        Subject::User(id) => format!("user:{id}"),
-        Subject::Group(id) => format!("group:{id}"),
-        Subject::Project(id) => format!("project:{id}"),
-        Subject::Task(id) => format!("task:{id}"),
-        Subject::Agent(agent) => format!("agent:{agent}"),
+        RuleSubject::System => "system".to_owned(),
+        RuleSubject::User(id) => format!("user:{id}"),
+        RuleSubject::Group(id) => format!("group:{id}"),
+        RuleSubject::Project(id) => format!("project:{id}"),
+        RuleSubject::Task(id) => format!("task:{id}"),
+        RuleSubject::Agent(agent) => format!("agent:{agent}"),
     }
 }
 
-fn render(rules: &[RuleView], look: RenderContext) -> String {
+fn render(rules: &[RuleView], ctx: RenderContext) -> String {
     let rows = rules.iter().map(|rule| {
         let callers: Vec<_> =
             rule.conditions.callers.iter().map(|caller| caller.as_str()).collect();
@@ -209,10 +211,10 @@ fn render(rules: &[RuleView], look: RenderContext) -> String {
             rule.id.to_string(),
         ]
     });
-    table::render_table(&["EFFECT", "TOOLS", "FOR", "CALLER", "ID"], rows, look)
+    table::render_table(&["EFFECT", "TOOLS", "FOR", "CALLER", "ID"], rows, ctx)
 }
 
-fn render_stages(view: &ExplainView, look: RenderContext) -> String {
+fn render_stages(view: &ExplainView, ctx: RenderContext) -> String {
     let rows = view.stages.iter().map(|stage| {
         let verdict = match stage.verdict {
             StageVerdict::Pass => "pass",
@@ -221,7 +223,7 @@ fn render_stages(view: &ExplainView, look: RenderContext) -> String {
         };
         vec![stage.stage.to_string(), verdict.to_owned(), stage.reason.clone()]
     });
-    let stages = table::render_table(&["STAGE", "VERDICT", "REASON"], rows, look);
+    let stages = table::render_table(&["STAGE", "VERDICT", "REASON"], rows, ctx);
     let end = match view.refused_by {
         Some(stage) => format!("refused at {stage}"),
         None => "allowed".to_owned(),
@@ -241,10 +243,10 @@ mod tests {
         for text in ["system".to_owned(), "agent:pm".to_owned(), format!("task:{id}")] {
             assert_eq!(format_subject(parse_subject(&text).unwrap()), text);
         }
-        assert_eq!(parse_subject("agent:sandbox").unwrap(), Subject::Agent(AgentType::Sandbox));
+        assert_eq!(parse_subject("agent:sandbox").unwrap(), RuleSubject::Agent(AgentType::Sandbox));
         assert_eq!(named("group:writers"), Ok(SubjectArg::Group("writers".to_owned())));
-        let of_group = Subject::Group(id.parse().unwrap());
-        assert_eq!(named(&format!("group:{id}")), Ok(SubjectArg::Subject(of_group)));
+        let of_group = RuleSubject::Group(id.parse().unwrap());
+        assert_eq!(named(&format!("group:{id}")), Ok(SubjectArg::RuleSubject(of_group)));
         assert!(named("group:").is_err());
         for odd in ["agent:root", "user:ada", "everybody", "user"] {
             assert!(parse_subject(odd).unwrap_err().starts_with("use system"), "{odd}");

@@ -150,7 +150,7 @@ async fn list(args: RunListArgs, app: &mut CliContext) -> Result<(), CliFailure>
         page.items.extend(next.items);
         page.next_cursor = next.next_cursor;
     }
-    app.out.show(&page, |page, look| view::runs(&page.items, look))?;
+    app.out.show(&page, |page, ctx| view::runs(&page.items, ctx))?;
     if let Some(cursor) = &page.next_cursor {
         app.out.print_message(&format!("more results: add --all or --cursor {cursor}"));
     }
@@ -168,7 +168,7 @@ async fn history(args: RunHistoryArgs, app: &mut CliContext) -> Result<(), CliFa
         page.items.extend(next.items);
         page.next_cursor = next.next_cursor;
     }
-    app.out.show(&page, |page, look| view::history(&page.items, look))?;
+    app.out.show(&page, |page, ctx| view::history(&page.items, ctx))?;
     print_next_page(page.next_cursor.as_deref(), app);
     Ok(())
 }
@@ -184,7 +184,7 @@ async fn explain(args: RunHistoryArgs, app: &mut CliContext) -> Result<(), CliFa
         page.items.extend(next.items);
         page.next_cursor = next.next_cursor;
     }
-    app.out.show(&page, |page, look| view::render_decisions(&page.items, look))?;
+    app.out.show(&page, |page, ctx| view::render_decisions(&page.items, ctx))?;
     print_next_page(page.next_cursor.as_deref(), app);
     Ok(())
 }

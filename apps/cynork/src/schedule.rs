@@ -174,7 +174,7 @@ async fn create(args: ScheduleCreateArgs, app: &mut CliContext) -> Result<(), Cl
     if app.out.verbosity == Verbosity::Quiet && app.out.format == Format::Table {
         return app.out.data(format!("{}\n", made.id));
     }
-    app.out.show(&made, |made, look| view::render_schedule(made, None, look))?;
+    app.out.show(&made, |made, ctx| view::render_schedule(made, None, ctx))?;
     if made.name != body.name {
         app.out.print_message(&format!(
             "named {}: names consist of letters, digits and dashes",
@@ -222,7 +222,7 @@ async fn update_schedule(
 
 async fn print_schedule(schedule: &ScheduleView, app: &mut CliContext) -> Result<(), CliFailure> {
     let past = load_past_run(schedule, app).await?;
-    app.out.show(schedule, |schedule, look| view::render_schedule(schedule, past.as_ref(), look))
+    app.out.show(schedule, |schedule, ctx| view::render_schedule(schedule, past.as_ref(), ctx))
 }
 
 /// Loads the newest past run if the schedule's newest run is a skipped future one.
@@ -247,7 +247,7 @@ async fn list(args: ScheduleListArgs, app: &mut CliContext) -> Result<(), CliFai
     for schedule in &page.items {
         past.push(load_past_run(schedule, app).await?);
     }
-    app.out.show(&page, |page, look| view::render_schedules(page, &past, look))?;
+    app.out.show(&page, |page, ctx| view::render_schedules(page, &past, ctx))?;
     print_next_page(page.next_cursor.as_deref(), app);
     Ok(())
 }

@@ -165,7 +165,7 @@ fn parse_values(
     given.iter().map(value_of).collect()
 }
 
-fn render_all(servers: &[ServerView], look: RenderContext) -> String {
+fn render_all(servers: &[ServerView], ctx: RenderContext) -> String {
     let rows = servers.iter().map(|server| {
         vec![
             server.slug.clone(),
@@ -175,7 +175,7 @@ fn render_all(servers: &[ServerView], look: RenderContext) -> String {
             table::truncate(server.last_error.as_deref().unwrap_or("-"), 40),
         ]
     });
-    table::render_table(&["SERVER", "STATE", "SCOPE", "WHERE", "LAST ERROR"], rows, look)
+    table::render_table(&["SERVER", "STATE", "SCOPE", "WHERE", "LAST ERROR"], rows, ctx)
 }
 
 fn format_transport(transport: &TransportView) -> String {
@@ -189,7 +189,7 @@ fn format_transport(transport: &TransportView) -> String {
     }
 }
 
-fn render(server: &ServerView, look: RenderContext) -> String {
+fn render(server: &ServerView, ctx: RenderContext) -> String {
     let (names, network) = match &server.transport {
         TransportView::Stdio { env_names, allow_network, .. } => {
             (env_names.join(", "), if *allow_network { "allowed" } else { "none" })
@@ -204,10 +204,10 @@ fn render(server: &ServerView, look: RenderContext) -> String {
         ("values", Some(names)),
         ("network", Some(network.to_owned())),
         ("last error", server.last_error.clone()),
-        ("installed", Some(relative_time::format_relative(look.now, server.created_at))),
+        ("installed", Some(relative_time::format_relative(ctx.now, server.created_at))),
         ("id", Some(server.id.to_string())),
     ];
-    table::render_pairs(&pairs, look)
+    table::render_pairs(&pairs, ctx)
 }
 
 #[cfg(test)]

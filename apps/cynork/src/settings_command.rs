@@ -1,7 +1,7 @@
 //! `settings`: settings of the installation.
 
 use clap::Subcommand;
-use cynode_domain::config_keys::Place;
+use cynode_domain::config_keys::ConfigKeyKind;
 use cynode_wire::page::{MAX_LIMIT, Page, PageQuery};
 use cynode_wire::settings::{SetSetting, SettingView};
 use serde_json::{Value, json};
@@ -57,10 +57,12 @@ pub enum SettingsCommand {
 
 pub(crate) async fn run(command: SettingsCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     let setting = match command {
-        SettingsCommand::List { known: true } => return known_keys::show(Place::Setting, app),
+        SettingsCommand::List { known: true } => {
+            return known_keys::show(ConfigKeyKind::Setting, app);
+        }
         SettingsCommand::List { known: false } => {
             let page = Page { items: load_settings(app).await?, next_cursor: None };
-            return app.out.show(&page, |page, look| render(&page.items, look));
+            return app.out.show(&page, |page, ctx| render(&page.items, ctx));
         }
         SettingsCommand::History { key, page } => {
             let query = page.into_query();
@@ -83,7 +85,7 @@ pub(crate) async fn run(command: SettingsCommand, app: &mut CliContext) -> Resul
             app.session.call(async |client| client.setting_set(&key, &body).await).await?
         }
     };
-    app.out.show(&setting, |setting, look| render(std::slice::from_ref(setting), look))
+    app.out.show(&setting, |setting, ctx| render(std::slice::from_ref(setting), ctx))
 }
 
 async fn load_settings(app: &mut CliContext) -> Result<Vec<SettingView>, CliFailure> {
@@ -104,16 +106,16 @@ fn parse_value(value: String) -> Value {
     serde_json::from_str(&value).unwrap_or(Value::String(value))
 }
 
-fn render(settings: &[SettingView], look: RenderContext) -> String {
+fn render(settings: &[SettingView], ctx: RenderContext) -> String {
     let rows = settings.iter().map(|setting| {
         vec![
             setting.key.clone(),
             table::truncate(&setting.value.to_string(), 60),
             setting.version.to_string(),
-            relative_time::format_relative(look.now, setting.updated_at),
+            relative_time::format_relative(ctx.now, setting.updated_at),
         ]
     });
-    table::render_table(&["SETTING", "VALUE", "VERSION", "SET"], rows, look)
+    table::render_table(&["SETTING", "VALUE", "VERSION", "SET"], rows, ctx)
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ pub(crate) async fn run(command: SkillsCommand, app: &mut CliContext) -> Result<
     let written = match command {
         SkillsCommand::List { scope } => {
             let page = Page { items: load_skills(app, scope).await?, next_cursor: None };
-            return app.out.show(&page, |page, look| render(&page.items, look));
+            return app.out.show(&page, |page, ctx| render(&page.items, ctx));
         }
         SkillsCommand::Get { skill } => {
             let skill = resolve_id(app, &skill).await?;
@@ -141,33 +141,34 @@ pub(crate) async fn run(command: SkillsCommand, app: &mut CliContext) -> Result<
             return Ok(());
         }
     };
-    app.out.show(&written, |written, look| render(std::slice::from_ref(written), look))
+    app.out.show(&written, |written, ctx| render(std::slice::from_ref(written), ctx))
 }
 
 /// Resolves a skill: `default`, an id, or the name of one readable skill.
-async fn resolve_id(app: &mut CliContext, wanted: &str) -> Result<SkillId, CliFailure> {
-    match known_id(wanted) {
+async fn resolve_id(app: &mut CliContext, name_or_id: &str) -> Result<SkillId, CliFailure> {
+    match known_id(name_or_id) {
         Some(id) => Ok(id),
-        None => resolve_name(wanted, &load_skills(app, None).await?),
+        None => resolve_name(name_or_id, &load_skills(app, None).await?),
     }
 }
 
-fn known_id(wanted: &str) -> Option<SkillId> {
-    if wanted.eq_ignore_ascii_case("default") {
+fn known_id(name_or_id: &str) -> Option<SkillId> {
+    if name_or_id.eq_ignore_ascii_case("default") {
         return Some(SYSTEM_SKILL.into());
     }
-    wanted.parse().ok()
+    name_or_id.parse().ok()
 }
 
-fn resolve_name(wanted: &str, all: &[SkillView]) -> Result<SkillId, CliFailure> {
-    let mut found = all.iter().filter(|skill| skill.name.to_lowercase() == wanted.to_lowercase());
+fn resolve_name(name_or_id: &str, all: &[SkillView]) -> Result<SkillId, CliFailure> {
+    let mut found =
+        all.iter().filter(|skill| skill.name.to_lowercase() == name_or_id.to_lowercase());
     match (found.next(), found.next()) {
         (Some(only), None) => Ok(only.id),
         (None, _) => Err(CliFailure::NotFound(format!(
-            "no skill is named \"{wanted}\"; see `cynork skills list`"
+            "no skill is named \"{name_or_id}\"; see `cynork skills list`"
         ))),
         (Some(_), Some(_)) => Err(CliFailure::Usage(format!(
-            "several skills are named \"{wanted}\"; give an id from `cynork skills list`"
+            "several skills are named \"{name_or_id}\"; give an id from `cynork skills list`"
         ))),
     }
 }
@@ -195,18 +196,18 @@ async fn load_skills(
     }
 }
 
-fn render(skills: &[SkillView], look: RenderContext) -> String {
+fn render(skills: &[SkillView], ctx: RenderContext) -> String {
     let rows = skills.iter().map(|skill| {
         vec![
             table::truncate(&skill.name, 40),
             skill.scope.to_string(),
             format_author(skill).to_owned(),
             skill.version.to_string(),
-            relative_time::format_relative(look.now, skill.updated_at),
+            relative_time::format_relative(ctx.now, skill.updated_at),
             skill.id.to_string(),
         ]
     });
-    table::render_table(&["SKILL", "SCOPE", "AUTHOR", "VERSION", "UPDATED", "ID"], rows, look)
+    table::render_table(&["SKILL", "SCOPE", "AUTHOR", "VERSION", "UPDATED", "ID"], rows, ctx)
 }
 
 fn format_author(skill: &SkillView) -> &'static str {
@@ -243,8 +244,7 @@ mod tests {
 
     #[test]
     fn skills_are_listed_with_who_reads_them_and_whose_text_they_have() {
-        let look =
-            RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let ctx = RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
         let user = UserId::from(Uuid::from_u128(7));
         let skill = |scope, owner, updated_by| SkillView {
             id: SkillId::from(Uuid::from_u128(1)),
@@ -265,7 +265,7 @@ mod tests {
             skill(SkillScope::Group, Some(user), Some(user)),
         ];
 
-        insta::assert_snapshot!(render(&all, look));
+        insta::assert_snapshot!(render(&all, ctx));
     }
 
     #[test]

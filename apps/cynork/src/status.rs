@@ -15,7 +15,7 @@ use crate::table;
 pub(crate) async fn run(app: &mut CliContext) -> Result<(), CliFailure> {
     let status = app.session.call_anonymous(async |client| client.status().await).await?;
     let url = app.session.gateway_url().to_owned();
-    app.out.show(&status, |status, look| render(&url, status, look))
+    app.out.show(&status, |status, ctx| render(&url, status, ctx))
 }
 
 /// Prints the version of this program without calling the gateway.
@@ -30,7 +30,7 @@ pub(crate) fn print_version(global: &GlobalArgs, out: CommandOutput) -> Result<(
     out.show(&version, |v, _| format!("{} {}", v.name, v.version))
 }
 
-fn render(url: &str, status: &StatusView, look: RenderContext) -> String {
+fn render(url: &str, status: &StatusView, ctx: RenderContext) -> String {
     let ready =
         if status.ready { "yes".to_owned() } else { format!("no: {}", status.reasons.join("; ")) };
     let quarantined = (status.quarantined_rows > 0).then(|| format_quarantined(status));
@@ -45,7 +45,7 @@ fn render(url: &str, status: &StatusView, look: RenderContext) -> String {
         ("running tasks", Some(status.running_tasks.to_string())),
         ("quarantined rows", quarantined),
     ];
-    table::render_pairs(&pairs, look)
+    table::render_pairs(&pairs, ctx)
 }
 
 /// Unreadable rows, and what to do about them.
@@ -90,8 +90,8 @@ mod tests {
             quarantined: vec![],
         };
 
-        let look = RenderContext { now: DateTime::UNIX_EPOCH, width: None };
-        insta::assert_snapshot!(render("http://localhost:12080", &status, look));
+        let ctx = RenderContext { now: DateTime::UNIX_EPOCH, width: None };
+        insta::assert_snapshot!(render("http://localhost:12080", &status, ctx));
     }
 
     #[test]
@@ -104,8 +104,8 @@ mod tests {
         }))
         .unwrap();
 
-        let look = RenderContext { now: DateTime::UNIX_EPOCH, width: None };
-        let text = render("http://localhost:12080", &status, look);
+        let ctx = RenderContext { now: DateTime::UNIX_EPOCH, width: None };
+        let text = render("http://localhost:12080", &status, ctx);
 
         assert!(text.contains("2: unreadable and skipped"), "{text}");
         assert!(text.contains("tasks t-1: column options: missing field"), "{text}");

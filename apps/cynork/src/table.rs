@@ -12,7 +12,7 @@ use crate::out::RenderContext;
 pub(crate) fn render_table(
     header: &[&str],
     rows: impl Iterator<Item = Vec<String>>,
-    look: RenderContext,
+    ctx: RenderContext,
 ) -> String {
     let clean = |row: Vec<String>| row.iter().map(|cell| sanitize_line(cell)).collect();
     let rows: Vec<Vec<String>> = rows.map(clean).collect();
@@ -22,7 +22,7 @@ pub(crate) fn render_table(
     table.add_rows(&rows);
     let natural = table.column_max_content_widths();
     let total: usize = natural.iter().map(|width| usize::from(*width) + 2).sum();
-    match look.width {
+    match ctx.width {
         Some(width) if total > usize::from(width) + 2 => {
             render_fitted(header, &rows, &natural, width)
         }
@@ -59,8 +59,8 @@ fn render_fitted(header: &[&str], rows: &[Vec<String>], natural: &[u16], width: 
 }
 
 /// Renders names and values, one pair per line; pairs without a value are omitted.
-pub(crate) fn render_pairs(pairs: &[(&str, Option<String>)], look: RenderContext) -> String {
-    let mut table = plain_table(look);
+pub(crate) fn render_pairs(pairs: &[(&str, Option<String>)], ctx: RenderContext) -> String {
+    let mut table = plain_table(ctx);
     for (name, value) in pairs {
         if let Some(value) = value.as_deref().filter(|value| !value.is_empty()) {
             table.add_row([(*name).to_owned(), sanitize(value)]);
@@ -113,10 +113,10 @@ fn is_invisible(c: char) -> bool {
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
-fn plain_table(look: RenderContext) -> Table {
+fn plain_table(ctx: RenderContext) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    if let Some(width) = look.width {
+    if let Some(width) = ctx.width {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     }
     table
@@ -176,8 +176,8 @@ mod tests {
     #[test]
     fn prose_keeps_its_lines_and_loses_what_rewrites_the_terminal() {
         assert_eq!(sanitize_stream("a\n\n\tb\n"), "a\n\n\tb\n");
-        let pieces = ["\u{1b}", "]52;c;aGk=\u{7}", "x\r\n\u{9b}2J"];
-        assert_eq!(pieces.map(sanitize_stream).concat(), " ]52;c;aGk= x \n 2J");
+        let chunks = ["\u{1b}", "]52;c;aGk=\u{7}", "x\r\n\u{9b}2J"];
+        assert_eq!(chunks.map(sanitize_stream).concat(), " ]52;c;aGk= x \n 2J");
     }
 
     #[test]

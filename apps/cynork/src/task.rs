@@ -143,7 +143,7 @@ async fn list(args: TaskListArgs, app: &mut CliContext) -> Result<(), CliFailure
         page.items.extend(next.items);
         page.next_cursor = next.next_cursor;
     }
-    app.out.show(&page, |page, look| view::render_tasks(&page.items, look))?;
+    app.out.show(&page, |page, ctx| view::render_tasks(&page.items, ctx))?;
     match &page.next_cursor {
         Some(cursor) => {
             app.out.print_message(&format!("more results: add --all or --cursor {cursor}"));

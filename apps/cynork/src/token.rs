@@ -61,16 +61,16 @@ async fn list(app: &mut CliContext) -> Result<(), CliFailure> {
     app.out.list(items, render)
 }
 
-async fn revoke(wanted: &str, app: &mut CliContext) -> Result<(), CliFailure> {
-    let id = match wanted.parse::<TokenId>() {
+async fn revoke(name_or_id: &str, app: &mut CliContext) -> Result<(), CliFailure> {
+    let id = match name_or_id.parse::<TokenId>() {
         Ok(id) => id,
-        Err(_) => resolve_token(wanted, &load_tokens(app).await?)?,
+        Err(_) => resolve_token(name_or_id, &load_tokens(app).await?)?,
     };
     app.session.call(async |client| client.token_revoke(id).await).await?;
     if app.out.format == Format::Json {
         app.out.print_json(&json!({"id": id, "revoked": true}))?;
     }
-    app.out.print_message(&format!("token {wanted} revoked"));
+    app.out.print_message(&format!("token {name_or_id} revoked"));
     Ok(())
 }
 
@@ -98,28 +98,28 @@ fn resolve_token(name: &str, tokens: &[TokenView]) -> Result<TokenId, CliFailure
     }
 }
 
-fn render(tokens: &[TokenView], look: RenderContext) -> String {
+fn render(tokens: &[TokenView], ctx: RenderContext) -> String {
     let rows = tokens.iter().map(|token| {
         let state = match (token.revoked_at, token.expires_at) {
             (Some(when), _) => {
-                format!("revoked {}", relative_time::format_relative(look.now, when))
+                format!("revoked {}", relative_time::format_relative(ctx.now, when))
             }
-            (None, Some(end)) if end <= look.now => {
-                format!("expired {}", relative_time::format_relative(look.now, end))
+            (None, Some(end)) if end <= ctx.now => {
+                format!("expired {}", relative_time::format_relative(ctx.now, end))
             }
             (None, Some(end)) => {
-                format!("expires {}", relative_time::format_relative(look.now, end))
+                format!("expires {}", relative_time::format_relative(ctx.now, end))
             }
             (None, None) => "no expiry".to_owned(),
         };
         vec![
             token.name.clone(),
             state,
-            relative_time::format_relative(look.now, token.created_at),
+            relative_time::format_relative(ctx.now, token.created_at),
             token.id.to_string(),
         ]
     });
-    table::render_table(&["NAME", "STATE", "CREATED", "ID"], rows, look)
+    table::render_table(&["NAME", "STATE", "CREATED", "ID"], rows, ctx)
 }
 
 #[cfg(test)]
@@ -158,10 +158,9 @@ mod tests {
 
     #[test]
     fn tokens_are_listed_with_their_end() {
-        let look =
-            RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let ctx = RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
         let tokens = [token(1, "ci", false), token(2, "old", true)];
 
-        insta::assert_snapshot!(render(&tokens, look));
+        insta::assert_snapshot!(render(&tokens, ctx));
     }
 }

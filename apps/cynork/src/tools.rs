@@ -75,9 +75,9 @@ pub(crate) async fn run(command: ToolsCommand, app: &mut CliContext) -> Result<(
     app.out.show(&view, render)
 }
 
-async fn list(app: &mut CliContext, wanted: impl Fn(&ToolView) -> bool) -> Result<(), CliFailure> {
+async fn list(app: &mut CliContext, filter: impl Fn(&ToolView) -> bool) -> Result<(), CliFailure> {
     let mut tools = app.session.call(async |client| client.tool_list().await).await?;
-    tools.retain(wanted);
+    tools.retain(filter);
     app.out.list(tools, render_all)
 }
 
@@ -111,7 +111,7 @@ async fn approve(
     app.session.call(async |client| client.tool_approve(tool, &body).await).await
 }
 
-fn render_all(tools: &[ToolView], look: RenderContext) -> String {
+fn render_all(tools: &[ToolView], ctx: RenderContext) -> String {
     let rows = tools.iter().map(|tool| {
         vec![
             tool.name.clone(),
@@ -121,7 +121,7 @@ fn render_all(tools: &[ToolView], look: RenderContext) -> String {
             table::truncate(&tool.description, 60),
         ]
     });
-    table::render_table(&["TOOL", "SERVER", "SCOPE", "STATE", "DESCRIPTION"], rows, look)
+    table::render_table(&["TOOL", "SERVER", "SCOPE", "STATE", "DESCRIPTION"], rows, ctx)
 }
 
 fn format_state(tool: &ToolView) -> &'static str {
@@ -132,7 +132,7 @@ fn format_state(tool: &ToolView) -> &'static str {
     }
 }
 
-fn render(view: &ToolDetailView, look: RenderContext) -> String {
+fn render(view: &ToolDetailView, ctx: RenderContext) -> String {
     let tool = &view.tool;
     let pretty = |value| serde_json::to_string_pretty(value).ok();
     let pairs = [
@@ -144,9 +144,9 @@ fn render(view: &ToolDetailView, look: RenderContext) -> String {
         ("arguments", pretty(&view.definition.input_schema)),
         ("results", view.definition.output_schema.as_ref().and_then(pretty)),
         ("fingerprint", Some(view.definition_sha256.clone())),
-        ("first seen", Some(relative_time::format_relative(look.now, tool.first_seen_at))),
+        ("first seen", Some(relative_time::format_relative(ctx.now, tool.first_seen_at))),
     ];
-    table::render_pairs(&pairs, look)
+    table::render_pairs(&pairs, ctx)
 }
 
 /// Diff of the approved and the current definition.
@@ -235,9 +235,9 @@ mod tests {
 
     #[test]
     fn tools_are_listed_with_scope_and_state() {
-        let look = RenderContext { now: DateTime::UNIX_EPOCH, width: None };
+        let ctx = RenderContext { now: DateTime::UNIX_EPOCH, width: None };
 
-        let text = render_all(&[detail().tool], look);
+        let text = render_all(&[detail().tool], ctx);
 
         assert!(text.lines().any(|line| {
             let words: Vec<_> = line.split_whitespace().take(4).collect();

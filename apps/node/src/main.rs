@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use cynode_node::Cli;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 
 fn main() -> anyhow::Result<ExitCode> {
     let args: Vec<OsString> = std::env::args_os().collect();
@@ -17,7 +17,7 @@ fn main() -> anyhow::Result<ExitCode> {
     let cli = Cli::parse();
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
-        let shutdown = Shutdown::on_signals(&Tasks::new())?;
+        let shutdown = Shutdown::on_signals(&BackgroundTasks::new())?;
         cynode_node::run(cli, shutdown).await
     })
 }

@@ -7,7 +7,7 @@ use cynode_execution::analysts::AnalystService;
 use cynode_execution::handoff::HandoffService;
 use cynode_resources::{Signals, Store};
 use cynode_runtime::clock::SharedClock;
-use cynode_runtime::tasks::Tasks as Background;
+use cynode_runtime::tasks::BackgroundTasks;
 
 use crate::OrchestratorOptions;
 use crate::analyst_launcher::AnalystProcessLauncher;
@@ -30,7 +30,7 @@ pub(crate) fn build_agent_services(
     signals: &Signals,
     options: &OrchestratorOptions,
     data_dir: &Path,
-    background: &Background,
+    background: &BackgroundTasks,
 ) -> anyhow::Result<AgentServices> {
     let addresses = options.pma_addresses.iter().filter_map(|text| PmaAddress::parse(text));
     let secret = load_handoff_secret(options, data_dir)?;

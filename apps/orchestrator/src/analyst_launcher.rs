@@ -83,12 +83,12 @@ fn default_command(executable: PathBuf) -> Vec<OsString> {
 
 #[async_trait]
 impl AnalystLauncher for AnalystProcessLauncher {
-    async fn launch(&self, handoff: Value, within: Duration) -> Result<Value, AnalystLaunchError> {
+    async fn launch(&self, handoff: Value, timeout: Duration) -> Result<Value, AnalystLaunchError> {
         let mut command = self.build_command().map_err(AnalystLaunchError::Died)?;
-        command.arg("--within-ms").arg(within.as_millis().to_string());
+        command.arg("--within-ms").arg(timeout.as_millis().to_string());
         let talked = exchange_handoff(&mut command, handoff.to_string());
-        let Ok(answer) = tokio::time::timeout(within, talked).await else {
-            let reason = format!("it took longer than {} s", within.as_secs());
+        let Ok(answer) = tokio::time::timeout(timeout, talked).await else {
+            let reason = format!("it took longer than {} s", timeout.as_secs());
             return Err(AnalystLaunchError::TimedOut(reason));
         };
         answer.map_err(AnalystLaunchError::Died)

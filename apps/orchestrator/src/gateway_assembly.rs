@@ -8,7 +8,7 @@ use axum::Router;
 use cynode_api::GatewayAdministration;
 use cynode_execution::findings::FindingService;
 use cynode_execution::preferences::PreferenceService;
-use cynode_execution::{ArtifactService, JobPlacer, NodeService, Tasks};
+use cynode_execution::{ArtifactService, JobPlacer, NodeService, TaskService};
 use cynode_execution::{runs::RunOperations, runs::RunQueries};
 use cynode_gateway::GatewayOperations;
 use cynode_gateway::GatewayOptions;
@@ -20,7 +20,7 @@ use cynode_ops::access::Access;
 use cynode_ops::inbox::Inbox;
 use cynode_ops::memory::JobNotes;
 use cynode_ops::sandboxes::Sandboxes;
-use cynode_ops::{AgentMessages, Work};
+use cynode_ops::{AgentMessages, WorkService};
 use cynode_ops::{schedules::Scheduler, schedules::Schedules};
 use cynode_resources::agents::AgentTokens;
 use cynode_resources::audit::AuditLog;
@@ -44,7 +44,7 @@ pub(crate) struct GatewayDependencies<'a> {
     pub(crate) clock: &'a SharedClock,
     pub(crate) signals: &'a Signals,
     pub(crate) data_dir: &'a Path,
-    pub(crate) tasks: Tasks,
+    pub(crate) tasks: TaskService,
     pub(crate) projects: Projects,
     pub(crate) artifacts: ArtifactService,
     pub(crate) nodes: NodeService,
@@ -111,7 +111,7 @@ pub(crate) async fn build_gateway(
             steering: RunOperations::new(store.clone(), clock.clone(), signals.clone()),
             settings: settings.clone(),
             messages: AgentMessages::new(store.clone(), clock.clone(), signals.clone()),
-            work: Work::new(store.clone(), clock.clone(), signals.clone()),
+            work: WorkService::new(store.clone(), clock.clone(), signals.clone()),
             analysts: Some(shared.agents.analysts.clone()),
         },
         clock: clock.clone(),
@@ -149,7 +149,7 @@ fn build_pool(registry: &ToolRegistry, options: &GatewayOptions, data_dir: &Path
     };
     let spawner = Arc::new(ServerProcessSpawner::new(data_dir.join("mcp"), options.expose.clone()));
     let directory = Arc::new(RegistryDirectory::new(registry.clone()));
-    UpstreamPool::new(directory, spawner, upstream, cynode_runtime::tasks::Tasks::new())
+    UpstreamPool::new(directory, spawner, upstream, cynode_runtime::tasks::BackgroundTasks::new())
 }
 
 impl GatewayServices {

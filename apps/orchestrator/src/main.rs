@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use cynode_orchestrator::Cli;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 
 /// Optimised for concurrent allocation.
 #[global_allocator]
@@ -21,7 +21,7 @@ fn main() -> anyhow::Result<ExitCode> {
     let cli = Cli::parse();
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
-        let shutdown = Shutdown::on_signals(&Tasks::new())?;
+        let shutdown = Shutdown::on_signals(&BackgroundTasks::new())?;
         Box::pin(cynode_orchestrator::run(cli, shutdown)).await
     })
 }

@@ -8,7 +8,7 @@ use cynode_models::decisions::Decisions;
 use cynode_models::egress::Egress;
 use cynode_resources::{Signals, Store};
 use cynode_runtime::clock::SharedClock;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 
 /// The key that encrypts credentials: in the data directory, never in the database.
 const KEY_FILE: &str = "credentials.key";
@@ -19,7 +19,7 @@ pub(crate) fn build_models(
     clock: &SharedClock,
     signals: &Signals,
     data_dir: &Path,
-    background: Tasks,
+    background: BackgroundTasks,
 ) -> ModelServices {
     let (store, clock, signals) = (store.clone(), clock.clone(), signals.clone());
     let key_file = data_dir.join(KEY_FILE);

@@ -127,16 +127,16 @@ impl ConfigSection for OrchestratorOptions {
 impl OrchestratorOptions {
     pub(crate) fn chat_options(&self) -> ChatOptions {
         let seconds = |seconds: u32| Duration::from_secs(seconds.into());
-        let (wait, whole) =
+        let (chunk_timeout, answer_timeout) =
             (seconds(self.chat_wait_s), seconds(self.chat_wait_s.min(WHOLE_ANSWER_S)));
-        ChatOptions { wait, whole, ..ChatOptions::default() }
+        ChatOptions { chunk_timeout, answer_timeout, ..ChatOptions::default() }
     }
 
     pub(crate) fn handoff_options(&self) -> HandoffOptions {
         HandoffOptions {
             max_open: usize::try_from(self.pma_max_open).unwrap_or(usize::MAX),
             chat_within: Duration::from_secs(self.pma_chat_timeout_s.into()),
-            within: Duration::from_secs(self.pma_timeout_s.into()),
+            timeout: Duration::from_secs(self.pma_timeout_s.into()),
             ..HandoffOptions::default()
         }
     }
@@ -145,7 +145,7 @@ impl OrchestratorOptions {
         AnalystOptions {
             is_enabled: self.pma_analysts,
             max: usize::try_from(self.pma_analysts_max).unwrap_or(usize::MAX),
-            within: Duration::from_secs(self.pma_analyst_timeout_s.into()),
+            timeout: Duration::from_secs(self.pma_analyst_timeout_s.into()),
         }
     }
 
@@ -182,7 +182,7 @@ mod tests {
         let options = |is_on: bool, max: usize, seconds: u64| AnalystOptions {
             is_enabled: is_on,
             max,
-            within: Duration::from_secs(seconds),
+            timeout: Duration::from_secs(seconds),
         };
 
         assert_eq!(load_options("", &[]).analyst_options(), options(true, 2, 600));

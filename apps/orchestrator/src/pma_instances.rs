@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use cynode_execution::{
     handoff::HandoffChatEvents, handoff::HandoffError, handoff::ProjectManager,
 };
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_wire::handoff::{ChatEvent, HandoffKind};
 use futures_util::stream;
 use secrecy::SecretString;
@@ -56,7 +56,7 @@ pub(crate) struct PmaInstances {
     next_index: AtomicUsize,
     secret: SecretString,
     /// Tasks that drive the connections.
-    tasks: Tasks,
+    tasks: BackgroundTasks,
 }
 
 impl PmaInstances {
@@ -68,7 +68,7 @@ impl PmaInstances {
             unavailable_until,
             next_index: AtomicUsize::new(0),
             secret,
-            tasks: Tasks::new(),
+            tasks: BackgroundTasks::new(),
         }
     }
 
@@ -125,10 +125,10 @@ impl ProjectManager for PmaInstances {
         &self,
         kind: HandoffKind,
         handoff: Value,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<Value, HandoffError> {
         let body = handoff.to_string();
-        let sending = PmaHandoffRequest { kind, body, within, secret: &self.secret };
+        let sending = PmaHandoffRequest { kind, body, timeout, secret: &self.secret };
         let text = self.send(&sending).await?.read_body().await?;
         serde_json::from_slice(&text)
             .map_err(|error| HandoffError::Failed(format!("its answer cannot be read: {error}")))
@@ -137,11 +137,11 @@ impl ProjectManager for PmaInstances {
     async fn chat(
         &self,
         handoff: Value,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<HandoffChatEvents, HandoffError> {
         let body = handoff.to_string();
         let sending =
-            PmaHandoffRequest { kind: HandoffKind::Chat, body, within, secret: &self.secret };
+            PmaHandoffRequest { kind: HandoffKind::Chat, body, timeout, secret: &self.secret };
         let answer = self.send(&sending).await?;
         Ok(Box::pin(stream::try_unfold((answer, Vec::new()), next_event)))
     }

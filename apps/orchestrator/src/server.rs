@@ -14,7 +14,7 @@ use cynode_api::ApiServices;
 use cynode_execution::analysts::ManagedAnalyst;
 use cynode_execution::preferences::PreferenceService;
 use cynode_execution::{
-    ArtifactService, EventService, JobPlacer, NodeService, Sweeper, Tasks, WorkflowService,
+    ArtifactService, EventService, JobPlacer, NodeService, Sweeper, TaskService, WorkflowService,
 };
 use cynode_execution::{runs::RunOperations, runs::RunQueries};
 use cynode_gateway::GatewayOptions;
@@ -27,7 +27,7 @@ use cynode_runtime::clock::SharedClock;
 use cynode_runtime::durable_file;
 use cynode_runtime::metrics::{self, MetricsExporter};
 use cynode_runtime::shutdown::Shutdown;
-use cynode_runtime::tasks::Tasks as Background;
+use cynode_runtime::tasks::BackgroundTasks;
 use tokio::net::TcpListener;
 
 use crate::OrchestratorOptions;
@@ -51,7 +51,7 @@ pub struct OrchestratorServer {
     gateway: GatewayServices,
     exporter: MetricsExporter,
     /// Work that outlives its request.
-    background: Background,
+    background: BackgroundTasks,
 }
 
 impl OrchestratorServer {
@@ -79,7 +79,7 @@ impl OrchestratorServer {
         let url = options.database_url(data_dir);
         check_database_file(options, &url, data_dir).await?;
         let store = Store::open(&url).await.context("the database cannot be opened")?;
-        let background = Background::new();
+        let background = BackgroundTasks::new();
         let (mut services, sweeper, gateway) =
             build_services(&store, data_dir, &clock, options, gateway, &background).await?;
         if !services.accounts.is_bootstrapped().await? {
@@ -156,7 +156,7 @@ async fn build_services(
     clock: &SharedClock,
     options: &OrchestratorOptions,
     gateway_options: &GatewayOptions,
-    background: &Background,
+    background: &BackgroundTasks,
 ) -> anyhow::Result<(ApiServices, Sweeper, GatewayServices)> {
     let signals = Signals::new(store.engine());
     let blobs = BlobStore::new(data_dir.join("blobs"));
@@ -171,7 +171,7 @@ async fn build_services(
         clock,
         signals: &signals,
         data_dir,
-        tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs.clone()),
+        tasks: TaskService::new(store.clone(), clock.clone(), signals.clone(), blobs.clone()),
         projects: Projects::new(store.clone(), clock.clone()),
         artifacts: ArtifactService::new(store.clone(), clock.clone(), blobs.clone()),
         nodes: NodeService::new(
@@ -270,7 +270,7 @@ pub(crate) async fn render_api_document() -> anyhow::Result<String> {
     let options = OrchestratorOptions::default();
     let store = Store::open(&options.database_url(directory.path())).await?;
     let clock: SharedClock = std::sync::Arc::new(cynode_runtime::clock::SystemClock);
-    let (gateway, background) = (GatewayOptions::default(), Background::new());
+    let (gateway, background) = (GatewayOptions::default(), BackgroundTasks::new());
     let (services, ..) =
         build_services(&store, directory.path(), &clock, &options, &gateway, &background).await?;
     Ok(cynode_api::document(services))

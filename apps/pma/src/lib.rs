@@ -28,7 +28,7 @@ use cynode_runtime::health::{self, Readiness};
 use cynode_runtime::planner::PlannerOptions;
 use cynode_runtime::secret_file;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_runtime::telemetry::{self, LogOptions};
 use cynode_wire::handoff::{AgentRole, Handoff, VerifyHandoff};
 use secrecy::SecretString;
@@ -78,7 +78,7 @@ pub fn start(cli: Cli) -> anyhow::Result<ExitCode> {
     let looks_up_names = needs_name_resolution(&prepared.orchestrator);
     let orchestrator_port = prepared.orchestrator.port_or_known_default().unwrap_or_default();
     let socket_dir = match &prepared.mode {
-        ProcessMode::Serve(door, _) => door.socket_directory(),
+        ProcessMode::Serve(listener, _) => listener.socket_directory(),
         ProcessMode::Once(..) | ProcessMode::Probe(_) => None,
     };
     let cassette = prepared.cassette.clone();
@@ -124,8 +124,8 @@ fn prepare(cli: Cli) -> anyhow::Result<PreparedProcess> {
     let work = if let Some(file) = cli.probe {
         ProcessMode::Probe(file)
     } else if cli.once {
-        let within = cli.within_ms.map(|within| Duration::from_millis(within.into()));
-        ProcessMode::Once(Box::new(once::read_handoff(role)?), within.unwrap_or(DEFAULT_DEADLINE))
+        let timeout = cli.within_ms.map(|timeout| Duration::from_millis(timeout.into()));
+        ProcessMode::Once(Box::new(once::read_handoff(role)?), timeout.unwrap_or(DEFAULT_DEADLINE))
     } else {
         let file = options.secret_file(&data_dir);
         let secret = secret_file::read(&file)
@@ -159,12 +159,12 @@ async fn run(prepared: PreparedProcess, level: ConfinementLevel) -> anyhow::Resu
         brain: options.brain(&planner, cassette),
     });
     match work {
-        ProcessMode::Serve(door, secret) => {
+        ProcessMode::Serve(listener, secret) => {
             let max_open = usize::try_from(options.max_open).unwrap_or(usize::MAX);
             let service = HandoffApi::new(agent, &secret, max_open);
-            serve(door, service, &orchestrator).await
+            serve(listener, service, &orchestrator).await
         }
-        ProcessMode::Once(handoff, within) => once::run_once(agent, *handoff, within).await,
+        ProcessMode::Once(handoff, timeout) => once::run_once(agent, *handoff, timeout).await,
         ProcessMode::Probe(_) => Ok(()),
     }
 }
@@ -185,17 +185,17 @@ fn log_startup(role: AgentRole, bundle: &InstructionBundle, level: ConfinementLe
 }
 
 async fn serve(
-    door: HandoffListener,
+    listener: HandoffListener,
     service: HandoffApi,
     orchestrator: &Url,
 ) -> anyhow::Result<()> {
-    let shutdown = Shutdown::on_signals(&Tasks::new())?;
-    let address = door.listen_address();
+    let shutdown = Shutdown::on_signals(&BackgroundTasks::new())?;
+    let address = listener.listen_address();
     tracing::info!(pma.listen = address, "listening for handoffs");
     let readiness = Readiness::new();
     let routes = service.routes().merge(health::routes(readiness.clone(), None));
     let stop = shutdown.clone();
-    let served = door.serve(routes, async move { stop.triggered().await });
+    let served = listener.serve(routes, async move { stop.triggered().await });
     let overdue = async {
         shutdown.triggered().await;
         tokio::time::sleep(SHUTDOWN_GRACE).await;

@@ -31,10 +31,10 @@ pub(crate) fn read_handoff(role: AgentRole) -> anyhow::Result<Handoff<VerifyHand
 pub(crate) async fn run_once(
     agent: HandoffAgent,
     handoff: Handoff<VerifyHandoff>,
-    within: Duration,
+    timeout: Duration,
 ) -> anyhow::Result<()> {
     let span = handoff_span(HandoffKind::Analyse, &handoff.context);
-    let answer = agent.analyse(&handoff, within).instrument(span).await?;
+    let answer = agent.analyse(&handoff, timeout).instrument(span).await?;
     let mut text = serde_json::to_vec(&answer)?;
     text.push(b'\n');
     io::stdout().write_all(&text).context("standard output is closed")

@@ -92,29 +92,29 @@ async fn handle_handoff(
 ) -> Result<Response, HandoffRejection> {
     let kind = HandoffKind::ALL.into_iter().find(|known| known.as_str() == kind);
     let kind = kind.ok_or(HandoffRejection::UnknownKind)?;
-    let within = parse_deadline(&headers)?;
+    let timeout = parse_deadline(&headers)?;
     let room =
         service.permits.clone().try_acquire_owned().map_err(|_| HandoffRejection::Saturated)?;
     if kind == HandoffKind::Chat {
-        return Ok(chat::stream_chat(&service.agent, parse_handoff(&body)?, within, room));
+        return Ok(chat::stream_chat(&service.agent, parse_handoff(&body)?, timeout, room));
     }
-    let worked = run_handoff(&service.agent, within, kind, &body, room);
-    tokio::time::timeout(within, worked)
+    let worked = run_handoff(&service.agent, timeout, kind, &body, room);
+    tokio::time::timeout(timeout, worked)
         .await
-        .unwrap_or(Err(HandoffRejection::DeadlineExceeded(within)))
+        .unwrap_or(Err(HandoffRejection::DeadlineExceeded(timeout)))
 }
 
 fn parse_deadline(headers: &HeaderMap) -> Result<Duration, HandoffRejection> {
     let Some(given) = headers.get(DEADLINE_HEADER) else { return Ok(DEFAULT_DEADLINE) };
     let millis = given.to_str().ok().and_then(|text| text.parse().ok()).map(Duration::from_millis);
-    let millis = millis.filter(|within| !within.is_zero() && *within <= MAX_DEADLINE);
+    let millis = millis.filter(|timeout| !timeout.is_zero() && *timeout <= MAX_DEADLINE);
     millis
         .ok_or_else(|| HandoffRejection::InvalidBody(format!("{DEADLINE_HEADER} is 1 to 3600000")))
 }
 
 async fn run_handoff(
     agent: &HandoffAgent,
-    within: Duration,
+    timeout: Duration,
     kind: HandoffKind,
     body: &[u8],
     _room: OwnedSemaphorePermit,
@@ -123,7 +123,7 @@ async fn run_handoff(
         ($method:ident) => {{
             let handoff = parse_handoff(body)?;
             let span = handoff_span(kind, &handoff.context);
-            let answer = agent.$method(&handoff, within).instrument(span.clone()).await;
+            let answer = agent.$method(&handoff, timeout).instrument(span.clone()).await;
             span.in_scope(|| render_outcome(kind, answer))
         }};
     }

@@ -43,20 +43,20 @@ impl ChatFigures {
     pub(super) fn new(
         subject: &str,
         (clients, mode): (usize, ResponseMode),
-        asked: &ChatLoadResult,
+        result: &ChatLoadResult,
     ) -> anyhow::Result<Self> {
-        let count = f64::from(u32::try_from(asked.first.len().max(1))?);
+        let count = f64::from(u32::try_from(result.first.len().max(1))?);
         Ok(Self {
             subject: subject.to_owned(),
             clients,
             mode,
-            per_second: count / asked.took.as_secs_f64(),
-            first: asked.first.percentile(50),
-            slow: asked.first.percentile(99),
-            whole: asked.whole.percentile(50),
-            cpu_micros: asked.cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / count),
-            rss_mib: asked.rss_mib,
-            errors: asked.errors,
+            per_second: count / result.took.as_secs_f64(),
+            first: result.first.percentile(50),
+            slow: result.first.percentile(99),
+            whole: result.whole.percentile(50),
+            cpu_micros: result.cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / count),
+            rss_mib: result.rss_mib,
+            errors: result.errors,
         })
     }
 }

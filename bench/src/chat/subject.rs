@@ -61,23 +61,29 @@ pub(super) async fn start_orchestrator(
 
 /// The proxy of `LiteLLM`: a master key, no database.
 pub(super) async fn start_litellm(provider: &ScriptedProvider) -> anyhow::Result<ChatSubject> {
-    let (place, version) = find_installation(PeerGateway::LiteLlm)?;
-    let seat = PeerEnvironment::new(place)?;
+    let (dir, version) = find_installation(PeerGateway::LiteLlm)?;
+    let environment = PeerEnvironment::new(dir)?;
     let key = format!("sk-{SECRET}");
-    let config = seat.path().join("config.yaml");
+    let config = environment.path().join("config.yaml");
     let text = format!(
         "model_list:\n  - model_name: {MODEL}\n    litellm_params:\n      model: openai/{MODEL}\n      \
          api_base: {}\n      api_key: none\ngeneral_settings:\n  master_key: {key}\n",
         provider.openai_url()
     );
     fs::write(&config, text).context("cannot write its configuration")?;
-    let mut command = seat.command("litellm/bin/litellm");
+    let mut command = environment.command("litellm/bin/litellm");
     command.args(["--host", "127.0.0.1", "--num_workers", "1", "--telemetry", "False"]);
-    command.args(["--port", &seat.port.to_string(), "--config"]).arg(&config);
+    command.args(["--port", &environment.port.to_string(), "--config"]).arg(&config);
     // Otherwise it downloads model prices.
-    let program = seat.start_and_wait(command.env("LITELLM_LOCAL_MODEL_COST_MAP", "True")).await?;
-    let target = ChatTarget { address: seat.address(), token: key, model: MODEL.to_owned() };
+    let program =
+        environment.start_and_wait(command.env("LITELLM_LOCAL_MODEL_COST_MAP", "True")).await?;
+    let target = ChatTarget { address: environment.address(), token: key, model: MODEL.to_owned() };
     load::wait_until_answering(&target).await?;
     let name = format!("LiteLLM {version}");
-    Ok(ChatSubject { name, target, program: Some(program), _directory: Some(seat.directory) })
+    Ok(ChatSubject {
+        name,
+        target,
+        program: Some(program),
+        _directory: Some(environment.directory),
+    })
 }

@@ -69,32 +69,32 @@ pub(super) async fn start_peer(
     peer: PeerGateway,
     backend: &BenchProcess,
 ) -> anyhow::Result<GatewaySubject<'_>> {
-    let (place, version) = find_installation(peer)?;
-    let seat = PeerEnvironment::new(place)?;
-    let upstream = backend.said.trim();
+    let (dir, version) = find_installation(peer)?;
+    let environment = PeerEnvironment::new(dir)?;
+    let upstream = backend.output.trim();
     let (program, target) = match peer {
-        PeerGateway::McpProxy => mcp_proxy::start(&seat, upstream).await,
+        PeerGateway::McpProxy => mcp_proxy::start(&environment, upstream).await,
         PeerGateway::ContextForge => {
-            contextforge::start(&seat, upstream, SessionMode::Stateless).await
+            contextforge::start(&environment, upstream, SessionMode::Stateless).await
         }
         PeerGateway::ContextForgeStateful => {
-            contextforge::start(&seat, upstream, SessionMode::Stateful).await
+            contextforge::start(&environment, upstream, SessionMode::Stateful).await
         }
-        PeerGateway::LiteLlm => litellm::start(&seat, upstream).await,
+        PeerGateway::LiteLlm => litellm::start(&environment, upstream).await,
     }?;
     load::wait_until_forwarding(&target).await?;
     let name = format!("{} {version}", peer.name());
-    Ok(GatewaySubject::in_front_of_fixture(backend, &name, target, program, seat.directory))
+    Ok(GatewaySubject::in_front_of_fixture(backend, &name, target, program, environment.directory))
 }
 
 /// The installation directory of the peers, and the version of this one.
 pub(crate) fn find_installation(peer: PeerGateway) -> anyhow::Result<(PathBuf, String)> {
     let program = std::env::current_exe()?;
-    let place = program.ancestors().nth(2).context("this program is not in a build")?.join("peers");
+    let dir = program.ancestors().nth(2).context("this program is not in a build")?.join("peers");
     let slug = peer.slug();
-    match fs::read_to_string(place.join(format!("{slug}.installed"))) {
-        Ok(version) => Ok((place, version.trim().to_owned())),
-        Err(_) => match fs::read_to_string(place.join(format!("{slug}.failed"))) {
+    match fs::read_to_string(dir.join(format!("{slug}.installed"))) {
+        Ok(version) => Ok((dir, version.trim().to_owned())),
+        Err(_) => match fs::read_to_string(dir.join(format!("{slug}.failed"))) {
             Ok(reason) => bail!("it could not be installed: {}", reason.trim()),
             Err(_) => bail!("it is not installed: run `cargo xtask bench gateway --peers`"),
         },
@@ -103,17 +103,17 @@ pub(crate) fn find_installation(peer: PeerGateway) -> anyhow::Result<(PathBuf, S
 
 /// Environment of a peer: its installation directory, its own data directory and its own port.
 pub(crate) struct PeerEnvironment {
-    place: PathBuf,
+    dir: PathBuf,
     pub(crate) directory: TempDir,
     pub(crate) port: u16,
 }
 
 impl PeerEnvironment {
-    pub(crate) fn new(place: PathBuf) -> anyhow::Result<Self> {
+    pub(crate) fn new(dir: PathBuf) -> anyhow::Result<Self> {
         let directory = tempfile::Builder::new().prefix("cynode-bench-").tempdir()?;
         // None of them can choose a free port.
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        Ok(Self { place, directory, port })
+        Ok(Self { dir, directory, port })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -126,7 +126,7 @@ impl PeerEnvironment {
 
     /// A program of the peer with a clean environment.
     pub(crate) fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(self.place.join(program));
+        let mut command = Command::new(self.dir.join(program));
         command.current_dir(self.path()).env_clear();
         command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", self.path());
         command

@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 pub(crate) struct BenchProcess {
     child: Child,
     /// The first line of its output.
-    pub(crate) said: String,
+    pub(crate) output: String,
 }
 
 impl BenchProcess {
@@ -24,14 +24,14 @@ impl BenchProcess {
             .stdin(Stdio::null())
             .spawn()
             .with_context(|| format!("{command:?} does not start"))?;
-        Ok(Self { child, said: String::new() })
+        Ok(Self { child, output: String::new() })
     }
 
     /// Starts a program and reads the first line of its output.
     fn start_and_read_line(command: &mut Command) -> anyhow::Result<Self> {
         let mut program = Self::start(command.stdout(Stdio::piped()))?;
         let output = program.child.stdout.take().context("no output")?;
-        BufReader::new(output).read_line(&mut program.said)?;
+        BufReader::new(output).read_line(&mut program.output)?;
         Ok(program)
     }
 
@@ -159,7 +159,7 @@ mod tests {
         let shell = BenchProcess::start_and_read_line(&mut command).unwrap();
         // The command has the write end as well.
         drop(command);
-        let sleeper: u32 = shell.said.trim().parse().unwrap();
+        let sleeper: u32 = shell.output.trim().parse().unwrap();
 
         assert_eq!(find_descendants(shell.id()).unwrap(), [sleeper]);
         let both = ProcessTreeUsage::measure_tree(shell.id()).unwrap();

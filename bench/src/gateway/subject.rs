@@ -75,7 +75,7 @@ impl<'a> GatewaySubject<'a> {
 
 /// `host:port` of the fixture.
 pub(super) fn fixture_address(backend: &BenchProcess) -> String {
-    backend.said.trim().trim_start_matches("http://").trim_end_matches("/mcp").to_owned()
+    backend.output.trim().trim_start_matches("http://").trim_end_matches("/mcp").to_owned()
 }
 
 /// The database of an orchestrator.
@@ -146,7 +146,7 @@ pub(super) async fn start_gateway(
     let BenchOrchestrator { program, directory, address: listens, admin_token: admin } =
         BenchOrchestrator::start(&storage).await?;
     let server =
-        json!({ "slug": SLUG, "transport": { "type": "http", "url": backend.said.trim() } });
+        json!({ "slug": SLUG, "transport": { "type": "http", "url": backend.output.trim() } });
     post(&format!("http://{listens}/v1/servers"), &admin, &server).await?;
     let wanted = json!({ "agent_type": "pm", "name": "bench", "expires_in_seconds": 86_400 });
     let issued = post(&format!("http://{listens}/v1/agent-tokens"), &admin, &wanted).await?;

@@ -50,8 +50,8 @@ pub(super) fn measure_peer_engines(
 ) -> anyhow::Result<()> {
     writeln!(out, "\npeers on the same PostgreSQL (7 no-op steps, 1.4 kB of state)")?;
     for peer in list_peers() {
-        let said = run_peer(&peer, args, server);
-        writeln!(out, "{:<34} {}", peer.name, said.unwrap_or_else(|reason| reason))?;
+        let output = run_peer(&peer, args, server);
+        writeln!(out, "{:<34} {}", peer.name, output.unwrap_or_else(|reason| reason))?;
         out.flush()?;
     }
     Ok(())

@@ -77,7 +77,7 @@ async fn create_waiting_runs(subject: &WorkflowSubject<'_>, count: u32) -> anyho
             })
         })
         .await?;
-    let model = model.map(|task| task.asked);
+    let model = model.map(|task| task.spec);
     let model = model.ok_or_else(|| anyhow::anyhow!("the task is not there"))?;
     let numbers: Vec<u32> = (0..count).collect();
     for chunk in numbers.chunks(CHUNK) {

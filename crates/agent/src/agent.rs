@@ -70,14 +70,14 @@ impl HandoffAgent {
     }
 
     /// Answers a chat turn.
-    pub fn chat(&self, handoff: Handoff<ChatHandoff>, within: Duration) -> ChatEventStream {
+    pub fn chat(&self, handoff: Handoff<ChatHandoff>, timeout: Duration) -> ChatEventStream {
         if let Err(fault) = self.require_role(AgentRole::ProjectManager, HandoffKind::Chat) {
             let message = fault.to_string();
             let (kind, decisions) = (FailureKind::Other, vec![]);
             let failed = ChatEvent::Failed { message, may_retry: false, kind, decisions };
             return stream::iter([failed]).boxed();
         }
-        let work = self.start_session(&handoff.context, within);
+        let work = self.start_session(&handoff.context, timeout);
         crate::chat::answer_turn(work, self.options.brain.clone(), handoff.body.messages)
     }
 
@@ -85,94 +85,94 @@ impl HandoffAgent {
     pub async fn plan(
         &self,
         handoff: &Handoff<PlanHandoff>,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<PlanAnswer, HandoffAgentError> {
         self.require_role(AgentRole::ProjectManager, HandoffKind::Plan)?;
-        handoffs::plan(self.start_session(&handoff.context, within), handoff).await
+        handoffs::plan(self.start_session(&handoff.context, timeout), handoff).await
     }
 
     /// Plans another command for a rejected step.
     pub async fn replan(
         &self,
         handoff: &Handoff<ReplanHandoff>,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<ReplanAnswer, HandoffAgentError> {
         self.require_role(AgentRole::ProjectManager, HandoffKind::Replan)?;
-        handoffs::replan(self.start_session(&handoff.context, within), handoff).await
+        handoffs::replan(self.start_session(&handoff.context, timeout), handoff).await
     }
 
     /// Requests an analyst for criteria in prose.
     pub async fn verify(
         &self,
         handoff: &Handoff<VerifyHandoff>,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<VerifyAnswer, HandoffAgentError> {
         self.require_role(AgentRole::ProjectManager, HandoffKind::Verify)?;
-        handoffs::verify(self.start_session(&handoff.context, within), handoff).await
+        handoffs::verify(self.start_session(&handoff.context, timeout), handoff).await
     }
 
     /// Judges criteria in prose and creates findings; for analysts.
     pub async fn analyse(
         &self,
         handoff: &Handoff<VerifyHandoff>,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<AnalystAnswer, HandoffAgentError> {
         self.require_role(AgentRole::ProjectAnalyst, HandoffKind::Analyse)?;
-        handoffs::analyse(self.start_session(&handoff.context, within), handoff).await
+        handoffs::analyse(self.start_session(&handoff.context, timeout), handoff).await
     }
 
     /// Creates the tasks of a schedule that is due.
     pub async fn scheduled_run(
         &self,
         handoff: &Handoff<ScheduledRunHandoff>,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<ActedAnswer, HandoffAgentError> {
         self.require_role(AgentRole::ProjectManager, HandoffKind::ScheduledRun)?;
-        handoffs::scheduled_run(self.start_session(&handoff.context, within), handoff).await
+        handoffs::scheduled_run(self.start_session(&handoff.context, timeout), handoff).await
     }
 
     /// Acts on an agent's report.
     pub async fn agent_report(
         &self,
         handoff: &Handoff<AgentReportHandoff>,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<ActedAnswer, HandoffAgentError> {
         self.require_role(AgentRole::ProjectManager, HandoffKind::AgentReport)?;
-        handoffs::agent_report(self.start_session(&handoff.context, within), handoff).await
+        handoffs::agent_report(self.start_session(&handoff.context, timeout), handoff).await
     }
 
     /// Decides how a blocked run continues.
     pub async fn continue_run(
         &self,
         handoff: &Handoff<ContinueRunHandoff>,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<ContinueAnswer, HandoffAgentError> {
         self.require_role(AgentRole::ProjectManager, HandoffKind::ContinueRun)?;
-        handoffs::continue_run(self.start_session(&handoff.context, within), handoff).await
+        handoffs::continue_run(self.start_session(&handoff.context, timeout), handoff).await
     }
 
     /// Chooses one of several options.
     pub async fn decide(
         &self,
         handoff: &Handoff<DecideHandoff>,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<DecideAnswer, HandoffAgentError> {
         self.require_role(AgentRole::ProjectManager, HandoffKind::Decide)?;
-        handoffs::decide(self.start_session(&handoff.context, within), handoff).await
+        handoffs::decide(self.start_session(&handoff.context, timeout), handoff).await
     }
 
     /// Chooses the worker node of a task.
     pub async fn place(
         &self,
         handoff: &Handoff<PlaceHandoff>,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<PlaceAnswer, HandoffAgentError> {
         self.require_role(AgentRole::ProjectManager, HandoffKind::Place)?;
-        handoffs::place(self.start_session(&handoff.context, within), handoff).await
+        handoffs::place(self.start_session(&handoff.context, timeout), handoff).await
     }
 
-    fn start_session(&self, context: &HandoffContext, within: Duration) -> HandoffSession {
-        HandoffSession::new(&self.options, self.egress.as_ref(), context, within)
+    fn start_session(&self, context: &HandoffContext, timeout: Duration) -> HandoffSession {
+        HandoffSession::new(&self.options, self.egress.as_ref(), context, timeout)
     }
 
     fn require_role(&self, role: AgentRole, kind: HandoffKind) -> Result<(), HandoffAgentError> {

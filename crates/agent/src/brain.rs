@@ -163,8 +163,8 @@ impl Brain {
     /// Estimates the prompt tokens of a question.
     pub fn estimate_request_tokens<D: BrainDecision>(&self, question: &D) -> RequestTokens {
         let request = self.build_request(question);
-        let said = |place: usize| {
-            request.messages.get(place).map_or(0, |it| estimate_tokens(&it.plain_text()))
+        let said = |index: usize| {
+            request.messages.get(index).map_or(0, |it| estimate_tokens(&it.plain_text()))
         };
         let schema = serde_json::to_string(&request.tools).unwrap_or_default();
         RequestTokens { system: said(0), question: said(1), schema: estimate_tokens(&schema) }

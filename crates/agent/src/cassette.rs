@@ -18,7 +18,7 @@ use futures_util::{StreamExt as _, stream};
 use tracing::warn;
 
 pub use recording::{Recording, RecordingError};
-pub use replay::{ReplayResult, Verdict, replay};
+pub use replay::{ReplayResult, ReplayVerdict, replay};
 
 use crate::brain::{
     CassetteMode, ChatModel, MissingRecording, ModelError, ModelExchange, ModelStream,
@@ -54,23 +54,23 @@ impl ChatModel for RecordingModel {
     }
 
     async fn stream(&self, exchange: &ModelExchange) -> Result<ModelStream, ModelError> {
-        let pieces = self.model.stream(exchange).await?;
+        let chunks = self.model.stream(exchange).await?;
         let (folder, exchange) = (self.folder.clone(), exchange.clone());
-        let state = (pieces, Some(ChunkCollector::default()), folder, exchange);
-        let kept = stream::unfold(state, |(mut pieces, mut whole, folder, exchange)| async move {
-            let Some(piece) = pieces.next().await else {
+        let state = (chunks, Some(ChunkCollector::default()), folder, exchange);
+        let kept = stream::unfold(state, |(mut chunks, mut whole, folder, exchange)| async move {
+            let Some(chunk) = chunks.next().await else {
                 if let Some(collector) = whole {
                     save_recording(&folder, &exchange, &collector.finish()).await;
                 }
                 return None;
             };
-            match (&piece, &mut whole) {
+            match (&chunk, &mut whole) {
                 (Ok(chunk), Some(collector)) => collector.push(chunk),
                 // A truncated answer is not recorded.
                 (Err(_), _) => whole = None,
                 (Ok(_), None) => {}
             }
-            Some((piece, (pieces, whole, folder, exchange)))
+            Some((chunk, (chunks, whole, folder, exchange)))
         });
         Ok(kept.boxed())
     }
@@ -110,14 +110,14 @@ impl ChatModel for ReplayModel {
     async fn stream(&self, exchange: &ModelExchange) -> Result<ModelStream, ModelError> {
         let answer = self.complete(exchange).await?;
         let usage = answer.usage.clone();
-        let mut pieces = Vec::new();
+        let mut chunks = Vec::new();
         if let Some(choice) = answer.choices.into_iter().next() {
-            let mut piece = ChatChunk::new(message_to_delta(choice.message), choice.finish_reason);
-            piece.model = answer.model;
-            pieces.push(Ok(piece));
+            let mut chunk = ChatChunk::new(message_to_delta(choice.message), choice.finish_reason);
+            chunk.model = answer.model;
+            chunks.push(Ok(chunk));
         }
-        pieces.push(Ok(ChatChunk { usage, ..ChatChunk::default() }));
-        Ok(stream::iter(pieces).boxed())
+        chunks.push(Ok(ChatChunk { usage, ..ChatChunk::default() }));
+        Ok(stream::iter(chunks).boxed())
     }
 }
 

@@ -38,12 +38,12 @@ pub(crate) fn answer_turn(
     options: BrainOptions,
     turns: Vec<Turn>,
 ) -> ChatEventStream {
-    run_with_events(|teller| async move {
+    run_with_events(|events| async move {
         match work.model.clone().filter(|_| parse_command(last_user_message(&turns)).is_none()) {
             Some(model) => {
-                answer_with_model(&work, model.as_ref(), &options, &turns, &teller).await;
+                answer_with_model(&work, model.as_ref(), &options, &turns, &events).await;
             }
-            None => answer_by_rule(&work, &turns, &teller, &ModelError::NoModel).await,
+            None => answer_by_rule(&work, &turns, &events, &ModelError::NoModel).await,
         }
     })
 }
@@ -53,31 +53,31 @@ async fn answer_with_model(
     model: &dyn ChatModel,
     options: &BrainOptions,
     turns: &[Turn],
-    teller: &ChatEventSender,
+    events: &ChatEventSender,
 ) {
     let (tools, system) = (work.tools.as_ref(), work.system.as_str());
-    let conversation = ModelTurn { tools, model, options, system, teller };
+    let conversation = ModelTurn { tools, model, options, system, events };
     let mut ended = ModelTurnOutcome::default();
     let outcome = conversation.answer(turns, &mut ended).await;
     if let Err(ModelTurnError::Model(error)) = &outcome
         && !ended.has_shown
         && !matches!(error, ModelError::MissingRecording(_))
     {
-        return answer_by_rule(work, turns, teller, error).await;
+        return answer_by_rule(work, turns, events, error).await;
     }
-    teller.send_text(render_changes(&ended.changes)).await;
+    events.send_text(render_changes(&ended.changes)).await;
     let changes =
         if ended.changes.is_empty() { "nothing".to_owned() } else { ended.changes.join(", ") };
     let reason = format!("questions to the model: {}; changed: {changes}", ended.rounds);
     let mut record = decision_record(turns, DecidedBy::Model, reason);
     record.model = Some(ended.model).filter(|name| !name.is_empty());
     match outcome {
-        Ok(()) => teller.send_done(ended.usage, vec![record]).await,
+        Ok(()) => events.send_done(ended.usage, vec![record]).await,
         Err(ModelTurnError::Model(error)) => {
             let may_retry = error.is_retryable();
-            teller.send_failed(error.to_string(), may_retry, vec![record]).await;
+            events.send_failed(error.to_string(), may_retry, vec![record]).await;
         }
-        Err(ModelTurnError::Agent(fault)) => send_failure(teller, &fault, vec![record]).await,
+        Err(ModelTurnError::Agent(fault)) => send_failure(events, &fault, vec![record]).await,
     }
 }
 
@@ -85,7 +85,7 @@ async fn answer_with_model(
 async fn answer_by_rule(
     work: &HandoffSession,
     turns: &[Turn],
-    teller: &ChatEventSender,
+    events: &ChatEventSender,
     why: &ModelError,
 ) {
     let wanted = last_user_message(turns);
@@ -98,28 +98,28 @@ async fn answer_by_rule(
     };
     let decisions = vec![decision_record(turns, by, reason)];
     if *why != ModelError::NoModel {
-        teller.send_text(format!("I answer by rule, because {why}.\n\n")).await;
+        events.send_text(format!("I answer by rule, because {why}.\n\n")).await;
     }
-    match rules::execute_intent(&ReportedTools::new(work.tools.as_ref(), teller), &intent).await {
+    match rules::execute_intent(&ReportedTools::new(work.tools.as_ref(), events), &intent).await {
         Ok(text) => {
-            teller.send_text(text).await;
-            teller.send_done(HandoffUsage::default(), decisions).await;
+            events.send_text(text).await;
+            events.send_done(HandoffUsage::default(), decisions).await;
         }
         // A failed tool call is an answer; a rejection by the gateway fails the turn.
         Err(HandoffAgentError::Tool { tool, message, .. }) => {
-            teller.send_text(format!("I did nothing: `{tool}` failed: {message}\n")).await;
-            teller.send_done(HandoffUsage::default(), decisions).await;
+            events.send_text(format!("I did nothing: `{tool}` failed: {message}\n")).await;
+            events.send_done(HandoffUsage::default(), decisions).await;
         }
-        Err(fault) => send_failure(teller, &fault, decisions).await,
+        Err(fault) => send_failure(events, &fault, decisions).await,
     }
 }
 
 async fn send_failure(
-    teller: &ChatEventSender,
+    events: &ChatEventSender,
     fault: &HandoffAgentError,
     decisions: Vec<DecisionRecord>,
 ) {
-    teller.send_failed(fault.to_string(), fault.is_retryable(), decisions).await;
+    events.send_failed(fault.to_string(), fault.is_retryable(), decisions).await;
 }
 
 /// The user's last message.

@@ -39,7 +39,7 @@ pub(crate) async fn continue_run(
             node: body.node.clone(),
             situation: body.situation.clone(),
             attempts: body.attempts,
-            standstill: body.standstill,
+            suspension: body.suspension,
             continued: body.continued,
             may_repeat: body.may_repeat,
             if_interrupted: preferred.and_then(|word| word.as_str()?.parse().ok()),

@@ -134,9 +134,9 @@ impl ChatModel for ScriptedModel {
 }
 
 /// An answer of text in these chunks.
-pub(crate) fn text_answer(pieces: &[&str]) -> Vec<Result<ChatChunk, ModelError>> {
+pub(crate) fn text_answer(chunks: &[&str]) -> Vec<Result<ChatChunk, ModelError>> {
     let mut line: Vec<_> =
-        pieces.iter().map(|&text| Ok(ChatChunk::new(Delta::text(text), None))).collect();
+        chunks.iter().map(|&text| Ok(ChatChunk::new(Delta::text(text), None))).collect();
     line.push(Ok(ChatChunk { usage: Some(Usage::new(10, 5)), ..ChatChunk::default() }));
     line
 }

@@ -39,7 +39,7 @@ impl HandoffSession {
         options: &HandoffAgentOptions,
         egress: Option<&Arc<dyn Provider>>,
         context: &HandoffContext,
-        within: Duration,
+        timeout: Duration,
     ) -> Self {
         let token = SecretString::from(context.agent_token.reveal());
         let tools: Client = options.orchestrator.clone().with_token(token.clone());
@@ -64,7 +64,7 @@ impl HandoffSession {
         // The rest of the time is for acting on the decisions.
         let brain = brain
             .with_task_part(task)
-            .with_deadline(Instant::now() + within - within / ACTING_TIME_DIVISOR);
+            .with_deadline(Instant::now() + timeout - timeout / ACTING_TIME_DIVISOR);
         Self { brain, ..work }
     }
 

@@ -74,8 +74,8 @@ async fn complete(
     let request: ChatRequest = json_body::parse_json(&body?)?;
     let call = chat_call(caller, trace, &headers)?;
     if request.stream {
-        let pieces = chat.stream(call, request).await?;
-        Ok(sse_stream(pieces).into_response())
+        let chunks = chat.stream(call, request).await?;
+        Ok(sse_stream(chunks).into_response())
     } else {
         Ok(Json(chat.complete(call, request).await?).into_response())
     }
@@ -95,10 +95,10 @@ async fn models(
 async fn model(
     State(chat): State<Chat>,
     AuthenticatedUser(caller): AuthenticatedUser,
-    Path(wanted): Path<String>,
+    Path(name_or_id): Path<String>,
 ) -> Result<Json<ModelEntry>, OpenAiError> {
-    let found = chat.list_models(&caller).await?.into_iter().find(|model| model.id == wanted);
-    found.map(Json).ok_or_else(|| OpenAiError::unknown_model(&wanted))
+    let found = chat.list_models(&caller).await?.into_iter().find(|model| model.id == name_or_id);
+    found.map(Json).ok_or_else(|| OpenAiError::unknown_model(&name_or_id))
 }
 
 /// Builds the chat call from the caller and the headers that OpenAI's clients send.

@@ -26,19 +26,19 @@ fn parse_with_path<T: DeserializeOwned>(body: &[u8]) -> Result<T, OpenAiError> {
 }
 
 fn parse_error(error: &serde_json::Error, path: Option<String>) -> OpenAiError {
-    let said = error.to_string();
+    let text = error.to_string();
     if !error.is_data() {
-        return OpenAiError::invalid(redact_message(&format!("the body is not JSON: {said}")));
+        return OpenAiError::invalid(redact_message(&format!("the body is not JSON: {text}")));
     }
     // Line and column do not help: programs generate the body.
-    let said = said.rsplit_once(" at line ").map_or(&*said, |(fault, _)| fault);
-    let named = |begin: &str| Some(said.strip_prefix(begin)?.trim_matches('`'));
+    let text = text.rsplit_once(" at line ").map_or(&*text, |(fault, _)| fault);
+    let named = |begin: &str| Some(text.strip_prefix(begin)?.trim_matches('`'));
     if let Some(field) = named("missing field ") {
         let param = path.map_or_else(|| field.to_owned(), |path| format!("{path}.{field}"));
         return OpenAiError::invalid(redact_message(&format!("{param} is missing")))
             .with_param(&redact_message(&param));
     }
-    let fault = describe_error(said);
+    let fault = describe_error(text);
     match path {
         Some(path) => OpenAiError::invalid(redact_message(&format!("{path}: {fault}")))
             .with_param(&redact_message(&path)),
@@ -52,13 +52,13 @@ fn redact_message(text: &str) -> String {
 }
 
 /// Rewrites the parser's message without Rust type names.
-fn describe_error(said: &str) -> String {
-    if said.starts_with("data did not match any variant") {
+fn describe_error(text: &str) -> String {
+    if text.starts_with("data did not match any variant") {
         return "matches none of the allowed forms".to_owned();
     }
-    let Some((found, expected)) = said.rsplit_once(", expected ") else { return said.to_owned() };
+    let Some((found, expected)) = text.rsplit_once(", expected ") else { return text.to_owned() };
     let found = found.strip_prefix("invalid type: ").or(found.strip_prefix("invalid value: "));
-    let found = match found.unwrap_or(said) {
+    let found = match found.unwrap_or(text) {
         "sequence" => "a list",
         "map" => "an object",
         other => other,
@@ -112,23 +112,23 @@ mod tests {
             (r#"{"messages": []} x"#, None, "the body is not JSON: trailing characters"),
         ];
         for (body, param, message) in table {
-            let (named, said) = parse_failure::<ChatRequest>(body);
-            assert_eq!(named.as_deref(), param, "{body}: {said}");
-            assert!(said.starts_with(message), "{body}: {said}");
+            let (named, text) = parse_failure::<ChatRequest>(body);
+            assert_eq!(named.as_deref(), param, "{body}: {text}");
+            assert!(text.starts_with(message), "{body}: {text}");
             for name in ["struct", "u64", "enum", "ChatRequest"] {
-                assert!(!said.contains(name), "{body}: {said}");
+                assert!(!text.contains(name), "{body}: {text}");
             }
         }
-        let (named, said) = parse_failure::<ResponseRequest>("{}");
-        assert_eq!((named.as_deref(), &*said), (Some("input"), "input is missing"));
+        let (named, text) = parse_failure::<ResponseRequest>("{}");
+        assert_eq!((named.as_deref(), &*text), (Some("input"), "input is missing"));
     }
 
     #[test]
     fn a_fault_quotes_little_and_no_secret() {
         let body = format!(r#"{{"messages": [], "stream": "sk-ant-api03-{}"}}"#, "a".repeat(5000));
 
-        let (_, said) = parse_failure::<ChatRequest>(&body);
+        let (_, text) = parse_failure::<ChatRequest>(&body);
 
-        assert!(said.len() < 400 && !said.contains("aaaaaaaa"), "{said}");
+        assert!(text.len() < 400 && !text.contains("aaaaaaaa"), "{text}");
     }
 }

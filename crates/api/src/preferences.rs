@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use cynode_domain::preference::{ScopeKind, ValueType};
-use cynode_execution::{preferences::PreferenceService, preferences::Subject};
+use cynode_execution::{preferences::PreferenceService, preferences::PreferenceSubject};
 use cynode_wire::changes::ChangeView;
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::preferences::{
@@ -56,8 +56,8 @@ async fn get(
     PathSegment(key): PathSegment<String>,
     QueryParams(scope): QueryParams<PreferenceScope>,
 ) -> Result<Json<PreferenceView>, ApiError> {
-    let wanted = preference_key(key, scope.scope_type, scope.scope_id);
-    Ok(Json(preferences.get(&caller, wanted).await?))
+    let preference = preference_key(key, scope.scope_type, scope.scope_id);
+    Ok(Json(preferences.get(&caller, preference).await?))
 }
 
 /// Creates or replaces a preference.
@@ -70,14 +70,14 @@ async fn put(
     PathSegment(key): PathSegment<String>,
     JsonBody(body): JsonBody<PutPreference>,
 ) -> Result<Json<PreferenceView>, ApiError> {
-    let wanted = preference_key(key, body.scope_type, body.scope_id);
+    let preference = preference_key(key, body.scope_type, body.scope_id);
     let write = WritePreference {
         value_type: body.value_type.unwrap_or(ValueType::type_of(&body.value)),
         value: body.value,
         expected_version: body.expected_version,
         reason: body.reason,
     };
-    Ok(Json(preferences.put(&caller, wanted, write).await?))
+    Ok(Json(preferences.put(&caller, preference, write).await?))
 }
 
 /// Deletes a preference; values of lower-precedence scopes apply again.
@@ -90,8 +90,8 @@ async fn remove(
     PathSegment(key): PathSegment<String>,
     QueryParams(scope): QueryParams<PreferenceScope>,
 ) -> Result<StatusCode, ApiError> {
-    let wanted = preference_key(key, scope.scope_type, scope.scope_id);
-    preferences.remove(&caller, wanted, RemovePreference::default()).await?;
+    let preference = preference_key(key, scope.scope_type, scope.scope_id);
+    preferences.remove(&caller, preference, RemovePreference::default()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -105,9 +105,9 @@ async fn effective(
     QueryParams(query): QueryParams<EffectiveQuery>,
 ) -> Result<Json<EffectiveView>, ApiError> {
     let subject = match (query.task, query.project) {
-        (Some(task), _) => Subject::Task(task),
-        (None, Some(project)) => Subject::Project(project),
-        (None, None) => Subject::Caller,
+        (Some(task), _) => PreferenceSubject::Task(task),
+        (None, Some(project)) => PreferenceSubject::Project(project),
+        (None, None) => PreferenceSubject::Caller,
     };
     Ok(Json(preferences.effective(&caller, subject, true).await?))
 }
@@ -123,8 +123,9 @@ async fn changes(
     QueryParams(query): QueryParams<PreferenceChangesQuery>,
 ) -> Result<Json<Page<ChangeView>>, ApiError> {
     let PreferenceChangesQuery { scope_type, scope_id, limit, cursor } = query;
-    let (wanted, page) = (preference_key(key, scope_type, scope_id), PageQuery { limit, cursor });
-    Ok(Json(preferences.changes(&caller, wanted, &page).await?))
+    let (preference, page) =
+        (preference_key(key, scope_type, scope_id), PageQuery { limit, cursor });
+    Ok(Json(preferences.changes(&caller, preference, &page).await?))
 }
 
 fn preference_key(key: String, kind: Option<ScopeKind>, id: Option<uuid::Uuid>) -> PreferenceKey {

@@ -47,21 +47,25 @@ async fn create(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, OpenAiError> {
-    let asked: ResponseRequest = json_body::parse_json(&body?)?;
+    let response_request: ResponseRequest = json_body::parse_json(&body?)?;
     let mut call = chat_call(caller, trace, &headers)?;
-    let past = load_earlier_messages(&chat, &call, &asked).await?;
-    let request = request::to_chat_request(&asked, past)?;
-    let follows = asked.previous_response_id.as_deref().and_then(parse_response_id);
+    let past = load_earlier_messages(&chat, &call, &response_request).await?;
+    let request = request::to_chat_request(&response_request, past)?;
+    let follows = response_request.previous_response_id.as_deref().and_then(parse_response_id);
     let link = Link::after(follows);
     // With `store: false` the turn stays in the thread but cannot be referenced by id.
-    call.link = Some(link).filter(|_| asked.store != Some(false));
+    call.link = Some(link).filter(|_| response_request.store != Some(false));
     let began_at = turn_started_at(link.id);
     let model = request.model.clone().unwrap_or_else(|| MANAGER_MODEL.to_owned());
-    let view =
-        ResponseView::begun(response_id(link.id), began_at, model, ResponseSettings::from(&asked));
+    let view = ResponseView::begun(
+        response_id(link.id),
+        began_at,
+        model,
+        ResponseSettings::from(&response_request),
+    );
     if request.stream {
-        let pieces = chat.stream(call, request).await?;
-        Ok(events::event_stream(view, pieces).into_response())
+        let chunks = chat.stream(call, request).await?;
+        Ok(events::event_stream(view, chunks).into_response())
     } else {
         let completion = chat.complete(call, request).await?;
         Ok(Json(completion::build_response(view, &completion)).into_response())
@@ -98,9 +102,9 @@ async fn retrieve(
 async fn load_earlier_messages(
     chat: &Chat,
     call: &ChatCall,
-    asked: &ResponseRequest,
+    response_request: &ResponseRequest,
 ) -> Result<Vec<ChatMessage>, OpenAiError> {
-    let Some(name) = &asked.previous_response_id else { return Ok(vec![]) };
+    let Some(name) = &response_request.previous_response_id else { return Ok(vec![]) };
     let gone =
         || response_not_found(StatusCode::BAD_REQUEST, name).with_param("previous_response_id");
     let turn = parse_response_id(name).ok_or_else(gone)?;

@@ -7,7 +7,7 @@ use axum::extract::{ConnectInfo, DefaultBodyLimit, FromRequestParts};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::{Json, Router};
 use cynode_execution::preferences::PreferenceService;
-use cynode_execution::{ArtifactService, EventService, NodeService, Tasks, WorkflowService};
+use cynode_execution::{ArtifactService, EventService, NodeService, TaskService, WorkflowService};
 use cynode_execution::{runs::RunOperations, runs::RunQueries};
 use cynode_ops::chat::Chat;
 use cynode_ops::schedules::Schedules;
@@ -43,7 +43,7 @@ const TIMEOUT: Duration = Duration::from_mins(5);
 pub struct ApiServices {
     pub accounts: Accounts,
     pub projects: Projects,
-    pub tasks: Tasks,
+    pub tasks: TaskService,
     pub schedules: Schedules,
     /// Reading runs.
     pub runs: RunQueries,

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::{Html, IntoResponse, Response};
 use axum::{Json, Router};
 use cynode_domain::status::TaskStatus;
-use cynode_execution::{NodeService, Tasks, WorkflowService};
+use cynode_execution::{NodeService, TaskService, WorkflowService};
 use cynode_ops::StorageHealth;
 use cynode_ops::chat::Chat;
 use cynode_resources::QuarantinedRow;
@@ -45,7 +45,7 @@ const QUARANTINED_SHOWN: u32 = 20;
 /// Services behind the health and status routes.
 #[derive(Clone)]
 pub(crate) struct StatusServices {
-    pub(crate) tasks: Tasks,
+    pub(crate) tasks: TaskService,
     pub(crate) nodes: NodeService,
     pub(crate) workflow: WorkflowService,
     pub(crate) chat: Chat,

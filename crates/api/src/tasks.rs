@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
 use cynode_domain::ids::TaskId;
 use cynode_domain::name_or_id::NameOrId;
-use cynode_execution::Tasks;
+use cynode_execution::TaskService;
 use cynode_execution::runs::ActorKind;
 use cynode_wire::page::Page;
 use cynode_wire::problem::Problem;
@@ -23,7 +23,7 @@ use crate::identity::AuthenticatedUser;
 /// The body contains the attachments, base64-encoded.
 const MAX_CREATE_BYTES: usize = 64 * 1024 * 1024;
 
-pub(crate) fn routes(tasks: Tasks) -> OpenApiRouter {
+pub(crate) fn routes(tasks: TaskService) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(create, list).layer(DefaultBodyLimit::max(MAX_CREATE_BYTES)))
         .routes(routes!(get, update))
@@ -39,7 +39,7 @@ pub(crate) fn routes(tasks: Tasks) -> OpenApiRouter {
 #[utoipa::path(post, path = "/v1/tasks", tag = "tasks", request_body = CreateTask,
     responses((status = 201, body = TaskView), (status = "4XX", body = Problem)))]
 async fn create(
-    State(tasks): State<Tasks>,
+    State(tasks): State<TaskService>,
     AuthenticatedUser(caller): AuthenticatedUser,
     JsonBody(body): JsonBody<CreateTask>,
 ) -> Result<(StatusCode, Json<TaskView>), ApiError> {
@@ -50,7 +50,7 @@ async fn create(
 #[utoipa::path(get, path = "/v1/tasks", tag = "tasks", params(TaskQuery),
     responses((status = 200, body = Page<TaskView>), (status = "4XX", body = Problem)))]
 async fn list(
-    State(tasks): State<Tasks>,
+    State(tasks): State<TaskService>,
     AuthenticatedUser(caller): AuthenticatedUser,
     QueryParams(query): QueryParams<TaskQuery>,
 ) -> Result<Json<Page<TaskView>>, ApiError> {
@@ -62,7 +62,7 @@ async fn list(
     params(("task" = String, Path, description = "id or name")),
     responses((status = 200, body = TaskView), (status = "4XX", body = Problem)))]
 async fn get(
-    State(tasks): State<Tasks>,
+    State(tasks): State<TaskService>,
     AuthenticatedUser(caller): AuthenticatedUser,
     PathSegment(task): PathSegment<NameOrId<TaskId>>,
 ) -> Result<Json<TaskView>, ApiError> {
@@ -75,7 +75,7 @@ async fn get(
     params(("task" = String, Path, description = "id or name")),
     responses((status = 200, body = TaskView), (status = "4XX", body = Problem)))]
 async fn update(
-    State(tasks): State<Tasks>,
+    State(tasks): State<TaskService>,
     AuthenticatedUser(caller): AuthenticatedUser,
     PathSegment(task): PathSegment<NameOrId<TaskId>>,
     JsonBody(body): JsonBody<UpdateTask>,
@@ -88,7 +88,7 @@ async fn update(
     params(("task" = String, Path, description = "id or name")),
     responses((status = 200, body = ResultView), (status = "4XX", body = Problem)))]
 async fn result(
-    State(tasks): State<Tasks>,
+    State(tasks): State<TaskService>,
     AuthenticatedUser(caller): AuthenticatedUser,
     PathSegment(task): PathSegment<NameOrId<TaskId>>,
 ) -> Result<Json<ResultView>, ApiError> {
@@ -100,7 +100,7 @@ async fn result(
     params(("task" = String, Path, description = "id or name"), LogQuery),
     responses((status = 200, body = LogsView), (status = "4XX", body = Problem)))]
 async fn logs(
-    State(tasks): State<Tasks>,
+    State(tasks): State<TaskService>,
     AuthenticatedUser(caller): AuthenticatedUser,
     PathSegment(task): PathSegment<NameOrId<TaskId>>,
     QueryParams(query): QueryParams<LogQuery>,
@@ -113,7 +113,7 @@ async fn logs(
     params(("task" = String, Path, description = "id or name")),
     responses((status = 200, body = Vec<TransitionView>), (status = "4XX", body = Problem)))]
 async fn history(
-    State(tasks): State<Tasks>,
+    State(tasks): State<TaskService>,
     AuthenticatedUser(caller): AuthenticatedUser,
     PathSegment(task): PathSegment<NameOrId<TaskId>>,
 ) -> Result<Json<Vec<TransitionView>>, ApiError> {
@@ -125,7 +125,7 @@ async fn history(
     params(("task" = String, Path, description = "id or name")),
     responses((status = 200, body = CanceledView), (status = "4XX", body = Problem)))]
 async fn cancel(
-    State(tasks): State<Tasks>,
+    State(tasks): State<TaskService>,
     AuthenticatedUser(caller): AuthenticatedUser,
     PathSegment(task): PathSegment<NameOrId<TaskId>>,
 ) -> Result<Json<CanceledView>, ApiError> {
@@ -137,7 +137,7 @@ async fn cancel(
     params(("task" = String, Path, description = "id or name")),
     responses((status = 200, body = TaskView), (status = "4XX", body = Problem)))]
 async fn depend(
-    State(tasks): State<Tasks>,
+    State(tasks): State<TaskService>,
     AuthenticatedUser(caller): AuthenticatedUser,
     PathSegment(task): PathSegment<NameOrId<TaskId>>,
     JsonBody(body): JsonBody<AddDependency>,

@@ -42,8 +42,9 @@ fn asset_route(asset: &'static ConsoleAsset) -> MethodRouter<(), Infallible> {
     get(move |headers: HeaderMap| async move { asset_response(asset, &tag, &headers) })
 }
 
-fn asset_response(asset: &ConsoleAsset, tag: &str, asked: &HeaderMap) -> Response {
-    let is_known = asked.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
+fn asset_response(asset: &ConsoleAsset, tag: &str, headers: &HeaderMap) -> Response {
+    let is_known =
+        headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
     let (status, body) = if is_known {
         (StatusCode::NOT_MODIFIED, Body::empty())
     } else {

@@ -13,7 +13,7 @@ use crate::verification::ACCEPT_UNVERIFIED_KEY;
 
 words! {
     /// Whether a key is a setting or a preference.
-    Place("key type") {
+    ConfigKeyKind("key type") {
         /// Applies to the installation.
         Setting = "setting",
         /// Applies to a user, a group, a project, a task or the system.
@@ -41,11 +41,11 @@ enum ValueKind {
 /// A known key.
 #[derive(Debug, Clone, Copy)]
 pub struct KnownKey {
-    pub place: Place,
+    pub key_kind: ConfigKeyKind,
     /// The key. One that ends with a dot is a prefix, followed by the name of a workflow node.
     pub key: &'static str,
     /// Description for people.
-    pub about: &'static str,
+    pub description: &'static str,
     kind: ValueKind,
 }
 
@@ -60,21 +60,21 @@ pub enum KeyError {
         found: String,
     },
     /// The key has a prefix whose keys are all known, and is not one of them.
-    #[error("there is no {place} \"{key}\"; there are: {known}")]
+    #[error("there is no {key_kind} \"{key}\"; there are: {known}")]
     UnknownKey {
-        place: Place,
+        key_kind: ConfigKeyKind,
         key: String,
         /// The known keys with the same prefix.
         known: String,
     },
 }
 
-const fn setting(key: &'static str, kind: ValueKind, about: &'static str) -> KnownKey {
-    KnownKey { place: Place::Setting, key, about, kind }
+const fn setting(key: &'static str, kind: ValueKind, description: &'static str) -> KnownKey {
+    KnownKey { key_kind: ConfigKeyKind::Setting, key, description, kind }
 }
 
-const fn preference(key: &'static str, kind: ValueKind, about: &'static str) -> KnownKey {
-    KnownKey { place: Place::Preference, key, about, kind }
+const fn preference(key: &'static str, kind: ValueKind, description: &'static str) -> KnownKey {
+    KnownKey { key_kind: ConfigKeyKind::Preference, key, description, kind }
 }
 
 fn budget_modes() -> Vec<&'static str> {
@@ -278,29 +278,29 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
 ];
 
 /// Prefixes whose keys are all known: another key with such a prefix is a typo.
-const CLOSED_PREFIXES: &[(Place, &str)] = &[
-    (Place::Setting, "budget."),
-    (Place::Setting, "models.hints."),
-    (Place::Preference, "agents.project_analyst.model_routing."),
-    (Place::Preference, "agents.project_manager.continue."),
-    (Place::Preference, "agents.project_manager.model_routing."),
-    (Place::Preference, "agents.project_manager.placement."),
-    (Place::Preference, "agents.sandbox_agent.model_routing."),
-    (Place::Preference, "budget."),
-    (Place::Preference, "model_routing."),
-    (Place::Preference, "verification."),
-    (Place::Preference, run_policy::PREFIX),
+const CLOSED_PREFIXES: &[(ConfigKeyKind, &str)] = &[
+    (ConfigKeyKind::Setting, "budget."),
+    (ConfigKeyKind::Setting, "models.hints."),
+    (ConfigKeyKind::Preference, "agents.project_analyst.model_routing."),
+    (ConfigKeyKind::Preference, "agents.project_manager.continue."),
+    (ConfigKeyKind::Preference, "agents.project_manager.model_routing."),
+    (ConfigKeyKind::Preference, "agents.project_manager.placement."),
+    (ConfigKeyKind::Preference, "agents.sandbox_agent.model_routing."),
+    (ConfigKeyKind::Preference, "budget."),
+    (ConfigKeyKind::Preference, "model_routing."),
+    (ConfigKeyKind::Preference, "verification."),
+    (ConfigKeyKind::Preference, run_policy::PREFIX),
 ];
 
 /// Rejects an invalid value of a known key. Null is invalid for a setting; as a preference it hides
 /// the values of lower-precedence scopes.
-pub fn validate_value(place: Place, key: &str, value: &Value) -> Result<(), KeyError> {
+pub fn validate_value(key_kind: ConfigKeyKind, key: &str, value: &Value) -> Result<(), KeyError> {
     let Some(known) =
-        KNOWN_KEYS.iter().find(|known| known.place == place && known.matches_key(key))
+        KNOWN_KEYS.iter().find(|known| known.key_kind == key_kind && known.matches_key(key))
     else {
-        return check_unknown_key(place, key);
+        return check_unknown_key(key_kind, key);
     };
-    if (place == Place::Preference && value.is_null()) || known.kind.accepts(value) {
+    if (key_kind == ConfigKeyKind::Preference && value.is_null()) || known.kind.accepts(value) {
         return Ok(());
     }
     let found = value.to_string();
@@ -312,15 +312,16 @@ pub fn validate_value(place: Place, key: &str, value: &Value) -> Result<(), KeyE
     Err(KeyError::InvalidValue { key: key.to_owned(), allowed: known.allowed(), found })
 }
 
-fn check_unknown_key(place: Place, key: &str) -> Result<(), KeyError> {
+fn check_unknown_key(key_kind: ConfigKeyKind, key: &str) -> Result<(), KeyError> {
     let family =
-        CLOSED_PREFIXES.iter().find(|(of, family)| *of == place && key.starts_with(family));
+        CLOSED_PREFIXES.iter().find(|(of, family)| *of == key_kind && key.starts_with(family));
     let Some((_, family)) = family else { return Ok(()) };
-    let members =
-        KNOWN_KEYS.iter().filter(|known| known.place == place && known.key.starts_with(family));
+    let members = KNOWN_KEYS
+        .iter()
+        .filter(|known| known.key_kind == key_kind && known.key.starts_with(family));
     let known: Vec<_> = members.map(KnownKey::spelling).collect();
     let key = key.chars().take(100).collect();
-    Err(KeyError::UnknownKey { place, key, known: known.join(", ") })
+    Err(KeyError::UnknownKey { key_kind, key, known: known.join(", ") })
 }
 
 /// The value as an amount of US dollars.
@@ -431,14 +432,14 @@ mod tests {
 
     use super::*;
 
-    fn validation_message(place: Place, key: &str, value: &Value) -> String {
-        validate_value(place, key, value)
+    fn validation_message(key_kind: ConfigKeyKind, key: &str, value: &Value) -> String {
+        validate_value(key_kind, key, value)
             .map_or_else(|fault| fault.to_string(), |()| "fine".to_owned())
     }
 
     #[test]
     fn a_value_that_a_setting_cannot_have_is_refused_with_what_is_allowed() {
-        let setting = |key, value| validation_message(Place::Setting, key, &value);
+        let setting = |key, value| validation_message(ConfigKeyKind::Setting, key, &value);
 
         for (key, value) in [
             ("budget.day_usd", json!(0)),
@@ -491,7 +492,7 @@ mod tests {
 
     #[test]
     fn a_preference_is_checked_like_a_setting_and_may_be_null() {
-        let preference = |key, value| validation_message(Place::Preference, key, &value);
+        let preference = |key, value| validation_message(ConfigKeyKind::Preference, key, &value);
 
         for (key, value) in [
             ("budget.run_usd", Value::Null),
@@ -520,7 +521,8 @@ mod tests {
 
     #[test]
     fn keys_are_listed_once_each_by_place_and_name() {
-        let keys: Vec<_> = KNOWN_KEYS.iter().map(|known| (known.place, known.spelling())).collect();
+        let keys: Vec<_> =
+            KNOWN_KEYS.iter().map(|known| (known.key_kind, known.spelling())).collect();
 
         assert!(keys.is_sorted_by(|one, next| one < next), "{keys:#?}");
     }

@@ -20,6 +20,7 @@ pub mod error_class;
 pub mod finding;
 pub mod ids;
 pub mod job;
+pub mod lease;
 pub mod model;
 pub mod name;
 pub mod name_or_id;

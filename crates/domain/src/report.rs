@@ -167,7 +167,9 @@ impl AgentReport {
             Self::TestsPassed(_) => "all tests passed",
             Self::TestsFailed(_) => "some tests failed",
             Self::WorkBlocked(blocker) => &blocker.reason,
-            Self::NeedsClarification(asked) | Self::RequestHumanInput(asked) => &asked.question,
+            Self::NeedsClarification(inquiry) | Self::RequestHumanInput(inquiry) => {
+                &inquiry.question
+            }
         }
     }
 
@@ -210,10 +212,10 @@ impl AgentReport {
                 faults.check_line("blockedOn", blocker.blocked_on.as_deref().unwrap_or_default());
                 faults.check_lines("attempted", &blocker.attempted);
             }
-            Self::NeedsClarification(asked) | Self::RequestHumanInput(asked) => {
-                faults.check_text("question", &asked.question);
-                faults.check_lines("options", &asked.options);
-                let context = asked.context.as_deref().unwrap_or_default();
+            Self::NeedsClarification(inquiry) | Self::RequestHumanInput(inquiry) => {
+                faults.check_text("question", &inquiry.question);
+                faults.check_lines("options", &inquiry.options);
+                let context = inquiry.context.as_deref().unwrap_or_default();
                 faults.require(context.len() <= MAX_TEXT_BYTES, "context is too long");
             }
         }

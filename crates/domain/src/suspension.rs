@@ -22,7 +22,7 @@ pub const IF_INTERRUPTED_KEY: &str = "agents.project_manager.continue.interrupte
 
 words! {
     /// Why a run is suspended after its step was not accepted and no attempt is left.
-    Standstill("suspension reason") {
+    SuspensionReason("suspension reason") {
     /// It is unknown how much of the step was executed.
         Interrupted = "interrupted",
         /// The step did not start.
@@ -59,7 +59,7 @@ impl IfInterrupted {
     }
 }
 
-impl Standstill {
+impl SuspensionReason {
     /// The suspension reason for a step with this ending and verdict; `None` if there is none.
     pub fn for_step(ending: &Ending, verdict: &Verdict) -> Option<Self> {
         if verdict.status != VerdictStatus::Fail {
@@ -94,14 +94,14 @@ mod tests {
         let reason = String::new;
         let failed = verdict_of(&[("exit_code", false)]);
         for (ending, expected) in [
-            (Ending::Interrupted { reason: reason() }, Some(Standstill::Interrupted)),
-            (Ending::NotStarted { reason: reason() }, Some(Standstill::NotStarted)),
-            (Ending::TimedOut, Some(Standstill::LimitReached)),
-            (Ending::LimitReached { limit: reason() }, Some(Standstill::LimitReached)),
+            (Ending::Interrupted { reason: reason() }, Some(SuspensionReason::Interrupted)),
+            (Ending::NotStarted { reason: reason() }, Some(SuspensionReason::NotStarted)),
+            (Ending::TimedOut, Some(SuspensionReason::LimitReached)),
+            (Ending::LimitReached { limit: reason() }, Some(SuspensionReason::LimitReached)),
             (Ending::Exited { code: 1 }, None),
             (Ending::Canceled, None),
         ] {
-            assert_eq!(Standstill::for_step(&ending, &failed), expected, "{ending:?}");
+            assert_eq!(SuspensionReason::for_step(&ending, &failed), expected, "{ending:?}");
         }
     }
 
@@ -110,11 +110,15 @@ mod tests {
         let well = Ending::Exited { code: 0 };
         for (rules, expected) in [
             (&[("exit_code", true), (ANALYST_RULE, true)][..], None),
-            (&[("exit_code", true), (ANALYST_RULE, false)], Some(Standstill::Rejected)),
+            (&[("exit_code", true), (ANALYST_RULE, false)], Some(SuspensionReason::Rejected)),
             (&[("file_exists", false), (ANALYST_RULE, false)], None),
             (&[("file_exists", false)], None),
         ] {
-            assert_eq!(Standstill::for_step(&well, &verdict_of(rules)), expected, "{rules:?}");
+            assert_eq!(
+                SuspensionReason::for_step(&well, &verdict_of(rules)),
+                expected,
+                "{rules:?}"
+            );
         }
     }
 }

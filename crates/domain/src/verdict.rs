@@ -179,12 +179,12 @@ impl Verdict {
 
     /// Settles the open conditions with a person's decision and comment.
     #[must_use]
-    pub fn settle(self, is_met: bool, said: &str) -> Self {
+    pub fn settle(self, is_met: bool, reason: &str) -> Self {
         let settle = |finding: Finding| {
             if !finding.is_open() {
                 return finding;
             }
-            let message = format!("{} ({said})", finding.message);
+            let message = format!("{} ({reason})", finding.message);
             Finding::from_rule(PERSON_RULE, is_met, message)
         };
         Self::from_findings(self.findings.into_iter().map(settle).collect())
@@ -246,11 +246,11 @@ mod tests {
     #[test]
     fn a_person_settles_every_open_condition() {
         let met = || Finding::from_rule("exit_code", true, String::new());
-        let asked =
+        let open =
             || Verdict::from_findings(vec![met(), unclear(), Finding::unchecked("it is short")]);
 
-        let yes = asked().settle(true, "ada accepted it");
-        let no = asked().settle(false, "declined by ada");
+        let yes = open().settle(true, "ada accepted it");
+        let no = open().settle(false, "declined by ada");
 
         assert_eq!((yes.status, no.status), (VerdictStatus::Pass, VerdictStatus::Fail));
         assert_eq!(yes.findings[0], met());

@@ -22,7 +22,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::ids::JobId;
-use cynode_runtime::tasks::Tasks as Background;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_store::Store;
 use futures_util::FutureExt as _;
 use serde_json::Value;
@@ -98,7 +98,7 @@ pub enum AnalystLaunchError {
 #[async_trait]
 pub trait AnalystLauncher: Send + Sync {
     /// Runs one analyst to completion with the handoff as input and returns its answer. Kills it after `within`.
-    async fn launch(&self, handoff: Value, within: Duration) -> Result<Value, AnalystLaunchError>;
+    async fn launch(&self, handoff: Value, timeout: Duration) -> Result<Value, AnalystLaunchError>;
 }
 
 /// Settings of analysts.
@@ -108,12 +108,12 @@ pub struct AnalystOptions {
     /// Maximum analysts that run at once.
     pub max: usize,
     /// Time limit of one analyst.
-    pub within: Duration,
+    pub timeout: Duration,
 }
 
 impl Default for AnalystOptions {
     fn default() -> Self {
-        Self { is_enabled: true, max: 2, within: Duration::from_mins(2) }
+        Self { is_enabled: true, max: 2, timeout: Duration::from_mins(2) }
     }
 }
 
@@ -129,7 +129,7 @@ pub struct AnalystService {
     permits: Arc<Semaphore>,
     /// Verifications by job.
     slots: Arc<Mutex<HashMap<JobId, VerificationSlot>>>,
-    background: Background,
+    background: BackgroundTasks,
 }
 
 /// State of the verification of a job.

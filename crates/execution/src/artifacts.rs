@@ -85,7 +85,7 @@ impl ArtifactService {
             .read(move |tx| {
                 Box::pin(async move {
                     let task = tasks::find(tx, &caller, &task).await?;
-                    Ok::<_, ArtifactError>(tx.artifact_list(task.asked.id).await?)
+                    Ok::<_, ArtifactError>(tx.artifact_list(task.spec.id).await?)
                 })
             })
             .await?;
@@ -99,16 +99,16 @@ impl ArtifactService {
         task: &NameOrId<TaskId>,
         path: &str,
     ) -> Result<(ArtifactView, BlobContent), ArtifactError> {
-        let (caller, task, wanted) = (caller.clone(), task.to_owned(), path.to_owned());
+        let (caller, task, wanted_path) = (caller.clone(), task.to_owned(), path.to_owned());
         let found = self
             .store
             .read(move |tx| {
                 Box::pin(async move {
-                    let task = tasks::find(tx, &caller, &task).await?.asked.id;
-                    let output = tx.artifact_get(task, OUTPUT, &wanted).await?;
+                    let task = tasks::find(tx, &caller, &task).await?.spec.id;
+                    let output = tx.artifact_get(task, OUTPUT, &wanted_path).await?;
                     match output {
                         Some(output) => Ok::<_, ArtifactError>(Some(output)),
-                        None => Ok(tx.artifact_get(task, ATTACHMENT, &wanted).await?),
+                        None => Ok(tx.artifact_get(task, ATTACHMENT, &wanted_path).await?),
                     }
                 })
             })
@@ -127,7 +127,7 @@ impl ArtifactService {
         content: impl Stream<Item = Result<Bytes, E>>,
     ) -> Result<ArtifactView, ArtifactError> {
         validate_artifact_path(path).map_err(ArtifactError::BadPath)?;
-        let task = self.load_open_job(node, job).await?.asked.task;
+        let task = self.load_open_job(node, job).await?.spec.task;
         let blob = self.blobs.put(content, MAX_ARTIFACT_BYTES).await?;
         let node = node.clone();
         let artifact = Artifact {
@@ -160,13 +160,13 @@ impl ArtifactService {
         job: JobId,
         name: &str,
     ) -> Result<(ArtifactView, BlobContent), ArtifactError> {
-        let task = self.load_open_job(node, job).await?.asked.task;
-        let wanted = name.to_owned();
+        let task = self.load_open_job(node, job).await?.spec.task;
+        let wanted_path = name.to_owned();
         let found = self
             .store
             .read(move |tx| {
                 Box::pin(async move {
-                    Ok::<_, ArtifactError>(tx.artifact_get(task, ATTACHMENT, &wanted).await?)
+                    Ok::<_, ArtifactError>(tx.artifact_get(task, ATTACHMENT, &wanted_path).await?)
                 })
             })
             .await?;

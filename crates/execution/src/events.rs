@@ -74,8 +74,8 @@ impl EventService {
             .read(move |tx| {
                 Box::pin(async move {
                     let task = match &query.task {
-                        Some(wanted) => {
-                            Some(tasks::find(tx, &caller, &wanted.into()).await?.asked.id)
+                        Some(name_or_id) => {
+                            Some(tasks::find(tx, &caller, &name_or_id.into()).await?.spec.id)
                         }
                         None => None,
                     };

@@ -87,7 +87,7 @@ impl FindingService {
             .write(move |tx| {
                 Box::pin(async move {
                     let task = tasks::find(tx, &caller, &task).await?;
-                    let id = task.asked.id;
+                    let id = task.spec.id;
                     if remaining_findings(tx, id).await? == 0 {
                         return Err(invalid_finding(format!(
                             "a task may not have more than {MAX_FINDINGS} findings"
@@ -95,22 +95,22 @@ impl FindingService {
                     }
                     let mut request = request;
                     let verification = require_verification(tx, id, &source, &mut request).await?;
-                    let mut place = FindingSubject {
+                    let mut subject = FindingSubject {
                         run: tx.run_of_task(id).await?.map(|run| run.id),
                         job: request.job_id,
                         step_index: request.step_index,
                     };
                     if let Some(job) = request.job_id {
-                        let job = tx.job_get(job).await?.filter(|job| job.asked.task == id);
+                        let job = tx.job_get(job).await?.filter(|job| job.spec.task == id);
                         let job =
                             job.ok_or_else(|| invalid_finding("job_id is not a job of that task"))?;
                         let verifying = verification.map(|key| key.run);
-                        place.run = Some(verifying.unwrap_or(job.asked.run));
-                        place.step_index = Some(job.asked.step_index);
+                        subject.run = Some(verifying.unwrap_or(job.spec.run));
+                        subject.step_index = Some(job.spec.step_index);
                     }
                     let (author, token) = (source.author, source.token);
                     let by = FindingAuthorship { author, token, user: caller.user };
-                    let new = FindingDraft { place, by, now, request, verification };
+                    let new = FindingDraft { subject, by, now, request, verification };
                     let finding = new.insert(tx, &task).await?;
                     Ok(finding_view(finding))
                 })
@@ -132,7 +132,7 @@ impl FindingService {
             .store
             .read(move |tx| {
                 Box::pin(async move {
-                    let task = tasks::find(tx, &caller, &task).await?.asked.id;
+                    let task = tasks::find(tx, &caller, &task).await?.spec.id;
                     Ok::<_, FindingError>(tx.finding_list(task, before, fetch).await?)
                 })
             })
@@ -151,7 +151,7 @@ impl FindingService {
         self.store
             .read(move |tx| {
                 Box::pin(async move {
-                    let task = tasks::find(tx, &caller, &task).await?.asked.id;
+                    let task = tasks::find(tx, &caller, &task).await?.spec.id;
                     let found = tx.finding_get(id).await?.filter(|found| found.task == task);
                     found.map(finding_view).ok_or(FindingError::NotFound(id))
                 })
@@ -181,7 +181,7 @@ async fn require_verification(
     if request.job_id.is_some_and(|job| job != key.job) {
         return rejected(&format!("this token was issued to verify job {}", key.job));
     }
-    let job = tx.job_get(key.job).await?.filter(|job| job.asked.task == task);
+    let job = tx.job_get(key.job).await?.filter(|job| job.spec.task == task);
     let Some(job) = job else {
         return rejected("this token was issued to verify a job of another task");
     };
@@ -203,7 +203,7 @@ pub async fn remaining_findings(tx: &mut Tx, task: TaskId) -> Result<usize, cyno
 
 /// A finding to insert, of any author.
 pub(crate) struct FindingDraft {
-    pub place: FindingSubject,
+    pub subject: FindingSubject,
     pub by: FindingAuthorship,
     pub now: DateTime<Utc>,
     pub request: CreateFinding,
@@ -218,11 +218,11 @@ impl FindingDraft {
         tx: &mut Tx,
         task: &Task,
     ) -> Result<StoredFinding, cynode_store::Error> {
-        let Self { place, by, now, request, verification } = self;
+        let Self { subject, by, now, request, verification } = self;
         let finding = StoredFinding {
             id: FindingId::generate(),
-            task: task.asked.id,
-            subject: place,
+            task: task.spec.id,
+            subject,
             status: request.status,
             severity: request.severity,
             message: request.message.redact_secrets(),
@@ -237,11 +237,11 @@ impl FindingDraft {
             "finding_id": finding.id,
             "status": finding.status,
             "severity": finding.severity,
-            "step_index": place.step_index,
+            "step_index": subject.step_index,
             "by": finding.authorship.author,
         });
-        let told = tasks::task_event(task, "finding.created", data);
-        tx.event_append(&NewEvent { run: place.run, job: place.job, ..told }).await?;
+        let event = tasks::task_event(task, "finding.created", data);
+        tx.event_append(&NewEvent { run: subject.run, job: subject.job, ..event }).await?;
         Ok(finding)
     }
 }

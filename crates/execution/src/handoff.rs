@@ -21,7 +21,7 @@ use async_trait::async_trait;
 use cynode_domain::ids::{ProjectId, RunId, ScheduleRunId, TaskId, ThreadId};
 use cynode_domain::verification::VerificationKey;
 use cynode_runtime::clock::SharedClock;
-use cynode_runtime::tasks::Tasks as Background;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_store::Store;
 use cynode_wire::handoff::{ChatEvent, HandoffKind};
 use futures_util::Stream;
@@ -94,14 +94,14 @@ pub trait ProjectManager: Send + Sync {
         &self,
         kind: HandoffKind,
         handoff: Value,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<Value, HandoffError>;
 
     /// Sends a chat turn. Dropping the stream cancels it.
     async fn chat(
         &self,
         handoff: Value,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<HandoffChatEvents, HandoffError>;
 }
 
@@ -131,7 +131,7 @@ impl ProjectManager for NoProjectManager {
 
 /// The user and the objects that a handoff is about.
 #[derive(Debug, Clone)]
-pub struct Subject {
+pub struct HandoffSubject {
     pub caller: Caller,
     pub project: Option<ProjectId>,
     pub task: Option<TaskId>,
@@ -145,7 +145,7 @@ pub struct Subject {
     pub verification: Option<VerificationKey>,
 }
 
-impl Subject {
+impl HandoffSubject {
     /// A subject with only a caller and a trace.
     pub fn for_caller(caller: Caller, trace_id: String) -> Self {
         let (project, task, run, thread, schedule_run) = (None, None, None, None, None);
@@ -162,7 +162,7 @@ pub struct HandoffOptions {
     /// Timeout of a chat turn.
     pub chat_within: Duration,
     /// Timeout of every other handoff.
-    pub within: Duration,
+    pub timeout: Duration,
     /// Timeout of a placement, if less than `within`. More than the default of two seconds has no use: the job is
     /// placed by rule then.
     pub place_within: Duration,
@@ -173,7 +173,7 @@ impl Default for HandoffOptions {
         Self {
             max_open: 64,
             chat_within: Duration::from_mins(30),
-            within: Duration::from_mins(30),
+            timeout: Duration::from_mins(30),
             place_within: PLACEMENT_TIMEOUT,
         }
     }
@@ -190,7 +190,7 @@ pub struct HandoffService {
     /// One permit per open handoff.
     permits: Arc<Semaphore>,
     /// Revokes tokens and records decisions, whether or not a caller waits for it.
-    background: Background,
+    background: BackgroundTasks,
 }
 
 impl HandoffService {
@@ -204,17 +204,17 @@ impl HandoffService {
     ) -> Self {
         let agents = AgentTokens::new(store.clone(), clock.clone(), signals);
         let permits = Arc::new(Semaphore::new(options.max_open));
-        Self { store, clock, agents, manager, options, permits, background: Background::new() }
+        Self { store, clock, agents, manager, options, permits, background: BackgroundTasks::new() }
     }
 
     /// Revokes tokens and records decisions in `background`; open handoffs are abandoned when it shuts down.
     #[must_use]
-    pub fn with_background(self, background: Background) -> Self {
+    pub fn with_background(self, background: BackgroundTasks) -> Self {
         Self { background, ..self }
     }
 
     /// The background tasks of handoffs.
-    pub fn background(&self) -> Background {
+    pub fn background(&self) -> BackgroundTasks {
         self.background.clone()
     }
 

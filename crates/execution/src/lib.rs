@@ -1,6 +1,6 @@
 //! Task execution: runs and their workflow, jobs on worker nodes, artifacts, findings and verdicts.
 //!
-//! [`Tasks`] and [`runs`] serve the public API; runners call [`WorkflowService`], worker nodes call [`NodeService`]. Work for the
+//! [`TaskService`] and [`runs`] serve the public API; runners call [`WorkflowService`], worker nodes call [`NodeService`]. Work for the
 //! project manager is a [`handoff`]; [`analysts`] judge results. [`Sweeper`] expires leases and deadlines.
 //!
 //! Invariants: a write for a run presents its lease; a result is accepted once, from the incarnation that holds the
@@ -22,5 +22,5 @@ pub use artifacts::{ArtifactError, ArtifactService};
 pub use events::{EventError, EventService, EventSubscription};
 pub use nodes::{JobPlacer, NodeError, NodeService};
 pub use sweeper::Sweeper;
-pub use tasks::{TaskError, Tasks};
+pub use tasks::{TaskError, TaskService};
 pub use workflow::{WorkflowError, WorkflowService, analyst};

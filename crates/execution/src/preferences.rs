@@ -17,7 +17,7 @@ use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::preferences::{PreferenceKey, PreferenceView};
 use uuid::Uuid;
 
-pub use resolve::Subject;
+pub use resolve::PreferenceSubject;
 pub use resolve::{effective_for_project, effective_for_task, effective_with_sources};
 
 use crate::{tasks, tasks::TaskError};
@@ -87,18 +87,18 @@ impl PreferenceService {
     pub async fn get(
         &self,
         caller: &Caller,
-        wanted: PreferenceKey,
+        preference: PreferenceKey,
     ) -> Result<PreferenceView, PreferenceError> {
         let caller = caller.clone();
         self.store
             .read(move |tx| {
                 Box::pin(async move {
-                    let scope = resolve_scope(&caller, wanted.scope_type, wanted.scope_id)?;
+                    let scope = resolve_scope(&caller, preference.scope_type, preference.scope_id)?;
                     require_readable(tx, &caller, scope).await?;
-                    let found = tx.preference_get(scope, &wanted.key).await?;
+                    let found = tx.preference_get(scope, &preference.key).await?;
                     found
                         .map(preference_view)
-                        .ok_or_else(|| preference_not_found(scope, &wanted.key))
+                        .ok_or_else(|| preference_not_found(scope, &preference.key))
                 })
             })
             .await

@@ -85,19 +85,19 @@ impl RunQueries {
 async fn find_run(
     tx: &mut Tx,
     caller: &Caller,
-    wanted: &NameOrId<RunId>,
+    name_or_id: &NameOrId<RunId>,
 ) -> Result<RunOverview, RunError> {
-    let unknown = || RunError::NotFound(wanted.excerpt());
-    let mut found = match wanted {
+    let unknown = || RunError::NotFound(name_or_id.excerpt());
+    let mut found = match name_or_id {
         NameOrId::Id(id) => tx.run_overview(*id).await?,
         NameOrId::Name(_) => None,
     };
     if found.is_none() {
-        let task = match tasks::find(tx, caller, &wanted.retype()).await {
+        let task = match tasks::find(tx, caller, &name_or_id.retype()).await {
             Err(TaskError::NotFound(_)) => return Err(unknown()),
             found => found?,
         };
-        let run = tx.run_of_task(task.asked.id).await?.ok_or_else(unknown)?;
+        let run = tx.run_of_task(task.spec.id).await?.ok_or_else(unknown)?;
         found = tx.run_overview(run.id).await?;
     }
     found.filter(|run| caller.may_see(run.task.created_by)).ok_or_else(unknown)
@@ -105,7 +105,7 @@ async fn find_run(
 
 /// Rejects an operation on an ended run.
 fn reject_ended(run: &RunOverview, participle: &str) -> Result<(), RunError> {
-    if run.recorded.run.status.is_terminal() {
+    if run.record.run.status.is_terminal() {
         let refusal = format!("the run is already {}; it cannot be {participle}", run.state);
         return Err(RunError::Rejected(refusal));
     }

@@ -145,7 +145,7 @@ impl Sweeper {
             .store
             .write(move |tx| Box::pin(async move { expire_overdue(tx, placing).await }))
             .await?;
-        self.placer.ask(assigned.asked);
+        self.placer.ask(assigned.awaiting_placement);
         if assigned.has_assignments {
             self.signals.send(Topic::Jobs);
         }
@@ -193,12 +193,12 @@ async fn expire_overdue(tx: &mut Tx, placing: AssignmentPass) -> Result<SweepOut
         let reason = "its node stopped reporting; whether it finished is unknown".to_owned();
         let ending = Ending::Interrupted { reason };
         is_revoked |= expire_job(tx, &job, JobStatus::LeaseExpired, ending).await?;
-        ended.push(job.asked.id);
+        ended.push(job.spec.id);
     }
     for job in tx.job_list_stranded(now - PINNED_TIMEOUT, BATCH).await? {
         let ending = Ending::NotStarted { reason: describe_stranding(tx, &job).await? };
         is_revoked |= expire_job(tx, &job, JobStatus::Failed, ending).await?;
-        ended.push(job.asked.id);
+        ended.push(job.spec.id);
     }
     tx.note_delete_ended().await?;
     // A runner that already waits in a claim must be signalled.
@@ -215,7 +215,7 @@ async fn expire_overdue(tx: &mut Tx, placing: AssignmentPass) -> Result<SweepOut
 /// Describes why a queued job will not start: the node that has its workspace is drained, has no sandboxes or has been
 /// offline for too long.
 async fn describe_stranding(tx: &mut Tx, job: &Job) -> Result<String, NodeError> {
-    let node = match job.asked.pinned_node {
+    let node = match job.spec.pinned_node {
         Some(pinned) => tx.node_get(pinned).await?,
         None => None,
     };

@@ -120,16 +120,16 @@ impl Classified for TaskError {
     }
 }
 
-/// Tasks. Cheap to clone.
+/// Creates, reads and changes tasks. Cheap to clone.
 #[derive(Clone)]
-pub struct Tasks {
+pub struct TaskService {
     store: Store,
     clock: SharedClock,
     signals: Signals,
     blobs: BlobStore,
 }
 
-impl Tasks {
+impl TaskService {
     /// Creates the service; attachments are stored in `blobs`.
     pub fn new(store: Store, clock: SharedClock, signals: Signals, blobs: BlobStore) -> Self {
         Self { store, clock, signals, blobs }
@@ -140,15 +140,15 @@ impl Tasks {
 pub async fn find(
     tx: &mut Tx,
     caller: &Caller,
-    wanted: &NameOrId<TaskId>,
+    name_or_id: &NameOrId<TaskId>,
 ) -> Result<Task, TaskError> {
-    let found = match wanted {
+    let found = match name_or_id {
         NameOrId::Id(id) => tx.task_get(*id).await?,
         NameOrId::Name(name) => tx.task_by_name(caller.user, &lookup_name(name)).await?,
     };
     found
-        .filter(|task| caller.may_see(task.asked.created_by))
-        .ok_or_else(|| TaskError::NotFound(wanted.excerpt()))
+        .filter(|task| caller.may_see(task.spec.created_by))
+        .ok_or_else(|| TaskError::NotFound(name_or_id.excerpt()))
 }
 
 /// Locks a task until the transaction ends; fails if it does not exist.
@@ -159,7 +159,7 @@ async fn lock_task(tx: &mut Tx, id: TaskId) -> Result<Task, TaskError> {
 /// Creates an event about a task, visible to every user who may see the task. Commands and their output may
 /// contain secrets; events are stored and streamed with secrets redacted.
 pub fn task_event(task: &Task, kind: &'static str, data: Value) -> NewEvent {
-    let NewTask { id, created_by, project, .. } = task.asked;
+    let NewTask { id, created_by, project, .. } = task.spec;
     task_event_for(id, created_by, project, kind, data)
 }
 

@@ -1,6 +1,6 @@
 //! The workflow API for runners: leases, checkpoints, dispatch of steps, verification and planning.
 //!
-//! Every write presents a hold (lease and epoch) and is rejected as [`WorkflowError::Fenced`] once a newer grant, a
+//! Every write presents a token (lease and epoch) and is rejected as [`WorkflowError::Fenced`] once a newer grant, a
 //! cancellation or expiry has ended the lease.
 
 pub mod analyst;
@@ -30,7 +30,7 @@ use cynode_runtime::clock::SharedClock;
 use cynode_store::{Job, Lease, StaleLease, Store, Task, Transition, Tx};
 use cynode_wire::jobs::JobView;
 use cynode_wire::tasks::TransitionView;
-use cynode_wire::workflow::Hold;
+use cynode_wire::workflow::LeaseToken;
 pub use cynode_wire::workflow::MAX_WAIT_MS;
 
 use self::analyst::{Analyst, RuleAnalyst};
@@ -90,7 +90,7 @@ impl Classified for WorkflowError {
             Self::TaskNotFound(_) | Self::JobNotFound(_) | Self::NoCheckpoint(_) => {
                 Classification::new(ErrorClass::NotFound, self)
             }
-            // To a runner every conflict means the same: it does not hold the run.
+            // To a runner every conflict means the same: it does not token the run.
             Self::LeasedElsewhere { .. }
             | Self::StartDenied { .. }
             | Self::Fenced(_)
@@ -164,17 +164,17 @@ impl WorkflowService {
     }
 }
 
-/// Locks and returns the lease of a hold; fails if it has ended.
-async fn check_lease(tx: &mut Tx, hold: Hold) -> Result<Lease, WorkflowError> {
-    Ok(tx.lease_check(hold.task_id, hold.lease_id, hold.epoch).await??)
+/// Locks and returns the lease of a token; fails if it has ended.
+async fn check_lease(tx: &mut Tx, token: LeaseToken) -> Result<Lease, WorkflowError> {
+    Ok(tx.lease_check(token.task_id, token.lease_id, token.epoch).await??)
 }
 
-/// Returns the lease of a hold without locking it; fails if it has ended.
-async fn read_lease(tx: &mut Tx, hold: Hold) -> Result<Lease, WorkflowError> {
-    let lease = tx.lease_get(hold.task_id).await?.filter(|lease| {
+/// Returns the lease of a token without locking it; fails if it has ended.
+async fn read_lease(tx: &mut Tx, token: LeaseToken) -> Result<Lease, WorkflowError> {
+    let lease = tx.lease_get(token.task_id).await?.filter(|lease| {
         lease.is_live
             && lease.holder.is_some()
-            && (lease.id, lease.epoch) == (hold.lease_id, hold.epoch)
+            && (lease.id, lease.epoch) == (token.lease_id, token.epoch)
     });
     Ok(lease.ok_or(StaleLease)?)
 }
@@ -183,8 +183,8 @@ async fn load_task(tx: &mut Tx, id: TaskId) -> Result<Task, WorkflowError> {
     tx.task_get(id).await?.ok_or(WorkflowError::TaskNotFound(id))
 }
 
-fn validate_lease_ms(asked: Option<u32>) -> Result<u32, WorkflowError> {
-    let lease_ms = asked.unwrap_or(DEFAULT_LEASE_MS);
+fn validate_lease_ms(requested: Option<u32>) -> Result<u32, WorkflowError> {
+    let lease_ms = requested.unwrap_or(DEFAULT_LEASE_MS);
     if LEASE_RANGE_MS.contains(&lease_ms) {
         Ok(lease_ms)
     } else {
@@ -198,12 +198,12 @@ pub fn job_view(job: Job) -> Result<JobView, cynode_store::Error> {
     let result = job.result.map(serde_json::from_value).transpose().map_err(|error| {
         cynode_store::Error::Unreadable { column: "result".to_owned(), reason: error.to_string() }
     })?;
-    let is_exec = job.asked.step_index == job_creation::EXEC_STEP;
-    let (attempt, check) = check::split_attempt(job.asked.attempt);
+    let is_exec = job.spec.step_index == job_creation::EXEC_STEP;
+    let (attempt, check) = check::split_attempt(job.spec.attempt);
     Ok(JobView {
-        id: job.asked.id,
-        task_id: job.asked.task,
-        step_index: if is_exec { 0 } else { job.asked.step_index },
+        id: job.spec.id,
+        task_id: job.spec.task,
+        step_index: if is_exec { 0 } else { job.spec.step_index },
         // Attempts at steps count from 1.
         attempt: if is_exec { 0 } else { attempt },
         check,

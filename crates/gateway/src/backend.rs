@@ -1,7 +1,7 @@
 //! The control plane as the gateway needs it; implemented by the operations.
 
 use async_trait::async_trait;
-use cynode_execution::Tasks;
+use cynode_execution::TaskService;
 use cynode_execution::tasks::{IdInTask, TaskScope};
 use cynode_resources::{ProjectError, Projects};
 use cynode_resources::{agents::AgentTokenError, agents::AgentTokens};
@@ -55,7 +55,7 @@ pub trait GatewayBackend: Send + Sync {
     /// Looks up ids that the token does not bind.
     async fn look_up_ids(
         &self,
-        who: &Identity,
+        identity: &Identity,
         needed: &IdLookups,
     ) -> Result<IdLookupResults, BackendError>;
 
@@ -78,7 +78,7 @@ pub struct GatewayOperations {
     pub registry: ToolRegistry,
     pub audit: AuditLog,
     /// For id lookups.
-    pub tasks: Tasks,
+    pub tasks: TaskService,
     /// For id lookups.
     pub projects: Projects,
 }
@@ -103,27 +103,27 @@ impl GatewayBackend for GatewayOperations {
 
     async fn look_up_ids(
         &self,
-        who: &Identity,
+        identity: &Identity,
         needed: &IdLookups,
     ) -> Result<IdLookupResults, BackendError> {
         let mut facts = IdLookupResults::default();
         if let Some(project) = needed.project {
-            facts.project = match self.projects.get(&who.caller, &project.into()).await {
+            facts.project = match self.projects.get(&identity.caller, &project.into()).await {
                 Ok(found) => Some(found.id),
                 Err(ProjectError::Store(error)) => return Err(BackendError::new(error)),
                 Err(_) => None,
             };
         }
         if let Some(task) = needed.task {
-            let scope = self.task_scope(who, IdInTask::Task(task)).await?;
+            let scope = self.task_scope(identity, IdInTask::Task(task)).await?;
             facts.task = scope.map(|scope| scope.project);
         }
         if let Some(job) = needed.job {
-            let scope = self.task_scope(who, IdInTask::Job(job)).await?;
+            let scope = self.task_scope(identity, IdInTask::Job(job)).await?;
             facts.job = scope.map(|scope| (scope.task, scope.project));
         }
         if let Some(run) = needed.run {
-            let scope = self.task_scope(who, IdInTask::Run(run)).await?;
+            let scope = self.task_scope(identity, IdInTask::Run(run)).await?;
             facts.run = scope.map(|scope| (scope.task, scope.project));
         }
         Ok(facts)
@@ -161,10 +161,10 @@ impl OpenCallRecord for AuditedOpenCall {
 impl GatewayOperations {
     async fn task_scope(
         &self,
-        who: &Identity,
+        identity: &Identity,
         id: IdInTask,
     ) -> Result<Option<TaskScope>, BackendError> {
-        self.tasks.scope(&who.caller, id).await.map_err(BackendError::new)
+        self.tasks.scope(&identity.caller, id).await.map_err(BackendError::new)
     }
 }
 

@@ -23,11 +23,11 @@ impl McpGateway {
     /// without execution and record.
     pub async fn decide(
         &self,
-        who: &Identity,
+        identity: &Identity,
         tool: &str,
         arguments: Option<&RawValue>,
     ) -> Result<CallScope, Denial> {
-        let admitted = self.inner.decide(&self.inner.snapshot(), who, tool, arguments).await?;
+        let admitted = self.inner.decide(&self.inner.snapshot(), identity, tool, arguments).await?;
         Ok(admitted.call_scope)
     }
 }
@@ -75,7 +75,11 @@ impl ToolAccessExplainer for McpGateway {
     }
 }
 
-fn static_stages(snapshot: &PolicySnapshot, tool: &PolicyTool, who: &Identity) -> [StageView; 5] {
+fn static_stages(
+    snapshot: &PolicySnapshot,
+    tool: &PolicyTool,
+    identity: &Identity,
+) -> [StageView; 5] {
     let said = |stage, verdict: Result<(), Denial>, yes: &str| {
         stage_view(stage, &verdict.map(|()| yes.to_owned()))
     };
@@ -86,8 +90,12 @@ fn static_stages(snapshot: &PolicySnapshot, tool: &PolicyTool, who: &Identity) -
     [
         said(Stage::Enabled, pipeline::check_enabled(tool), "tool is enabled"),
         said(Stage::Review, pipeline::check_reviewed(tool), "definition is approved"),
-        said(Stage::Allowlist, pipeline::check_allowlisted(tool, who), "allowed for this role"),
-        said(Stage::Scope, pipeline::check_scope(tool, who), "scope allows this caller"),
+        said(
+            Stage::Allowlist,
+            pipeline::check_allowlisted(tool, identity),
+            "allowed for this role",
+        ),
+        said(Stage::Scope, pipeline::check_scope(tool, identity), "scope allows this caller"),
         said(Stage::Setting, pipeline::check_setting(snapshot, tool), &guard),
     ]
 }
@@ -96,14 +104,14 @@ impl GatewayInner {
     async fn late_stages(
         &self,
         tool: &PolicyTool,
-        who: &Identity,
+        identity: &Identity,
         arguments: Option<&Value>,
     ) -> Vec<StageView> {
-        let bound = CallScope { task: who.task, project: who.project };
+        let bound = CallScope { task: identity.task, project: identity.project };
         let rest = stage_view(Stage::Limits, &self.limits_verdict(tool));
         let Some(arguments) = arguments else {
             let verdict =
-                pipeline::rules(tool, who, bound).map(|rule| format!("rule {rule} allows it"));
+                pipeline::rules(tool, identity, bound).map(|rule| format!("rule {rule} allows it"));
             return vec![
                 not_evaluated(Stage::Arguments),
                 not_evaluated(Stage::Context),
@@ -114,13 +122,19 @@ impl GatewayInner {
         let raw = rpc::raw(arguments.to_string());
         let checked = pipeline::arguments::check(tool, Some(&raw), self.options.max_request_bytes);
         let judged = match &checked {
-            Ok(value) => Some(self.check_context(tool, who, value).await),
+            Ok(value) => Some(self.check_context(tool, identity, value).await),
             Err(_) => None,
         };
         let setting =
             judged.as_ref().and_then(|judged| judged.as_ref().ok()).copied().unwrap_or(bound);
-        let rules = pipeline::rules(tool, who, setting).and_then(|rule| {
-            pipeline::hosts::check_named_host(&self.snapshot(), tool, who, setting, arguments)?;
+        let rules = pipeline::rules(tool, identity, setting).and_then(|rule| {
+            pipeline::hosts::check_named_host(
+                &self.snapshot(),
+                tool,
+                identity,
+                setting,
+                arguments,
+            )?;
             Ok(format!("rule {rule} allows it"))
         });
         vec![
@@ -151,15 +165,15 @@ impl GatewayInner {
     pub(crate) async fn check_context(
         &self,
         tool: &PolicyTool,
-        who: &Identity,
+        identity: &Identity,
         arguments: &Value,
     ) -> Result<CallScope, Denial> {
         let ids = context::parse_ids(tool.scoped, arguments)?;
-        let needed = context::needed_lookups(who, &ids);
+        let needed = context::needed_lookups(identity, &ids);
         let facts = if needed.is_empty() {
             context::IdLookupResults::default()
         } else {
-            self.backend.look_up_ids(who, &needed).await.map_err(|fault| {
+            self.backend.look_up_ids(identity, &needed).await.map_err(|fault| {
                 tracing::warn!(error = &fault as &dyn std::error::Error, "id lookup failed");
                 Denial::new(
                     Stage::Context,
@@ -168,7 +182,7 @@ impl GatewayInner {
                 )
             })?
         };
-        context::check(who, &ids, &facts)
+        context::check(identity, &ids, &facts)
     }
 }
 

@@ -12,7 +12,7 @@ use cynode_resources::audit::RejectionSummary;
 use cynode_resources::tools::BuiltinTool;
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use tokio::sync::{Mutex, watch};
 use tracing::warn;
 
@@ -57,7 +57,7 @@ pub(crate) struct GatewayInner {
     /// Rejected requests that are not recorded yet.
     pub(crate) rejections: Rejections,
     /// Runs calls, which outlive the HTTP requests that started them.
-    pub(crate) tasks: Tasks,
+    pub(crate) tasks: BackgroundTasks,
     /// Registry revision; changes when the tool list may have changed.
     pub(crate) changed: watch::Sender<i64>,
     snapshot: ArcSwap<PolicySnapshot>,
@@ -87,7 +87,7 @@ impl McpGateway {
             sessions: GatewaySessions::new(&parts.options),
             limits: GatewayRateLimits::new(&parts.options),
             rejections: Rejections::default(),
-            tasks: Tasks::new(),
+            tasks: BackgroundTasks::new(),
             changed: watch::channel(0).0,
             snapshot: ArcSwap::from_pointee(PolicySnapshot::default()),
             refresh_lock: Mutex::default(),
@@ -155,8 +155,8 @@ impl GatewayInner {
     }
 
     /// Counts a request that is rejected without a record of its own.
-    pub(crate) fn count_rejection(&self, reason: RejectionReason, who: Option<&Identity>) {
-        self.rejections.count(reason, peer_kind(who), self.now());
+    pub(crate) fn count_rejection(&self, reason: RejectionReason, identity: Option<&Identity>) {
+        self.rejections.count(reason, peer_kind(identity), self.now());
     }
 
     async fn record_rejections(&self, counted: Vec<(RejectionReason, RejectionSummary)>) {

@@ -40,7 +40,7 @@ const NAME_BYTES: usize = 256;
 
 /// A requested call.
 pub(crate) struct GatewayCall {
-    pub(crate) who: Arc<Identity>,
+    pub(crate) identity: Arc<Identity>,
     /// The slug of the server at `/mcp/<server>`; `None` for canonical names.
     pub(crate) server_slug: Option<String>,
     /// The request id.
@@ -92,14 +92,16 @@ impl GatewayInner {
             None => name.into_owned(),
         };
         let snapshot = self.snapshot_containing(|known| known.tool(&canonical).is_some()).await;
-        match self.decide(&snapshot, &call.who, &canonical, fields.get("arguments")).await {
+        match self.decide(&snapshot, &call.identity, &canonical, fields.get("arguments")).await {
             Ok(admitted) => self.execute_recorded(call, admitted, client, cancel).await,
             Err(denial) => {
                 let server = snapshot.tool(&canonical).map(|tool| server_slug_of(tool));
-                let setting = CallScope { task: call.who.task, project: call.who.project };
+                let setting =
+                    CallScope { task: call.identity.task, project: call.identity.project };
                 let server = server.unwrap_or_else(|| "unknown".to_owned());
                 let record = record(call, &canonical, server, setting);
-                let shown = pipeline::conceal(&snapshot, &call.who, &canonical, denial.clone());
+                let shown =
+                    pipeline::conceal(&snapshot, &call.identity, &canonical, denial.clone());
                 audited_request(call, record).deny(self, &denial, shown).await
             }
         }
@@ -109,17 +111,17 @@ impl GatewayInner {
     pub(crate) async fn decide(
         &self,
         snapshot: &PolicySnapshot,
-        who: &Identity,
+        identity: &Identity,
         name: &str,
         arguments: Option<&RawValue>,
     ) -> Result<AllowedCall, Denial> {
-        let tool = Arc::clone(pipeline::check_reach(snapshot, who, name)?);
-        pipeline::precheck_rules(&tool, who)?;
+        let tool = Arc::clone(pipeline::check_reach(snapshot, identity, name)?);
+        pipeline::precheck_rules(&tool, identity)?;
         let max_bytes = self.options.max_request_bytes;
         let arguments = pipeline::arguments::check(&tool, arguments, max_bytes)?;
-        let setting = self.check_context(&tool, who, &arguments).await?;
-        pipeline::rules(&tool, who, setting)?;
-        pipeline::hosts::check_named_host(snapshot, &tool, who, setting, &arguments)?;
+        let setting = self.check_context(&tool, identity, &arguments).await?;
+        pipeline::rules(&tool, identity, setting)?;
+        pipeline::hosts::check_named_host(snapshot, &tool, identity, setting, &arguments)?;
         Ok(AllowedCall { tool, arguments, call_scope: setting })
     }
 
@@ -165,8 +167,8 @@ impl GatewayInner {
                         .unwrap_or_default(),
                 };
                 let (method, params) = ("tools/call", params.as_str());
-                let errand = UpstreamRequest { server, method, params, client, cancel };
-                self.ask(call, errand, |result| check_result(call, &tool, result)).await
+                let request = UpstreamRequest { server, method, params, client, cancel };
+                self.ask(call, request, |result| check_result(call, &tool, result)).await
             }
             None => self.execute_builtin(call, admitted).await,
         }
@@ -186,7 +188,7 @@ impl GatewayInner {
         };
         let context = ToolContext {
             services: Arc::clone(&self.services),
-            who: Arc::clone(&call.who),
+            identity: Arc::clone(&call.identity),
             call_scope: admitted.call_scope,
             snapshot: self.snapshot(),
         };
@@ -203,17 +205,17 @@ impl GatewayInner {
     pub(crate) async fn ask(
         &self,
         call: &GatewayCall,
-        errand: UpstreamRequest<'_>,
-        told: impl FnOnce(&RawValue) -> Result<CallResponse, CallFailure>,
+        request: UpstreamRequest<'_>,
+        map_response: impl FnOnce(&RawValue) -> Result<CallResponse, CallFailure>,
     ) -> Result<CallResponse, CallFailure> {
-        let UpstreamRequest { server, method, params, client, cancel } = errand;
+        let UpstreamRequest { server, method, params, client, cancel } = request;
         let upstream =
             self.upstreams.open(server.id, &call.session, Arc::clone(&call.listener)).await?;
         let message = rpc::request(call.id.get(), method, params);
         let response = upstream.request(message, client, cancel).await?;
         let fields = RawFields::read(&response).map_err(bad_response)?;
         match (fields.get("result"), fields.get("error")) {
-            (Some(result), None) => told(result),
+            (Some(result), None) => map_response(result),
             (None, Some(error)) => {
                 let (id, error) = (call.id.get(), error.get());
                 let response = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
@@ -266,15 +268,15 @@ pub(crate) fn record(
     setting: CallScope,
 ) -> ToolCallRecord {
     ToolCallRecord {
-        agent: Some(call.who.agent),
-        token: Some(call.who.token_id),
-        user: Some(call.who.user),
-        groups: call.who.groups.clone(),
-        roles: call.who.roles.clone(),
+        agent: Some(call.identity.agent),
+        token: Some(call.identity.token_id),
+        user: Some(call.identity.user),
+        groups: call.identity.groups.clone(),
+        roles: call.identity.roles.clone(),
         project: setting.project,
         task: setting.task,
-        run: call.who.run,
-        job: call.who.job,
+        run: call.identity.run,
+        job: call.identity.job,
         tool: truncate_name(name),
         server,
         stage: Stage::Invoke,

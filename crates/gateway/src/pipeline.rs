@@ -17,7 +17,9 @@ pub mod hosts;
 use std::sync::Arc;
 
 use cynode_domain::ids::{ProjectId, RuleId, TaskId};
-use cynode_domain::policy::rules::{Access, AccessRule, INVOKE, Subject, TOOL, Verdict, evaluate};
+use cynode_domain::policy::rules::{
+    Access, AccessRule, INVOKE, RuleSubject, RuleVerdict, TOOL, evaluate,
+};
 use cynode_domain::policy::{Effect, ErrorKind, Stage, ToolScope, allowlist};
 
 use crate::identity::Identity;
@@ -52,14 +54,14 @@ pub struct CallScope {
 /// Stages `known` to `setting`: whether this caller may reach this tool at all.
 pub fn check_reach<'s>(
     snapshot: &'s PolicySnapshot,
-    who: &Identity,
+    identity: &Identity,
     name: &str,
 ) -> Result<&'s Arc<PolicyTool>, Denial> {
     let tool = check_known(snapshot, name)?;
     check_enabled(tool)?;
     check_reviewed(tool)?;
-    check_allowlisted(tool, who)?;
-    check_scope(tool, who)?;
+    check_allowlisted(tool, identity)?;
+    check_scope(tool, identity)?;
     check_setting(snapshot, tool)?;
     Ok(tool)
 }
@@ -80,17 +82,23 @@ pub fn unknown_tool(name: &str) -> Denial {
 
 /// The denial as the caller sees it. Tools of installed servers are private: a caller that scope or
 /// rules reject gets the same denial as for an unknown tool.
-pub fn conceal(snapshot: &PolicySnapshot, who: &Identity, name: &str, denial: Denial) -> Denial {
+pub fn conceal(
+    snapshot: &PolicySnapshot,
+    identity: &Identity,
+    name: &str,
+    denial: Denial,
+) -> Denial {
     match snapshot.tool(name) {
-        Some(tool) if is_concealed(tool, who) => unknown_tool(name),
+        Some(tool) if is_concealed(tool, identity) => unknown_tool(name),
         _ => denial,
     }
 }
 
 /// Whether the caller may not learn that the tool exists.
-pub fn is_concealed(tool: &PolicyTool, who: &Identity) -> bool {
+pub fn is_concealed(tool: &PolicyTool, identity: &Identity) -> bool {
     tool.server.is_some()
-        && (check_scope(tool, who).is_err() || rules(tool, who, token_scope(who)).is_err())
+        && (check_scope(tool, identity).is_err()
+            || rules(tool, identity, token_scope(identity)).is_err())
 }
 
 /// Whether the tool and its server are enabled.
@@ -119,17 +127,17 @@ pub fn check_reviewed(tool: &PolicyTool) -> Result<(), Denial> {
 
 /// Whether the caller's role may reach the tool. Tools of installed servers are on no allowlist;
 /// scope, setting and rules decide.
-pub fn check_allowlisted(tool: &PolicyTool, who: &Identity) -> Result<(), Denial> {
+pub fn check_allowlisted(tool: &PolicyTool, identity: &Identity) -> Result<(), Denial> {
     let refuse =
         |text: String| Err(Denial::new(Stage::Allowlist, ErrorKind::AgentAllowlistDenied, text));
     if tool.server.is_some() {
         return Ok(());
     }
-    if !allowlist::is_allowlisted(who.agent, &tool.name) {
-        let text = format!("\"{}\" is not available to a {} caller", tool.name, who.agent);
+    if !allowlist::is_allowlisted(identity.agent, &tool.name) {
+        let text = format!("\"{}\" is not available to a {} caller", tool.name, identity.agent);
         return refuse(text);
     }
-    if who.task.is_some() && allowlist::is_closed_to_task_tokens(&tool.name) {
+    if identity.task.is_some() && allowlist::is_closed_to_task_tokens(&tool.name) {
         return refuse(format!(
             "\"{}\" is not available to a token that is bound to a task",
             tool.name
@@ -139,13 +147,13 @@ pub fn check_allowlisted(tool: &PolicyTool, who: &Identity) -> Result<(), Denial
 }
 
 /// Whether the tool's scope admits the caller.
-pub fn check_scope(tool: &PolicyTool, who: &Identity) -> Result<(), Denial> {
-    if tool.scope.admits(who.agent) {
+pub fn check_scope(tool: &PolicyTool, identity: &Identity) -> Result<(), Denial> {
+    if tool.scope.admits(identity.agent) {
         return Ok(());
     }
     let text = format!(
         "\"{}\" has scope {}, which excludes a {} caller",
-        tool.name, tool.scope, who.agent
+        tool.name, tool.scope, identity.agent
     );
     Err(Denial::new(Stage::Scope, ErrorKind::ScopeDenied, text))
 }
@@ -162,58 +170,61 @@ pub fn check_setting(snapshot: &PolicySnapshot, tool: &PolicyTool) -> Result<(),
 }
 
 /// Evaluates the access rules: default deny; any deny rule wins.
-pub fn rules(tool: &PolicyTool, who: &Identity, setting: CallScope) -> Result<RuleId, Denial> {
-    let access = rule_access(who, setting, &tool.name);
+pub fn rules(tool: &PolicyTool, identity: &Identity, setting: CallScope) -> Result<RuleId, Denial> {
+    let access = rule_access(identity, setting, &tool.name);
     rule_decision(evaluate(tool.rules.iter().map(AsRef::as_ref), &access), &tool.name)
 }
 
 /// Evaluates the rules before the arguments are parsed. Denies a call that no arguments could make
 /// allowed, so that the schema is not revealed to a caller without permission.
-pub fn precheck_rules(tool: &PolicyTool, who: &Identity) -> Result<(), Denial> {
-    let setting = token_scope(who);
-    let is_bound = who.task.is_some() && who.project.is_some();
+pub fn precheck_rules(tool: &PolicyTool, identity: &Identity) -> Result<(), Denial> {
+    let setting = token_scope(identity);
+    let is_bound = identity.task.is_some() && identity.project.is_some();
     if is_bound || tool.scoped == ScopedIds::default() {
         // The arguments name no task or project beyond those of the token.
-        return rules(tool, who, setting).map(drop);
+        return rules(tool, identity, setting).map(drop);
     }
-    let access = rule_access(who, setting, &tool.name);
+    let access = rule_access(identity, setting, &tool.name);
     let all = || tool.rules.iter().map(AsRef::as_ref);
     let denying = all().filter(|rule: &&AccessRule| rule.effect == Effect::Deny);
     let denied = evaluate(denying, &access);
-    if matches!(denied, Verdict::Denied(_)) {
+    if matches!(denied, RuleVerdict::Denied(_)) {
         return rule_decision(denied, &tool.name).map(drop);
     }
     // The arguments may name the project or task that a rule is about.
     let could_allow = |rule: &AccessRule| {
         let named = match rule.subject {
-            Subject::Project(project) if setting.project.is_none() => {
+            RuleSubject::Project(project) if setting.project.is_none() => {
                 Access { project: Some(project), ..access }
             }
-            Subject::Task(task) if setting.task.is_none() => Access { task: Some(task), ..access },
-            Subject::Project(_)
-            | Subject::Task(_)
-            | Subject::System
-            | Subject::User(_)
-            | Subject::Group(_)
-            | Subject::Agent(_) => access,
+            RuleSubject::Task(task) if setting.task.is_none() => {
+                Access { task: Some(task), ..access }
+            }
+            RuleSubject::Project(_)
+            | RuleSubject::Task(_)
+            | RuleSubject::System
+            | RuleSubject::User(_)
+            | RuleSubject::Group(_)
+            | RuleSubject::Agent(_) => access,
         };
         rule.effect == Effect::Allow && rule.matches(&named)
     };
     if all().any(could_allow) {
         Ok(())
     } else {
-        rule_decision(Verdict::NoMatch, &tool.name).map(drop)
+        rule_decision(RuleVerdict::NoMatch, &tool.name).map(drop)
     }
 }
 
 /// Whether a list shows the tool: every stage that needs no arguments passes.
-pub fn is_visible(snapshot: &PolicySnapshot, who: &Identity, tool: &PolicyTool) -> bool {
-    check_reach(snapshot, who, &tool.name).is_ok() && rules(tool, who, token_scope(who)).is_ok()
+pub fn is_visible(snapshot: &PolicySnapshot, identity: &Identity, tool: &PolicyTool) -> bool {
+    check_reach(snapshot, identity, &tool.name).is_ok()
+        && rules(tool, identity, token_scope(identity)).is_ok()
 }
 
 /// The task and project of the token.
-fn token_scope(who: &Identity) -> CallScope {
-    CallScope { task: who.task, project: who.project }
+fn token_scope(identity: &Identity) -> CallScope {
+    CallScope { task: identity.task, project: identity.project }
 }
 
 /// Whether the caller may use a feature of a server beside tools; `feature` is the method. Rules
@@ -221,7 +232,7 @@ fn token_scope(who: &Identity) -> CallScope {
 /// prompts too.
 pub fn check_server(
     snapshot: &PolicySnapshot,
-    who: &Identity,
+    identity: &Identity,
     slug: &str,
     feature: &str,
 ) -> Result<Arc<PolicyServer>, Denial> {
@@ -230,14 +241,14 @@ pub fn check_server(
         let text = format!("the server \"{slug}\" is disabled");
         return Err(Denial::new(Stage::Enabled, ErrorKind::ToolDisabled, text));
     }
-    server_permits(snapshot, who, server, feature)?;
+    server_permits(snapshot, identity, server, feature)?;
     Ok(Arc::clone(server))
 }
 
 /// Whether scope and rules permit a feature of a server.
 fn server_permits(
     snapshot: &PolicySnapshot,
-    who: &Identity,
+    identity: &Identity,
     server: &PolicyServer,
     feature: &str,
 ) -> Result<(), Denial> {
@@ -245,16 +256,16 @@ fn server_permits(
     // A server has the scope of its tools; one without tools is in scope `pm`.
     let mut tools = snapshot.tools_of(server.id).peekable();
     let is_in_scope = if tools.peek().is_some() {
-        tools.any(|tool| tool.scope.admits(who.agent))
+        tools.any(|tool| tool.scope.admits(identity.agent))
     } else {
-        ToolScope::Pm.admits(who.agent)
+        ToolScope::Pm.admits(identity.agent)
     };
     if !is_in_scope {
-        let text = format!("no tool of \"{slug}\" is available to a {} caller", who.agent);
+        let text = format!("no tool of \"{slug}\" is available to a {} caller", identity.agent);
         return Err(Denial::new(Stage::Scope, ErrorKind::ScopeDenied, text));
     }
     let name = format!("{slug}.{feature}");
-    let access = rule_access(who, token_scope(who), &name);
+    let access = rule_access(identity, token_scope(identity), &name);
     rule_decision(evaluate(snapshot.rules().iter().map(AsRef::as_ref), &access), &name).map(drop)
 }
 
@@ -266,13 +277,13 @@ fn unknown_server() -> Denial {
 /// unknown.
 pub fn conceal_server(
     snapshot: &PolicySnapshot,
-    who: &Identity,
+    identity: &Identity,
     slug: &str,
     denial: Denial,
 ) -> Denial {
     let is_known = |server: &Arc<PolicyServer>| {
-        snapshot.tools_of(server.id).any(|tool| !is_concealed(tool, who))
-            || server_permits(snapshot, who, server, "initialize").is_ok()
+        snapshot.tools_of(server.id).any(|tool| !is_concealed(tool, identity))
+            || server_permits(snapshot, identity, server, "initialize").is_ok()
     };
     if snapshot.server(slug).is_some_and(is_known) { denial } else { unknown_server() }
 }
@@ -280,23 +291,23 @@ pub fn conceal_server(
 /// Whether the caller may use anything of a server.
 pub fn check_may_open(
     snapshot: &PolicySnapshot,
-    who: &Identity,
+    identity: &Identity,
     slug: &str,
 ) -> Result<Arc<PolicyServer>, Denial> {
     let is_used = |server: &&Arc<PolicyServer>| {
-        snapshot.tools_of(server.id).any(|tool| is_visible(snapshot, who, tool))
+        snapshot.tools_of(server.id).any(|tool| is_visible(snapshot, identity, tool))
     };
     if let Some(server) = snapshot.server(slug).filter(is_used) {
         return Ok(Arc::clone(server));
     }
-    check_server(snapshot, who, slug, "initialize")
+    check_server(snapshot, identity, slug, "initialize")
 }
 
-fn rule_access<'a>(who: &'a Identity, setting: CallScope, resource: &'a str) -> Access<'a> {
+fn rule_access<'a>(identity: &'a Identity, setting: CallScope, resource: &'a str) -> Access<'a> {
     Access {
-        caller: who.agent,
-        user: Some(who.user),
-        groups: &who.groups,
+        caller: identity.agent,
+        user: Some(identity.user),
+        groups: &identity.groups,
         project: setting.project,
         task: setting.task,
         action: INVOKE,
@@ -305,11 +316,11 @@ fn rule_access<'a>(who: &'a Identity, setting: CallScope, resource: &'a str) -> 
     }
 }
 
-fn rule_decision(verdict: Verdict, name: &str) -> Result<RuleId, Denial> {
+fn rule_decision(verdict: RuleVerdict, name: &str) -> Result<RuleId, Denial> {
     let refuse = |text: String| Err(Denial::new(Stage::Rules, ErrorKind::PolicyViolation, text));
     match verdict {
-        Verdict::Allowed(rule) => Ok(rule),
-        Verdict::Denied(rule) => refuse(format!("rule {rule} denies \"{name}\"")),
-        Verdict::NoMatch => refuse(format!("no rule allows \"{name}\"")),
+        RuleVerdict::Allowed(rule) => Ok(rule),
+        RuleVerdict::Denied(rule) => refuse(format!("rule {rule} denies \"{name}\"")),
+        RuleVerdict::NoMatch => refuse(format!("no rule allows \"{name}\"")),
     }
 }

@@ -60,8 +60,8 @@ impl RejectionReason {
 }
 
 /// The kind of peer in audit records.
-pub(crate) fn peer_kind(who: Option<&Identity>) -> &'static str {
-    match who.map(|who| who.agent) {
+pub(crate) fn peer_kind(identity: Option<&Identity>) -> &'static str {
+    match identity.map(|identity| identity.agent) {
         None => "unknown",
         Some(Principal::User) => "user",
         Some(Principal::Agent(_)) => "agent",

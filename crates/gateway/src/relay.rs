@@ -71,7 +71,7 @@ const CACHEABLE_METHODS: [&str; 4] =
 
 /// A caller at `/mcp/<server>`.
 pub(crate) struct ServerRequest<'a> {
-    pub(crate) who: &'a Identity,
+    pub(crate) identity: &'a Identity,
     pub(crate) slug: &'a str,
     pub(crate) session: &'a SessionKey,
     pub(crate) listener: Arc<dyn UpstreamClient>,
@@ -89,16 +89,17 @@ impl GatewayInner {
         let slug = call.server_slug.as_deref().unwrap_or_default();
         let name = format!("{slug}.{method}");
         let snapshot = self.snapshot();
-        let admitted = pipeline::check_server(&snapshot, &call.who, slug, method)
+        let admitted = pipeline::check_server(&snapshot, &call.identity, slug, method)
             .and_then(|server| self.circuit_denial(&server).map_or(Ok(server), Err));
-        let setting = CallScope { task: call.who.task, project: call.who.project };
+        let setting = CallScope { task: call.identity.task, project: call.identity.project };
         let record = (!UNRECORDED_METHODS.contains(&method))
             .then(|| record(call, &name, slug.to_owned(), setting));
         let request = AuditedRequest { call, form: ErrorForm::Code, record };
         let server = match admitted {
             Ok(server) => server,
             Err(denial) => {
-                let shown = pipeline::conceal_server(&snapshot, &call.who, slug, denial.clone());
+                let shown =
+                    pipeline::conceal_server(&snapshot, &call.identity, slug, denial.clone());
                 return request.deny(self, &denial, shown).await;
             }
         };
@@ -106,8 +107,8 @@ impl GatewayInner {
         let at_most = (method != "subscriptions/listen").then(|| self.options.call_timeout());
         let (params, patience) =
             (call.params.get(), RequestDeadline { limit: at_most, cancel: cancel.clone() });
-        let errand = UpstreamRequest { server: &server, method, params, client, cancel };
-        let acting = self.ask(call, errand, |result| {
+        let upstream_request = UpstreamRequest { server: &server, method, params, client, cancel };
+        let acting = self.ask(call, upstream_request, |result| {
             Ok(CallResponse {
                 response: render_relay_result(call, method, result),
                 error_type: None,
@@ -122,8 +123,8 @@ impl GatewayInner {
         visitor: ServerRequest<'_>,
         message: Box<RawValue>,
     ) {
-        let ServerRequest { who, slug, session, listener } = visitor;
-        let Ok(server) = pipeline::check_may_open(&self.snapshot(), who, slug) else { return };
+        let ServerRequest { identity, slug, session, listener } = visitor;
+        let Ok(server) = pipeline::check_may_open(&self.snapshot(), identity, slug) else { return };
         let delivered = match self.upstreams.open(server.id, session, listener).await {
             Ok(upstream) => upstream.notify(message).await,
             Err(fault) => Err(fault),
@@ -135,10 +136,10 @@ impl GatewayInner {
 
     /// The capabilities of a server, for a stateless client.
     pub(crate) async fn capabilities(&self, visitor: ServerRequest<'_>) -> Result<Value, RpcError> {
-        let ServerRequest { who, slug, session, listener } = visitor;
+        let ServerRequest { identity, slug, session, listener } = visitor;
         let snapshot = self.snapshot_containing(|known| known.server(slug).is_some()).await;
-        let server = pipeline::check_may_open(&snapshot, who, slug)
-            .map_err(|denial| pipeline::conceal_server(&snapshot, who, slug, denial))
+        let server = pipeline::check_may_open(&snapshot, identity, slug)
+            .map_err(|denial| pipeline::conceal_server(&snapshot, identity, slug, denial))
             .map_err(|shown| RpcError::new(DENIED, shown.message))?;
         let upstream = self
             .upstreams

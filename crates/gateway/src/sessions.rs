@@ -44,7 +44,7 @@ pub(crate) struct GatewaySession {
     owner: TokenHash,
     /// The server slug at `/mcp/<server>`; `None` at `/mcp`.
     server_slug: Option<String>,
-    pub(crate) about: Arc<ClientDescription>,
+    pub(crate) client_info: Arc<ClientDescription>,
     last_used: Mutex<Instant>,
     /// Client requests in flight, by their id.
     calls: Mutex<HashMap<String, CancellationToken>>,
@@ -69,8 +69,8 @@ impl GatewaySessions {
     pub(crate) fn open(
         &self,
         owner: TokenHash,
-        face: Option<String>,
-        about: ClientDescription,
+        server_slug: Option<String>,
+        client_info: ClientDescription,
     ) -> Result<(Arc<GatewaySession>, Vec<Arc<GatewaySession>>), SessionLimitReached> {
         let mut open = lock(&self.open);
         let mut ended = remove_if(&mut open, |session| session.idle_for() > self.idle);
@@ -83,7 +83,9 @@ impl GatewaySessions {
         if open.len() >= self.total_limit {
             return Err(SessionLimitReached);
         }
-        let session = Arc::new(GatewaySession::new(owner, face, about).ok_or(SessionLimitReached)?);
+        let session = Arc::new(
+            GatewaySession::new(owner, server_slug, client_info).ok_or(SessionLimitReached)?,
+        );
         open.insert(session.id.clone(), Arc::clone(&session));
         Ok((session, ended))
     }
@@ -93,10 +95,10 @@ impl GatewaySessions {
         &self,
         id: &str,
         owner: &TokenHash,
-        face: Option<&str>,
+        server_slug: Option<&str>,
     ) -> Option<Arc<GatewaySession>> {
         let session = lock(&self.open).get(id).cloned()?;
-        if session.owner != *owner || session.server_slug.as_deref() != face {
+        if session.owner != *owner || session.server_slug.as_deref() != server_slug {
             return None;
         }
         *lock(&session.last_used) = Instant::now();
@@ -144,14 +146,18 @@ fn remove_if(
 
 impl GatewaySession {
     /// `None` if the system has no randomness.
-    fn new(owner: TokenHash, face: Option<String>, about: ClientDescription) -> Option<Self> {
+    fn new(
+        owner: TokenHash,
+        server_slug: Option<String>,
+        client_info: ClientDescription,
+    ) -> Option<Self> {
         let mut bits = [0_u8; 32];
         getrandom::fill(&mut bits).ok()?;
         Some(Self {
             id: hex::encode(bits),
             owner,
-            server_slug: face,
-            about: Arc::new(about),
+            server_slug,
+            client_info: Arc::new(client_info),
             last_used: Mutex::new(Instant::now()),
             calls: Mutex::default(),
             pending_requests: Mutex::default(),

@@ -26,23 +26,23 @@ impl GatewayInner {
     /// The tools after `cursor` that this caller may call.
     pub(crate) fn list_tools(
         &self,
-        who: &Identity,
-        face: Option<&str>,
+        identity: &Identity,
+        server_slug: Option<&str>,
         cursor: Option<&str>,
     ) -> Result<ToolPage, RpcError> {
-        list_page(&self.snapshot(), who, face, cursor, self.options.page_size as usize)
+        list_page(&self.snapshot(), identity, server_slug, cursor, self.options.page_size as usize)
     }
 }
 
 fn list_page(
     snapshot: &PolicySnapshot,
-    who: &Identity,
-    face: Option<&str>,
+    identity: &Identity,
+    server_slug: Option<&str>,
     cursor: Option<&str>,
     size: usize,
 ) -> Result<ToolPage, RpcError> {
     let after = cursor.map(decode_cursor).transpose()?;
-    let is_here = |tool: &&Arc<PolicyTool>| match face {
+    let is_here = |tool: &&Arc<PolicyTool>| match server_slug {
         None => true,
         Some(slug) => tool.server.as_ref().is_some_and(|server| server.slug == slug),
     };
@@ -50,13 +50,13 @@ fn list_page(
         .tools_after(after.as_deref())
         .iter()
         .filter(is_here)
-        .filter(|tool| pipeline::is_visible(snapshot, who, tool));
+        .filter(|tool| pipeline::is_visible(snapshot, identity, tool));
     let mut tools: Vec<_> = visible.take(size + 1).cloned().collect();
     let has_more = tools.len() > size;
     tools.truncate(size);
     let last = tools.last().filter(|_| has_more);
     let next = last.map(|tool| URL_SAFE_NO_PAD.encode(&tool.name));
-    Ok(ToolPage { tools, is_bare: face.is_some(), next })
+    Ok(ToolPage { tools, is_bare: server_slug.is_some(), next })
 }
 
 fn decode_cursor(cursor: &str) -> Result<String, RpcError> {

@@ -23,12 +23,12 @@ use cynode_domain::policy::{Principal, ToolScope};
 use cynode_execution::analysts::AnalystService;
 use cynode_execution::findings::FindingService;
 use cynode_execution::preferences::PreferenceService;
-use cynode_execution::{ArtifactService, NodeService, Tasks};
+use cynode_execution::{ArtifactService, NodeService, TaskService};
 use cynode_execution::{runs::Actor, runs::ActorKind, runs::RunOperations, runs::RunQueries};
 use cynode_ops::memory::JobNotes;
 use cynode_ops::sandboxes::Sandboxes;
 use cynode_ops::schedules::Schedules;
-use cynode_ops::{AgentMessages, Work};
+use cynode_ops::{AgentMessages, WorkService};
 use cynode_resources::Projects;
 use cynode_resources::settings::InstallationSettings;
 use cynode_resources::skills::Skills;
@@ -47,7 +47,7 @@ use crate::snapshot::PolicySnapshot;
 /// The operations that built-in tools call.
 #[derive(Clone)]
 pub struct ToolServices {
-    pub tasks: Tasks,
+    pub tasks: TaskService,
     pub projects: Projects,
     pub schedules: Schedules,
     pub artifacts: ArtifactService,
@@ -61,7 +61,7 @@ pub struct ToolServices {
     pub runs: RunQueries,
     pub steering: RunOperations,
     pub messages: AgentMessages,
-    pub work: Work,
+    pub work: WorkService,
     /// Analysts that verify criteria in prose; `None` if there are none.
     pub analysts: Option<AnalystService>,
 }
@@ -69,7 +69,7 @@ pub struct ToolServices {
 /// The context of a handler.
 pub struct ToolContext {
     pub(crate) services: Arc<ToolServices>,
-    pub(crate) who: Arc<Identity>,
+    pub(crate) identity: Arc<Identity>,
     /// The task and project that the call is about.
     pub(crate) call_scope: CallScope,
     /// For further decisions while the tool runs.
@@ -79,11 +79,11 @@ pub struct ToolContext {
 impl ToolContext {
     /// The user that the call is made for, and whether they make it themselves.
     fn calling_user(&self) -> Actor<'_> {
-        let kind = match self.who.agent {
+        let kind = match self.identity.agent {
             Principal::User => ActorKind::Person,
             Principal::Agent(_) => ActorKind::Agent,
         };
-        Actor { caller: &self.who.caller, kind }
+        Actor { caller: &self.identity.caller, kind }
     }
 }
 

@@ -162,8 +162,8 @@ async fn an_answer_in_many_pieces_is_read_whole() {
         read_request(&mut stream).await;
         let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
         stream.write_all(head.as_bytes()).await.unwrap();
-        for piece in ["3\r\none\r\n", "4\r\n two\r\n", "6\r\n three\r\n", "0\r\n\r\n"] {
-            stream.write_all(piece.as_bytes()).await.unwrap();
+        for chunk in ["3\r\none\r\n", "4\r\n two\r\n", "6\r\n three\r\n", "0\r\n\r\n"] {
+            stream.write_all(chunk.as_bytes()).await.unwrap();
             tokio::task::yield_now().await;
         }
     };

@@ -69,12 +69,12 @@ impl AskArguments {
             let answer = provider.chat(&request, secret.as_ref()).await?;
             return Ok(json!({ "text": answer.text(), "usage": answer.usage }));
         }
-        let mut pieces = provider.stream(&request, secret.as_ref()).await?;
+        let mut chunks = provider.stream(&request, secret.as_ref()).await?;
         let (mut collector, mut count) = (ChunkCollector::default(), 0);
-        while let Some(piece) = pieces.next().await {
-            let piece = piece?;
-            count += usize::from(!piece.text().is_empty());
-            collector.push(&piece);
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk?;
+            count += usize::from(!chunk.text().is_empty());
+            collector.push(&chunk);
         }
         let answer = collector.finish();
         Ok(json!({ "text": answer.text(), "pieces": count, "usage": answer.usage }))

@@ -25,8 +25,8 @@ impl ChunkCollector {
         if let Some(usage) = &chunk.usage {
             self.answer.usage = Some(usage.clone());
         }
-        for piece in &chunk.choices {
-            self.add_choice(piece);
+        for chunk in &chunk.choices {
+            self.add_choice(chunk);
         }
     }
 
@@ -48,18 +48,18 @@ impl ChunkCollector {
         answer
     }
 
-    fn add_choice(&mut self, piece: &ChunkChoice) {
-        let choice = self.choices.entry(piece.index).or_default();
-        choice.index = piece.index;
-        append(&mut choice.message.content, piece.delta.content.as_deref());
-        append(&mut choice.message.refusal, piece.delta.refusal.as_deref());
-        if piece.finish_reason.is_some() {
-            choice.finish_reason.clone_from(&piece.finish_reason);
+    fn add_choice(&mut self, chunk: &ChunkChoice) {
+        let choice = self.choices.entry(chunk.index).or_default();
+        choice.index = chunk.index;
+        append(&mut choice.message.content, chunk.delta.content.as_deref());
+        append(&mut choice.message.refusal, chunk.delta.refusal.as_deref());
+        if chunk.finish_reason.is_some() {
+            choice.finish_reason.clone_from(&chunk.finish_reason);
         }
-        for delta in &piece.delta.tool_calls {
+        for delta in &chunk.delta.tool_calls {
             let call = self
                 .calls
-                .entry((piece.index, delta.index))
+                .entry((chunk.index, delta.index))
                 .or_insert_with(|| ToolCall::function("", "", ""));
             extend_call(call, delta);
         }
@@ -90,8 +90,8 @@ fn append(text: &mut Option<String>, added: Option<&str>) {
 pub fn refusal(answer: &ChatCompletion) -> Option<&str> {
     let choice = answer.choices.first()?;
     let is_filtered = choice.finish_reason.as_deref() == Some("content_filter");
-    let said = choice.message.refusal.as_deref();
-    said.or_else(|| is_filtered.then(|| choice.message.content.as_deref().unwrap_or_default()))
+    let refusal = choice.message.refusal.as_deref();
+    refusal.or_else(|| is_filtered.then(|| choice.message.content.as_deref().unwrap_or_default()))
 }
 
 #[cfg(test)]

@@ -136,7 +136,7 @@ pub(crate) fn parse_body<T: DeserializeOwned>(
     secret: Option<&ProviderCredential>,
 ) -> Result<T, ProviderError> {
     serde_json::from_slice(body).map_err(|error| match status::parse_error(body, secret) {
-        Some(told) => told,
+        Some(body) => body,
         None => ProviderError::malformed(error.to_string()),
     })
 }
@@ -147,11 +147,11 @@ pub(crate) async fn read_body(
     limit: usize,
 ) -> Result<Bytes, ProviderError> {
     let mut whole = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(map_connection_error)? {
-        if whole.len().saturating_add(piece.len()) > limit {
+    while let Some(chunk) = response.chunk().await.map_err(map_connection_error)? {
+        if whole.len().saturating_add(chunk.len()) > limit {
             return Err(ProviderError::TooLarge { limit });
         }
-        whole.extend_from_slice(&piece);
+        whole.extend_from_slice(&chunk);
     }
     Ok(whole.into())
 }

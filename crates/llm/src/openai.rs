@@ -156,10 +156,10 @@ mod tests {
 
     #[test]
     fn openai_itself_is_told_the_bound_of_an_answer_as_the_client_said_it() {
-        let asked = ChatRequest { max_completion_tokens: Some(9), ..ChatRequest::default() };
+        let request = ChatRequest { max_completion_tokens: Some(9), ..ChatRequest::default() };
         let bound = |kind, address: &str| {
             let server = OpenAiClient::new(&ProviderEndpoint::new(kind, address)).unwrap();
-            server.adapt_request(Cow::Borrowed(&asked)).max_tokens
+            server.adapt_request(Cow::Borrowed(&request)).max_tokens
         };
 
         assert_eq!(bound(ProviderKind::OpenAi, "https://api.openai.com/v1"), None);

@@ -129,10 +129,10 @@ impl ResilientProvider {
     /// The pause before the next attempt: as long as the provider asked for, or `delay`. `None` if the provider asked
     /// for a longer one than is allowed.
     fn retry_pause(&self, error: &ProviderError, delay: Duration) -> Option<Duration> {
-        let Some(asked) = error.retry_after() else { return Some(delay) };
-        let pause = asked.max(self.options.pause);
+        let Some(retry_after) = error.retry_after() else { return Some(delay) };
+        let pause = retry_after.max(self.options.pause);
         let jitter = Backoff { first: pause / 4, cap: pause / 4 }.jittered_delay(1);
-        (asked <= self.options.max_retry_pause).then_some(pause + jitter)
+        (retry_after <= self.options.max_retry_pause).then_some(pause + jitter)
     }
 }
 
@@ -166,17 +166,17 @@ impl Provider for ResilientProvider {
     ) -> Result<ChunkStream, ProviderError> {
         let who = self.backoff.key_for(request.model.as_deref(), secret);
         let ask = || async {
-            let mut pieces = self.provider.stream(request, secret).await?;
-            let first = pieces.next().await.transpose()?;
-            Ok((first, pieces))
+            let mut chunks = self.provider.stream(request, secret).await?;
+            let first = chunks.next().await.transpose()?;
+            Ok((first, chunks))
         };
         let ((first, rest), turn) = self.send_with_retries((who, &self.slots), ask).await?;
         self.breaker.record_stream_start();
         let (breaker, is_broken) = (Arc::clone(&self.breaker), false);
         let rest = BreakerReportingStream { rest, breaker, is_broken, _slot: turn };
         let rest = stream::unfold(rest, |mut rest| async move {
-            let piece = rest.next().await?;
-            Some((piece, rest))
+            let chunk = rest.next().await?;
+            Some((chunk, rest))
         });
         Ok(stream::iter(first.map(Ok)).chain(rest).boxed())
     }
@@ -203,8 +203,8 @@ struct BreakerReportingStream {
 
 impl BreakerReportingStream {
     async fn next(&mut self) -> Option<Result<ChatChunk, ProviderError>> {
-        let piece = self.rest.next().await;
-        match &piece {
+        let chunk = self.rest.next().await;
+        match &chunk {
             Some(Ok(_)) => {}
             Some(Err(error)) => {
                 self.is_broken = true;
@@ -213,7 +213,7 @@ impl BreakerReportingStream {
             None if self.is_broken => {}
             None => self.breaker.record_success(),
         }
-        piece
+        chunk
     }
 }
 

@@ -28,21 +28,21 @@ pub(crate) fn classify_response(
     body: &[u8],
     secret: Option<&ProviderCredential>,
 ) -> ProviderError {
-    let told = ProviderErrorBody::parse(body, secret);
+    let body = ProviderErrorBody::parse(body, secret);
     let status_code = status.as_u16();
     let retry_after = retry_after(headers);
     match status_code {
-        401 | 403 => ProviderError::Unauthorized { message: told.message(status) },
+        401 | 403 => ProviderError::Unauthorized { message: body.message(status) },
         // Waiting does not refill an exhausted quota.
-        429 if told.has_kind("insufficient_quota") => told.into_rejection(status),
+        429 if body.has_kind("insufficient_quota") => body.into_rejection(status),
         429 => ProviderError::RateLimited { retry_after },
         // The message of an orchestrator without a credential explains how to add one; waiting does not help.
-        503 if told.has_kind(CREDENTIAL_CODE) => told.into_rejection(status),
+        503 if body.has_kind(CREDENTIAL_CODE) => body.into_rejection(status),
         408 | 500.. => ProviderError::Unavailable { status: status_code, retry_after },
-        400 if told.has_kind("content_filter") => {
-            ProviderError::Refused { message: told.message(status) }
+        400 if body.has_kind("content_filter") => {
+            ProviderError::Refused { message: body.message(status) }
         }
-        _ => told.into_rejection(status),
+        _ => body.into_rejection(status),
     }
 }
 
@@ -51,19 +51,19 @@ pub(crate) fn parse_error(
     body: &[u8],
     secret: Option<&ProviderCredential>,
 ) -> Option<ProviderError> {
-    let told = ProviderErrorBody::parse(body, secret);
-    if told.text.is_empty() && told.kinds.is_empty() {
+    let body = ProviderErrorBody::parse(body, secret);
+    if body.text.is_empty() && body.kinds.is_empty() {
         return None;
     }
-    Some(if told.has_kind("rate_limit") {
+    Some(if body.has_kind("rate_limit") {
         ProviderError::RateLimited { retry_after: None }
     } else if ["overloaded", "server_error", "api_error", "timeout"]
         .iter()
-        .any(|k| told.has_kind(k))
+        .any(|k| body.has_kind(k))
     {
         ProviderError::Unavailable { status: 200, retry_after: None }
     } else {
-        told.into_rejection(StatusCode::OK)
+        body.into_rejection(StatusCode::OK)
     })
 }
 
@@ -92,7 +92,7 @@ impl ProviderErrorBody {
     }
 
     fn has_kind(&self, kind: &str) -> bool {
-        self.kinds.iter().any(|told| told.contains(kind))
+        self.kinds.iter().any(|body| body.contains(kind))
     }
 
     fn into_rejection(self, status: StatusCode) -> ProviderError {
@@ -127,9 +127,9 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     if let Some(wait) = text("retry-after-ms").and_then(|text| seconds(text, 1000.0)) {
         return Some(wait);
     }
-    let told = text(RETRY_AFTER.as_str())?;
-    seconds(told, 1.0).or_else(|| {
-        let at = DateTime::parse_from_rfc2822(told).ok()?;
+    let body = text(RETRY_AFTER.as_str())?;
+    seconds(body, 1.0).or_else(|| {
+        let at = DateTime::parse_from_rfc2822(body).ok()?;
         let now = DateTime::parse_from_rfc2822(text(DATE.as_str())?).ok()?;
         Some((at - now).to_std().unwrap_or_default().min(LONGEST_WAIT))
     })

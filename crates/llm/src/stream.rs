@@ -62,7 +62,7 @@ pub(crate) fn stream_chunks(
     let reading = ChunkReader {
         body: response
             .bytes_stream()
-            .map(|piece| piece.map_err(http::map_connection_error))
+            .map(|chunk| chunk.map_err(http::map_connection_error))
             .boxed(),
         dialect,
         reader: sse::Reader::new(limits.max_event_bytes),
@@ -73,8 +73,8 @@ pub(crate) fn stream_chunks(
         is_done: false,
     };
     Ok(stream::try_unfold(reading, |mut reading| async move {
-        let piece = reading.next().await?;
-        Ok(piece.map(|piece| (piece, reading)))
+        let chunk = reading.next().await?;
+        Ok(chunk.map(|chunk| (chunk, reading)))
     })
     .boxed())
 }
@@ -82,8 +82,8 @@ pub(crate) fn stream_chunks(
 impl<D: EventFormat> ChunkReader<D> {
     async fn next(&mut self) -> Result<Option<ChatChunk>, ProviderError> {
         loop {
-            if let Some(piece) = self.ready.pop_front() {
-                return Ok(Some(piece));
+            if let Some(chunk) = self.ready.pop_front() {
+                return Ok(Some(chunk));
             }
             if self.is_done {
                 return Ok(None);

@@ -19,7 +19,7 @@ pub const UNREAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The producer's end.
 pub struct AnswerSender<T, E> {
-    pieces: mpsc::Sender<T>,
+    chunks: mpsc::Sender<T>,
     ending: oneshot::Sender<Result<(), E>>,
     /// Remaining time that the reader may block the producer.
     patience: Duration,
@@ -27,7 +27,7 @@ pub struct AnswerSender<T, E> {
 
 /// The consumer's end.
 pub struct AnswerReceiver<T, E> {
-    pieces: mpsc::Receiver<T>,
+    chunks: mpsc::Receiver<T>,
     /// The outcome; `None` once read.
     ending: Option<oneshot::Receiver<Result<(), E>>>,
     /// The error if the producer is dropped without an outcome.
@@ -44,33 +44,33 @@ pub fn answer_channel<T, E>(
     patience: Duration,
     lost: fn() -> E,
 ) -> (AnswerSender<T, E>, AnswerReceiver<T, E>) {
-    let (pieces, taken) = mpsc::channel(BUFFERED_CHUNKS);
+    let (chunks, taken) = mpsc::channel(BUFFERED_CHUNKS);
     let (ending, ended) = oneshot::channel();
     (
-        AnswerSender { pieces, ending, patience },
-        AnswerReceiver { pieces: taken, ending: Some(ended), lost },
+        AnswerSender { chunks, ending, patience },
+        AnswerReceiver { chunks: taken, ending: Some(ended), lost },
     )
 }
 
 impl<T: Send, E> AnswerSender<T, E> {
     /// Sends a chunk, waiting for room in the buffer.
-    pub async fn send(&mut self, piece: T) -> Result<(), ReaderStalled> {
+    pub async fn send(&mut self, chunk: T) -> Result<(), ReaderStalled> {
         use mpsc::error::TrySendError;
-        let piece = match self.pieces.try_send(piece) {
+        let chunk = match self.chunks.try_send(chunk) {
             Ok(()) => return Ok(()),
             Err(TrySendError::Closed(_)) => return Err(ReaderStalled),
-            Err(TrySendError::Full(piece)) => piece,
+            Err(TrySendError::Full(chunk)) => chunk,
         };
         let began = Instant::now();
-        let sent = tokio::time::timeout(self.patience, self.pieces.send(piece)).await;
+        let sent = tokio::time::timeout(self.patience, self.chunks.send(chunk)).await;
         self.patience = self.patience.saturating_sub(began.elapsed());
         sent.map_err(|_| ReaderStalled)?.map_err(|_| ReaderStalled)
     }
 
     /// Resolves when the reader disconnects. The future keeps the channel open.
     pub fn closed(&self) -> impl Future<Output = ()> + Send + use<T, E> {
-        let pieces = self.pieces.clone();
-        async move { pieces.closed().await }
+        let chunks = self.chunks.clone();
+        async move { chunks.closed().await }
     }
 
     /// Ends the answer with its outcome. Never blocks.
@@ -83,8 +83,8 @@ impl<T: Send, E> AnswerSender<T, E> {
 impl<T: Send, E: Send> AnswerReceiver<T, E> {
     /// Returns the next chunk or the error; `None` after the end.
     pub async fn next(&mut self) -> Option<Result<T, E>> {
-        if let Some(piece) = self.pieces.recv().await {
-            return Some(Ok(piece));
+        if let Some(chunk) = self.chunks.recv().await {
+            return Some(Ok(chunk));
         }
         let ended = self.ending.as_mut()?.await;
         self.ending = None;
@@ -94,8 +94,8 @@ impl<T: Send, E: Send> AnswerReceiver<T, E> {
     /// Returns the remaining chunks as a stream. Dropping it notifies the producer.
     pub fn into_stream(self) -> impl Stream<Item = Result<T, E>> + Send + use<T, E> {
         stream::unfold(self, |mut intake| async move {
-            let piece = intake.next().await?;
-            Some((piece, intake))
+            let chunk = intake.next().await?;
+            Some((chunk, intake))
         })
     }
 }

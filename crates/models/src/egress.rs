@@ -40,7 +40,7 @@ use std::time::Duration;
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::model::ProviderKind;
 use cynode_runtime::clock::SharedClock;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_store::Store;
 use cynode_wire::openai::ChatChunk;
 use futures_util::Stream;
@@ -154,7 +154,7 @@ pub struct Egress {
     signals: Signals,
     credentials: CredentialManager,
     /// Persists records after the caller disconnected.
-    tasks: Tasks,
+    tasks: BackgroundTasks,
     lanes: Arc<LanePool>,
     /// The policy snapshot of the latest call.
     snapshot: Arc<Mutex<Option<Arc<EgressSnapshot>>>>,
@@ -172,7 +172,7 @@ impl Egress {
         clock: SharedClock,
         signals: Signals,
         credentials: CredentialManager,
-        tasks: Tasks,
+        tasks: BackgroundTasks,
     ) -> Self {
         let (lanes, snapshot, budget_lock) = (Arc::default(), Arc::default(), Arc::default());
         let probe_results = Arc::default();

@@ -89,8 +89,8 @@ impl Access {
             .store
             .read(move |tx| {
                 Box::pin(async move {
-                    let wanted = user.map_or(NameOrId::Id(asking.user), NameOrId::from);
-                    let found = match &wanted {
+                    let name_or_id = user.map_or(NameOrId::Id(asking.user), NameOrId::from);
+                    let found = match &name_or_id {
                         NameOrId::Id(id) => tx.user_get(*id).await?,
                         NameOrId::Name(handle) => tx.user_by_handle(&lookup_name(handle)).await?,
                     };
@@ -99,13 +99,12 @@ impl Access {
                         return Err(AccessError::NotAdmin);
                     }
                     let user = found.filter(|user| user.is_active);
-                    let user = user.ok_or_else(|| AccessError::NoUser(wanted.excerpt()))?;
+                    let user = user.ok_or_else(|| AccessError::NoUser(name_or_id.excerpt()))?;
                     let mut bound = TokenBinding::default();
                     if let Some(task) = task {
-                        let asked = Caller::on_behalf_of(user.id, user.handle.clone(), false);
-                        let task = tasks::find(tx, &asked, &task.into()).await?;
-                        (bound.task, bound.project) =
-                            (Some(task.asked.id), Some(task.asked.project));
+                        let subject = Caller::on_behalf_of(user.id, user.handle.clone(), false);
+                        let task = tasks::find(tx, &subject, &task.into()).await?;
+                        (bound.task, bound.project) = (Some(task.spec.id), Some(task.spec.project));
                     }
                     let groups = load_group_ids(tx, user.id).await?;
                     let is_seen = tools::is_tool_visible(tx, &asking, &tool).await?;

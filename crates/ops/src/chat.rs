@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cynode_runtime::clock::SharedClock;
-use cynode_runtime::tasks::Tasks as Background;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_store::Store;
 use cynode_wire::openai::{ChatChunk, ChatCompletion, ChatRequest};
 use futures_util::{Stream, StreamExt as _, stream};
@@ -75,19 +75,19 @@ pub struct ChatCall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChatOptions {
     /// Timeout for the next chunk of a streamed answer.
-    pub wait: Duration,
+    pub chunk_timeout: Duration,
     /// Timeout of an unstreamed answer.
-    pub whole: Duration,
+    pub answer_timeout: Duration,
     /// Maximum number of concurrent turns and turn lookups.
     pub max_open: usize,
-    /// Total time that a streamed answer waits for a client that does not read; at most `wait`.
-    pub unread: Duration,
+    /// Total time that a streamed answer waits for a client that does not read; at most `chunk_timeout`.
+    pub unread_timeout: Duration,
 }
 
 impl Default for ChatOptions {
     fn default() -> Self {
-        let (wait, whole) = (Duration::from_mins(10), Duration::from_secs(290));
-        Self { wait, whole, max_open: 1024, unread: UNREAD_TIMEOUT }
+        let (chunk_timeout, answer_timeout) = (Duration::from_mins(10), Duration::from_secs(290));
+        Self { chunk_timeout, answer_timeout, max_open: 1024, unread_timeout: UNREAD_TIMEOUT }
     }
 }
 
@@ -102,7 +102,7 @@ pub struct Chat {
     /// One permit per turn or lookup.
     permits: Arc<Semaphore>,
     /// Turns run here, so that each is recorded even if its client disconnects.
-    background: Background,
+    background: BackgroundTasks,
 }
 
 /// The receiver of an answer.
@@ -116,7 +116,7 @@ impl Chat {
     pub fn new(
         store: Store,
         clock: SharedClock,
-        background: Background,
+        background: BackgroundTasks,
         models: Arc<dyn ModelSource>,
         handoffs: HandoffService,
         options: ChatOptions,
@@ -143,15 +143,15 @@ impl Chat {
         call: ChatCall,
         request: ChatRequest,
     ) -> Result<impl Stream<Item = Result<ChatChunk, ChatError>> + Send + use<>, ChatError> {
-        let patience = self.options.unread.min(self.options.wait);
-        let (reader, mut pieces) = answer_channel(patience, || ChatError::Canceled);
+        let patience = self.options.unread_timeout.min(self.options.chunk_timeout);
+        let (reader, mut chunks) = answer_channel(patience, || ChatError::Canceled);
         self.spawn_turn(call, request, AnswerReader::Streamed(reader))?;
-        let first = match tokio::time::timeout(FIRST_CHUNK_TIMEOUT, pieces.next()).await {
+        let first = match tokio::time::timeout(FIRST_CHUNK_TIMEOUT, chunks.next()).await {
             Ok(Some(Err(error))) => return Err(error),
             Ok(first) => first,
             Err(_) => None,
         };
-        Ok(stream::iter(first).chain(pieces.into_stream()))
+        Ok(stream::iter(first).chain(chunks.into_stream()))
     }
 
     fn spawn_turn(

@@ -37,7 +37,7 @@ use self::reports::to_report;
 use crate::messages::reason_for_person;
 use cynode_execution::tasks::task_event;
 use cynode_execution::workflow::task_owner;
-use cynode_execution::{handoff::HandoffError, handoff::HandoffService, handoff::Subject};
+use cynode_execution::{handoff::HandoffError, handoff::HandoffService, handoff::HandoffSubject};
 use cynode_resources::Signals;
 use cynode_resources::signals::Topic;
 
@@ -401,15 +401,15 @@ fn log_suspended(error: &HandoffError) {
 }
 
 /// Returns the subject of the handoff; `None` once the task is closed.
-async fn load_subject(tx: &mut Tx, task: TaskId) -> Result<Option<Subject>, HandoffError> {
+async fn load_subject(tx: &mut Tx, task: TaskId) -> Result<Option<HandoffSubject>, HandoffError> {
     let Some(task) = tx.task_get(task).await?.filter(|task| !task.status.is_terminal()) else {
         return Ok(None);
     };
-    let run = tx.run_of_task(task.asked.id).await?;
+    let run = tx.run_of_task(task.spec.id).await?;
     let trace = run.as_ref().map(|run| run.trace.to_string()).unwrap_or_default();
-    Ok(Some(Subject {
-        task: Some(task.asked.id),
+    Ok(Some(HandoffSubject {
+        task: Some(task.spec.id),
         run: run.map(|run| run.id),
-        ..Subject::for_caller(task_owner(tx, task.asked.created_by).await?, trace)
+        ..HandoffSubject::for_caller(task_owner(tx, task.spec.created_by).await?, trace)
     }))
 }

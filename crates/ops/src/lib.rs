@@ -19,4 +19,4 @@ pub mod work;
 
 pub use health::{QuarantineSummary, StorageHealth};
 pub use messages::{AgentMessages, MessageError};
-pub use work::{Work, WorkError};
+pub use work::{WorkError, WorkService};

@@ -161,8 +161,8 @@ async fn require_open_job(
     found: Option<Job>,
 ) -> Result<(), JobNoteError> {
     let job = found.ok_or(JobNoteError::NoJob(id))?;
-    let task = tx.task_get(job.asked.task).await?;
-    if !task.is_some_and(|task| caller.may_see(task.asked.created_by)) {
+    let task = tx.task_get(job.spec.task).await?;
+    if !task.is_some_and(|task| caller.may_see(task.spec.created_by)) {
         return Err(JobNoteError::NoJob(id));
     }
     if job.status.is_terminal() { Err(JobNoteError::Ended(id)) } else { Ok(()) }

@@ -47,8 +47,8 @@ pub enum MessageError {
     NotFound(MessageId),
     #[error("{}", .0.join("; "))]
     Invalid(Vec<String>),
-    #[error("this caller has the role {has} on the task and cannot act as {said}")]
-    OtherRole { has: Role, said: Role },
+    #[error("this caller has the role {has} on the task and cannot act as {claimed}")]
+    OtherRole { has: Role, claimed: Role },
     #[error("another agent has the role {0} on the task; use a numbered role, such as {0}-2")]
     RoleTaken(Role),
     #[error("the {role} of the task is {status}: stop here")]

@@ -111,8 +111,8 @@ async fn lock_open_task(
     if task.status.is_terminal() {
         return Err(SandboxError::Closed { status: task.status.to_shown() });
     }
-    tx.task_lock_jobs(task.asked.id).await?;
-    let run = tx.run_of_task(task.asked.id).await?.ok_or_else(|| {
+    tx.task_lock_jobs(task.spec.id).await?;
+    let run = tx.run_of_task(task.spec.id).await?.ok_or_else(|| {
         SandboxError::Invalid("the task has no run yet: it waits for its dependencies".to_owned())
     })?;
     if by.kind == ActorKind::Agent {
@@ -127,8 +127,8 @@ async fn reject_halted(tx: &mut Tx, task: &Task, run: RunId) -> Result<(), Sandb
         let fault = "the task's run is paused: agents cannot run commands until it is resumed";
         return Err(SandboxError::Halted(fault));
     }
-    let asked = tx.question_last(run).await?.filter(|asked| asked.answer.is_none());
-    if asked.is_some_and(|asked| asked.question.kind == QuestionKind::Approval) {
+    let pending = tx.question_last(run).await?.filter(|pending| pending.answer.is_none());
+    if pending.is_some_and(|pending| pending.question.kind == QuestionKind::Approval) {
         let fault = "the task's plan waits for approval: agents cannot run commands until a person \
                      approves it";
         return Err(SandboxError::Halted(fault));

@@ -109,16 +109,16 @@ impl Schedules {
 async fn find_schedule(
     tx: &mut Tx,
     caller: &Caller,
-    wanted: &NameOrId<ScheduleId>,
+    name_or_id: &NameOrId<ScheduleId>,
 ) -> Result<Schedule, ScheduleError> {
-    let unknown = || ScheduleError::NotFound(wanted.excerpt());
-    let found = match wanted {
+    let unknown = || ScheduleError::NotFound(name_or_id.excerpt());
+    let found = match name_or_id {
         NameOrId::Id(id) => tx.schedule_get(*id).await?,
         NameOrId::Name(name) => {
             let name = Slug::normalise(name).map_err(|_| unknown())?;
             let mut named = tx.schedule_list_by_name(caller.user, name.as_str()).await?;
             if named.len() > 1 {
-                return Err(ScheduleError::Ambiguous(wanted.excerpt()));
+                return Err(ScheduleError::Ambiguous(name_or_id.excerpt()));
             }
             named.pop()
         }
@@ -130,11 +130,11 @@ async fn find_schedule(
 async fn lock_schedule(
     tx: &mut Tx,
     caller: &Caller,
-    wanted: &NameOrId<ScheduleId>,
+    name_or_id: &NameOrId<ScheduleId>,
 ) -> Result<Schedule, ScheduleError> {
-    let found = find_schedule(tx, caller, wanted).await?;
+    let found = find_schedule(tx, caller, name_or_id).await?;
     let locked = tx.schedule_lock(found.id).await?;
-    locked.ok_or_else(|| ScheduleError::NotFound(wanted.excerpt()))
+    locked.ok_or_else(|| ScheduleError::NotFound(name_or_id.excerpt()))
 }
 
 fn state_name(schedule: &Schedule) -> &'static str {

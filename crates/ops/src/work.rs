@@ -1,6 +1,6 @@
 //! Work units: planning a task, submitting results, and routing what follows.
 //!
-//! Start at [`Work`]. A `WorkBoard` decides in memory which unit may start, which must be
+//! Start at [`WorkService`]. A `WorkBoard` decides in memory which unit may start, which must be
 //! revised, and when a component is completed; the operations load it, apply one transition, and
 //! persist the changes in one transaction under the task's lock.
 
@@ -84,13 +84,13 @@ impl Classified for WorkError {
 
 /// Manages work units. Cheap to clone.
 #[derive(Clone)]
-pub struct Work {
+pub struct WorkService {
     store: Store,
     clock: SharedClock,
     signals: Signals,
 }
 
-impl Work {
+impl WorkService {
     pub fn new(store: Store, clock: SharedClock, signals: Signals) -> Self {
         Self { store, clock, signals }
     }
@@ -110,7 +110,7 @@ async fn persist_board(tx: &mut Tx, task: &Task, board: &WorkBoard) -> Result<()
         let data = json!({ "work_unit_id": unit.id, "status": unit.status, "role": unit.role });
         tx.event_append(&task_event(task, "work_unit.changed", data)).await?;
     }
-    if board.is_completed() && tx.work_plan_complete(task.asked.id, board.now()).await? {
+    if board.is_completed() && tx.work_plan_complete(task.spec.id, board.now()).await? {
         tx.event_append(&task_event(task, "work_plan.completed", json!({}))).await?;
     }
     Ok(())

@@ -106,22 +106,22 @@ impl BlobStore {
         let mut content = std::pin::pin!(content);
         let mut file = fs::File::create_new(temporary).await?;
         let (mut hash, mut size) = (Sha256::new(), 0_u64);
-        while let Some(piece) = content.next().await {
-            let piece = piece.map_err(|_| BlobError::UploadInterrupted)?;
-            size += piece.len() as u64;
+        while let Some(chunk) = content.next().await {
+            let chunk = chunk.map_err(|_| BlobError::UploadInterrupted)?;
+            size += chunk.len() as u64;
             if size > max_bytes {
                 return Err(BlobError::TooLarge { max_bytes });
             }
-            hash.update(&piece);
-            file.write_all(&piece).await?;
+            hash.update(&chunk);
+            file.write_all(&chunk).await?;
         }
         file.flush().await?;
         file.sync_all().await?;
         let sha256 = hex::encode(hash.finalize());
-        let place = self.blob_path(&sha256);
-        let parent = place.parent().unwrap_or(&self.directory);
+        let path = self.blob_path(&sha256);
+        let parent = path.parent().unwrap_or(&self.directory);
         create_private_dir(parent).await?;
-        fs::rename(temporary, &place).await?;
+        fs::rename(temporary, &path).await?;
         // The directory entry must survive a power failure too: a row will refer to it.
         fs::File::open(parent).await?.sync_all().await?;
         Ok(Blob { sha256, size_bytes: i64::try_from(size).unwrap_or(i64::MAX) })
@@ -176,8 +176,8 @@ mod tests {
 
     use super::*;
 
-    fn pieces(pieces: &[&'static str]) -> impl Stream<Item = Result<Bytes, Infallible>> {
-        stream::iter(pieces.iter().map(|piece| Ok(Bytes::from(*piece))).collect::<Vec<_>>())
+    fn pieces(chunks: &[&'static str]) -> impl Stream<Item = Result<Bytes, Infallible>> {
+        stream::iter(chunks.iter().map(|chunk| Ok(Bytes::from(*chunk))).collect::<Vec<_>>())
     }
 
     #[tokio::test]
@@ -204,8 +204,8 @@ mod tests {
         let stored = ExpectedBlob { sha256: blob.sha256.clone(), size_bytes: blob.size_bytes };
         let text = match blobs.open(stored, verdict).await {
             Ok(content) => {
-                let all = content.try_fold(vec![], async |mut all, piece| {
-                    all.extend(piece);
+                let all = content.try_fold(vec![], async |mut all, chunk| {
+                    all.extend(chunk);
                     Ok(all)
                 });
                 all.await.map_err(|error| error.to_string())

@@ -108,13 +108,13 @@ impl Groups {
     pub async fn get(
         &self,
         caller: &Caller,
-        wanted: &NameOrId<GroupId>,
+        name_or_id: &NameOrId<GroupId>,
     ) -> Result<GroupView, GroupError> {
-        let (caller, wanted) = (caller.clone(), wanted.to_owned());
+        let (caller, name_or_id) = (caller.clone(), name_or_id.to_owned());
         self.store
             .read(move |tx| {
                 Box::pin(async move {
-                    let group = find_group(tx, &caller, &wanted).await?;
+                    let group = find_group(tx, &caller, &name_or_id).await?;
                     let own = load_group_ids(tx, caller.user).await?;
                     Ok(group_view(group, &own))
                 })
@@ -179,13 +179,13 @@ pub async fn may_read(
 async fn find_group(
     tx: &mut Tx,
     caller: &Caller,
-    wanted: &NameOrId<GroupId>,
+    name_or_id: &NameOrId<GroupId>,
 ) -> Result<Group, GroupError> {
-    let found = match wanted {
+    let found = match name_or_id {
         NameOrId::Id(id) => tx.group_get(*id).await?,
         NameOrId::Name(name) => tx.group_by_slug(&lookup_name(name)).await?,
     };
-    let unknown = || GroupError::NotFound(wanted.excerpt());
+    let unknown = || GroupError::NotFound(name_or_id.excerpt());
     let found = found.ok_or_else(unknown)?;
     if may_read(tx, caller, found.id).await? { Ok(found) } else { Err(unknown()) }
 }

@@ -154,9 +154,9 @@ const DEFAULT_ALIAS: &str = "default";
 pub async fn find(
     tx: &mut Tx,
     caller: &Caller,
-    wanted: &NameOrId<ProjectId>,
+    name_or_id: &NameOrId<ProjectId>,
 ) -> Result<Project, ProjectError> {
-    let found = match wanted {
+    let found = match name_or_id {
         NameOrId::Id(id) => tx.project_get(*id).await?,
         NameOrId::Name(name) if name.eq_ignore_ascii_case(DEFAULT_ALIAS) => {
             tx.project_default(caller.user).await?
@@ -165,7 +165,7 @@ pub async fn find(
     };
     found
         .filter(|project| caller.may_see(project.owner))
-        .ok_or_else(|| ProjectError::NotFound(wanted.excerpt()))
+        .ok_or_else(|| ProjectError::NotFound(name_or_id.excerpt()))
 }
 
 /// The user's default project, created on first use.

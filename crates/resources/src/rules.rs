@@ -5,7 +5,7 @@ use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::ids::RuleId;
 use cynode_domain::policy::allowlist::seeded_patterns;
 use cynode_domain::policy::pattern::{Pattern, PatternError};
-use cynode_domain::policy::rules::{AccessRule, Conditions, INVOKE, Subject, TOOL};
+use cynode_domain::policy::rules::{AccessRule, Conditions, INVOKE, RuleSubject, TOOL};
 use cynode_domain::policy::{Effect, Principal};
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{AccessChange, Setting, Store, StoredRule, Tx};
@@ -103,7 +103,7 @@ impl AccessRules {
             .write(move |tx| {
                 Box::pin(async move {
                     // A rule for a missing group would never match, yet look effective.
-                    if let Subject::Group(group) = row.rule.subject
+                    if let RuleSubject::Group(group) = row.rule.subject
                         && tx.group_get(group).await?.is_none()
                     {
                         return Err(RuleError::NoGroup);
@@ -216,8 +216,8 @@ fn seed_rule(
     now: DateTime<Utc>,
 ) -> Result<StoredRule, PatternError> {
     let (subject, callers) = match caller {
-        Principal::Agent(agent) => (Subject::Agent(agent), vec![]),
-        Principal::User => (Subject::System, vec![Principal::User]),
+        Principal::Agent(agent) => (RuleSubject::Agent(agent), vec![]),
+        Principal::User => (RuleSubject::System, vec![Principal::User]),
     };
     let rule = AccessRule {
         id: RuleId::generate(),

@@ -5,7 +5,7 @@ mod validate;
 use cynode_domain::ids::{RuleId, ServerId};
 use cynode_domain::name::lookup_name;
 use cynode_domain::name_or_id::NameOrId;
-use cynode_domain::policy::rules::{AccessRule, Conditions, INVOKE, Subject, TOOL};
+use cynode_domain::policy::rules::{AccessRule, Conditions, INVOKE, RuleSubject, TOOL};
 use cynode_domain::policy::{Effect, ToolScope};
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{AccessChange, McpServer, ServerTransport, Store, StoredRule, Tx};
@@ -104,8 +104,9 @@ impl InstalledServers {
         request: UpdateServer,
     ) -> Result<ServerView, ToolError> {
         let transport = request.transport.as_ref();
-        let transport =
-            transport.map(|asked| validate::validate_transport(caller, asked)).transpose()?;
+        let transport = transport
+            .map(|transport| validate::validate_transport(caller, transport))
+            .transpose()?;
         let (asking, server, now) = (caller.clone(), server.to_owned(), self.clock.now());
         let changed = self
             .change_server(
@@ -204,7 +205,7 @@ fn owner_rule(server: &McpServer) -> Result<StoredRule, ToolError> {
     Ok(StoredRule {
         rule: AccessRule {
             id: RuleId::generate(),
-            subject: Subject::User(server.owner),
+            subject: RuleSubject::User(server.owner),
             action: pattern(INVOKE)?,
             resource_type: pattern(TOOL)?,
             resource: pattern(&format!("{}.*", server.slug))?,
@@ -221,15 +222,15 @@ fn owner_rule(server: &McpServer) -> Result<StoredRule, ToolError> {
 async fn find_server(
     tx: &mut Tx,
     caller: &Caller,
-    wanted: &NameOrId<ServerId>,
+    name_or_id: &NameOrId<ServerId>,
 ) -> Result<McpServer, ToolError> {
-    let found = match wanted {
+    let found = match name_or_id {
         NameOrId::Id(id) => tx.server_get(*id).await?,
         NameOrId::Name(name) => tx.server_by_slug(&lookup_name(name)).await?,
     };
     found
         .filter(|server| caller.may_see(server.owner))
-        .ok_or_else(|| ToolError::NoServer(wanted.excerpt()))
+        .ok_or_else(|| ToolError::NoServer(name_or_id.excerpt()))
 }
 
 fn server_view(server: McpServer) -> ServerView {

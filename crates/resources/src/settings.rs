@@ -1,6 +1,6 @@
 //! Settings of the installation.
 
-use cynode_domain::config_keys::{self, Place};
+use cynode_domain::config_keys::{self, ConfigKeyKind};
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::ids::ChangeId;
 use cynode_runtime::clock::SharedClock;
@@ -220,7 +220,7 @@ fn validate_setting(key: &str, request: &SetSetting) -> Result<(), SettingError>
             "a value may have at most {MAX_VALUE_BYTES} bytes"
         )));
     }
-    config_keys::validate_value(Place::Setting, key, &request.value)
+    config_keys::validate_value(ConfigKeyKind::Setting, key, &request.value)
         .map_err(|fault| SettingError::Invalid(fault.to_string()))
 }
 

@@ -106,8 +106,8 @@ pub async fn serve_on(
     shutdown: Shutdown,
 ) -> Result<(), HealthError> {
     tracing::info!(health.listen = listener.address(), "health server listening");
-    let asked = shutdown.clone();
-    let stop = async move { asked.triggered().await };
+    let stopping = shutdown.clone();
+    let stop = async move { stopping.triggered().await };
     let overdue = async move {
         shutdown.triggered().await;
         tokio::time::sleep(GRACE).await;

@@ -3,7 +3,7 @@
 //!
 //! A process loads its sections with [`config::load_all`], initialises logging with
 //! [`telemetry::init`], handles signals with [`shutdown::Shutdown`], runs its components on
-//! [`tasks::Tasks`] and serves its health with [`health::serve`].
+//! [`tasks::BackgroundTasks`] and serves its health with [`health::serve`].
 //!
 //! Invariant: only this crate reads the environment, the system clock and signals. It does not know
 //! the product's tasks, runs or jobs.

@@ -5,7 +5,7 @@ use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::tasks::Tasks;
+use crate::tasks::BackgroundTasks;
 
 /// Exit code after a second Ctrl-C: 128 + SIGINT.
 const INTERRUPTED_EXIT_CODE: i32 = 130;
@@ -24,7 +24,7 @@ impl Shutdown {
     /// Triggered by the first SIGTERM or SIGINT. A SIGINT after that exits the process immediately.
     ///
     /// Must be called inside a tokio runtime.
-    pub fn on_signals(tasks: &Tasks) -> io::Result<Self> {
+    pub fn on_signals(tasks: &BackgroundTasks) -> io::Result<Self> {
         let shutdown = Self::new();
         let terminate = signal(SignalKind::terminate())?;
         let interrupt = signal(SignalKind::interrupt())?;
@@ -70,7 +70,7 @@ fn exit_on_signal(mut interrupt: Signal) {
     };
     #[expect(
         clippy::disallowed_methods,
-        reason = "waits forever, so a tracked task would keep Tasks::finish from returning"
+        reason = "waits forever, so a tracked task would keep BackgroundTasks::finish from returning"
     )]
     drop(tokio::spawn(impatient));
 }
@@ -96,7 +96,7 @@ mod tests {
 
     #[tokio::test]
     async fn waiting_for_signals_does_not_hold_up_the_end() {
-        let tasks = Tasks::new();
+        let tasks = BackgroundTasks::new();
         let shutdown = Shutdown::on_signals(&tasks).unwrap();
         shutdown.trigger();
         assert!(tasks.finish(Duration::from_secs(5)).await);

@@ -14,13 +14,13 @@ use tracing::Instrument as _;
 
 /// The background tasks of a process. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Tasks {
+pub struct BackgroundTasks {
     tracker: TaskTracker,
-    /// Canceled when [`Tasks::finish`] starts.
+    /// Canceled when [`BackgroundTasks::finish`] starts.
     ending: CancellationToken,
 }
 
-impl Tasks {
+impl BackgroundTasks {
     pub fn new() -> Self {
         Self::default()
     }
@@ -45,7 +45,7 @@ impl Tasks {
         self.tracker.spawn(guarded.in_current_span());
     }
 
-    /// The same for work that is canceled as soon as [`Tasks::finish`] starts.
+    /// The same for work that is canceled as soon as [`BackgroundTasks::finish`] starts.
     pub fn spawn_until_finish<F>(&self, name: &'static str, future: F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -59,7 +59,7 @@ impl Tasks {
         });
     }
 
-    /// Resolves when [`Tasks::finish`] starts; immediately if it has. Long-running work awaits it, persists
+    /// Resolves when [`BackgroundTasks::finish`] starts; immediately if it has. Long-running work awaits it, persists
     /// its state, and ends.
     pub async fn finishing(&self) {
         self.ending.cancelled().await;
@@ -95,7 +95,7 @@ mod tests {
 
     #[tokio::test]
     async fn finish_waits_for_spawned_work() {
-        let tasks = Tasks::new();
+        let tasks = BackgroundTasks::new();
         let done = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&done);
         tasks.spawn("worker", async move {
@@ -110,7 +110,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn finish_says_so_when_work_does_not_end() {
-        let tasks = Tasks::new();
+        let tasks = BackgroundTasks::new();
         tasks.spawn("stuck", std::future::pending());
         assert!(!tasks.finish(Duration::from_secs(5)).await);
         assert_eq!(tasks.running(), 1);
@@ -118,7 +118,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_that_watches_for_the_end_is_asked_to_come_to_it() {
-        let tasks = Tasks::new();
+        let tasks = BackgroundTasks::new();
         let kept = Arc::new(AtomicBool::new(false));
         let (flag, watched) = (Arc::clone(&kept), tasks.clone());
         tasks.spawn("careful", async move {
@@ -136,7 +136,7 @@ mod tests {
     async fn a_panicking_task_is_logged_with_its_name_and_leaves_the_others_alone() {
         let log = crate::telemetry::capture::LogCapture::default();
         let _guard = tracing::subscriber::set_default(log.subscriber());
-        let tasks = Tasks::new();
+        let tasks = BackgroundTasks::new();
         tasks.spawn("sweeper", async { panic!("broom broke") });
         let done = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&done);

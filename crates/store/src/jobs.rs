@@ -29,7 +29,7 @@ pub struct NewJob {
 /// A job with its state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    pub asked: NewJob,
+    pub spec: NewJob,
     pub status: JobStatus,
     /// The worker node it is assigned to.
     pub node: Option<NodeId>,
@@ -305,7 +305,7 @@ impl Tx {
 
 pub(crate) fn job(row: &Row) -> Result<Job, Error> {
     Ok(Job {
-        asked: NewJob {
+        spec: NewJob {
             id: row.id("id")?,
             task: row.id("task_id")?,
             run: row.id("run_id")?,

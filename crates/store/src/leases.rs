@@ -87,7 +87,7 @@ impl Tx {
             return Ok(None);
         };
         let epoch = row.get("epoch")?;
-        self.checkpoint_adopt(LeaseToken { task, lease: id, epoch }, run).await?;
+        self.checkpoint_adopt(LeaseToken { task_id: task, lease_id: id, epoch }, run).await?;
         Ok(Some(Lease { task, run, id, epoch, holder: Some(holder), is_live: true }))
     }
 

@@ -46,8 +46,8 @@ impl Tx {
     pub async fn job_has_workspace(&mut self, job: &Job, of_run: bool) -> Result<bool, Error> {
         let sql = "SELECT 1 AS one FROM jobs WHERE task_id = $1 AND node_id = $2 AND id <> $3
                    AND status = 'completed' AND (run_id = $4 OR NOT $5) LIMIT 1";
-        let asked = &job.asked;
-        let params = params![asked.task, job.node, asked.id, asked.run, of_run];
+        let spec = &job.spec;
+        let params = params![spec.task, job.node, spec.id, spec.run, of_run];
         Ok(self.row(sql, params).await?.is_some())
     }
 

@@ -85,11 +85,11 @@ impl Tx {
         // Each arm uses its own index.
         let mut sql = String::new();
         let mut params: Vec<Param> = vec![];
-        for (place, scope) in scopes.iter().enumerate() {
-            if place > 0 {
+        for (index, scope) in scopes.iter().enumerate() {
+            if index > 0 {
                 sql.push_str(" UNION ALL ");
             }
-            let _ = write!(sql, "SELECT e.*, {place} AS place FROM preference_entries e WHERE ");
+            let _ = write!(sql, "SELECT e.*, {index} AS place FROM preference_entries e WHERE ");
             if let Some(id) = scope.id() {
                 params.extend([scope.kind().as_str().into(), id.into()]);
                 let (kind, id) = (params.len() - 1, params.len());

@@ -79,14 +79,14 @@ impl Tx {
     /// Stores an answer; returns false if there is one already.
     pub async fn question_answer(
         &mut self,
-        asked: &RunQuestion,
+        pending: &RunQuestion,
         answer: &Answer,
         by: Option<UserId>,
     ) -> Result<bool, Error> {
         let sql = "UPDATE run_questions SET answer = $3, answered_by = $4,
                    answered_at = cynode_now()
                    WHERE run_id = $1 AND key = $2 AND answered_at IS NULL";
-        let params = params![asked.run, &asked.key, json!(answer), by];
+        let params = params![pending.run, &pending.key, json!(answer), by];
         Ok(self.execute(sql, params).await? == 1)
     }
 

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use cynode_domain::ids::{RuleId, TaskId, UserId};
 use cynode_domain::policy::Effect;
 use cynode_domain::policy::pattern::Pattern;
-use cynode_domain::policy::rules::{AccessRule, Subject};
+use cynode_domain::policy::rules::{AccessRule, RuleSubject};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -118,14 +118,14 @@ impl Tx {
     }
 }
 
-fn subject_columns(subject: Subject) -> (&'static str, Option<String>) {
+fn subject_columns(subject: RuleSubject) -> (&'static str, Option<String>) {
     match subject {
-        Subject::System => ("system", None),
-        Subject::User(id) => ("user", Some(id.to_string())),
-        Subject::Group(id) => ("group", Some(id.to_string())),
-        Subject::Project(id) => ("project", Some(id.to_string())),
-        Subject::Task(id) => ("task", Some(id.to_string())),
-        Subject::Agent(agent) => ("agent", Some(agent.to_string())),
+        RuleSubject::System => ("system", None),
+        RuleSubject::User(id) => ("user", Some(id.to_string())),
+        RuleSubject::Group(id) => ("group", Some(id.to_string())),
+        RuleSubject::Project(id) => ("project", Some(id.to_string())),
+        RuleSubject::Task(id) => ("task", Some(id.to_string())),
+        RuleSubject::Agent(agent) => ("agent", Some(agent.to_string())),
     }
 }
 
@@ -138,7 +138,7 @@ fn widened_deny_rule(row: &Row) -> Option<AccessRule> {
     let pattern = |name| row.keyword(name).or_else(|_| "*".parse::<Pattern>()).ok();
     Some(AccessRule {
         id: row.id("id").unwrap_or_else(|_| RuleId::generate()),
-        subject: subject(row).unwrap_or(Subject::System),
+        subject: subject(row).unwrap_or(RuleSubject::System),
         action: pattern("action")?,
         resource_type: pattern("resource_type")?,
         resource: pattern("resource_pattern")?,
@@ -148,7 +148,7 @@ fn widened_deny_rule(row: &Row) -> Option<AccessRule> {
     })
 }
 
-fn subject(row: &Row) -> Result<Subject, Error> {
+fn subject(row: &Row) -> Result<RuleSubject, Error> {
     let subject = json!({
         "subject_type": row.get::<String>("subject_type")?,
         "subject_id": row.get::<Option<String>>("subject_id")?,

@@ -9,7 +9,7 @@ use cynode_domain::run::RunState;
 use crate::column::Row;
 use crate::param::{Param, params};
 use crate::quarantine::tables;
-use crate::runs::recorded;
+use crate::runs::read_run_record;
 use crate::workflow::transition;
 use crate::{Error, RunRecord, Transition, Tx};
 
@@ -17,13 +17,13 @@ use crate::{Error, RunRecord, Transition, Tx};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunOverview {
     /// The run and its timestamps.
-    pub recorded: RunRecord,
+    pub record: RunRecord,
     pub task: RunTaskSummary,
     pub state: RunState,
     /// The newest transition, if the run is the newest of its task.
     pub position: Option<RunPosition>,
     /// The runner that holds the lease.
-    pub held: Option<LeaseHolder>,
+    pub lease: Option<LeaseHolder>,
     /// When a pause was requested.
     pub paused_at: Option<DateTime<Utc>>,
     /// Why the last runner suspended it, and until when it is not claimed.
@@ -194,7 +194,7 @@ pub(crate) fn overview(row: &Row) -> Result<RunOverview, Error> {
     let parent: Option<RunId> = row.id_opt("parent_run_id")?;
     let parent_sequence: Option<i64> = row.get("parent_sequence")?;
     Ok(RunOverview {
-        recorded: recorded(row)?,
+        record: read_run_record(row)?,
         task: RunTaskSummary {
             name: row.get("name")?,
             project: row.id("project_id")?,
@@ -202,7 +202,7 @@ pub(crate) fn overview(row: &Row) -> Result<RunOverview, Error> {
         },
         state: row.keyword("state")?,
         position: position(row)?,
-        held: lease_holder(row)?,
+        lease: lease_holder(row)?,
         paused_at: row.get("paused_at")?,
         suspension: put_down.map(|reason| (reason, not_before)),
         graph_version: version.and_then(|version| u32::try_from(version).ok()),

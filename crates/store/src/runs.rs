@@ -34,7 +34,7 @@ pub struct TransitionSummary {
 impl Tx {
     pub async fn run_get(&mut self, id: RunId) -> Result<Option<RunRecord>, Error> {
         let sql = "SELECT * FROM runs WHERE id = $1";
-        self.one(&tables::RUNS, sql, params![id], recorded).await
+        self.one(&tables::RUNS, sql, params![id], read_run_record).await
     }
 
     /// Lists runs of a task, newest first.
@@ -46,7 +46,7 @@ impl Tx {
     ) -> Result<Vec<RunRecord>, Error> {
         let sql = "SELECT * FROM runs WHERE task_id = $1
                    AND ($2 /*pg ::uuid */ IS NULL OR id < $2) ORDER BY id DESC LIMIT $3";
-        self.page(&tables::RUNS, sql, params![task, before, limit], recorded).await
+        self.page(&tables::RUNS, sql, params![task, before, limit], read_run_record).await
     }
 
     /// Lists transitions of a run after number `after`, oldest first.
@@ -64,7 +64,7 @@ impl Tx {
     }
 }
 
-pub(crate) fn recorded(row: &Row) -> Result<RunRecord, Error> {
+pub(crate) fn read_run_record(row: &Row) -> Result<RunRecord, Error> {
     Ok(RunRecord {
         run: Run {
             id: row.id("id")?,

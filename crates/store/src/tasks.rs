@@ -71,7 +71,7 @@ pub struct TaskOptions {
 /// A task with its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    pub asked: NewTask,
+    pub spec: NewTask,
     pub status: TaskStatus,
     /// Set once closed.
     pub summary: Option<String>,
@@ -87,16 +87,16 @@ pub struct Task {
 
 impl Task {
     /// The task as [`Tx::task_insert`] stores it.
-    pub fn from_new(asked: NewTask) -> Self {
+    pub fn from_new(spec: NewTask) -> Self {
         Self {
             status: TaskStatus::Pending,
             summary: None,
             verification: None,
-            updated_at: asked.created_at,
+            updated_at: spec.created_at,
             started_at: None,
             ended_at: None,
             paused_at: None,
-            asked,
+            spec,
         }
     }
 }
@@ -257,8 +257,8 @@ impl Tx {
     pub async fn task_update(&mut self, task: &Task) -> Result<bool, Error> {
         let sql = "UPDATE tasks SET name = $2, acceptance_criteria = $3, updated_at = $4
                    WHERE id = $1 AND NOT closed";
-        let Task { asked, updated_at, .. } = task;
-        let params = params![asked.id, &asked.name, json!(asked.acceptance_criteria), *updated_at];
+        let Task { spec, updated_at, .. } = task;
+        let params = params![spec.id, &spec.name, json!(spec.acceptance_criteria), *updated_at];
         Ok(self.execute(sql, params).await? == 1)
     }
 
@@ -371,7 +371,7 @@ pub(crate) fn task(row: &Row) -> Result<Task, Error> {
         .find(|known| known.as_str() == mode)
         .ok_or_else(|| Error::unreadable("input_mode", format!("unknown mode {mode}")))?;
     Ok(Task {
-        asked: NewTask {
+        spec: NewTask {
             id: row.id("id")?,
             created_by: row.id("created_by")?,
             project: row.id("project_id")?,

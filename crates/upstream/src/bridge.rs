@@ -54,15 +54,15 @@ impl BridgedSessionState {
 /// The local result of a request that a stateless server does not support.
 pub(super) fn answer_locally(
     conversation: &UpstreamSession,
-    asked: &ParsedClientRequest<'_>,
+    request: &ParsedClientRequest<'_>,
 ) -> Option<&'static str> {
     if conversation.revision_kind != RevisionKind::Stateless {
         return None;
     }
     let kept = &conversation.bridge_state;
-    let param = |name: &str| RawFields::read(asked.params?).ok()?.get(name);
+    let param = |name: &str| RawFields::read(request.params?).ok()?.get(name);
     let text = |name: &str| serde_json::from_str::<String>(param(name)?.get()).ok();
-    match asked.method.as_str() {
+    match request.method.as_str() {
         "ping" => {}
         "logging/setLevel" => {
             *lock(&kept.log_level) = param("level").map(|level| level.get().to_owned());
@@ -83,8 +83,8 @@ pub(super) fn answer_locally(
 /// Starts to receive messages outside of requests; restarts the stream when the subscriptions
 /// changed.
 pub(super) fn start_listening(conversation: &UpstreamSession) {
-    let hub = Arc::clone(&conversation.hub);
-    let stop = hub.closed.child_token();
+    let router = Arc::clone(&conversation.router);
+    let stop = router.closed.child_token();
     let is_stateless = conversation.revision_kind == RevisionKind::Stateless;
     {
         let mut listening = lock(&conversation.bridge_state.listening);
@@ -97,19 +97,19 @@ pub(super) fn start_listening(conversation: &UpstreamSession) {
         *listening = Some(stop.clone());
     }
     let wishes = subscription_filter(conversation);
-    conversation.hub.tasks.spawn("upstream-listen", async move {
+    conversation.router.tasks.spawn("upstream-listen", async move {
         let listening = async {
             if is_stateless {
-                run_subscription(&hub, &wishes).await;
+                run_subscription(&router, &wishes).await;
             } else {
-                hub.link.listen(&hub).await;
+                router.link.listen(&router).await;
             }
         };
         tokio::select! {
             () = stop.cancelled() => {}
             () = listening => {}
         }
-        hub.standing.cancel();
+        router.standing_stream.cancel();
     });
 }
 
@@ -123,8 +123,8 @@ pub(super) async fn await_standing_stream(conversation: &UpstreamSession) {
         return;
     }
     if lock(&kept.listening).is_some() {
-        let there = conversation.hub.standing.cancelled();
-        let _ = tokio::time::timeout(conversation.hub.link.standing_timeout(), there).await;
+        let there = conversation.router.standing_stream.cancelled();
+        let _ = tokio::time::timeout(conversation.router.link.standing_timeout(), there).await;
         kept.is_settled.store(true, Ordering::Release);
     }
 }
@@ -150,7 +150,7 @@ fn subscription_filter(conversation: &UpstreamSession) -> Value {
 }
 
 /// Subscribes to a stateless server, and resubscribes until it rejects the subscription.
-async fn run_subscription(hub: &Arc<MessageRouter>, wishes: &Value) {
+async fn run_subscription(router: &Arc<MessageRouter>, wishes: &Value) {
     if wishes.as_object().is_none_or(Map::is_empty) {
         return;
     }
@@ -160,15 +160,17 @@ async fn run_subscription(hub: &Arc<MessageRouter>, wishes: &Value) {
         let method = "subscriptions/listen";
         let text = rpc::request(&id.to_string(), method, &params).get().to_owned();
         let request = OutgoingRequest { id, method: method.to_owned(), name: None, text };
-        let audience =
-            Arc::new(SubscriptionForwarder { hub: Arc::clone(hub), about: gateway_client_info() });
-        hub.register_call(
+        let audience = Arc::new(SubscriptionForwarder {
+            router: Arc::clone(router),
+            client_info: gateway_client_info(),
+        });
+        router.register_call(
             id,
             audience,
             ClientRequestIds { id: RawValue::NULL.to_owned(), token: None },
         );
-        let answer = hub.link.exchange(&request, hub).await;
-        hub.remove_call(id);
+        let answer = router.link.exchange(&request, router).await;
+        router.remove_call(id);
         let refused = answer.as_deref().ok().and_then(|answer| match ServerMessage::read(answer) {
             Ok(ServerMessage::Response { body, .. }) => body.error_code(),
             _ => None,
@@ -187,19 +189,19 @@ fn gateway_client_info() -> ClientDescription {
 
 /// Forwards notifications of a subscription to the session it was opened for.
 struct SubscriptionForwarder {
-    hub: Arc<MessageRouter>,
-    about: ClientDescription,
+    router: Arc<MessageRouter>,
+    client_info: ClientDescription,
 }
 
 #[async_trait::async_trait]
 impl UpstreamClient for SubscriptionForwarder {
     fn about(&self) -> &ClientDescription {
-        &self.about
+        &self.client_info
     }
 
     async fn notify(&self, message: Box<RawValue>) {
         if !message.get().contains("notifications/subscriptions/acknowledged") {
-            self.hub.broadcast(message).await;
+            self.router.broadcast(message).await;
         }
     }
 
@@ -207,14 +209,14 @@ impl UpstreamClient for SubscriptionForwarder {
         &self,
         request: Box<RawValue>,
     ) -> Result<Box<RawValue>, crate::interface::ClientGone> {
-        NullClient(self.about.clone()).ask(request).await
+        NullClient(self.client_info.clone()).ask(request).await
     }
 }
 
 /// While the server requires input, requests it from the client and retries the call.
 pub(super) async fn resolve_input_requests(
     conversation: &UpstreamSession,
-    asked: &ParsedClientRequest<'_>,
+    request: &ParsedClientRequest<'_>,
     mut answer: Box<RawValue>,
     client: &Arc<dyn UpstreamClient>,
     cancel: &CancellationToken,
@@ -229,17 +231,19 @@ pub(super) async fn resolve_input_requests(
         for (name, question) in wanted.questions {
             match request_client_input(client, &question, cancel).await? {
                 Ok(input) => inputs.insert(name, input),
-                Err(refusal) => return Ok(ResponseBody::Error(&refusal).render_response(asked.id)),
+                Err(refusal) => {
+                    return Ok(ResponseBody::Error(&refusal).render_response(request.id));
+                }
             };
         }
         let mut changes = vec![("inputResponses", Some(Value::from(inputs).to_string()))];
         changes.push(("requestState", wanted.state));
         let params =
-            asked.params.and_then(|params| RawFields::read(params).ok()).unwrap_or_default();
+            request.params.and_then(|params| RawFields::read(params).ok()).unwrap_or_default();
         let params = rpc::raw(render_with_changes(&params, &changes));
         let again = ParsedClientRequest {
-            id: asked.id,
-            method: asked.method.clone(),
+            id: request.id,
+            method: request.method.clone(),
             params: Some(&params),
         };
         answer = conversation.send_request(&again, client, cancel).await?;

@@ -28,9 +28,9 @@ use crate::rpc;
 
 /// An MCP session with a server, owned by one client session or shared.
 pub(super) struct UpstreamSession {
-    pub(super) hub: Arc<MessageRouter>,
+    pub(super) router: Arc<MessageRouter>,
     pub(super) revision_kind: RevisionKind,
-    about: ServerDescription,
+    server_info: ServerDescription,
     gate: Arc<ServerAdmission>,
     options: Arc<UpstreamOptions>,
     /// The client that was announced to the server; announced again when the session is reopened.
@@ -46,17 +46,17 @@ pub(super) struct UpstreamSession {
 impl UpstreamSession {
     /// Performs the handshake on behalf of `client`.
     pub(super) async fn open(
-        hub: Arc<MessageRouter>,
+        router: Arc<MessageRouter>,
         gate: Arc<ServerAdmission>,
         options: &Arc<UpstreamOptions>,
         client: &ClientDescription,
         greeting: Handshake,
     ) -> Result<Self, HandshakeError> {
-        let met = perform_handshake(&hub, options, client, greeting).await?;
+        let met = perform_handshake(&router, options, client, greeting).await?;
         Ok(Self {
-            hub,
+            router,
             revision_kind: met.era,
-            about: met.about,
+            server_info: met.server_info,
             gate,
             options: Arc::clone(options),
             client: client.clone(),
@@ -68,7 +68,7 @@ impl UpstreamSession {
     }
 
     pub(super) fn is_open(&self) -> bool {
-        !self.hub.closed.is_cancelled() && self.hub.link.is_open()
+        !self.router.closed.is_cancelled() && self.router.link.is_open()
     }
 
     /// Time since the last request.
@@ -78,28 +78,28 @@ impl UpstreamSession {
 
     /// Delivers server messages outside of requests to `client` from now on.
     pub(super) fn attach(&self, session: &str, client: &Arc<dyn UpstreamClient>) {
-        if self.hub.add_listener(session, client) {
+        if self.router.add_listener(session, client) {
             bridge::start_listening(self);
         }
     }
 
     /// Closes the session; requests in flight fail.
     pub(super) async fn close(&self) {
-        self.hub.closed.cancel();
-        self.hub.fail_all(&UpstreamLinkError::unavailable("the connection to it was closed"));
-        self.hub.link.close().await;
+        self.router.closed.cancel();
+        self.router.fail_all(&UpstreamLinkError::unavailable("the connection to it was closed"));
+        self.router.link.close().await;
     }
 
     /// Sends one request and waits for its response; reopens the session if the server lost it.
     pub(super) async fn send_request(
         &self,
-        asked: &ParsedClientRequest<'_>,
+        request: &ParsedClientRequest<'_>,
         client: &Arc<dyn UpstreamClient>,
         cancel: &CancellationToken,
     ) -> Result<Box<RawValue>, UpstreamError> {
         for _ in 0..2 {
             let generation = self.generation.load(Ordering::Acquire);
-            match self.try_request(asked, client, cancel).await {
+            match self.try_request(request, client, cancel).await {
                 Err(UpstreamLinkError::SessionLost) => self.reopen_session(generation).await?,
                 answer => return answer.map_err(UpstreamError::from),
             }
@@ -109,16 +109,18 @@ impl UpstreamSession {
 
     async fn try_request(
         &self,
-        asked: &ParsedClientRequest<'_>,
+        request: &ParsedClientRequest<'_>,
         client: &Arc<dyn UpstreamClient>,
         cancel: &CancellationToken,
     ) -> Result<Box<RawValue>, UpstreamLinkError> {
-        let told =
-            RequestClientMeta { about: client.about(), log_level: self.bridge_state.log_level() };
-        let (request, origin) = asked.to_outgoing_request(next_id(), &self.revision_kind, &told);
-        self.hub.register_call(request.id, Arc::clone(client), origin.clone());
+        let meta = RequestClientMeta {
+            client_info: client.about(),
+            log_level: self.bridge_state.log_level(),
+        };
+        let (request, origin) = request.to_outgoing_request(next_id(), &self.revision_kind, &meta);
+        self.router.register_call(request.id, Arc::clone(client), origin.clone());
         let mut underway = InFlightRequest {
-            hub: &self.hub,
+            router: &self.router,
             id: request.id,
             is_wanted: true,
             abandoned: Some((&self.gate, cancel)),
@@ -126,7 +128,7 @@ impl UpstreamSession {
         let answer = tokio::select! {
             biased;
             () = cancel.cancelled() => Err(UpstreamLinkError::Failed(UpstreamError::Canceled)),
-            answer = self.hub.link.exchange(&request, &self.hub) => {
+            answer = self.router.link.exchange(&request, &self.router) => {
                 self.gate.record_outcome(&answer);
                 // A server that was merely slow still works on the request, so it is canceled
                 // there.
@@ -134,7 +136,7 @@ impl UpstreamSession {
                     matches!(answer, Err(UpstreamLinkError::Failed(UpstreamError::Timeout)));
                 answer
             }
-            () = self.hub.closed.cancelled() => {
+            () = self.router.closed.cancelled() => {
                 Err(UpstreamLinkError::unavailable("the connection to it was closed"))
             }
         };
@@ -149,7 +151,8 @@ impl UpstreamSession {
             return Ok(());
         }
         tracing::info!("upstream session lost, reopening");
-        match perform_handshake(&self.hub, &self.options, &self.client, Handshake::Initialize).await
+        match perform_handshake(&self.router, &self.options, &self.client, Handshake::Initialize)
+            .await
         {
             Ok(_) => {
                 self.generation.fetch_add(1, Ordering::AcqRel);
@@ -166,7 +169,7 @@ impl UpstreamSession {
 #[async_trait]
 impl Upstream for UpstreamSession {
     fn about(&self) -> &ServerDescription {
-        &self.about
+        &self.server_info
     }
 
     async fn request(
@@ -176,17 +179,17 @@ impl Upstream for UpstreamSession {
         cancel: CancellationToken,
     ) -> Result<Box<RawValue>, UpstreamError> {
         *lock(&self.last_used) = Instant::now();
-        let asked = ParsedClientRequest::read(&message)?;
-        if let Some(result) = bridge::answer_locally(self, &asked) {
-            return Ok(rpc::raw(rpc::render_result(asked.id, result)));
+        let request = ParsedClientRequest::read(&message)?;
+        if let Some(result) = bridge::answer_locally(self, &request) {
+            return Ok(rpc::raw(rpc::render_result(request.id, result)));
         }
         bridge::await_standing_stream(self).await;
         // An unbounded stream does not occupy a request permit.
-        let is_endless = asked.method == "subscriptions/listen";
+        let is_endless = request.method == "subscriptions/listen";
         let _turn = if is_endless { None } else { Some(self.gate.acquire_permit().await?) };
         self.gate.admit()?;
-        let answer = self.send_request(&asked, &client, &cancel).await?;
-        bridge::resolve_input_requests(self, &asked, answer, &client, &cancel).await
+        let answer = self.send_request(&request, &client, &cancel).await?;
+        bridge::resolve_input_requests(self, &request, answer, &client, &cancel).await
     }
 
     async fn notify(&self, message: Box<RawValue>) -> Result<(), UpstreamError> {
@@ -198,7 +201,7 @@ impl Upstream for UpstreamSession {
             // itself: the server does not know the client's ids.
             return Ok(());
         }
-        Ok(self.hub.link.send(message.get()).await?)
+        Ok(self.router.link.send(message.get()).await?)
     }
 }
 
@@ -221,44 +224,44 @@ fn restore_client_ids(
 }
 
 async fn perform_handshake(
-    hub: &Arc<MessageRouter>,
+    router: &Arc<MessageRouter>,
     options: &UpstreamOptions,
     client: &ClientDescription,
     greeting: Handshake,
 ) -> Result<HandshakeOutcome, HandshakeError> {
-    let mut answer = send_handshake(hub, options, client, greeting).await?;
+    let mut answer = send_handshake(router, options, client, greeting).await?;
     if greeting.should_retry(&answer) {
-        answer = send_handshake(hub, options, client, greeting).await?;
+        answer = send_handshake(router, options, client, greeting).await?;
     }
     let met = greeting.parse_response(&answer)?;
-    hub.link.apply_revision(&met.era);
+    router.link.apply_revision(&met.era);
     if greeting == Handshake::Initialize {
-        hub.link.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await?;
+        router.link.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await?;
     }
     Ok(met)
 }
 
 /// Sends a handshake request and waits for the response.
 async fn send_handshake(
-    hub: &Arc<MessageRouter>,
+    router: &Arc<MessageRouter>,
     options: &UpstreamOptions,
     client: &ClientDescription,
     greeting: Handshake,
 ) -> Result<Box<RawValue>, HandshakeError> {
     let request = greeting.request(next_id(), client);
     let origin = ClientRequestIds { id: RawValue::NULL.to_owned(), token: None };
-    hub.register_call(request.id, Arc::new(NullClient(client.clone())), origin);
+    router.register_call(request.id, Arc::new(NullClient(client.clone())), origin);
     let patience = match greeting {
         Handshake::Initialize => options.greeting_timeout,
         Handshake::Discover => options.probe_timeout,
     };
-    let answer = tokio::time::timeout(patience, hub.link.exchange(&request, hub)).await;
-    hub.remove_call(request.id);
+    let answer = tokio::time::timeout(patience, router.link.exchange(&request, router)).await;
+    router.remove_call(request.id);
     match (answer, greeting) {
         (Ok(answer), _) => Ok(answer?),
         (Err(_), Handshake::Discover) => {
-            if hub.link.abandon_handshake() {
-                hub.closed.cancel();
+            if router.link.abandon_handshake() {
+                router.closed.cancel();
             }
             Err(HandshakeError::Unanswered)
         }
@@ -268,7 +271,7 @@ async fn send_handshake(
 
 /// A request in flight. Dropped before its response, it sends a cancellation to the server.
 struct InFlightRequest<'a> {
-    hub: &'a Arc<MessageRouter>,
+    router: &'a Arc<MessageRouter>,
     id: u64,
     is_wanted: bool,
     /// Records a failure if the caller's future was dropped without a cancellation.
@@ -277,21 +280,21 @@ struct InFlightRequest<'a> {
 
 impl Drop for InFlightRequest<'_> {
     fn drop(&mut self) {
-        self.hub.remove_call(self.id);
+        self.router.remove_call(self.id);
         if let Some((gate, cancel)) = self.abandoned
             && !cancel.is_cancelled()
-            && !self.hub.has_pending_server_requests()
+            && !self.router.has_pending_server_requests()
         {
             gate.record_abandoned();
         }
         let can_spawn = tokio::runtime::Handle::try_current().is_ok();
-        if self.is_wanted && can_spawn && self.hub.link.needs_cancel_notification() {
-            let (hub, id) = (Arc::clone(self.hub), self.id);
-            self.hub.tasks.spawn("upstream-cancel", async move {
+        if self.is_wanted && can_spawn && self.router.link.needs_cancel_notification() {
+            let (router, id) = (Arc::clone(self.router), self.id);
+            self.router.tasks.spawn("upstream-cancel", async move {
                 let params = serde_json::json!({ "requestId": id, "reason": "canceled" });
                 let message = rpc::render_notification("notifications/cancelled", &params);
                 // Best effort: a server that misses this finishes unneeded work.
-                let _ = hub.link.send(message.get()).await;
+                let _ = router.link.send(message.get()).await;
             });
         }
     }

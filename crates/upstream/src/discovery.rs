@@ -29,7 +29,7 @@ impl UpstreamPool {
         let mut watched: HashMap<ServerId, WatchedServer> = HashMap::new();
         loop {
             self.reconcile(&mut watched).await;
-            self.all_connections().iter().for_each(|site| site.close_idle());
+            self.all_connections().iter().for_each(|connections| connections.close_idle());
             tokio::select! {
                 () = shutdown.triggered() => break,
                 () = self.wake.notified() => {}
@@ -39,8 +39,8 @@ impl UpstreamPool {
         for watched in watched.into_values() {
             watched.stop.cancel();
         }
-        for site in self.all_connections() {
-            self.close_connections(site.server.id);
+        for connections in self.all_connections() {
+            self.close_connections(connections.server.id);
         }
     }
 
@@ -75,14 +75,14 @@ impl UpstreamPool {
         self.tasks.spawn("upstream-watch", async move {
             let mut failures = 0;
             while !stopped.is_cancelled() {
-                let Ok(site) = pool.connections_of(id).await else { break };
-                let result = site.refresh_listing().await;
-                pool.report_listing(&site, &result).await;
+                let Ok(connections) = pool.connections_of(id).await else { break };
+                let result = connections.refresh_listing().await;
+                pool.report_listing(&connections, &result).await;
                 failures = if result.is_ok() { 0 } else { failures + 1 };
                 tokio::select! {
                     () = stopped.cancelled() => {}
-                    () = site.closed.cancelled() => break,
-                    () = site.changed.notified() => {}
+                    () = connections.closed.cancelled() => break,
+                    () = connections.changed.notified() => {}
                     () = tokio::time::sleep(refresh_delay(&pool.options, failures)) => {}
                 }
             }
@@ -93,10 +93,10 @@ impl UpstreamPool {
 
     async fn report_listing(
         &self,
-        site: &ServerConnections,
+        connections: &ServerConnections,
         result: &Result<Arc<ServerListing>, UpstreamError>,
     ) {
-        let (id, slug) = (site.server.id, &site.server.slug);
+        let (id, slug) = (connections.server.id, &connections.server.slug);
         match result {
             Ok(listing) => {
                 self.directory.record_tools(id, listing.listed_tools()).await;

@@ -59,7 +59,7 @@ impl HttpLink {
     async fn read(
         &self,
         response: UpstreamHttpResponse,
-        voice: &SessionHeaders,
+        session_headers: &SessionHeaders,
         quiet: Option<&Arc<MessageRouter>>,
     ) -> Result<Box<RawValue>, UpstreamLinkError> {
         let status = response.status();
@@ -74,12 +74,12 @@ impl HttpLink {
             .ok()
             .and_then(|text| RawValue::from_string(text.to_owned()).ok());
         match message.filter(|message| is_error(message)) {
-            Some(message) if is_session_lost(status, voice, &message) => {
+            Some(message) if is_session_lost(status, session_headers, &message) => {
                 tracing::debug!(status = status.as_u16(), "upstream session lost");
                 Err(UpstreamLinkError::SessionLost)
             }
             Some(message) if may_carry_response(status) => Ok(message),
-            _ if status == StatusCode::NOT_FOUND && voice.session.is_some() => {
+            _ if status == StatusCode::NOT_FOUND && session_headers.session.is_some() => {
                 Err(UpstreamLinkError::SessionLost)
             }
             _ => Err(UpstreamLinkError::Rejected { status: status.as_u16() }),
@@ -104,8 +104,12 @@ fn is_error(message: &RawValue) -> bool {
 }
 
 /// Servers report a lost session with 404; some use 400 and mention the session in the message.
-fn is_session_lost(status: StatusCode, voice: &SessionHeaders, message: &RawValue) -> bool {
-    if voice.session.is_none() {
+fn is_session_lost(
+    status: StatusCode,
+    session_headers: &SessionHeaders,
+    message: &RawValue,
+) -> bool {
+    if session_headers.session.is_none() {
         return false;
     }
     let Ok(ServerMessage::Response { id: None, body: ResponseBody::Error(error) }) =
@@ -124,23 +128,28 @@ impl UpstreamLink for HttpLink {
     async fn exchange(
         &self,
         request: &OutgoingRequest,
-        hub: &Arc<MessageRouter>,
+        router: &Arc<MessageRouter>,
     ) -> Result<Box<RawValue>, UpstreamLinkError> {
-        let voice = self.headers_for(&request.method);
-        let response = self.endpoint.post(&voice, &request.text, Some(request)).await?;
+        let session_headers = self.headers_for(&request.method);
+        let response = self.endpoint.post(&session_headers, &request.text, Some(request)).await?;
         if request.method == "initialize" {
             *lock(&self.handshake_session) = response.headers().get(SESSION_HEADER).cloned();
         }
         if response.status().is_success() && stream::is_stream(&response) {
-            return stream::read_until_response(&self.endpoint, &voice, response, (request, hub))
-                .await;
+            return stream::read_until_response(
+                &self.endpoint,
+                &session_headers,
+                response,
+                (request, router),
+            )
+            .await;
         }
-        let message = self.read(response, &voice, Some(hub)).await?;
+        let message = self.read(response, &session_headers, Some(router)).await?;
         match ServerMessage::read(&message) {
             Ok(ServerMessage::Response { id, body }) if id.is_none_or(|id| id == request.id) => {
                 if body.error_code() == Some(HEADER_MISMATCH.into()) {
                     // The mirrored arguments may have changed since the tools were read.
-                    hub.changed.notify_one();
+                    router.changed.notify_one();
                 }
                 Ok(message)
             }
@@ -150,16 +159,16 @@ impl UpstreamLink for HttpLink {
     }
 
     async fn send(&self, message: &str) -> Result<(), UpstreamLinkError> {
-        let voice = self.session_headers.load_full();
-        let response = self.endpoint.post(&voice, message, None).await?;
+        let session_headers = self.session_headers.load_full();
+        let response = self.endpoint.post(&session_headers, message, None).await?;
         if response.status().is_success() {
             return Ok(());
         }
-        self.read(response, &voice, None).await.map(drop)
+        self.read(response, &session_headers, None).await.map(drop)
     }
 
     fn apply_revision(&self, era: &RevisionKind) {
-        let voice = match era {
+        let session_headers = match era {
             RevisionKind::Session { version } => SessionHeaders {
                 session: lock(&self.handshake_session).take(),
                 version: HeaderValue::from_str(version).ok(),
@@ -167,12 +176,12 @@ impl UpstreamLink for HttpLink {
             },
             RevisionKind::Stateless => SessionHeaders::stateless(),
         };
-        self.session_headers.store(Arc::new(voice));
+        self.session_headers.store(Arc::new(session_headers));
     }
 
-    async fn listen(&self, hub: &Arc<MessageRouter>) {
+    async fn listen(&self, router: &Arc<MessageRouter>) {
         if !self.session_headers.load().is_stateless {
-            stream::keep_standing_stream(&self.endpoint, &self.session_headers, hub).await;
+            stream::keep_standing_stream(&self.endpoint, &self.session_headers, router).await;
         }
     }
 
@@ -189,10 +198,10 @@ impl UpstreamLink for HttpLink {
     }
 
     async fn close(&self) {
-        let voice = self.session_headers.load_full();
-        if voice.session.is_some() {
+        let session_headers = self.session_headers.load_full();
+        if session_headers.session.is_some() {
             // Best effort: a server may reject the deletion of a session.
-            let headers = self.endpoint.request_headers(&voice);
+            let headers = self.endpoint.request_headers(&session_headers);
             let wanted =
                 OutgoingHttpRequest { method: Method::DELETE, headers, body: Bytes::new() };
             let _ = self.endpoint.send(wanted).await;

@@ -19,7 +19,7 @@ pub(super) trait UpstreamLink: Send + Sync {
     async fn exchange(
         &self,
         request: &OutgoingRequest,
-        hub: &Arc<MessageRouter>,
+        router: &Arc<MessageRouter>,
     ) -> Result<Box<RawValue>, UpstreamLinkError>;
 
     /// Sends a message that has no response.
@@ -29,7 +29,7 @@ pub(super) trait UpstreamLink: Send + Sync {
     fn apply_revision(&self, era: &RevisionKind);
 
     /// Receives messages outside of requests until the stream ends.
-    async fn listen(&self, hub: &Arc<MessageRouter>);
+    async fn listen(&self, router: &Arc<MessageRouter>);
 
     /// How long the first request waits for the standing stream. Zero where one stream carries
     /// everything.

@@ -102,7 +102,7 @@ impl<'a> ParsedClientRequest<'a> {
 
 /// Client metadata that is sent with each request.
 pub(super) struct RequestClientMeta<'a> {
-    pub(super) about: &'a ClientDescription,
+    pub(super) client_info: &'a ClientDescription,
     pub(super) log_level: Option<String>,
 }
 
@@ -118,10 +118,10 @@ impl RequestClientMeta<'_> {
         }
         let mut changes = vec![(META_VERSION, Some(Value::from(STATELESS).to_string()))];
         if meta.get(META_CAPABILITIES).is_none() {
-            changes.push((META_CAPABILITIES, Some(self.about.capabilities.get().to_owned())));
+            changes.push((META_CAPABILITIES, Some(self.client_info.capabilities.get().to_owned())));
         }
         if meta.get(META_INFO).is_none()
-            && let Some(info) = &self.about.info
+            && let Some(info) = &self.client_info.info
         {
             changes.push((META_INFO, Some(info.get().to_owned())));
         }
@@ -283,10 +283,11 @@ mod tests {
 
     fn sent(message: &Value, era: &RevisionKind) -> (Value, ClientRequestIds) {
         let message = rpc::raw(message.to_string());
-        let about = about();
-        let told = RequestClientMeta { about: &about, log_level: Some("\"info\"".to_owned()) };
+        let client_info = about();
+        let meta =
+            RequestClientMeta { client_info: &client_info, log_level: Some("\"info\"".to_owned()) };
         let (outgoing, origin) =
-            ParsedClientRequest::read(&message).unwrap().to_outgoing_request(7, era, &told);
+            ParsedClientRequest::read(&message).unwrap().to_outgoing_request(7, era, &meta);
         (serde_json::from_str(&outgoing.text).unwrap(), origin)
     }
 
@@ -296,10 +297,10 @@ mod tests {
 
     #[test]
     fn a_request_travels_under_an_id_and_a_token_of_our_own() {
-        let asked = json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call",
+        let request = json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call",
             "params": {"name": "t", "_meta": {"progressToken": "a", "x": 1}}});
 
-        let (seen, origin) = sent(&asked, &session());
+        let (seen, origin) = sent(&request, &session());
 
         assert_eq!(seen["id"], 7);
         assert_eq!(seen["params"], json!({"name": "t", "_meta": {"progressToken": 7, "x": 1}}));
@@ -312,11 +313,11 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{ "name":"t","arguments":{"n": 1.0} }}"#
                 .to_owned(),
         );
-        let about = about();
-        let told = RequestClientMeta { about: &about, log_level: None };
+        let client_info = about();
+        let meta = RequestClientMeta { client_info: &client_info, log_level: None };
 
         let (outgoing, _) =
-            ParsedClientRequest::read(&message).unwrap().to_outgoing_request(2, &session(), &told);
+            ParsedClientRequest::read(&message).unwrap().to_outgoing_request(2, &session(), &meta);
 
         assert!(outgoing.text.contains(r#""params":{ "name":"t","arguments":{"n": 1.0} }"#));
         assert_eq!(outgoing.name.as_deref(), Some("t"));
@@ -324,9 +325,9 @@ mod tests {
 
     #[test]
     fn a_stateless_server_is_told_about_the_client_with_each_request() {
-        let asked = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
 
-        let (seen, _) = sent(&asked, &RevisionKind::Stateless);
+        let (seen, _) = sent(&request, &RevisionKind::Stateless);
 
         assert_eq!(
             seen["params"]["_meta"],
@@ -336,10 +337,10 @@ mod tests {
 
     #[test]
     fn a_server_with_sessions_is_not_told_what_only_the_other_revision_knows() {
-        let asked = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list",
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list",
             "params": {"_meta": {META_VERSION: STATELESS, META_CAPABILITIES: {}, "traceparent": "x"}}});
 
-        let (seen, _) = sent(&asked, &session());
+        let (seen, _) = sent(&request, &session());
 
         assert_eq!(seen["params"]["_meta"], json!({"traceparent": "x"}));
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use serde_json::value::RawValue;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -56,13 +56,13 @@ pub(super) enum MessageSource {
 pub(super) struct MessageRouter {
     pub(super) link: Arc<dyn UpstreamLink>,
     pub(super) ownership: SessionOwnership,
-    pub(super) tasks: Tasks,
+    pub(super) tasks: BackgroundTasks,
     /// Canceled when the upstream session closes.
     pub(super) closed: CancellationToken,
     /// Notified when the server's lists change.
     pub(super) changed: Arc<Notify>,
     /// Canceled when the standing stream is open, or known not to open.
-    pub(super) standing: CancellationToken,
+    pub(super) standing_stream: CancellationToken,
     calls: Mutex<HashMap<u64, Arc<PendingCall>>>,
     /// Receivers of messages that belong to no request, by session.
     listeners: Mutex<BTreeMap<String, Arc<dyn UpstreamClient>>>,
@@ -85,7 +85,7 @@ impl MessageRouter {
     pub(super) fn new(
         link: Arc<dyn UpstreamLink>,
         ownership: SessionOwnership,
-        tasks: Tasks,
+        tasks: BackgroundTasks,
         changed: Arc<Notify>,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -94,7 +94,7 @@ impl MessageRouter {
             tasks,
             closed: CancellationToken::new(),
             changed,
-            standing: CancellationToken::new(),
+            standing_stream: CancellationToken::new(),
             calls: Mutex::default(),
             listeners: Mutex::default(),
             pending_server_requests: AtomicUsize::new(0),
@@ -179,18 +179,18 @@ impl MessageRouter {
     pub(super) async fn route_message(
         self: &Arc<Self>,
         message: Box<RawValue>,
-        heard: MessageSource,
+        source: MessageSource,
     ) {
         match ServerMessage::read(&message) {
             Ok(ServerMessage::Request { id, method }) => {
                 let id = id.to_owned();
-                self.answer_server_request(message, &id, &method, heard);
+                self.answer_server_request(message, &id, &method, source);
             }
             Ok(ServerMessage::Notification { method, params }) => {
-                self.route_notification(&message, &method, params, heard).await;
+                self.route_notification(&message, &method, params, source).await;
             }
             Ok(ServerMessage::Response { id: Some(id), .. })
-                if heard == MessageSource::StandingStream =>
+                if source == MessageSource::StandingStream =>
             {
                 self.deliver_response(id, Ok(message));
             }
@@ -206,12 +206,12 @@ impl MessageRouter {
         message: &RawValue,
         method: &str,
         params: Option<&RawValue>,
-        heard: MessageSource,
+        source: MessageSource,
     ) {
         if method.ends_with("/list_changed") {
             self.changed.notify_one();
         }
-        let call = match (method, heard) {
+        let call = match (method, source) {
             ("notifications/progress", _) => {
                 message::progress_token(params).and_then(|id| self.call(id))
             }
@@ -222,10 +222,10 @@ impl MessageRouter {
             call.has_activity.store(true, Ordering::Relaxed);
             let renamed = message::notification_for_client(method, params, &call.origin);
             let renamed = renamed.unwrap_or_else(|| message.to_owned());
-            self.notify_client(&call.client, renamed, heard).await;
+            self.notify_client(&call.client, renamed, source).await;
         } else if method != "notifications/progress" {
             for client in self.notification_receivers(method) {
-                self.notify_client(&client, message.to_owned(), heard).await;
+                self.notify_client(&client, message.to_owned(), source).await;
             }
         }
     }
@@ -234,9 +234,9 @@ impl MessageRouter {
         &self,
         client: &Arc<dyn UpstreamClient>,
         message: Box<RawValue>,
-        heard: MessageSource,
+        source: MessageSource,
     ) {
-        match heard {
+        match source {
             // Only this request waits, so its client may be slow.
             MessageSource::RequestStream(_) => client.notify(message).await,
             MessageSource::StandingStream => {
@@ -271,15 +271,17 @@ impl MessageRouter {
         question: Box<RawValue>,
         id: &RawValue,
         method: &str,
-        heard: MessageSource,
+        source: MessageSource,
     ) {
-        let hub = Arc::clone(self);
+        let router = Arc::clone(self);
         let refuse = |code, text: &str| rpc::error(Some(id), &RpcError::new(code, text));
         if method == "ping" {
             let pong = rpc::render_result(id, "{}");
-            return self.tasks.spawn("upstream-pong", async move { hub.send_response(pong).await });
+            return self
+                .tasks
+                .spawn("upstream-pong", async move { router.send_response(pong).await });
         }
-        let client = match heard {
+        let client = match source {
             MessageSource::RequestStream(call) => {
                 self.call(call).map(|call| Arc::clone(&call.client))
             }
@@ -289,23 +291,23 @@ impl MessageRouter {
             let text = refuse(METHOD_NOT_FOUND, "no client is connected that could answer");
             return self
                 .tasks
-                .spawn("upstream-refusal", async move { hub.send_response(text).await });
+                .spawn("upstream-refusal", async move { router.send_response(text).await });
         };
         if self.pending_server_requests.fetch_add(1, Ordering::Relaxed) >= MAX_SERVER_REQUESTS {
             self.pending_server_requests.fetch_sub(1, Ordering::Relaxed);
             let text = refuse(INTERNAL_ERROR, "too many concurrent requests to the client");
             return self
                 .tasks
-                .spawn("upstream-refusal", async move { hub.send_response(text).await });
+                .spawn("upstream-refusal", async move { router.send_response(text).await });
         }
         let gone = refuse(INTERNAL_ERROR, "the client has disconnected, or accepts no requests");
         self.tasks.spawn("upstream-question", async move {
-            let _pending = ServerRequestGuard(&hub.pending_server_requests);
+            let _pending = ServerRequestGuard(&router.pending_server_requests);
             tokio::select! {
-                () = hub.closed.cancelled() => {}
+                () = router.closed.cancelled() => {}
                 answer = client.ask(question) => {
                     let text = answer.map_or(gone, |answer| answer.get().to_owned());
-                    hub.send_response(text).await;
+                    router.send_response(text).await;
                 }
             }
         });

@@ -55,7 +55,7 @@ enum SchemaPosition {
 
 fn walk_schema(
     schema: &Value,
-    place: &mut SchemaPosition,
+    position: &mut SchemaPosition,
     found: &mut Vec<MirroredArgument>,
 ) -> Result<(), MirrorAnnotationError> {
     let Value::Object(members) = schema else {
@@ -65,11 +65,13 @@ fn walk_schema(
             .try_for_each(|part| walk_schema(part, &mut SchemaPosition::Elsewhere, found));
     };
     if let Some(name) = members.get(ANNOTATION) {
-        found.push(parse_annotation(name, members, place, found)?);
+        found.push(parse_annotation(name, members, position, found)?);
     }
     for (name, member) in members.iter().filter(|(name, _)| !DATA.contains(&name.as_str())) {
         match (name.as_str(), member) {
-            ("properties", Value::Object(properties)) => walk_properties(properties, place, found)?,
+            ("properties", Value::Object(properties)) => {
+                walk_properties(properties, position, found)?;
+            }
             // Every member here is a schema, even one with the name of a keyword.
             ("$defs" | "definitions" | "patternProperties" | "dependentSchemas", member) => {
                 let parts = member.as_object().into_iter().flat_map(Map::values);
@@ -85,15 +87,15 @@ fn walk_schema(
 
 fn walk_properties(
     properties: &Map<String, Value>,
-    place: &mut SchemaPosition,
+    position: &mut SchemaPosition,
     found: &mut Vec<MirroredArgument>,
 ) -> Result<(), MirrorAnnotationError> {
     for (name, property) in properties {
-        if let SchemaPosition::Path(path) = place {
+        if let SchemaPosition::Path(path) = position {
             path.push(name.clone());
         }
-        walk_schema(property, place, found)?;
-        if let SchemaPosition::Path(path) = place {
+        walk_schema(property, position, found)?;
+        if let SchemaPosition::Path(path) = position {
             path.pop();
         }
     }
@@ -103,10 +105,10 @@ fn walk_properties(
 fn parse_annotation(
     name: &Value,
     schema: &Map<String, Value>,
-    place: &SchemaPosition,
+    position: &SchemaPosition,
     found: &[MirroredArgument],
 ) -> Result<MirroredArgument, MirrorAnnotationError> {
-    let SchemaPosition::Path(path) = place else { return Err(MirrorAnnotationError::Position) };
+    let SchemaPosition::Path(path) = position else { return Err(MirrorAnnotationError::Position) };
     if path.is_empty() {
         return Err(MirrorAnnotationError::Position);
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use cynode_domain::ids::ServerId;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use tokio::sync::Notify;
 
 use super::listing::ServerListing;
@@ -24,7 +24,7 @@ use crate::interface::Upstreams;
 pub struct UpstreamPool {
     pub(super) directory: Arc<dyn ServerDirectory>,
     pub(super) options: Arc<UpstreamOptions>,
-    pub(super) tasks: Tasks,
+    pub(super) tasks: BackgroundTasks,
     /// Notified when servers are installed, changed or removed.
     pub(super) wake: Notify,
     spawner: Arc<dyn ProcessSpawner>,
@@ -37,7 +37,7 @@ impl UpstreamPool {
         directory: Arc<dyn ServerDirectory>,
         spawner: Arc<dyn ProcessSpawner>,
         options: UpstreamOptions,
-        tasks: Tasks,
+        tasks: BackgroundTasks,
     ) -> Self {
         Self {
             directory,
@@ -60,8 +60,8 @@ impl UpstreamPool {
         server: ServerId,
     ) -> Result<Arc<ServerConnections>, UpstreamError> {
         let known = lock(&self.sites).get(&server).cloned();
-        if let Some(site) = known {
-            return Ok(site);
+        if let Some(connections) = known {
+            return Ok(connections);
         }
         let unreadable = |error: String| {
             tracing::error!(%error, "loading an installed server failed");
@@ -70,10 +70,10 @@ impl UpstreamPool {
         let found = self.directory.server(server).await.map_err(unreadable)?;
         let found = found.ok_or(UpstreamError::Unknown)?;
         let spawner = Arc::clone(&self.spawner);
-        let site =
+        let connections =
             Arc::new(ServerConnections::new(found, &self.options, spawner, self.tasks.clone())?);
         // A concurrent caller may have inserted it first.
-        Ok(Arc::clone(lock(&self.sites).entry(server).or_insert(site)))
+        Ok(Arc::clone(lock(&self.sites).entry(server).or_insert(connections)))
     }
 
     pub(super) fn all_connections(&self) -> Vec<Arc<ServerConnections>> {
@@ -82,9 +82,9 @@ impl UpstreamPool {
 
     /// Closes all upstream sessions with a server.
     pub(super) fn close_connections(&self, server: ServerId) {
-        let site = lock(&self.sites).remove(&server);
-        if let Some(site) = site {
-            site.close_all();
+        let connections = lock(&self.sites).remove(&server);
+        if let Some(connections) = connections {
+            connections.close_all();
         }
     }
 }
@@ -97,17 +97,17 @@ impl Upstreams for UpstreamPool {
         session: &SessionKey,
         client: Arc<dyn UpstreamClient>,
     ) -> Result<Arc<dyn Upstream>, UpstreamError> {
-        let site = self.connections_of(server).await?;
-        let (place, conversation) = site.open_session(session, client.about()).await?;
-        site.ensure_tools_known(&conversation).await;
+        let connections = self.connections_of(server).await?;
+        let (slot, conversation) = connections.open_session(session, client.about()).await?;
+        connections.ensure_tools_known(&conversation).await;
         if !session.is_stateless {
             conversation.attach(&session.id, &client);
         }
-        Ok(match place {
+        Ok(match slot {
             SessionSlot::Own(_) => conversation,
             SessionSlot::Shared { .. } => Arc::new(SharedSession {
                 shared: conversation,
-                site,
+                connections,
                 session: session.clone(),
                 listener: client,
             }),
@@ -119,7 +119,7 @@ impl Upstreams for UpstreamPool {
     }
 
     async fn close(&self, session: &SessionKey) {
-        self.all_connections().iter().for_each(|site| site.close_session(session));
+        self.all_connections().iter().for_each(|connections| connections.close_session(session));
     }
 
     async fn drop_connections(&self, server: ServerId) {

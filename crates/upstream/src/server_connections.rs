@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_wire::servers::Transport;
 use serde_json::Value;
 use tokio::sync::{Notify, OnceCell, Semaphore};
@@ -54,7 +54,7 @@ pub(super) struct ServerConnections {
     pub(super) closed: CancellationToken,
     route: ServerRoute,
     gate: Arc<ServerAdmission>,
-    tasks: Tasks,
+    tasks: BackgroundTasks,
     sessions: Mutex<HashMap<SessionSlot, SessionCell>>,
     /// Handshakes that failed recently.
     unsupported: Mutex<Vec<UnsupportedHandshake>>,
@@ -86,7 +86,7 @@ impl ServerConnections {
         server: InstalledServer,
         options: &Arc<UpstreamOptions>,
         spawner: Arc<dyn ProcessSpawner>,
-        tasks: Tasks,
+        tasks: BackgroundTasks,
     ) -> Result<Self, UpstreamError> {
         let route = match server.transport.clone() {
             Transport::Http { url, headers } => ServerRoute::Http(Arc::new(HttpEndpoint::new(
@@ -141,63 +141,62 @@ impl ServerConnections {
         session: &SessionKey,
         client: &ClientDescription,
     ) -> Result<(SessionSlot, Arc<UpstreamSession>), UpstreamError> {
-        let place = self.choose_slot(session, client);
-        let conversation = self.conversation(&place, client).await?;
-        if place != (SessionSlot::Shared { is_stateless: true })
+        let slot = self.choose_slot(session, client);
+        let conversation = self.conversation(&slot, client).await?;
+        if slot != (SessionSlot::Shared { is_stateless: true })
             || conversation.revision_kind == RevisionKind::Stateless
         {
-            return Ok((place, conversation));
+            return Ok((slot, conversation));
         }
         // The server supports only sessions, and those share a process already: this second process
         // is not needed.
-        let slot = lock(&self.sessions).remove(&place);
-        if let Some(slot) = slot {
-            self.close_cell(&slot);
+        if let Some(cell) = lock(&self.sessions).remove(&slot) {
+            self.close_cell(&cell);
         }
-        let place = SessionSlot::Shared { is_stateless: false };
-        let conversation = self.conversation(&place, client).await?;
-        Ok((place, conversation))
+        let slot = SessionSlot::Shared { is_stateless: false };
+        let conversation = self.conversation(&slot, client).await?;
+        Ok((slot, conversation))
     }
 
     /// The upstream session with this key, opened on first use.
     pub(super) async fn conversation(
         &self,
-        place: &SessionSlot,
+        slot: &SessionSlot,
         client: &ClientDescription,
     ) -> Result<Arc<UpstreamSession>, UpstreamError> {
-        let slot = Arc::clone(lock(&self.sessions).entry(place.clone()).or_default());
-        let opened = slot.get_or_try_init(|| self.open_slot(place, client)).await;
+        let cell = Arc::clone(lock(&self.sessions).entry(slot.clone()).or_default());
+        let opened = cell.get_or_try_init(|| self.open_slot(slot, client)).await;
         match opened {
             Ok(conversation) if conversation.is_open() => return Ok(Arc::clone(conversation)),
-            Ok(_) | Err(_) => self.clear_slot(place, &slot),
+            Ok(_) | Err(_) => self.clear_slot(slot, &cell),
         }
         opened.map(drop)?;
         // It closed in the meantime: retry once with a new one.
-        let slot = Arc::clone(lock(&self.sessions).entry(place.clone()).or_default());
-        let opened = slot.get_or_try_init(|| self.open_slot(place, client)).await.cloned();
+        let cell = Arc::clone(lock(&self.sessions).entry(slot.clone()).or_default());
+        let opened = cell.get_or_try_init(|| self.open_slot(slot, client)).await.cloned();
         if opened.is_err() {
-            self.clear_slot(place, &slot);
+            self.clear_slot(slot, &cell);
         }
         opened
     }
 
-    fn clear_slot(&self, place: &SessionSlot, slot: &SessionCell) {
-        let mut talks = lock(&self.sessions);
-        if talks.get(place).is_some_and(|present| Arc::ptr_eq(present, slot)) {
-            talks.remove(place);
+    fn clear_slot(&self, slot: &SessionSlot, cell: &SessionCell) {
+        let mut sessions = lock(&self.sessions);
+        if sessions.get(slot).is_some_and(|present| Arc::ptr_eq(present, cell)) {
+            sessions.remove(slot);
         }
     }
 
     async fn open_slot(
         &self,
-        place: &SessionSlot,
+        slot: &SessionSlot,
         client: &ClientDescription,
     ) -> Result<Arc<UpstreamSession>, UpstreamError> {
         if self.closed.is_cancelled() {
             return Err(UpstreamError::Unknown);
         }
         self.gate.admit()?;
-        let opened = self.perform_handshake(place, client).await;
+        let opened = self.perform_handshake(slot, client).await;
         match &opened {
             Ok(_) => self.gate.record_outcome(&Ok(())),
             Err(error) => {
@@ -209,23 +208,24 @@ impl ServerConnections {
 
     async fn perform_handshake(
         &self,
-        place: &SessionSlot,
+        slot: &SessionSlot,
         client: &ClientDescription,
     ) -> Result<UpstreamSession, UpstreamError> {
-        let (is_stateless, ownership) = match place {
+        let (is_stateless, ownership) = match slot {
             SessionSlot::Own(session) => (session.is_stateless, SessionOwnership::Exclusive),
             SessionSlot::Shared { is_stateless } => (*is_stateless, SessionOwnership::Shared),
         };
-        let (mut hub, mut was_silent) = (None, false);
+        let (mut router, mut was_silent) = (None, false);
         for greeting in Handshake::preferred_order(is_stateless) {
             if let Some(unspoken) = self.recent_failure(greeting) {
                 was_silent |= unspoken.was_silent;
                 continue;
             }
-            let connected = match hub.take().filter(|hub: &Arc<MessageRouter>| hub.link.is_open()) {
-                Some(hub) => hub,
-                None => self.connect(ownership).await?,
-            };
+            let connected =
+                match router.take().filter(|router: &Arc<MessageRouter>| router.link.is_open()) {
+                    Some(router) => router,
+                    None => self.connect(ownership).await?,
+                };
             let gate = Arc::clone(&self.gate);
             let opened = UpstreamSession::open(
                 Arc::clone(&connected),
@@ -247,7 +247,7 @@ impl ServerConnections {
                     };
                     was_silent |= unspoken.was_silent;
                     lock(&self.unsupported).push(unspoken);
-                    hub = Some(connected);
+                    router = Some(connected);
                 }
                 Err(HandshakeError::Failed(error)) => {
                     self.close_link(connected);
@@ -255,8 +255,8 @@ impl ServerConnections {
                 }
             }
         }
-        if let Some(hub) = hub {
-            self.close_link(hub);
+        if let Some(router) = router {
+            self.close_link(router);
         }
         lock(&self.unsupported).clear();
         if was_silent {
@@ -278,9 +278,9 @@ impl ServerConnections {
         }
     }
 
-    fn close_link(&self, hub: Arc<MessageRouter>) {
-        hub.closed.cancel();
-        self.tasks.spawn("upstream-hang-up", async move { hub.link.close().await });
+    fn close_link(&self, router: Arc<MessageRouter>) {
+        router.closed.cancel();
+        self.tasks.spawn("upstream-hang-up", async move { router.link.close().await });
     }
 
     async fn connect(
@@ -294,17 +294,17 @@ impl ServerConnections {
                 Ok(MessageRouter::new(link, ownership, tasks, changed))
             }
             ServerRoute::Stdio { launch, spawner, backoff, places } => {
-                let place = Arc::clone(places).try_acquire_owned();
-                let place = place.map_err(|_| UpstreamError::Busy)?;
+                let permit = Arc::clone(places).try_acquire_owned();
+                let permit = permit.map_err(|_| UpstreamError::Busy)?;
                 backoff.admit_start().map_err(UpstreamError::Unavailable)?;
                 let process = spawner.spawn(launch).await.map_err(|error| {
                     backoff.record_exit(error.to_string());
                     UpstreamError::Unavailable(error.to_string())
                 })?;
                 let (link, unheard) = StdioLink::new(process, &self.options);
-                let hub = MessageRouter::new(Arc::clone(&link) as _, ownership, tasks, changed);
-                link.watch(unheard, &hub, Arc::clone(backoff), place);
-                Ok(hub)
+                let router = MessageRouter::new(Arc::clone(&link) as _, ownership, tasks, changed);
+                link.watch(unheard, &router, Arc::clone(backoff), permit);
+                Ok(router)
             }
         }
     }
@@ -338,13 +338,13 @@ impl ServerConnections {
 
     /// Closes the upstream sessions of a session that ended.
     pub(super) fn close_session(&self, session: &SessionKey) {
-        let slot = lock(&self.sessions).remove(&SessionSlot::Own(session.clone()));
-        if let Some(slot) = slot {
-            self.close_cell(&slot);
+        let cell = lock(&self.sessions).remove(&SessionSlot::Own(session.clone()));
+        if let Some(cell) = cell {
+            self.close_cell(&cell);
         }
-        for slot in lock(&self.sessions).values() {
-            if let Some(conversation) = slot.get() {
-                conversation.hub.remove_listener(&session.id);
+        for cell in lock(&self.sessions).values() {
+            if let Some(conversation) = cell.get() {
+                conversation.router.remove_listener(&session.id);
             }
         }
     }
@@ -354,30 +354,30 @@ impl ServerConnections {
         if let ServerRoute::Http(endpoint) = &self.route {
             endpoint.sweep();
         }
-        let is_unused = |slot: &SessionCell| {
-            let conversation = slot.get();
+        let is_unused = |cell: &SessionCell| {
+            let conversation = cell.get();
             conversation.is_some_and(|open| !open.is_open() || open.idle_for() > self.options.idle)
         };
         let unused: Vec<SessionCell> = lock(&self.sessions)
-            .extract_if(|_, slot| is_unused(slot))
-            .map(|(_, slot)| slot)
+            .extract_if(|_, cell| is_unused(cell))
+            .map(|(_, cell)| cell)
             .collect();
-        for slot in unused {
-            self.close_cell(&slot);
+        for cell in unused {
+            self.close_cell(&cell);
         }
     }
 
     /// Closes everything: the server was removed or changed.
     pub(super) fn close_all(&self) {
         self.closed.cancel();
-        let slots: Vec<SessionCell> = lock(&self.sessions).drain().map(|(_, slot)| slot).collect();
-        for slot in slots {
-            self.close_cell(&slot);
+        let cells: Vec<SessionCell> = lock(&self.sessions).drain().map(|(_, cell)| cell).collect();
+        for cell in cells {
+            self.close_cell(&cell);
         }
     }
 
-    fn close_cell(&self, slot: &SessionCell) {
-        if let Some(conversation) = slot.get().cloned() {
+    fn close_cell(&self, cell: &SessionCell) {
+        if let Some(conversation) = cell.get().cloned() {
             self.tasks.spawn("upstream-close", async move { conversation.close().await });
         }
     }

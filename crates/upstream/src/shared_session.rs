@@ -23,16 +23,16 @@ const SESSION_STATE_METHODS: [&str; 3] =
 /// from then on the session has an upstream session of its own.
 pub(super) struct SharedSession {
     pub(super) shared: Arc<UpstreamSession>,
-    pub(super) site: Arc<ServerConnections>,
+    pub(super) connections: Arc<ServerConnections>,
     pub(super) session: SessionKey,
     pub(super) listener: Arc<dyn UpstreamClient>,
 }
 
 impl SharedSession {
     async fn own_session(&self) -> Result<Arc<UpstreamSession>, UpstreamError> {
-        let place = SessionSlot::Own(self.session.clone());
-        let own = self.site.conversation(&place, self.listener.about()).await?;
-        self.shared.hub.remove_listener(&self.session.id);
+        let slot = SessionSlot::Own(self.session.clone());
+        let own = self.connections.conversation(&slot, self.listener.about()).await?;
+        self.shared.router.remove_listener(&self.session.id);
         own.attach(&self.session.id, &self.listener);
         Ok(own)
     }

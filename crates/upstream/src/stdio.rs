@@ -126,22 +126,22 @@ impl StdioLink {
     pub(super) fn watch(
         self: &Arc<Self>,
         unheard: ProcessOutput,
-        hub: &Arc<MessageRouter>,
+        router: &Arc<MessageRouter>,
         backoff: Arc<ProcessBackoff>,
-        place: OwnedSemaphorePermit,
+        permit: OwnedSemaphorePermit,
     ) {
-        let (link, hub) = (Arc::clone(self), Arc::clone(hub));
-        let tasks = hub.tasks.clone();
+        let (link, router) = (Arc::clone(self), Arc::clone(router));
+        let tasks = router.tasks.clone();
         tasks.spawn("upstream-process", async move {
-            let words = link.run_until_exit(unheard, &hub).await;
+            let words = link.run_until_exit(unheard, &router).await;
             let is_wanted = words.is_none();
             let words = words.unwrap_or_else(|| "it was stopped".to_owned());
-            hub.fail_all(&UpstreamLinkError::unavailable(&words));
-            hub.closed.cancel();
+            router.fail_all(&UpstreamLinkError::unavailable(&words));
+            router.closed.cancel();
             if !is_wanted {
                 backoff.record_exit(words);
             }
-            drop(place);
+            drop(permit);
         });
     }
 
@@ -150,18 +150,18 @@ impl StdioLink {
     async fn run_until_exit(
         &self,
         unheard: ProcessOutput,
-        hub: &Arc<MessageRouter>,
+        router: &Arc<MessageRouter>,
     ) -> Option<String> {
         let ProcessOutput { stdout, stderr, mut handle } = unheard;
         let mut complaints = String::new();
         let reason = {
             let (heard, complained) =
-                (self.read_messages(stdout, hub), collect_stderr(stderr, &mut complaints));
+                (self.read_messages(stdout, router), collect_stderr(stderr, &mut complaints));
             tokio::pin!(heard, complained);
             let mut is_silent = false;
             let reason = loop {
                 tokio::select! {
-                    () = hub.closed.cancelled() => break None,
+                    () = router.closed.cancelled() => break None,
                     reason = &mut heard => break Some(match reason {
                         Some(reason) => reason,
                         // Its output ended, so it is about to exit: the exit status says more.
@@ -188,14 +188,14 @@ impl StdioLink {
     async fn read_messages(
         &self,
         stdout: impl AsyncRead + Unpin,
-        hub: &Arc<MessageRouter>,
+        router: &Arc<MessageRouter>,
     ) -> Option<String> {
         let limit = self.options.max_response_bytes;
         // Reads beyond the limit, so that the caller of an oversized response gets an error.
         let mut lines = BoundedLines::new(stdout, limit.saturating_mul(8));
         loop {
             match lines.next_line().await {
-                BoundedLine::Text(text) => self.handle_line(text, limit, hub).await,
+                BoundedLine::Text(text) => self.handle_line(text, limit, router).await,
                 BoundedLine::TooLong => {
                     return Some(format!("it wrote a line of more than {} bytes", limit * 8));
                 }
@@ -204,19 +204,19 @@ impl StdioLink {
         }
     }
 
-    async fn handle_line(&self, text: String, limit: usize, hub: &Arc<MessageRouter>) {
+    async fn handle_line(&self, text: String, limit: usize, router: &Arc<MessageRouter>) {
         let size = text.len();
         let Ok(message) = RawValue::from_string(text) else {
             // Many programs print a banner before the first message.
             return tracing::debug!("ignored a line on stdout that is not a message");
         };
         if size <= limit {
-            hub.route_message(message, MessageSource::StandingStream).await;
+            router.route_message(message, MessageSource::StandingStream).await;
         } else if let Ok(ServerMessage::Response { id: Some(id), .. }) =
             ServerMessage::read(&message)
         {
             let reason = format!("its response is larger than {limit} bytes");
-            hub.deliver_response(id, Err(UpstreamLinkError::protocol(reason)));
+            router.deliver_response(id, Err(UpstreamLinkError::protocol(reason)));
         }
     }
 
@@ -242,10 +242,10 @@ impl UpstreamLink for StdioLink {
     async fn exchange(
         &self,
         request: &OutgoingRequest,
-        hub: &Arc<MessageRouter>,
+        router: &Arc<MessageRouter>,
     ) -> Result<Box<RawValue>, UpstreamLinkError> {
         let gone = || UpstreamLinkError::unavailable("its process exited");
-        let mut reply = hub.await_response(request.id).ok_or_else(gone)?;
+        let mut reply = router.await_response(request.id).ok_or_else(gone)?;
         self.send(&request.text).await?;
         let is_endless = request.method == "subscriptions/listen";
         loop {
@@ -253,10 +253,10 @@ impl UpstreamLink for StdioLink {
                 Ok(Ok(answer)) => return answer,
                 Ok(Err(_)) => return Err(gone()),
                 Err(_) => {
-                    let call = hub.call(request.id);
+                    let call = router.call(request.id);
                     let stirred =
                         call.is_some_and(|call| call.has_activity.swap(false, Ordering::Relaxed));
-                    if !(is_endless || stirred || hub.has_pending_server_requests()) {
+                    if !(is_endless || stirred || router.has_pending_server_requests()) {
                         return Err(UpstreamLinkError::Failed(UpstreamError::Timeout));
                     }
                 }

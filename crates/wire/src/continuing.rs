@@ -4,7 +4,7 @@ use cynode_domain::ids::JobId;
 use serde::{Deserialize, Serialize};
 
 use crate::handoff::ContinueWith;
-use crate::workflow::Hold;
+use crate::workflow::LeaseToken;
 
 /// Reason in an installation without a project manager.
 pub const NO_MANAGER: &str = "no project manager is configured";
@@ -15,7 +15,8 @@ pub const NO_MANAGER: &str = "no project manager is configured";
 #[serde(deny_unknown_fields)]
 pub struct ContinueRun {
     /// Lease that authorises the write.
-    pub hold: Hold,
+    #[serde(rename = "hold")]
+    pub lease: LeaseToken,
     /// The job whose result was not accepted.
     pub job_id: JobId,
     /// How often the run was continued before.

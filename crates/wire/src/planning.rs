@@ -4,7 +4,7 @@ use cynode_domain::plan::Step;
 use cynode_domain::question::Question;
 use serde::{Deserialize, Serialize};
 
-use crate::workflow::Hold;
+use crate::workflow::LeaseToken;
 
 /// Reason in an installation without a project manager.
 pub const NO_PLANNER: &str = "No planner is configured that reads prose";
@@ -15,10 +15,12 @@ pub const NO_PLANNER: &str = "No planner is configured that reads prose";
 #[serde(deny_unknown_fields)]
 pub struct PlanRun {
     /// Lease that authorises the write.
-    pub hold: Hold,
+    #[serde(rename = "hold")]
+    pub lease: LeaseToken,
     /// Answers of people to questions about the request, oldest first.
     #[serde(default)]
-    pub said: Vec<String>,
+    #[serde(rename = "said")]
+    pub answers: Vec<String>,
     /// Maximum wait for the plan, in milliseconds; at most 30000.
     #[serde(default)]
     pub wait_ms: u32,

@@ -4,7 +4,7 @@ use cynode_domain::ids::JobId;
 use cynode_domain::job::Action;
 use serde::{Deserialize, Serialize};
 
-use crate::workflow::Hold;
+use crate::workflow::LeaseToken;
 
 /// `POST /v1/workflow/replan`: passes the findings about a step that was not accepted to the project manager, which
 /// may plan another command for the next attempt. Findings are read from the database. Idempotent: a repeated call
@@ -13,7 +13,8 @@ use crate::workflow::Hold;
 #[serde(deny_unknown_fields)]
 pub struct ReplanStep {
     /// Lease that authorises the write.
-    pub hold: Hold,
+    #[serde(rename = "hold")]
+    pub lease: LeaseToken,
     /// The job whose result was not accepted.
     pub job_id: JobId,
     /// Maximum wait for the decision, in milliseconds; at most 30000.

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use cynode_domain::ids::{RuleId, UserId};
 use cynode_domain::policy::Effect;
 use cynode_domain::policy::pattern::Pattern;
-use cynode_domain::policy::rules::{Conditions, Subject};
+use cynode_domain::policy::rules::{Conditions, RuleSubject};
 use serde::{Deserialize, Serialize};
 
 /// `POST /v1/rules`
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct CreateRule {
     /// Subject.
     #[serde(flatten)]
-    pub subject: Subject,
+    pub subject: RuleSubject,
     /// Action; `mcp.tool.invoke` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<Pattern>,
@@ -38,7 +38,7 @@ pub struct RuleView {
     pub id: RuleId,
     /// Subject.
     #[serde(flatten)]
-    pub subject: Subject,
+    pub subject: RuleSubject,
     /// Action.
     pub action: Pattern,
     /// Resource type.

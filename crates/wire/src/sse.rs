@@ -71,8 +71,8 @@ impl Reader {
     }
 
     /// Adds a chunk; calls `found` for each completed event.
-    pub fn push(&mut self, piece: &[u8], mut found: impl FnMut(Event)) -> Result<(), TooLarge> {
-        let mut rest = piece;
+    pub fn push(&mut self, chunk: &[u8], mut found: impl FnMut(Event)) -> Result<(), TooLarge> {
+        let mut rest = chunk;
         while let Some(first) = rest.first() {
             if std::mem::take(&mut self.after_return) && *first == b'\n' {
                 rest = &rest[1..];
@@ -148,11 +148,11 @@ mod tests {
 
     use super::*;
 
-    fn read(pieces: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<Event> {
+    fn read(chunks: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<Event> {
         let mut reader = Reader::new(1000);
         let mut events = vec![];
-        for piece in pieces {
-            reader.push(piece.as_ref(), |event| events.push(event)).unwrap();
+        for chunk in chunks {
+            reader.push(chunk.as_ref(), |event| events.push(event)).unwrap();
         }
         events
     }
@@ -282,9 +282,9 @@ mod tests {
             let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
             cuts.extend([0, bytes.len()]);
             cuts.sort_unstable();
-            let pieces = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]);
+            let chunks = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]);
 
-            prop_assert_eq!(read(pieces), read([&bytes]));
+            prop_assert_eq!(read(chunks), read([&bytes]));
         }
     }
 }

@@ -3,7 +3,7 @@
 use cynode_domain::question::Question;
 use serde::{Deserialize, Serialize};
 
-use crate::workflow::Hold;
+use crate::workflow::LeaseToken;
 
 /// Response to a checkpoint: it is stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
@@ -19,7 +19,8 @@ pub struct SavedView {
 #[serde(deny_unknown_fields)]
 pub struct AskPerson {
     /// Lease that authorises the write; it is released by this call.
-    pub hold: Hold,
+    #[serde(rename = "hold")]
+    pub lease: LeaseToken,
     /// Unique in the run.
     pub key: String,
     /// The node that asks.

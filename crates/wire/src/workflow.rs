@@ -1,6 +1,6 @@
 //! The workflow API: how a runner claims a task, drives its run, and releases it.
 //!
-//! Every call that writes carries a [`Hold`]: the lease and its fencing epoch. A stale hold is rejected with 409, and
+//! Every call that writes carries a [`LeaseToken`]: the lease and its fencing epoch. A stale token is rejected with 409, and
 //! the runner must stop at once.
 
 use std::collections::BTreeMap;
@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use cynode_domain::changes::Changes;
 use cynode_domain::criteria::Criterion;
-use cynode_domain::ids::{HolderId, JobId, LeaseId, RunId, TaskId, TraceId};
+use cynode_domain::ids::{HolderId, JobId, RunId, TaskId, TraceId};
 use cynode_domain::job::Limits;
+pub use cynode_domain::lease::LeaseToken;
 use cynode_domain::plan::{InputMode, Step, StepCriterion};
 use cynode_domain::run_policy::RunPolicy;
 use cynode_domain::verdict::Verdict;
@@ -19,18 +20,6 @@ use serde_json::Value;
 
 /// Upper bound of every long poll.
 pub const MAX_WAIT_MS: u32 = 30_000;
-
-/// Lease token: authorises a runner to write for a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Hold {
-    /// The task.
-    pub task_id: TaskId,
-    /// The lease.
-    pub lease_id: LeaseId,
-    /// Fencing epoch, incremented by every grant; writes with an older epoch are rejected.
-    pub epoch: i64,
-}
 
 /// `POST /v1/workflow/start`
 #[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
@@ -94,7 +83,8 @@ pub struct GrantView {
     /// Whether this grant is new.
     pub status: StartStatus,
     /// Lease token for every later call.
-    pub hold: Hold,
+    #[serde(rename = "hold")]
+    pub lease: LeaseToken,
     /// The run.
     pub run_id: RunId,
     /// Trace id, shared by the logs of all processes.
@@ -145,7 +135,8 @@ pub struct CheckpointView {
 #[serde(deny_unknown_fields)]
 pub struct SaveCheckpoint {
     /// Lease that authorises the write.
-    pub hold: Hold,
+    #[serde(rename = "hold")]
+    pub lease: LeaseToken,
     /// Number of this transition, from 1: that of the previous checkpoint plus one.
     pub sequence: i64,
     /// The node that completed.
@@ -180,7 +171,8 @@ pub struct SaveCheckpoint {
 #[serde(deny_unknown_fields)]
 pub struct RecordEffect {
     /// Lease that authorises the write.
-    pub hold: Hold,
+    #[serde(rename = "hold")]
+    pub lease: LeaseToken,
     /// The effect and its answer.
     pub effect: EffectView,
 }
@@ -200,7 +192,8 @@ pub struct EffectView {
 #[serde(deny_unknown_fields)]
 pub struct RenewLease {
     /// The lease to extend.
-    pub hold: Hold,
+    #[serde(rename = "hold")]
+    pub lease: LeaseToken,
     /// Lease duration from now, in milliseconds: 1000 to 3600000, 30000 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease_ms: Option<u32>,
@@ -211,8 +204,8 @@ pub struct RenewLease {
 
 impl RenewLease {
     /// Renews a lease without a waiting node.
-    pub const fn new(hold: Hold, lease_ms: Option<u32>) -> Self {
-        Self { hold, lease_ms, waiting: None }
+    pub const fn new(lease: LeaseToken, lease_ms: Option<u32>) -> Self {
+        Self { lease, lease_ms, waiting: None }
     }
 }
 
@@ -231,7 +224,8 @@ pub struct WaitingView {
 #[serde(deny_unknown_fields)]
 pub struct ReleaseLease {
     /// Lease to release. Releasing a lost lease has no effect.
-    pub hold: Hold,
+    #[serde(rename = "hold")]
+    pub lease: LeaseToken,
     /// Why the runner cannot continue, for people. The run stays where it is, and other runners may claim it after a
     /// minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -248,8 +242,8 @@ pub struct ReleaseLease {
 
 impl ReleaseLease {
     /// Releases a lease of a run that any runner may claim at once.
-    pub const fn new(hold: Hold) -> Self {
-        Self { hold, reason: None, graph_version: None, is_waiting: false }
+    pub const fn new(lease: LeaseToken) -> Self {
+        Self { lease, reason: None, graph_version: None, is_waiting: false }
     }
 }
 
@@ -316,7 +310,8 @@ pub struct TaskContextView {
 #[serde(deny_unknown_fields)]
 pub struct DispatchStep {
     /// Lease that authorises the write.
-    pub hold: Hold,
+    #[serde(rename = "hold")]
+    pub lease: LeaseToken,
     /// The step of the plan, from 0.
     pub step_index: u32,
     /// The attempt at that step, from 1.
@@ -355,7 +350,8 @@ pub struct AwaitJob {
 #[serde(deny_unknown_fields)]
 pub struct VerifyStep {
     /// Lease that authorises the write.
-    pub hold: Hold,
+    #[serde(rename = "hold")]
+    pub lease: LeaseToken,
     /// The job that ended.
     pub job_id: JobId,
     /// Artifact paths that the step must produce.

@@ -29,7 +29,7 @@ use cynode_domain::backoff::Backoff;
 use cynode_domain::ids::JobId;
 use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_wire::nodes::Capabilities;
 use tokio::time::Instant;
 
@@ -97,7 +97,7 @@ struct DaemonContext {
     connection: OrchestratorConnection,
     jobs: JobRegistry,
     readiness: Readiness,
-    tasks: Tasks,
+    tasks: BackgroundTasks,
 }
 
 impl DaemonContext {
@@ -181,7 +181,7 @@ impl NodeDaemon {
             .map_err(|cause| NodeDaemonError::StateDir { path: state_dir.clone(), cause })?;
         let link = OrchestratorConnection::new(&options, capabilities, lineage)
             .map_err(NodeDaemonError::Address)?;
-        let (roster, tasks) = (JobRegistry::default(), Tasks::new());
+        let (roster, tasks) = (JobRegistry::default(), BackgroundTasks::new());
         let context =
             DaemonContext { options, sandbox, connection: link, jobs: roster, readiness, tasks };
         Ok(Self { context: Arc::new(context), _state_lock: lock })

@@ -57,8 +57,8 @@ impl TreeRemoval {
     fn remove_dir(&mut self, parent: &OwnedFd, name: &CString, depth: u32) -> io::Result<()> {
         if depth >= MAX_DEPTH {
             self.moved += 1;
-            let place = format!(".removed-{}", self.moved);
-            return Ok(renameat(parent, name.as_c_str(), &self.top, place.as_str())?);
+            let path = format!(".removed-{}", self.moved);
+            return Ok(renameat(parent, name.as_c_str(), &self.top, path.as_str())?);
         }
         let dir = open_dir_as_owner(parent, name)?;
         self.clear_dir(&dir, depth + 1)?;

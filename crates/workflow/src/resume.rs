@@ -32,7 +32,7 @@ pub fn resume_run<S: TaskState>(
     graph: &Graph<S>,
     grant: &GrantView,
 ) -> Result<ResumePoint<S>, ResumeError> {
-    let task = grant.hold.task_id;
+    let task = grant.lease.task_id;
     let effects = grant.effects.iter().map(|effect| (effect.key.clone(), effect.answer.clone()));
     let answers: EffectAnswers = effects.collect();
     let resume = match &grant.checkpoint {

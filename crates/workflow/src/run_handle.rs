@@ -13,7 +13,7 @@ use backon::Retryable as _;
 use cynode_domain::backoff::Backoff;
 use cynode_wire::runner_calls::RunnerRequest;
 use cynode_wire::steering::AskPerson;
-use cynode_wire::workflow::{EffectView, Hold, RecordEffect, SaveCheckpoint};
+use cynode_wire::workflow::{EffectView, LeaseToken, RecordEffect, SaveCheckpoint};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
@@ -35,7 +35,7 @@ const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// A run leased by this process.
 pub struct RunHandle {
     orchestrator: Arc<dyn OrchestratorConnection>,
-    lease_token: Hold,
+    lease_token: LeaseToken,
     /// The last saved state, which the next transition is compared with.
     encoder: Mutex<CheckpointEncoder>,
     /// Extended by every transition.
@@ -47,7 +47,7 @@ pub struct RunHandle {
 }
 
 impl RunHandle {
-    pub fn new(orchestrator: Arc<dyn OrchestratorConnection>, lease_token: Hold) -> Self {
+    pub fn new(orchestrator: Arc<dyn OrchestratorConnection>, lease_token: LeaseToken) -> Self {
         let is_pause_requested = AtomicBool::new(false);
         Self {
             orchestrator,
@@ -60,7 +60,7 @@ impl RunHandle {
     }
 
     /// The lease that authorises the calls of the run.
-    pub fn hold(&self) -> Hold {
+    pub fn hold(&self) -> LeaseToken {
         self.lease_token
     }
 
@@ -70,10 +70,10 @@ impl RunHandle {
         &self,
         request: &R,
     ) -> Result<R::Response, RunnerCallError> {
-        let asked = Instant::now();
+        let requested_at = Instant::now();
         let response = retry_while_unavailable(|| self.orchestrator.call(request)).await?;
         if R::is_pending(&response) {
-            sleep(MIN_POLL_INTERVAL.saturating_sub(asked.elapsed())).await;
+            sleep(MIN_POLL_INTERVAL.saturating_sub(requested_at.elapsed())).await;
         }
         Ok(response)
     }
@@ -93,8 +93,8 @@ impl RunHandle {
     pub(crate) async fn persist_question(&self, ask: &NodeQuestion) -> Result<(), JournalError> {
         let question = serde_json::from_value(ask.question.clone())
             .map_err(|error| JournalError::Rejected(error.to_string()))?;
-        let (hold, key, node) = (self.lease_token, ask.key.clone(), ask.node.clone());
-        let body = AskPerson { hold, key, node, question };
+        let (lease, key, node) = (self.lease_token, ask.key.clone(), ask.node.clone());
+        let body = AskPerson { lease, key, node, question };
         self.call(&body).await?;
         Ok(())
     }
@@ -128,7 +128,7 @@ where
 impl EffectJournal for RunHandle {
     async fn record_effect(&self, key: &str, answer: &Value) -> Result<(), JournalError> {
         let effect = EffectView { key: key.to_owned(), answer: answer.clone() };
-        let body = RecordEffect { hold: self.lease_token, effect };
+        let body = RecordEffect { lease: self.lease_token, effect };
         self.call(&body).await?;
         Ok(())
     }
@@ -153,7 +153,7 @@ impl<S: TaskState> TransitionJournal<S> for RunHandle {
         let sent = record.size();
         let (step_index, job_id) = state.transition_subject(TransitionPosition { node, edge });
         let body = SaveCheckpoint {
-            hold: self.lease_token,
+            lease: self.lease_token,
             sequence: transition.sequence,
             last_node_id: node.to_owned(),
             edge: edge.to_owned(),
@@ -168,9 +168,9 @@ impl<S: TaskState> TransitionJournal<S> for RunHandle {
         if let Some(slot) = self.slot.as_ref().filter(|_| body.finish.is_some()) {
             slot.free_early();
         }
-        let (asked, saved) = retry_while_unavailable(|| async {
-            let asked = Instant::now();
-            self.orchestrator.call(&body).await.map(|saved| (asked, saved))
+        let (requested_at, saved) = retry_while_unavailable(|| async {
+            let requested_at = Instant::now();
+            self.orchestrator.call(&body).await.map(|saved| (requested_at, saved))
         })
         .await?;
         if saved.pause {
@@ -178,7 +178,7 @@ impl<S: TaskState> TransitionJournal<S> for RunHandle {
         }
         self.lock_encoder().mark_saved(state, sent);
         if let Some(lease) = &self.lease {
-            lease.mark_extended(asked);
+            lease.mark_extended(requested_at);
         }
         Ok(())
     }

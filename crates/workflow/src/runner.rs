@@ -16,7 +16,7 @@ use cynode_domain::ids::HolderId;
 use cynode_runtime::failpoint;
 use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_wire::workflow::{ClaimRun, ClaimView, GrantView};
 use tokio::time::{Instant, sleep};
 
@@ -99,7 +99,7 @@ impl<W: RunnableWorkflow> WorkflowRunner<W> {
     /// a successful claim is retried.
     pub async fn run(self, shutdown: Shutdown) -> Result<(), RunnerCallError> {
         let slots = RunnerSlots::new(self.options.slots);
-        let tasks = Tasks::new();
+        let tasks = BackgroundTasks::new();
         tracing::info!(holder.id = %self.holder, "runner started");
         let mut was_answered = false;
         loop {
@@ -161,7 +161,7 @@ impl<W: RunnableWorkflow> WorkflowRunner<W> {
         };
         let mut failures = 0;
         loop {
-            let asked = Instant::now();
+            let requested_at = Instant::now();
             match self.orchestrator.call(&body).await {
                 Ok(ClaimView { grant, more }) => {
                     let grants: Vec<_> = grant.into_iter().chain(more).collect();
@@ -172,7 +172,7 @@ impl<W: RunnableWorkflow> WorkflowRunner<W> {
                         failpoint::hit("grant_received", "claim");
                         return Ok(grants);
                     }
-                    sleep(MIN_CLAIM_INTERVAL.saturating_sub(asked.elapsed())).await;
+                    sleep(MIN_CLAIM_INTERVAL.saturating_sub(requested_at.elapsed())).await;
                 }
                 Err(error @ RunnerCallError::Refused(_)) if !was_answered => return Err(error),
                 Err(error) => {

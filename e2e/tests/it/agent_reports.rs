@@ -49,13 +49,13 @@ impl AgentOnTask {
 
     /// The first instruction that the project manager has for the agent.
     async fn instruction(&self) -> (String, String) {
-        let told = eventually("an instruction", async || {
+        let reported = eventually("an instruction", async || {
             let beat = self.call("apmas_heartbeat", json!({ "status": "working" })).await;
-            let told = beat["instructions"].as_array().unwrap().first().cloned();
-            told.ok_or_else(|| format!("{} of {} hears nothing", self.role, self.task))
+            let reported = beat["instructions"].as_array().unwrap().first().cloned();
+            reported.ok_or_else(|| format!("{} of {} hears nothing", self.role, self.task))
         });
-        let told = told.await;
-        let text = |name: &str| told[name].as_str().unwrap().to_owned();
+        let reported = reported.await;
+        let text = |name: &str| reported[name].as_str().unwrap().to_owned();
         (text("instruction_type"), text("instructions"))
     }
 }
@@ -243,12 +243,12 @@ async fn failures_and_blockers_are_answered(team: &AgentTeam) {
 async fn questions_are_answered_by_the_model_or_by_a_person(team: &AgentTeam) {
     let developer = team.task("auth", &[], "developer").await;
 
-    let asked = json!({ "question": "Which colour?" });
-    developer.report("needs_clarification", "auth", asked).await;
+    let request = json!({ "question": "Which colour?" });
+    developer.report("needs_clarification", "auth", request).await;
     assert_eq!(developer.instruction().await, ("continue".to_owned(), "Use blue.".to_owned()));
 
-    let asked = json!({ "question": "May I spend money?" });
-    developer.report("request_human_input", "auth", asked).await;
+    let request = json!({ "question": "May I spend money?" });
+    developer.report("request_human_input", "auth", request).await;
     let task = developer.task.to_string();
     let listed =
         team.system.cynork(&["inbox", "list", "--task", &task, "-o", "json"]).expect_success();
@@ -258,8 +258,8 @@ async fn questions_are_answered_by_the_model_or_by_a_person(team: &AgentTeam) {
     assert_eq!(message["needs_person"], "developer requests a person", "{listed:#}");
     let id = message["id"].as_str().unwrap();
     team.system.cynork(&["inbox", "answer", id, "Up to ten euros."]).expect_success();
-    let told = developer.instruction().await;
-    assert_eq!(told, ("continue".to_owned(), "Up to ten euros.".to_owned()));
+    let reported = developer.instruction().await;
+    assert_eq!(reported, ("continue".to_owned(), "Up to ten euros.".to_owned()));
     let left = team.system.cynork(&["inbox", "list", "--task", &task]).expect_success();
     assert!(left.stdout.contains("nothing is waiting for you"), "{left:?}");
 }

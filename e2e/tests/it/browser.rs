@@ -59,9 +59,9 @@ impl TestBrowser {
                 format!("--user-data-dir={}", profile.display()),
             ];
             let options = json!({ "args": arguments });
-            let wanted = json!({ "browserName": "chrome", "goog:chromeOptions": options });
-            let wanted = json!({ "capabilities": { "alwaysMatch": wanted } });
-            match self.send_command("/session", wanted).await {
+            let capabilities = json!({ "browserName": "chrome", "goog:chromeOptions": options });
+            let session = json!({ "capabilities": { "alwaysMatch": capabilities } });
+            match self.send_command("/session", session).await {
                 Ok(made) => return made["sessionId"].as_str().unwrap().to_owned(),
                 Err(error) => assert!(begun.elapsed() < START, "no browser: {error}"),
             }

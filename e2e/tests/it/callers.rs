@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cynode_domain::ids::TokenId;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -63,12 +63,13 @@ impl CallingClient {
     /// Starts a client among `tasks`; it ends when the place is none.
     pub(crate) fn start(
         (name, token, secret): (usize, TokenId, String),
-        place: watch::Receiver<OrchestratorAddress>,
-        tasks: &Tasks,
+        address: watch::Receiver<OrchestratorAddress>,
+        tasks: &BackgroundTasks,
     ) -> Self {
         let calls = Arc::new(Mutex::new(vec![]));
         let kept = Arc::clone(&calls);
-        tasks.spawn("caller", async move { call_continuously(name, &secret, place, &kept).await });
+        tasks
+            .spawn("caller", async move { call_continuously(name, &secret, address, &kept).await });
         Self { token, calls }
     }
 
@@ -81,7 +82,7 @@ impl CallingClient {
 async fn call_continuously(
     name: usize,
     secret: &str,
-    mut place: watch::Receiver<OrchestratorAddress>,
+    mut address: watch::Receiver<OrchestratorAddress>,
     calls: &Mutex<Vec<SentCall>>,
 ) {
     let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30));
@@ -89,10 +90,10 @@ async fn call_continuously(
     let (mut number, mut lost) = (0, None);
     loop {
         // After a broken connection, no call is possible before the next start.
-        let is_new = |place: &OrchestratorAddress| {
-            place.as_ref().is_none_or(|(start, _)| lost.is_none_or(|l| *start > l))
+        let is_new = |address: &OrchestratorAddress| {
+            address.as_ref().is_none_or(|(start, _)| lost.is_none_or(|l| *start > l))
         };
-        let Some((start, url)) = place.wait_for(is_new).await.unwrap().clone() else {
+        let Some((start, url)) = address.wait_for(is_new).await.unwrap().clone() else {
             return;
         };
         let tool = match FORBIDDEN.get(number % ROUND) {

@@ -45,17 +45,18 @@ async fn on_a_postgres_server_the_project_manager_answers_and_remembers_the_conv
 
     let first = system.cynork(&["chat", "--new", "-m", "How warm is it in Rome?"]).expect_success();
     let stream = system.client.chat_stream(None, &chat_request(MANAGER, "And why is that?")).await;
-    let mut pieces = stream.unwrap();
+    let mut chunks = stream.unwrap();
     let mut second = String::new();
-    while let Some(piece) = pieces.next().await.unwrap() {
-        second.push_str(piece.text());
+    while let Some(chunk) = chunks.next().await.unwrap() {
+        second.push_str(chunk.text());
     }
 
     assert_eq!((first.stdout.trim_end(), &*second), ("It is warm in Rome.", "It is warm in Rome."));
-    let told = provider.requests().pop().unwrap().body;
-    let told = told["messages"].as_array().unwrap();
-    let told: Vec<&str> = told[1..].iter().filter_map(|said| said["content"].as_str()).collect();
-    assert_eq!(told, ["How warm is it in Rome?", "It is warm in Rome.", "And why is that?"]);
+    let reported = provider.requests().pop().unwrap().body;
+    let reported = reported["messages"].as_array().unwrap();
+    let reported: Vec<&str> =
+        reported[1..].iter().filter_map(|said| said["content"].as_str()).collect();
+    assert_eq!(reported, ["How warm is it in Rome?", "It is warm in Rome.", "And why is that?"]);
 }
 
 #[tokio::test]
@@ -72,28 +73,28 @@ async fn who_hangs_up_ends_the_model_call_of_the_project_manager() {
         () = provider.wait_for_requests(1) => {}
     }
     provider.wait_for_abandoned(1).await;
-    let pieces = async {
-        let mut pieces = system.client.chat_stream(None, &streamed).await.unwrap();
-        while pieces.next().await.unwrap().is_some() {}
+    let chunks = async {
+        let mut chunks = system.client.chat_stream(None, &streamed).await.unwrap();
+        while chunks.next().await.unwrap().is_some() {}
     };
     tokio::select! {
-        () = pieces => panic!("the stream ended"),
+        () = chunks => panic!("the stream ended"),
         () = provider.wait_for_requests(2) => {}
     }
     provider.wait_for_abandoned(2).await;
 }
 
 async fn request_task_in_chat(system: &System) {
-    let asked = system.cynork(&["chat", "-m", "run: echo hello"]).expect_success();
+    let request = system.cynork(&["chat", "-m", "run: echo hello"]).expect_success();
     let tasks = system.cynork(&["task", "list", "-o", "json"]).expect_success().json();
     let name = tasks["items"][0]["task_name"].as_str().unwrap().to_owned();
     let id = tasks["items"][0]["id"].as_str().unwrap().parse().unwrap();
     let view = wait_until_closed(&system.client, id, PATIENCE).await;
-    let told = system.cynork(&["chat", "-m", &format!("status of {name}")]).expect_success();
+    let reported = system.cynork(&["chat", "-m", &format!("status of {name}")]).expect_success();
 
-    assert!(asked.stdout.contains(&name), "{asked:?}");
+    assert!(request.stdout.contains(&name), "{request:?}");
     assert_eq!(view.status.as_str(), "completed");
-    assert!(told.stdout.contains("completed"), "{told:?}");
+    assert!(reported.stdout.contains("completed"), "{reported:?}");
 }
 
 #[tokio::test]
@@ -138,9 +139,9 @@ async fn no_secret_said_in_chat_is_in_any_file_of_the_system_or_told_to_a_model(
 }
 
 /// Every file of a system, including the database and all logs.
-fn read_files_below(place: &Path) -> Vec<(String, Vec<u8>)> {
+fn read_files_below(dir: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files = vec![];
-    for entry in fs::read_dir(place).unwrap().flatten() {
+    for entry in fs::read_dir(dir).unwrap().flatten() {
         let path = entry.path();
         if path.is_dir() {
             files.extend(read_files_below(&path));

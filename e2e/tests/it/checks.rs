@@ -63,9 +63,9 @@ async fn commands_of_a_slow_model_are_shown_with_the_checks_that_were_applied_to
     let nothing_else = "   - nothing else was checked\n";
     assert_shown(&texts, &format!("1. cp attachments/in.csv copy\n{EXIT_CODE_MET}{nothing_else}"));
     let requests = provider.requests();
-    let asked = requests.iter().find(|request| request.text.contains(PLANNING)).unwrap();
-    assert!(asked.text.contains("attachments/in.csv"), "{}", asked.text);
-    assert_eq!(asked.body["model"], "strong-model", "the hint of the decision chooses the model");
+    let request = requests.iter().find(|request| request.text.contains(PLANNING)).unwrap();
+    assert!(request.text.contains("attachments/in.csv"), "{}", request.text);
+    assert_eq!(request.body["model"], "strong-model", "the hint of the decision chooses the model");
 }
 
 #[tokio::test]

@@ -48,11 +48,11 @@ async fn signed_in(
 async fn wait_for_status_message(browser: &TestBrowser, words: &str) {
     let begun = Instant::now();
     loop {
-        let told = browser.run("return window.told.join('\\n')").await;
-        if told.as_str().is_some_and(|told| told.contains(words)) {
+        let reported = browser.run("return window.told.join('\\n')").await;
+        if reported.as_str().is_some_and(|reported| reported.contains(words)) {
             return;
         }
-        assert!(begun.elapsed() < PATIENCE, "{words:?} was not said, but {told}");
+        assert!(begun.elapsed() < PATIENCE, "{words:?} was not said, but {reported}");
         tokio::task::yield_now().await;
     }
 }
@@ -258,14 +258,14 @@ fn described_server(words: &str) -> Transport {
 }
 
 /// Waits until the tool has this approval state.
-async fn wait_for_approval(system: &System, wanted: Approval) {
+async fn wait_for_approval(system: &System, expected: Approval) {
     let begun = Instant::now();
     loop {
         let found = system.client.tool_get("shy.add").await;
-        if found.as_ref().is_ok_and(|tool| tool.tool.approval == wanted) {
+        if found.as_ref().is_ok_and(|tool| tool.tool.approval == expected) {
             return;
         }
-        assert!(begun.elapsed() < PATIENCE, "not {wanted:?}: {found:?}");
+        assert!(begun.elapsed() < PATIENCE, "not {expected:?}: {found:?}");
         tokio::task::yield_now().await;
     }
 }
@@ -287,7 +287,7 @@ pub(crate) async fn create_user(system: &System, handle: &str) -> (Client, Strin
     let anonymous = Client::anonymous(&system.announced.url).unwrap();
     let session = anonymous.login(&Login { handle, password }).await.unwrap();
     let client = |token: String| Client::new(&system.announced.url, SecretString::from(token));
-    let wanted = CreateToken { name: "client".to_owned(), expires_in_days: None };
-    let made = client(session.access_token).unwrap().token_create(&wanted).await.unwrap();
+    let request = CreateToken { name: "client".to_owned(), expires_in_days: None };
+    let made = client(session.access_token).unwrap().token_create(&request).await.unwrap();
     (client(made.secret.clone()).unwrap(), made.secret)
 }

@@ -42,13 +42,13 @@ async fn an_interrupted_step_runs_again_once_a_person_says_so() {
     interrupt_job(&system, id).await;
 
     let name = id.to_string();
-    let asked = eventually("a question", PATIENCE, || {
+    let request = eventually("a question", PATIENCE, || {
         let shown = system.cynork(&["run", "show", &name]).stdout;
         shown.contains("Run it again?").then_some(shown)
     })
     .await;
-    assert!(asked.contains("interrupted: the node was stopped"), "{asked}");
-    assert!(asked.contains("it may have done part of its work"), "{asked}");
+    assert!(request.contains("interrupted: the node was stopped"), "{request}");
+    assert!(request.contains("it may have done part of its work"), "{request}");
     system.cynork(&["run", "answer", &name, "--yes"]).expect_success();
 
     let view = wait_until_closed(&system.client, id, PATIENCE).await;
@@ -130,8 +130,8 @@ async fn a_prompt_with_a_plain_demand_is_verified_by_rule() {
     let prompt = format!("run `{line}`");
 
     let made = ["task", "create", "--name", "greet", "--prompt", &prompt];
-    let wanted = ["--accept", "the file hi.txt exists", "--wait"];
-    system.cynork(&[&made[..], &wanted[..]].concat()).expect_success();
+    let options = ["--accept", "the file hi.txt exists", "--wait"];
+    system.cynork(&[&made[..], &options[..]].concat()).expect_success();
 
     let view = system.client.task_get("greet").await.unwrap();
     assert_eq!(view.acceptance_criteria, [Criterion::FileExists { path: "hi.txt".to_owned() }]);

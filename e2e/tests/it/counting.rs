@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -37,7 +37,8 @@ impl CountingServer {
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let router =
             Router::new().route("/mcp", post(handle_request)).with_state(Arc::clone(&arrived));
-        Tasks::new().spawn("counting", async move { axum::serve(listener, router).await.unwrap() });
+        BackgroundTasks::new()
+            .spawn("counting", async move { axum::serve(listener, router).await.unwrap() });
         Self { url, arrived }
     }
 

@@ -57,17 +57,17 @@ struct DocumentReader {
 impl DocumentReader {
     async fn new() -> Self {
         let system = System::new().await;
-        let (place, bin) = (system.home().join("clone"), system.home().join("bin"));
-        fs::create_dir_all(place.join("target/release")).unwrap();
+        let (dir, bin) = (system.home().join("clone"), system.home().join("bin"));
+        fs::create_dir_all(dir.join("target/release")).unwrap();
         fs::create_dir(&bin).unwrap();
         let cynork = bin.join("cynork");
         let (program_path, data) = (binary_path("cynork"), system.data_dir());
         let call =
             format!("exec '{}' --data-dir '{}' \"$@\"", program_path.display(), data.display());
         write_script(&cynork, &call);
-        symlink(&cynork, place.join("target/release/cynork")).unwrap();
+        symlink(&cynork, dir.join("target/release/cynork")).unwrap();
         for name in PROGRAMS {
-            symlink(binary_path(name), place.join("target/release").join(name)).unwrap();
+            symlink(binary_path(name), dir.join("target/release").join(name)).unwrap();
         }
         // The system is already built and running, and the tests are these.
         write_script(
@@ -79,7 +79,7 @@ impl DocumentReader {
              *) echo \"the tests have no stand-in for: cargo $*\" >&2; exit 1 ;;\n\
              esac",
         );
-        Self { system, directory: place, bin }
+        Self { system, directory: dir, bin }
     }
 
     fn shell_command(&self, line: &str) -> Command {

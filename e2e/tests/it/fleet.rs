@@ -74,10 +74,10 @@ impl ProcessFleet {
         let runner_token = path(self.data().join("runner.token"));
         let join_token = path(self.data().join("node-join.token"));
         let arguments = move |listen: &str| {
-            let place = ["role", "orchestrator", "--data-dir", &path(data.clone())];
+            let base = ["role", "orchestrator", "--data-dir", &path(data.clone())];
             let more = ["--database-url", &database, "--listen", listen];
             let tokens = ["--runner-token-file", &runner_token, "--join-token-file", &join_token];
-            [place, more, tokens].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
+            [base, more, tokens].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
         };
         let first = arguments("127.0.0.1:0");
         self.add(name, first);

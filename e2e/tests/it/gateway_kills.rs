@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use cynode_client::Client;
 use cynode_domain::policy::{AgentType, CallStatus, Effect, ToolScope};
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_testkit::{TestDatabase, postgres_database};
 use cynode_wire::agents::{BindingView, IssueAgentToken};
 use cynode_wire::audit::{AuditQuery, CallView};
@@ -62,8 +62,8 @@ async fn kill_under_load(database: SystemDatabase) {
     gateway.kill();
     url = gateway.start().await;
     let client = gateway.client(&url);
-    let (place, at) = watch::channel(Some((0, url.clone())));
-    let tasks = Tasks::new();
+    let (address, at) = watch::channel(Some((0, url.clone())));
+    let tasks = BackgroundTasks::new();
     let mut callers = vec![];
     for number in 0..AGENTS + PEOPLE {
         let (token, secret) = issue_token(&client, number).await;
@@ -83,11 +83,11 @@ async fn kill_under_load(database: SystemDatabase) {
             gateway.kill();
         }
         url = gateway.start().await;
-        place.send_replace(Some((kill, url.clone())));
+        address.send_replace(Some((kill, url.clone())));
     }
     // The last one serves for a while, and every client finishes its call.
     tokio::time::sleep(LIFE).await;
-    place.send_replace(None);
+    address.send_replace(None);
     assert!(tasks.finish(PATIENCE).await, "a client did not end");
 
     let rows = load_call_records(&gateway.client(&url)).await;
@@ -224,28 +224,28 @@ fn compare_call(
         tally.lost_before_decision += 1;
         return;
     };
-    let told = format!("{call:?}\n{row:?}");
+    let reported = format!("{call:?}\n{row:?}");
     if let Some(stage) = call.expected_denial_stage() {
         tally.deny_rows += 1;
-        assert_eq!((row.decision, row.stage.as_str()), (Effect::Deny, stage), "{told}");
+        assert_eq!((row.decision, row.stage.as_str()), (Effect::Deny, stage), "{reported}");
         match &call.response {
             ClientCallResponse::ConnectionLost => {}
             // Hidden tools are answered as if they did not exist.
             ClientCallResponse::Error(heard, _) if ["scope", "rules"].contains(&stage) => {
-                assert_eq!(heard, "known", "{told}");
+                assert_eq!(heard, "known", "{reported}");
             }
-            ClientCallResponse::Error(heard, _) => assert_eq!(heard, stage, "{told}"),
-            ClientCallResponse::Result => panic!("{told}"),
+            ClientCallResponse::Error(heard, _) => assert_eq!(heard, stage, "{reported}"),
+            ClientCallResponse::Result => panic!("{reported}"),
         }
         return;
     }
     tally.allow_rows += 1;
-    assert_eq!(row.decision, Effect::Allow, "{told}");
+    assert_eq!(row.decision, Effect::Allow, "{reported}");
     let is_interrupted = row.error_type.as_deref() == INTERRUPTED;
     match (&call.response, row.status) {
-        (ClientCallResponse::Result, CallStatus::Success) => assert!(is_made, "{told}"),
+        (ClientCallResponse::Result, CallStatus::Success) => assert!(is_made, "{reported}"),
         (ClientCallResponse::ConnectionLost, CallStatus::Success) => {
-            assert!(is_made, "{told}");
+            assert!(is_made, "{reported}");
             tally.ended_without_response += 1;
         }
         (ClientCallResponse::ConnectionLost, CallStatus::Error) if is_interrupted && is_made => {
@@ -260,7 +260,7 @@ fn compare_call(
         {
             tally.failed_and_never_made += 1;
         }
-        _ => panic!("{told}"),
+        _ => panic!("{reported}"),
     }
 }
 

@@ -49,11 +49,11 @@ pub(crate) fn find_by_arguments(is_wanted: impl Fn(&[&str]) -> bool) -> Vec<i32>
 
 /// The processes that mention `directory` on their command line or in their environment.
 pub(crate) fn find_mentioning(directory: &Path) -> Vec<i32> {
-    let wanted = directory.to_str().unwrap().as_bytes();
+    let needle = directory.to_str().unwrap().as_bytes();
     let mentions = |pid: &i32| {
         ["cmdline", "environ"].iter().any(|file| {
             let text = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
-            text.windows(wanted.len()).any(|part| part == wanted)
+            text.windows(needle.len()).any(|part| part == needle)
         })
     };
     list_processes().into_iter().filter(mentions).collect()

@@ -116,10 +116,10 @@ async fn assert_manager_requested_one_analyst(system: &System, task: TaskId) {
 /// Panics unless the system message of a request contains the texts in this order.
 fn assert_composed_in_order(request: &ScriptedProviderRequest, texts: &[&str]) {
     let composed = request.body["messages"][0]["content"].as_str().unwrap();
-    let place = |text: &&str| {
+    let position = |text: &&str| {
         composed.find(*text).unwrap_or_else(|| panic!("{text} is missing: {composed}"))
     };
-    let places: Vec<usize> = texts.iter().map(place).collect();
+    let places: Vec<usize> = texts.iter().map(position).collect();
     assert!(places.is_sorted(), "{places:?}: {composed}");
 }
 
@@ -150,15 +150,16 @@ async fn a_prompt_is_planned_by_the_model_and_its_prose_is_judged_by_an_analyst(
     assert_manager_requested_one_analyst(&system, view.id).await;
     // Every request to a model carries the baseline of its role and the default skill.
     let requests = provider.requests();
-    let told = |words: &str| requests.iter().find(|request| request.text.contains(words)).unwrap();
+    let reported =
+        |words: &str| requests.iter().find(|request| request.text.contains(words)).unwrap();
     let baseline = "You are the project manager of CyNode";
     let (project, task) = ("## Project context", "## Task context");
     let order = [baseline, project, task, "## User additional context", WISH];
-    assert_composed_in_order(told(PLANNING), &order);
-    assert_composed_in_order(told(JUDGING), &["You are an analyst of CyNode", project, task]);
-    assert!(!told(JUDGING).text.contains(WISH), "the wish is for the project manager alone");
-    let asked = requests.iter().filter(|request| request.path.ends_with("/chat/completions"));
-    for request in asked {
+    assert_composed_in_order(reported(PLANNING), &order);
+    assert_composed_in_order(reported(JUDGING), &["You are an analyst of CyNode", project, task]);
+    assert!(!reported(JUDGING).text.contains(WISH), "the wish is for the project manager alone");
+    let request = requests.iter().filter(|request| request.path.ends_with("/chat/completions"));
+    for request in request {
         assert!(request.text.contains("Working with CyNode"), "{}", request.text);
     }
     assert!(!provider.has_received("cyn_pm_") && !provider.has_received("cyn_pa_"));
@@ -179,7 +180,7 @@ async fn a_planner_is_told_acceptance_criteria_of_every_kind() {
     system.cynork(&arguments).expect_success();
 
     let requests = provider.requests();
-    let asked = requests.iter().find(|request| request.text.contains(PLANNING)).unwrap();
+    let request = requests.iter().find(|request| request.text.contains(PLANNING)).unwrap();
     let order = [
         "## Task context",
         "the file report.txt is left in $CYNODE_ARTIFACTS_DIR",
@@ -188,7 +189,7 @@ async fn a_planner_is_told_acceptance_criteria_of_every_kind() {
         "the last command exits with 0",
         "it is polite",
     ];
-    assert_composed_in_order(asked, &order);
+    assert_composed_in_order(request, &order);
 }
 
 #[tokio::test]
@@ -203,8 +204,8 @@ async fn what_an_analyst_fails_is_not_accepted() {
 
     assert_eq!(view.status.as_str(), "failed", "{view:#?}");
     let requests = provider.requests();
-    let asked = requests.iter().find(|request| request.text.contains(JUDGING)).unwrap();
-    assert!(asked.text.contains("out of tune"), "{}", asked.text);
+    let request = requests.iter().find(|request| request.text.contains(JUDGING)).unwrap();
+    assert!(request.text.contains("out of tune"), "{}", request.text);
     let found = list_findings(&system, view.id).await;
     assert!(found.iter().any(|one| one["status"] == "fail" && one["agent_type"] == "pa"));
     let why = system.cynork(&["run", "explain", &view.task_name]).expect_success().stdout;
@@ -257,9 +258,9 @@ async fn what_an_analyst_rejects_is_planned_anew_with_its_findings() {
 
     assert_eq!(view.status.as_str(), "completed", "{view:#?}");
     let requests = provider.requests();
-    let asked = requests.iter().find(|request| request.text.contains(REPLANNING)).unwrap();
+    let request = requests.iter().find(|request| request.text.contains(REPLANNING)).unwrap();
     for part in ["greeting.txt:1 greets nobody", "address everybody", "criterion/0"] {
-        assert!(asked.text.contains(part), "{part}: {}", asked.text);
+        assert!(request.text.contains(part), "{part}: {}", request.text);
     }
     let explained = system.cynork(&["run", "explain", &view.id.to_string()]).stdout;
     assert!(explained.contains("replanned by the project manager"), "{explained}");
@@ -282,12 +283,12 @@ async fn what_an_analyst_cannot_tell_waits_for_a_person_who_settles_it() {
 
     for task in [good, bad] {
         let name = task.to_string();
-        let asked = eventually("a question", PATIENCE, || {
+        let request = eventually("a question", PATIENCE, || {
             let shown = system.cynork(&["run", "show", &name]).stdout;
             shown.contains("could not be judged").then_some(shown)
         })
         .await;
-        assert!(asked.contains("it sounds right: as seen"), "{asked}");
+        assert!(request.contains("it sounds right: as seen"), "{request}");
     }
     // No process has to wait for the answer: the runner that resumes the run later reads it.
     for role in ["runner", "pma"] {
@@ -350,8 +351,8 @@ async fn without_a_model_a_prompt_and_a_criterion_in_prose_wait_for_a_person() {
     )
     .await;
 
-    let asked = wait_for_criteria_question(&system, unjudged).await;
-    assert!(asked.contains("not judged: it greets ("), "{asked}");
+    let request = wait_for_criteria_question(&system, unjudged).await;
+    assert!(request.contains("not judged: it greets ("), "{request}");
     system.cynork(&["run", "answer", &unjudged.to_string(), "--yes"]).expect_success();
     let view = wait_until_closed(&system.client, unjudged, PATIENCE).await;
     assert_eq!(view.status.as_str(), "completed", "{view:#?}");
@@ -379,8 +380,8 @@ async fn a_provider_that_fails_lets_no_criterion_pass_unless_a_preference_accept
         strict.push((create_task_once(&system.client, body).await, criterion));
     }
     for (task, criterion) in &strict {
-        let asked = wait_for_criteria_question(&system, *task).await;
-        assert!(asked.contains(&format!("not judged: {criterion} (")), "{asked}");
+        let request = wait_for_criteria_question(&system, *task).await;
+        assert!(request.contains(&format!("not judged: {criterion} (")), "{request}");
     }
     system.cynork(&["prefs", "set", "verification.accept_unverified", "true"]).expect_success();
     let made = ["task", "create", "--name", "lax", "--command", "echo hello"];

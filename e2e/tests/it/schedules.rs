@@ -112,9 +112,9 @@ async fn an_orchestrator_that_dies_while_it_deals_with_a_schedule_makes_its_task
 
     for (number, point) in ["schedule_claimed", "schedule_worked"].into_iter().enumerate() {
         let (name, point) = (format!("nightly-{number}"), format!("{point}@schedule"));
-        let asked = json!({ "name": name, "every_s": 3600, "prompt": PROSE });
-        let asked: CreateSchedule = serde_json::from_value(asked).unwrap();
-        client.schedule_create(&asked).await.unwrap();
+        let request = json!({ "name": name, "every_s": 3600, "prompt": PROSE });
+        let request: CreateSchedule = serde_json::from_value(request).unwrap();
+        client.schedule_create(&request).await.unwrap();
         fleet.arm_failpoint(&point, "");
         client.schedule_fire(&name).await.unwrap();
         fleet.wait_for_failpoint(&point).await;
@@ -146,9 +146,9 @@ async fn a_run_of_a_schedule_in_hand_survives_any_number_of_orderly_restarts() {
     let silent = UnixListener::bind(&socket).unwrap();
     let url = fleet.add_orchestrator(ORCHESTRATOR).await;
     let client = fleet.client(&url);
-    let asked = json!({ "name": "nightly", "every_s": 3600, "prompt": PROSE });
-    let asked: CreateSchedule = serde_json::from_value(asked).unwrap();
-    client.schedule_create(&asked).await.unwrap();
+    let request = json!({ "name": "nightly", "every_s": 3600, "prompt": PROSE });
+    let request: CreateSchedule = serde_json::from_value(request).unwrap();
+    client.schedule_create(&request).await.unwrap();
     client.schedule_fire("nightly").await.unwrap();
 
     for attempt in 1..=6 {
@@ -190,10 +190,10 @@ async fn orchestrators_that_share_a_database_fire_each_time_once() {
 
     let task = json!({ "input_mode": "commands", "commands": ["true"] });
     for number in 0..6 {
-        let asked =
+        let request =
             json!({ "name": format!("s{number}"), "at": soon.to_rfc3339(), "task": task.clone() });
-        let asked: CreateSchedule = serde_json::from_value(asked).unwrap();
-        retry_while_unavailable(async || clients[number % 2].schedule_create(&asked).await).await;
+        let request: CreateSchedule = serde_json::from_value(request).unwrap();
+        retry_while_unavailable(async || clients[number % 2].schedule_create(&request).await).await;
     }
 
     for number in 0..6 {

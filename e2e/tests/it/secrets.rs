@@ -27,9 +27,9 @@ async fn start_system_with_provider(provider: &ScriptedProvider) -> System {
 }
 
 /// The logs of all processes of a system.
-fn read_logs_below(place: &Path) -> String {
+fn read_logs_below(dir: &Path) -> String {
     let mut logs = String::new();
-    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
             logs.push_str(&read_logs_below(&path));
@@ -69,8 +69,8 @@ async fn no_secret_in_a_criterion_or_printed_by_a_job_is_told_to_a_model() {
     for secret in planted_secrets() {
         assert!(!provider.has_received(&secret.needle), "a model was told the {}", secret.name);
         assert!(!logs.contains(&secret.needle), "the {} is in a log", secret.name);
-        let told = format!("{:?}", view.acceptance_criteria);
-        assert!(!told.contains(&secret.needle), "the {} is in the task", secret.name);
+        let reported = format!("{:?}", view.acceptance_criteria);
+        assert!(!reported.contains(&secret.needle), "the {} is in the task", secret.name);
     }
 }
 
@@ -92,9 +92,10 @@ async fn what_the_manager_calls_in_a_turn_is_found_by_the_trace_of_the_request()
     assert!(answer.status().is_success(), "{}", answer.text().await.unwrap());
     answer.text().await.unwrap();
 
-    let asked = system.client.inference_list(&InferenceQuery::default()).await.unwrap().calls.items;
-    assert!(!asked.is_empty());
-    for call in asked {
+    let request =
+        system.client.inference_list(&InferenceQuery::default()).await.unwrap().calls.items;
+    assert!(!request.is_empty());
+    for call in request {
         assert_eq!(call.trace_id, trace.to_string(), "{call:?}");
         assert!(call.thread.is_some(), "{call:?}");
     }

@@ -73,8 +73,8 @@ async fn an_approved_run_that_fails_is_retried_without_repeating_what_was_done()
     let fails_once = "test -f seen || { touch seen; exit 1; }";
     create_task(&system, "ship", &["--approve-plan"], &["echo built", fails_once, "echo shipped"]);
 
-    let asked = wait_for_run_state(&system, "ship", &["needs_answer"]).await;
-    assert!(asked["lease"].is_null(), "{asked}");
+    let request = wait_for_run_state(&system, "ship", &["needs_answer"]).await;
+    assert!(request["lease"].is_null(), "{request}");
     let waiting = system
         .cynork(&["task", "list", "--status", "waiting", "-o", "json"])
         .expect_success()

@@ -51,7 +51,7 @@ pub(crate) struct System {
     up: Option<Child>,
     pub(crate) announced: SystemAnnouncement,
     pub(crate) client: Client,
-    place: SystemDirectory,
+    dir: SystemDirectory,
 }
 
 /// Remains when `up` stops. The database is dropped last.
@@ -74,15 +74,15 @@ impl System {
             SystemDatabase::Embedded => None,
             SystemDatabase::Postgres => Some(postgres_database().await),
         };
-        let place = SystemDirectory { home, database };
-        let (up, announced) = place.start().await;
+        let dir = SystemDirectory { home, database };
+        let (up, announced) = dir.start().await;
         let client = client(&announced);
-        Self { up: Some(up), announced, client, place }
+        Self { up: Some(up), announced, client, dir }
     }
 
     /// The directory around the data directory.
     pub(crate) fn home(&self) -> &Path {
-        self.place.home.path()
+        self.dir.home.path()
     }
 
     pub(crate) fn data_dir(&self) -> &Path {
@@ -96,7 +96,7 @@ impl System {
 
     /// Output of a second `up` on the same directory.
     pub(crate) fn second_up(&self) -> ProgramOutput {
-        ProgramOutput::from(self.place.up_command().output().unwrap())
+        ProgramOutput::from(self.dir.up_command().output().unwrap())
     }
 
     pub(crate) fn supervisor(&self) -> i32 {
@@ -143,7 +143,7 @@ impl System {
     pub(crate) async fn wait_until_ready(&self) {
         let begun = Instant::now();
         while !self.client.status().await.is_ok_and(|status| status.ready) {
-            assert!(begun.elapsed() < PATIENCE, "not ready\n{}", self.place.read_logs());
+            assert!(begun.elapsed() < PATIENCE, "not ready\n{}", self.dir.read_logs());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -157,7 +157,7 @@ impl System {
 
     /// Starts `up` again on the same directory.
     pub(crate) async fn start(&mut self) {
-        let (up, announced) = self.place.start().await;
+        let (up, announced) = self.dir.start().await;
         self.up = Some(up);
         self.client = client(&announced);
         self.announced = announced;
@@ -229,7 +229,7 @@ impl Drop for System {
             send_signal(*pid, Signal::SIGKILL);
         }
         if std::thread::panicking() {
-            println!("{}", self.place.read_logs());
+            println!("{}", self.dir.read_logs());
         } else {
             assert!(left.is_empty(), "left behind: {left:?}");
         }

@@ -88,7 +88,7 @@ pub(crate) async fn decline_repeat(client: &Client, task: &TaskView) {
     let id = task.id.to_string();
     // The caller looks again if the orchestrator is unavailable.
     let Ok(run) = client.run_get(&id).await else { return };
-    if run.question.is_some_and(|asked| asked.asked_by == "verify_step_result") {
+    if run.question.is_some_and(|request| request.asked_by == "verify_step_result") {
         let body = AnswerRun { reply: Reply::No {}, comment: None };
         // Two callers may wait for the same task, and the run may have continued since.
         let _ = client.run_answer(&id, &body).await;

@@ -29,10 +29,10 @@ pub fn run(out: &mut dyn Write, args: &[String]) -> Result<bool> {
 
 /// Installs the peers that can be installed; records the reason for the others.
 fn install_peers(out: &mut dyn Write) -> Result<()> {
-    let place = tool::target_dir().join("peers");
-    fs::create_dir_all(&place)?;
+    let dir = tool::target_dir().join("peers");
+    fs::create_dir_all(&dir)?;
     let mut failures = String::new();
-    let venv = place.join("venv");
+    let venv = dir.join("venv");
     if !venv.join("bin/dbos").is_file() {
         writeln!(out, "installing {}", PYTHON_PEERS.join(", "))?;
         let made = run_silenced(Command::new("python3").args(["-m", "venv"]).arg(&venv))
@@ -43,17 +43,17 @@ fn install_peers(out: &mut dyn Write) -> Result<()> {
             failures.push_str("(python3 -m venv or pip install failed) ");
         }
     }
-    if !place.join("dbos-rust/release/dbos-steps").is_file() && !build_rust_peer(&place) {
+    if !dir.join("dbos-rust/release/dbos-steps").is_file() && !build_rust_peer(&dir) {
         failures.push_str("(cargo build of bench/peers/dbos-rust failed) ");
     }
-    fs::write(place.join("failed.txt"), failures)?;
+    fs::write(dir.join("failed.txt"), failures)?;
     Ok(())
 }
 
-fn build_rust_peer(place: &Path) -> bool {
+fn build_rust_peer(dir: &Path) -> bool {
     let mut build = tool::cargo_command(&["build", "--release", "--manifest-path"]);
     build.arg(tool::root().join("bench/peers/dbos-rust/Cargo.toml"));
-    run_silenced(build.arg("--target-dir").arg(place.join("dbos-rust")))
+    run_silenced(build.arg("--target-dir").arg(dir.join("dbos-rust")))
 }
 
 fn run_silenced(command: &mut Command) -> bool {

@@ -158,8 +158,8 @@ fn client_checks<'a>(
     let check = |client: SdkClient| {
         let calls = calls.clone();
         InteropCheck::new((format!("{client}, {label}"), SDK), move || {
-            let said = client.run(packages, url, token, &calls);
-            said.unwrap_or_else(|error| Err(format!("{error:#}")))
+            let output = client.run(packages, url, token, &calls);
+            output.unwrap_or_else(|error| Err(format!("{error:#}")))
         })
     };
     SdkClient::ALL.into_iter().map(check).collect()
@@ -201,9 +201,9 @@ fn verify_audit_chain(out: &mut dyn Write, gateway: &ConformanceGateway) -> Resu
 
 /// The checks of the OpenAI client.
 fn run_openai_checks(packages: &InstalledPackages) -> Result<Vec<CheckTries>> {
-    let talk = |(check, said): (String, CheckOutput)| {
+    let talk = |(check, output): (String, CheckOutput)| {
         let mut talk = CheckTries::new(openai_check_name(&check), OPENAI);
-        talk.record_try(said);
+        talk.record_try(output);
         talk
     };
     Ok(openai::run(packages)?.into_iter().map(openai::ScriptCheck::into_result).map(talk).collect())
@@ -227,15 +227,15 @@ fn retry_openai_checks(
     let ends = !second.iter().any(|(check, _)| check == openai::ENDS);
     let ended = ends.then(|| (openai::ENDS.to_owned(), Ok("it does".to_owned())));
     let has_ended_early = talks.iter().any(|talk| talk.name == openai_check_name(openai::ENDS));
-    for (check, said) in second.into_iter().chain(ended.filter(|_| has_ended_early)) {
+    for (check, output) in second.into_iter().chain(ended.filter(|_| has_ended_early)) {
         let what = openai_check_name(&check);
         match talks.iter_mut().find(|talk| talk.name == what) {
             Some(talk) if talk.has_passed() => {}
-            Some(talk) => talk.record_try(said),
+            Some(talk) => talk.record_try(output),
             None => {
                 let mut talk = CheckTries::new(what, OPENAI);
                 talk.record_try(Err("the script did not get to it".to_owned()));
-                talk.record_try(said);
+                talk.record_try(output);
                 talks.push(talk);
             }
         }

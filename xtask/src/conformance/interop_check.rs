@@ -26,8 +26,8 @@ impl CheckTries {
     }
 
     /// Records the result of one more try.
-    pub(super) fn record_try(&mut self, said: CheckOutput) {
-        self.outputs.push(said);
+    pub(super) fn record_try(&mut self, output: CheckOutput) {
+        self.outputs.push(output);
     }
 
     pub(super) fn has_passed(&self) -> bool {
@@ -68,8 +68,8 @@ impl<'a> InteropCheck<'a> {
     /// Runs it, unless it has passed.
     pub(super) fn run(&mut self) {
         if !self.tried.has_passed() {
-            let said = (self.run)();
-            self.tried.record_try(said);
+            let output = (self.run)();
+            self.tried.record_try(output);
         }
     }
 
@@ -102,25 +102,25 @@ mod tests {
 
     #[test]
     fn what_passes_is_not_run_again() {
-        let (tries, said, outcome) = run_check(1);
+        let (tries, output, outcome) = run_check(1);
 
         assert_eq!((tries, outcome), (1, Outcome::Passed));
-        assert!(said.ends_with(" pass: seen\n"), "{said}");
+        assert!(output.ends_with(" pass: seen\n"), "{output}");
     }
 
     #[test]
     fn what_passes_on_the_second_try_is_said_to_have_done_so() {
-        let (tries, said, outcome) = run_check(2);
+        let (tries, output, outcome) = run_check(2);
 
         assert_eq!((tries, outcome), (2, Outcome::Passed));
-        assert!(said.ends_with(" passed on the second try: seen; at first: late\n"), "{said}");
+        assert!(output.ends_with(" passed on the second try: seen; at first: late\n"), "{output}");
     }
 
     #[test]
     fn what_fails_twice_has_failed() {
-        let (tries, said, outcome) = run_check(3);
+        let (tries, output, outcome) = run_check(3);
 
         assert_eq!((tries, outcome), (2, Outcome::Failed));
-        assert!(said.ends_with(" FAIL: late\n"), "{said}");
+        assert!(output.ends_with(" FAIL: late\n"), "{output}");
     }
 }

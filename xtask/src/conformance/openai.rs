@@ -26,13 +26,14 @@ pub(super) struct ScriptCheck {
     #[serde(rename = "check")]
     name: String,
     passed: bool,
-    said: String,
+    #[serde(rename = "said")]
+    output: String,
 }
 
 impl ScriptCheck {
     /// The check's name, and its output or error.
     pub(super) fn into_result(self) -> (String, Result<String, String>) {
-        (self.name, if self.passed { Ok(self.said) } else { Err(self.said) })
+        (self.name, if self.passed { Ok(self.output) } else { Err(self.output) })
     }
 }
 
@@ -55,8 +56,8 @@ pub(super) fn run(packages: &InstalledPackages) -> Result<Vec<ScriptCheck>> {
     let output = output.context("the client does not start")?;
     let mut checks = parse_checks(&String::from_utf8_lossy(&output.stdout))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        checks.push(ScriptCheck { name: ENDS.to_owned(), passed: false, said });
+        let output = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        checks.push(ScriptCheck { name: ENDS.to_owned(), passed: false, output });
     }
     Ok(checks)
 }

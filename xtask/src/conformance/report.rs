@@ -381,8 +381,11 @@ mod tests {
         assert_eq!(merged, expected);
         let mut out = Vec::new();
         print_brief(&mut out, "through", &merged[..1]).unwrap();
-        let said = String::from_utf8(out).unwrap();
-        assert!(said.contains("pass 2, passed on the second try; at first: FAIL 1 late"), "{said}");
+        let output = String::from_utf8(out).unwrap();
+        assert!(
+            output.contains("pass 2, passed on the second try; at first: FAIL 1 late"),
+            "{output}"
+        );
     }
 
     #[test]

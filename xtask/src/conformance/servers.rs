@@ -69,11 +69,11 @@ impl ThirdPartyServer {
             })
             .collect();
         let url = gateway.all_tools_endpoint().url();
-        let said = client.run(packages, &url, Some(gateway.token()), &calls.into())?;
-        let said = said.map_err(anyhow::Error::msg)?;
+        let output = client.run(packages, &url, Some(gateway.token()), &calls.into())?;
+        let output = output.map_err(anyhow::Error::msg)?;
         let recorded = self.count_recorded_calls(gateway)?.saturating_sub(before);
         ensure!(recorded == expected, "{expected} calls are {recorded} rows of the audit");
-        Ok(said)
+        Ok(output)
     }
 
     /// Installs the server once, and waits until its tools are known.

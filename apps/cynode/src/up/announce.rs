@@ -23,24 +23,24 @@ pub(crate) struct ReadyAnnouncement {
 
 impl ReadyAnnouncement {
     /// Collects the fields and installs a `cynork` link.
-    pub(crate) fn collect(place: &LockedDataDir, url: &str, executable: &Path) -> Self {
+    pub(crate) fn collect(data_dir: &LockedDataDir, url: &str, executable: &Path) -> Self {
         // Without a link, the executable itself is named.
-        let cynork = link::ensure_cynork_link(executable, place.root());
+        let cynork = link::ensure_cynork_link(executable, data_dir.root());
         Self {
             pid: std::process::id(),
             url: url.to_owned(),
-            data_dir: place.root().to_owned(),
-            admin_token_file: place.admin_token(),
+            data_dir: data_dir.root().to_owned(),
+            admin_token_file: data_dir.admin_token(),
             cynork: cynork.unwrap_or_else(|_| executable.to_owned()),
-            admin_password_file: place.admin_password(),
+            admin_password_file: data_dir.admin_password(),
         }
     }
 
     /// Writes `up.json` atomically, for `cynork`.
-    pub(crate) fn publish(&self, place: &LockedDataDir) -> io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(place.root())?;
+    pub(crate) fn publish(&self, data_dir: &LockedDataDir) -> io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(data_dir.root())?;
         serde_json::to_writer_pretty(&mut file, self)?;
-        file.persist(place.announcement())?;
+        file.persist(data_dir.announcement())?;
         Ok(())
     }
 

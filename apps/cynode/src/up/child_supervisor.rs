@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cynode_domain::backoff::Backoff;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 
@@ -31,7 +31,7 @@ pub(crate) enum ChildEvent {
 pub(crate) struct ChildSupervisor {
     /// The time of SIGKILL, once the child shall stop.
     stop: watch::Sender<Option<Instant>>,
-    tasks: Tasks,
+    tasks: BackgroundTasks,
 }
 
 impl ChildSupervisor {
@@ -42,7 +42,7 @@ impl ChildSupervisor {
         notices: mpsc::UnboundedSender<ChildEvent>,
     ) -> Self {
         let (stop, stopped) = watch::channel(None);
-        let tasks = Tasks::new();
+        let tasks = BackgroundTasks::new();
         tasks.spawn("keeper", supervise_child(role, ready, notices, stopped));
         Self { stop, tasks }
     }
@@ -65,7 +65,7 @@ async fn supervise_child(
     mut stopped: watch::Receiver<Option<Instant>>,
 ) {
     let mut patience = RestartBackoff::default();
-    let mut told = None;
+    let mut last_report = None;
     loop {
         let started = Instant::now();
         let (how, has_bad_setting) = match role.spawn() {
@@ -88,8 +88,8 @@ async fn supervise_child(
             return;
         };
         // Repeated identical exits are reported once.
-        if lived >= BACKOFF_RESET_AFTER || told.as_ref() != Some(&how) {
-            told = Some(how.clone());
+        if lived >= BACKOFF_RESET_AFTER || last_report.as_ref() != Some(&how) {
+            last_report = Some(how.clone());
             let _ = notices.send(ChildEvent::Restarting { role: role.name, how });
         }
         tokio::select! {

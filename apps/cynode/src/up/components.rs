@@ -62,16 +62,16 @@ struct ComponentPaths {
 }
 
 impl ComponentPaths {
-    fn from_data_dir(place: &LockedDataDir) -> Self {
+    fn from_data_dir(data_dir: &LockedDataDir) -> Self {
         Self {
-            root: place.root().to_owned(),
-            runner_token: place.runner_token(),
-            join_token: place.join_token(),
-            node_state: place.root().join("node"),
-            pma_secret: place.pma_secret(),
-            pma_address: pma_address(&place.pma_socket()),
-            logs: ["orchestrator", "runner", "node", "pma"].map(|role| (role, place.log(role))),
-            sockets: ["runner", "node"].map(|role| (role, place.socket(role))),
+            root: data_dir.root().to_owned(),
+            runner_token: data_dir.runner_token(),
+            join_token: data_dir.join_token(),
+            node_state: data_dir.root().join("node"),
+            pma_secret: data_dir.pma_secret(),
+            pma_address: pma_address(&data_dir.pma_socket()),
+            logs: ["orchestrator", "runner", "node", "pma"].map(|role| (role, data_dir.log(role))),
+            sockets: ["runner", "node"].map(|role| (role, data_dir.socket(role))),
         }
     }
 
@@ -83,9 +83,9 @@ impl ComponentPaths {
 
 impl SupervisedComponents {
     /// Rotates the logs; starts no child.
-    pub(crate) fn new(executable: PathBuf, place: &LockedDataDir, args: &CynodeUpArgs) -> Self {
+    pub(crate) fn new(executable: PathBuf, data_dir: &LockedDataDir, args: &CynodeUpArgs) -> Self {
         let (sender, notices) = mpsc::unbounded_channel();
-        let paths = ComponentPaths::from_data_dir(place);
+        let paths = ComponentPaths::from_data_dir(data_dir);
         for (_, path) in &paths.logs {
             if let Err(error) = log::rotate_log(path) {
                 print_message(&format!("cannot rotate {}: {error}", path.display()));
@@ -295,7 +295,7 @@ mod tests {
     /// Fake children that record when they start and stop.
     struct FakeComponents {
         dir: TempDir,
-        fleet: SupervisedComponents,
+        components: SupervisedComponents,
     }
 
     impl FakeComponents {
@@ -310,17 +310,17 @@ mod tests {
             let executable = dir.path().join("cynode");
             fs::write(&executable, script).unwrap();
             fs::set_permissions(&executable, fs::Permissions::from_mode(0o700)).unwrap();
-            let place = LockedDataDir::prepare(&dir.path().join("data")).unwrap();
+            let data_dir = LockedDataDir::prepare(&dir.path().join("data")).unwrap();
             let args =
                 CynodeUpArgs { listen: Some("127.0.0.1:0".to_owned()), ..CynodeUpArgs::default() };
-            let mut fleet = SupervisedComponents::new(executable, &place, &args);
+            let mut components = SupervisedComponents::new(executable, &data_dir, &args);
             // A shell on a busy machine is slower than the real child.
-            fleet.stop_deadlines = STOP_DEADLINES.map(|share| 10 * share);
-            Self { dir, fleet }
+            components.stop_deadlines = STOP_DEADLINES.map(|share| 10 * share);
+            Self { dir, components }
         }
 
         fn start_workers(&mut self, address: &str) {
-            self.fleet.start_workers(address.parse().unwrap(), "http://127.0.0.1:4567");
+            self.components.start_workers(address.parse().unwrap(), "http://127.0.0.1:4567");
         }
 
         /// A job directory without an outcome.
@@ -349,12 +349,12 @@ mod tests {
     #[tokio::test]
     async fn children_stop_in_order_those_that_depend_on_others_first() {
         let mut staged = FakeComponents::new();
-        staged.fleet.start_orchestrator();
+        staged.components.start_orchestrator();
         staged.start_workers("127.0.0.1:4567");
         staged.started(4).await;
 
-        let FakeComponents { dir, fleet } = staged;
-        fleet.stop().await;
+        let FakeComponents { dir, components } = staged;
+        components.stop().await;
 
         let stopped = fs::read_to_string(dir.path().join("stopped")).unwrap();
         assert_eq!(stopped, "pma\nnode\nrunner\norchestrator\n");
@@ -364,12 +364,12 @@ mod tests {
     async fn jobs_that_their_node_left_running_are_asked_to_end() {
         let mut staged = FakeComponents::new();
         let job = staged.job();
-        staged.fleet.start_orchestrator();
+        staged.components.start_orchestrator();
         staged.start_workers("127.0.0.1:4567");
         staged.started(4).await;
 
-        let FakeComponents { dir: _dir, fleet } = staged;
-        fleet.stop().await;
+        let FakeComponents { dir: _dir, components } = staged;
+        components.stop().await;
 
         assert_eq!(JobDir::open(&job).stop_request(), Some(StopRequest::NodeShutdown));
     }
@@ -378,11 +378,11 @@ mod tests {
     async fn jobs_run_on_if_no_node_was_started() {
         let mut staged = FakeComponents::new();
         let job = staged.job();
-        staged.fleet.start_orchestrator();
+        staged.components.start_orchestrator();
         staged.started(1).await;
 
-        let FakeComponents { dir: _dir, fleet } = staged;
-        fleet.stop().await;
+        let FakeComponents { dir: _dir, components } = staged;
+        components.stop().await;
 
         assert_eq!(JobDir::open(&job).stop_request(), None);
     }
@@ -390,7 +390,7 @@ mod tests {
     #[tokio::test]
     async fn a_restarted_orchestrator_keeps_the_address_it_had() {
         let mut staged = FakeComponents::new();
-        staged.fleet.start_orchestrator();
+        staged.components.start_orchestrator();
         let first = staged.started(1).await.remove(0);
         // The URL is for this machine only; the listen address is for others too.
         staged.start_workers("0.0.0.0:4567");
@@ -401,6 +401,6 @@ mod tests {
 
         assert!(first.ends_with("--listen 127.0.0.1:0"), "{first}");
         assert!(second.ends_with("--listen 0.0.0.0:4567"), "{second}");
-        staged.fleet.stop().await;
+        staged.components.stop().await;
     }
 }

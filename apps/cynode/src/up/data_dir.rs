@@ -23,11 +23,11 @@ impl LockedDataDir {
         create_private_dir(root).map_err(failed)?;
         let root = root.canonicalize().map_err(failed)?;
         let lock = lock_data_dir(&root)?;
-        let place = Self { root, _lock: lock };
-        place
+        let data_dir = Self { root, _lock: lock };
+        data_dir
             .create_directories()
-            .map_err(|cause| UpError::Directory { path: place.root.clone(), cause })?;
-        Ok(place)
+            .map_err(|cause| UpError::Directory { path: data_dir.root.clone(), cause })?;
+        Ok(data_dir)
     }
 
     fn create_directories(&self) -> io::Result<()> {
@@ -174,13 +174,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("new/data");
 
-        let place = LockedDataDir::prepare(&root).unwrap();
+        let data_dir = LockedDataDir::prepare(&root).unwrap();
 
         for path in [root.clone(), root.join("logs"), root.join("run"), root.join("node")] {
             let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
             assert_eq!(mode, 0o700, "{}", path.display());
         }
-        drop(place);
+        drop(data_dir);
     }
 
     #[test]
@@ -188,8 +188,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("up.json"), "{}").unwrap();
 
-        let place = LockedDataDir::prepare(dir.path()).unwrap();
+        let data_dir = LockedDataDir::prepare(dir.path()).unwrap();
 
-        assert!(!place.announcement().exists());
+        assert!(!data_dir.announcement().exists());
     }
 }

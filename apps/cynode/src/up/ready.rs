@@ -32,10 +32,10 @@ pub(crate) async fn wait_for_address(file: PathBuf) -> SocketAddr {
 pub(crate) async fn wait_until_ready(url: &str) {
     let client = http_client();
     let ready = format!("{url}/readyz");
-    let mut told = Instant::now();
+    let mut last_report = Instant::now();
     while !is_success(&client, &ready).await {
-        if told.elapsed() > MESSAGE_INTERVAL {
-            told = Instant::now();
+        if last_report.elapsed() > MESSAGE_INTERVAL {
+            last_report = Instant::now();
             print_message(&format!("not ready yet: {}", missing_reasons(&client, &ready).await));
         }
         sleep(POLL).await;

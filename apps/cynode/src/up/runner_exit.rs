@@ -10,7 +10,7 @@ use std::time::Duration;
 use cynode_client::Client;
 use cynode_domain::ids::HolderId;
 use cynode_runtime::secret_file;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_wire::workflow::HolderGone;
 use tokio::time::sleep;
 
@@ -24,14 +24,14 @@ pub(crate) struct RunnerExitReporter {
     url: String,
     token_file: PathBuf,
     current: Arc<Mutex<Option<HolderId>>>,
-    tasks: Tasks,
+    tasks: BackgroundTasks,
 }
 
 impl RunnerExitReporter {
     /// Reports to the orchestrator at `url`.
     pub(crate) fn new(url: &str, token_file: PathBuf) -> Self {
         let url = url.to_owned();
-        Self { url, token_file, current: Arc::default(), tasks: Tasks::new() }
+        Self { url, token_file, current: Arc::default(), tasks: BackgroundTasks::new() }
     }
 
     /// Generates the holder id of a new runner process.

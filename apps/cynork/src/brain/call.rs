@@ -28,7 +28,7 @@ pub(super) async fn run(
     app.out.show(&view, render)
 }
 
-fn render(view: &InferenceDetailView, look: RenderContext) -> String {
+fn render(view: &InferenceDetailView, ctx: RenderContext) -> String {
     let call = &view.call;
     let tokens = |count: Option<i64>| count.map(|count| count.to_string());
     let pairs = [
@@ -38,7 +38,7 @@ fn render(view: &InferenceDetailView, look: RenderContext) -> String {
             Some(format!(
                 "{} ({})",
                 call.created_at,
-                relative_time::format_relative(look.now, call.created_at)
+                relative_time::format_relative(ctx.now, call.created_at)
             )),
         ),
         ("purpose", Some(call.purpose.clone())),
@@ -67,9 +67,8 @@ fn render(view: &InferenceDetailView, look: RenderContext) -> String {
             decision.credential_id.map_or_else(|| "-".to_owned(), |id| id.to_string()),
         ]
     });
-    let decided =
-        table::render_table(&["RESOURCE", "DECISION", "REASON", "CREDENTIAL"], rows, look);
-    format!("{}\n\n{decided}", table::render_pairs(&pairs, look))
+    let decided = table::render_table(&["RESOURCE", "DECISION", "REASON", "CREDENTIAL"], rows, ctx);
+    format!("{}\n\n{decided}", table::render_pairs(&pairs, ctx))
 }
 
 #[cfg(test)]
@@ -84,8 +83,7 @@ mod tests {
 
     #[test]
     fn a_call_is_shown_with_the_rule_and_the_credential_that_let_it_through() {
-        let look =
-            RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let ctx = RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
         let credential = CredentialId::from(uuid::Uuid::from_u128(9));
         let decided = |resource: &str, decision, reason: &str, credential| EgressDecisionView {
             decided_at: DateTime::UNIX_EPOCH,
@@ -100,7 +98,7 @@ mod tests {
         ];
         let call = super::super::tests::call(InferenceOutcome::Success, Some(1_250_000));
 
-        let text = render(&InferenceDetailView { call, decisions }, look);
+        let text = render(&InferenceDetailView { call, decisions }, ctx);
 
         assert!(text.contains("local/tiny"), "{text}");
         assert!(text.contains("1.250000"), "{text}");

@@ -33,14 +33,14 @@ pub(super) async fn run(args: DecisionListArgs, app: &mut CliContext) -> Result<
     Ok(())
 }
 
-fn render(page: &Page<PastDecisionView>, look: RenderContext) -> String {
+fn render(page: &Page<PastDecisionView>, ctx: RenderContext) -> String {
     let header = ["WHEN", "WORK", "DECIDED", "BY", "MODEL", "TASK", "REASON"];
-    table::render_table(&header, page.items.iter().map(|decision| row(decision, look)), look)
+    table::render_table(&header, page.items.iter().map(|decision| row(decision, ctx)), ctx)
 }
 
-fn row(decision: &PastDecisionView, look: RenderContext) -> Vec<String> {
+fn row(decision: &PastDecisionView, ctx: RenderContext) -> Vec<String> {
     vec![
-        relative_time::format_relative(look.now, decision.created_at),
+        relative_time::format_relative(ctx.now, decision.created_at),
         decision.handoff.clone(),
         table::truncate(&decision.purpose, 24),
         decision.decided_by.clone(),
@@ -78,11 +78,10 @@ mod tests {
 
     #[test]
     fn decisions_are_listed_with_who_made_them_and_why() {
-        let look =
-            RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
+        let ctx = RenderContext { now: DateTime::UNIX_EPOCH + TimeDelta::seconds(60), width: None };
         let task = "01a1dfd7-9639-70ba-b1da-20a63c3ebad6".parse().ok();
         let items = vec![decision("model", Some("local/tiny"), task), decision("rule", None, None)];
 
-        insta::assert_snapshot!(render(&Page { items, next_cursor: None }, look));
+        insta::assert_snapshot!(render(&Page { items, next_cursor: None }, ctx));
     }
 }

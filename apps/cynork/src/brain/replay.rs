@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use cynode_agent::cassette::{RecordingError, ReplayResult, Verdict, replay};
+use cynode_agent::cassette::{RecordingError, ReplayResult, ReplayVerdict, replay};
 
 use crate::app::CliContext;
 use crate::failure::CliFailure;
@@ -52,7 +52,7 @@ async fn replay_path(path: &Path) -> Result<Vec<ReplayResult>, CliFailure> {
     Ok(replayed)
 }
 
-fn render(replayed: &[ReplayResult], look: RenderContext) -> String {
+fn render(replayed: &[ReplayResult], ctx: RenderContext) -> String {
     let rows = replayed.iter().map(|record| {
         let (verdict, words) = describe_verdict(&record.verdict);
         let file = record.path.file_name().unwrap_or_default().to_string_lossy();
@@ -64,15 +64,15 @@ fn render(replayed: &[ReplayResult], look: RenderContext) -> String {
             table::truncate(&file, 40),
         ]
     });
-    table::render_table(&["PURPOSE", "MODEL", "STATUS", "ANSWER", "RECORD"], rows, look)
+    table::render_table(&["PURPOSE", "MODEL", "STATUS", "ANSWER", "RECORD"], rows, ctx)
 }
 
-fn describe_verdict(verdict: &Verdict) -> (&'static str, &str) {
+fn describe_verdict(verdict: &ReplayVerdict) -> (&'static str, &str) {
     match verdict {
-        Verdict::Same { answer } => ("same", answer),
-        Verdict::Drifted { answer } => ("prompt changed", answer),
-        Verdict::Refused { reason } => ("rejected", reason),
-        Verdict::NoDecision => ("not checked", ""),
+        ReplayVerdict::Same { answer } => ("same", answer),
+        ReplayVerdict::Drifted { answer } => ("prompt changed", answer),
+        ReplayVerdict::Refused { reason } => ("rejected", reason),
+        ReplayVerdict::NoDecision => ("not checked", ""),
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    fn replayed(purpose: &str, verdict: Verdict) -> ReplayResult {
+    fn replayed(purpose: &str, verdict: ReplayVerdict) -> ReplayResult {
         ReplayResult {
             path: PathBuf::from("cassettes/0123.json"),
             purpose: purpose.to_owned(),
@@ -93,9 +93,9 @@ mod tests {
 
     #[test]
     fn conversations_alone_are_no_proof_that_records_hold() {
-        let chat = || replayed("chat", Verdict::NoDecision);
-        let same = replayed("plan", Verdict::Same { answer: "2 commands".to_owned() });
-        let drifted = replayed("plan", Verdict::Drifted { answer: "2 commands".to_owned() });
+        let chat = || replayed("chat", ReplayVerdict::NoDecision);
+        let same = replayed("plan", ReplayVerdict::Same { answer: "2 commands".to_owned() });
+        let drifted = replayed("plan", ReplayVerdict::Drifted { answer: "2 commands".to_owned() });
 
         assert!(matches!(check_verdicts(&[chat()]), Err(CliFailure::NotFound(_))));
         assert!(check_verdicts(&[chat(), same]).is_ok());
@@ -105,14 +105,20 @@ mod tests {
     #[test]
     fn records_are_listed_with_what_they_are_worth_today() {
         let records = vec![
-            replayed("plan", Verdict::Same { answer: "2 commands".to_owned() }),
-            replayed("classify", Verdict::Drifted { answer: "quick_fix: it says so".to_owned() }),
-            replayed("verify", Verdict::Refused { reason: "/judgements: too few".to_owned() }),
-            replayed("chat", Verdict::NoDecision),
+            replayed("plan", ReplayVerdict::Same { answer: "2 commands".to_owned() }),
+            replayed(
+                "classify",
+                ReplayVerdict::Drifted { answer: "quick_fix: it says so".to_owned() },
+            ),
+            replayed(
+                "verify",
+                ReplayVerdict::Refused { reason: "/judgements: too few".to_owned() },
+            ),
+            replayed("chat", ReplayVerdict::NoDecision),
         ];
-        let look = RenderContext { now: DateTime::UNIX_EPOCH, width: None };
+        let ctx = RenderContext { now: DateTime::UNIX_EPOCH, width: None };
 
-        insta::assert_snapshot!(render(&records, look));
+        insta::assert_snapshot!(render(&records, ctx));
     }
 
     #[tokio::test]

@@ -30,9 +30,9 @@ pub(super) async fn stream_answer(
     let mut wrap = WordWrap::new(out.render_context().width);
     let outcome = tokio::select! {
         outcome = async {
-            let mut pieces =
+            let mut chunks =
                 app.session.call(async |client| client.chat_stream(project, request).await).await?;
-            print_chunks(&mut pieces, &app.session, &mut text, &mut wrap, out).await
+            print_chunks(&mut chunks, &app.session, &mut text, &mut wrap, out).await
         } => outcome.map(|()| true),
         _ = tokio::signal::ctrl_c() => Ok(false),
     };
@@ -45,26 +45,26 @@ pub(super) async fn stream_answer(
 }
 
 async fn print_chunks(
-    pieces: &mut ChatChunkStream,
+    chunks: &mut ChatChunkStream,
     session: &ApiSession,
     text: &mut String,
     wrap: &mut WordWrap,
     out: CommandOutput,
 ) -> Result<(), CliFailure> {
-    while let Some(piece) = pieces.next().await.map_err(|error| session.convert_error(error))? {
-        if let Some(tool) = format_tool_call(&piece) {
+    while let Some(chunk) = chunks.next().await.map_err(|error| session.convert_error(error))? {
+        if let Some(tool) = format_tool_call(&chunk) {
             out.write_untrusted(&wrap.finish())?;
             out.print_message(&out.paint(2, &table::sanitize(&tool)));
         }
-        text.push_str(piece.text());
-        out.write_untrusted(&wrap.push(piece.text()))?;
+        text.push_str(chunk.text());
+        out.write_untrusted(&wrap.push(chunk.text()))?;
     }
     Ok(())
 }
 
 /// The tool call that a chunk reports, as one line.
-fn format_tool_call(piece: &ChatChunk) -> Option<String> {
-    let tool = piece.other.get("cynodeai")?.get("tool")?;
+fn format_tool_call(chunk: &ChatChunk) -> Option<String> {
+    let tool = chunk.other.get("cynodeai")?.get("tool")?;
     let word = |key: &str| tool.get(key).and_then(|value| value.as_str()).unwrap_or_default();
     let mark = match tool.get("succeeded").and_then(serde_json::Value::as_bool) {
         None => "…",
@@ -82,11 +82,11 @@ mod tests {
 
     #[test]
     fn what_the_project_manager_did_is_told_in_a_line() {
-        let mut piece = ChatChunk::default();
-        assert_eq!(format_tool_call(&piece), None);
+        let mut chunk = ChatChunk::default();
+        assert_eq!(format_tool_call(&chunk), None);
         let tool = json!({"name": "task.list", "succeeded": true, "summary": "2 tasks"});
-        piece.other.insert("cynodeai".to_owned(), json!({ "tool": tool }));
+        chunk.other.insert("cynodeai".to_owned(), json!({ "tool": tool }));
 
-        assert_eq!(format_tool_call(&piece).unwrap(), "✓ task.list 2 tasks");
+        assert_eq!(format_tool_call(&chunk).unwrap(), "✓ task.list 2 tasks");
     }
 }

@@ -174,38 +174,39 @@ async fn list_threads(
     conversation: &CliConversation,
     app: &mut CliContext,
 ) -> Result<(), CliFailure> {
-    let look = app.out.render_context();
+    let ctx = app.out.render_context();
     let rows = load_threads(conversation, 20, app).await?.into_iter().map(|thread| {
         let title = thread.title.unwrap_or_default();
         vec![
             thread.id.to_string(),
             table::truncate(&title, 40),
-            relative_time::format_relative(look.now, thread.updated_at),
+            relative_time::format_relative(ctx.now, thread.updated_at),
         ]
     });
-    app.out.data(table::render_table(&["THREAD", "TITLE", "LAST MESSAGE"], rows, look) + "\n")
+    app.out.data(table::render_table(&["THREAD", "TITLE", "LAST MESSAGE"], rows, ctx) + "\n")
 }
 
 /// Prints all messages of a thread, oldest first.
 async fn print_thread(thread: ThreadId, app: &mut CliContext) -> Result<(), CliFailure> {
     let mut query = PageQuery { limit: Some(200), cursor: None };
-    let mut said: Vec<ThreadMessageView> = vec![];
+    let mut messages: Vec<ThreadMessageView> = vec![];
     loop {
         let page =
             app.session.call(async |client| client.thread_messages(thread, &query).await).await?;
-        said.extend(page.items);
+        messages.extend(page.items);
         query.cursor = page.next_cursor;
         if query.cursor.is_none() {
             break;
         }
     }
-    if said.is_empty() {
+    if messages.is_empty() {
         app.out.print_message("no messages in this thread yet");
     }
-    let look = app.out.render_context();
-    for (index, message) in said.iter().enumerate() {
-        let mut wrap = WordWrap::new(look.width);
-        let text = wrap.push(&format_message(message, said.get(index + 1), look)) + &wrap.finish();
+    let ctx = app.out.render_context();
+    for (index, message) in messages.iter().enumerate() {
+        let mut wrap = WordWrap::new(ctx.width);
+        let text =
+            wrap.push(&format_message(message, messages.get(index + 1), ctx)) + &wrap.finish();
         app.out.write_untrusted(&text)?;
     }
     Ok(())
@@ -215,7 +216,7 @@ async fn print_thread(thread: ThreadId, app: &mut CliContext) -> Result<(), CliF
 fn format_message(
     message: &ThreadMessageView,
     next: Option<&ThreadMessageView>,
-    look: RenderContext,
+    ctx: RenderContext,
 ) -> String {
     let is_question = message.role == USER;
     let note = match next {
@@ -224,7 +225,7 @@ fn format_message(
         None if is_question => " (no answer yet)",
         Some(_) | None => "",
     };
-    let when = relative_time::format_relative(look.now, message.created_at);
+    let when = relative_time::format_relative(ctx.now, message.created_at);
     format!("{}{note}, {when}:\n{}\n\n", message.role, message.content.trim_end())
 }
 
@@ -245,13 +246,13 @@ mod tests {
 
     #[test]
     fn a_question_that_was_not_answered_is_marked() {
-        let look = RenderContext { now: DateTime::UNIX_EPOCH, width: None };
+        let ctx = RenderContext { now: DateTime::UNIX_EPOCH, width: None };
         let (user, assistant) = (message("user"), message("assistant"));
-        let head = |next| format_message(&user, next, look).lines().next().unwrap().to_owned();
+        let head = |next| format_message(&user, next, ctx).lines().next().unwrap().to_owned();
 
         assert!(head(Some(&user)).starts_with("user (not answered), "));
         assert!(head(None).starts_with("user (no answer yet), "));
         assert!(head(Some(&assistant)).starts_with("user, "));
-        assert!(format_message(&assistant, None, look).starts_with("assistant, "));
+        assert!(format_message(&assistant, None, ctx).starts_with("assistant, "));
     }
 }

@@ -37,9 +37,9 @@ impl LineEditor {
         let config = Config::builder().behavior(Behavior::PreferTerm).build();
         let editor = Editor::with_history(config, MemHistory::new())
             .map_err(|error| CliFailure::Internal(format!("cannot use the terminal: {error}")))?;
-        let (prompts, asked) = wishes::channel();
+        let (prompts, request) = wishes::channel();
         let (sender, lines) = mpsc::channel(1);
-        std::thread::spawn(move || run_editor(editor, &asked, &sender));
+        std::thread::spawn(move || run_editor(editor, &request, &sender));
         Ok(Self { prompts, lines })
     }
 

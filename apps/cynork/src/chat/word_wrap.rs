@@ -105,10 +105,10 @@ mod tests {
         let mut whole = WordWrap::new(width);
         let at_once = whole.push(text) + &whole.finish();
         let mut wrap = WordWrap::new(width);
-        let mut pieces: String = text.chars().map(|c| wrap.push(&c.to_string())).collect();
-        pieces.push_str(&wrap.finish());
-        assert_eq!(pieces, at_once);
-        pieces
+        let mut chunks: String = text.chars().map(|c| wrap.push(&c.to_string())).collect();
+        chunks.push_str(&wrap.finish());
+        assert_eq!(chunks, at_once);
+        chunks
     }
 
     #[test]

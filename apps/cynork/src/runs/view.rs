@@ -14,25 +14,25 @@ use crate::out::RenderContext;
 use crate::task::checks;
 use crate::{relative_time, table};
 
-pub(crate) fn runs(runs: &[RunView], look: RenderContext) -> String {
+pub(crate) fn runs(runs: &[RunView], ctx: RenderContext) -> String {
     let rows = runs.iter().map(|run| {
         vec![
             run.task_name.clone(),
             run.state.to_string(),
             run.place.as_ref().map(current_node).unwrap_or_default(),
-            relative_time::format_relative(look.now, run.created_at),
+            relative_time::format_relative(ctx.now, run.created_at),
             table::truncate(run.waits_for.as_deref().unwrap_or_default(), 60),
             run.id.to_string(),
         ]
     });
-    table::render_table(&["TASK", "STATE", "NODE", "CREATED", "WAITS FOR", "RUN"], rows, look)
+    table::render_table(&["TASK", "STATE", "NODE", "CREATED", "WAITS FOR", "RUN"], rows, ctx)
 }
 
-pub(crate) fn detail(found: &RunDetail, look: RenderContext) -> String {
+pub(crate) fn detail(found: &RunDetail, ctx: RenderContext) -> String {
     let run = &found.run;
     let lease = run.lease.map(|lease| {
         let (holder, ends) =
-            (lease.holder_id, relative_time::format_relative(look.now, lease.expires_at));
+            (lease.holder_id, relative_time::format_relative(ctx.now, lease.expires_at));
         format!("runner {holder}, epoch {}, lease ends {ends}", lease.epoch)
     });
     let parent =
@@ -42,7 +42,7 @@ pub(crate) fn detail(found: &RunDetail, look: RenderContext) -> String {
         ("task", Some(run.task_name.clone())),
         ("state", Some(run.state.to_string())),
         ("waits for", run.waits_for.clone()),
-        ("question", found.question.as_ref().map(|asked| render_question(asked, look))),
+        ("question", found.question.as_ref().map(|pending| render_question(pending, ctx))),
         ("node", run.place.as_ref().map(current_node)),
         ("row", run.place.as_ref().map(format_row)),
         ("step", found.step.as_ref().map(format_step)),
@@ -50,13 +50,13 @@ pub(crate) fn detail(found: &RunDetail, look: RenderContext) -> String {
         ("derived from", parent),
         ("summary", found.summary.clone()),
         ("checked", checks::format_verification(found.verification)),
-        ("created", Some(relative_time::format_relative(look.now, run.created_at))),
-        ("started", run.started_at.map(|then| relative_time::format_relative(look.now, then))),
-        ("ended", run.ended_at.map(|then| relative_time::format_relative(look.now, then))),
+        ("created", Some(relative_time::format_relative(ctx.now, run.created_at))),
+        ("started", run.started_at.map(|then| relative_time::format_relative(ctx.now, then))),
+        ("ended", run.ended_at.map(|then| relative_time::format_relative(ctx.now, then))),
         ("graph", run.graph_version.map(|version| format!("version {version}"))),
         ("trace", Some(run.trace_id.to_string())),
     ];
-    table::render_pairs(&pairs, look)
+    table::render_pairs(&pairs, ctx)
 }
 
 /// One line with the state of a run after a command.
@@ -88,21 +88,21 @@ fn format_step(step: &StepView) -> String {
 }
 
 /// Renders a question with its context, and its answer.
-pub(crate) fn render_question(asked: &QuestionView, look: RenderContext) -> String {
-    let mut text = asked.question.text.clone();
-    for line in &asked.question.about {
+pub(crate) fn render_question(pending: &QuestionView, ctx: RenderContext) -> String {
+    let mut text = pending.question.text.clone();
+    for line in &pending.question.about {
         let _ = write!(text, "\n  {}", table::truncate(line, 120));
     }
     let _ = write!(
         text,
         "\nasked by {} {}",
-        asked.asked_by,
-        relative_time::format_relative(look.now, asked.asked_at)
+        pending.asked_by,
+        relative_time::format_relative(ctx.now, pending.asked_at)
     );
-    if let Some(until) = asked.answer_by {
-        let _ = write!(text, ", answer due {}", relative_time::format_relative(look.now, until));
+    if let Some(until) = pending.answer_by {
+        let _ = write!(text, ", answer due {}", relative_time::format_relative(ctx.now, until));
     }
-    if let Some(answer) = &asked.answer {
+    if let Some(answer) = &pending.answer {
         let by = answer.by.as_deref().unwrap_or("timeout");
         let form = answer.reply.as_ref().map_or("no answer", |reply| reply.form().as_str());
         let _ = write!(text, "\nanswered by {by}: {form}");
@@ -111,15 +111,15 @@ pub(crate) fn render_question(asked: &QuestionView, look: RenderContext) -> Stri
 }
 
 /// Transitions and interventions, one per line.
-pub(crate) fn history(items: &[HistoryItem], look: RenderContext) -> String {
+pub(crate) fn history(items: &[HistoryItem], ctx: RenderContext) -> String {
     let rows = items.iter().map(|item| match item {
-        HistoryItem::Transition(row) => transition_row(row, look),
-        HistoryItem::Act(act) => self::intervention_row(act, look),
+        HistoryItem::Transition(row) => transition_row(row, ctx),
+        HistoryItem::Act(act) => self::intervention_row(act, ctx),
     });
-    table::render_table(&["ROW", "NODE", "EDGE", "STEP", "CHANGED", "TOOK", "WHEN"], rows, look)
+    table::render_table(&["ROW", "NODE", "EDGE", "STEP", "CHANGED", "TOOK", "WHEN"], rows, ctx)
 }
 
-fn transition_row(row: &HistoryRow, look: RenderContext) -> Vec<String> {
+fn transition_row(row: &HistoryRow, ctx: RenderContext) -> Vec<String> {
     vec![
         row.sequence.to_string(),
         row.node.clone(),
@@ -127,12 +127,12 @@ fn transition_row(row: &HistoryRow, look: RenderContext) -> Vec<String> {
         row.step_index.map(|index| (index + 1).to_string()).unwrap_or_default(),
         table::truncate(&row.changed.join(", "), 60),
         relative_time::format_duration(TimeDelta::milliseconds(row.duration_ms)),
-        relative_time::format_relative(look.now, row.recorded_at),
+        relative_time::format_relative(ctx.now, row.recorded_at),
     ]
 }
 
-fn intervention_row(act: &ActView, look: RenderContext) -> Vec<String> {
-    let when = relative_time::format_relative(look.now, act.recorded_at);
+fn intervention_row(act: &ActView, ctx: RenderContext) -> Vec<String> {
+    let when = relative_time::format_relative(ctx.now, act.recorded_at);
     let none = String::new;
     vec![
         "-".to_owned(),
@@ -150,14 +150,14 @@ fn format_details(act: &ActView) -> String {
     let Value::Object(details) = &act.detail else {
         return String::new();
     };
-    let told = details.iter().filter(|(_, value)| !value.is_null());
-    let told: Vec<_> =
-        told.map(|(name, value)| format!("{name}: {}", format_value(value))).collect();
-    table::truncate(&told.join(", "), 60)
+    let parts = details.iter().filter(|(_, value)| !value.is_null());
+    let parts: Vec<_> =
+        parts.map(|(name, value)| format!("{name}: {}", format_value(value))).collect();
+    table::truncate(&parts.join(", "), 60)
 }
 
 /// Differences, one path per line.
-pub(crate) fn diff(diff: &DiffView, look: RenderContext) -> String {
+pub(crate) fn diff(diff: &DiffView, ctx: RenderContext) -> String {
     let mut text = format!("from row {} of run {}\n", diff.from.sequence, diff.from.run_id);
     let _ = writeln!(text, "to   row {} of run {}", diff.to.sequence, diff.to.run_id);
     if diff.differences.is_empty() {
@@ -172,7 +172,7 @@ pub(crate) fn diff(diff: &DiffView, look: RenderContext) -> String {
         .differences
         .iter()
         .map(|one| vec![one.path.clone(), cell(&one.before), cell(&one.after)]);
-    text.push_str(&table::render_table(&["PATH", "BEFORE", "AFTER"], rows, look));
+    text.push_str(&table::render_table(&["PATH", "BEFORE", "AFTER"], rows, ctx));
     if diff.left_out > 0 {
         let _ = write!(text, "\nand {} more", diff.left_out);
     }
@@ -180,9 +180,9 @@ pub(crate) fn diff(diff: &DiffView, look: RenderContext) -> String {
 }
 
 /// Decisions, one paragraph each.
-pub(crate) fn render_decisions(decisions: &[DecisionView], look: RenderContext) -> String {
-    let told = decisions.iter().map(|decision| {
-        let when = relative_time::format_relative(look.now, decision.recorded_at);
+pub(crate) fn render_decisions(decisions: &[DecisionView], ctx: RenderContext) -> String {
+    let parts = decisions.iter().map(|decision| {
+        let when = relative_time::format_relative(ctx.now, decision.recorded_at);
         let mut text =
             format!("row {} {}: {} ({when})\n", decision.sequence, decision.node, decision.about);
         for input in &decision.input {
@@ -192,7 +192,7 @@ pub(crate) fn render_decisions(decisions: &[DecisionView], look: RenderContext) 
         let _ = write!(text, "  result {}", table::truncate(&decision.led_to, 200));
         text
     });
-    told.collect::<Vec<_>>().join("\n")
+    parts.collect::<Vec<_>>().join("\n")
 }
 
 /// A JSON value; strings without quotes.

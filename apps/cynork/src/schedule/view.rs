@@ -14,22 +14,22 @@ const SUMMARY_CHARS: usize = 60;
 pub(super) fn render_schedule(
     schedule: &ScheduleView,
     past: Option<&ScheduleRunView>,
-    look: RenderContext,
+    ctx: RenderContext,
 ) -> String {
-    let (last, ahead) = split_newest_run(schedule, look);
+    let (last, ahead) = split_newest_run(schedule, ctx);
     let last = last.or(past);
     let pairs = [
         ("schedule", Some(schedule.name.clone())),
         ("state", Some(schedule.state.clone())),
         ("when", Some(format_timing(schedule))),
-        ("next", format_next_due(schedule, look)),
+        ("next", format_next_due(schedule, ctx)),
         ("does", Some(format_payload(schedule))),
         ("if missed", Some(schedule.if_missed.to_string())),
         ("overlap", Some(schedule.overlap.to_string())),
         (
             "last",
             last.map(|run| {
-                relative_time::format_relative(look.now, run.due_at) + ": " + &format_outcome(run)
+                relative_time::format_relative(ctx.now, run.due_at) + ": " + &format_outcome(run)
             }),
         ),
         (
@@ -38,50 +38,50 @@ pub(super) fn render_schedule(
                 format!("up to {}: {}", format_local(&run.due_local), format_outcome(run))
             }),
         ),
-        ("created", Some(relative_time::format_relative(look.now, schedule.created_at))),
+        ("created", Some(relative_time::format_relative(ctx.now, schedule.created_at))),
         ("id", Some(schedule.id.to_string())),
     ];
-    table::render_pairs(&pairs, look)
+    table::render_pairs(&pairs, ctx)
 }
 
 /// Schedules, one per line; `past` as for [`render_schedule`].
 pub(super) fn render_schedules(
     page: &Page<ScheduleView>,
     past: &[Option<ScheduleRunView>],
-    look: RenderContext,
+    ctx: RenderContext,
 ) -> String {
     let rows = page.items.iter().zip(past).map(|(schedule, past)| {
         vec![
             schedule.name.clone(),
             schedule.state.clone(),
             table::truncate(&format_timing(schedule), 40),
-            format_next_due(schedule, look).unwrap_or_else(|| "-".to_owned()),
-            split_newest_run(schedule, look)
+            format_next_due(schedule, ctx).unwrap_or_else(|| "-".to_owned()),
+            split_newest_run(schedule, ctx)
                 .0
                 .or(past.as_ref())
                 .map_or_else(|| "-".to_owned(), |run| run.status.to_string()),
         ]
     });
-    table::render_table(&["SCHEDULE", "STATE", "WHEN", "NEXT", "LAST"], rows, look)
+    table::render_table(&["SCHEDULE", "STATE", "WHEN", "NEXT", "LAST"], rows, ctx)
 }
 
 /// Splits the newest run: past, or a skipped future time.
 fn split_newest_run(
     schedule: &ScheduleView,
-    look: RenderContext,
+    ctx: RenderContext,
 ) -> (Option<&ScheduleRunView>, Option<&ScheduleRunView>) {
     let run = schedule.last_run.as_ref();
-    (run.filter(|run| run.due_at <= look.now), run.filter(|run| run.due_at > look.now))
+    (run.filter(|run| run.due_at <= ctx.now), run.filter(|run| run.due_at > ctx.now))
 }
 
 /// One run, one property per line.
-pub(super) fn render_run(run: &ScheduleRunView, look: RenderContext) -> String {
+pub(super) fn render_run(run: &ScheduleRunView, ctx: RenderContext) -> String {
     let pairs = [
         (
             "due",
             Some(format!(
                 "{}, {}",
-                relative_time::format_relative(look.now, run.due_at),
+                relative_time::format_relative(ctx.now, run.due_at),
                 format_local(&run.due_local)
             )),
         ),
@@ -89,11 +89,11 @@ pub(super) fn render_run(run: &ScheduleRunView, look: RenderContext) -> String {
         ("what", Some(format_outcome(run)).filter(|_| !run.summary.is_empty())),
         ("id", Some(run.id.to_string())),
     ];
-    table::render_pairs(&pairs, look)
+    table::render_pairs(&pairs, ctx)
 }
 
 /// Runs, one per line.
-pub(super) fn render_runs(page: &Page<ScheduleRunView>, look: RenderContext) -> String {
+pub(super) fn render_runs(page: &Page<ScheduleRunView>, ctx: RenderContext) -> String {
     let rows = page.items.iter().map(|run| {
         let tasks = run.tasks.iter().map(|task| format!("{} ({})", task.name, task.status));
         vec![
@@ -104,14 +104,14 @@ pub(super) fn render_runs(page: &Page<ScheduleRunView>, look: RenderContext) -> 
             table::truncate(&run.summary, SUMMARY_CHARS),
         ]
     });
-    table::render_table(&["DUE", "TRIGGER", "STATUS", "TASKS", "SUMMARY"], rows, look)
+    table::render_table(&["DUE", "TRIGGER", "STATUS", "TASKS", "SUMMARY"], rows, ctx)
 }
 
 /// Such as `in 3 h, 2026-11-16 03:00 Europe/Berlin`.
-fn format_next_due(schedule: &ScheduleView, look: RenderContext) -> Option<String> {
+fn format_next_due(schedule: &ScheduleView, ctx: RenderContext) -> Option<String> {
     let (at, local_time) = (schedule.next_due_at?, schedule.next_due_local.as_deref()?);
     let zone = &schedule.time_zone;
-    Some(format!("{}, {} {zone}", format_ahead(look.now, at), format_local(local_time)))
+    Some(format!("{}, {} {zone}", format_ahead(ctx.now, at), format_local(local_time)))
 }
 
 fn format_ahead(now: DateTime<Utc>, at: DateTime<Utc>) -> String {
@@ -151,12 +151,12 @@ fn format_payload(schedule: &ScheduleView) -> String {
 
 fn format_outcome(run: &ScheduleRunView) -> String {
     let tasks = run.tasks.iter().map(|task| format!("{} is {}", task.name, task.status));
-    let told: Vec<_> = std::iter::once(run.summary.clone()).chain(tasks).collect();
-    let told: Vec<_> = told.into_iter().filter(|text| !text.is_empty()).collect();
-    if told.is_empty() {
+    let parts: Vec<_> = std::iter::once(run.summary.clone()).chain(tasks).collect();
+    let parts: Vec<_> = parts.into_iter().filter(|text| !text.is_empty()).collect();
+    if parts.is_empty() {
         run.status.to_string()
     } else {
-        format!("{}, {}", run.status, told.join(", "))
+        format!("{}, {}", run.status, parts.join(", "))
     }
 }
 

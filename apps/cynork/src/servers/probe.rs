@@ -47,8 +47,8 @@ pub(super) async fn wait_for_tools(
 }
 
 /// The server, then its tools, one per line.
-pub(super) fn render(probed: &ProbedServer, look: RenderContext) -> String {
-    let head = super::render(&probed.server, look);
+pub(super) fn render(probed: &ProbedServer, ctx: RenderContext) -> String {
+    let head = super::render(&probed.server, ctx);
     if probed.tools.is_empty() {
         return head;
     }
@@ -56,7 +56,7 @@ pub(super) fn render(probed: &ProbedServer, look: RenderContext) -> String {
         .tools
         .iter()
         .map(|tool| vec![tool.name.clone(), table::truncate(&tool.description, 80)]);
-    format!("{head}\n\n{}", table::render_table(&["TOOL", "DESCRIPTION"], rows, look))
+    format!("{head}\n\n{}", table::render_table(&["TOOL", "DESCRIPTION"], rows, ctx))
 }
 
 /// Advice for a server without tools.

@@ -107,17 +107,17 @@ fn already_exists(out: &Path) -> CliFailure {
     CliFailure::Conflict(format!("{} exists; add --force to overwrite it", out.display()))
 }
 
-fn render(files: &[ArtifactView], look: RenderContext) -> String {
+fn render(files: &[ArtifactView], ctx: RenderContext) -> String {
     let rows = files.iter().map(|file| {
         vec![
             file.path.clone(),
             file.kind.clone(),
             format!("{} B", file.size_bytes),
-            relative_time::format_relative(look.now, file.created_at),
+            relative_time::format_relative(ctx.now, file.created_at),
             file.sha256.chars().take(12).collect(),
         ]
     });
-    table::render_table(&["PATH", "KIND", "SIZE", "CREATED", "SHA-256"], rows, look)
+    table::render_table(&["PATH", "KIND", "SIZE", "CREATED", "SHA-256"], rows, ctx)
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ pub struct TaskCreateArgs {
     #[arg(short, long, value_name = "FILE")]
     attach: Vec<PathBuf>,
     #[command(flatten)]
-    place: TaskPlacementArgs,
+    placement: TaskPlacementArgs,
     #[command(flatten)]
     bounds: TaskLimitArgs,
     /// Wait until the task closes: progress goes to standard error, the task's output to standard output. Exit
@@ -130,25 +130,25 @@ fn merge_result(task: &TaskView, result: &ResultView) -> serde_json::Result<Valu
 fn build_request(args: TaskCreateArgs) -> Result<CreateTask, CliFailure> {
     let attachments = input::read_attachments(&args.attach)?;
     let (input_mode, prompt, commands) = read_work(&args)?;
-    let TaskCreateArgs { place, bounds, .. } = args;
+    let TaskCreateArgs { placement, bounds, .. } = args;
     let mut task = CreateTask {
         input_mode,
         prompt,
         commands,
-        task_name: place.name,
-        project: place.project,
+        task_name: placement.name,
+        project: placement.project,
         acceptance_criteria: vec![],
         step_criteria: vec![],
         expected_outputs: vec![],
-        depends_on: place.depends_on,
+        depends_on: placement.depends_on,
         attachments,
         limits: Limits::default(),
         retry_interrupted: false,
         max_attempts: None,
         approve_plan: false,
         answer_within_s: None,
-        node: place.node,
-        idempotency_key: place.idempotency_key,
+        node: placement.node,
+        idempotency_key: placement.idempotency_key,
     };
     bounds.apply(&mut task)?;
     Ok(task)

@@ -117,5 +117,5 @@ fn rename_fields_to_flags(problems: &str) -> String {
         ("limits.output_bytes", "--output-bytes"),
         ("limits.disk_mib", "--disk-mib"),
     ];
-    flags.iter().fold(problems.to_owned(), |said, (field, flag)| said.replace(field, flag))
+    flags.iter().fold(problems.to_owned(), |text, (field, flag)| text.replace(field, flag))
 }

@@ -235,18 +235,18 @@ mod tests {
 
     #[test]
     fn a_question_says_what_to_type() {
-        let asked = |accepts: Value| {
+        let request = |accepts: Value| {
             let question = json!({ "text": "Which files?", "accepts": accepts });
             let event = event("run.asked", json!({ "question": question }));
             render_event(&event, "nicer", OUT).line.unwrap_or_default()
         };
 
         assert_eq!(
-            asked(json!(["commands", "no"])),
+            request(json!(["commands", "no"])),
             "? Which files?\n  waiting for your answer: `cynork run answer nicer --command \
              'COMMAND'` or `--no`"
         );
-        assert!(asked(json!(["yes", "no"])).ends_with("answer nicer --yes` or `--no`"));
+        assert!(request(json!(["yes", "no"])).ends_with("answer nicer --yes` or `--no`"));
     }
 
     #[test]

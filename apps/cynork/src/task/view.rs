@@ -9,20 +9,20 @@ use super::checks;
 use crate::out::RenderContext;
 use crate::{relative_time, table};
 
-pub(crate) fn render_tasks(tasks: &[TaskView], look: RenderContext) -> String {
+pub(crate) fn render_tasks(tasks: &[TaskView], ctx: RenderContext) -> String {
     let rows = tasks.iter().map(|task| {
         vec![
             task.task_name.clone(),
             checks::format_status(task.status.as_str(), task.verification),
-            relative_time::format_relative(look.now, task.created_at),
-            format_time_taken(task, look),
+            relative_time::format_relative(ctx.now, task.created_at),
+            format_time_taken(task, ctx),
             table::truncate(&summary_or_blocked(task), 60),
         ]
     });
-    table::render_table(&["TASK", "STATUS", "CREATED", "TOOK", "SUMMARY"], rows, look)
+    table::render_table(&["TASK", "STATUS", "CREATED", "TOOK", "SUMMARY"], rows, ctx)
 }
 
-pub(crate) fn task(task: &TaskView, look: RenderContext) -> String {
+pub(crate) fn task(task: &TaskView, ctx: RenderContext) -> String {
     let waits_for: Vec<String> = task.depends_on.iter().map(ToString::to_string).collect();
     let pairs = [
         ("task", Some(task.task_name.clone())),
@@ -34,11 +34,11 @@ pub(crate) fn task(task: &TaskView, look: RenderContext) -> String {
         ("commands", Some(format_commands(task))),
         ("waits for", Some(waits_for.join("\n"))),
         ("node", task.node.clone()),
-        ("created", Some(relative_time::format_relative(look.now, task.created_at))),
-        ("took", Some(format_time_taken(task, look))),
+        ("created", Some(relative_time::format_relative(ctx.now, task.created_at))),
+        ("took", Some(format_time_taken(task, ctx))),
         ("id", Some(task.id.to_string())),
     ];
-    table::render_pairs(&pairs, look)
+    table::render_pairs(&pairs, ctx)
 }
 
 /// The executed commands with their checks; before that, the requested commands.
@@ -69,24 +69,24 @@ fn next_command(task: &TaskView) -> Option<String> {
 }
 
 /// A result: its status, then one line per job.
-pub(crate) fn render_result(result: &ResultView, look: RenderContext) -> String {
+pub(crate) fn render_result(result: &ResultView, ctx: RenderContext) -> String {
     let pairs = [
         ("status", Some(checks::format_status(result.status.as_str(), result.verification))),
         ("summary", result.summary.clone()),
         ("checked", checks::format_verification(result.verification)),
         ("commands", Some(checks::render_checks(&result.steps).join("\n"))),
     ];
-    let head = table::render_pairs(&pairs, look);
+    let head = table::render_pairs(&pairs, ctx);
     if result.jobs.is_empty() {
         return head;
     }
     let rows = result.jobs.iter().map(job_row);
     let header = ["STEP", "ATTEMPT", "STATUS", "ENDING", "TOOK", "OUTPUT"];
-    format!("{head}\n\n{}", table::render_table(&header, rows, look))
+    format!("{head}\n\n{}", table::render_table(&header, rows, ctx))
 }
 
 /// Transitions, one per line.
-pub(crate) fn history(rows: &[TransitionView], look: RenderContext) -> String {
+pub(crate) fn history(rows: &[TransitionView], ctx: RenderContext) -> String {
     let rows = rows.iter().map(|row| {
         vec![
             row.sequence.to_string(),
@@ -94,10 +94,10 @@ pub(crate) fn history(rows: &[TransitionView], look: RenderContext) -> String {
             row.edge.clone(),
             row.step_index.map(|index| (index + 1).to_string()).unwrap_or_default(),
             relative_time::format_duration(TimeDelta::milliseconds(row.duration_ms)),
-            relative_time::format_relative(look.now, row.recorded_at),
+            relative_time::format_relative(ctx.now, row.recorded_at),
         ]
     });
-    table::render_table(&["#", "NODE", "EDGE", "STEP", "TOOK", "WHEN"], rows, look)
+    table::render_table(&["#", "NODE", "EDGE", "STEP", "TOOK", "WHEN"], rows, ctx)
 }
 
 fn job_row(job: &JobView) -> Vec<String> {
@@ -134,11 +134,11 @@ fn last_line(text: &str) -> String {
     table::truncate(text.trim_end().lines().last().unwrap_or_default(), 40)
 }
 
-fn format_time_taken(task: &TaskView, look: RenderContext) -> String {
+fn format_time_taken(task: &TaskView, ctx: RenderContext) -> String {
     match (task.started_at, task.ended_at) {
         (Some(start), Some(end)) => relative_time::format_duration(end - start),
         (Some(start), None) => {
-            format!("{} so far", relative_time::format_duration(look.now - start))
+            format!("{} so far", relative_time::format_duration(ctx.now - start))
         }
         (None, _) => String::new(),
     }

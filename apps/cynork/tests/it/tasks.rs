@@ -231,9 +231,9 @@ async fn output_is_printed_while_the_task_still_runs() {
     let ran = fake.cynork(&["task", "create", "--command", "x", "-w"]).await;
 
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "one\ntwo\n"), "{ran:?}");
-    let asked: Vec<String> = fake.requests().into_iter().map(|asked| asked.line).collect();
-    let first_logs = asked.iter().position(|line| *line == path("/logs"));
-    assert!(first_logs < asked.iter().position(|line| *line == path("")), "{asked:?}");
+    let request: Vec<String> = fake.requests().into_iter().map(|request| request.line).collect();
+    let first_logs = request.iter().position(|line| *line == path("/logs"));
+    assert!(first_logs < request.iter().position(|line| *line == path("")), "{request:?}");
 }
 
 #[tokio::test]

@@ -13,8 +13,8 @@ use cynode_worker::sandbox::{Sandbox, SandboxOptions};
 use crate::workbench::{command, limits};
 
 /// A wrapper of the sandbox executable that logs its syncs.
-fn wrap_executable(place: &Path, syncs: &SyncLog) -> PathBuf {
-    let program = place.join("watched");
+fn wrap_executable(dir: &Path, syncs: &SyncLog) -> PathBuf {
+    let program = dir.join("watched");
     let variable = |(name, value): (&str, &Path)| format!("{name}={} ", value.display());
     let variables: String = syncs.environment().map(variable).concat();
     let node = env!("CARGO_BIN_EXE_cynode-node");
@@ -25,10 +25,10 @@ fn wrap_executable(place: &Path, syncs: &SyncLog) -> PathBuf {
 
 #[test]
 fn what_a_job_wrote_is_durable_before_its_outcome_is() {
-    let place = tempfile::tempdir().unwrap();
-    let syncs = SyncLog::build(place.path());
-    let mut options = SandboxOptions::new(place.path().join("state"));
-    options.executable = wrap_executable(place.path(), &syncs);
+    let dir = tempfile::tempdir().unwrap();
+    let syncs = SyncLog::build(dir.path());
+    let mut options = SandboxOptions::new(dir.path().join("state"));
+    options.executable = wrap_executable(dir.path(), &syncs);
     let sandbox = Sandbox::prepare(options).unwrap();
     assert!(sandbox.level().supported, "no sandbox here: {:?}", sandbox.level().reason);
     let few = "echo x > a; mkdir d; echo y > d/b; echo z > $CYNODE_ARTIFACTS_DIR/c; echo out";

@@ -221,8 +221,8 @@ impl InProcessNode {
         let agent =
             NodeDaemon::prepare(options(state, orchestrator), Readiness::new()).await.unwrap();
         let shutdown = Shutdown::new();
-        let asked = shutdown.clone();
-        Self { shutdown, running: spawn(async move { agent.run(asked).await.unwrap() }) }
+        let request = shutdown.clone();
+        Self { shutdown, running: spawn(async move { agent.run(request).await.unwrap() }) }
     }
 
     /// Stops as on SIGTERM.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cynode_execution::handoff::HandoffError;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_wire::handoff::{DEADLINE_HEADER, HandoffKind, PATH};
 use cynode_wire::problem::Problem;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, RETRY_AFTER};
@@ -29,7 +29,7 @@ const DEFAULT_RETRY: Duration = Duration::from_secs(1);
 pub(super) struct PmaHandoffRequest<'a> {
     pub(super) kind: HandoffKind,
     pub(super) body: String,
-    pub(super) within: Duration,
+    pub(super) timeout: Duration,
     pub(super) secret: &'a SecretString,
 }
 
@@ -40,7 +40,10 @@ pub(super) struct PmaConnection {
 }
 
 /// Opens a connection.
-pub(super) async fn connect(address: &PmaAddress, tasks: &Tasks) -> Result<PmaConnection, String> {
+pub(super) async fn connect(
+    address: &PmaAddress,
+    tasks: &BackgroundTasks,
+) -> Result<PmaConnection, String> {
     let connecting = async {
         match address {
             PmaAddress::Unix(path) => {
@@ -59,7 +62,7 @@ pub(super) async fn connect(address: &PmaAddress, tasks: &Tasks) -> Result<PmaCo
     tokio::time::timeout(CONNECT_TIMEOUT, connecting).await.unwrap_or_else(|_| Err(late()))
 }
 
-async fn spawn_connection<T>(stream: T, tasks: &Tasks) -> Result<PmaConnection, String>
+async fn spawn_connection<T>(stream: T, tasks: &BackgroundTasks) -> Result<PmaConnection, String>
 where
     T: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
 {
@@ -85,7 +88,7 @@ impl PmaConnection {
             .header(HOST, "pma")
             .header(AUTHORIZATION, format!("Bearer {}", sending.secret.expose_secret()))
             .header(CONTENT_TYPE, "application/json")
-            .header(DEADLINE_HEADER, sending.within.as_millis().max(1).to_string())
+            .header(DEADLINE_HEADER, sending.timeout.as_millis().max(1).to_string())
             .body(Full::new(Bytes::from(sending.body.clone())))
             .map_err(|error| failed_error(&error))?;
         let response =
@@ -95,7 +98,7 @@ impl PmaConnection {
         if status.is_success() {
             return Ok(answer);
         }
-        Err(map_error_response(status, &headers, answer.read_body().await.ok(), sending.within))
+        Err(map_error_response(status, &headers, answer.read_body().await.ok(), sending.timeout))
     }
 }
 
@@ -138,7 +141,7 @@ fn map_error_response(
     status: StatusCode,
     headers: &HeaderMap,
     body: Option<Bytes>,
-    within: Duration,
+    timeout: Duration,
 ) -> HandoffError {
     let problem = body.and_then(|body| serde_json::from_slice::<Problem>(&body).ok());
     let detail = problem.map_or_else(|| format!("it answered {status}"), |problem| problem.detail);
@@ -148,7 +151,7 @@ fn map_error_response(
                 headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
             HandoffError::Busy { retry_after: seconds.map_or(DEFAULT_RETRY, Duration::from_secs) }
         }
-        StatusCode::GATEWAY_TIMEOUT => HandoffError::Timeout(within),
+        StatusCode::GATEWAY_TIMEOUT => HandoffError::Timeout(timeout),
         StatusCode::UNAUTHORIZED => HandoffError::Failed(format!(
             "{detail}: the project manager and the orchestrator must use the same secret"
         )),

@@ -12,7 +12,7 @@ use super::*;
 const WITHIN: Duration = Duration::from_mins(1);
 
 /// A process that serves `routes`.
-async fn serve_process(tasks: &Tasks, routes: Router) -> PmaAddress {
+async fn serve_process(tasks: &BackgroundTasks, routes: Router) -> PmaAddress {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     tasks.spawn("process", async move { axum::serve(listener, routes).await.unwrap() });
@@ -42,7 +42,7 @@ fn the_address_of_a_process_is_a_socket_or_a_port() {
 
 #[tokio::test]
 async fn processes_take_turns_and_one_that_is_away_is_passed_over() {
-    let tasks = Tasks::new();
+    let tasks = BackgroundTasks::new();
     let (a, b) = (
         serve_process(&tasks, named_routes("a")).await,
         serve_process(&tasks, named_routes("b")).await,
@@ -70,7 +70,7 @@ async fn without_a_process_the_project_manager_is_away() {
 
 #[tokio::test]
 async fn the_secret_and_the_deadline_go_with_every_handoff() {
-    let tasks = Tasks::new();
+    let tasks = BackgroundTasks::new();
     let echo = post(|headers: HeaderMap| async move {
         let shown = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
         json!([shown("authorization"), shown("x-cynode-deadline-ms")]).to_string()
@@ -84,7 +84,7 @@ async fn the_secret_and_the_deadline_go_with_every_handoff() {
 
 #[tokio::test]
 async fn a_process_without_room_says_when_to_ask_again() {
-    let tasks = Tasks::new();
+    let tasks = BackgroundTasks::new();
     let full = post(|| async { (StatusCode::SERVICE_UNAVAILABLE, [("retry-after", "7")]) });
     let address = serve_process(&tasks, Router::new().route("/v1/handoff/decide", full)).await;
 
@@ -96,11 +96,11 @@ async fn a_process_without_room_says_when_to_ask_again() {
 
 #[tokio::test]
 async fn events_of_a_chat_come_line_by_line_however_they_are_cut() {
-    let tasks = Tasks::new();
+    let tasks = BackgroundTasks::new();
     let cut = post(|| async {
-        let pieces = ["{\"event\":\"del", "ta\",\"text\":\"a\"}\n{\"event\":\"done\"", "}\n"];
-        let pieces = pieces.map(Ok::<_, std::convert::Infallible>);
-        axum::body::Body::from_stream(stream::iter(pieces))
+        let chunks = ["{\"event\":\"del", "ta\",\"text\":\"a\"}\n{\"event\":\"done\"", "}\n"];
+        let chunks = chunks.map(Ok::<_, std::convert::Infallible>);
+        axum::body::Body::from_stream(stream::iter(chunks))
     });
     let address = serve_process(&tasks, Router::new().route("/v1/handoff/chat", cut)).await;
 
@@ -115,7 +115,7 @@ async fn events_of_a_chat_come_line_by_line_however_they_are_cut() {
 
 #[tokio::test]
 async fn the_project_manager_is_there_while_one_of_its_processes_opens_its_door() {
-    let tasks = Tasks::new();
+    let tasks = BackgroundTasks::new();
     let gone = || PmaAddress::Unix(PathBuf::from("/nonexistent/pma.sock"));
 
     assert!(

@@ -130,8 +130,9 @@ async fn routes(harness: &OrchestratorHarness) -> Vec<(Method, String, &'static 
                 "/v1/egress/chat/completions" => "agent",
                 _ => kind_of(operation),
             };
-            let place = path.split('/').map(|part| if part.starts_with('{') { ID } else { part });
-            routes.push((method, place.collect::<Vec<_>>().join("/"), kind));
+            let segments =
+                path.split('/').map(|part| if part.starts_with('{') { ID } else { part });
+            routes.push((method, segments.collect::<Vec<_>>().join("/"), kind));
         }
     }
     routes

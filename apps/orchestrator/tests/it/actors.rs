@@ -10,7 +10,7 @@ use cynode_wire::nodes::{Capabilities, Incarnation, Poll, PollView, RegisterNode
 use cynode_wire::runner_calls::NoContent;
 use cynode_wire::steering::SavedView;
 use cynode_wire::workflow::{
-    ClaimRun, DispatchStep, EffectView, Finish, GrantView, Hold, Outcome, RecordEffect,
+    ClaimRun, DispatchStep, EffectView, Finish, GrantView, LeaseToken, Outcome, RecordEffect,
     SaveCheckpoint, StartRun, VerificationView, VerifyStep,
 };
 use serde_json::{Value, json};
@@ -50,73 +50,81 @@ impl HarnessRunner {
 
     pub(crate) async fn checkpoint(
         &self,
-        hold: Hold,
+        lease: LeaseToken,
         sequence: i64,
     ) -> Result<SavedView, ClientError> {
-        self.client.workflow_call(&checkpoint(hold, sequence)).await
+        self.client.workflow_call(&checkpoint(lease, sequence)).await
     }
 
     pub(crate) async fn finish(
         &self,
-        hold: Hold,
+        lease: LeaseToken,
         sequence: i64,
         outcome: Outcome,
     ) -> Result<SavedView, ClientError> {
         let finish =
             Some(Finish { outcome, summary: "All is done.".to_owned(), verification: None });
-        let body = SaveCheckpoint { finish, ..checkpoint(hold, sequence) };
+        let body = SaveCheckpoint { finish, ..checkpoint(lease, sequence) };
         self.client.workflow_call(&body).await
     }
 
-    pub(crate) async fn dispatch(&self, hold: Hold, step_index: u32) -> Result<JobId, ClientError> {
-        self.dispatch_attempt(hold, step_index, 1).await
+    pub(crate) async fn dispatch(
+        &self,
+        lease: LeaseToken,
+        step_index: u32,
+    ) -> Result<JobId, ClientError> {
+        self.dispatch_attempt(lease, step_index, 1).await
     }
 
     pub(crate) async fn dispatch_attempt(
         &self,
-        hold: Hold,
+        lease: LeaseToken,
         step_index: u32,
         attempt: u32,
     ) -> Result<JobId, ClientError> {
         let action = Action::Command { line: "true".to_owned() };
         let step = Step::new(action);
-        let body = DispatchStep { hold, step_index, attempt, step };
+        let body = DispatchStep { lease, step_index, attempt, step };
         Ok(self.client.workflow_call(&body).await?.job_id)
     }
 
     /// The verdict, which must be there at once.
-    pub(crate) async fn verify(&self, hold: Hold, job_id: JobId) -> Result<Verdict, ClientError> {
-        let answer = self.poll_verdict(hold, job_id, 0).await?;
+    pub(crate) async fn verify(
+        &self,
+        lease: LeaseToken,
+        job_id: JobId,
+    ) -> Result<Verdict, ClientError> {
+        let answer = self.poll_verdict(lease, job_id, 0).await?;
         Ok(answer.verdict.unwrap())
     }
 
     pub(crate) async fn poll_verdict(
         &self,
-        hold: Hold,
+        lease: LeaseToken,
         job_id: JobId,
         wait_ms: u32,
     ) -> Result<VerificationView, ClientError> {
         let (expected_outputs, criteria) = (vec![], vec![]);
         let body =
-            VerifyStep { hold, job_id, expected_outputs, criteria, is_last_step: true, wait_ms };
+            VerifyStep { lease, job_id, expected_outputs, criteria, is_last_step: true, wait_ms };
         self.client.workflow_call(&body).await
     }
 
     pub(crate) async fn effect(
         &self,
-        hold: Hold,
+        lease: LeaseToken,
         key: &str,
         answer: Value,
     ) -> Result<NoContent, ClientError> {
         let effect = EffectView { key: key.to_owned(), answer };
-        self.client.workflow_call(&RecordEffect { hold, effect }).await
+        self.client.workflow_call(&RecordEffect { lease, effect }).await
     }
 }
 
 /// A transition like any other.
-pub(crate) fn checkpoint(hold: Hold, sequence: i64) -> SaveCheckpoint {
+pub(crate) fn checkpoint(lease: LeaseToken, sequence: i64) -> SaveCheckpoint {
     SaveCheckpoint {
-        hold,
+        lease,
         sequence,
         last_node_id: "plan_steps".to_owned(),
         edge: "next".to_owned(),

@@ -215,8 +215,8 @@ pub(crate) async fn a_failed_or_canceled_task_is_no_dependency(harness: Orchestr
     let (admin, runner) = (harness.admin(), harness.runner());
     let (canceled, failed) = (harness.task().await, harness.task().await);
     admin.task_cancel(&canceled.task_name).await.unwrap();
-    let hold = runner.start(failed.id).await.unwrap().hold;
-    runner.finish(hold, 1, Outcome::Failed).await.unwrap();
+    let lease = runner.start(failed.id).await.unwrap().lease;
+    runner.finish(lease, 1, Outcome::Failed).await.unwrap();
     let open = harness.task().await;
 
     for dead in [canceled, failed] {
@@ -238,8 +238,8 @@ pub(crate) async fn a_task_behind_a_failed_one_says_why_it_will_not_start(
     let waiting =
         admin.task_create(&task_request(json!({ "depends_on": [first.id] }))).await.unwrap();
     assert_eq!(waiting.blocked_reason, None);
-    let hold = runner.start(first.id).await.unwrap().hold;
-    runner.finish(hold, 1, Outcome::Failed).await.unwrap();
+    let lease = runner.start(first.id).await.unwrap().lease;
+    runner.finish(lease, 1, Outcome::Failed).await.unwrap();
 
     let blocked = admin.task_get(&waiting.task_name).await.unwrap();
 
@@ -256,8 +256,8 @@ pub(crate) async fn concurrent_dependencies_never_make_a_cycle(harness: Orchestr
     let bodies: Vec<_> =
         ring.iter().map(|name| AddDependency { depends_on: name.clone() }).collect();
 
-    let asked = (0..4).map(|index| admin.dependency_add(&ring[index], &bodies[(index + 1) % 4]));
-    let answers = join_all(asked).await;
+    let request = (0..4).map(|index| admin.dependency_add(&ring[index], &bodies[(index + 1) % 4]));
+    let answers = join_all(request).await;
 
     let refusals: Vec<_> = answers.into_iter().filter_map(Result::err).collect();
     assert_eq!(refusals.len(), 1, "{refusals:?}");

@@ -119,11 +119,11 @@ async fn asking(
     accepts: &[ReplyForm],
 ) -> String {
     let (task, runner) = (harness.task().await, harness.runner());
-    let hold = runner.start(task.id).await.unwrap().hold;
+    let lease = runner.start(task.id).await.unwrap().lease;
     let (text, about) = ("Which water?".to_owned(), vec![]);
     let question = Question { kind, text, about, accepts: accepts.to_vec() };
     let (key, node) = ("1/plan_steps/ask/clarify".to_owned(), "plan_steps".to_owned());
-    runner.client.workflow_call(&AskPerson { hold, key, node, question }).await.unwrap();
+    runner.client.workflow_call(&AskPerson { lease, key, node, question }).await.unwrap();
     task.task_name
 }
 
@@ -154,8 +154,8 @@ pub(crate) async fn what_an_agent_asks_a_person_waits_in_the_api_and_in_chat_unt
 ) {
     let (admin, bob) = (harness.admin(), harness.user("bob").await);
     let (task, runner) = (harness.task().await, harness.runner());
-    let hold = runner.start(task.id).await.unwrap().hold;
-    let job_id = Some(runner.dispatch(hold, 0).await.unwrap());
+    let lease = runner.start(task.id).await.unwrap().lease;
+    let job_id = Some(runner.dispatch(lease, 0).await.unwrap());
     let binding = BindingView { task_id: Some(task.id), job_id, ..BindingView::default() };
     let token = issue(&harness, AgentType::Sandbox, binding).await.secret;
     let developer = Mcp::at(&harness.url(), &token);
@@ -177,7 +177,7 @@ pub(crate) async fn what_an_agent_asks_a_person_waits_in_the_api_and_in_chat_unt
     let answered = admin.inbox_answer(id, &text("Up to ten euros.")).await.unwrap();
     let other = admin.inbox_answer(id, &text("Up to twenty.")).await;
     let beat = about(json!({ "status": "working" }));
-    let told = developer.call("apmas_heartbeat", beat).await;
+    let reported = developer.call("apmas_heartbeat", beat).await;
     let later = send_chat(&harness, "What is waiting for me?").await;
 
     assert_eq!((listed.len(), unseen.len()), (1, 0));
@@ -189,8 +189,8 @@ pub(crate) async fn what_an_agent_asks_a_person_waits_in_the_api_and_in_chat_unt
     refused(empty, 400);
     refused(other, 409);
     assert_eq!(answered.message.answered_by.as_deref(), Some("admin"));
-    assert_eq!(told["agent_status"], "running", "{told}");
-    assert_eq!(told["instructions"][0]["instructions"], "Up to ten euros.", "{told}");
+    assert_eq!(reported["agent_status"], "running", "{reported}");
+    assert_eq!(reported["instructions"][0]["instructions"], "Up to ten euros.", "{reported}");
     assert!(later.contains("Nothing is waiting for you"), "{later}");
 }
 
@@ -321,7 +321,7 @@ pub(crate) async fn a_decision_is_thought_through_egress_and_falls_back_with_its
         node: "collect_result".to_owned(),
         situation: "the node is gone".to_owned(),
         attempts: 1,
-        standstill: None,
+        suspension: None,
         continued: 0,
         may_repeat: false,
     };

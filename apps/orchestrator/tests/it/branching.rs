@@ -20,9 +20,9 @@ use crate::steering::{acts, state};
 async fn failed(harness: &OrchestratorHarness, runner: &HarnessRunner) -> TaskView {
     let task =
         harness.admin().task_create(&create_commands_task(&["make", "make test"])).await.unwrap();
-    let hold = runner.claim(0).await.unwrap().hold;
-    through_a_step(runner, hold, JobId::generate()).await;
-    fail(runner, hold).await;
+    let lease = runner.claim(0).await.unwrap().lease;
+    through_a_step(runner, lease, JobId::generate()).await;
+    fail(runner, lease).await;
     task
 }
 
@@ -49,8 +49,8 @@ pub(crate) async fn a_failed_run_is_retried_from_the_step_that_failed(
     assert_eq!(checkpoint.state["attempts_by_step"], json!(null));
     assert_eq!(grant.effects, []);
     // Its runner resumes after that row and ends the task like any other run.
-    runner.checkpoint(grant.hold, 2).await.unwrap();
-    runner.finish(grant.hold, 3, Outcome::Completed).await.unwrap();
+    runner.checkpoint(grant.lease, 2).await.unwrap();
+    runner.finish(grant.lease, 3, Outcome::Completed).await.unwrap();
     assert_eq!(admin.task_get(&task.task_name).await.unwrap().status.as_str(), "completed");
     let of_task = RunQuery { task: Some(task.task_name), ..RunQuery::default() };
     assert_eq!(admin.run_list(&of_task).await.unwrap().items.len(), 2);
@@ -77,7 +77,7 @@ pub(crate) async fn a_run_is_retried_from_any_node_that_it_had(harness: Orchestr
         let grant = runner.claim(0).await.unwrap();
         let found = grant.checkpoint.map(|checkpoint| checkpoint.last_node_id);
         assert_eq!(found.as_deref(), last, "{node}");
-        runner.finish(grant.hold, last.map_or(1, |_| 2), Outcome::Failed).await.unwrap();
+        runner.finish(grant.lease, last.map_or(1, |_| 2), Outcome::Failed).await.unwrap();
     }
     // Its job does not exist here, so it could not be awaited.
     let task = failed(&harness, &runner).await.task_name;
@@ -93,8 +93,8 @@ pub(crate) async fn only_an_ended_run_that_did_not_complete_is_retried_and_only_
     let task = harness.task().await.task_name;
     let problem = refused(admin.run_retry(&task, &all).await, 409);
     assert_eq!(problem.detail, "the run is queued: only an ended run can be retried");
-    let hold = runner.claim(0).await.unwrap().hold;
-    runner.finish(hold, 1, Outcome::Completed).await.unwrap();
+    let lease = runner.claim(0).await.unwrap().lease;
+    runner.finish(lease, 1, Outcome::Completed).await.unwrap();
     let problem = refused(admin.run_retry(&task, &all).await, 409);
     assert_eq!(problem.detail, "the task is completed and cannot be retried: fork its run instead");
 
@@ -110,9 +110,9 @@ pub(crate) async fn a_canceled_run_goes_on_when_its_jobs_have_ended(harness: Orc
     harness.must_end_idle();
     let (admin, runner, node) = (harness.admin(), harness.runner(), harness.node("anvil").await);
     let task = harness.task().await.task_name;
-    let hold = runner.claim(0).await.unwrap().hold;
-    runner.checkpoint(hold, 1).await.unwrap();
-    let job = runner.dispatch(hold, 0).await.unwrap();
+    let lease = runner.claim(0).await.unwrap().lease;
+    runner.checkpoint(lease, 1).await.unwrap();
+    let job = runner.dispatch(lease, 0).await.unwrap();
     assert_eq!(node.take().await, job);
     admin.task_cancel(&task).await.unwrap();
 
@@ -129,7 +129,7 @@ pub(crate) async fn a_canceled_run_goes_on_when_its_jobs_have_ended(harness: Orc
     admin.run_retry(&task, &from).await.unwrap();
     let grant = runner.claim(0).await.unwrap();
     assert_eq!(grant.checkpoint, None);
-    runner.finish(grant.hold, 1, Outcome::Completed).await.unwrap();
+    runner.finish(grant.lease, 1, Outcome::Completed).await.unwrap();
 }
 
 pub(crate) async fn a_run_is_forked_from_any_row_into_a_task_of_its_own(
@@ -158,7 +158,7 @@ pub(crate) async fn a_run_is_forked_from_any_row_into_a_task_of_its_own(
         let created = created(&harness, forked.task_id).await;
         assert_eq!(created["trigger"], "fork");
         assert_eq!(created["forked_from"], json!({ "run_id": old, "row": begins }));
-        runner.finish(grant.hold, 2, Outcome::Completed).await.unwrap();
+        runner.finish(grant.lease, 2, Outcome::Completed).await.unwrap();
     }
     let problem = refused(admin.run_fork(&task.task_name, &fork(6)).await, 409);
     assert_eq!(problem.detail, "no node follows row 6: choose an earlier row");
@@ -175,8 +175,8 @@ pub(crate) async fn a_fork_has_its_name_and_key_and_the_files_of_its_parent(
     let body = task_request(json!({ "task_name": "build-7",
         "attachments": [{ "name": "notes.txt", "content_base64": "aGVsbG8=" }] }));
     let task = admin.task_create(&body).await.unwrap();
-    let hold = runner.claim(0).await.unwrap().hold;
-    through_a_step(&runner, hold, JobId::generate()).await;
+    let lease = runner.claim(0).await.unwrap().lease;
+    through_a_step(&runner, lease, JobId::generate()).await;
     let key = Some("once".to_owned());
     let fork = ForkRun { sequence: 2, task_name: None, idempotency_key: key };
 
@@ -198,5 +198,5 @@ pub(crate) async fn a_fork_has_its_name_and_key_and_the_files_of_its_parent(
     refused(admin.run_fork(&task.task_name, &named("\0")).await, 400);
     refused(bob.run_fork(&task.task_name, &fork).await, 404);
     // A run under way is forked without being disturbed.
-    fail(&runner, hold).await;
+    fail(&runner, lease).await;
 }

@@ -14,16 +14,16 @@ pub(crate) async fn canceling_fences_the_runner_and_stops_the_jobs(harness: Orch
     harness.must_end_idle();
     let (admin, runner, node) = (harness.admin(), harness.runner(), harness.node("anvil").await);
     let task = harness.task().await.task_name;
-    let hold = runner.claim(0).await.unwrap().hold;
-    let running = runner.dispatch(hold, 0).await.unwrap();
+    let lease = runner.claim(0).await.unwrap().lease;
+    let running = runner.dispatch(lease, 0).await.unwrap();
     assert_eq!(node.take().await, running);
-    let queued = runner.dispatch(hold, 1).await.unwrap();
+    let queued = runner.dispatch(lease, 1).await.unwrap();
 
     let canceled = admin.task_cancel(&task).await.unwrap();
 
     assert!(canceled.canceled && canceled.cascaded.is_empty());
-    refused(runner.checkpoint(hold, 1).await, 409);
-    refused(runner.client.workflow_call(&RenewLease::new(hold, None)).await, 409);
+    refused(runner.checkpoint(lease, 1).await, 409);
+    refused(runner.client.workflow_call(&RenewLease::new(lease, None)).await, 409);
     assert_eq!(runner.claim(0).await, None);
     let news = node.poll(&[running]).await;
     assert_eq!((news.cancel, news.assignments), (vec![running], vec![]));
@@ -55,7 +55,7 @@ pub(crate) async fn canceling_cascades_to_everything_that_waits(harness: Orchest
     let second = admin.task_get(&second.task_name).await.unwrap();
     let reason = format!("canceled because it depends on {}", first.task_name);
     assert_eq!((second.status.as_str(), second.summary), ("canceled", Some(reason)));
-    assert_eq!(harness.runner().claim(0).await.unwrap().hold.task_id, bystander.id);
+    assert_eq!(harness.runner().claim(0).await.unwrap().lease.task_id, bystander.id);
 }
 
 pub(crate) async fn canceling_twice_changes_nothing(harness: OrchestratorHarness) {
@@ -70,8 +70,8 @@ pub(crate) async fn canceling_twice_changes_nothing(harness: OrchestratorHarness
 
 pub(crate) async fn a_completed_task_cannot_be_canceled(harness: OrchestratorHarness) {
     let (task, runner) = (harness.task().await.task_name, harness.runner());
-    let hold = runner.claim(0).await.unwrap().hold;
-    runner.finish(hold, 1, Outcome::Completed).await.unwrap();
+    let lease = runner.claim(0).await.unwrap().lease;
+    runner.finish(lease, 1, Outcome::Completed).await.unwrap();
 
     let problem = refused(harness.admin().task_cancel(&task).await, 409);
 
@@ -85,8 +85,8 @@ pub(crate) async fn a_job_that_was_canceled_before_it_arrived_is_not_handed_out(
     harness.must_end_idle();
     let (runner, node) = (harness.runner(), harness.node("anvil").await);
     let task = harness.task().await.task_name;
-    let hold = runner.claim(0).await.unwrap().hold;
-    let job = runner.dispatch(hold, 0).await.unwrap();
+    let lease = runner.claim(0).await.unwrap().lease;
+    let job = runner.dispatch(lease, 0).await.unwrap();
     assert_eq!(node.poll(&[]).await.assignments.len(), 1);
 
     harness.admin().task_cancel(&task).await.unwrap();
@@ -116,7 +116,7 @@ pub(crate) async fn claims_and_cancellations_at_once_leave_no_task_half_canceled
     }
     let grants = claims.into_iter().flatten().chain(starts.into_iter().filter_map(Result::ok));
     for grant in grants {
-        refused(runner.checkpoint(grant.hold, 1).await, 409);
+        refused(runner.checkpoint(grant.lease, 1).await, 409);
     }
     assert_eq!(runner.claim(0).await, None);
 }

@@ -92,7 +92,7 @@ pub(crate) async fn criteria_stand_while_the_last_result_is_judged(harness: Orch
     let (admin, runner) = (harness.admin(), harness.runner());
     let task = task(&harness).await;
     let name = task.task_name.as_str();
-    let hold = runner.claim(0).await.unwrap().hold;
+    let lease = runner.claim(0).await.unwrap().lease;
     let step = json!({ "action": { "kind": "command", "line": "make" }, "expected_outputs": [] });
     let at = |sequence, node: &str, edge: &str| SaveCheckpoint {
         last_node_id: node.to_owned(),
@@ -100,7 +100,7 @@ pub(crate) async fn criteria_stand_while_the_last_result_is_judged(harness: Orch
         state: Some(json!({
             "plan": { "steps": [step], "assumptions": [] }, "current_step_index": 0,
         })),
-        ..checkpoint(hold, sequence)
+        ..checkpoint(lease, sequence)
     };
     let running = at(1, "dispatch_step", "dispatched");
     runner.client.workflow_call(&running).await.unwrap();
@@ -127,12 +127,12 @@ pub(crate) async fn prose_that_leaves_no_doubt_is_judged_by_rule(harness: Orches
         { "kind": "text", "description": "it reads well" },
     ]}));
     let task = harness.admin().task_create(&body).await.unwrap();
-    let hold = runner.claim(0).await.unwrap().hold;
-    runner.dispatch(hold, 0).await.unwrap();
+    let lease = runner.claim(0).await.unwrap().lease;
+    runner.dispatch(lease, 0).await.unwrap();
     let job = node.take().await;
     node.end(job, 0).await.unwrap();
 
-    let verdict = runner.verify(hold, job).await.unwrap();
+    let verdict = runner.verify(lease, job).await.unwrap();
 
     let rules: Vec<_> = verdict.findings.iter().map(|finding| finding.rule.as_str()).collect();
     assert_eq!(rules, ["exit_code", "file_exists", "text"]);

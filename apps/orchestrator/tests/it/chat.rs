@@ -94,11 +94,11 @@ pub(crate) async fn a_streamed_answer_ends_with_its_usage_and_done(harness: Orch
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     let events = data_of(&response.text().await.unwrap());
     assert_eq!(events.last().unwrap(), "[DONE]");
-    let pieces: Vec<Value> = events[..events.len() - 1].iter().map(|event| parsed(event)).collect();
-    assert!(pieces.iter().all(|piece| piece["object"] == "chat.completion.chunk"));
-    let text: String = pieces.iter().filter_map(text_of).collect();
+    let chunks: Vec<Value> = events[..events.len() - 1].iter().map(|event| parsed(event)).collect();
+    assert!(chunks.iter().all(|chunk| chunk["object"] == "chat.completion.chunk"));
+    let text: String = chunks.iter().filter_map(text_of).collect();
     assert_eq!(text, "It is warm.");
-    let last = pieces.last().unwrap();
+    let last = chunks.last().unwrap();
     assert_eq!(last["choices"], json!([]));
     assert_eq!(last["usage"]["total_tokens"], 18);
 }
@@ -114,8 +114,8 @@ pub(crate) async fn a_stream_without_usage_has_something_new_in_every_piece(
     let text = ask(&harness, &body).send().await.unwrap().text().await.unwrap();
 
     let events = data_of(&text);
-    let pieces = events.iter().filter(|event| *event != "[DONE]").map(|event| parsed(event));
-    assert!(pieces.into_iter().all(|piece| !piece["choices"].as_array().unwrap().is_empty()));
+    let chunks = events.iter().filter(|event| *event != "[DONE]").map(|event| parsed(event));
+    assert!(chunks.into_iter().all(|chunk| !chunk["choices"].as_array().unwrap().is_empty()));
 }
 
 pub(crate) async fn tools_are_passed_to_the_model_and_its_calls_back(harness: OrchestratorHarness) {
@@ -197,6 +197,6 @@ fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-fn text_of(piece: &Value) -> Option<String> {
-    Some(piece["choices"][0]["delta"]["content"].as_str()?.to_owned())
+fn text_of(chunk: &Value) -> Option<String> {
+    Some(chunk["choices"][0]["delta"]["content"].as_str()?.to_owned())
 }

@@ -32,7 +32,7 @@ pub(crate) async fn a_task_that_cannot_be_read_stops_nothing_else(harness: Orche
     for word in ["tasks", &bad.id.to_string(), "options", "quarantined", "cynork status"] {
         assert!(detail.contains(word), "{word}: {detail}");
     }
-    assert_eq!(granted.hold.task_id, good.id);
+    assert_eq!(granted.lease.task_id, good.id);
     assert!(runner.claim(0).await.is_none(), "the other is left alone");
 
     harness.node("anvil").await;
@@ -80,7 +80,7 @@ pub(crate) async fn a_job_that_cannot_be_read_ends_and_its_node_gets_the_next(
     let runner = harness.runner();
     harness.task().await;
     harness.task().await;
-    let (one, two) = (runner.claim(0).await.unwrap().hold, runner.claim(0).await.unwrap().hold);
+    let (one, two) = (runner.claim(0).await.unwrap().lease, runner.claim(0).await.unwrap().lease);
     let (bad, good) =
         (runner.dispatch(one, 0).await.unwrap(), runner.dispatch(two, 0).await.unwrap());
     change(&harness, format!("UPDATE jobs SET payload = '{{}}' WHERE id = '{bad}'")).await;

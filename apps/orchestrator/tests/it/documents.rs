@@ -37,10 +37,10 @@ async fn the_api_document_is_valid_openapi_3_1() {
     let mut names = BTreeSet::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
-            let place = format!("{method} {path}");
+            let location = format!("{method} {path}");
             let name = operation["operationId"].as_str().unwrap();
-            assert!(names.insert(name), "{place}: {name} is used twice");
-            assert!(!operation["responses"].as_object().unwrap().is_empty(), "{place}");
+            assert!(names.insert(name), "{location}: {name} is used twice");
+            assert!(!operation["responses"].as_object().unwrap().is_empty(), "{location}");
             assert!(operation["summary"].is_string() || operation["description"].is_string());
             check_path_parameters(path, operation);
         }
@@ -50,7 +50,7 @@ async fn the_api_document_is_valid_openapi_3_1() {
 
 /// Every part of a path in braces is a required parameter, and the other way round.
 fn check_path_parameters(path: &str, operation: &Value) {
-    let wanted: BTreeSet<_> =
+    let expected: BTreeSet<_> =
         path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
     let none = vec![];
     let given: BTreeSet<_> = operation["parameters"]
@@ -60,7 +60,7 @@ fn check_path_parameters(path: &str, operation: &Value) {
         .filter(|parameter| parameter["in"] == "path" && parameter["required"] == true)
         .filter_map(|parameter| parameter["name"].as_str())
         .collect();
-    assert_eq!(wanted, given, "{path}");
+    assert_eq!(expected, given, "{path}");
 }
 
 /// Every reference leads somewhere.
@@ -68,8 +68,8 @@ fn check_references(value: &Value, document: &Value) {
     match value {
         Value::Object(fields) => {
             if let Some(Value::String(reference)) = fields.get("$ref") {
-                let place = reference.strip_prefix('#').unwrap();
-                assert!(document.pointer(place).is_some(), "{reference} leads nowhere");
+                let location = reference.strip_prefix('#').unwrap();
+                assert!(document.pointer(location).is_some(), "{reference} leads nowhere");
             }
             fields.values().for_each(|field| check_references(field, document));
         }

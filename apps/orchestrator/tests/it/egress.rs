@@ -153,9 +153,9 @@ pub(crate) async fn an_agent_s_answer_comes_in_pieces_and_says_when_it_breaks_of
 
     assert!(whole.ends_with("data: [DONE]\n\n"), "{whole}");
     let events = data_of(&whole);
-    let pieces = events.iter().filter_map(|data| serde_json::from_str::<Value>(data).ok());
-    let text: String = pieces
-        .filter_map(|piece| piece["choices"][0]["delta"]["content"].as_str().map(str::to_owned))
+    let chunks = events.iter().filter_map(|data| serde_json::from_str::<Value>(data).ok());
+    let text: String = chunks
+        .filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str().map(str::to_owned))
         .collect();
     assert_eq!(text, "one two three");
     assert!(!broken.contains("[DONE]"), "{broken}");

@@ -32,12 +32,12 @@ async fn kinds(events: &mut EventStream, count: usize) -> Vec<String> {
 async fn drive(harness: &OrchestratorHarness) {
     let (runner, node) = (harness.runner(), harness.node("anvil").await);
     harness.task().await;
-    let hold = runner.claim(0).await.unwrap().hold;
-    runner.checkpoint(hold, 1).await.unwrap();
-    runner.dispatch(hold, 0).await.unwrap();
+    let lease = runner.claim(0).await.unwrap().lease;
+    runner.checkpoint(lease, 1).await.unwrap();
+    runner.dispatch(lease, 0).await.unwrap();
     let job = node.take().await;
     node.end(job, 0).await.unwrap();
-    runner.finish(hold, 2, Outcome::Completed).await.unwrap();
+    runner.finish(lease, 2, Outcome::Completed).await.unwrap();
 }
 
 const LIFE: [&str; 8] = [
@@ -97,17 +97,17 @@ pub(crate) async fn a_stream_goes_on_after_the_last_event_seen(harness: Orchestr
 
 pub(crate) async fn a_stream_shows_one_task_if_asked_to(harness: OrchestratorHarness) {
     harness.task().await;
-    let wanted = harness.task().await;
+    let followed = harness.task().await;
     harness.task().await;
-    let query = EventQuery { task: Some(wanted.task_name.clone()), after: Some("0".to_owned()) };
+    let query = EventQuery { task: Some(followed.task_name.clone()), after: Some("0".to_owned()) };
 
     let mut events = harness.admin().events(&query, None).await.unwrap();
 
     let first = next(&mut events).await;
-    assert_eq!((first.task_id, first.project_id), (Some(wanted.id), Some(wanted.project_id)));
-    harness.admin().task_cancel(&wanted.task_name).await.unwrap();
+    assert_eq!((first.task_id, first.project_id), (Some(followed.id), Some(followed.project_id)));
+    harness.admin().task_cancel(&followed.task_name).await.unwrap();
     let second = next(&mut events).await;
-    assert_eq!((second.task_id, second.kind.as_str()), (Some(wanted.id), "task.closed"));
+    assert_eq!((second.task_id, second.kind.as_str()), (Some(followed.id), "task.closed"));
     assert_eq!(second.data["status"], "canceled");
 }
 

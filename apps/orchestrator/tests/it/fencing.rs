@@ -10,17 +10,17 @@ use crate::harness::{OrchestratorHarness, refused};
 pub(crate) async fn a_checkpoint_out_of_order_is_refused(harness: OrchestratorHarness) {
     let runner = harness.runner();
     harness.task().await;
-    let hold = runner.claim(0).await.unwrap().hold;
-    runner.checkpoint(hold, 1).await.unwrap();
+    let lease = runner.claim(0).await.unwrap().lease;
+    runner.checkpoint(lease, 1).await.unwrap();
 
     for sequence in [3, 0, -1, i64::MAX] {
-        let problem = refused(runner.checkpoint(hold, sequence).await, 409);
+        let problem = refused(runner.checkpoint(lease, sequence).await, 409);
         assert_eq!(problem.detail, format!("transition {sequence} does not follow transition 1"));
     }
     // The same number with another state is another transition.
-    let other = SaveCheckpoint { state: Some(json!({ "other": 1 })), ..checkpoint(hold, 1) };
+    let other = SaveCheckpoint { state: Some(json!({ "other": 1 })), ..checkpoint(lease, 1) };
     refused(runner.client.workflow_call(&other).await, 409);
-    runner.checkpoint(hold, 2).await.unwrap();
+    runner.checkpoint(lease, 2).await.unwrap();
 }
 
 pub(crate) async fn a_state_that_is_no_object_is_rejected_and_nothing_is_stored(
@@ -28,34 +28,34 @@ pub(crate) async fn a_state_that_is_no_object_is_rejected_and_nothing_is_stored(
 ) {
     let runner = harness.runner();
     harness.task().await;
-    let hold = runner.claim(0).await.unwrap().hold;
+    let lease = runner.claim(0).await.unwrap().lease;
 
     for state in [json!("text"), json!(7), json!([{}]), json!(true)] {
-        let body = SaveCheckpoint { state: Some(state), ..checkpoint(hold, 1) };
+        let body = SaveCheckpoint { state: Some(state), ..checkpoint(lease, 1) };
         let problem = refused(runner.client.workflow_call(&body).await, 400);
         assert_eq!(problem.detail, "the state of a checkpoint must be a JSON object");
     }
 
     // The first transition is still the next one.
-    let body = SaveCheckpoint { state: Some(json!({})), ..checkpoint(hold, 1) };
+    let body = SaveCheckpoint { state: Some(json!({})), ..checkpoint(lease, 1) };
     runner.client.workflow_call(&body).await.unwrap();
 }
 
 pub(crate) async fn the_same_checkpoint_again_changes_nothing(harness: OrchestratorHarness) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let task = harness.task().await.task_name;
-    let hold = runner.claim(0).await.unwrap().hold;
+    let lease = runner.claim(0).await.unwrap().lease;
     for _ in 0..2 {
-        runner.checkpoint(hold, 1).await.unwrap();
+        runner.checkpoint(lease, 1).await.unwrap();
     }
 
     // Also the last one, whose lease is over by then.
     for _ in 0..2 {
-        runner.finish(hold, 2, Outcome::Completed).await.unwrap();
+        runner.finish(lease, 2, Outcome::Completed).await.unwrap();
     }
 
     assert_eq!(admin.task_history(&task).await.unwrap().len(), 2);
-    refused(runner.checkpoint(hold, 3).await, 409);
+    refused(runner.checkpoint(lease, 3).await, 409);
 }
 
 pub(crate) async fn concurrent_copies_of_one_checkpoint_are_stored_once(
@@ -63,9 +63,9 @@ pub(crate) async fn concurrent_copies_of_one_checkpoint_are_stored_once(
 ) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let task = harness.task().await.task_name;
-    let hold = runner.claim(0).await.unwrap().hold;
+    let lease = runner.claim(0).await.unwrap().lease;
 
-    let answers = join_all((0..8).map(|_| runner.checkpoint(hold, 1))).await;
+    let answers = join_all((0..8).map(|_| runner.checkpoint(lease, 1))).await;
 
     for answer in answers {
         answer.unwrap();
@@ -75,10 +75,10 @@ pub(crate) async fn concurrent_copies_of_one_checkpoint_are_stored_once(
 
 pub(crate) async fn a_stale_holder_is_refused_everywhere(harness: OrchestratorHarness) {
     let (task, old, new) = (harness.task().await.id, harness.runner(), harness.runner());
-    let stale = old.start(task).await.unwrap().hold;
+    let stale = old.start(task).await.unwrap().lease;
     let job = old.dispatch(stale, 0).await.unwrap();
     old.client.workflow_call(&ReleaseLease::new(stale)).await.unwrap();
-    let hold = new.start(task).await.unwrap().hold;
+    let lease = new.start(task).await.unwrap().lease;
 
     refused(old.checkpoint(stale, 1).await, 409);
     refused(old.finish(stale, 1, Outcome::Completed).await, 409);
@@ -89,19 +89,19 @@ pub(crate) async fn a_stale_holder_is_refused_everywhere(harness: OrchestratorHa
     refused(old.client.workflow_call(&renewal).await, 409);
     // A stale release takes nothing from the new holder.
     old.client.workflow_call(&ReleaseLease::new(stale)).await.unwrap();
-    new.client.workflow_call(&RenewLease::new(hold, None)).await.unwrap();
+    new.client.workflow_call(&RenewLease::new(lease, None)).await.unwrap();
     refused(new.client.workflow_call(&ResumeRun { task_id: task }).await, 404);
-    new.checkpoint(hold, 1).await.unwrap();
+    new.checkpoint(lease, 1).await.unwrap();
 }
 
 /// A run that cannot be closed would be driven again and again.
 pub(crate) async fn a_summary_may_quote_anything_a_command_printed(harness: OrchestratorHarness) {
     let runner = harness.runner();
     let task = harness.task().await.task_name;
-    let hold = runner.claim(0).await.unwrap().hold;
+    let lease = runner.claim(0).await.unwrap().lease;
     let summary = format!("printed \0\u{1b}[31m🚀 {}", "x".repeat(20_000));
     let finish = Some(Finish { outcome: Outcome::Failed, summary, verification: None });
-    let body = SaveCheckpoint { finish, ..checkpoint(hold, 1) };
+    let body = SaveCheckpoint { finish, ..checkpoint(lease, 1) };
 
     runner.client.workflow_call(&body).await.unwrap();
 

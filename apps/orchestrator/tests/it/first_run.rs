@@ -8,7 +8,7 @@ use cynode_orchestrator::{OrchestratorOptions, OrchestratorServer};
 use cynode_runtime::clock::SystemClock;
 use cynode_runtime::secret_file;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_testkit::postgres_database;
 use futures_util::future::join_all;
 use secrecy::ExposeSecret;
@@ -43,7 +43,7 @@ pub(crate) async fn a_second_start_keeps_the_secrets_and_the_work(harness: Orche
 
     assert_eq!(contents(&harness), before);
     assert_eq!(harness.admin().task_get(&task.id.to_string()).await.unwrap(), task);
-    assert_eq!(harness.runner().claim(0).await.unwrap().hold.task_id, task.id);
+    assert_eq!(harness.runner().claim(0).await.unwrap().lease.task_id, task.id);
 }
 
 /// As after a crash between writing the files and writing the database.
@@ -104,7 +104,7 @@ async fn of_orchestrators_that_start_at_once_on_an_empty_database_all_serve() {
         let started = join_all(starts).await;
 
         let mut tokens = vec![];
-        let (stop, tasks) = (Shutdown::new(), Tasks::new());
+        let (stop, tasks) = (Shutdown::new(), BackgroundTasks::new());
         let mut urls = vec![];
         for (orchestrator, data_dir) in &started {
             assert!(orchestrator.is_ok(), "{:#}", orchestrator.as_ref().err().unwrap());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cynode_orchestrator::{OrchestratorOptions, OrchestratorServer};
 use cynode_runtime::clock::SystemClock;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -32,7 +32,8 @@ impl GatewayInstallation {
         let url = format!("http://{}", orchestrator.address());
         let shutdown = Shutdown::new();
         let stop = shutdown.clone();
-        Tasks::new().spawn("orchestrator", async move { orchestrator.serve(stop).await.unwrap() });
+        BackgroundTasks::new()
+            .spawn("orchestrator", async move { orchestrator.serve(stop).await.unwrap() });
         let admin =
             std::fs::read_to_string(data.path().join("admin.token")).unwrap().trim().to_owned();
         let http = reqwest::Client::builder().no_proxy().build().unwrap();

@@ -1,7 +1,7 @@
 //! Groups of users over HTTP, and the access they grant and deny.
 
 use cynode_domain::ids::GroupId;
-use cynode_domain::policy::rules::{Conditions, Subject};
+use cynode_domain::policy::rules::{Conditions, RuleSubject};
 use cynode_domain::policy::{AgentType, Effect};
 use cynode_domain::preference::ScopeKind;
 use cynode_wire::audit::AuditQuery;
@@ -98,7 +98,7 @@ pub(crate) async fn a_rule_about_a_group_holds_for_agents_of_whoever_is_in_it(
     let (admin, pm) = (harness.admin(), Mcp::agent(&harness, AgentType::Pm).await);
     let group = admin.group_create(&new("watched")).await.unwrap().id;
     let rule = |group| CreateRule {
-        subject: Subject::Group(group),
+        subject: RuleSubject::Group(group),
         action: None,
         resource_type: None,
         resource_pattern: "skills.*".parse().unwrap(),

@@ -12,7 +12,7 @@ use cynode_orchestrator::{OrchestratorOptions, OrchestratorServer};
 use cynode_runtime::clock::{Clock, ManualClock, SystemClock};
 use cynode_runtime::secret_file;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_testkit::{TestDatabase, postgres_database, sqlite_database};
 use cynode_wire::auth::{CreateUser, Login, SessionView};
 use cynode_wire::problem::Problem;
@@ -39,7 +39,7 @@ pub(crate) struct OrchestratorHarness {
     address: SocketAddr,
     data_dir: Arc<TempDir>,
     shutdown: Shutdown,
-    tasks: Tasks,
+    tasks: BackgroundTasks,
     must_end_idle: AtomicBool,
     /// Dropped last: the database is removed after its last user.
     database: Option<TestDatabase>,
@@ -85,7 +85,7 @@ impl OrchestratorHarness {
             Err(error) => return Err((format!("{error:#}"), database)),
         };
         let address = orchestrator.address();
-        let (shutdown, tasks) = (Shutdown::new(), Tasks::new());
+        let (shutdown, tasks) = (Shutdown::new(), BackgroundTasks::new());
         let stop = shutdown.clone();
         tasks.spawn("orchestrator", async move { orchestrator.serve(stop).await.unwrap() });
         Ok(Self {

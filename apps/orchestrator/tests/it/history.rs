@@ -135,8 +135,8 @@ pub(crate) async fn a_call_and_a_chat_are_shown_with_what_let_them_through(
     let token = harness.sign_in("bob", crate::harness::PASSWORD).await.unwrap().access_token;
     let question =
         json!({"model": "far/m", "messages": [{"role": "user", "content": "a private word"}]});
-    let asked = harness.request(Method::POST, "/v1/chat/completions").bearer_auth(&*token);
-    let answered = HarnessResponse::send(asked.json(&question)).await;
+    let request = harness.request(Method::POST, "/v1/chat/completions").bearer_auth(&*token);
+    let answered = HarnessResponse::send(request.json(&question)).await;
 
     let calls = bob.inference_list(&InferenceQuery::default()).await.unwrap().calls.items;
     let call = bob.inference_get(calls[0].id).await.unwrap();

@@ -14,8 +14,8 @@ use crate::mcp::{Mcp, issue};
 /// A job that waits for a node.
 async fn queued(harness: &OrchestratorHarness) -> (TaskId, JobId) {
     let (task, runner) = (harness.task().await.id, harness.runner());
-    let hold = runner.start(task).await.unwrap().hold;
-    (task, runner.dispatch(hold, 0).await.unwrap())
+    let lease = runner.start(task).await.unwrap().lease;
+    (task, runner.dispatch(lease, 0).await.unwrap())
 }
 
 fn bound(task: TaskId, job: JobId) -> BindingView {

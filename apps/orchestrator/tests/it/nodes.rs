@@ -11,8 +11,8 @@ use crate::harness::{OrchestratorHarness, eventually, refused};
 /// A job of a new task.
 async fn job(harness: &OrchestratorHarness, runner: &HarnessRunner) -> JobId {
     harness.task().await;
-    let hold = runner.claim(0).await.unwrap().hold;
-    runner.dispatch(hold, 0).await.unwrap()
+    let lease = runner.claim(0).await.unwrap().lease;
+    runner.dispatch(lease, 0).await.unwrap()
 }
 
 fn ids(news: &PollView) -> Vec<JobId> {
@@ -114,13 +114,13 @@ pub(crate) async fn a_stopped_node_leaves_its_name_and_not_its_jobs(harness: Orc
 pub(crate) async fn a_job_that_goes_on_with_earlier_files_says_so(harness: OrchestratorHarness) {
     let (runner, node) = (harness.runner(), harness.node("anvil").await);
     harness.task().await;
-    let hold = runner.claim(0).await.unwrap().hold;
-    runner.dispatch(hold, 0).await.unwrap();
+    let lease = runner.claim(0).await.unwrap().lease;
+    runner.dispatch(lease, 0).await.unwrap();
     let first = node.poll(&[]).await.assignments.remove(0);
     node.poll(&[first.job_id]).await;
     node.end(first.job_id, 0).await.unwrap();
 
-    runner.dispatch(hold, 1).await.unwrap();
+    runner.dispatch(lease, 1).await.unwrap();
     let second = node.poll(&[]).await.assignments.remove(0);
 
     assert_eq!([first.needs_workspace, second.needs_workspace], [false, true]);
@@ -227,14 +227,14 @@ pub(crate) async fn the_least_loaded_node_gets_the_next_job(harness: Orchestrato
 pub(crate) async fn the_steps_of_a_task_stay_on_one_node(harness: OrchestratorHarness) {
     let (runner, one) = (harness.runner(), harness.node("a").await);
     harness.task().await;
-    let hold = runner.claim(0).await.unwrap().hold;
-    runner.dispatch(hold, 0).await.unwrap();
+    let lease = runner.claim(0).await.unwrap().lease;
+    runner.dispatch(lease, 0).await.unwrap();
     let first = one.take().await;
     let busy = job(&harness, &runner).await;
     let other = harness.node("b").await;
     one.end(first, 0).await.unwrap();
 
-    let second = runner.dispatch(hold, 1).await.unwrap();
+    let second = runner.dispatch(lease, 1).await.unwrap();
 
     assert_eq!(other.poll(&[]).await, PollView::default());
     let mut given = ids(&one.poll(&[]).await);

@@ -7,7 +7,7 @@ use axum::Router;
 use axum::routing::post;
 use cynode_domain::ids::TraceId;
 use cynode_domain::policy::AgentType;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_wire::audit::AuditQuery;
 use cynode_wire::servers::{InstallServer, Transport};
 use serde_json::{Value, json};
@@ -43,7 +43,8 @@ async fn talkative(says: &str) -> String {
         axum::Json(answer)
     };
     let router = Router::new().route("/mcp", post(handler));
-    Tasks::new().spawn("talkative", async move { axum::serve(listener, router).await.unwrap() });
+    BackgroundTasks::new()
+        .spawn("talkative", async move { axum::serve(listener, router).await.unwrap() });
     url
 }
 
@@ -77,27 +78,27 @@ fn marker(kind: &str) -> String {
 }
 
 pub(crate) async fn what_tools_are_told_and_answer_is_stored_nowhere(harness: OrchestratorHarness) {
-    let (told, answered) = (marker("told"), marker("answered"));
+    let (reported, answered) = (marker("told"), marker("answered"));
     install(&harness, talkative(&answered).await).await;
     let pm = Mcp::agent(&harness, AgentType::Pm).await;
     let stranger = Mcp::at(&harness.url(), "cyn_pm_unknown");
 
     for tool in ["chat.say", "chat.fail", "chat.refuse"] {
-        let answer = pm.answer(tool, json!({ "text": told })).await.to_string();
+        let answer = pm.answer(tool, json!({ "text": reported })).await.to_string();
         assert!(answer.contains(&answered), "{answer}");
     }
     let help = pm.call("help.get", json!({})).await;
     assert!(help["markdown"].as_str().unwrap().contains("You call as `pm`"));
     for (tool, arguments) in [
-        ("help.get", json!({ "topic": told })),
-        ("help.get", json!({ "topic": [told] })),
-        ("help.get", json!({ "task_id": told })),
-        ("db.task.get", json!({ "task_id": TraceId::generate(), "other": told })),
-        ("no.such.tool", json!({ "text": told })),
+        ("help.get", json!({ "topic": reported })),
+        ("help.get", json!({ "topic": [reported] })),
+        ("help.get", json!({ "task_id": reported })),
+        ("db.task.get", json!({ "task_id": TraceId::generate(), "other": reported })),
+        ("no.such.tool", json!({ "text": reported })),
     ] {
         pm.answer(tool, arguments).await;
     }
-    stranger.answer("help.get", json!({ "topic": told })).await;
+    stranger.answer("help.get", json!({ "topic": reported })).await;
     // Control: text that a tool stores on request is found by the search.
     let kept = marker("kept");
     pm.call("db.project.create", json!({ "display_name": kept })).await;
@@ -106,7 +107,7 @@ pub(crate) async fn what_tools_are_told_and_answer_is_stored_nowhere(harness: Or
     assert_eq!(rows.len(), 11, "{rows:#?}");
     let database = harness.database();
     assert!(!database.tables_containing(&kept).await.is_empty());
-    for text in [told.as_str(), &answered, "You call as `pm`"] {
+    for text in [reported.as_str(), &answered, "You call as `pm`"] {
         assert_eq!(database.tables_containing(text).await, Vec::<String>::new(), "{text}");
         assert_eq!(files_with(harness.data_dir(), text), Vec::<String>::new(), "{text}");
     }

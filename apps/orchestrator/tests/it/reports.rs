@@ -18,8 +18,8 @@ use crate::harness::{OrchestratorHarness, create_commands_task, eventually, refu
 async fn taken(harness: &OrchestratorHarness) -> (HarnessNode, JobId, String) {
     let (runner, node) = (harness.runner(), harness.node("anvil").await);
     let task = harness.task().await.task_name;
-    let hold = runner.claim(0).await.unwrap().hold;
-    runner.dispatch(hold, 0).await.unwrap();
+    let lease = runner.claim(0).await.unwrap().lease;
+    runner.dispatch(lease, 0).await.unwrap();
     let job = node.take().await;
     (node, job, task)
 }
@@ -67,8 +67,8 @@ pub(crate) async fn artifacts_are_stored_by_content_listed_and_downloaded(
     assert_eq!(seen, [("a.txt", 5), ("deep/b.txt", 4)]);
     assert_eq!(admin.artifact_content(&task, "a.txt").await.unwrap(), "newer".as_bytes());
     assert_eq!(admin.artifact_content(&task, "deep/b.txt").await.unwrap(), "same".as_bytes());
-    let place = harness.data_dir().join("blobs").join(&listed[1].sha256[..2]);
-    assert!(place.join(&listed[1].sha256[2..]).is_file());
+    let dir = harness.data_dir().join("blobs").join(&listed[1].sha256[..2]);
+    assert!(dir.join(&listed[1].sha256[2..]).is_file());
     let incoming = std::fs::read_dir(harness.data_dir().join("blobs/incoming")).unwrap();
     assert_eq!(incoming.count(), 0);
     node.end(job, 0).await.unwrap();
@@ -179,8 +179,8 @@ pub(crate) async fn an_attachment_whose_content_is_missing_is_reported_as_missin
     body.attachments = vec![Attachment { name, content_base64 }];
     let task = harness.admin().task_create(&body).await.unwrap();
     let file = harness.admin().artifact_list(&task.task_name).await.unwrap().remove(0);
-    let hold = runner.claim(0).await.unwrap().hold;
-    runner.dispatch(hold, 0).await.unwrap();
+    let lease = runner.claim(0).await.unwrap().lease;
+    runner.dispatch(lease, 0).await.unwrap();
     let job = node.take().await;
     let blobs = harness.data_dir().join("blobs");
     std::fs::remove_file(blobs.join(&file.sha256[..2]).join(&file.sha256[2..])).unwrap();

@@ -5,31 +5,31 @@ use cynode_domain::run::RunState;
 use cynode_domain::workflow_state::GRAPH_VERSION;
 use cynode_wire::page::PageQuery;
 use cynode_wire::runs::{DiffQuery, HistoryItem, HistoryRow, RunQuery};
-use cynode_wire::workflow::{Finish, Hold, Outcome, SaveCheckpoint};
+use cynode_wire::workflow::{Finish, LeaseToken, Outcome, SaveCheckpoint};
 use serde_json::{Value, json};
 
 use crate::actors::{HarnessRunner, checkpoint};
 use crate::harness::{OrchestratorHarness, refused, task_request};
 
 /// A transition out of `node` by `edge`.
-fn moved(hold: Hold, sequence: i64, way: (&str, &str), changes: Value) -> SaveCheckpoint {
+fn moved(lease: LeaseToken, sequence: i64, way: (&str, &str), changes: Value) -> SaveCheckpoint {
     let (node, edge) = way;
     let (state, changes) = match sequence {
         1 => (Some(changes), None),
         _ => (None, Some(serde_json::from_value(json!({ "set": changes })).unwrap())),
     };
     let (last_node_id, edge) = (node.to_owned(), edge.to_owned());
-    SaveCheckpoint { last_node_id, edge, state, changes, ..checkpoint(hold, sequence) }
+    SaveCheckpoint { last_node_id, edge, state, changes, ..checkpoint(lease, sequence) }
 }
 
 /// The state of a run after its task was read.
-fn loaded(hold: Hold) -> Value {
+fn loaded(lease: LeaseToken) -> Value {
     let commands = ["make", "make test"];
     let request =
         json!({ "mode": "commands", "prompt": "", "commands": commands, "expected_outputs": [] });
     json!({
         "graph_version": GRAPH_VERSION,
-        "task_id": hold.task_id,
+        "task_id": lease.task_id,
         "request": request,
         "bounds": { "limits": {}, "retry_interrupted": false, "max_attempts": 2 },
         "plan": { "steps": [], "assumptions": [] },
@@ -43,32 +43,36 @@ pub(crate) fn planned() -> Value {
 }
 
 /// Carries a run of the task through its first step, whose job has not been judged well.
-pub(crate) async fn through_a_step(runner: &HarnessRunner, hold: Hold, job: JobId) {
+pub(crate) async fn through_a_step(runner: &HarnessRunner, lease: LeaseToken, job: JobId) {
     let save = async |body: SaveCheckpoint| runner.client.workflow_call(&body).await.unwrap();
-    save(moved(hold, 1, ("load_task_context", "loaded"), loaded(hold))).await;
-    save(moved(hold, 2, ("plan_steps", "first_step"), planned())).await;
+    save(moved(lease, 1, ("load_task_context", "loaded"), loaded(lease))).await;
+    save(moved(lease, 2, ("plan_steps", "first_step"), planned())).await;
     let dispatched = json!({ "attempts_by_step": { "0": 1 }, "job": { "job_id": job, "step_index": 0, "attempt": 1 } });
-    let mut body = moved(hold, 3, ("dispatch_step", "dispatched"), dispatched);
+    let mut body = moved(lease, 3, ("dispatch_step", "dispatched"), dispatched);
     (body.step_index, body.job_id) = (Some(0), Some(job));
     save(body).await;
     let result = json!({
         "job_id": job, "status": "completed", "ending": { "kind": "exited", "code": 3 },
         "stdout_tail": "", "stderr_tail": "",
     });
-    save(moved(hold, 4, ("collect_result", "collected"), json!({ "last_result": result }))).await;
+    save(moved(lease, 4, ("collect_result", "collected"), json!({ "last_result": result }))).await;
     let finding = json!({ "rule": "exit_code", "status": "fail", "message": "the command exited with code 3" });
     let verdict = json!({ "status": "fail", "findings": [finding], "recommended_actions": [] });
-    let mut body =
-        moved(hold, 5, ("verify_step_result", "no_retry_left"), json!({ "verification": verdict }));
+    let mut body = moved(
+        lease,
+        5,
+        ("verify_step_result", "no_retry_left"),
+        json!({ "verification": verdict }),
+    );
     body.step_index = Some(0);
     save(body).await;
 }
 
 /// Ends a run that [`through_a_step`] left before its last node.
-pub(crate) async fn fail(runner: &HarnessRunner, hold: Hold) {
+pub(crate) async fn fail(runner: &HarnessRunner, lease: LeaseToken) {
     let summary = "Step 1 of 2 failed.".to_owned();
     let finish = json!({ "finish": { "outcome": "failed", "summary": summary } });
-    let mut body = moved(hold, 6, ("mark_failed", "finished"), finish);
+    let mut body = moved(lease, 6, ("mark_failed", "finished"), finish);
     body.finish = Some(Finish { outcome: Outcome::Failed, summary, verification: None });
     runner.client.workflow_call(&body).await.unwrap();
 }
@@ -87,8 +91,8 @@ pub(crate) async fn a_run_says_where_it_stands_and_who_drives_it(harness: Orches
     let before = admin.run_get(&task.task_name).await.unwrap().run;
     assert_eq!((before.state, before.place, before.lease), (RunState::Queued, None, None));
     assert_eq!(before.waits_for.as_deref(), Some("a free runner"));
-    let hold = runner.claim(0).await.unwrap().hold;
-    through_a_step(&runner, hold, JobId::generate()).await;
+    let lease = runner.claim(0).await.unwrap().lease;
+    through_a_step(&runner, lease, JobId::generate()).await;
 
     let by_task = admin.run_get(&task.task_name).await.unwrap();
     let by_id = admin.run_get(&by_task.run.id.to_string()).await.unwrap();
@@ -102,7 +106,7 @@ pub(crate) async fn a_run_says_where_it_stands_and_who_drives_it(harness: Orches
     let step = by_task.step.unwrap();
     assert_eq!((step.index, step.of, step.attempt, step.max_attempts), (0, 2, 1, 2));
     assert_eq!(step.action, "make");
-    fail(&runner, hold).await;
+    fail(&runner, lease).await;
     let ended = admin.run_get(&task.task_name).await.unwrap();
     assert_eq!((ended.run.state, ended.run.lease), (RunState::Failed, None));
     assert_eq!(ended.summary.as_deref(), Some("Step 1 of 2 failed."));
@@ -140,8 +144,8 @@ pub(crate) async fn runs_are_listed_by_task_project_and_state(harness: Orchestra
 pub(crate) async fn a_history_tells_what_every_transition_changed(harness: OrchestratorHarness) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let task = harness.task().await.task_name;
-    let hold = runner.claim(0).await.unwrap().hold;
-    through_a_step(&runner, hold, JobId::generate()).await;
+    let lease = runner.claim(0).await.unwrap().lease;
+    through_a_step(&runner, lease, JobId::generate()).await;
 
     let all = admin.run_history(&task, &PageQuery::default()).await.unwrap();
     let first = PageQuery { limit: Some(2), cursor: None };
@@ -170,8 +174,8 @@ pub(crate) async fn two_rows_and_two_runs_are_compared(harness: OrchestratorHarn
     let mut tasks = vec![];
     for _ in 0..2 {
         tasks.push(harness.task().await.task_name);
-        let hold = runner.claim(0).await.unwrap().hold;
-        through_a_step(&runner, hold, JobId::generate()).await;
+        let lease = runner.claim(0).await.unwrap().lease;
+        through_a_step(&runner, lease, JobId::generate()).await;
     }
     let paths = async |query: DiffQuery| {
         let diff = admin.run_diff(&tasks[0], &query).await.unwrap();
@@ -196,21 +200,21 @@ pub(crate) async fn every_decision_is_explained_with_its_input_rule_and_outcome(
 ) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let task = harness.task().await.task_name;
-    let hold = runner.claim(0).await.unwrap().hold;
-    through_a_step(&runner, hold, JobId::generate()).await;
-    fail(&runner, hold).await;
+    let lease = runner.claim(0).await.unwrap().lease;
+    through_a_step(&runner, lease, JobId::generate()).await;
+    fail(&runner, lease).await;
 
-    let told = admin.run_explain(&task, &PageQuery::default()).await.unwrap().items;
+    let reported = admin.run_explain(&task, &PageQuery::default()).await.unwrap().items;
 
-    let nodes: Vec<_> = told.iter().map(|decision| decision.node.as_str()).collect();
+    let nodes: Vec<_> = reported.iter().map(|decision| decision.node.as_str()).collect();
     assert_eq!(nodes, ["plan_steps", "dispatch_step", "verify_step_result", "mark_failed"]);
-    assert_eq!(told[0].input, ["command: make", "command: make test"]);
-    assert_eq!(told[0].led_to, "2 steps; the first: make");
-    assert_eq!(told[1].input, ["attempt 1 of 2: make"]);
-    assert_eq!(told[2].input, ["not met: the command exited with code 3", "attempt 1 of 2"]);
-    assert_eq!(told[2].made_by, "rule: exit_code");
-    assert!(told[2].led_to.ends_with("the run fails"), "{}", told[2].led_to);
-    assert_eq!(told[3].led_to, "the task is failed");
+    assert_eq!(reported[0].input, ["command: make", "command: make test"]);
+    assert_eq!(reported[0].led_to, "2 steps; the first: make");
+    assert_eq!(reported[1].input, ["attempt 1 of 2: make"]);
+    assert_eq!(reported[2].input, ["not met: the command exited with code 3", "attempt 1 of 2"]);
+    assert_eq!(reported[2].made_by, "rule: exit_code");
+    assert!(reported[2].led_to.ends_with("the run fails"), "{}", reported[2].led_to);
+    assert_eq!(reported[3].led_to, "the task is failed");
 }
 
 pub(crate) async fn runs_of_others_are_not_found(harness: OrchestratorHarness) {

@@ -51,8 +51,8 @@ pub(crate) async fn a_command_in_a_sandbox_is_a_job_that_is_none_of_the_steps(
     assert_eq!(execs, [(Some(1), 0), (Some(2), 0), (Some(3), 0)]);
     // The run begins with its own first step, on the same node.
     let runner = harness.runner();
-    let hold = runner.claim(0).await.unwrap().hold;
-    let step = runner.dispatch(hold, 0).await.unwrap();
+    let lease = runner.claim(0).await.unwrap().lease;
+    let step = runner.dispatch(lease, 0).await.unwrap();
     assert_eq!(node.take().await, step);
 }
 
@@ -63,9 +63,9 @@ pub(crate) async fn a_task_that_names_its_node_waits_for_it(harness: Orchestrato
     body.node = Some("there".to_owned());
     let task = admin.task_create(&body).await.unwrap();
     let runner = harness.runner();
-    let hold = runner.claim(0).await.unwrap().hold;
+    let lease = runner.claim(0).await.unwrap().lease;
 
-    let job = runner.dispatch(hold, 0).await.unwrap();
+    let job = runner.dispatch(lease, 0).await.unwrap();
 
     assert!(here.poll(&[]).await.assignments.is_empty());
     let view = admin.task_get(&task.id.to_string()).await.unwrap();
@@ -83,8 +83,8 @@ pub(crate) async fn sandboxes_are_for_the_project_manager_and_open_tasks(
     let task = harness.task().await.id;
     let job_id = {
         let runner = harness.runner();
-        let hold = runner.claim(0).await.unwrap().hold;
-        Some(runner.dispatch(hold, 0).await.unwrap())
+        let lease = runner.claim(0).await.unwrap().lease;
+        Some(runner.dispatch(lease, 0).await.unwrap())
     };
     let binding = BindingView { task_id: Some(task), job_id, ..BindingView::default() };
     let of_task = BindingView { job_id: None, ..binding };

@@ -96,8 +96,8 @@ pub(crate) async fn agents_reach_the_schedules_of_their_own_project_only(
     let analyst = of(AgentType::Pa, None, Some(elsewhere.id)).await;
     let at_a_task = of(AgentType::Pm, None, Some(elsewhere.id)).await;
 
-    let asked = json!({ "name": "report", "every_s": 3600, "prompt": "tell what changed" });
-    let made = pm.call("db.schedule.create", asked).await;
+    let request = json!({ "name": "report", "every_s": 3600, "prompt": "tell what changed" });
+    let made = pm.call("db.schedule.create", request).await;
     let which = json!({ "schedule_id": made["id"] });
 
     assert_eq!(made["project_id"], json!(project), "{made}");
@@ -106,8 +106,8 @@ pub(crate) async fn agents_reach_the_schedules_of_their_own_project_only(
     assert_eq!(other.call("db.schedule.list", json!({})).await["items"], json!([]));
     assert_eq!(analyst.call("db.schedule.list", json!({})).await["items"], json!([]));
     assert_eq!(at_a_task.call("db.schedule.list", json!({})).await["items"], json!([]));
-    let asked = json!({ "name": "mine", "every_s": 3600, "prompt": "spread" });
-    let refused = at_a_task.call("db.schedule.create", asked).await;
+    let request = json!({ "name": "mine", "every_s": 3600, "prompt": "spread" });
+    let refused = at_a_task.call("db.schedule.create", request).await;
     assert_eq!(refused["error"]["type"], "forbidden", "{refused}");
     for stranger in [&other, &analyst, &at_a_task] {
         let hidden = stranger.call("db.schedule.get", which.clone()).await;
@@ -125,9 +125,9 @@ pub(crate) async fn no_agent_can_say_that_a_schedule_made_its_task(harness: Orch
     let pm = Mcp::agent(&harness, AgentType::Pm).await;
 
     for claim in ["trigger", "schedule_run", "schedule_run_id"] {
-        let mut asked = json!({ "input_mode": "commands", "commands": ["true"] });
-        asked[claim] = "schedule".into();
-        let refused = pm.answer("db.task.create", asked).await;
+        let mut request = json!({ "input_mode": "commands", "commands": ["true"] });
+        request[claim] = "schedule".into();
+        let refused = pm.answer("db.task.create", request).await;
         assert!(refused["result"]["structuredContent"]["id"].is_null(), "{claim}: {refused}");
     }
     let task = json!({ "input_mode": "commands", "commands": ["true"] });

@@ -117,8 +117,8 @@ pub(crate) async fn no_secret_that_agents_or_people_write_down_is_kept(
     let agents = BusyAgents::bound_to(&harness, task.id, job).await;
     for (number, secret) in planted_secrets().into_iter().enumerate() {
         write_down(&agents, &secret.text, number).await;
-        let asked = json!({ "prompt": secret.text });
-        HarnessResponse::send(harness.as_admin(Method::POST, "/v1/tasks").json(&asked)).await;
+        let request = json!({ "prompt": secret.text });
+        HarnessResponse::send(harness.as_admin(Method::POST, "/v1/tasks").json(&request)).await;
         let criteria = json!([{ "kind": "text", "description": secret.text }]);
         let path = format!("/v1/tasks/{}", task.id);
         let changed = harness.as_admin(Method::PATCH, &path);
@@ -176,16 +176,16 @@ pub(crate) async fn no_secret_of_a_command_is_in_an_event(harness: OrchestratorH
         let line = format!("deploy '{}'", secret.text.replace('\'', "").replace('\n', " "));
         let task = harness.admin().task_create(&create_commands_task(&[&line])).await.unwrap().id;
         // The question about a plan names its commands, and a summary quotes those that failed.
-        let first = runner.start(task).await.unwrap().hold;
+        let first = runner.start(task).await.unwrap().lease;
         let question = json!({ "kind": "approval", "text": "Is this plan right?",
             "about": [line], "accepts": ["yes", "no"] });
         let question = serde_json::from_value(question).unwrap();
         let (key, node) = ("plan/1".to_owned(), "plan_steps".to_owned());
-        let asked = AskPerson { hold: first, key, node, question };
-        runner.client.workflow_call(&asked).await.unwrap();
+        let request = AskPerson { lease: first, key, node, question };
+        runner.client.workflow_call(&request).await.unwrap();
         harness.admin().task_cancel(&task.to_string()).await.unwrap();
         let other = harness.admin().task_create(&create_commands_task(&[&line])).await.unwrap().id;
-        let second = runner.start(other).await.unwrap().hold;
+        let second = runner.start(other).await.unwrap().lease;
         let (outcome, summary) = (Outcome::Failed, format!("{line} failed"));
         let finish = Some(Finish { outcome, summary, verification: None });
         let end = SaveCheckpoint { finish, ..checkpoint(second, 1) };

@@ -23,7 +23,7 @@ pub(crate) async fn a_task_by_api_starts_without_another_step(harness: Orchestra
 
     let grant = harness.runner().claim(0).await.unwrap();
 
-    assert_eq!((grant.hold.task_id, Some(grant.run_id)), (task.id, task.run_id));
+    assert_eq!((grant.lease.task_id, Some(grant.run_id)), (task.id, task.run_id));
     assert_eq!(created(&harness, task.id).await["trigger"], "api");
 }
 
@@ -36,7 +36,7 @@ pub(crate) async fn a_task_of_an_agent_starts_like_any_other(harness: Orchestrat
     let again = pm.call("db.task.create", body).await;
 
     let task: TaskId = serde_json::from_value(made["id"].clone()).unwrap();
-    assert_eq!(grant.unwrap().hold.task_id, task);
+    assert_eq!(grant.unwrap().lease.task_id, task);
     assert_eq!(created(&harness, task).await["trigger"], "chat");
     // A second start joins the existing run.
     assert_eq!((&again["id"], &again["run_id"]), (&made["id"], &made["run_id"]));
@@ -55,20 +55,20 @@ pub(crate) async fn independent_tasks_run_at_once_and_a_joint_one_waits_for_both
     let (walls, roof) = (after(&[dig]).await, after(&[dig]).await);
     let paint = after(&[walls, roof]).await;
 
-    let first = runners[0].claim(0).await.unwrap().hold;
+    let first = runners[0].claim(0).await.unwrap().lease;
     assert_eq!((first.task_id, runners[1].claim(0).await), (dig, None));
     refused(runners[1].start(walls).await, 409);
     runners[0].finish(first, 1, Outcome::Completed).await.unwrap();
 
     let (one, other) = tokio::join!(runners[0].claim(0), runners[1].claim(0));
-    let (one, other) = (one.unwrap().hold, other.unwrap().hold);
+    let (one, other) = (one.unwrap().lease, other.unwrap().lease);
     let mut both = [one.task_id, other.task_id];
     both.sort_unstable();
     assert_eq!(both, [walls, roof]);
     runners[0].finish(one, 1, Outcome::Completed).await.unwrap();
     assert_eq!(runners[2].claim(0).await, None);
     runners[1].finish(other, 1, Outcome::Completed).await.unwrap();
-    assert_eq!(runners[2].claim(0).await.unwrap().hold.task_id, paint);
+    assert_eq!(runners[2].claim(0).await.unwrap().lease.task_id, paint);
 }
 
 pub(crate) async fn a_run_is_told_how_hard_to_try(harness: OrchestratorHarness) {
@@ -91,14 +91,14 @@ pub(crate) async fn a_run_is_told_how_hard_to_try(harness: OrchestratorHarness) 
     prefer(user.clone(), "workflow.node_timeouts.collect_result", json!(900)).await;
     prefer(project, "output.summary_style", json!("concise")).await;
 
-    let told = runner.client.workflow_call(&LoadTask { task_id: task.id }).await.unwrap();
+    let reported = runner.client.workflow_call(&LoadTask { task_id: task.id }).await.unwrap();
     let of_own = runner.client.workflow_call(&LoadTask { task_id: own.id }).await.unwrap();
 
     // A project preference overrides the user's, and the task's own value overrides both.
-    assert_eq!((told.max_attempts, told.policy.step_attempts), (4, 4));
+    assert_eq!((reported.max_attempts, reported.policy.step_attempts), (4, 4));
     assert_eq!((of_own.max_attempts, of_own.policy.step_attempts), (2, 2));
-    assert_eq!(told.policy.timeout_of("collect_result"), Some(900));
-    assert_eq!(told.policy.attempts_at("dispatch_step"), 3);
-    assert_eq!(told.policy.notes, [""; 0]);
-    assert_eq!(told.preferences["output.summary_style"], "concise");
+    assert_eq!(reported.policy.timeout_of("collect_result"), Some(900));
+    assert_eq!(reported.policy.attempts_at("dispatch_step"), 3);
+    assert_eq!(reported.policy.notes, [""; 0]);
+    assert_eq!(reported.preferences["output.summary_style"], "concise");
 }

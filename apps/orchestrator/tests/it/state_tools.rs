@@ -22,9 +22,9 @@ async fn bound(harness: &OrchestratorHarness, agent: AgentType, binding: Binding
 /// A job that waits for a node.
 pub(crate) async fn queued(harness: &OrchestratorHarness) -> (TaskView, JobId) {
     let (task, runner) = (harness.task().await, harness.runner());
-    let hold = runner.start(task.id).await.unwrap().hold;
-    runner.checkpoint(hold, 1).await.unwrap();
-    let job = runner.dispatch(hold, 0).await.unwrap();
+    let lease = runner.start(task.id).await.unwrap().lease;
+    runner.checkpoint(lease, 1).await.unwrap();
+    let job = runner.dispatch(lease, 0).await.unwrap();
     (task, job)
 }
 
@@ -226,12 +226,12 @@ pub(crate) async fn skill_tools_are_for_those_whom_the_gateway_permits_and_on_re
 
     let calls = harness.admin().call_list(&AuditQuery::default()).await.unwrap().items;
     let found: Vec<_> = calls.iter().map(|call| (call.tool_name.as_str(), call.decision)).collect();
-    let expected = [
+    let arguments = [
         ("skills.delete", Effect::Deny),
         ("skills.create", Effect::Deny),
         ("skills.create", Effect::Allow),
     ];
-    assert_eq!(found, expected);
+    assert_eq!(found, arguments);
 }
 
 pub(crate) async fn a_token_of_an_analyst_that_a_user_issued_writes_no_findings(
@@ -281,13 +281,13 @@ pub(crate) async fn findings_are_written_listed_and_read(harness: OrchestratorHa
 
 pub(crate) async fn agents_change_no_preference_about_verification(harness: OrchestratorHarness) {
     let pm = pm(&harness).await;
-    let wanted = json!({
+    let arguments = json!({
         "scope_type": "user", "key": "verification.accept_unverified", "value": true,
         "value_type": "boolean",
     });
 
     for tool in ["db.preference.create", "db.preference.update"] {
-        let rejected = refusal(&pm, tool, wanted.clone()).await;
+        let rejected = refusal(&pm, tool, arguments.clone()).await;
         assert_eq!(rejected, pair("invoke", "forbidden"), "{tool}");
     }
     let key = json!({ "scope_type": "user", "key": "verification.accept_unverified" });

@@ -11,7 +11,7 @@ use cynode_wire::runner_calls::NoContent;
 use cynode_wire::runs::{AnswerRun, HistoryItem};
 use cynode_wire::steering::AskPerson;
 use cynode_wire::tasks::{TaskQuery, TaskView};
-use cynode_wire::workflow::{Hold, Outcome, ReleaseLease};
+use cynode_wire::workflow::{LeaseToken, Outcome, ReleaseLease};
 use futures_util::future::join_all;
 use serde_json::json;
 
@@ -53,7 +53,7 @@ pub(crate) async fn a_paused_run_is_granted_to_nobody_until_it_is_resumed(
     assert_eq!(view.blocked_reason.as_deref(), Some("it is paused"));
     let (resumed, grant) = tokio::join!(admin.run_resume(name), runner.claim(30_000));
     resumed.unwrap();
-    assert_eq!(grant.unwrap().hold.task_id, task.id);
+    assert_eq!(grant.unwrap().lease.task_id, task.id);
     admin.run_resume(name).await.unwrap();
     assert_eq!(acts(&admin, name).await, [(0, RunVerb::Pause), (0, RunVerb::Resume)]);
 }
@@ -63,27 +63,27 @@ pub(crate) async fn a_run_under_way_pauses_after_its_node_and_goes_on_from_there
 ) {
     let (admin, runner, other) = (harness.admin(), harness.runner(), harness.runner());
     let name = harness.task().await.task_name;
-    let hold = runner.claim(0).await.unwrap().hold;
+    let lease = runner.claim(0).await.unwrap().lease;
     let save = async |sequence| {
-        runner.client.workflow_call(&checkpoint(hold, sequence)).await.unwrap().pause
+        runner.client.workflow_call(&checkpoint(lease, sequence)).await.unwrap().pause
     };
     assert!(!save(1).await);
 
     assert_eq!(admin.run_pause(&name).await.unwrap().run.state, RunState::Pausing);
     // Its runner may still finish the node, and learns of the pause then, also on a repeated call.
-    runner.effect(hold, "2/node/effect", json!(1)).await.unwrap();
+    runner.effect(lease, "2/node/effect", json!(1)).await.unwrap();
     assert!(save(2).await);
     assert!(save(2).await);
-    runner.client.workflow_call(&ReleaseLease::new(hold)).await.unwrap();
+    runner.client.workflow_call(&ReleaseLease::new(lease)).await.unwrap();
 
     let run = admin.run_get(&name).await.unwrap().run;
     assert_eq!((run.state, run.lease), (RunState::Paused, None));
     assert_eq!(other.claim(0).await, None);
-    refused(runner.checkpoint(hold, 3).await, 409);
+    refused(runner.checkpoint(lease, 3).await, 409);
     admin.run_resume(&name).await.unwrap();
     let grant = other.claim(0).await.unwrap();
     assert_eq!(grant.checkpoint.unwrap().sequence, 2);
-    assert!(!other.client.workflow_call(&checkpoint(grant.hold, 3)).await.unwrap().pause);
+    assert!(!other.client.workflow_call(&checkpoint(grant.lease, 3)).await.unwrap().pause);
     assert_eq!(acts(&admin, &name).await, [(1, RunVerb::Pause), (2, RunVerb::Resume)]);
 }
 
@@ -92,12 +92,12 @@ pub(crate) async fn a_pause_that_is_taken_back_in_time_is_not_noticed(
 ) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let name = harness.task().await.task_name;
-    let hold = runner.claim(0).await.unwrap().hold;
+    let lease = runner.claim(0).await.unwrap().lease;
 
     admin.run_pause(&name).await.unwrap();
     admin.run_resume(&name).await.unwrap();
 
-    assert!(!runner.client.workflow_call(&checkpoint(hold, 1)).await.unwrap().pause);
+    assert!(!runner.client.workflow_call(&checkpoint(lease, 1)).await.unwrap().pause);
     assert_eq!(state(&admin, &name).await, RunState::Running);
 }
 
@@ -106,10 +106,10 @@ pub(crate) async fn a_run_that_ends_in_its_node_is_not_paused_any_more(
 ) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let name = harness.task().await.task_name;
-    let hold = runner.claim(0).await.unwrap().hold;
+    let lease = runner.claim(0).await.unwrap().lease;
     admin.run_pause(&name).await.unwrap();
 
-    runner.finish(hold, 1, Outcome::Completed).await.unwrap();
+    runner.finish(lease, 1, Outcome::Completed).await.unwrap();
 
     assert_eq!(state(&admin, &name).await, RunState::Completed);
     for refusal in [admin.run_pause(&name).await, admin.run_resume(&name).await] {
@@ -126,7 +126,7 @@ pub(crate) async fn a_paused_run_can_be_canceled_and_takes_along_what_waits(
     let (idle, driven) = (harness.task().await, harness.task().await);
     let waits = admin.task_create(&task_request(json!({ "depends_on": [idle.id] }))).await.unwrap();
     admin.run_pause(&idle.task_name).await.unwrap();
-    let hold = runner.claim(0).await.unwrap().hold;
+    let lease = runner.claim(0).await.unwrap().lease;
     admin.run_pause(&driven.task_name).await.unwrap();
 
     let canceled = admin.task_cancel(&idle.task_name).await.unwrap();
@@ -136,7 +136,7 @@ pub(crate) async fn a_paused_run_can_be_canceled_and_takes_along_what_waits(
     for name in [&idle.task_name, &driven.task_name, &waits.task_name] {
         assert_eq!(state(&admin, name).await, RunState::Canceled);
     }
-    refused(runner.checkpoint(hold, 1).await, 409);
+    refused(runner.checkpoint(lease, 1).await, 409);
 }
 
 pub(crate) async fn of_pauses_and_claims_at_once_every_run_is_paused_or_told_to(
@@ -157,9 +157,9 @@ pub(crate) async fn of_pauses_and_claims_at_once_every_run_is_paused_or_told_to(
         pause.unwrap();
     }
     for grant in claims.into_iter().flatten() {
-        let saved = runner.client.workflow_call(&checkpoint(grant.hold, 1)).await.unwrap();
+        let saved = runner.client.workflow_call(&checkpoint(grant.lease, 1)).await.unwrap();
         assert!(saved.pause, "a runner was not told to pause");
-        runner.client.workflow_call(&ReleaseLease::new(grant.hold)).await.unwrap();
+        runner.client.workflow_call(&ReleaseLease::new(grant.lease)).await.unwrap();
     }
     assert_eq!(runner.claim(0).await, None);
     for name in &names {
@@ -175,9 +175,9 @@ pub(crate) async fn nobody_steers_the_runs_of_others(harness: OrchestratorHarnes
         refused(bob.run_pause(named).await, 404);
         refused(bob.run_resume(named).await, 404);
     }
-    let hold = runner.claim(0).await.unwrap().hold;
-    through_a_step(&runner, hold, JobId::generate()).await;
-    fail(&runner, hold).await;
+    let lease = runner.claim(0).await.unwrap().lease;
+    through_a_step(&runner, lease, JobId::generate()).await;
+    fail(&runner, lease).await;
     assert_eq!(acts(&admin, &task.task_name).await, []);
 }
 
@@ -193,11 +193,11 @@ fn question(accepts: &[ReplyForm]) -> Question {
 
 async fn ask(
     runner: &HarnessRunner,
-    hold: Hold,
+    lease: LeaseToken,
     accepts: &[ReplyForm],
 ) -> Result<NoContent, ClientError> {
     let (key, node) = ("1/plan_steps/ask/clarify".to_owned(), "plan_steps".to_owned());
-    let body = AskPerson { hold, key, node, question: question(accepts) };
+    let body = AskPerson { lease, key, node, question: question(accepts) };
     runner.client.workflow_call(&body).await
 }
 
@@ -222,10 +222,10 @@ pub(crate) async fn a_task_whose_run_asks_is_shown_and_listed_as_waiting(
 ) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let (asks, runs) = (harness.task().await.task_name, harness.task().await.task_name);
-    let hold = runner.claim(0).await.unwrap().hold;
+    let lease = runner.claim(0).await.unwrap().lease;
     runner.claim(0).await.unwrap();
 
-    ask(&runner, hold, &[ReplyForm::Commands, ReplyForm::No]).await.unwrap();
+    ask(&runner, lease, &[ReplyForm::Commands, ReplyForm::No]).await.unwrap();
 
     let waiting = admin.task_get(&asks).await.unwrap();
     assert_eq!((waiting.status, waiting.closed), (ShownTaskStatus::Waiting, false));
@@ -249,10 +249,10 @@ pub(crate) async fn a_run_that_asks_waits_without_a_runner_until_it_is_answered(
     let (admin, runner) = (harness.admin(), harness.runner());
     let task = harness.task().await;
     let name = &task.task_name;
-    let hold = runner.claim(0).await.unwrap().hold;
+    let lease = runner.claim(0).await.unwrap().lease;
     refused(admin.run_answer(name, &reply(Reply::Yes {})).await, 409);
 
-    ask(&runner, hold, &[ReplyForm::Commands, ReplyForm::No]).await.unwrap();
+    ask(&runner, lease, &[ReplyForm::Commands, ReplyForm::No]).await.unwrap();
 
     let found = admin.run_get(name).await.unwrap();
     assert_eq!((found.run.state, found.run.lease), (RunState::NeedsAnswer, None));
@@ -260,8 +260,8 @@ pub(crate) async fn a_run_that_asks_waits_without_a_runner_until_it_is_answered(
     assert_eq!((shown.asked_by.as_str(), &shown.answer), ("plan_steps", &None));
     assert_eq!(shown.question, question(&[ReplyForm::Commands, ReplyForm::No]));
     // The lease ended with the question: repeating it is rejected and changes nothing.
-    refused(ask(&runner, hold, &[ReplyForm::Yes]).await, 409);
-    refused(runner.checkpoint(hold, 1).await, 409);
+    refused(ask(&runner, lease, &[ReplyForm::Yes]).await, 409);
+    refused(runner.checkpoint(lease, 1).await, 409);
     assert_eq!(runner.claim(0).await, None);
     let problem = refused(runner.start(task.id).await, 409);
     assert_eq!(problem.detail, "the task may not start: it waits for an answer");
@@ -280,7 +280,7 @@ pub(crate) async fn a_run_that_asks_waits_without_a_runner_until_it_is_answered(
     assert_eq!(effect.key, "1/plan_steps/ask/clarify");
     let expected = json!({ "reply": { "form": "commands", "lines": ["make"] }, "comment": "so", "by": "admin" });
     assert_eq!(effect.answer, expected);
-    runner.checkpoint(grant.hold, 1).await.unwrap();
+    runner.checkpoint(grant.lease, 1).await.unwrap();
     assert_eq!(acts(&admin, name).await, [(0, RunVerb::Answer)]);
 }
 
@@ -292,8 +292,8 @@ pub(crate) async fn a_run_that_asks_can_be_paused_answered_and_canceled(
     let mut names = vec![];
     for _ in 0..2 {
         names.push(harness.task().await.task_name);
-        let hold = runner.claim(0).await.unwrap().hold;
-        ask(&runner, hold, &[ReplyForm::Yes]).await.unwrap();
+        let lease = runner.claim(0).await.unwrap().lease;
+        ask(&runner, lease, &[ReplyForm::Yes]).await.unwrap();
     }
 
     admin.run_pause(&names[0]).await.unwrap();
@@ -313,8 +313,8 @@ pub(crate) async fn a_run_that_asks_can_be_paused_answered_and_canceled(
 pub(crate) async fn of_many_answers_at_once_one_counts(harness: OrchestratorHarness) {
     let (admin, runner) = (harness.admin(), harness.runner());
     let name = harness.task().await.task_name;
-    let hold = runner.claim(0).await.unwrap().hold;
-    ask(&runner, hold, &[ReplyForm::Text]).await.unwrap();
+    let lease = runner.claim(0).await.unwrap().lease;
+    ask(&runner, lease, &[ReplyForm::Text]).await.unwrap();
     let replies: Vec<_> = (0..8).map(|n| reply(Reply::Text { text: n.to_string() })).collect();
 
     let answers = join_all(replies.iter().map(|reply| admin.run_answer(&name, reply))).await;
@@ -330,14 +330,14 @@ pub(crate) async fn an_agent_answers_what_is_unclear_but_approves_nothing(
     let (admin, runner) = (harness.admin(), harness.runner());
     let pm = Mcp::agent(&harness, AgentType::Pm).await;
     let unclear = harness.task().await;
-    let hold = runner.claim(0).await.unwrap().hold;
-    ask(&runner, hold, &[ReplyForm::Commands, ReplyForm::No]).await.unwrap();
+    let lease = runner.claim(0).await.unwrap().lease;
+    ask(&runner, lease, &[ReplyForm::Commands, ReplyForm::No]).await.unwrap();
     let to_approve = harness.task().await;
-    let hold = runner.claim(0).await.unwrap().hold;
+    let lease = runner.claim(0).await.unwrap().lease;
     let kind = QuestionKind::Approval;
     let question = Question { kind, ..question(&[ReplyForm::Yes, ReplyForm::No]) };
     let (key, node) = ("k".to_owned(), "plan_steps".to_owned());
-    let body = AskPerson { hold, key, node, question };
+    let body = AskPerson { lease, key, node, question };
     runner.client.workflow_call(&body).await.unwrap();
     let of = |task: &TaskView| json!({ "run_id": task.run_id, "comment": "so" });
 

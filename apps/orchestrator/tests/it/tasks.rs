@@ -96,8 +96,8 @@ pub(crate) async fn tasks_are_listed_by_the_status_people_see(harness: Orchestra
         (queued.await, running.await, completed.await, failed.await, canceled.await);
     runner.start(running.id).await.unwrap();
     for (task, outcome) in [(&completed, Outcome::Completed), (&failed, Outcome::Failed)] {
-        let hold = runner.start(task.id).await.unwrap().hold;
-        runner.finish(hold, 1, outcome).await.unwrap();
+        let lease = runner.start(task.id).await.unwrap().lease;
+        runner.finish(lease, 1, outcome).await.unwrap();
     }
     admin.task_cancel(&canceled.task_name).await.unwrap();
 
@@ -159,8 +159,8 @@ pub(crate) async fn attachments_are_stored_and_downloaded(harness: OrchestratorH
     assert_eq!(content, "hello".as_bytes());
     let node = harness.node("anvil").await;
     let runner = harness.runner();
-    let hold = runner.claim(0).await.unwrap().hold;
-    runner.dispatch(hold, 0).await.unwrap();
+    let lease = runner.claim(0).await.unwrap().lease;
+    runner.dispatch(lease, 0).await.unwrap();
     let given = &node.poll(&[]).await.assignments[0];
     assert_eq!(given.attachments, ["plän.txt"]);
     let content = node.client.node_get_attachment(given.job_id, "plän.txt").await.unwrap();

@@ -30,17 +30,17 @@ impl Work {
         let runner = harness.runner();
         let grant = runner.start(task).await.unwrap();
         let run = owner.task_get(&task.to_string()).await.unwrap().run_id.unwrap();
-        let job = runner.dispatch(grant.hold, 0).await.unwrap();
+        let job = runner.dispatch(grant.lease, 0).await.unwrap();
         Self { project, task, run, job }
     }
 
     /// The ids that `wanted` picks; the bits are project, task, run and job.
-    fn binding(&self, wanted: [bool; 4]) -> BindingView {
+    fn binding(&self, bound: [bool; 4]) -> BindingView {
         BindingView {
-            project_id: wanted[0].then_some(self.project),
-            task_id: wanted[1].then_some(self.task),
-            run_id: wanted[2].then_some(self.run),
-            job_id: wanted[3].then_some(self.job),
+            project_id: bound[0].then_some(self.project),
+            task_id: bound[1].then_some(self.task),
+            run_id: bound[2].then_some(self.run),
+            job_id: bound[3].then_some(self.job),
             session_id: None,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cynode_domain::policy::{AgentType, CallStatus, Effect};
 use cynode_orchestrator::OrchestratorServer;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_testkit::query;
 use cynode_wire::agents::BindingView;
 use cynode_wire::audit::{AuditQuery, CallView};
@@ -93,7 +93,7 @@ async fn two_orchestrators_on_one_database_decide_alike_and_write_a_chain_each()
         OrchestratorServer::start(&first.options, data_dir.path(), Arc::new(first.clock.clone()));
     let second = second.await.unwrap();
     let url = format!("http://{}", second.address());
-    let (shutdown, tasks) = (Shutdown::new(), Tasks::new());
+    let (shutdown, tasks) = (Shutdown::new(), BackgroundTasks::new());
     let stop = shutdown.clone();
     tasks.spawn("second", async move { second.serve(stop).await.unwrap() });
     let secret = crate::mcp::issue(&first, AgentType::Pm, BindingView::default()).await.secret;

@@ -7,7 +7,7 @@ use cynode_domain::policy::AgentType;
 use cynode_domain::verdict::{Verdict, VerdictStatus};
 use cynode_wire::runs::{ForkRun, RetryRun};
 use cynode_wire::tasks::TaskView;
-use cynode_wire::workflow::{Hold, RenewLease, SaveCheckpoint, WaitingView};
+use cynode_wire::workflow::{LeaseToken, RenewLease, SaveCheckpoint, WaitingView};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -21,15 +21,15 @@ async fn ended(
     harness: &OrchestratorHarness,
     criteria: Value,
     code: i32,
-) -> (TaskView, HarnessRunner, HarnessNode, Hold, JobId) {
+) -> (TaskView, HarnessRunner, HarnessNode, LeaseToken, JobId) {
     let (runner, node) = (harness.runner(), harness.node("anvil").await);
     let body = task_request(json!({ "acceptance_criteria": criteria }));
     let task = harness.admin().task_create(&body).await.unwrap();
-    let hold = runner.claim(0).await.unwrap().hold;
-    runner.dispatch(hold, 0).await.unwrap();
+    let lease = runner.claim(0).await.unwrap().lease;
+    runner.dispatch(lease, 0).await.unwrap();
     let job = node.take().await;
     node.end(job, code).await.unwrap();
-    (task, runner, node, hold, job)
+    (task, runner, node, lease, job)
 }
 
 /// The findings about a task as its project manager reads them, oldest first.
@@ -46,10 +46,10 @@ pub(crate) async fn findings_are_on_record_and_asking_again_doubles_none(
         { "kind": "file_exists", "path": "report.txt" },
         { "kind": "text", "description": "reads well" },
     ]);
-    let (task, runner, _node, hold, job) = ended(&harness, criteria, 0).await;
+    let (task, runner, _node, lease, job) = ended(&harness, criteria, 0).await;
 
-    let first = runner.verify(hold, job).await.unwrap();
-    let (again, too) = tokio::join!(runner.verify(hold, job), runner.verify(hold, job));
+    let first = runner.verify(lease, job).await.unwrap();
+    let (again, too) = tokio::join!(runner.verify(lease, job), runner.verify(lease, job));
 
     assert_eq!((&again.unwrap(), &too.unwrap()), (&first, &first));
     assert_eq!(first.status, VerdictStatus::Fail);
@@ -77,9 +77,9 @@ pub(crate) async fn findings_are_on_record_and_asking_again_doubles_none(
 pub(crate) async fn concurrent_verifications_write_one_set_of_findings(
     harness: OrchestratorHarness,
 ) {
-    let (task, runner, _node, hold, job) = ended(&harness, json!([]), 3).await;
+    let (task, runner, _node, lease, job) = ended(&harness, json!([]), 3).await;
 
-    let verdicts = futures_util::future::join_all((0..8).map(|_| runner.verify(hold, job))).await;
+    let verdicts = futures_util::future::join_all((0..8).map(|_| runner.verify(lease, job))).await;
 
     assert!(verdicts.iter().all(|verdict| verdict.as_ref().unwrap().status == VerdictStatus::Fail));
     assert_eq!(findings(&harness, &task).await.len(), 1);
@@ -90,9 +90,9 @@ pub(crate) async fn a_check_runs_where_the_step_ran_and_decides(harness: Orchest
         { "kind": "command_succeeds", "command": "test -f made" },
         { "kind": "command_succeeds", "command": "make check" },
     ]);
-    let (task, runner, node, hold, job) = ended(&harness, criteria, 0).await;
+    let (task, runner, node, lease, job) = ended(&harness, criteria, 0).await;
 
-    let answer = runner.poll_verdict(hold, job, 0).await.unwrap();
+    let answer = runner.poll_verdict(lease, job, 0).await.unwrap();
     assert_eq!(answer.verdict, None);
     let news = node.poll(&[]).await.assignments;
     assert_eq!(news.len(), 1, "{news:?}");
@@ -100,12 +100,12 @@ pub(crate) async fn a_check_runs_where_the_step_ran_and_decides(harness: Orchest
     let waiting_for = format!("check job {check} of step 1");
     assert_eq!(answer.waiting_for, Some(waiting_for));
     // Asking again starts nothing new.
-    runner.poll_verdict(hold, job, 0).await.unwrap();
+    runner.poll_verdict(lease, job, 0).await.unwrap();
     assert!(node.poll(&[check]).await.assignments.is_empty());
-    refused(runner.poll_verdict(hold, check, 0).await, 404);
+    refused(runner.poll_verdict(lease, check, 0).await, 404);
 
     // The second check begins when the first has ended, and the verdict waits for it.
-    let (verdict, ()) = tokio::join!(runner.poll_verdict(hold, job, 30_000), async {
+    let (verdict, ()) = tokio::join!(runner.poll_verdict(lease, job, 30_000), async {
         node.end(check, 0).await.unwrap();
         let news = node.poll_for(&[], 20_000).await.assignments;
         let second = news[0].job_id;
@@ -123,18 +123,18 @@ pub(crate) async fn a_check_runs_where_the_step_ran_and_decides(harness: Orchest
 
 pub(crate) async fn a_run_shows_what_its_node_waits_for(harness: OrchestratorHarness) {
     let (task, runner) = (harness.task().await, harness.runner());
-    let hold = runner.start(task.id).await.unwrap().hold;
+    let lease = runner.start(task.id).await.unwrap().lease;
     let at = |sequence, node: &str, edge: &str| SaveCheckpoint {
         last_node_id: node.to_owned(),
         edge: edge.to_owned(),
-        ..checkpoint(hold, sequence)
+        ..checkpoint(lease, sequence)
     };
     runner.client.workflow_call(&at(1, "dispatch_step", "dispatched")).await.unwrap();
     let waiting = WaitingView {
         node: "collect_result".to_owned(),
         waiting_for: "job 7, which is running".to_owned(),
     };
-    let renewal = RenewLease { waiting: Some(waiting), ..RenewLease::new(hold, None) };
+    let renewal = RenewLease { waiting: Some(waiting), ..RenewLease::new(lease, None) };
     let path = format!("/v1/runs/{}", task.id);
     let shown = async || {
         HarnessResponse::send(harness.as_admin(Method::GET, &path)).await.body["waits_for"].clone()
@@ -148,27 +148,27 @@ pub(crate) async fn a_run_shows_what_its_node_waits_for(harness: OrchestratorHar
 }
 
 pub(crate) async fn a_runner_cannot_take_the_number_of_a_check(harness: OrchestratorHarness) {
-    let (_task, runner, _node, hold, _job) = ended(&harness, json!([]), 0).await;
+    let (_task, runner, _node, lease, _job) = ended(&harness, json!([]), 0).await;
 
-    let problem = refused(runner.dispatch_attempt(hold, 0, 1001).await, 400);
+    let problem = refused(runner.dispatch_attempt(lease, 0, 1001).await, 400);
 
     assert_eq!(problem.detail, "attempt is 1001; allowed is 1 to 999");
 }
 
 /// Carries out an attempt at a step that leaves these files behind, and has it judged as the last step.
 async fn attempt(
-    (runner, node, hold): (&HarnessRunner, &HarnessNode, Hold),
+    (runner, node, lease): (&HarnessRunner, &HarnessNode, LeaseToken),
     (step, number): (u32, u32),
     files: &[&str],
     code: i32,
 ) -> Verdict {
-    runner.dispatch_attempt(hold, step, number).await.unwrap();
+    runner.dispatch_attempt(lease, step, number).await.unwrap();
     let job = node.take().await;
     for path in files {
         node.client.node_put_artifact(job, path, "content".into()).await.unwrap();
     }
     node.end(job, code).await.unwrap();
-    runner.verify(hold, job).await.unwrap()
+    runner.verify(lease, job).await.unwrap()
 }
 
 const STALE: &str = "out.txt was not found in `$CYNODE_ARTIFACTS_DIR`: an earlier attempt or another \
@@ -182,8 +182,8 @@ pub(crate) async fn a_file_of_a_failed_attempt_is_no_evidence_for_the_next(
     let criteria = json!([{ "kind": "file_exists", "path": "out.txt" }]);
     let task = task_request(json!({ "acceptance_criteria": criteria, "max_attempts": 3 }));
     harness.admin().task_create(&task).await.unwrap();
-    let hold = runner.claim(0).await.unwrap().hold;
-    let on = (&runner, &node, hold);
+    let lease = runner.claim(0).await.unwrap().lease;
+    let on = (&runner, &node, lease);
 
     let failed = attempt(on, (0, 1), &["out.txt"], 1).await;
     let without = attempt(on, (0, 2), &[], 0).await;
@@ -202,8 +202,8 @@ pub(crate) async fn only_accepted_attempts_of_earlier_steps_are_evidence_about_t
     let criteria = json!([file("of-accepted"), file("of-failed")]);
     let body = json!({ "commands": ["make", "make test"], "acceptance_criteria": criteria });
     harness.admin().task_create(&task_request(body)).await.unwrap();
-    let hold = runner.claim(0).await.unwrap().hold;
-    let on = (&runner, &node, hold);
+    let lease = runner.claim(0).await.unwrap().lease;
+    let on = (&runner, &node, lease);
     attempt(on, (0, 1), &["of-failed"], 1).await;
     attempt(on, (0, 2), &["of-accepted"], 0).await;
 
@@ -225,18 +225,18 @@ pub(crate) async fn a_fork_and_a_retry_have_the_inputs_and_none_of_the_evidence(
         "attachments": [{ "name": "in.txt", "content_base64": "aGVsbG8=" }],
     }));
     let task = admin.task_create(&body).await.unwrap().task_name;
-    let hold = runner.claim(0).await.unwrap().hold;
-    let first = attempt((&runner, &node, hold), (0, 1), &["out.txt"], 0).await;
+    let lease = runner.claim(0).await.unwrap().lease;
+    let first = attempt((&runner, &node, lease), (0, 1), &["out.txt"], 0).await;
     assert_eq!(first.status, VerdictStatus::Pass);
-    through_a_step(&runner, hold, JobId::generate()).await;
-    fail(&runner, hold).await;
+    through_a_step(&runner, lease, JobId::generate()).await;
+    fail(&runner, lease).await;
 
     let fork = ForkRun { sequence: 2, ..ForkRun::default() };
     let forked = admin.run_fork(&task, &fork).await.unwrap().run.task_name;
-    let of_fork = runner.claim(0).await.unwrap().hold;
+    let of_fork = runner.claim(0).await.unwrap().lease;
     let in_fork = attempt((&runner, &node, of_fork), (0, 1), &[], 0).await;
     admin.run_retry(&task, &RetryRun::default()).await.unwrap();
-    let of_retry = runner.claim(0).await.unwrap().hold;
+    let of_retry = runner.claim(0).await.unwrap().lease;
     let in_retry = attempt((&runner, &node, of_retry), (0, 1), &[], 0).await;
 
     let files = admin.artifact_list(&forked).await.unwrap();
@@ -256,10 +256,10 @@ pub(crate) async fn an_analyst_reads_the_files_and_changes_of_the_attempt_it_jud
         "attachments": [{ "name": "main.py", "content_base64": "b25lCnR3bwo=" }],
     }));
     let task = admin.task_create(&body).await.unwrap();
-    let hold = runner.claim(0).await.unwrap().hold;
-    let on = (&runner, &node, hold);
+    let lease = runner.claim(0).await.unwrap().lease;
+    let on = (&runner, &node, lease);
     attempt(on, (0, 1), &["left-over"], 1).await;
-    runner.dispatch_attempt(hold, 0, 2).await.unwrap();
+    runner.dispatch_attempt(lease, 0, 2).await.unwrap();
     let job = node.take().await;
     let files: [(&str, &[u8]); 2] = [("main.py", b"one\nthree\n"), ("image", b"\x89PNG\0\xff")];
     for (path, content) in files {
@@ -297,14 +297,14 @@ pub(crate) async fn an_analyst_of_a_step_before_the_last_reads_the_files_of_that
     let lines = ["make", "make test", "make dist"];
     let task =
         harness.admin().task_create(&task_request(json!({ "commands": lines }))).await.unwrap();
-    let hold = runner.claim(0).await.unwrap().hold;
+    let lease = runner.claim(0).await.unwrap().lease;
     let steps = lines.map(|line| Step::new(Action::Command { line: line.to_owned() }));
     let state = json!({ "plan": { "steps": steps, "assumptions": [] } });
-    let planned = SaveCheckpoint { state: Some(state), ..checkpoint(hold, 1) };
+    let planned = SaveCheckpoint { state: Some(state), ..checkpoint(lease, 1) };
     runner.client.workflow_call(&planned).await.unwrap();
     let pa = Mcp::agent(&harness, AgentType::Pa).await;
     let files_after = async |step: u32, path: &str| -> Vec<Value> {
-        runner.dispatch(hold, step).await.unwrap();
+        runner.dispatch(lease, step).await.unwrap();
         let job = node.take().await;
         node.client.node_put_artifact(job, path, "content".into()).await.unwrap();
         node.end(job, 0).await.unwrap();

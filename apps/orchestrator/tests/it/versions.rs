@@ -9,7 +9,7 @@ use cynode_orchestrator::OrchestratorServer;
 use cynode_runtime::clock::SystemClock;
 use cynode_runtime::secret_file;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_wire::workflow::{
     ClaimRun, GrantView, GraphVersions, Outcome, ReleaseLease, ResumeRun, SaveCheckpoint, StartRun,
 };
@@ -37,9 +37,9 @@ pub(crate) async fn a_run_goes_on_only_with_a_runner_that_knows_its_graph(
     harness: OrchestratorHarness,
 ) {
     let (task, one, other) = (harness.task().await.id, harness.runner(), harness.runner());
-    let hold = claim(&one, ONE, 1).await[0].hold;
-    one.checkpoint(hold, 1).await.unwrap();
-    one.client.workflow_call(&ReleaseLease::new(hold)).await.unwrap();
+    let lease = claim(&one, ONE, 1).await[0].lease;
+    one.checkpoint(lease, 1).await.unwrap();
+    one.client.workflow_call(&ReleaseLease::new(lease)).await.unwrap();
 
     assert!(claim(&other, SEVEN, 1).await.is_empty());
     let body = StartRun {
@@ -62,20 +62,20 @@ pub(crate) async fn a_runner_that_cannot_go_on_leaves_the_run_as_it_is_and_says_
 ) {
     let (admin, task) = (harness.admin(), harness.task().await);
     let (one, other) = (harness.runner(), harness.runner());
-    let hold = claim(&one, ONE, 1).await[0].hold;
-    one.checkpoint(hold, 1).await.unwrap();
+    let lease = claim(&one, ONE, 1).await[0].lease;
+    one.checkpoint(lease, 1).await.unwrap();
     let reason = "the checkpoint has graph version 7; this runner supports 1".to_owned();
 
     let release = ReleaseLease {
         reason: Some(reason.clone()),
         graph_version: Some(7),
-        ..ReleaseLease::new(hold)
+        ..ReleaseLease::new(lease)
     };
     one.client.workflow_call(&release).await.unwrap();
 
     let view = admin.task_get(&task.task_name).await.unwrap();
     assert_eq!((view.status.as_str(), view.blocked_reason), ("running", Some(reason)));
-    refused(one.checkpoint(hold, 2).await, 409);
+    refused(one.checkpoint(lease, 2).await, 409);
     assert!(claim(&one, ONE, 1).await.is_empty());
     let resumed = one.client.workflow_call(&ResumeRun { task_id: task.id }).await.unwrap();
     assert_eq!(resumed.sequence, 1);
@@ -89,7 +89,7 @@ pub(crate) async fn a_runner_that_cannot_go_on_leaves_the_run_as_it_is_and_says_
     let granted = other.client.workflow_call(&body).await.unwrap();
     assert_eq!(granted.checkpoint.unwrap().sequence, 1);
     assert_eq!(admin.task_get(&task.task_name).await.unwrap().blocked_reason, None);
-    other.finish(granted.hold, 2, Outcome::Completed).await.unwrap();
+    other.finish(granted.lease, 2, Outcome::Completed).await.unwrap();
 }
 
 pub(crate) async fn one_claim_may_take_several_tasks(harness: OrchestratorHarness) {
@@ -100,7 +100,7 @@ pub(crate) async fn one_claim_may_take_several_tasks(harness: OrchestratorHarnes
 
     let granted = claim(&runner, ONE, 3).await;
 
-    let mut tasks: Vec<_> = granted.iter().map(|grant| grant.hold.task_id).collect();
+    let mut tasks: Vec<_> = granted.iter().map(|grant| grant.lease.task_id).collect();
     tasks.dedup();
     assert_eq!(tasks.len(), 3);
     assert_eq!(claim(&runner, ONE, 64).await.len(), 2);
@@ -113,27 +113,30 @@ pub(crate) async fn who_goes_on_gets_the_whole_state_of_compact_checkpoints(
     harness: OrchestratorHarness,
 ) {
     let (task, one, other) = (harness.task().await.id, harness.runner(), harness.runner());
-    let hold = one.start(task).await.unwrap().hold;
-    one.checkpoint(hold, 1).await.unwrap();
+    let lease = one.start(task).await.unwrap().lease;
+    one.checkpoint(lease, 1).await.unwrap();
     let changes = |value: serde_json::Value| -> Option<Changes> {
         Some(serde_json::from_value(value).unwrap())
     };
-    let told = [
+    let reported = [
         json!({ "set": { "job": null }, "merge": { "attempts": { "0": 1 } } }),
         json!({ "unset": ["job"], "merge": { "attempts": { "1": 2 } } }),
     ];
-    for (sequence, told) in (2..).zip(told) {
-        let body =
-            SaveCheckpoint { state: None, changes: changes(told), ..checkpoint(hold, sequence) };
+    for (sequence, reported) in (2..).zip(reported) {
+        let body = SaveCheckpoint {
+            state: None,
+            changes: changes(reported),
+            ..checkpoint(lease, sequence)
+        };
         one.client.workflow_call(&body).await.unwrap();
         // The same again is known; another one under its number is not.
         one.client.workflow_call(&body).await.unwrap();
         let other = SaveCheckpoint { changes: changes(json!({})), ..body };
         refused(one.client.workflow_call(&other).await, 409);
     }
-    let neither = SaveCheckpoint { state: None, ..checkpoint(hold, 4) };
+    let neither = SaveCheckpoint { state: None, ..checkpoint(lease, 4) };
     refused(one.client.workflow_call(&neither).await, 400);
-    one.client.workflow_call(&ReleaseLease::new(hold)).await.unwrap();
+    one.client.workflow_call(&ReleaseLease::new(lease)).await.unwrap();
 
     let granted = other.start(task).await.unwrap();
 
@@ -152,7 +155,7 @@ async fn a_task_that_ends_on_one_orchestrator_wakes_a_claim_on_another() {
         OrchestratorServer::start(&harness.options, directory.path(), Arc::new(SystemClock));
     let second = second.await.unwrap();
     let url = format!("http://{}", second.address());
-    let (shutdown, tasks) = (Shutdown::new(), Tasks::new());
+    let (shutdown, tasks) = (Shutdown::new(), BackgroundTasks::new());
     let stop = shutdown.clone();
     tasks.spawn("second orchestrator", async move { second.serve(stop).await.unwrap() });
     let token = secret_file::read(directory.path().join("runner.token")).unwrap();
@@ -160,13 +163,13 @@ async fn a_task_that_ends_on_one_orchestrator_wakes_a_claim_on_another() {
     let first = harness.task().await.id;
     let body = task_request(json!({ "depends_on": [first] }));
     let second = harness.admin().task_create(&body).await.unwrap().id;
-    let hold = one.claim(0).await.unwrap().hold;
+    let lease = one.claim(0).await.unwrap().lease;
 
     let (grant, finished) =
-        tokio::join!(far.claim(30_000), one.finish(hold, 1, Outcome::Completed));
+        tokio::join!(far.claim(30_000), one.finish(lease, 1, Outcome::Completed));
 
     finished.unwrap();
-    assert_eq!(grant.unwrap().hold.task_id, second);
+    assert_eq!(grant.unwrap().lease.task_id, second);
     shutdown.trigger();
     assert!(tasks.finish(Duration::from_secs(20)).await);
 }

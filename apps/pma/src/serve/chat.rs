@@ -21,17 +21,17 @@ use super::handoff_span;
 pub(super) fn stream_chat(
     agent: &HandoffAgent,
     handoff: Handoff<ChatHandoff>,
-    within: Duration,
-    room: OwnedSemaphorePermit,
+    timeout: Duration,
+    permit: OwnedSemaphorePermit,
 ) -> Response {
     let span = handoff_span(HandoffKind::Chat, &handoff.context);
-    let events = span.in_scope(|| agent.chat(handoff, within));
+    let events = span.in_scope(|| agent.chat(handoff, timeout));
     let answering = ChatResponseStream {
         events,
         span,
-        deadline: Instant::now() + within,
+        deadline: Instant::now() + timeout,
         is_finished: false,
-        _permit: room,
+        _permit: permit,
     };
     let lines =
         stream::unfold(answering, next_event).map(|event| Ok::<_, Infallible>(encode_line(&event)));

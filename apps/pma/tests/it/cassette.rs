@@ -33,10 +33,10 @@ fn start_egress() -> String {
 }
 
 fn answer_request(stream: &mut TcpStream) {
-    let (mut seen, mut piece) = (Vec::new(), [0; 4096]);
+    let (mut seen, mut chunk) = (Vec::new(), [0; 4096]);
     while !is_complete_request(&seen) {
-        match stream.read(&mut piece) {
-            Ok(read) if read > 0 => seen.extend_from_slice(&piece[..read]),
+        match stream.read(&mut chunk) {
+            Ok(read) if read > 0 => seen.extend_from_slice(&chunk[..read]),
             _ => return,
         }
     }
@@ -51,25 +51,25 @@ fn is_complete_request(request: &[u8]) -> bool {
     length.is_none_or(|length| body.len() >= length.trim().parse::<usize>().unwrap())
 }
 
-fn serve(place: &PmaDataDir, url: &str, mode: &str) -> PmaProcess {
+fn serve(dir: &PmaDataDir, url: &str, mode: &str) -> PmaProcess {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cynode-pma"));
     command
-        .args(["--data-dir", place.dir.path().to_str().unwrap(), "--orchestrator-url", url])
+        .args(["--data-dir", dir.dir.path().to_str().unwrap(), "--orchestrator-url", url])
         .args(["--role", ROLE, "--cassette", mode])
         .env_clear();
-    place.serve_with(command, ROLE)
+    dir.serve_with(command, ROLE)
 }
 
 #[test]
 fn a_confined_process_records_exchanges_and_replays_them_without_a_model() {
-    let place = PmaDataDir::new();
-    let recorder = serve(&place, &start_egress(), "record");
+    let dir = PmaDataDir::new();
+    let recorder = serve(&dir, &start_egress(), "record");
     let live = recorder.send_handoff("continue_run", SECRET, HANDOFF);
     drop(recorder);
-    let folder = place.dir.path().join("cassettes/continue_run");
+    let folder = dir.dir.path().join("cassettes/continue_run");
     let files: Vec<_> = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect();
 
-    let player = serve(&place, "http://127.0.0.1:1", "replay");
+    let player = serve(&dir, "http://127.0.0.1:1", "replay");
     let replayed = player.send_handoff("continue_run", SECRET, HANDOFF);
     let missed =
         player.send_handoff("continue_run", SECRET, &HANDOFF.replace("SITUATION", "other"));

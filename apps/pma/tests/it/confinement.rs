@@ -7,13 +7,13 @@ use crate::process::PmaDataDir;
 
 #[test]
 fn the_process_cannot_start_programs_write_files_or_open_the_database() {
-    let place = PmaDataDir::new();
-    let database = place.dir.path().join("cynode.db");
+    let dir = PmaDataDir::new();
+    let database = dir.dir.path().join("cynode.db");
     fs::write(&database, "rows").unwrap();
     let _listens = UnixListener::bind(database.with_extension("sock")).unwrap();
     for role in ["project_manager", "project_analyst"] {
         let path = database.to_str().unwrap();
-        let ended = place
+        let ended = dir
             .command(&["--role", role, "--require-confinement", "--probe", path])
             .output()
             .unwrap();
@@ -31,5 +31,5 @@ fn the_process_cannot_start_programs_write_files_or_open_the_database() {
     }
 
     assert_eq!(fs::read(&database).unwrap(), b"rows");
-    assert!(!place.dir.path().join("cynode.probe").exists());
+    assert!(!dir.dir.path().join("cynode.probe").exists());
 }

@@ -10,8 +10,8 @@ const DECIDE: &str = r#"{"context":{"user":{"id":"01900000-0000-7000-8000-000000
 
 #[test]
 fn a_direct_call_to_the_project_manager_is_refused() {
-    let place = PmaDataDir::new();
-    let serving = place.serve("project_manager");
+    let dir = PmaDataDir::new();
+    let serving = dir.serve("project_manager");
 
     for secret in ["", "guess", "cyn_api_a-user-token", "cyn_ho_secre"] {
         let answer = serving.send_handoff("decide", secret, DECIDE);
@@ -24,9 +24,9 @@ fn a_direct_call_to_the_project_manager_is_refused() {
 
 #[test]
 fn two_roles_work_side_by_side_and_each_keeps_to_its_own_work() {
-    let place = PmaDataDir::new();
-    let manager = place.serve("project_manager");
-    let analyst = place.serve("project_analyst");
+    let dir = PmaDataDir::new();
+    let manager = dir.serve("project_manager");
+    let analyst = dir.serve("project_analyst");
 
     let (own, others) = (
         manager.send_handoff("decide", SECRET, DECIDE),
@@ -40,8 +40,8 @@ fn two_roles_work_side_by_side_and_each_keeps_to_its_own_work() {
 
 #[test]
 fn the_process_says_how_it_is_and_stops_when_asked() {
-    let place = PmaDataDir::new();
-    let mut serving = place.serve("project_manager");
+    let dir = PmaDataDir::new();
+    let mut serving = dir.serve("project_manager");
     let get = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: pma\r\nconnection: close\r\n\r\n");
 
     let (alive, ready) = (serving.send_raw(&get("/healthz")), serving.send_raw(&get("/readyz")));
@@ -53,5 +53,5 @@ fn the_process_says_how_it_is_and_stops_when_asked() {
     // There is no orchestrator at that address.
     assert!(ready.starts_with("HTTP/1.1 503"), "{ready}");
     assert!(ended.success(), "{ended}");
-    assert!(!place.socket("project_manager").exists());
+    assert!(!dir.socket("project_manager").exists());
 }

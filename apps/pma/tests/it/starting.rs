@@ -6,8 +6,8 @@ use std::io::{BufRead as _, BufReader};
 use crate::process::PmaDataDir;
 
 /// Returns the error output of a process that does not start.
-fn start_error(place: &PmaDataDir, arguments: &[&str], env: &[(&str, &str)]) -> String {
-    let mut command = place.command(arguments);
+fn start_error(dir: &PmaDataDir, arguments: &[&str], env: &[(&str, &str)]) -> String {
+    let mut command = dir.command(arguments);
     let ended = command.envs(env.iter().copied()).output().unwrap();
     assert!(!ended.status.success());
     String::from_utf8(ended.stderr).unwrap()
@@ -22,39 +22,39 @@ fn a_process_without_a_role_says_how_to_choose_one() {
 
 #[test]
 fn the_role_of_a_process_is_taken_from_flag_then_file_then_environment() {
-    let place = PmaDataDir::new();
-    let root = place.dir.path().join("nowhere");
+    let dir = PmaDataDir::new();
+    let root = dir.dir.path().join("nowhere");
     let root = root.to_str().unwrap();
     // Instructions are loaded from the directory of the role, so the missing path names the role.
     let arguments = ["--instructions-root", root];
     let (manager, analyst) = ("nowhere/project_manager", "nowhere/project_analyst");
 
-    let from_env = start_error(&place, &arguments, &[("PMA_ROLE", "project_manager")]);
+    let from_env = start_error(&dir, &arguments, &[("PMA_ROLE", "project_manager")]);
     assert!(from_env.contains(manager), "{from_env}");
 
-    fs::write(place.dir.path().join("cynode.toml"), "[pma]\nrole = \"project_analyst\"\n").unwrap();
-    let from_file = start_error(&place, &arguments, &[("PMA_ROLE", "project_manager")]);
+    fs::write(dir.dir.path().join("cynode.toml"), "[pma]\nrole = \"project_analyst\"\n").unwrap();
+    let from_file = start_error(&dir, &arguments, &[("PMA_ROLE", "project_manager")]);
     assert!(from_file.contains(analyst), "{from_file}");
 
     let flags = ["--role", "project_manager", "--instructions-root", root];
-    let from_flag = start_error(&place, &flags, &[("PMA_ROLE", "project_analyst")]);
+    let from_flag = start_error(&dir, &flags, &[("PMA_ROLE", "project_analyst")]);
     assert!(from_flag.contains(manager), "{from_flag}");
 }
 
 #[test]
 fn a_process_without_instructions_or_secret_says_what_to_do() {
-    let place = PmaDataDir::new();
-    let empty = place.dir.path().join("own");
+    let dir = PmaDataDir::new();
+    let empty = dir.dir.path().join("own");
     fs::create_dir(&empty).unwrap();
     let path = empty.to_str().unwrap();
     let role = ["--role", "project_manager"];
 
     let own = [role.as_slice(), &["--instructions-project-manager", path]].concat();
-    let said = start_error(&place, &own, &[]);
+    let said = start_error(&dir, &own, &[]);
     assert!(said.contains("are empty: add at least 01_baseline.md"), "{said}");
 
-    fs::remove_file(place.dir.path().join("pma.secret")).unwrap();
-    let said = start_error(&place, &role, &[]);
+    fs::remove_file(dir.dir.path().join("pma.secret")).unwrap();
+    let said = start_error(&dir, &role, &[]);
     assert!(said.contains("pma.secret"), "{said}");
 }
 
@@ -68,10 +68,10 @@ fn a_process_that_others_could_reach_over_the_network_does_not_start() {
 
 #[test]
 fn a_temperature_out_of_range_is_clamped_and_the_log_warns_of_it() {
-    let place = PmaDataDir::new();
-    let mut command = place.command(&["--role", "project_manager"]);
+    let dir = PmaDataDir::new();
+    let mut command = dir.command(&["--role", "project_manager"]);
     command.env("MODEL_TEMPERATURE", "9");
-    let mut serving = place.serve_with(command, "project_manager");
+    let mut serving = dir.serve_with(command, "project_manager");
     let log = BufReader::new(serving.child.stderr.take().unwrap());
 
     // The process logs its warnings before it announces its role.

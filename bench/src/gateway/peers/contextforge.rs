@@ -23,20 +23,20 @@ pub(super) enum SessionMode {
 
 /// Starts it, with `upstream` registered and its `echo` in a virtual server.
 pub(super) async fn start(
-    seat: &PeerEnvironment,
+    environment: &PeerEnvironment,
     upstream: &str,
     mode: SessionMode,
 ) -> anyhow::Result<(BenchProcess, McpTarget)> {
-    let port = seat.port.to_string();
-    let mut command = seat.command("contextforge/bin/mcpgateway");
+    let port = environment.port.to_string();
+    let mut command = environment.command("contextforge/bin/mcpgateway");
     command.args(["--host", "127.0.0.1", "--workers", "1", "--port", &port]);
     let is_stateful = matches!(mode, SessionMode::Stateful).to_string();
-    set_environment(&mut command, seat).env("USE_STATEFUL_SESSIONS", is_stateful);
-    let program = seat.start_and_wait(&mut command).await?;
-    let token = create_token(seat)?;
-    let server = register_upstream(&seat.address(), &token, upstream).await?;
+    set_environment(&mut command, environment).env("USE_STATEFUL_SESSIONS", is_stateful);
+    let program = environment.start_and_wait(&mut command).await?;
+    let token = create_token(environment)?;
+    let server = register_upstream(&environment.address(), &token, upstream).await?;
     let target = McpTarget {
-        address: seat.address(),
+        address: environment.address(),
         path: format!("/servers/{server}/mcp/"),
         token: Some(token),
         tool: TOOL.to_owned(),
@@ -44,8 +44,8 @@ pub(super) async fn start(
     Ok((program, target))
 }
 
-fn set_environment<'a>(command: &'a mut Command, seat: &PeerEnvironment) -> &'a mut Command {
-    let database = format!("sqlite:///{}", seat.path().join("peer.db").display());
+fn set_environment<'a>(command: &'a mut Command, environment: &PeerEnvironment) -> &'a mut Command {
+    let database = format!("sqlite:///{}", environment.path().join("peer.db").display());
     // It does not start when two of its secrets are equal.
     let secrets = [
         "JWT_SECRET_KEY",
@@ -69,13 +69,13 @@ fn set_environment<'a>(command: &'a mut Command, seat: &PeerEnvironment) -> &'a 
 }
 
 /// A token of the administrator, created by its own tool.
-fn create_token(seat: &PeerEnvironment) -> anyhow::Result<String> {
-    let mut command = seat.command("contextforge/bin/python");
+fn create_token(environment: &PeerEnvironment) -> anyhow::Result<String> {
+    let mut command = environment.command("contextforge/bin/python");
     command.args(["-m", "mcpgateway.utils.create_jwt_token", "--admin", "--exp", "1440"]);
     command.args(["--username", ADMIN, "--secret", &format!("{SECRET}-0-E9!")]);
-    let output = set_environment(&mut command, seat).output()?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let token = said.lines().map(str::trim).rfind(|line| line.starts_with("eyJ"));
+    let output = set_environment(&mut command, environment).output()?;
+    let output = String::from_utf8_lossy(&output.stdout);
+    let token = output.lines().map(str::trim).rfind(|line| line.starts_with("eyJ"));
     token.map(str::to_owned).context("it made no token")
 }
 

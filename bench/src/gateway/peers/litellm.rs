@@ -8,11 +8,11 @@ use crate::gateway::process::BenchProcess;
 
 /// Starts it in front of `upstream`.
 pub(super) async fn start(
-    seat: &PeerEnvironment,
+    environment: &PeerEnvironment,
     upstream: &str,
 ) -> anyhow::Result<(BenchProcess, McpTarget)> {
     let key = format!("sk-{SECRET}");
-    let config = seat.path().join("config.yaml");
+    let config = environment.path().join("config.yaml");
     fs::write(
         &config,
         format!(
@@ -20,13 +20,14 @@ pub(super) async fn start(
              mcp_servers:\n  fixture:\n    url: {upstream}\n    transport: http\n"
         ),
     )?;
-    let mut command = seat.command("litellm/bin/litellm");
+    let mut command = environment.command("litellm/bin/litellm");
     command.args(["--host", "127.0.0.1", "--num_workers", "1", "--telemetry", "False"]);
-    command.args(["--port", &seat.port.to_string(), "--config"]).arg(&config);
+    command.args(["--port", &environment.port.to_string(), "--config"]).arg(&config);
     // Otherwise it downloads model prices.
-    let program = seat.start_and_wait(command.env("LITELLM_LOCAL_MODEL_COST_MAP", "True")).await?;
+    let program =
+        environment.start_and_wait(command.env("LITELLM_LOCAL_MODEL_COST_MAP", "True")).await?;
     let target = McpTarget {
-        address: seat.address(),
+        address: environment.address(),
         path: "/mcp/".to_owned(),
         token: Some(key),
         tool: "fixture-echo".to_owned(),

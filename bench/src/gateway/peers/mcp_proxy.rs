@@ -8,22 +8,23 @@ use crate::gateway::process::BenchProcess;
 
 /// Starts it in front of `upstream`.
 pub(super) async fn start(
-    seat: &PeerEnvironment,
+    environment: &PeerEnvironment,
     upstream: &str,
 ) -> anyhow::Result<(BenchProcess, McpTarget)> {
-    let config = seat.path().join("proxy.toml");
+    let config = environment.path().join("proxy.toml");
     fs::write(
         &config,
         format!(
             "[proxy]\nname = \"peer\"\n[proxy.listen]\nhost = \"127.0.0.1\"\nport = {}\n\
              [[backends]]\nname = \"fixture\"\ntransport = \"http\"\nurl = \"{upstream}\"\n",
-            seat.port
+            environment.port
         ),
     )?;
-    let program =
-        seat.start_and_wait(seat.command("bin/mcp-proxy").arg("--config").arg(&config)).await?;
+    let program = environment
+        .start_and_wait(environment.command("bin/mcp-proxy").arg("--config").arg(&config))
+        .await?;
     let target = McpTarget {
-        address: seat.address(),
+        address: environment.address(),
         path: "/".to_owned(),
         token: None,
         tool: "fixture/echo".to_owned(),

@@ -115,19 +115,19 @@ fn model_name(completion: ChatCompletion) -> Option<String> {
 }
 
 /// The messages of a repair request: the model's answer and its fault.
-fn repair_messages(said: Option<&AssistantMessage>, fault: &str) -> Vec<ChatMessage> {
+fn repair_messages(reply: Option<&AssistantMessage>, fault: &str) -> Vec<ChatMessage> {
     let plea = format!("Invalid answer: {fault}. Answer again in the required format.");
-    let Some(said) = said else { return vec![ChatMessage::text("user", plea)] };
+    let Some(reply) = reply else { return vec![ChatMessage::text("user", plea)] };
     let repeated = ChatMessage {
         role: "assistant".to_owned(),
-        content: said.content.clone().map(Content::Text),
-        tool_calls: said.tool_calls.clone(),
+        content: reply.content.clone().map(Content::Text),
+        tool_calls: reply.tool_calls.clone(),
         ..ChatMessage::default()
     };
-    if said.tool_calls.is_empty() {
+    if reply.tool_calls.is_empty() {
         return vec![repeated, ChatMessage::text("user", plea)];
     }
     // Providers require a result for every tool call.
-    let answers = said.tool_calls.iter().map(|call| ChatMessage::tool_result(&call.id, &*plea));
+    let answers = reply.tool_calls.iter().map(|call| ChatMessage::tool_result(&call.id, &*plea));
     std::iter::once(repeated.clone()).chain(answers).collect()
 }

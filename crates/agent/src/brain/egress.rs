@@ -28,10 +28,10 @@ impl EgressModel {
 impl ChatModel for EgressModel {
     async fn complete(&self, exchange: &ModelExchange) -> Result<ChatCompletion, ModelError> {
         // Streams, so that a slow model can be distinguished from a silent one.
-        let mut pieces = self.stream(exchange).await?;
+        let mut chunks = self.stream(exchange).await?;
         let mut whole = ChunkCollector::default();
-        while let Some(piece) = pieces.next().await {
-            whole.push(&piece?);
+        while let Some(chunk) = chunks.next().await {
+            whole.push(&chunk?);
         }
         let completion = whole.finish();
         match refusal(&completion) {
@@ -41,10 +41,10 @@ impl ChatModel for EgressModel {
     }
 
     async fn stream(&self, exchange: &ModelExchange) -> Result<ModelStream, ModelError> {
-        let pieces = self.egress.stream(&exchange.request, Some(&self.token)).await;
-        Ok(pieces
+        let chunks = self.egress.stream(&exchange.request, Some(&self.token)).await;
+        Ok(chunks
             .map_err(map_provider_error)?
-            .map(|piece| piece.map_err(map_provider_error))
+            .map(|chunk| chunk.map_err(map_provider_error))
             .boxed())
     }
 }

@@ -29,8 +29,8 @@ impl ModelExchange {
     /// The key of the exchange: a hash of purpose, functions and messages, independent of ids, times and white space.
     pub fn key(&self) -> String {
         let functions = serde_json::to_string(&self.request.tools).unwrap_or_default();
-        let said: Vec<String> = self.request.messages.iter().map(render_message).collect();
-        hash_parts(&[&self.purpose, &normalize(&functions), &normalize(&said.join("\n"))])
+        let messages: Vec<String> = self.request.messages.iter().map(render_message).collect();
+        hash_parts(&[&self.purpose, &normalize(&functions), &normalize(&messages.join("\n"))])
     }
 }
 

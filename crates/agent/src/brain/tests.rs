@@ -104,13 +104,13 @@ async fn a_model_is_offered_one_function_and_must_call_it() {
     assert_eq!(decided.answer.action, FailureAction::Retry);
     assert_eq!(decided.record.by, DecidedBy::Model);
     assert_eq!(decided.record.model.as_deref(), Some("tiny"));
-    let asked = &model.requests()[0];
-    assert_eq!(asked.model.as_deref(), Some(HandleFailure::HINT));
-    assert_eq!(asked.tools.len(), 1);
-    assert_eq!(asked.tool_choice, asked.tools[0].forced());
-    assert_eq!(asked.messages[0].plain_text(), "SYSTEM");
-    assert_eq!(asked.metadata.as_ref().unwrap()["purpose"], "handle_failure");
-    let prompt = asked.messages[1].plain_text();
+    let request = &model.requests()[0];
+    assert_eq!(request.model.as_deref(), Some(HandleFailure::HINT));
+    assert_eq!(request.tools.len(), 1);
+    assert_eq!(request.tool_choice, request.tools[0].forced());
+    assert_eq!(request.messages[0].plain_text(), "SYSTEM");
+    assert_eq!(request.metadata.as_ref().unwrap()["purpose"], "handle_failure");
+    let prompt = request.messages[1].plain_text();
     assert_eq!(prompt.matches("</untrusted>").count(), 2, "{prompt}");
 }
 
@@ -192,7 +192,7 @@ async fn a_model_that_was_away_is_asked_once_more() {
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_stays_away_or_wants_a_long_pause_is_given_up() {
-    for (lines, asked) in
+    for (lines, request) in
         [(vec![unavailable_for(1), unavailable_for(1)], 2), (vec![unavailable_for(3600)], 1)]
     {
         let model = ReactingModel::new(lines);
@@ -201,7 +201,7 @@ async fn a_model_that_stays_away_or_wants_a_long_pause_is_given_up() {
 
         assert_eq!(decided.record.by, DecidedBy::Fallback);
         assert!(decided.record.reason.contains("did not answer: status 503"));
-        assert_eq!(model.requests().len(), asked);
+        assert_eq!(model.requests().len(), request);
     }
 }
 
@@ -242,7 +242,7 @@ async fn a_refusal_a_denial_and_a_missing_model_are_not_tried_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_rule_decides_while_somebody_still_waits_for_it_however_slow_the_model_is() {
-    for (seconds, asked) in [(70, 2), (60, 1), (0, 0)] {
+    for (seconds, request) in [(70, 2), (60, 1), (0, 0)] {
         let model = ReactingModel::new([ModelReaction::Hangs, ModelReaction::Hangs]);
         let begun = Instant::now();
         let patience = Duration::from_secs(seconds);
@@ -255,7 +255,7 @@ async fn a_rule_decides_while_somebody_still_waits_for_it_however_slow_the_model
         let decided = brain.with_deadline(begun + patience).think(&question()).await.unwrap();
 
         assert_eq!(decided.record.by, DecidedBy::Fallback, "{:?}", decided.record);
-        assert_eq!(model.requests().len(), asked);
+        assert_eq!(model.requests().len(), request);
         assert_eq!(begun.elapsed().as_secs(), seconds);
     }
 }
@@ -283,14 +283,15 @@ async fn a_question_that_quotes_the_request_is_told_it_once() {
         short: "TASK".to_owned(),
     };
     let system = "BASE\n\nTASK with the request\n\nMORE".to_owned();
-    for (request, told) in [("it was slow", "BASE\n\nTASK\n\nMORE"), ("else", system.as_str())] {
+    for (request, reported) in [("it was slow", "BASE\n\nTASK\n\nMORE"), ("else", system.as_str())]
+    {
         let model = ReactingModel::new([answer_with_call("respond", RETRY)]);
         let brain = Brain::new(Some(model.clone()), BrainOptions::default(), system.clone());
         let question = HandleFailure { error: "it was slow".to_owned(), ..question() };
 
         brain.with_task_part(Some(part(request))).think(&question).await.unwrap();
 
-        assert_eq!(model.requests()[0].messages[0].plain_text(), told);
+        assert_eq!(model.requests()[0].messages[0].plain_text(), reported);
     }
 }
 

@@ -22,8 +22,8 @@ pub struct ThinkFilter {
 
 impl ThinkFilter {
     /// Appends a chunk; returns the text that can be shown.
-    pub fn push(&mut self, piece: &str) -> String {
-        self.buffer.push_str(piece);
+    pub fn push(&mut self, chunk: &str) -> String {
+        self.buffer.push_str(chunk);
         let mut shown = String::new();
         loop {
             let mark = if self.is_thinking { END } else { BEGIN };

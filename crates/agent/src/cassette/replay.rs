@@ -12,7 +12,7 @@ use crate::brain::{Brain, BrainOptions, decisions, strip_think_blocks};
 /// Whether a recording still matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "today", rename_all = "snake_case")]
-pub enum Verdict {
+pub enum ReplayVerdict {
     /// The question is unchanged and the answer is accepted.
     Same {
         /// A summary of the answer.
@@ -29,7 +29,7 @@ pub enum Verdict {
     NoDecision,
 }
 
-impl Verdict {
+impl ReplayVerdict {
     /// Whether a replay gives the recorded answer. False for exchanges that are not decisions.
     pub fn holds(&self) -> bool {
         matches!(self, Self::Same { .. })
@@ -48,7 +48,7 @@ pub struct ReplayResult {
     pub purpose: String,
     pub model: String,
     #[serde(flatten)]
-    pub verdict: Verdict,
+    pub verdict: ReplayVerdict,
 }
 
 /// Checks a recording, or every recording below a folder in the order of their names. Sends no model request.
@@ -85,18 +85,18 @@ async fn find_recordings(path: &Path) -> Result<Vec<PathBuf>, RecordingError> {
     Ok(found)
 }
 
-fn check_recording(recording: &Recording) -> Verdict {
+fn check_recording(recording: &Recording) -> ReplayVerdict {
     let system = recording.messages.first().map(ChatMessage::plain_text).unwrap_or_default();
     let brain = Brain::new(None, BrainOptions::default(), system);
     let answer = recorded_answer(recording);
     let checked = decisions::recheck(&brain, &recording.purpose, &recording.input, &answer);
-    let Some(checked) = checked else { return Verdict::NoDecision };
+    let Some(checked) = checked else { return ReplayVerdict::NoDecision };
     // A repair request also holds the first answer, so its key always differs.
     let is_repair = recording.messages.len() > 2;
     match checked.answer {
-        Err(reason) => Verdict::Refused { reason },
-        Ok(answer) if is_repair || checked.key == recording.key => Verdict::Same { answer },
-        Ok(answer) => Verdict::Drifted { answer },
+        Err(reason) => ReplayVerdict::Refused { reason },
+        Ok(answer) if is_repair || checked.key == recording.key => ReplayVerdict::Same { answer },
+        Ok(answer) => ReplayVerdict::Drifted { answer },
     }
 }
 

@@ -29,8 +29,8 @@ impl ChatModel for Steady {
     }
 
     async fn stream(&self, _: &ModelExchange) -> Result<ModelStream, ModelError> {
-        let pieces = ["Hel", "lo"].map(|text| Ok(ChatChunk::new(Delta::text(text), None)));
-        Ok(stream::iter(pieces).boxed())
+        let chunks = ["Hel", "lo"].map(|text| Ok(ChatChunk::new(Delta::text(text), None)));
+        Ok(stream::iter(chunks).boxed())
     }
 }
 
@@ -110,12 +110,12 @@ async fn a_replay_tells_what_changed_since() {
     let mut chat = original.clone();
     chat.purpose = "chat".to_owned();
 
-    assert!(matches!(verdict(&reworded).await, Verdict::Drifted { .. }));
-    assert!(matches!(verdict(&refused).await, Verdict::Refused { .. }));
+    assert!(matches!(verdict(&reworded).await, ReplayVerdict::Drifted { .. }));
+    assert!(matches!(verdict(&refused).await, ReplayVerdict::Refused { .. }));
     let no_decision = verdict(&chat).await;
-    assert_eq!(no_decision, Verdict::NoDecision);
+    assert_eq!(no_decision, ReplayVerdict::NoDecision);
     assert!(!no_decision.holds() && !no_decision.is_checked());
-    assert!(matches!(verdict(&original).await, Verdict::Same { .. }));
+    assert!(matches!(verdict(&original).await, ReplayVerdict::Same { .. }));
 }
 
 #[tokio::test]
@@ -130,9 +130,9 @@ async fn a_conversation_is_recorded_whole_and_replayed_in_pieces() {
     assert_eq!(live.len(), 2);
 
     let player = wrap_model(None, &CassetteMode::Replay(folder.path().to_owned())).unwrap();
-    let pieces: Vec<_> = player.stream(&exchange).await.unwrap().collect().await;
+    let chunks: Vec<_> = player.stream(&exchange).await.unwrap().collect().await;
 
-    let text: String = pieces.iter().map(|piece| piece.as_ref().unwrap().text()).collect();
+    let text: String = chunks.iter().map(|chunk| chunk.as_ref().unwrap().text()).collect();
     assert_eq!(text, "Hello");
 }
 

@@ -33,8 +33,8 @@ impl CallBuffer {
         if calls.is_empty() {
             return Err(self.text);
         }
-        let call = |(place, call): (usize, cynode_wire::openai::FunctionCall)| {
-            ToolCall::function(&format!("text_{place}"), &call.name, call.arguments)
+        let call = |(index, call): (usize, cynode_wire::openai::FunctionCall)| {
+            ToolCall::function(&format!("text_{index}"), &call.name, call.arguments)
         };
         Ok(calls.into_iter().enumerate().map(call).collect())
     }
@@ -44,9 +44,9 @@ impl CallBuffer {
 mod tests {
     use super::*;
 
-    fn pushed(may_call: bool, pieces: &[&str]) -> (String, Result<usize, String>) {
+    fn pushed(may_call: bool, chunks: &[&str]) -> (String, Result<usize, String>) {
         let mut withheld = CallBuffer::new(may_call);
-        let shown = pieces.iter().map(|piece| withheld.push((*piece).to_owned())).collect();
+        let shown = chunks.iter().map(|chunk| withheld.push((*chunk).to_owned())).collect();
         (shown, withheld.finish(|name| name == "look").map(|calls| calls.len()))
     }
 

@@ -95,12 +95,12 @@ mod tests {
 
     #[tokio::test]
     async fn everything_that_is_told_arrives_in_order() {
-        let told = run_with_events(|teller| async move {
+        let told = run_with_events(|events| async move {
             for n in 0..100 {
-                teller.send_text(n.to_string()).await;
+                events.send_text(n.to_string()).await;
             }
-            teller.send_text("").await;
-            teller.send_done(HandoffUsage::default(), vec![]).await;
+            events.send_text("").await;
+            events.send_done(HandoffUsage::default(), vec![]).await;
         });
 
         let heard: Vec<_> = told.collect().await;
@@ -120,9 +120,9 @@ mod tests {
         }
         let ended = Arc::new(AtomicBool::new(false));
         let flag = DropFlag(Arc::clone(&ended));
-        let mut told = run_with_events(|teller| async move {
+        let mut told = run_with_events(|events| async move {
             let _flag = flag;
-            teller.send_text("one").await;
+            events.send_text("one").await;
             std::future::pending::<()>().await;
         });
         assert!(told.next().await.is_some());

@@ -20,7 +20,7 @@ pub(super) enum TaskSearchResult {
 
 /// Finds the task with this id or name, or the only task whose name contains it.
 pub(super) async fn find_task(
-    desk: &ReportedTools<'_>,
+    tools: &ReportedTools<'_>,
     wanted: &str,
 ) -> Result<TaskSearchResult, HandoffAgentError> {
     let mut near = Vec::new();
@@ -28,7 +28,7 @@ pub(super) async fn find_task(
     for _ in 0..MAX_PAGES {
         let page = PageQuery { limit: Some(MAX_LIMIT), cursor };
         let call = DbTaskList { page, ..DbTaskList::default() };
-        let page: Page<TaskView> = desk.read(&call).await?;
+        let page: Page<TaskView> = tools.read(&call).await?;
         for task in page.items {
             if task.id.to_string() == wanted || task.task_name.eq_ignore_ascii_case(wanted) {
                 return Ok(TaskSearchResult::One(Box::new(task)));

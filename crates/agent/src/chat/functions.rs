@@ -91,7 +91,7 @@ impl ToolFunctions {
 
     /// The definitions that are offered now.
     pub(super) fn offered_definitions(&self) -> Vec<ToolDefinition> {
-        let offered = self.offered.iter().filter_map(|place| self.definitions.get(*place)).cloned();
+        let offered = self.offered.iter().filter_map(|index| self.definitions.get(*index)).cloned();
         let find = (self.offered.len() < self.definitions.len()).then(find_tools_definition);
         offered.chain(find).collect()
     }
@@ -110,7 +110,7 @@ impl ToolFunctions {
     pub(super) fn describe_tools(&self, places: &[usize]) -> Value {
         let found: Vec<Value> = places
             .iter()
-            .filter_map(|place| self.definitions.get(*place)?.function.as_ref())
+            .filter_map(|index| self.definitions.get(*index)?.function.as_ref())
             .map(|function| json!({ "name": function.name, "description": function.description }))
             .collect();
         json!({ "tools": found })
@@ -125,7 +125,7 @@ impl ToolFunctions {
         let texts: Vec<(String, String)> = self.definitions.iter().map(text).collect();
         let all =
             rank_tools(query, texts.iter().map(|(name, about)| (name.as_str(), about.as_str())));
-        all.into_iter().filter(|place| !self.offered.contains(place)).take(most).collect()
+        all.into_iter().filter(|index| !self.offered.contains(index)).take(most).collect()
     }
 }
 

@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn questions_are_understood_in_many_words() {
-        for (asked, wanted) in [
+        for (request, wanted) in [
             ("help", ChatIntent::Help),
             ("Hello!", ChatIntent::Help),
             ("/help", ChatIntent::Help),
@@ -422,13 +422,13 @@ mod tests {
             ("logs of build-1", about(TaskIntent::Logs, text("build-1"))),
             ("runs of build-1", about(TaskIntent::Runs, text("build-1"))),
         ] {
-            assert_eq!(detect_intent(asked), wanted, "{asked}");
+            assert_eq!(detect_intent(request), wanted, "{request}");
         }
     }
 
     #[test]
     fn changes_are_understood_only_where_they_are_asked_for() {
-        for (asked, wanted) in [
+        for (request, wanted) in [
             ("create task: wash the car", ChatIntent::CreateTask(text("wash the car"))),
             ("Please create a task to wash the car", ChatIntent::CreateTask(text("wash the car"))),
             ("task: wash the car", ChatIntent::CreateTask(text("wash the car"))),
@@ -460,13 +460,13 @@ mod tests {
             ("answer build-1: yes", about(TaskIntent::PeopleOnly("approve"), text("build-1"))),
             ("retry build-1", about(TaskIntent::PeopleOnly("retry"), text("build-1"))),
         ] {
-            assert_eq!(detect_intent(asked), wanted, "{asked}");
+            assert_eq!(detect_intent(request), wanted, "{request}");
         }
     }
 
     #[test]
     fn what_is_not_clear_changes_nothing() {
-        for asked in [
+        for request in [
             "",
             "The car is dirty.",
             "I wonder whether we should cancel build-1",
@@ -475,7 +475,7 @@ mod tests {
             "Tell me a joke about tasks that failed",
             "show me what you would do if every task of the project had failed",
         ] {
-            assert_eq!(detect_intent(asked), ChatIntent::Unclear, "{asked}");
+            assert_eq!(detect_intent(request), ChatIntent::Unclear, "{request}");
         }
     }
 

@@ -21,7 +21,7 @@ use super::event_sender::ChatEventSender;
 use super::functions::{FIND, FunctionTool, ToolFunctions};
 use crate::HandoffAgentError;
 use crate::brain::{BrainOptions, ChatModel, ModelError, ModelExchange, ThinkFilter};
-use crate::context::{messages, truncate_text, untrusted};
+use crate::context::{self, truncate_text, untrusted};
 use crate::tools::ToolClient;
 
 /// The most tool calls of one message.
@@ -39,7 +39,7 @@ pub(super) struct ModelTurn<'a> {
     pub(super) model: &'a dyn ChatModel,
     pub(super) options: &'a BrainOptions,
     pub(super) system: &'a str,
-    pub(super) teller: &'a ChatEventSender,
+    pub(super) events: &'a ChatEventSender,
 }
 
 /// The outcome of a turn so far.
@@ -75,17 +75,18 @@ impl ModelTurn<'_> {
             ModelTurnError::Agent(HandoffAgentError::from_mcp("tools/list", error))
         })?;
         let mut functions = ToolFunctions::new(listed, &recent_text(turns));
-        let mut said = vec![ChatMessage::text("system", self.system)];
-        said.extend(messages(turns));
+        let mut messages = vec![ChatMessage::text("system", self.system)];
+        messages.extend(context::messages(turns));
         for round in 1..=self.options.max_steps {
             ended.rounds = round;
             let may_call = round < self.options.max_steps && !is_background_request(turns);
-            let (answer, calls) = self.request_answer(&said, &functions, may_call, ended).await?;
+            let (answer, calls) =
+                self.request_answer(&messages, &functions, may_call, ended).await?;
             if calls.is_empty() || !may_call {
                 return Ok(());
             }
-            said.push(assistant_message(answer.message(), &calls));
-            said.extend(self.execute_calls(&calls, &mut functions, ended).await?);
+            messages.push(assistant_message(answer.message(), &calls));
+            messages.extend(self.execute_calls(&calls, &mut functions, ended).await?);
         }
         Ok(())
     }
@@ -93,25 +94,28 @@ impl ModelTurn<'_> {
     /// Sends one model request and streams its text. Returns the tool calls, including those written as text.
     async fn request_answer(
         &self,
-        said: &[ChatMessage],
+        messages: &[ChatMessage],
         functions: &ToolFunctions,
         may_call: bool,
         ended: &mut ModelTurnOutcome,
     ) -> Result<(ChatCompletion, Vec<ToolCall>), ModelTurnError> {
-        let exchange =
-            ModelExchange::new("chat", Value::Null, self.build_request(said, functions, may_call));
+        let exchange = ModelExchange::new(
+            "chat",
+            Value::Null,
+            self.build_request(messages, functions, may_call),
+        );
         // The egress client enforces the silence timeout; this limits the total duration.
         let longest = self.options.max_request_duration;
         let until = Instant::now() + longest;
-        let mut pieces = until_deadline(until, longest, self.model.stream(&exchange)).await?;
+        let mut chunks = until_deadline(until, longest, self.model.stream(&exchange)).await?;
         let (mut whole, mut filter) = (ChunkCollector::default(), ThinkFilter::default());
         let mut withheld = CallBuffer::new(may_call);
-        while let Some(piece) =
-            until_deadline(until, longest, async { Ok(pieces.next().await) }).await?
+        while let Some(chunk) =
+            until_deadline(until, longest, async { Ok(chunks.next().await) }).await?
         {
-            let piece = piece.map_err(ModelTurnError::Model)?;
-            whole.push(&piece);
-            self.show_text(withheld.push(filter.push(piece.text())), ended).await;
+            let chunk = chunk.map_err(ModelTurnError::Model)?;
+            whole.push(&chunk);
+            self.show_text(withheld.push(filter.push(chunk.text())), ended).await;
         }
         self.show_text(withheld.push(filter.finish()), ended).await;
         let answer = whole.finish();
@@ -131,14 +135,14 @@ impl ModelTurn<'_> {
 
     fn build_request(
         &self,
-        said: &[ChatMessage],
+        messages: &[ChatMessage],
         functions: &ToolFunctions,
         may_call: bool,
     ) -> ChatRequest {
         let tools = if may_call { functions.offered_definitions() } else { vec![] };
         ChatRequest {
             model: Some(HINT.to_owned()),
-            messages: said.to_vec(),
+            messages: messages.to_vec(),
             stream: true,
             tools,
             max_tokens: Some(self.options.max_tokens),
@@ -149,7 +153,7 @@ impl ModelTurn<'_> {
 
     async fn show_text(&self, text: String, ended: &mut ModelTurnOutcome) {
         ended.has_shown |= !text.trim().is_empty();
-        self.teller.send_text(text).await;
+        self.events.send_text(text).await;
     }
 
     /// Executes all tool calls of a message concurrently; returns their results in order.
@@ -209,20 +213,20 @@ impl ModelTurn<'_> {
             Ok(result) => {
                 let value = result.structured.unwrap_or_else(|| json!(result.text));
                 let summary = summarize_call(tool, &value);
-                self.teller.send_tool_call(tool, Some(true), &summary).await;
+                self.events.send_tool_call(tool, Some(true), &summary).await;
                 let text = untrusted::quote("tool result", &value.to_string(), RESULT_BYTES);
                 let change = (!only_looks).then_some(summary);
                 Ok(ChatToolOutcome { text, change, found: vec![] })
             }
             Err(error @ McpClientError::Refused { .. }) if !error.is_about_arguments() => {
-                self.teller.send_tool_call(tool, Some(false), &error.to_string()).await;
+                self.events.send_tool_call(tool, Some(false), &error.to_string()).await;
                 Err(HandoffAgentError::from_mcp(tool, error))
             }
             Err(error @ McpClientError::Unavailable(_)) => {
                 Err(HandoffAgentError::from_mcp(tool, error))
             }
             Err(error) => {
-                self.teller.send_tool_call(tool, Some(false), &error.to_string()).await;
+                self.events.send_tool_call(tool, Some(false), &error.to_string()).await;
                 Ok(ChatToolOutcome::error(&error.to_string()))
             }
         }

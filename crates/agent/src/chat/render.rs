@@ -99,8 +99,8 @@ pub(super) fn task_details(task: &TaskView, run: Option<&RunDetail>) -> String {
 
 /// The open question of a run that waits for an answer.
 pub(super) fn open_question(run: &RunDetail) -> Option<&str> {
-    let asked = run.question.as_ref().filter(|asked| asked.answer.is_none())?;
-    (run.run.state == RunState::NeedsAnswer).then_some(asked.question.text.as_str())
+    let pending = run.question.as_ref().filter(|pending| pending.answer.is_none())?;
+    (run.run.state == RunState::NeedsAnswer).then_some(pending.question.text.as_str())
 }
 
 /// Renders a message of an agent that waits for a person, with the command that answers it.

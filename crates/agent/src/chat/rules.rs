@@ -51,7 +51,7 @@ struct ToolItems<T> {
 
 /// Executes an intent and returns the answer.
 pub(super) async fn execute_intent(
-    desk: &ReportedTools<'_>,
+    tools: &ReportedTools<'_>,
     intent: &ChatIntent,
 ) -> Result<String, HandoffAgentError> {
     match intent {
@@ -63,19 +63,19 @@ pub(super) async fn execute_intent(
         ChatIntent::Incomplete(verb) => {
             Ok(format!("Which task? Say `{verb} NAME`; `tasks` lists names.\n"))
         }
-        ChatIntent::Projects => list_projects(desk).await,
-        ChatIntent::Tasks(status) => list_tasks(desk, *status).await,
-        ChatIntent::Nodes => list_nodes(desk).await,
-        ChatIntent::Overview => render_overview(desk).await,
-        ChatIntent::Waiting => list_waiting(desk).await,
+        ChatIntent::Projects => list_projects(tools).await,
+        ChatIntent::Tasks(status) => list_tasks(tools, *status).await,
+        ChatIntent::Nodes => list_nodes(tools).await,
+        ChatIntent::Overview => render_overview(tools).await,
+        ChatIntent::Waiting => list_waiting(tools).await,
         ChatIntent::CreateTask(prompt) => {
-            create_task(desk, NewTask::from_prompt(prompt.clone())).await
+            create_task(tools, NewTask::from_prompt(prompt.clone())).await
         }
         ChatIntent::RunCommands(lines) => {
-            create_task(desk, NewTask::from_commands(lines.clone())).await
+            create_task(tools, NewTask::from_commands(lines.clone())).await
         }
         ChatIntent::Recurring(RecurringRequest::Clear { pace, commands }) => {
-            schedules::create_schedule(desk, pace, commands).await
+            schedules::create_schedule(tools, pace, commands).await
         }
         ChatIntent::Recurring(RecurringRequest::UnclearTiming) => Ok(
             "I did nothing: it is not clear when that should run. Say, for example, ``every day at 3 run \
@@ -83,10 +83,10 @@ pub(super) async fn execute_intent(
              To run a command once and now, say ``run `COMMAND` ``.\n"
                 .to_owned(),
         ),
-        ChatIntent::Schedules => schedules::list_schedules(desk).await,
-        ChatIntent::CreateProject(name) => create_project(desk, name).await,
-        ChatIntent::AboutTask(wish, name) => match find_task::find_task(desk, name).await? {
-            TaskSearchResult::One(task) => execute_task_intent(desk, wish, &task).await,
+        ChatIntent::Schedules => schedules::list_schedules(tools).await,
+        ChatIntent::CreateProject(name) => create_project(tools, name).await,
+        ChatIntent::AboutTask(wish, name) => match find_task::find_task(tools, name).await? {
+            TaskSearchResult::One(task) => execute_task_intent(tools, wish, &task).await,
             TaskSearchResult::None => {
                 Ok(format!("There is no task {}; `tasks` lists names.\n", render::inline_code(name)))
             }
@@ -100,29 +100,29 @@ pub(super) async fn execute_intent(
 
 /// Executes a request about one task.
 async fn execute_task_intent(
-    desk: &ReportedTools<'_>,
+    tools: &ReportedTools<'_>,
     wish: &TaskIntent,
     task: &TaskView,
 ) -> Result<String, HandoffAgentError> {
     match wish {
         TaskIntent::Logs => {
             let call = DbTaskLogs { task_id: task.id, query: LogQuery::default() };
-            let logs: LogsView = desk.read(&call).await?;
+            let logs: LogsView = tools.read(&call).await?;
             Ok(render::log_excerpt(&task.task_name, &logs))
         }
         TaskIntent::Runs => {
             let call = DbRunList { task_id: task.id, page: PageQuery::default() };
-            let runs: Page<RunView> = desk.read(&call).await?;
+            let runs: Page<RunView> = tools.read(&call).await?;
             let lines: Vec<String> = runs.items.iter().map(render::run_line).collect();
             let heading =
                 format!("Runs of {}, newest first:", render::inline_code(&task.task_name));
             Ok(render::bullet_list(&heading, &lines, "It has no run yet."))
         }
-        TaskIntent::Cancel => cancel_task(desk, task).await,
-        TaskIntent::Answer(lines) => answer_question(desk, task, lines).await,
-        TaskIntent::Decline => answer_question(desk, task, &[]).await,
-        TaskIntent::PeopleOnly(verb) => explain_people_only(desk, verb, task).await,
-        TaskIntent::Status => Ok(render::task_details(task, load_run(desk, task).await?.as_ref())),
+        TaskIntent::Cancel => cancel_task(tools, task).await,
+        TaskIntent::Answer(lines) => answer_question(tools, task, lines).await,
+        TaskIntent::Decline => answer_question(tools, task, &[]).await,
+        TaskIntent::PeopleOnly(verb) => explain_people_only(tools, verb, task).await,
+        TaskIntent::Status => Ok(render::task_details(task, load_run(tools, task).await?.as_ref())),
     }
 }
 
@@ -130,8 +130,8 @@ fn first_page(limit: u32) -> PageQuery {
     PageQuery { limit: Some(limit), cursor: None }
 }
 
-async fn list_projects(desk: &ReportedTools<'_>) -> Result<String, HandoffAgentError> {
-    let projects: Page<ProjectView> = desk.read(&DbProjectList::default()).await?;
+async fn list_projects(tools: &ReportedTools<'_>) -> Result<String, HandoffAgentError> {
+    let projects: Page<ProjectView> = tools.read(&DbProjectList::default()).await?;
     let lines: Vec<String> = projects.items.iter().map(render::project_line).collect();
     if let [one] = &lines[..] {
         // A conversation can read its own project only; there may be others.
@@ -143,11 +143,11 @@ async fn list_projects(desk: &ReportedTools<'_>) -> Result<String, HandoffAgentE
 }
 
 async fn list_tasks(
-    desk: &ReportedTools<'_>,
+    tools: &ReportedTools<'_>,
     status: Option<Status>,
 ) -> Result<String, HandoffAgentError> {
     let call = DbTaskList { status, page: first_page(SHOWN_TASKS), ..DbTaskList::default() };
-    let page: Page<TaskView> = desk.read(&call).await?;
+    let page: Page<TaskView> = tools.read(&call).await?;
     let lines: Vec<String> = page.items.iter().map(render::task_line).collect();
     let kind = status.map(|status| format!(" that are {status}")).unwrap_or_default();
     let more = if page.next_cursor.is_some() {
@@ -162,17 +162,17 @@ async fn list_tasks(
     ))
 }
 
-async fn list_nodes(desk: &ReportedTools<'_>) -> Result<String, HandoffAgentError> {
-    let nodes: ToolItems<NodeView> = desk.read(&NodeList {}).await?;
+async fn list_nodes(tools: &ReportedTools<'_>) -> Result<String, HandoffAgentError> {
+    let nodes: ToolItems<NodeView> = tools.read(&NodeList {}).await?;
     let lines: Vec<String> = nodes.items.iter().map(render::node_line).collect();
     Ok(render::bullet_list("Worker nodes:", &lines, "No worker node has joined."))
 }
 
-async fn render_overview(desk: &ReportedTools<'_>) -> Result<String, HandoffAgentError> {
+async fn render_overview(tools: &ReportedTools<'_>) -> Result<String, HandoffAgentError> {
     let call = DbTaskList { page: first_page(MAX_LIMIT), ..DbTaskList::default() };
-    let page: Page<TaskView> = desk.read(&call).await?;
+    let page: Page<TaskView> = tools.read(&call).await?;
     let count = |status| page.items.iter().filter(|task| task.status == status).count();
-    let told = [
+    let lines = [
         Status::Running,
         Status::Waiting,
         Status::Queued,
@@ -181,27 +181,27 @@ async fn render_overview(desk: &ReportedTools<'_>) -> Result<String, HandoffAgen
         Status::Canceled,
     ];
     let figures: Vec<String> =
-        told.into_iter().map(|status| format!("{} {status}", count(status))).collect();
+        lines.into_iter().map(|status| format!("{} {status}", count(status))).collect();
     let of = if page.next_cursor.is_some() {
         format!("Of the {MAX_LIMIT} newest tasks")
     } else {
         "Of your tasks".to_owned()
     };
-    Ok(format!("{of}: {}.\n\n{}", figures.join(", "), list_waiting(desk).await?))
+    Ok(format!("{of}: {}.\n\n{}", figures.join(", "), list_waiting(tools).await?))
 }
 
 /// Lists questions of runs, blocked tasks, and messages of agents that wait for a person.
-async fn list_waiting(desk: &ReportedTools<'_>) -> Result<String, HandoffAgentError> {
+async fn list_waiting(tools: &ReportedTools<'_>) -> Result<String, HandoffAgentError> {
     let (mut lines, mut names) = (Vec::new(), BTreeMap::new());
     for status in [Status::Waiting, Status::Running, Status::Queued] {
         let (status, page) = (Some(status), first_page(WAITING_ITEMS));
         let call = DbTaskList { status, page, ..DbTaskList::default() };
-        let page: Page<TaskView> = desk.read(&call).await?;
+        let page: Page<TaskView> = tools.read(&call).await?;
         let mut runs = Vec::new();
         for some in page.items.chunks(AT_ONCE) {
             let mut looks = Vec::new();
             for task in some {
-                looks.push(load_run(desk, task));
+                looks.push(load_run(tools, task));
             }
             runs.extend(join_all(looks).await);
         }
@@ -224,7 +224,7 @@ async fn list_waiting(desk: &ReportedTools<'_>) -> Result<String, HandoffAgentEr
         ..MessageQuery::default()
     };
     let call = DbMessageList { query, ..DbMessageList::default() };
-    let messages: Page<MessageView> = desk.read(&call).await?;
+    let messages: Page<MessageView> = tools.read(&call).await?;
     for message in &messages.items {
         let name = names.get(&message.task_id).cloned();
         lines.push(render::message_line(message, name.as_deref()));
@@ -236,15 +236,18 @@ async fn list_waiting(desk: &ReportedTools<'_>) -> Result<String, HandoffAgentEr
 }
 
 async fn load_run(
-    desk: &ReportedTools<'_>,
+    tools: &ReportedTools<'_>,
     task: &TaskView,
 ) -> Result<Option<RunDetail>, HandoffAgentError> {
     let Some(run_id) = task.run_id else { return Ok(None) };
-    desk.read(&DbRunGet { run_id, task_id: None }).await.map(Some)
+    tools.read(&DbRunGet { run_id, task_id: None }).await.map(Some)
 }
 
-async fn create_task(desk: &ReportedTools<'_>, task: NewTask) -> Result<String, HandoffAgentError> {
-    let task: TaskView = desk.call(&DbTaskCreate::from(task), "created a task").await?;
+async fn create_task(
+    tools: &ReportedTools<'_>,
+    task: NewTask,
+) -> Result<String, HandoffAgentError> {
+    let task: TaskView = tools.call(&DbTaskCreate::from(task), "created a task").await?;
     let name = render::inline_code(&task.task_name);
     let ask = render::inline_code(&format!("status of {}", task.task_name));
     Ok(format!(
@@ -253,14 +256,17 @@ async fn create_task(desk: &ReportedTools<'_>, task: NewTask) -> Result<String, 
     ))
 }
 
-async fn create_project(desk: &ReportedTools<'_>, name: &str) -> Result<String, HandoffAgentError> {
+async fn create_project(
+    tools: &ReportedTools<'_>,
+    name: &str,
+) -> Result<String, HandoffAgentError> {
     let project = CreateProject { display_name: name.to_owned(), description: String::new() };
-    let made: ProjectView = desk.call(&DbProjectCreate(project), "created a project").await?;
+    let made: ProjectView = tools.call(&DbProjectCreate(project), "created a project").await?;
     Ok(format!("I created the project {} (id {}).\n", render::inline_code(&made.slug), made.id))
 }
 
 async fn cancel_task(
-    desk: &ReportedTools<'_>,
+    tools: &ReportedTools<'_>,
     task: &TaskView,
 ) -> Result<String, HandoffAgentError> {
     let name = render::inline_code(&task.task_name);
@@ -268,7 +274,7 @@ async fn cancel_task(
         return Ok(format!("I did nothing: {name} is {} already.\n", task.status));
     }
     let call = DbTaskCancel { task_id: task.id };
-    let canceled: CanceledView = desk.call(&call, "canceled a task").await?;
+    let canceled: CanceledView = tools.call(&call, "canceled a task").await?;
     let more = match canceled.cascaded.len() {
         0 => String::new(),
         n => format!(", and {n} tasks that depend on it"),
@@ -277,12 +283,12 @@ async fn cancel_task(
 }
 
 async fn answer_question(
-    desk: &ReportedTools<'_>,
+    tools: &ReportedTools<'_>,
     task: &TaskView,
     lines: &[String],
 ) -> Result<String, HandoffAgentError> {
     let name = render::inline_code(&task.task_name);
-    let Some(run) = load_run(desk, task).await? else {
+    let Some(run) = load_run(tools, task).await? else {
         return Ok(format!("I did nothing: {name} has no run.\n"));
     };
     if render::open_question(&run).is_none() {
@@ -295,7 +301,7 @@ async fn answer_question(
         comment: None,
     };
     let summary = if lines.is_empty() { "declined" } else { "answered" };
-    let _: Value = desk.call(&call, summary).await?;
+    let _: Value = tools.call(&call, summary).await?;
     let with = lines.iter().map(|line| render::inline_code(line)).collect::<Vec<_>>().join(", ");
     Ok(if lines.is_empty() {
         format!("I declined what {name} asked for.\n")
@@ -306,12 +312,12 @@ async fn answer_question(
 
 /// Explains how the user performs an action reserved for people.
 async fn explain_people_only(
-    desk: &ReportedTools<'_>,
+    tools: &ReportedTools<'_>,
     verb: &str,
     task: &TaskView,
 ) -> Result<String, HandoffAgentError> {
     let name = render::inline_code(&task.task_name);
-    let state = render::task_details(task, load_run(desk, task).await?.as_ref());
+    let state = render::task_details(task, load_run(tools, task).await?.as_ref());
     let how = match verb {
         "approve" => format!("Only you can approve: `cynork run answer {name} --yes`"),
         "start" => "A task starts automatically once its dependencies have completed".to_owned(),

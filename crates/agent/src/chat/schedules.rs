@@ -21,7 +21,7 @@ const CREATED_SUMMARY: &str = "created a schedule";
 
 /// Creates a schedule that runs commands.
 pub(super) async fn create_schedule(
-    desk: &ReportedTools<'_>,
+    tools: &ReportedTools<'_>,
     pace: &RecurringTiming,
     commands: &[String],
 ) -> Result<String, HandoffAgentError> {
@@ -32,7 +32,7 @@ pub(super) async fn create_schedule(
     };
     let task = Some(Box::new(NewTask::from_commands(commands.to_vec()).into()));
     let schedule = CreateSchedule { name, cron, every_s, task, ..CreateSchedule::default() };
-    let made = create_with_free_name(desk, schedule).await?;
+    let made = create_with_free_name(tools, schedule).await?;
     let name = render::inline_code(&made.name);
     Ok(format!(
         "I created the schedule {name} (id {}): {}. `schedules` lists all of them; `cynork schedule` changes \
@@ -44,17 +44,17 @@ pub(super) async fn create_schedule(
 
 /// Creates the schedule; if its name is taken, appends a number because the user cannot choose a name here.
 async fn create_with_free_name(
-    desk: &ReportedTools<'_>,
+    tools: &ReportedTools<'_>,
     schedule: CreateSchedule,
 ) -> Result<ScheduleView, HandoffAgentError> {
     let mut call = DbScheduleCreate { project_id: None, schedule };
-    let made = desk.call(&call, CREATED_SUMMARY).await;
+    let made = tools.call(&call, CREATED_SUMMARY).await;
     let fault = match made {
         Err(fault) if fault.is_conflict() => fault,
         made => return made,
     };
     let name = call.schedule.name;
-    let page = list_page(desk, MAX_LIMIT).await?;
+    let page = list_page(tools, MAX_LIMIT).await?;
     let is_taken = |name: &str| {
         let slug = Slug::normalise(name).ok();
         slug.is_some_and(|slug| page.items.iter().any(|known| known.name == slug.as_str()))
@@ -65,20 +65,20 @@ async fn create_with_free_name(
         return Err(fault);
     };
     call.schedule.name = free;
-    desk.call(&call, CREATED_SUMMARY).await
+    tools.call(&call, CREATED_SUMMARY).await
 }
 
 async fn list_page(
-    desk: &ReportedTools<'_>,
+    tools: &ReportedTools<'_>,
     limit: u32,
 ) -> Result<Page<ScheduleView>, HandoffAgentError> {
     let page = PageQuery { limit: Some(limit), cursor: None };
-    desk.read(&DbScheduleList { project_id: None, page }).await
+    tools.read(&DbScheduleList { project_id: None, page }).await
 }
 
 /// Lists the newest schedules.
-pub(super) async fn list_schedules(desk: &ReportedTools<'_>) -> Result<String, HandoffAgentError> {
-    let page = list_page(desk, SHOWN_SCHEDULES).await?;
+pub(super) async fn list_schedules(tools: &ReportedTools<'_>) -> Result<String, HandoffAgentError> {
+    let page = list_page(tools, SHOWN_SCHEDULES).await?;
     let line = |schedule: &ScheduleView| {
         // Shows the due time, because a future time may be skipped already.
         let last = schedule.last_run.as_ref().map(|run| {

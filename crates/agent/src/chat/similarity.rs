@@ -25,8 +25,8 @@ pub(super) fn rank_tools<'a>(
     };
     let mut scored: Vec<(usize, usize)> = tools.into_iter().map(score).enumerate().collect();
     scored.retain(|(_, score)| *score > 0);
-    scored.sort_by_key(|(place, score)| (std::cmp::Reverse(*score), *place));
-    scored.into_iter().map(|(place, _)| place).collect()
+    scored.sort_by_key(|(index, score)| (std::cmp::Reverse(*score), *index));
+    scored.into_iter().map(|(index, _)| index).collect()
 }
 
 /// Returns the stems of a text without stop words.
@@ -54,7 +54,7 @@ mod tests {
     ];
 
     fn best(request: &str) -> Vec<&'static str> {
-        rank_tools(request, TOOLS).into_iter().map(|place| TOOLS[place].0).collect()
+        rank_tools(request, TOOLS).into_iter().map(|index| TOOLS[index].0).collect()
     }
 
     #[test]

@@ -330,10 +330,10 @@ async fn a_model_reaches_no_tool_that_was_not_listed() {
 
     assert!(shelf.names().is_empty());
     assert_eq!(text(&events), "I could not.");
-    let told: Vec<String> =
+    let reported: Vec<String> =
         actor.requests()[1].messages[3..].iter().map(ChatMessage::plain_text).collect();
-    assert!(told[0].contains("no such function") && told[1].contains("no such function"));
-    assert!(told[2].contains("not valid JSON"));
+    assert!(reported[0].contains("no such function") && reported[1].contains("no such function"));
+    assert!(reported[2].contains("not valid JSON"));
 }
 
 #[tokio::test]
@@ -422,11 +422,11 @@ async fn an_application_that_asks_for_a_title_is_offered_no_tools() {
     let shelf = ScriptedTools::new([]);
     let actor = ScriptedModel::new([text_answer(&["{\"title\": \"A clean car\"}"])]);
     let model: Arc<dyn ChatModel> = actor.clone();
-    let asked = "### Task:\nGenerate a concise title.\n### Chat History:\n<chat_history>\nUSER: \
+    let request = "### Task:\nGenerate a concise title.\n### Chat History:\n<chat_history>\nUSER: \
                  create task: wash the car\n</chat_history>";
 
-    let events = answer_text(scripted_session(&shelf, Some(model)), asked).await;
-    let by_rule = answer_text(scripted_session(&shelf, None), asked).await;
+    let events = answer_text(scripted_session(&shelf, Some(model)), request).await;
+    let by_rule = answer_text(scripted_session(&shelf, None), request).await;
 
     assert_eq!(text(&events), "{\"title\": \"A clean car\"}");
     assert!(actor.requests()[0].tools.is_empty(), "it could do something");

@@ -60,9 +60,9 @@ impl ReportContext {
             }
             AgentReport::TestsFailed(tests) => self.handle_failed_tests(tests).await,
             AgentReport::WorkBlocked(blocker) => self.handle_failure(&from, &blocker.reason).await,
-            AgentReport::NeedsClarification(asked) => self.answer_question(asked).await,
-            AgentReport::RequestHumanInput(asked) => {
-                let question = untrusted::inline(&asked.question);
+            AgentReport::NeedsClarification(inquiry) => self.answer_question(inquiry).await,
+            AgentReport::RequestHumanInput(inquiry) => {
+                let question = untrusted::inline(&inquiry.question);
                 self.needs_person = Some(question.clone());
                 Ok(format!("a person must answer {from}: {question}"))
             }

@@ -235,7 +235,7 @@ async fn an_analyst_reads_the_files_that_count_through_its_tools_before_it_judge
             .await
             .unwrap();
 
-    let asked: Vec<_> =
+    let request: Vec<_> =
         shelf.called().into_iter().map(|(_, a)| (a["path"].clone(), a["format"].clone())).collect();
     let expected = [
         (Value::Null, Value::Null),
@@ -243,7 +243,7 @@ async fn an_analyst_reads_the_files_that_count_through_its_tools_before_it_judge
         (json!("out/shine.txt"), json!("diff")),
         (json!("a.png"), json!("text")),
     ];
-    assert_eq!(asked, expected, "what a criterion names is read first, and compared");
+    assert_eq!(request, expected, "what a criterion names is read first, and compared");
     assert!(shelf.called().iter().all(|(_, arguments)| arguments["job_id"] == ID));
     let prompt = JudgeCriteria {
         criteria: handoff.body.criteria.clone(),
@@ -292,8 +292,8 @@ async fn a_schedule_makes_its_task_once_for_each_time_it_is_due() {
     assert_eq!(acted.summary, "nightly created nightly");
     let task =
         json!({ "task_name": "nightly", "input_mode": "commands", "commands": ["make clean"] });
-    let wanted = ("db.schedule.make_tasks".to_owned(), json!({ "tasks": [task] }));
-    assert_eq!(shelf.called(), [wanted], "one call makes all or nothing");
+    let expected = ("db.schedule.make_tasks".to_owned(), json!({ "tasks": [task] }));
+    assert_eq!(shelf.called(), [expected], "one call makes all or nothing");
 }
 
 pub(super) fn report_of(report: AgentReport) -> AgentReportHandoff {
@@ -310,7 +310,7 @@ async fn a_blocked_agent_is_told_how_to_go_on_until_a_person_must_decide() {
         Ok(json!({ "items": vec![json!({ "kind": "report", "type": "work_blocked" }); n] }))
     };
 
-    for (earlier, told) in [(1, "continue"), (2, "reduce_scope"), (3, "pause")] {
+    for (earlier, reported) in [(1, "continue"), (2, "reduce_scope"), (3, "pause")] {
         let shelf = ScriptedTools::new([("db.message.list", reports(earlier))]);
 
         let acted =
@@ -318,7 +318,7 @@ async fn a_blocked_agent_is_told_how_to_go_on_until_a_person_must_decide() {
 
         let (tool, instruction) = &shelf.called()[1];
         assert_eq!(tool, "apmas_pm_instruct");
-        assert_eq!(instruction["instructionType"], told);
+        assert_eq!(instruction["instructionType"], reported);
         assert_eq!(acted.decisions[0].purpose, "handle_failure");
     }
 }
@@ -350,7 +350,7 @@ async fn a_run_that_nobody_can_decide_about_waits_for_a_person() {
         node: "collect_result".to_owned(),
         situation: "the node is gone".to_owned(),
         attempts: 1,
-        standstill: None,
+        suspension: None,
         continued: 0,
         may_repeat: false,
     };

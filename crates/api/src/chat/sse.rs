@@ -16,12 +16,12 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 /// Sends each chunk as an unnamed event, then `[DONE]`. A stream that fails ends with an error
 /// event instead of `[DONE]`, so that clients detect the truncation.
 pub(crate) fn sse_stream<E: Into<OpenAiError>>(
-    pieces: impl Stream<Item = Result<ChatChunk, E>> + Send + 'static,
+    chunks: impl Stream<Item = Result<ChatChunk, E>> + Send + 'static,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>> + Send> {
-    let events = stream::unfold(Some(Box::pin(pieces)), |pieces| async move {
-        let mut pieces = pieces?;
-        match pieces.next().await {
-            Some(Ok(piece)) => Some((Ok(sse_event(&piece)), Some(pieces))),
+    let events = stream::unfold(Some(Box::pin(chunks)), |chunks| async move {
+        let mut chunks = chunks?;
+        match chunks.next().await {
+            Some(Ok(chunk)) => Some((Ok(sse_event(&chunk)), Some(chunks))),
             Some(Err(error)) => Some((Ok(sse_event(error.into().body())), None)),
             None => Some((Ok(Event::default().data("[DONE]")), None)),
         }

@@ -71,7 +71,7 @@ async fn respond_with_stream(
     mut begun: Pin<Box<dyn Future<Output = Result<EgressStream, EgressError>> + Send>>,
 ) -> Result<Response, OpenAiError> {
     match timeout(FIRST_CHUNK_WAIT, &mut begun).await {
-        Ok(pieces) => Ok(sse_stream(pieces?).into_response()),
+        Ok(chunks) => Ok(sse_stream(chunks?).into_response()),
         Err(_) => Ok(sse_stream(stream::once(begun).try_flatten()).into_response()),
     }
 }

@@ -79,8 +79,8 @@ fn the_wait_that_a_provider_asks_for_is_told_to_whoever_chats() {
         let retry_after = Duration::from_millis(millis);
         ChatError::RetryLater { message: "not now".to_owned(), retry_after }
     };
-    for (millis, told) in [(59_200, "60"), (7_000, "7"), (0, "1")] {
-        assert_response(later(millis), (503, USER_ERROR_TYPE, "model_unavailable"), Some(told));
+    for (millis, reported) in [(59_200, "60"), (7_000, "7"), (0, "1")] {
+        assert_response(later(millis), (503, USER_ERROR_TYPE, "model_unavailable"), Some(reported));
     }
 }
 
@@ -167,7 +167,7 @@ fn every_failure_of_a_provider_has_its_status_class_and_code() {
 
 #[test]
 fn what_may_have_been_acted_on_is_not_asked_for_again_by_itself() {
-    let told = |error: ChatError| {
+    let reported = |error: ChatError| {
         let response = OpenAiError::from(error).into_response();
         let header = |name: &HeaderName| response.headers().get(name).cloned();
         (response.status().as_u16(), header(&SHOULD_RETRY), header(&RETRY_AFTER))
@@ -175,11 +175,11 @@ fn what_may_have_been_acted_on_is_not_asked_for_again_by_itself() {
     let begun = |error| ChatError::FailedAfterHandoff(Box::new(error));
     let never = Some(HeaderValue::from_static("false"));
 
-    assert_eq!(told(begun(ChatError::Failed("no".to_owned()))), (502, never.clone(), None));
-    assert_eq!(told(begun(ChatError::Stopping)), (503, never.clone(), None));
-    assert_eq!(told(ChatError::OverBudget("spent".to_owned())), (429, never.clone(), None));
-    assert_eq!(told(ChatError::AlreadyHandedOff), (409, never, None));
-    assert_eq!(told(ChatError::Failed("no".to_owned())), (502, None, None));
+    assert_eq!(reported(begun(ChatError::Failed("no".to_owned()))), (502, never.clone(), None));
+    assert_eq!(reported(begun(ChatError::Stopping)), (503, never.clone(), None));
+    assert_eq!(reported(ChatError::OverBudget("spent".to_owned())), (429, never.clone(), None));
+    assert_eq!(reported(ChatError::AlreadyHandedOff), (409, never, None));
+    assert_eq!(reported(ChatError::Failed("no".to_owned())), (502, None, None));
 }
 
 #[test]

@@ -8,14 +8,15 @@ use cynode_wire::openai::responses::{
 /// Builds the response of a complete answer.
 pub(super) fn build_response(mut view: ResponseView, completion: &ChatCompletion) -> ResponseView {
     if let Some(choice) = completion.choices.first() {
-        let said = &choice.message;
-        let text = said.content.iter().filter(|text| !text.is_empty()).map(OutputPart::text);
-        let refusal = said.refusal.iter().map(|text| OutputPart::Refusal { refusal: text.clone() });
+        let message = &choice.message;
+        let text = message.content.iter().filter(|text| !text.is_empty()).map(OutputPart::text);
+        let refusal =
+            message.refusal.iter().map(|text| OutputPart::Refusal { refusal: text.clone() });
         let content: Vec<OutputPart> = text.chain(refusal).collect();
         if !content.is_empty() {
             view.output.push(completed_message(&view.id, content));
         }
-        for call in &said.tool_calls {
+        for call in &message.tool_calls {
             let Some(function) = &call.function else { continue };
             let id = function_id(&view.id, view.output.len());
             let (name, arguments) = (function.name.clone(), function.arguments.clone());
@@ -52,8 +53,8 @@ pub(super) fn message_id(response: &str) -> String {
 }
 
 /// The id of the function call at this output index.
-pub(super) fn function_id(response: &str, place: usize) -> String {
-    format!("fc_{}_{place}", bare_id(response))
+pub(super) fn function_id(response: &str, index: usize) -> String {
+    format!("fc_{}_{index}", bare_id(response))
 }
 
 fn bare_id(response: &str) -> &str {

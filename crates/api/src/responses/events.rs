@@ -28,20 +28,20 @@ enum ResponseStreamState<S> {
 /// complete answer has been persisted.
 pub(super) fn event_stream<E: Into<OpenAiError>>(
     view: ResponseView,
-    pieces: impl Stream<Item = Result<ChatChunk, E>> + Send + 'static,
+    chunks: impl Stream<Item = Result<ChatChunk, E>> + Send + 'static,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>> + Send> {
     let begin =
-        ResponseStreamState::Starting(Box::new(ResponseEventWriter::new(view)), Box::pin(pieces));
+        ResponseStreamState::Starting(Box::new(ResponseEventWriter::new(view)), Box::pin(chunks));
     let events = stream::unfold(begin, |progress| async move {
         match progress {
-            ResponseStreamState::Starting(mut writer, pieces) => {
+            ResponseStreamState::Starting(mut writer, chunks) => {
                 let events = writer.begin();
-                Some((events, ResponseStreamState::Streaming(writer, pieces)))
+                Some((events, ResponseStreamState::Streaming(writer, chunks)))
             }
-            ResponseStreamState::Streaming(mut writer, mut pieces) => match pieces.next().await {
-                Some(Ok(piece)) => {
-                    let events = writer.push_chunk(&piece);
-                    Some((events, ResponseStreamState::Streaming(writer, pieces)))
+            ResponseStreamState::Streaming(mut writer, mut chunks) => match chunks.next().await {
+                Some(Ok(chunk)) => {
+                    let events = writer.push_chunk(&chunk);
+                    Some((events, ResponseStreamState::Streaming(writer, chunks)))
                 }
                 Some(Err(error)) => {
                     Some((writer.fail(error.into().body()), ResponseStreamState::Ended))

@@ -26,38 +26,38 @@ const PASSED_FIELDS: &[&str] = &["parallel_tool_calls", "seed", "stop"];
 
 /// Builds the chat request, with the earlier messages of the conversation.
 pub(super) fn to_chat_request(
-    asked: &ResponseRequest,
+    request: &ResponseRequest,
     past: Vec<ChatMessage>,
 ) -> Result<ChatRequest, UnsupportedField> {
-    let mut request = ChatRequest {
-        model: asked.model.clone().filter(|model| !model.is_empty()),
-        messages: build_messages(asked, past)?,
-        stream: asked.stream,
-        tools: asked.tools.iter().map(convert_tool).collect::<Result<_, _>>()?,
-        tool_choice: asked.tool_choice.as_ref().map(convert_tool_choice).transpose()?,
-        max_completion_tokens: asked.max_output_tokens,
-        temperature: asked.temperature,
-        top_p: asked.top_p,
+    let mut chat = ChatRequest {
+        model: request.model.clone().filter(|model| !model.is_empty()),
+        messages: build_messages(request, past)?,
+        stream: request.stream,
+        tools: request.tools.iter().map(convert_tool).collect::<Result<_, _>>()?,
+        tool_choice: request.tool_choice.as_ref().map(convert_tool_choice).transpose()?,
+        max_completion_tokens: request.max_output_tokens,
+        temperature: request.temperature,
+        top_p: request.top_p,
         ..ChatRequest::default()
     };
-    if asked.stream {
+    if request.stream {
         // The last event carries the usage.
-        request.stream_options =
+        chat.stream_options =
             Some(StreamOptions { include_usage: true, ..StreamOptions::default() });
     }
-    copy_other_fields(asked, &mut request.other)?;
-    Ok(request)
+    copy_other_fields(request, &mut chat.other)?;
+    Ok(chat)
 }
 
 /// Instructions, then earlier messages, then the new input.
 fn build_messages(
-    asked: &ResponseRequest,
+    request: &ResponseRequest,
     past: Vec<ChatMessage>,
 ) -> Result<Vec<ChatMessage>, UnsupportedField> {
     let mut messages: Vec<ChatMessage> = Vec::new();
-    messages.extend(asked.instructions.as_ref().map(|text| ChatMessage::text("system", text)));
+    messages.extend(request.instructions.as_ref().map(|text| ChatMessage::text("system", text)));
     messages.extend(past);
-    match &asked.input {
+    match &request.input {
         ResponseInput::Text(text) => messages.push(ChatMessage::text("user", text)),
         ResponseInput::Items(items) => {
             for item in items {
@@ -180,14 +180,14 @@ fn convert_tool_choice(choice: &Value) -> Result<Value, UnsupportedField> {
     }
 }
 
-fn copy_other_fields(asked: &ResponseRequest, into: &mut Other) -> Result<(), UnsupportedField> {
-    if let Some(effort) = asked.reasoning.as_ref().and_then(|reasoning| reasoning.get("effort")) {
+fn copy_other_fields(request: &ResponseRequest, into: &mut Other) -> Result<(), UnsupportedField> {
+    if let Some(effort) = request.reasoning.as_ref().and_then(|reasoning| reasoning.get("effort")) {
         into.insert("reasoning_effort".to_owned(), effort.clone());
     }
-    if let Some(text) = &asked.text {
+    if let Some(text) = &request.text {
         convert_text_format(text, into)?;
     }
-    for (field, value) in &asked.other {
+    for (field, value) in &request.other {
         let says_nothing = value.is_null() || *value == Value::Bool(false);
         if PASSED_FIELDS.contains(&field.as_str()) {
             into.insert(field.clone(), value.clone());
@@ -246,10 +246,10 @@ mod tests {
     use super::*;
 
     fn translate(body: Value) -> Result<Value, Value> {
-        let asked: ResponseRequest = serde_json::from_value(body).unwrap();
+        let request: ResponseRequest = serde_json::from_value(body).unwrap();
         let past = vec![ChatMessage::text("user", "before"), ChatMessage::text("assistant", "yes")];
-        let past = if asked.previous_response_id.is_some() { past } else { vec![] };
-        match to_chat_request(&asked, past) {
+        let past = if request.previous_response_id.is_some() { past } else { vec![] };
+        match to_chat_request(&request, past) {
             Ok(request) => Ok(serde_json::to_value(request).unwrap()),
             Err(refusal) => Err(serde_json::to_value(OpenAiError::from(refusal).body()).unwrap()),
         }

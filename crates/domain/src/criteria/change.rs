@@ -25,12 +25,12 @@ pub fn check_agent_change(
     after: &[Criterion],
 ) -> Result<(), CriteriaWeakening> {
     let mut added: Vec<&Criterion> = after.iter().collect();
-    for asked in before {
-        let kept = position(&added, asked).or_else(|| {
-            let Criterion::Text { description } = asked else { return None };
+    for criterion in before {
+        let kept = position(&added, criterion).or_else(|| {
+            let Criterion::Text { description } = criterion else { return None };
             position(&added, &refine_prose(description)?)
         });
-        let kept = kept.ok_or_else(|| CriteriaWeakening::Removed(asked.to_string()))?;
+        let kept = kept.ok_or_else(|| CriteriaWeakening::Removed(criterion.to_string()))?;
         added.remove(kept);
     }
     if let Some(equals) = added.iter().find_map(|criterion| exit_code(criterion)) {

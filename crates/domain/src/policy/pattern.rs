@@ -39,19 +39,19 @@ impl Pattern {
 /// Whether `name` matches `pattern` completely. Worst case: time proportional to the product of both
 /// lengths.
 pub fn matches_glob(pattern: &str, name: &str) -> bool {
-    let mut pieces = pattern.split('*');
-    let Some(mut rest) = pieces.next().and_then(|head| name.strip_prefix(head)) else {
+    let mut chunks = pattern.split('*');
+    let Some(mut rest) = chunks.next().and_then(|head| name.strip_prefix(head)) else {
         return false;
     };
-    let Some(tail) = pieces.next_back() else {
+    let Some(tail) = chunks.next_back() else {
         // No `*`: the names must be equal.
         return rest.is_empty();
     };
-    for piece in pieces {
-        let Some(found) = rest.find(piece) else {
+    for chunk in chunks {
+        let Some(found) = rest.find(chunk) else {
             return false;
         };
-        rest = rest.get(found + piece.len()..).unwrap_or_default();
+        rest = rest.get(found + chunk.len()..).unwrap_or_default();
     }
     rest.ends_with(tail)
 }

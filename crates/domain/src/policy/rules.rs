@@ -26,7 +26,7 @@ pub const TOOL: &str = "mcp.tool";
     utoipa::ToSchema,
 )]
 #[serde(tag = "subject_type", content = "subject_id", rename_all = "snake_case")]
-pub enum Subject {
+pub enum RuleSubject {
     /// Every caller.
     System,
     /// Callers acting for this user.
@@ -54,7 +54,7 @@ pub struct Conditions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessRule {
     pub id: RuleId,
-    pub subject: Subject,
+    pub subject: RuleSubject,
     /// For example [`INVOKE`].
     pub action: Pattern,
     /// For example [`TOOL`].
@@ -81,7 +81,7 @@ pub struct Access<'a> {
 
 /// The decision of the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RuleVerdict {
     /// This rule allows it, and none denies it.
     Allowed(RuleId),
     /// This rule denies it.
@@ -90,7 +90,7 @@ pub enum Verdict {
     NoMatch,
 }
 
-impl Verdict {
+impl RuleVerdict {
     pub const fn is_allowed(self) -> bool {
         matches!(self, Self::Allowed(_))
     }
@@ -100,12 +100,12 @@ impl AccessRule {
     /// Whether the rule matches this access.
     pub fn matches(&self, access: &Access<'_>) -> bool {
         let is_subject = match self.subject {
-            Subject::System => true,
-            Subject::User(user) => access.user == Some(user),
-            Subject::Group(group) => access.groups.contains(&group),
-            Subject::Project(project) => access.project == Some(project),
-            Subject::Task(task) => access.task == Some(task),
-            Subject::Agent(agent) => access.caller.agent() == Some(agent),
+            RuleSubject::System => true,
+            RuleSubject::User(user) => access.user == Some(user),
+            RuleSubject::Group(group) => access.groups.contains(&group),
+            RuleSubject::Project(project) => access.project == Some(project),
+            RuleSubject::Task(task) => access.task == Some(task),
+            RuleSubject::Agent(agent) => access.caller.agent() == Some(agent),
         };
         let callers = &self.conditions.callers;
         is_subject
@@ -120,7 +120,7 @@ impl AccessRule {
 pub fn evaluate<'r>(
     rules: impl IntoIterator<Item = &'r AccessRule>,
     access: &Access<'_>,
-) -> Verdict {
+) -> RuleVerdict {
     let mut best: Option<&AccessRule> = None;
     for rule in rules.into_iter().filter(|rule| rule.matches(access)) {
         let rank = |rule: &AccessRule| (rule.effect == Effect::Deny, rule.priority);
@@ -129,9 +129,9 @@ pub fn evaluate<'r>(
         }
     }
     match best {
-        Some(rule) if rule.effect == Effect::Allow => Verdict::Allowed(rule.id),
-        Some(rule) => Verdict::Denied(rule.id),
-        None => Verdict::NoMatch,
+        Some(rule) if rule.effect == Effect::Allow => RuleVerdict::Allowed(rule.id),
+        Some(rule) => RuleVerdict::Denied(rule.id),
+        None => RuleVerdict::NoMatch,
     }
 }
 

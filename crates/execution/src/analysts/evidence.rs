@@ -70,17 +70,17 @@ pub(super) async fn load_verify_handoff(
     task: &Task,
     job: Job,
 ) -> Result<VerifyHandoff, cynode_store::Error> {
-    let planned = load_planned_step(tx, job.asked.task, job.asked.step_index).await?;
+    let planned = load_planned_step(tx, job.spec.task, job.spec.step_index).await?;
     let is_last = planned.as_ref().is_none_or(|planned| planned.is_last);
     // In the order of the verdict: findings refer to prose criteria by index.
     let mut criteria =
         planned.map_or_else(Vec::new, |planned| refine_criteria(&planned.step.criteria));
     if is_last {
-        criteria.extend(refine_criteria(&task.asked.acceptance_criteria));
+        criteria.extend(refine_criteria(&task.spec.acceptance_criteria));
     }
     let command = first_chars(&command_of_job(&job).unwrap_or_default(), MAX_COMMAND_CHARS);
     let earlier = if is_last { load_earlier_steps(tx, &job).await? } else { vec![] };
-    let (job_id, step_index, attempt) = (job.asked.id, job.asked.step_index, job.asked.attempt);
+    let (job_id, step_index, attempt) = (job.spec.id, job.spec.step_index, job.spec.attempt);
     let evidence = load_evidence(tx, job, EvidenceScope::for_step(is_last)).await?;
     Ok(VerifyHandoff {
         command,
@@ -95,12 +95,12 @@ async fn load_earlier_steps(
     tx: &mut Tx,
     job: &Job,
 ) -> Result<Vec<EarlierStep>, cynode_store::Error> {
-    let first = job.asked.step_index.saturating_sub(MAX_EARLIER_STEPS);
+    let first = job.spec.step_index.saturating_sub(MAX_EARLIER_STEPS);
     let mut earlier = vec![];
-    for step_index in first..job.asked.step_index {
-        let jobs = tx.job_list_step(job.asked.run, step_index).await?.into_iter();
+    for step_index in first..job.spec.step_index {
+        let jobs = tx.job_list_step(job.spec.run, step_index).await?.into_iter();
         let newest =
-            jobs.filter(|job| is_step_attempt(&job.asked)).max_by_key(|job| job.asked.attempt);
+            jobs.filter(|job| is_step_attempt(&job.spec)).max_by_key(|job| job.spec.attempt);
         let Some(newest) = newest else { continue };
         let command = first_chars(&command_of_job(&newest).unwrap_or_default(), MAX_COMMAND_CHARS);
         let view = job_view(newest)?;

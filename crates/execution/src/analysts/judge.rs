@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::evidence::{build_verify_handoff, load_criterion_findings, prose_criteria};
 use super::{AnalystService, VerificationSlot, has_free_slot};
-use crate::{handoff::HandoffError, handoff::Subject};
+use crate::{handoff::HandoffError, handoff::HandoffSubject};
 use crate::{
     workflow::analyst::Analyst, workflow::analyst::AnalystError, workflow::analyst::AnalystOpinion,
     workflow::analyst::RuleAnalyst, workflow::analyst::VerificationCase,
@@ -101,8 +101,10 @@ impl AnalystService {
         let mut seats = self.lock_slots();
         let has_room = has_free_slot(&mut seats);
         let before = match seats.get(&case.job) {
-            Some(VerificationSlot::RunningElsewhere(until, asked)) if *until <= Instant::now() => {
-                *asked
+            Some(VerificationSlot::RunningElsewhere(until, request))
+                if *until <= Instant::now() =>
+            {
+                *request
             }
             Some(seat) => return Some(seat.clone()),
             None => 0,
@@ -132,7 +134,7 @@ impl AnalystService {
             Ok(VerifyOutcome::AnalystRequested { is_looking }) => {
                 let times = before + u32::from(!is_looking);
                 Some(VerificationSlot::RunningElsewhere(
-                    Instant::now() + self.options.within,
+                    Instant::now() + self.options.timeout,
                     times,
                 ))
             }
@@ -177,7 +179,7 @@ impl AnalystService {
             })
             .await?;
         let (task, run) = (Some(case.task), Some(case.run));
-        let subject = Subject { task, run, ..Subject::for_caller(caller, trace) };
+        let subject = HandoffSubject { task, run, ..HandoffSubject::for_caller(caller, trace) };
         let body = build_verify_handoff(
             case.job,
             case.step_index,
@@ -310,12 +312,12 @@ mod tests {
 
     #[test]
     fn an_analyst_who_asks_lets_nothing_pass() {
-        let asked = BTreeMap::from([
+        let request = BTreeMap::from([
             (0, finding_with_status(Found::NeedsClarification)),
             (1, finding_with_status(Found::Pass)),
         ]);
 
-        let verdict = merge_findings(rule_verdict(), &asked, None);
+        let verdict = merge_findings(rule_verdict(), &request, None);
 
         assert_eq!(verdict.status, VerdictStatus::Unclear);
         let unclear: Vec<_> = verdict.open().collect();

@@ -11,7 +11,7 @@ use super::{
     AnalystLaunchError, AnalystRequestError, AnalystRequestOutcome, AnalystService,
     VerificationSlot, has_free_slot,
 };
-use crate::handoff::Subject;
+use crate::handoff::HandoffSubject;
 use crate::tasks;
 use crate::workflow::unjudged_criteria::round;
 use cynode_resources::Caller;
@@ -60,35 +60,35 @@ impl AnalystService {
         &self,
         caller: &Caller,
         job: JobId,
-    ) -> Result<(Subject, VerifyHandoff), AnalystRequestError> {
+    ) -> Result<(HandoffSubject, VerifyHandoff), AnalystRequestError> {
         let caller = caller.clone();
         self.store
             .read(move |tx| {
                 Box::pin(async move {
                     let job = tx.job_get(job).await?.ok_or(AnalystRequestError::NoJob)?;
-                    let task = tx.task_get(job.asked.task).await?;
-                    let task = task.filter(|task| caller.may_see(task.asked.created_by));
+                    let task = tx.task_get(job.spec.task).await?;
+                    let task = task.filter(|task| caller.may_see(task.spec.created_by));
                     let task = task.ok_or(AnalystRequestError::NoJob)?;
                     if !job.status.is_terminal() {
                         let reason = "the job has not ended: there is no result yet";
                         return Err(AnalystRequestError::NothingToJudge(reason));
                     }
                     // The newest run verifies; the job may belong to its parent run.
-                    let run = tx.run_of_task(task.asked.id).await?;
+                    let run = tx.run_of_task(task.spec.id).await?;
                     let run = run.ok_or(AnalystRequestError::NoJob)?;
-                    let sequence = tx.checkpoint_position(task.asked.id).await? + 1;
+                    let sequence = tx.checkpoint_position(task.spec.id).await? + 1;
                     let round = round(tx, run.id, sequence).await?;
-                    let subject = Subject {
-                        project: Some(task.asked.project),
-                        task: Some(task.asked.id),
+                    let subject = HandoffSubject {
+                        project: Some(task.spec.project),
+                        task: Some(task.spec.id),
                         run: Some(run.id),
                         verification: Some(VerificationKey {
                             run: run.id,
-                            job: job.asked.id,
+                            job: job.spec.id,
                             round,
                         }),
-                        ..Subject::for_caller(
-                            crate::workflow::task_owner(tx, task.asked.created_by).await?,
+                        ..HandoffSubject::for_caller(
+                            crate::workflow::task_owner(tx, task.spec.created_by).await?,
                             run.trace.to_string(),
                         )
                     };
@@ -101,7 +101,7 @@ impl AnalystService {
     /// Waits for a permit, and runs analysts until one finishes or the attempts are used up.
     async fn run_with_retries(
         &self,
-        subject: &Subject,
+        subject: &HandoffSubject,
         body: VerifyHandoff,
     ) -> Result<AnalystAnswer, String> {
         let Ok(_room) = self.permits.acquire().await else {
@@ -125,18 +125,18 @@ impl AnalystService {
     /// Runs one analyst to completion, with its own token.
     async fn run_once(
         &self,
-        subject: &Subject,
+        subject: &HandoffSubject,
         body: &VerifyHandoff,
     ) -> Result<AnalystAnswer, AnalystLaunchError> {
-        let within = self.options.within;
+        let timeout = self.options.timeout;
         let unreadable = |error: serde_json::Error| {
             AnalystLaunchError::Died(format!("its answer cannot be read: {error}"))
         };
-        let opened = self.handoffs.open_for_analyst(subject, within).await;
+        let opened = self.handoffs.open_for_analyst(subject, timeout).await;
         let mut open = opened.map_err(|error| AnalystLaunchError::Died(error.to_string()))?;
         let handoff = Handoff { context: open.context(), body: body.clone() };
         let handoff = serde_json::to_value(&handoff).map_err(unreadable)?;
-        let answer = self.launcher.launch(handoff, within).await;
+        let answer = self.launcher.launch(handoff, timeout).await;
         let answer = answer
             .and_then(|answer| serde_json::from_value::<AnalystAnswer>(answer).map_err(unreadable));
         if let Ok(answer) = &answer {
@@ -149,7 +149,7 @@ impl AnalystService {
     /// Records that an analyst died. A failure to record it is logged; the verification continues.
     async fn record_death(
         &self,
-        subject: &Subject,
+        subject: &HandoffSubject,
         body: &VerifyHandoff,
         attempt: u32,
         reason: &str,

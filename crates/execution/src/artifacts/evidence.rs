@@ -72,14 +72,14 @@ impl ArtifactService {
         path: &str,
         max_bytes: usize,
     ) -> Result<OutputDiff, ArtifactError> {
-        let (caller, task, wanted) = (caller.clone(), task.to_owned(), path.to_owned());
+        let (caller, task, wanted_path) = (caller.clone(), task.to_owned(), path.to_owned());
         let (files, before) = self
             .store
             .read(move |tx| {
                 Box::pin(async move {
                     let files = load_files(tx, &caller, &task, job).await?;
-                    let made_by = files.find(&wanted)?.job;
-                    let before = load_previous(tx, files.task, made_by, &wanted).await?;
+                    let made_by = files.find(&wanted_path)?.job;
+                    let before = load_previous(tx, files.task, made_by, &wanted_path).await?;
                     Ok::<_, ArtifactError>((files, before))
                 })
             })
@@ -111,9 +111,9 @@ impl ArtifactService {
     ) -> Result<Vec<u8>, ArtifactError> {
         let (mut content, mut bytes) = (self.open_blob(stored).await?, vec![]);
         while bytes.len() < max
-            && let Some(piece) = content.next().await
+            && let Some(chunk) = content.next().await
         {
-            bytes.extend(piece.map_err(BlobError::Io)?);
+            bytes.extend(chunk.map_err(BlobError::Io)?);
         }
         bytes.truncate(max);
         Ok(bytes)
@@ -146,10 +146,10 @@ async fn load_files(
     task: &NameOrId<TaskId>,
     job: JobId,
 ) -> Result<EvidenceFiles, ArtifactError> {
-    let task = tasks::find(tx, caller, task).await?.asked.id;
-    let job: Option<Job> = tx.job_get(job).await?.filter(|job| job.asked.task == task);
+    let task = tasks::find(tx, caller, task).await?.spec.id;
+    let job: Option<Job> = tx.job_get(job).await?.filter(|job| job.spec.task == task);
     let job = job.ok_or_else(|| ArtifactError::NotFound("of that job".to_owned()))?;
-    let planned = load_planned_step(tx, task, job.asked.step_index).await?;
+    let planned = load_planned_step(tx, task, job.spec.step_index).await?;
     let is_last = planned.is_none_or(|planned| planned.is_last);
     let mut files: Vec<JobOutput> = vec![];
     // The attempt's own files come first: they hide files of earlier steps at the same path.

@@ -26,15 +26,15 @@ impl ArtifactService {
         content: Bytes,
     ) -> Result<ArtifactView, ArtifactError> {
         validate_artifact_path(path).map_err(ArtifactError::BadPath)?;
-        let pieces = stream::iter([Ok::<_, Infallible>(content)]);
-        let blob = self.blobs.put(pieces, MAX_ARTIFACT_BYTES).await?;
+        let chunks = stream::iter([Ok::<_, Infallible>(content)]);
+        let blob = self.blobs.put(chunks, MAX_ARTIFACT_BYTES).await?;
         let (caller, task, path, now) =
             (caller.clone(), task.to_owned(), path.to_owned(), self.clock.now());
         let stored = self
             .store
             .write(move |tx| {
                 Box::pin(async move {
-                    let task = tasks::find(tx, &caller, &task).await?.asked.id;
+                    let task = tasks::find(tx, &caller, &task).await?.spec.id;
                     let artifact = Artifact {
                         id: ArtifactId::generate(),
                         task,

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::close::OpenHandoff;
 use super::send::serialize_body;
-use super::{HandoffChatEvents, HandoffError, HandoffService, Subject};
+use super::{HandoffChatEvents, HandoffError, HandoffService, HandoffSubject};
 
 /// The events of one answer; the last one is `done` or `failed`. Dropping the stream cancels the turn.
 pub struct HandoffStream(Pin<Box<dyn Stream<Item = ChatEvent> + Send>>);
@@ -34,17 +34,17 @@ impl HandoffService {
     /// later failure is the last event.
     pub async fn chat(
         &self,
-        subject: &Subject,
+        subject: &HandoffSubject,
         body: ChatHandoff,
     ) -> Result<HandoffStream, HandoffError> {
-        let within = self.options.chat_within;
-        let deadline = Instant::now() + within;
-        let open = self.open_handoff(HandoffKind::Chat, subject, within).await?;
+        let timeout = self.options.chat_within;
+        let deadline = Instant::now() + timeout;
+        let open = self.open_handoff(HandoffKind::Chat, subject, timeout).await?;
         let handoff = serialize_body(&Handoff { context: open.context(), body })?;
         let sent = self
-            .retry_unstarted((deadline, within), |left| self.manager.chat(handoff.clone(), left));
+            .retry_unstarted((deadline, timeout), |left| self.manager.chat(handoff.clone(), left));
         let events = sent.await?;
-        let answering = AnswerInProgress { open: Some(open), events, deadline, within };
+        let answering = AnswerInProgress { open: Some(open), events, deadline, timeout };
         Ok(HandoffStream(Box::pin(futures_util::stream::unfold(answering, next_event))))
     }
 }
@@ -55,7 +55,7 @@ struct AnswerInProgress {
     open: Option<OpenHandoff>,
     events: HandoffChatEvents,
     deadline: Instant,
-    within: Duration,
+    timeout: Duration,
 }
 
 async fn next_event(mut answering: AnswerInProgress) -> Option<(ChatEvent, AnswerInProgress)> {
@@ -65,7 +65,7 @@ async fn next_event(mut answering: AnswerInProgress) -> Option<(ChatEvent, Answe
         Ok(Some(Ok(event))) => event,
         Ok(Some(Err(error))) => failed_event(&error),
         Ok(None) => failed_event(&HandoffError::Failed("its answer ended early".to_owned())),
-        Err(_) => failed_event(&HandoffError::Timeout(answering.within)),
+        Err(_) => failed_event(&HandoffError::Timeout(answering.timeout)),
     };
     if let ChatEvent::Done { decisions, .. } | ChatEvent::Failed { decisions, .. } = &event
         && let Some(mut open) = answering.open.take()

@@ -6,7 +6,7 @@ use cynode_wire::handoff::{DecisionRecord, HandoffContext, HandoffKind};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::prepare::PreparedHandoff;
-use super::{HandoffService, Subject};
+use super::{HandoffService, HandoffSubject};
 use cynode_resources::secrets::RedactSecrets as _;
 
 /// Limit of a recorded reason.
@@ -20,7 +20,7 @@ const MAX_DECISIONS: usize = 100;
 pub struct OpenHandoff {
     handoffs: HandoffService,
     kind: HandoffKind,
-    subject: Subject,
+    subject: HandoffSubject,
     decisions: Vec<DecisionRecord>,
     context: HandoffContext,
     /// The token to revoke; `None` once closing has started.
@@ -32,13 +32,13 @@ impl OpenHandoff {
     pub(super) fn new(
         handoffs: HandoffService,
         kind: HandoffKind,
-        subject: Subject,
+        subject: HandoffSubject,
         prepared: PreparedHandoff,
-        room: Option<OwnedSemaphorePermit>,
+        permit: Option<OwnedSemaphorePermit>,
     ) -> Self {
         let PreparedHandoff { context, token } = prepared;
         let (decisions, token) = (vec![], Some(token));
-        Self { handoffs, kind, subject, decisions, context, token, _permit: room }
+        Self { handoffs, kind, subject, decisions, context, token, _permit: permit }
     }
 
     /// The context that is sent with the handoff.
@@ -75,7 +75,7 @@ impl OpenHandoff {
         Some(HandoffClosing {
             handoffs: self.handoffs.clone(),
             kind: self.kind,
-            subject: Subject { project, ..self.subject.clone() },
+            subject: HandoffSubject { project, ..self.subject.clone() },
             decisions: std::mem::take(&mut self.decisions),
             token,
         })
@@ -91,7 +91,7 @@ impl Drop for OpenHandoff {
 struct HandoffClosing {
     handoffs: HandoffService,
     kind: HandoffKind,
-    subject: Subject,
+    subject: HandoffSubject,
     decisions: Vec<DecisionRecord>,
     token: TokenId,
 }

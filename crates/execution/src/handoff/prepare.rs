@@ -10,7 +10,7 @@ use cynode_wire::handoff::{
     WorkspaceFacts,
 };
 
-use super::{HandoffError, HandoffService, Subject};
+use super::{HandoffError, HandoffService, HandoffSubject};
 use crate::artifacts::ATTACHMENT;
 use crate::{preferences, preferences::PreferenceError};
 use crate::{tasks, tasks::TaskError};
@@ -33,12 +33,12 @@ impl HandoffService {
     /// Gathers facts, resolves preferences and issues a token for at most `within`.
     pub(super) async fn prepare(
         &self,
-        subject: &Subject,
+        subject: &HandoffSubject,
         role: AgentRole,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<PreparedHandoff, HandoffError> {
         let facts = self.load_facts(subject).await?;
-        let seconds = (within + GRACE).as_secs();
+        let seconds = (timeout + GRACE).as_secs();
         let issued = self
             .agents
             .issue_for_handoff(
@@ -78,7 +78,7 @@ impl HandoffService {
         Ok(PreparedHandoff { context, token: issued.token.id })
     }
 
-    async fn load_facts(&self, subject: &Subject) -> Result<HandoffFacts, HandoffError> {
+    async fn load_facts(&self, subject: &HandoffSubject) -> Result<HandoffFacts, HandoffError> {
         let subject = subject.clone();
         self.store
             .read(move |tx| {
@@ -88,15 +88,17 @@ impl HandoffService {
                         Some(task) => Some(tasks::find(tx, caller, &task.into()).await?),
                         None => None,
                     };
-                    let project = task.as_ref().map(|task| task.asked.project).or(subject.project);
+                    let project = task.as_ref().map(|task| task.spec.project).or(subject.project);
                     let project = match project {
                         Some(project) => Some(projects::find(tx, caller, &project.into()).await?),
                         None => None,
                     };
                     let about = match (&task, &project) {
-                        (Some(task), _) => preferences::Subject::Task(task.asked.id),
-                        (None, Some(project)) => preferences::Subject::Project(project.id),
-                        (None, None) => preferences::Subject::Caller,
+                        (Some(task), _) => preferences::PreferenceSubject::Task(task.spec.id),
+                        (None, Some(project)) => {
+                            preferences::PreferenceSubject::Project(project.id)
+                        }
+                        (None, None) => preferences::PreferenceSubject::Caller,
                     };
                     Ok(HandoffFacts {
                         groups: groups::load_group_ids(tx, caller.user).await?,
@@ -120,7 +122,7 @@ impl HandoffService {
 }
 
 async fn load_task_facts(tx: &mut Tx, task: Task) -> Result<TaskFacts, cynode_store::Error> {
-    let id = task.asked.id;
+    let id = task.spec.id;
     let files = tx.artifact_list(id).await?.into_iter();
     let attachments = files.filter(|file| file.kind == ATTACHMENT).take(MAX_ATTACHMENTS);
     let attachments = attachments
@@ -129,10 +131,10 @@ async fn load_task_facts(tx: &mut Tx, task: Task) -> Result<TaskFacts, cynode_st
     let is_used = tx.task_node(id).await?.is_some();
     Ok(TaskFacts {
         id,
-        name: task.asked.name,
+        name: task.spec.name,
         status: task.status.to_shown(),
-        prompt: task.asked.prompt,
-        acceptance_criteria: task.asked.acceptance_criteria,
+        prompt: task.spec.prompt,
+        acceptance_criteria: task.spec.acceptance_criteria,
         updated_at: Some(task.updated_at),
         workspace: WorkspaceFacts { attachments, is_used },
     })

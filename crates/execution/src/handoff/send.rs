@@ -16,7 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::close::OpenHandoff;
-use super::{HandoffError, HandoffService, Subject};
+use super::{HandoffError, HandoffService, HandoffSubject};
 
 /// Total attempts of a handoff that was not started.
 const MAX_ATTEMPTS: usize = 3;
@@ -35,7 +35,7 @@ impl HandoffService {
     /// Has a prompt planned as steps.
     pub async fn plan(
         &self,
-        subject: &Subject,
+        subject: &HandoffSubject,
         body: PlanHandoff,
     ) -> Result<PlanAnswer, HandoffError> {
         let decided = |answer: &PlanAnswer| answer.decisions.clone();
@@ -45,7 +45,7 @@ impl HandoffService {
     /// Has a rejected step replanned.
     pub async fn replan(
         &self,
-        subject: &Subject,
+        subject: &HandoffSubject,
         body: ReplanHandoff,
     ) -> Result<ReplanAnswer, HandoffError> {
         let decided = |answer: &ReplanAnswer| answer.decisions.clone();
@@ -55,7 +55,7 @@ impl HandoffService {
     /// Has prose criteria judged.
     pub async fn verify(
         &self,
-        subject: &Subject,
+        subject: &HandoffSubject,
         body: VerifyHandoff,
     ) -> Result<VerifyAnswer, HandoffError> {
         let decided = |answer: &VerifyAnswer| answer.decisions.clone();
@@ -65,7 +65,7 @@ impl HandoffService {
     /// Has a due schedule run processed.
     pub async fn scheduled_run(
         &self,
-        subject: &Subject,
+        subject: &HandoffSubject,
         body: ScheduledRunHandoff,
     ) -> Result<ActedAnswer, HandoffError> {
         let decided = |answer: &ActedAnswer| answer.decisions.clone();
@@ -75,7 +75,7 @@ impl HandoffService {
     /// Asks how a stalled run continues.
     pub async fn continue_run(
         &self,
-        subject: &Subject,
+        subject: &HandoffSubject,
         body: ContinueRunHandoff,
     ) -> Result<ContinueAnswer, HandoffError> {
         let decided = |answer: &ContinueAnswer| answer.decisions.clone();
@@ -85,7 +85,7 @@ impl HandoffService {
     /// Forwards the report of an agent.
     pub async fn agent_report(
         &self,
-        subject: &Subject,
+        subject: &HandoffSubject,
         body: AgentReportHandoff,
     ) -> Result<ActedAnswer, HandoffError> {
         let decided = |answer: &ActedAnswer| answer.decisions.clone();
@@ -95,7 +95,7 @@ impl HandoffService {
     /// Has a choice made that depends on preferences.
     pub async fn decide(
         &self,
-        subject: &Subject,
+        subject: &HandoffSubject,
         body: DecideHandoff,
     ) -> Result<DecideAnswer, HandoffError> {
         let decided = |answer: &DecideAnswer| answer.decisions.clone();
@@ -105,7 +105,7 @@ impl HandoffService {
     /// Has the node of a task chosen. The timeout is short, because a job waits for the choice.
     pub async fn place(
         &self,
-        subject: &Subject,
+        subject: &HandoffSubject,
         body: PlaceHandoff,
     ) -> Result<PlaceAnswer, HandoffError> {
         let decided = |answer: &PlaceAnswer| answer.decisions.clone();
@@ -115,7 +115,7 @@ impl HandoffService {
     async fn send_and_record<B, A>(
         &self,
         kind: HandoffKind,
-        subject: &Subject,
+        subject: &HandoffSubject,
         body: B,
         decided: fn(&A) -> Vec<DecisionRecord>,
     ) -> Result<A, HandoffError>
@@ -125,11 +125,11 @@ impl HandoffService {
     {
         let is_awaited = kind == HandoffKind::Place;
         let most = if is_awaited { self.options.place_within } else { Duration::MAX };
-        let within = self.options.within.min(most);
-        let deadline = Instant::now() + within;
-        let mut open = self.open_handoff(kind, subject, within).await?;
+        let timeout = self.options.timeout.min(most);
+        let deadline = Instant::now() + timeout;
+        let mut open = self.open_handoff(kind, subject, timeout).await?;
         let handoff = serialize_body(&Handoff { context: open.context(), body })?;
-        let sent = self.retry_unstarted((deadline, within), |left| {
+        let sent = self.retry_unstarted((deadline, timeout), |left| {
             self.manager.send_handoff(kind, handoff.clone(), left)
         });
         let answer = tokio::select! {
@@ -150,30 +150,33 @@ impl HandoffService {
     pub(super) async fn open_handoff(
         &self,
         kind: HandoffKind,
-        subject: &Subject,
-        within: Duration,
+        subject: &HandoffSubject,
+        timeout: Duration,
     ) -> Result<OpenHandoff, HandoffError> {
         if !self.manager.is_configured() {
             return Err(HandoffError::Unreachable("none is configured".to_owned()));
         }
         let room =
-            self.acquire_permit((within / PERMIT_WAIT_FRACTION).min(MAX_PERMIT_WAIT)).await?;
-        let prepared = self.prepare(subject, AgentRole::ProjectManager, within).await?;
+            self.acquire_permit((timeout / PERMIT_WAIT_FRACTION).min(MAX_PERMIT_WAIT)).await?;
+        let prepared = self.prepare(subject, AgentRole::ProjectManager, timeout).await?;
         Ok(OpenHandoff::new(self.clone(), kind, subject.clone(), prepared, Some(room)))
     }
 
     /// Prepares the context of an analyst, with its own token. The number of analysts is limited elsewhere.
     pub(crate) async fn open_for_analyst(
         &self,
-        subject: &Subject,
-        within: Duration,
+        subject: &HandoffSubject,
+        timeout: Duration,
     ) -> Result<OpenHandoff, HandoffError> {
-        let prepared = self.prepare(subject, AgentRole::ProjectAnalyst, within).await?;
+        let prepared = self.prepare(subject, AgentRole::ProjectAnalyst, timeout).await?;
         Ok(OpenHandoff::new(self.clone(), HandoffKind::Analyse, subject.clone(), prepared, None))
     }
 
-    async fn acquire_permit(&self, within: Duration) -> Result<OwnedSemaphorePermit, HandoffError> {
-        let taken = tokio::time::timeout(within, self.permits.clone().acquire_owned()).await;
+    async fn acquire_permit(
+        &self,
+        timeout: Duration,
+    ) -> Result<OwnedSemaphorePermit, HandoffError> {
+        let taken = tokio::time::timeout(timeout, self.permits.clone().acquire_owned()).await;
         match taken {
             Ok(Ok(room)) => Ok(room),
             Ok(Err(_)) | Err(_) => Err(HandoffError::Busy { retry_after: RETRY_AFTER }),
@@ -183,7 +186,7 @@ impl HandoffService {
     /// Retries a handoff that was certainly not started, until the deadline, which is `within` after the start.
     pub(super) async fn retry_unstarted<T, F>(
         &self,
-        (deadline, within): (Instant, Duration),
+        (deadline, timeout): (Instant, Duration),
         mut attempt: impl FnMut(Duration) -> F,
     ) -> Result<T, HandoffError>
     where
@@ -196,7 +199,7 @@ impl HandoffService {
                 match sent.await {
                     // The error reports the whole timeout, not the time that was left for this attempt.
                     Ok(Err(HandoffError::Timeout(_))) | Err(_) => {
-                        Err(HandoffError::Timeout(within))
+                        Err(HandoffError::Timeout(timeout))
                     }
                     Ok(outcome) => outcome,
                 }

@@ -32,7 +32,7 @@ pub struct AssignmentPass {
 #[derive(Debug, Default)]
 pub struct AssignmentOutcome {
     /// Jobs whose node the project manager chooses; the caller asks after the commit.
-    pub asked: Vec<JobId>,
+    pub awaiting_placement: Vec<JobId>,
     /// Whether a job was assigned, so that its node must be notified.
     pub(crate) has_assignments: bool,
 }
@@ -56,20 +56,20 @@ impl AssignmentPass {
             let was_awaited = job.placement_deadline.is_some();
             pin_to_task_node(tx, &mut job).await?;
             let has_choice =
-                job.asked.pinned_node.is_none() && eligible_nodes(&job, &nodes).count() > 1;
+                job.spec.pinned_node.is_none() && eligible_nodes(&job, &nodes).count() > 1;
             if has_choice && self.asks_manager && !was_awaited {
-                tx.job_defer_assignment(job.asked.id, PLACEMENT_DEADLINE_MS).await?;
-                assigned.asked.push(job.asked.id);
+                tx.job_defer_assignment(job.spec.id, PLACEMENT_DEADLINE_MS).await?;
+                assigned.awaiting_placement.push(job.spec.id);
                 continue;
             }
             let Some(node) = best_node(&job, &nodes).cloned() else { continue };
-            tx.job_assign(job.asked.id, node.id).await?;
+            tx.job_assign(job.spec.id, node.id).await?;
             assigned.has_assignments = true;
             if was_awaited && has_choice {
                 let late = NodeChoice::fallback("the project manager did not answer in time");
                 record_placement(tx, &job, &node, &late, self.now).await?;
             } else {
-                tx.job_record_placement(job.asked.id, assignment_rule(&job, &nodes)).await?;
+                tx.job_record_placement(job.spec.id, assignment_rule(&job, &nodes)).await?;
             }
             for taken in nodes.iter_mut().filter(|other| other.id == node.id) {
                 taken.open_jobs += 1;
@@ -81,7 +81,7 @@ impl AssignmentPass {
 
 /// Names the rule that assigned a job without the project manager.
 fn assignment_rule(job: &Job, nodes: &[Node]) -> &'static str {
-    if job.asked.pinned_node.is_some() {
+    if job.spec.pinned_node.is_some() {
         return "rule: the job is pinned to this node";
     }
     match eligible_nodes(job, nodes).count() {
@@ -92,13 +92,13 @@ fn assignment_rule(job: &Job, nodes: &[Node]) -> &'static str {
 
 /// Pins an unpinned job to the node that has its task's workspace, if there is one.
 async fn pin_to_task_node(tx: &mut Tx, job: &mut Job) -> Result<(), cynode_store::Error> {
-    if job.asked.pinned_node.is_some() {
+    if job.spec.pinned_node.is_some() {
         return Ok(());
     }
-    if let Some(node) = tx.task_node(job.asked.task).await? {
+    if let Some(node) = tx.task_node(job.spec.task).await? {
         // Persisted, so that the job does not block others while that node accepts no jobs.
-        tx.task_pin_jobs(job.asked.task, node).await?;
-        job.asked.pinned_node = Some(node);
+        tx.task_pin_jobs(job.spec.task, node).await?;
+        job.spec.pinned_node = Some(node);
     }
     Ok(())
 }
@@ -114,7 +114,7 @@ pub async fn unassign_silent_jobs(tx: &mut Tx) -> Result<(), cynode_store::Error
             found => found?,
         };
         let Some(task) = task else { continue };
-        if task.asked.options.node.is_none() {
+        if task.spec.options.node.is_none() {
             tx.task_unpin_jobs(id).await?;
         }
     }
@@ -123,7 +123,7 @@ pub async fn unassign_silent_jobs(tx: &mut Tx) -> Result<(), cynode_store::Error
 
 /// The nodes that are eligible for a job now.
 pub(super) fn eligible_nodes<'a>(job: &Job, nodes: &'a [Node]) -> impl Iterator<Item = &'a Node> {
-    let pinned = job.asked.pinned_node;
+    let pinned = job.spec.pinned_node;
     nodes
         .iter()
         .filter(|node| node.status == NodeStatus::Active && node.sandbox_supported)
@@ -163,7 +163,7 @@ mod tests {
 
     fn job(pinned_node: Option<NodeId>) -> Job {
         Job {
-            asked: NewJob {
+            spec: NewJob {
                 id: JobId::generate(),
                 task: TaskId::generate(),
                 run: RunId::generate(),

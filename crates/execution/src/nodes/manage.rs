@@ -64,35 +64,35 @@ impl NodeService {
             return Err(NodeError::NotAdmin);
         }
         let (node, placing) = (node.to_owned(), self.placer.assignment_pass());
-        let (changed, asked) = self
+        let (changed, awaiting_placement) = self
             .store
             .write(move |tx| {
                 Box::pin(async move {
                     let node = find_node(tx, &node).await?;
-                    let mut asked = vec![];
+                    let mut awaiting_placement = vec![];
                     if node.status != status {
                         let status = node.status.advance(status)?;
                         tx.node_set_status(node.id, status).await?;
                         // Jobs that a drained node has not started go to another node.
                         unassign_silent_jobs(tx).await?;
-                        asked = placing.assign(tx).await?.asked;
+                        awaiting_placement = placing.assign(tx).await?.awaiting_placement;
                     }
-                    Ok::<_, NodeError>((node_view(Node { status, ..node })?, asked))
+                    Ok::<_, NodeError>((node_view(Node { status, ..node })?, awaiting_placement))
                 })
             })
             .await?;
-        self.placer.ask(asked);
+        self.placer.ask(awaiting_placement);
         self.signals.send(Topic::Jobs);
         Ok(changed)
     }
 }
 
-async fn find_node(tx: &mut Tx, wanted: &NameOrId<NodeId>) -> Result<Node, NodeError> {
-    let found = match wanted {
+async fn find_node(tx: &mut Tx, name_or_id: &NameOrId<NodeId>) -> Result<Node, NodeError> {
+    let found = match name_or_id {
         NameOrId::Id(id) => tx.node_get(*id).await?,
         NameOrId::Name(name) => tx.node_by_slug(&lookup_name(name)).await?,
     };
-    found.ok_or_else(|| NodeError::NotFound(wanted.excerpt()))
+    found.ok_or_else(|| NodeError::NotFound(name_or_id.excerpt()))
 }
 
 fn node_view(node: Node) -> Result<NodeView, NodeError> {

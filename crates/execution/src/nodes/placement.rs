@@ -6,7 +6,7 @@
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{DecisionId, JobId};
 use cynode_runtime::clock::SharedClock;
-use cynode_runtime::tasks::Tasks as Background;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_store::{Job, ManagerDecision, NewEvent, Node, Store, TaskScope, Tx};
 use cynode_wire::handoff::{DecidedBy, HandoffKind, NodeCandidate, PlaceAnswer, PlaceHandoff};
 use cynode_wire::nodes::Capabilities;
@@ -16,7 +16,7 @@ use super::JobPayload;
 use super::assign::{AssignmentPass, best_node, eligible_nodes};
 use crate::tasks::task_event_for;
 use crate::workflow::task_owner;
-use crate::{handoff::HandoffError, handoff::HandoffService, handoff::Subject};
+use crate::{handoff::HandoffError, handoff::HandoffService, handoff::HandoffSubject};
 use cynode_resources::Signals;
 use cynode_resources::signals::Topic;
 
@@ -31,13 +31,13 @@ pub struct JobPlacer {
     signals: Signals,
     /// `None`: jobs are placed by rule alone.
     handoffs: Option<HandoffService>,
-    background: Background,
+    background: BackgroundTasks,
 }
 
 impl JobPlacer {
     /// Creates a placer that places jobs by rule alone.
     pub fn rule_based(store: Store, clock: SharedClock, signals: Signals) -> Self {
-        Self { store, clock, signals, handoffs: None, background: Background::new() }
+        Self { store, clock, signals, handoffs: None, background: BackgroundTasks::new() }
     }
 
     /// Makes the placer ask the project manager, if one is configured.
@@ -73,8 +73,8 @@ impl JobPlacer {
 
     async fn choose_node(&self, id: JobId) -> Result<(), HandoffError> {
         let Some(handoffs) = &self.handoffs else { return Ok(()) };
-        let asked = self.store.read(move |tx| Box::pin(load_placement_handoff(tx, id))).await?;
-        let Some((subject, body)) = asked else { return Ok(()) };
+        let request = self.store.read(move |tx| Box::pin(load_placement_handoff(tx, id))).await?;
+        let Some((subject, body)) = request else { return Ok(()) };
         let choice = match handoffs.place(&subject, body).await {
             Ok(answer) => NodeChoice::from_answer(answer),
             Err(error) => NodeChoice::fallback(&error.to_string()),
@@ -110,24 +110,24 @@ impl NodeChoice {
 async fn load_placement_handoff(
     tx: &mut Tx,
     id: JobId,
-) -> Result<Option<(Subject, PlaceHandoff)>, cynode_store::Error> {
+) -> Result<Option<(HandoffSubject, PlaceHandoff)>, cynode_store::Error> {
     let Some(job) = tx.job_get(id).await?.filter(|job| job.node.is_none()) else {
         return Ok(None);
     };
-    let Some(task) = tx.task_get(job.asked.task).await? else { return Ok(None) };
+    let Some(task) = tx.task_get(job.spec.task).await? else { return Ok(None) };
     let nodes = tx.node_list().await?;
-    let trace = tx.run_of_task(job.asked.task).await?.map(|run| run.trace.to_string());
-    let subject = Subject {
-        project: Some(task.asked.project),
-        task: Some(task.asked.id),
-        run: Some(job.asked.run),
-        ..Subject::for_caller(
-            task_owner(tx, task.asked.created_by).await?,
+    let trace = tx.run_of_task(job.spec.task).await?.map(|run| run.trace.to_string());
+    let subject = HandoffSubject {
+        project: Some(task.spec.project),
+        task: Some(task.spec.id),
+        run: Some(job.spec.run),
+        ..HandoffSubject::for_caller(
+            task_owner(tx, task.spec.created_by).await?,
             trace.unwrap_or_default(),
         )
     };
-    let limits = serde_json::from_value::<JobPayload>(job.asked.payload.clone())
-        .map_or(task.asked.options.limits, |payload| payload.limits);
+    let limits = serde_json::from_value::<JobPayload>(job.spec.payload.clone())
+        .map_or(task.spec.options.limits, |payload| payload.limits);
     let candidates = eligible_nodes(&job, &nodes).filter_map(node_candidate).collect();
     Ok(Some((subject, PlaceHandoff { job_id: id, limits, candidates })))
 }
@@ -156,13 +156,13 @@ async fn apply_choice(
     choice: NodeChoice,
     now: DateTime<Utc>,
 ) -> Result<(), HandoffError> {
-    let Some(task) = tx.job_get(id).await?.map(|job| job.asked.task) else { return Ok(()) };
+    let Some(task) = tx.job_get(id).await?.map(|job| job.spec.task) else { return Ok(()) };
     // A concurrent placement of the same task waits for this lock, and then finds the job placed.
     tx.task_lock(task).await?;
     let open = tx.job_lock(id).await?.filter(|job| !job.status.is_terminal());
     let Some(mut job) = open.filter(|job| job.node.is_none()) else { return Ok(()) };
-    if job.asked.pinned_node.is_none() {
-        job.asked.pinned_node = tx.task_node(task).await?;
+    if job.spec.pinned_node.is_none() {
+        job.spec.pinned_node = tx.task_node(task).await?;
     }
     let nodes = tx.node_list().await?;
     let named = |slug: &String| eligible_nodes(&job, &nodes).find(|node| node.slug == *slug);
@@ -191,8 +191,8 @@ pub(super) async fn record_placement(
     choice: &NodeChoice,
     now: DateTime<Utc>,
 ) -> Result<(), cynode_store::Error> {
-    tx.task_pin_jobs(job.asked.task, node.id).await?;
-    let Some(TaskScope { created_by: user, project, .. }) = tx.task_scope(job.asked.task).await?
+    tx.task_pin_jobs(job.spec.task, node.id).await?;
+    let Some(TaskScope { created_by: user, project, .. }) = tx.task_scope(job.spec.task).await?
     else {
         return Ok(());
     };
@@ -205,10 +205,10 @@ pub(super) async fn record_placement(
             format!("project manager, {}: {}: {reason}", by.as_str(), node.slug)
         }
     };
-    tx.job_record_placement(job.asked.id, &placed_by).await?;
+    tx.job_record_placement(job.spec.id, &placed_by).await?;
     let data = json!({ "node": node.slug, "node_id": node.id, "by": by, "reason": reason });
-    let (run, id) = (Some(job.asked.run), Some(job.asked.id));
-    let placed = task_event_for(job.asked.task, user, project, "job.placed", data);
+    let (run, id) = (Some(job.spec.run), Some(job.spec.id));
+    let placed = task_event_for(job.spec.task, user, project, "job.placed", data);
     tx.event_append(&NewEvent { run, job: id, ..placed }).await?;
     if *by != DecidedBy::Fallback {
         // The project manager's own decisions were recorded with its answer.
@@ -219,7 +219,7 @@ pub(super) async fn record_placement(
         handoff: HandoffKind::Place.as_str().to_owned(),
         user,
         project: Some(project),
-        task: Some(job.asked.task),
+        task: Some(job.spec.task),
         run,
         thread: None,
         trace_id: String::new(),

@@ -42,7 +42,7 @@ impl NodeService {
                     Box::pin(async move { poll_once(tx, &node, &request, terms).await })
                 })
                 .await?;
-            self.placer.ask(assigned.asked);
+            self.placer.ask(assigned.awaiting_placement);
             if assigned.has_assignments {
                 // The job may be for another node, whose own poll skipped the rows locked here.
                 self.signals.send(Topic::Jobs);
@@ -98,7 +98,7 @@ async fn poll_once(
         _ => 0,
     };
     for job in tx.job_list_of_node(node.node).await? {
-        let id = job.asked.id;
+        let id = job.spec.id;
         if job.cancel_requested {
             if request.holding.contains(&id) {
                 news.cancel.push(id);
@@ -108,7 +108,7 @@ async fn poll_once(
                 is_revoked |= close_job(tx, &job, canceled, None, &Ending::Canceled).await?;
             }
         } else if needs_assignment(&job, node, request) && free > 0 {
-            let payload = match serde_json::from_value(job.asked.payload.clone()) {
+            let payload = match serde_json::from_value(job.spec.payload.clone()) {
                 Ok(payload) => payload,
                 Err(error) => {
                     is_revoked |= fail_unreadable_job(tx, &job, &error).await?;
@@ -137,7 +137,7 @@ fn needs_assignment(job: &Job, node: &NodeCaller, request: &Poll) -> bool {
     match job.status {
         JobStatus::Queued => true,
         JobStatus::Running => {
-            is_held_by(job, node) && !job.acknowledged && !request.holding.contains(&job.asked.id)
+            is_held_by(job, node) && !job.acknowledged && !request.holding.contains(&job.spec.id)
         }
         JobStatus::Completed
         | JobStatus::Failed
@@ -152,7 +152,7 @@ async fn fail_unreadable_job(
     job: &Job,
     error: &serde_json::Error,
 ) -> Result<bool, NodeError> {
-    let (id, reason) = (job.asked.id.to_string(), format!("column payload: {error}"));
+    let (id, reason) = (job.spec.id.to_string(), format!("column payload: {error}"));
     tx.quarantine_add("jobs", &id, &reason).await?;
     let reason = format!("the payload of the job cannot be read: row {id} of table jobs, {reason}");
     let ending = Ending::NotStarted { reason };
@@ -174,21 +174,21 @@ async fn assign_to_process(
     lease_ms: u32,
 ) -> Result<Assignment, NodeError> {
     if job.status == JobStatus::Queued {
-        tx.job_start(job.asked.id, process, lease_ms).await?;
+        tx.job_start(job.spec.id, process, lease_ms).await?;
         if let Some(TaskScope { created_by: owner, project, .. }) =
-            tx.task_scope(job.asked.task).await?
+            tx.task_scope(job.spec.task).await?
         {
-            let mut data = names(&job.asked);
+            let mut data = names(&job.spec);
             data["node_id"] = json!(job.node);
-            let started = task_event_for(job.asked.task, owner, project, "job.started", data);
-            let (run, job) = (Some(job.asked.run), Some(job.asked.id));
+            let started = task_event_for(job.spec.task, owner, project, "job.started", data);
+            let (run, job) = (Some(job.spec.run), Some(job.spec.id));
             tx.event_append(&NewEvent { run, job, ..started }).await?;
         }
     }
     Ok(Assignment {
-        job_id: job.asked.id,
-        task_id: job.asked.task,
-        run_id: job.asked.run,
+        job_id: job.spec.id,
+        task_id: job.spec.task,
+        run_id: job.spec.run,
         action: payload.action,
         limits: payload.limits,
         attachments: payload.attachments,
@@ -200,6 +200,6 @@ async fn assign_to_process(
 /// Whether a job needs the files of an earlier job. A later step does, and so does every job that follows
 /// another job of its run; the first step of a new run starts with an empty workspace.
 async fn needs_workspace(tx: &mut Tx, job: &Job) -> Result<bool, NodeError> {
-    let is_later_step = (1..EXEC_STEP).contains(&job.asked.step_index);
+    let is_later_step = (1..EXEC_STEP).contains(&job.spec.step_index);
     Ok(tx.job_has_workspace(job, !is_later_step).await?)
 }

@@ -100,8 +100,8 @@ async fn close_with_result(
     }
     let status = job.status.advance(status_for_ending(&result.ending))?;
     let must_touch = close_job(tx, &job, status, Some(&value), &result.ending).await?;
-    if job.asked.step_index == EXEC_STEP {
-        tx.exec_trim(job.asked.run, EXEC_STEP, EXEC_RETENTION).await?;
+    if job.spec.step_index == EXEC_STEP {
+        tx.exec_trim(job.spec.run, EXEC_STEP, EXEC_RETENTION).await?;
     }
     if must_touch {
         tx.policy_bump_revision().await?;
@@ -123,7 +123,7 @@ async fn record_late_result(
     }
     let status = job.status.settle_expired(status_for_ending(&result.ending))?;
     let value = json!(result);
-    if tx.job_add_late_result(job.asked.id, process, status, &value).await? {
+    if tx.job_add_late_result(job.spec.id, process, status, &value).await? {
         append_ended_event(tx, job, status, &result.ending).await?;
     }
     Ok(())
@@ -139,7 +139,7 @@ pub async fn close_job(
     result: Option<&Value>,
     ending: &Ending,
 ) -> Result<bool, cynode_store::Error> {
-    let id = job.asked.id;
+    let id = job.spec.id;
     if !tx.job_close(id, status, result).await? {
         return Ok(false);
     }
@@ -153,17 +153,16 @@ async fn append_ended_event(
     status: JobStatus,
     ending: &Ending,
 ) -> Result<(), cynode_store::Error> {
-    if let Some(TaskScope { created_by: owner, project, .. }) =
-        tx.task_scope(job.asked.task).await?
+    if let Some(TaskScope { created_by: owner, project, .. }) = tx.task_scope(job.spec.task).await?
     {
-        let mut data = names(&job.asked);
+        let mut data = names(&job.spec);
         data["status"] = json!(status);
         data["ending"] = json!(ending);
         if job.status == JobStatus::LeaseExpired {
             data["late"] = true.into();
         }
-        let ended = task_event_for(job.asked.task, owner, project, "job.ended", data);
-        let (run, job) = (Some(job.asked.run), Some(job.asked.id));
+        let ended = task_event_for(job.spec.task, owner, project, "job.ended", data);
+        let (run, job) = (Some(job.spec.run), Some(job.spec.id));
         tx.event_append(&NewEvent { run, job, ..ended }).await?;
     }
     Ok(())

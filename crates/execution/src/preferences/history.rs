@@ -15,7 +15,7 @@ impl PreferenceService {
     pub async fn changes(
         &self,
         caller: &Caller,
-        wanted: PreferenceKey,
+        preference: PreferenceKey,
         query: &PageQuery,
     ) -> Result<Page<ChangeView>, PreferenceError> {
         let request = PageRequest::<ChangeId>::parse(query)?;
@@ -24,8 +24,9 @@ impl PreferenceService {
             .store
             .read(move |tx| {
                 Box::pin(async move {
-                    let scope = require_writable(tx, &caller, &wanted).await?;
-                    let found = tx.preference_changes(scope, &wanted.key, before, fetch).await?;
+                    let scope = require_writable(tx, &caller, &preference).await?;
+                    let found =
+                        tx.preference_changes(scope, &preference.key, before, fetch).await?;
                     Ok::<_, PreferenceError>(changes::resolve_authors(tx, found).await?)
                 })
             })

@@ -16,7 +16,7 @@ use cynode_resources::{Caller, groups, projects};
 
 /// The subject for which preferences are resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subject {
+pub enum PreferenceSubject {
     /// Scopes: the task, its project, its creator and the creator's groups.
     Task(TaskId),
     /// Scopes: the project, the caller and the caller's groups.
@@ -30,7 +30,7 @@ impl PreferenceService {
     pub async fn effective(
         &self,
         caller: &Caller,
-        subject: Subject,
+        subject: PreferenceSubject,
         with_sources: bool,
     ) -> Result<EffectiveView, PreferenceError> {
         let caller = caller.clone();
@@ -51,7 +51,7 @@ impl PreferenceService {
 pub async fn effective_with_sources(
     tx: &mut Tx,
     caller: &Caller,
-    subject: Subject,
+    subject: PreferenceSubject,
 ) -> Result<EffectiveView, PreferenceError> {
     let scopes = scopes_of_subject(tx, caller, subject).await?;
     Ok(effective_view(resolve_scopes(tx, scopes).await?, true))
@@ -108,18 +108,18 @@ async fn resolve_scopes(
 async fn scopes_of_subject(
     tx: &mut Tx,
     caller: &Caller,
-    subject: Subject,
+    subject: PreferenceSubject,
 ) -> Result<Vec<Scope>, PreferenceError> {
     let more = match subject {
-        Subject::Task(task) => {
+        PreferenceSubject::Task(task) => {
             let task = tasks::find(tx, caller, &task.into()).await?;
-            return Ok(scopes_of_task(tx, &task.asked).await?);
+            return Ok(scopes_of_task(tx, &task.spec).await?);
         }
-        Subject::Project(project) => {
+        PreferenceSubject::Project(project) => {
             let project = projects::find(tx, caller, &project.into()).await?;
             vec![Scope::Project(project.id)]
         }
-        Subject::Caller => vec![],
+        PreferenceSubject::Caller => vec![],
     };
     Ok(scopes_of_user(tx, caller.user, more).await?)
 }

@@ -1,6 +1,6 @@
 //! Writing preferences; every change is recorded.
 
-use cynode_domain::config_keys::{self, Place};
+use cynode_domain::config_keys::{self, ConfigKeyKind};
 use cynode_domain::ids::PreferenceId;
 use cynode_domain::preference::{Scope, ValueType};
 use cynode_store::{Preference, PreferenceChange, Tx};
@@ -26,17 +26,17 @@ impl PreferenceService {
     pub async fn create(
         &self,
         caller: &Caller,
-        wanted: PreferenceKey,
+        preference: PreferenceKey,
         request: WritePreference,
     ) -> Result<PreferenceView, PreferenceError> {
-        validate_preference(&wanted.key, &request.value, request.value_type)?;
+        validate_preference(&preference.key, &request.value, request.value_type)?;
         validate_reason(request.reason.as_deref())?;
         let (caller, now) = (caller.clone(), self.clock.now());
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    let scope = require_writable(tx, &caller, &wanted).await?;
-                    if let Some(found) = tx.preference_get(scope, &wanted.key).await? {
+                    let scope = require_writable(tx, &caller, &preference).await?;
+                    if let Some(found) = tx.preference_get(scope, &preference.key).await? {
                         return Err(already_exists(&found));
                     }
                     if tx.preference_count(scope).await? >= i64::from(MAX_ENTRIES) {
@@ -47,7 +47,7 @@ impl PreferenceService {
                     let new = Preference {
                         id: PreferenceId::generate(),
                         scope,
-                        key: wanted.key,
+                        key: preference.key,
                         value: request.value.redact_secrets(),
                         value_type: request.value_type.to_string(),
                         version: 1,
@@ -68,16 +68,16 @@ impl PreferenceService {
     pub async fn put(
         &self,
         caller: &Caller,
-        wanted: PreferenceKey,
+        preference: PreferenceKey,
         request: WritePreference,
     ) -> Result<PreferenceView, PreferenceError> {
         let new = WritePreference { expected_version: None, ..request.clone() };
         if request.expected_version == Some(0) {
-            return self.create(caller, wanted, new).await;
+            return self.create(caller, preference, new).await;
         }
-        match self.update(caller, wanted.clone(), request.clone()).await {
+        match self.update(caller, preference.clone(), request.clone()).await {
             Err(PreferenceError::NotFound { .. }) if request.expected_version.is_none() => {
-                self.create(caller, wanted, new).await
+                self.create(caller, preference, new).await
             }
             written => written,
         }
@@ -87,17 +87,17 @@ impl PreferenceService {
     pub async fn update(
         &self,
         caller: &Caller,
-        wanted: PreferenceKey,
+        preference: PreferenceKey,
         request: WritePreference,
     ) -> Result<PreferenceView, PreferenceError> {
-        validate_preference(&wanted.key, &request.value, request.value_type)?;
+        validate_preference(&preference.key, &request.value, request.value_type)?;
         validate_reason(request.reason.as_deref())?;
         let (caller, now) = (caller.clone(), self.clock.now());
         self.store
             .write(move |tx| {
                 Box::pin(async move {
                     let old =
-                        load_for_update(tx, &caller, &wanted, request.expected_version).await?;
+                        load_for_update(tx, &caller, &preference, request.expected_version).await?;
                     let new = Preference {
                         value: request.value.redact_secrets(),
                         value_type: request.value_type.to_string(),
@@ -121,7 +121,7 @@ impl PreferenceService {
     pub async fn remove(
         &self,
         caller: &Caller,
-        wanted: PreferenceKey,
+        preference: PreferenceKey,
         request: RemovePreference,
     ) -> Result<(), PreferenceError> {
         validate_reason(request.reason.as_deref())?;
@@ -130,7 +130,7 @@ impl PreferenceService {
             .write(move |tx| {
                 Box::pin(async move {
                     let old =
-                        load_for_update(tx, &caller, &wanted, request.expected_version).await?;
+                        load_for_update(tx, &caller, &preference, request.expected_version).await?;
                     if !tx.preference_delete(old.id, old.version).await? {
                         return Err(PreferenceError::Conflict { found: old.version });
                     }
@@ -148,9 +148,9 @@ impl PreferenceService {
 pub(super) async fn require_writable(
     tx: &mut Tx,
     caller: &Caller,
-    wanted: &PreferenceKey,
+    preference: &PreferenceKey,
 ) -> Result<Scope, PreferenceError> {
-    let scope = resolve_scope(caller, wanted.scope_type, wanted.scope_id)?;
+    let scope = resolve_scope(caller, preference.scope_type, preference.scope_id)?;
     if scope == Scope::System && !caller.is_admin {
         let rule = "only an administrator may write the system's preferences";
         return Err(PreferenceError::Forbidden(rule));
@@ -167,12 +167,12 @@ pub(super) async fn require_writable(
 async fn load_for_update(
     tx: &mut Tx,
     caller: &Caller,
-    wanted: &PreferenceKey,
+    preference: &PreferenceKey,
     expected_version: Option<i64>,
 ) -> Result<Preference, PreferenceError> {
-    let scope = require_writable(tx, caller, wanted).await?;
-    let found = tx.preference_get(scope, &wanted.key).await?;
-    let found = found.ok_or_else(|| preference_not_found(scope, &wanted.key))?;
+    let scope = require_writable(tx, caller, preference).await?;
+    let found = tx.preference_get(scope, &preference.key).await?;
+    let found = found.ok_or_else(|| preference_not_found(scope, &preference.key))?;
     if expected_version.is_some_and(|expected| expected != found.version) {
         return Err(PreferenceError::Conflict { found: found.version });
     }
@@ -222,7 +222,7 @@ fn validate_preference(
         format!("a value may not exceed {MAX_VALUE_BYTES} bytes")
     } else if !value_type.fits(value) {
         format!("the value is not of type {value_type}")
-    } else if let Err(fault) = config_keys::validate_value(Place::Preference, key, value) {
+    } else if let Err(fault) = config_keys::validate_value(ConfigKeyKind::Preference, key, value) {
         fault.to_string()
     } else {
         return Ok(());

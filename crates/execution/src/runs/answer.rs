@@ -74,7 +74,7 @@ impl RunOperations {
         caller: &Caller,
         run: &NameOrId<RunId>,
         request: AnswerRun,
-        voice: ActorKind,
+        actor_kind: ActorKind,
     ) -> Result<RunDetail, RunError> {
         let faults = validate_answer(&request);
         if !faults.is_empty() {
@@ -84,9 +84,9 @@ impl RunOperations {
         let answered = self
             .store
             .write(move |tx| {
-                Box::pin(
-                    async move { answer_question(tx, &caller, now, &run, request, voice).await },
-                )
+                Box::pin(async move {
+                    answer_question(tx, &caller, now, &run, request, actor_kind).await
+                })
             })
             .await?;
         self.signals.send(Topic::Runs);
@@ -112,49 +112,49 @@ async fn answer_question(
     now: DateTime<Utc>,
     run: &NameOrId<RunId>,
     request: AnswerRun,
-    voice: ActorKind,
+    actor_kind: ActorKind,
 ) -> Result<RunDetail, RunError> {
-    let taken = lock_run(tx, caller, run).await?;
-    reject_ended(&taken.run, "answered")?;
-    let asked = tx.question_last(taken.run.recorded.run.id).await?;
+    let locked = lock_run(tx, caller, run).await?;
+    reject_ended(&locked.run, "answered")?;
+    let pending = tx.question_last(locked.run.record.run.id).await?;
     let nothing =
-        || RunError::Rejected(format!("the run is {}: it has no open question", taken.run.state));
-    let asked = asked.ok_or_else(nothing)?;
+        || RunError::Rejected(format!("the run is {}: it has no open question", locked.run.state));
+    let pending = pending.ok_or_else(nothing)?;
     let answer = Answer {
         reply: Some(redact_reply(request.reply)),
         comment: request.comment.redact_secrets(),
-        by: Some(voice.display_name(caller)),
+        by: Some(actor_kind.display_name(caller)),
     };
-    match &asked.answer {
-        Some(given) if *given == answer => return load_after(tx, &taken).await,
+    match &pending.answer {
+        Some(given) if *given == answer => return load_after(tx, &locked).await,
         Some(_) => return Err(nothing()),
         None => {}
     }
-    if voice == ActorKind::Agent && asked.question.kind == QuestionKind::Approval {
+    if actor_kind == ActorKind::Agent && pending.question.kind == QuestionKind::Approval {
         return Err(RunError::Rejected("a person must approve this, not an agent".to_owned()));
     }
-    require_accepted_form(&asked.question, &answer)?;
-    persist_answer(tx, &asked, &answer, Some(caller), now).await?;
-    let detail = answer_detail(&asked, &answer);
-    record_act(tx, caller, &taken, RunVerb::Answer, "run.answered", detail).await?;
-    load_after(tx, &taken).await
+    require_accepted_form(&pending.question, &answer)?;
+    persist_answer(tx, &pending, &answer, Some(caller), now).await?;
+    let detail = answer_detail(&pending, &answer);
+    record_act(tx, caller, &locked, RunVerb::Answer, "run.answered", detail).await?;
+    load_after(tx, &locked).await
 }
 
 /// Persists an answer and makes the run claimable.
 async fn persist_answer(
     tx: &mut Tx,
-    asked: &RunQuestion,
+    pending: &RunQuestion,
     answer: &Answer,
     by: Option<&Caller>,
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let person = by.map(|caller| caller.user);
-    tx.question_answer(asked, answer, person).await?;
-    record_criteria_answer(tx, asked, answer, person, now).await?;
-    let sequence = tx.checkpoint_position(asked.task).await? + 1;
-    let effect = Effect { key: asked.key.clone(), answer: json!(answer) };
-    tx.effect_record(asked.run, sequence, &effect).await?;
-    tx.run_update_wait(asked.run).await
+    tx.question_answer(pending, answer, person).await?;
+    record_criteria_answer(tx, pending, answer, person, now).await?;
+    let sequence = tx.checkpoint_position(pending.task).await? + 1;
+    let effect = Effect { key: pending.key.clone(), answer: json!(answer) };
+    tx.effect_record(pending.run, sequence, &effect).await?;
+    tx.run_update_wait(pending.run).await
 }
 
 /// Expires overdue questions: each run continues with the answer "too late". Returns their number.
@@ -164,8 +164,8 @@ pub async fn expire_questions(store: &Store) -> Result<usize, StoreError> {
             Box::pin(async move {
                 let overdue = tx.question_list_overdue(MAX_OVERDUE).await?;
                 let mut expired = 0;
-                for asked in &overdue {
-                    match expire_question(tx, asked).await {
+                for pending in &overdue {
+                    match expire_question(tx, pending).await {
                         // An unreadable row is quarantined and does not block the other questions.
                         Err(error) if error.is_unreadable() => {}
                         outcome => {
@@ -185,16 +185,17 @@ async fn expire_question(tx: &mut Tx, seen: &RunQuestion) -> Result<(), StoreErr
         return Ok(());
     };
     // Read again under the lock: the question may have been answered, or the task closed.
-    let asked = tx.question_last(seen.run).await?;
-    let Some(asked) = asked.filter(|asked| asked.answered_at.is_none() && asked.key == seen.key)
+    let pending = tx.question_last(seen.run).await?;
+    let Some(pending) =
+        pending.filter(|pending| pending.answered_at.is_none() && pending.key == seen.key)
     else {
         return Ok(());
     };
-    let deadline = asked.answer_by.unwrap_or(asked.asked_at);
-    persist_answer(tx, &asked, &Answer::too_late(), None, deadline).await?;
-    let data = json!({ "question": asked.question.text });
-    let told = task_event(&task, "run.unanswered", data);
-    tx.event_append(&NewEvent { run: Some(asked.run), ..told }).await
+    let deadline = pending.answer_by.unwrap_or(pending.asked_at);
+    persist_answer(tx, &pending, &Answer::too_late(), None, deadline).await?;
+    let data = json!({ "question": pending.question.text });
+    let event = task_event(&task, "run.unanswered", data);
+    tx.event_append(&NewEvent { run: Some(pending.run), ..event }).await
 }
 
 /// Rejects a form of answer that the question does not accept.
@@ -208,7 +209,7 @@ fn require_accepted_form(question: &Question, answer: &Answer) -> Result<(), Run
     Err(RunError::Invalid(vec![rule]))
 }
 
-fn answer_detail(asked: &RunQuestion, answer: &Answer) -> Value {
+fn answer_detail(pending: &RunQuestion, answer: &Answer) -> Value {
     let reply = match &answer.reply {
         Some(Reply::Commands { lines }) => format!("commands: {}", lines.join("; ")),
         Some(Reply::Script { .. }) => "a script".to_owned(),
@@ -219,7 +220,7 @@ fn answer_detail(asked: &RunQuestion, answer: &Answer) -> Value {
         None => "nothing".to_owned(),
     };
     let reply: String = reply.chars().take(MAX_COMMENT_CHARS).collect();
-    json!({ "question": asked.question.text, "reply": reply, "comment": answer.comment })
+    json!({ "question": pending.question.text, "reply": reply, "comment": answer.comment })
 }
 
 /// Returns every validation error of an answer.

@@ -26,7 +26,7 @@ impl RunQueries {
                 Box::pin(async move {
                     let one = find_run(tx, &caller, &run).await?;
                     let other = match &query.with {
-                        Some(wanted) => find_run(tx, &caller, &wanted.into()).await?,
+                        Some(name_or_id) => find_run(tx, &caller, &name_or_id.into()).await?,
                         None => one.clone(),
                     };
                     compare_rows(tx, one, other, &query).await
@@ -55,20 +55,20 @@ async fn compare_rows(
     let left_out = differences.len().saturating_sub(MAX_SHOWN);
     differences.truncate(MAX_SHOWN);
     Ok(DiffView {
-        from: ParentView { run_id: one.recorded.run.id, sequence: from },
-        to: ParentView { run_id: other.recorded.run.id, sequence: to },
+        from: ParentView { run_id: one.record.run.id, sequence: from },
+        to: ParentView { run_id: other.record.run.id, sequence: to },
         differences,
         left_out: u32::try_from(left_out).unwrap_or(u32::MAX),
     })
 }
 
 async fn newest_sequence(tx: &mut Tx, run: &RunOverview) -> Result<i64, RunError> {
-    Ok(tx.history_last(run.recorded.run.id).await?.map_or(0, |row| row.sequence))
+    Ok(tx.history_last(run.record.run.id).await?.map_or(0, |row| row.sequence))
 }
 
 /// Loads the state at a row; row 0 is the empty state.
 async fn load_state(tx: &mut Tx, run: &RunOverview, sequence: i64) -> Result<Value, RunError> {
-    let id = run.recorded.run.id;
+    let id = run.record.run.id;
     if sequence == 0 {
         return Ok(Value::Object(serde_json::Map::new()));
     }

@@ -100,12 +100,12 @@ async fn find_placement_decision(
     job: &Job,
     node: &str,
 ) -> Result<Option<String>, RunError> {
-    if (job.asked.step_index, job.asked.attempt) != (0, 1) {
+    if (job.spec.step_index, job.spec.attempt) != (0, 1) {
         return Ok(None);
     }
-    let decisions = tx.decision_list(job.asked.task, MAX_DECISIONS).await?;
+    let decisions = tx.decision_list(job.spec.task, MAX_DECISIONS).await?;
     let of_run =
-        |made: &&ManagerDecision| made.purpose == PLACEMENT && made.run == Some(job.asked.run);
+        |made: &&ManagerDecision| made.purpose == PLACEMENT && made.run == Some(job.spec.run);
     let names_node = |made: &&ManagerDecision| made.reason.starts_with(&format!("{node}: "));
     // An answer that arrived after the fallback rule was not applied.
     let is_rule = |made: &&ManagerDecision| made.decided_by == "fallback";

@@ -35,15 +35,15 @@ impl RunOperations {
             .write(move |tx| {
                 Box::pin(async move {
                     let found = find_run(tx, &caller, &run).await?;
-                    let task = tx.task_get(found.recorded.run.task).await?;
+                    let task = tx.task_get(found.record.run.task).await?;
                     let task = task.ok_or_else(|| RunError::NotFound(run.excerpt()))?;
-                    let taken = LockedRun { run: found, task };
+                    let locked = LockedRun { run: found, task };
                     let copied = TaskCopyRequest {
                         name: request.task_name.clone(),
                         key: request.idempotency_key.clone(),
                         now,
                     };
-                    fork_run(tx, &caller, &taken, request.sequence, copied).await
+                    fork_run(tx, &caller, &locked, request.sequence, copied).await
                 })
             })
             .await?;
@@ -55,19 +55,19 @@ impl RunOperations {
 async fn fork_run(
     tx: &mut Tx,
     caller: &Caller,
-    taken: &LockedRun,
+    locked: &LockedRun,
     sequence: i64,
     copied: TaskCopyRequest,
 ) -> Result<RunDetail, RunError> {
-    let old = taken.run.recorded.run.id;
+    let old = locked.run.record.run.id;
     let row = settled_row(tx, old, sequence).await?;
     let seed = load_seed(tx, old, row).await?;
-    let (task, is_new) = copy_task(tx, caller, &taken.task, &copied).await?;
+    let (task, is_new) = copy_task(tx, caller, &locked.task, &copied).await?;
     let id = if is_new {
-        insert_branch(tx, caller, taken, row, seed, &task).await?
+        insert_branch(tx, caller, locked, row, seed, &task).await?
     } else {
-        let known = tx.run_of_task(task.asked.id).await?;
-        known.ok_or_else(|| RunError::NotFound(task.asked.name.clone()))?.id
+        let known = tx.run_of_task(task.spec.id).await?;
+        known.ok_or_else(|| RunError::NotFound(task.spec.name.clone()))?.id
     };
     let made = tx.run_overview(id).await?;
     queries::load_detail(tx, made.ok_or_else(|| RunError::NotFound(id.to_string()))?).await
@@ -88,28 +88,28 @@ async fn settled_row(tx: &mut Tx, run: RunId, sequence: i64) -> Result<i64, RunE
 async fn insert_branch(
     tx: &mut Tx,
     caller: &Caller,
-    taken: &LockedRun,
+    locked: &LockedRun,
     row: i64,
     seed: BranchSeed,
     task: &Task,
 ) -> Result<RunId, RunError> {
-    let old = taken.run.recorded.run;
+    let old = locked.run.record.run;
     // Attachments only: outputs of the old task are not evidence about the new task.
     let inputs = tx.artifact_list(old.task).await?.into_iter();
     for artifact in inputs.filter(|artifact| artifact.kind == ATTACHMENT) {
-        let (id, task) = (ArtifactId::generate(), task.asked.id);
+        let (id, task) = (ArtifactId::generate(), task.spec.id);
         tx.artifact_put(&Artifact { id, task, job: None, ..artifact }).await?;
     }
     let (id, trace, status) = (RunId::generate(), TraceId::generate(), RunStatus::Pending);
-    let state = StoredState::replace_task(seed.state, task.asked.id);
+    let state = StoredState::replace_task(seed.state, task.spec.id);
     let branch = RunBranch {
-        run: Run { id, task: task.asked.id, trace, status },
+        run: Run { id, task: task.spec.id, trace, status },
         parent: (old.id, row),
-        graph_version: taken.run.graph_version,
+        graph_version: locked.run.graph_version,
         from: Some(BranchSeed { state, ..seed }),
     };
     insert_forked_run(tx, task, &branch).await?;
-    let detail = json!({ "task": task.asked.name, "run_id": id, "after_row": row });
-    record_act(tx, caller, taken, RunVerb::Fork, "run.forked", detail).await?;
+    let detail = json!({ "task": task.spec.name, "run_id": id, "after_row": row });
+    record_act(tx, caller, locked, RunVerb::Fork, "run.forked", detail).await?;
     Ok(id)
 }

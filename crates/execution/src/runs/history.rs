@@ -60,7 +60,7 @@ impl RunQueries {
         self.store
             .read(move |tx| {
                 Box::pin(async move {
-                    let run = find_run(tx, &caller, &run).await?.recorded.run.id;
+                    let run = find_run(tx, &caller, &run).await?.record.run.id;
                     read_range(tx, run, after, limit, see).await
                 })
             })

@@ -37,10 +37,10 @@ pub(super) struct LockedRun {
 pub(super) async fn lock_run(
     tx: &mut Tx,
     caller: &Caller,
-    wanted: &NameOrId<RunId>,
+    name_or_id: &NameOrId<RunId>,
 ) -> Result<LockedRun, RunError> {
-    let unknown = || RunError::NotFound(wanted.excerpt());
-    let seen = find_run(tx, caller, wanted).await?.recorded.run;
+    let unknown = || RunError::NotFound(name_or_id.excerpt());
+    let seen = find_run(tx, caller, name_or_id).await?.record.run;
     let task = tx.task_lock(seen.task).await?.ok_or_else(unknown)?;
     // Read again: the run may have moved before the lock was acquired.
     let run = tx.run_overview(seen.id).await?.ok_or_else(unknown)?;
@@ -51,16 +51,16 @@ pub(super) async fn lock_run(
 pub(super) async fn record_act(
     tx: &mut Tx,
     caller: &Caller,
-    taken: &LockedRun,
+    locked: &LockedRun,
     verb: RunVerb,
     kind: &'static str,
     detail: Value,
 ) -> Result<(), RunError> {
-    let run = taken.run.recorded.run;
+    let run = locked.run.record.run;
     let act = RunAction {
         run: run.id,
         task: run.task,
-        sequence: taken.run.position.as_ref().map_or(0, |place| place.sequence),
+        sequence: locked.run.position.as_ref().map_or(0, |position| position.sequence),
         verb,
         user: caller.user,
         handle: caller.handle.clone(),
@@ -72,14 +72,14 @@ pub(super) async fn record_act(
     if let Some(fields) = data.as_object_mut() {
         fields.insert("by".to_owned(), Value::String(caller.handle.clone()));
     }
-    let told = task_event(&taken.task, kind, data);
-    tx.event_append(&NewEvent { run: Some(run.id), ..told }).await?;
+    let event = task_event(&locked.task, kind, data);
+    tx.event_append(&NewEvent { run: Some(run.id), ..event }).await?;
     Ok(())
 }
 
 /// Loads the run after an operation.
-pub(super) async fn load_after(tx: &mut Tx, taken: &LockedRun) -> Result<RunDetail, RunError> {
-    let id = taken.run.recorded.run.id;
+pub(super) async fn load_after(tx: &mut Tx, locked: &LockedRun) -> Result<RunDetail, RunError> {
+    let id = locked.run.record.run.id;
     let found = tx.run_overview(id).await?;
     queries::load_detail(tx, found.ok_or_else(|| RunError::NotFound(id.to_string()))?).await
 }

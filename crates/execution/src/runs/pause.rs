@@ -26,14 +26,14 @@ impl RunOperations {
             .store
             .write(move |tx| {
                 Box::pin(async move {
-                    let taken = lock_run(tx, &caller, &run).await?;
-                    reject_ended(&taken.run, "paused")?;
-                    if tx.task_pause(taken.task.asked.id).await? {
-                        tx.run_update_wait(taken.run.recorded.run.id).await?;
-                        record_act(tx, &caller, &taken, RunVerb::Pause, "run.paused", json!({}))
+                    let locked = lock_run(tx, &caller, &run).await?;
+                    reject_ended(&locked.run, "paused")?;
+                    if tx.task_pause(locked.task.spec.id).await? {
+                        tx.run_update_wait(locked.run.record.run.id).await?;
+                        record_act(tx, &caller, &locked, RunVerb::Pause, "run.paused", json!({}))
                             .await?;
                     }
-                    load_after(tx, &taken).await
+                    load_after(tx, &locked).await
                 })
             })
             .await?;
@@ -52,14 +52,14 @@ impl RunOperations {
             .store
             .write(move |tx| {
                 Box::pin(async move {
-                    let taken = lock_run(tx, &caller, &run).await?;
-                    reject_ended(&taken.run, "resumed")?;
-                    if tx.task_resume(taken.task.asked.id).await? {
-                        tx.run_update_wait(taken.run.recorded.run.id).await?;
-                        record_act(tx, &caller, &taken, RunVerb::Resume, "run.resumed", json!({}))
+                    let locked = lock_run(tx, &caller, &run).await?;
+                    reject_ended(&locked.run, "resumed")?;
+                    if tx.task_resume(locked.task.spec.id).await? {
+                        tx.run_update_wait(locked.run.record.run.id).await?;
+                        record_act(tx, &caller, &locked, RunVerb::Resume, "run.resumed", json!({}))
                             .await?;
                     }
-                    load_after(tx, &taken).await
+                    load_after(tx, &locked).await
                 })
             })
             .await?;

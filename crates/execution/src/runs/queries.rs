@@ -31,13 +31,15 @@ impl RunQueries {
             .read(move |tx| {
                 Box::pin(async move {
                     let task = match &query.task {
-                        Some(wanted) => {
-                            Some(tasks::find(tx, &caller, &wanted.into()).await?.asked.id)
+                        Some(name_or_id) => {
+                            Some(tasks::find(tx, &caller, &name_or_id.into()).await?.spec.id)
                         }
                         None => None,
                     };
                     let project = match &query.project {
-                        Some(wanted) => Some(projects::find(tx, &caller, &wanted.into()).await?.id),
+                        Some(name_or_id) => {
+                            Some(projects::find(tx, &caller, &name_or_id.into()).await?.id)
+                        }
                         None => None,
                     };
                     let created_by = caller.own();
@@ -46,7 +48,7 @@ impl RunQueries {
                 })
             })
             .await?;
-        Ok(request.page(found, |run| run.recorded.run.id.to_string(), run_view))
+        Ok(request.page(found, |run| run.record.run.id.to_string(), run_view))
     }
 
     /// Returns a run, by its id.
@@ -83,7 +85,7 @@ impl RunQueries {
 
 /// Loads the details of a run.
 pub(super) async fn load_detail(tx: &mut Tx, found: RunOverview) -> Result<RunDetail, RunError> {
-    let (id, task) = (found.recorded.run.id, found.recorded.run.task);
+    let (id, task) = (found.record.run.id, found.record.run.task);
     let state = match tx.history_last(id).await? {
         Some(last) => tx.state_at(id, last.sequence).await?,
         None => None,
@@ -107,52 +109,53 @@ pub(super) async fn load_detail(tx: &mut Tx, found: RunOverview) -> Result<RunDe
 
 /// What the current node waits for, as the runner reported with its last renewal.
 async fn load_waiting_note(tx: &mut Tx, run: &RunOverview) -> Result<Option<String>, RunError> {
-    let node = run.position.as_ref().and_then(|place| next_node(&place.node, &place.edge));
-    let said = tx.lease_get_wait(run.recorded.run.task).await?;
-    Ok(said.filter(|said| Some(said.node.as_str()) == node).map(|said| said.reason))
+    let node = run.position.as_ref().and_then(|position| next_node(&position.node, &position.edge));
+    let lease_wait = tx.lease_get_wait(run.record.run.task).await?;
+    Ok(lease_wait
+        .filter(|lease_wait| Some(lease_wait.node.as_str()) == node)
+        .map(|lease_wait| lease_wait.reason))
 }
 
 /// Converts a run to its list view.
 pub(super) fn run_view(found: RunOverview) -> RunView {
     let waits_for = describe_wait(&found);
-    let RunOverview { recorded, task, state, position: place, held, graph_version, parent, .. } =
-        found;
+    let RunOverview { record, task, state, position, lease, graph_version, parent, .. } = found;
     RunView {
-        id: recorded.run.id,
-        task_id: recorded.run.task,
+        id: record.run.id,
+        task_id: record.run.task,
         task_name: task.name,
         project_id: task.project,
-        trace_id: recorded.run.trace,
-        status: recorded.run.status,
+        trace_id: record.run.trace,
+        status: record.run.status,
         state,
-        place: place.map(place_view),
-        lease: held.map(|held| LeaseView {
-            holder_id: held.holder,
-            epoch: held.epoch,
-            expires_at: held.expires_at,
+        place: position.map(place_view),
+        lease: lease.map(|lease| LeaseView {
+            holder_id: lease.holder,
+            epoch: lease.epoch,
+            expires_at: lease.expires_at,
         }),
         waits_for,
         graph_version,
         parent: parent.map(|(run_id, sequence)| ParentView { run_id, sequence }),
-        created_at: recorded.created_at,
-        started_at: recorded.started_at,
-        ended_at: recorded.ended_at,
+        created_at: record.created_at,
+        started_at: record.started_at,
+        ended_at: record.ended_at,
     }
 }
 
-fn place_view(place: RunPosition) -> PlaceView {
-    let node = next_node(&place.node, &place.edge).map(ToOwned::to_owned);
-    PlaceView { sequence: place.sequence, last_node: place.node, edge: place.edge, node }
+fn place_view(position: RunPosition) -> PlaceView {
+    let node = next_node(&position.node, &position.edge).map(ToOwned::to_owned);
+    PlaceView { sequence: position.sequence, last_node: position.node, edge: position.edge, node }
 }
 
-pub(super) fn question_view(asked: RunQuestion) -> QuestionView {
+pub(super) fn question_view(request: RunQuestion) -> QuestionView {
     QuestionView {
-        question: asked.question,
-        asked_by: asked.asked_by,
-        asked_at: asked.asked_at,
-        answer_by: asked.answer_by,
-        answer: asked.answer,
-        answered_at: asked.answered_at,
+        question: request.question,
+        asked_by: request.asked_by,
+        asked_at: request.asked_at,
+        answer_by: request.answer_by,
+        answer: request.answer,
+        answered_at: request.answered_at,
     }
 }
 

@@ -32,8 +32,8 @@ impl RunOperations {
             .store
             .write(move |tx| {
                 Box::pin(async move {
-                    let taken = lock_run(tx, &caller, &run).await?;
-                    insert_retry(tx, &caller, taken, request.node.as_deref()).await
+                    let locked = lock_run(tx, &caller, &run).await?;
+                    insert_retry(tx, &caller, locked, request.node.as_deref()).await
                 })
             })
             .await?;
@@ -45,12 +45,12 @@ impl RunOperations {
 async fn insert_retry(
     tx: &mut Tx,
     caller: &Caller,
-    taken: LockedRun,
+    locked: LockedRun,
     node: Option<&str>,
 ) -> Result<RunDetail, RunError> {
-    require_retryable(tx, &taken).await?;
-    let old = taken.run.recorded.run;
-    let after = find_retry_row(tx, &taken, node).await?;
+    require_retryable(tx, &locked).await?;
+    let old = locked.run.record.run;
+    let after = find_retry_row(tx, &locked, node).await?;
     let seed = match after {
         0 => None,
         after => Some(load_seed(tx, old.id, after).await?),
@@ -66,21 +66,21 @@ async fn insert_retry(
     let branch = RunBranch {
         run: Run { id, task: old.task, trace, status },
         parent: (old.id, after),
-        graph_version: taken.run.graph_version,
+        graph_version: locked.run.graph_version,
         from: seed,
     };
     tx.task_reopen(old.task).await?;
     tx.run_branch(&branch).await?;
     let detail = json!({ "run_id": id, "node": begins, "after_row": after });
-    record_act(tx, caller, &taken, RunVerb::Retry, "run.retried", detail).await?;
+    record_act(tx, caller, &locked, RunVerb::Retry, "run.retried", detail).await?;
     let made = tx.run_overview(id).await?;
     queries::load_detail(tx, made.ok_or_else(|| RunError::NotFound(id.to_string()))?).await
 }
 
 /// Rejects runs that are open, completed, or already retried.
-async fn require_retryable(tx: &mut Tx, taken: &LockedRun) -> Result<(), RunError> {
+async fn require_retryable(tx: &mut Tx, locked: &LockedRun) -> Result<(), RunError> {
     let refused = |text: String| Err(RunError::Rejected(text));
-    let old = taken.run.recorded.run;
+    let old = locked.run.record.run;
     if let Some(newest) = tx.run_of_task(old.task).await?
         && newest.id != old.id
     {
@@ -89,10 +89,10 @@ async fn require_retryable(tx: &mut Tx, taken: &LockedRun) -> Result<(), RunErro
     if !old.status.is_terminal() {
         return refused(format!(
             "the run is {}: only an ended run can be retried",
-            taken.run.state
+            locked.run.state
         ));
     }
-    match taken.task.status {
+    match locked.task.status {
         TaskStatus::Failed | TaskStatus::Canceled => {}
         status @ (TaskStatus::Pending
         | TaskStatus::Running
@@ -105,7 +105,7 @@ async fn require_retryable(tx: &mut Tx, taken: &LockedRun) -> Result<(), RunErro
         }
     }
     if let Some(open) = tx.job_list_open(old.task).await?.first() {
-        let (id, status) = (open.asked.id, open.status);
+        let (id, status) = (open.spec.id, open.status);
         return refused(format!("job {id} is still {status}: retry once its node has stopped it"));
     }
     Ok(())
@@ -114,10 +114,10 @@ async fn require_retryable(tx: &mut Tx, taken: &LockedRun) -> Result<(), RunErro
 /// Finds the row whose state the new run starts with; 0 means the empty state.
 async fn find_retry_row(
     tx: &mut Tx,
-    taken: &LockedRun,
+    locked: &LockedRun,
     node: Option<&str>,
 ) -> Result<i64, RunError> {
-    let run = taken.run.recorded.run.id;
+    let run = locked.run.record.run.id;
     let Some(last) = tx.history_last(run).await? else {
         return Ok(0);
     };

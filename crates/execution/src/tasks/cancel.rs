@@ -10,12 +10,12 @@ use cynode_store::{NewEvent, Task, Tx};
 use cynode_wire::tasks::CanceledView;
 use serde_json::json;
 
-use super::{TaskError, Tasks, find, task_event};
+use super::{TaskError, TaskService, find, task_event};
 use crate::nodes::close_job;
 use cynode_resources::Caller;
 use cynode_resources::signals::Topic;
 
-impl Tasks {
+impl TaskService {
     /// Cancels a task: its runner is fenced, its jobs are stopped, and open tasks that depend on it, directly or
     /// transitively, are canceled with it. Canceling twice has no effect.
     pub async fn cancel(
@@ -38,24 +38,24 @@ impl Tasks {
 async fn cancel_cascading(
     tx: &mut Tx,
     caller: &Caller,
-    wanted: &NameOrId<TaskId>,
+    name_or_id: &NameOrId<TaskId>,
 ) -> Result<CanceledView, TaskError> {
-    let task = find(tx, caller, wanted).await?;
+    let task = find(tx, caller, name_or_id).await?;
     if task.status == TaskStatus::Canceled {
-        return Ok(CanceledView { task_id: task.asked.id, canceled: true, cascaded: vec![] });
+        return Ok(CanceledView { task_id: task.spec.id, canceled: true, cascaded: vec![] });
     }
     let reason = format!("canceled by {}", caller.handle);
-    let mut is_revoked = match close_task(tx, task.asked.id, TaskStatus::Canceled, &reason).await? {
+    let mut is_revoked = match close_task(tx, task.spec.id, TaskStatus::Canceled, &reason).await? {
         CloseOutcome::Closed { is_revoked } => is_revoked,
         CloseOutcome::AlreadyClosed(status) => {
             return Err(TaskError::Closed { status: status.to_shown() });
         }
     };
-    let (task_id, mut cascaded) = (task.asked.id, vec![]);
+    let (task_id, mut cascaded) = (task.spec.id, vec![]);
     let mut open = VecDeque::from([task]);
     while let Some(above) = open.pop_front() {
-        for waiting in tx.dependency_list_dependents(above.asked.id).await? {
-            let reason = format!("canceled because it depends on {}", above.asked.name);
+        for waiting in tx.dependency_list_dependents(above.spec.id).await? {
+            let reason = format!("canceled because it depends on {}", above.spec.name);
             let closed = close_task(tx, waiting, TaskStatus::Canceled, &reason).await?;
             if let CloseOutcome::Closed { is_revoked: more } = closed {
                 is_revoked |= more;
@@ -110,13 +110,13 @@ pub(super) async fn close_task(
 /// Cancels queued jobs and asks the nodes to stop running ones. Returns whether agent tokens were revoked.
 async fn stop_jobs(tx: &mut Tx, task: &Task) -> Result<bool, TaskError> {
     let mut is_revoked = false;
-    for job in tx.job_list_open(task.asked.id).await? {
+    for job in tx.job_list_open(task.spec.id).await? {
         match job.status {
             JobStatus::Queued => {
                 let canceled = JobStatus::Canceled;
                 is_revoked |= close_job(tx, &job, canceled, None, &Ending::Canceled).await?;
             }
-            JobStatus::Running => tx.job_request_cancel(job.asked.id).await?,
+            JobStatus::Running => tx.job_request_cancel(job.spec.id).await?,
             JobStatus::Completed
             | JobStatus::Failed
             | JobStatus::Canceled

@@ -39,10 +39,10 @@ pub async fn copy_task(
         created_by: caller.user,
         idempotency_key: copied.key.clone(),
         created_at: copied.now,
-        ..of.asked.clone()
+        ..of.spec.clone()
     };
-    let asked = format!("copy of {} as {:?}", of.asked.id, copied.name);
-    let hash = hex::encode(Sha256::digest(asked));
+    let request = format!("copy of {} as {:?}", of.spec.id, copied.name);
+    let hash = hex::encode(Sha256::digest(request));
     for _ in 0..NAME_TRIES {
         if let Some(key) = &copied.key
             && let Some(known) = load_by_idempotency_key(tx, caller.user, key, &hash).await?
@@ -64,7 +64,7 @@ pub async fn copy_task(
 
 /// The requested name, or the name of the original without its number.
 fn name_stem(of: &Task, copied: &TaskCopyRequest) -> Result<Slug, TaskError> {
-    let old = of.asked.name.as_str();
+    let old = of.spec.name.as_str();
     let name = match &copied.name {
         Some(name) => name.as_str(),
         None => match old.rsplit_once('-') {
@@ -82,7 +82,7 @@ fn name_stem(of: &Task, copied: &TaskCopyRequest) -> Result<Slug, TaskError> {
 
 /// Rejects a copy into an inactive project.
 async fn require_active_project(tx: &mut Tx, of: &Task) -> Result<(), TaskError> {
-    match tx.project_get(of.asked.project).await? {
+    match tx.project_get(of.spec.project).await? {
         Some(project) if !project.is_active => {
             let fault = format!("project \"{}\" takes no new tasks", project.slug);
             Err(ProjectError::Invalid(vec![fault]).into())

@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 use super::validation::{MAX_ATTACHMENT_BYTES, parses_as_task_id, validate_task_request};
 use super::view::{TaskRelations, task_view, view, views};
-use super::{TaskError, Tasks, find, lock_task, start};
+use super::{TaskError, TaskService, find, lock_task, start};
 use crate::artifacts::ATTACHMENT;
 use cynode_resources::Caller;
 use cynode_resources::secrets::RedactSecrets as _;
@@ -32,7 +32,7 @@ const NAME_CHARS: usize = 40;
 /// winner, so that few retries suffice.
 const NAME_TRIES: usize = 200;
 
-impl Tasks {
+impl TaskService {
     /// Creates a task for an API caller, with the run that a runner will claim.
     pub async fn create(
         &self,
@@ -127,8 +127,8 @@ impl Tasks {
         let mut stored = vec![];
         for attachment in attachments {
             let content = STANDARD.decode(&attachment.content_base64).unwrap_or_default();
-            let piece = Ok::<_, Infallible>(Bytes::from(content));
-            let blob = self.blobs.put(stream::iter([piece]), MAX_ATTACHMENT_BYTES as u64).await?;
+            let chunk = Ok::<_, Infallible>(Bytes::from(content));
+            let blob = self.blobs.put(stream::iter([chunk]), MAX_ATTACHMENT_BYTES as u64).await?;
             stored.push(Artifact {
                 id: ArtifactId::generate(),
                 // Replaced by the task's id when the row is written.
@@ -210,7 +210,7 @@ impl TaskCreation {
             tx.artifact_put(&Artifact { task: self.id, ..artifact.clone() }).await?;
         }
         let run = start::insert_run(tx, &task, self.trigger).await?;
-        let required: Vec<NodeId> = task.asked.options.node.into_iter().collect();
+        let required: Vec<NodeId> = task.spec.options.node.into_iter().collect();
         let node = tx.node_summaries(&required).await?.into_values().next().map(|node| node.slug);
         let relations =
             TaskRelations { depends_on, run: Some(run), node, ..TaskRelations::default() };
@@ -249,7 +249,7 @@ impl TaskCreation {
 
     async fn build_new_task(&self, tx: &mut Tx) -> Result<NewTask, TaskError> {
         let project = match &self.request.project {
-            Some(wanted) => projects::find(tx, &self.caller, &wanted.into()).await?,
+            Some(name_or_id) => projects::find(tx, &self.caller, &name_or_id.into()).await?,
             None => {
                 projects::load_or_create_default_project(tx, self.caller.user, self.now).await?
             }
@@ -277,7 +277,7 @@ impl TaskCreation {
                 approve_plan: request.approve_plan,
                 answer_within_s: request.answer_within_s,
                 node: match &request.node {
-                    Some(wanted) => Some(find_required_node(tx, wanted).await?),
+                    Some(name_or_id) => Some(find_required_node(tx, name_or_id).await?),
                     None => None,
                 },
             },
@@ -288,19 +288,19 @@ impl TaskCreation {
 
     /// Locks the dependencies in id order, so that none of them closes concurrently. Returns them in this order.
     async fn insert_dependencies(&self, tx: &mut Tx) -> Result<Vec<TaskId>, TaskError> {
-        let mut wanted = BTreeSet::new();
+        let mut name_or_id = BTreeSet::new();
         for name in &self.request.depends_on {
-            wanted.insert(find(tx, &self.caller, &name.into()).await?.asked.id);
+            name_or_id.insert(find(tx, &self.caller, &name.into()).await?.spec.id);
         }
-        for &id in &wanted {
+        for &id in &name_or_id {
             let on = lock_task(tx, id).await?;
             if on.status.is_terminal() && on.status != TaskStatus::Completed {
                 let status = on.status.to_shown();
-                return Err(TaskError::ClosedDependency { name: on.asked.name, status });
+                return Err(TaskError::ClosedDependency { name: on.spec.name, status });
             }
             tx.dependency_insert(self.id, id).await?;
         }
-        Ok(wanted.into_iter().collect())
+        Ok(name_or_id.into_iter().collect())
     }
 }
 
@@ -313,9 +313,9 @@ pub(super) async fn load_by_idempotency_key(
     hash: &str,
 ) -> Result<Option<Task>, TaskError> {
     let Some(known) = tx.task_by_key(user, key).await? else { return Ok(None) };
-    match tx.task_request_hash(known.asked.id).await? {
+    match tx.task_request_hash(known.spec.id).await? {
         Some(made_by) if made_by != hash => {
-            Err(TaskError::KeyReused { key: key.to_owned(), name: known.asked.name })
+            Err(TaskError::KeyReused { key: key.to_owned(), name: known.spec.name })
         }
         _ => Ok(Some(known)),
     }
@@ -339,17 +339,18 @@ fn request_hash(request: &CreateTask) -> String {
 }
 
 /// Finds the node that a task must run on, by slug or id. The node may be offline; the task then waits for it.
-pub async fn find_required_node(tx: &mut Tx, wanted: &str) -> Result<NodeId, TaskError> {
+pub async fn find_required_node(tx: &mut Tx, name_or_id: &str) -> Result<NodeId, TaskError> {
     let nodes = tx.node_list().await?;
-    let is_it =
-        |node: &&Node| node.slug.eq_ignore_ascii_case(wanted) || node.id.to_string() == wanted;
+    let is_it = |node: &&Node| {
+        node.slug.eq_ignore_ascii_case(name_or_id) || node.id.to_string() == name_or_id
+    };
     if let Some(node) = nodes.iter().find(is_it) {
         return Ok(node.id);
     }
-    let wanted: String = wanted.chars().take(100).collect();
+    let name_or_id: String = name_or_id.chars().take(100).collect();
     let known: Vec<_> = nodes.iter().take(50).map(|node| node.slug.as_str()).collect();
     let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    Err(TaskError::Invalid(vec![format!("there is no node \"{wanted}\"; there are: {known}")]))
+    Err(TaskError::Invalid(vec![format!("there is no node \"{name_or_id}\"; there are: {known}")]))
 }
 
 /// The requested name, or one derived from the prompt or commands.

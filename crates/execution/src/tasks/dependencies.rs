@@ -8,10 +8,10 @@ use cynode_domain::status::TaskStatus;
 use cynode_store::Tx;
 use cynode_wire::tasks::{AddDependency, TaskView};
 
-use super::{TaskError, Tasks, find, lock_task, view};
+use super::{TaskError, TaskService, find, lock_task, view};
 use cynode_resources::Caller;
 
-impl Tasks {
+impl TaskService {
     /// Adds a dependency to a queued task; rejects cycles.
     pub async fn add_dependency(
         &self,
@@ -26,24 +26,24 @@ impl Tasks {
                     tx.dependency_lock().await?;
                     // The dependency is locked first, in the lock order of a cancellation: neither task may
                     // close or start meanwhile.
-                    let on = find(tx, &caller, &request.depends_on.as_str().into()).await?.asked.id;
+                    let on = find(tx, &caller, &request.depends_on.as_str().into()).await?.spec.id;
                     let on = lock_task(tx, on).await?;
-                    let task = find(tx, &caller, &task).await?.asked.id;
+                    let task = find(tx, &caller, &task).await?.spec.id;
                     let task = lock_task(tx, task).await?;
                     if task.status != TaskStatus::Pending {
                         return Err(TaskError::AlreadyStarted);
                     }
-                    if depends_on(tx, on.asked.id, task.asked.id).await? {
+                    if depends_on(tx, on.spec.id, task.spec.id).await? {
                         return Err(TaskError::DependencyCycle {
-                            task: task.asked.name,
-                            on: on.asked.name,
+                            task: task.spec.name,
+                            on: on.spec.name,
                         });
                     }
                     if on.status.is_terminal() && on.status != TaskStatus::Completed {
                         let status = on.status.to_shown();
-                        return Err(TaskError::ClosedDependency { name: on.asked.name, status });
+                        return Err(TaskError::ClosedDependency { name: on.spec.name, status });
                     }
-                    tx.dependency_insert(task.asked.id, on.asked.id).await?;
+                    tx.dependency_insert(task.spec.id, on.spec.id).await?;
                     view(tx, task).await
                 })
             })

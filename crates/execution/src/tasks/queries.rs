@@ -9,13 +9,13 @@ use cynode_wire::page::Page;
 use cynode_wire::tasks::{LogQuery, LogsView, ResultView, TaskQuery, TaskView, TransitionView};
 
 use super::view::{load_public_status, view, views};
-use super::{TaskError, Tasks, find, load_job_views, step_checks};
+use super::{TaskError, TaskService, find, load_job_views, step_checks};
 use crate::workflow::job_creation::EXEC_STEP;
 use cynode_resources::Caller;
 use cynode_resources::paging::PageRequest;
 use cynode_resources::projects;
 
-impl Tasks {
+impl TaskService {
     /// Returns a task, by id or name, with the checks that were applied to its steps.
     pub async fn get(
         &self,
@@ -27,7 +27,7 @@ impl Tasks {
             .read(move |tx| {
                 Box::pin(async move {
                     let task = find(tx, &caller, &task).await?;
-                    let steps = step_checks::load_step_checks(tx, task.asked.id).await?;
+                    let steps = step_checks::load_step_checks(tx, task.spec.id).await?;
                     Ok(TaskView { steps, ..view(tx, task).await? })
                 })
             })
@@ -58,7 +58,9 @@ impl Tasks {
             .read(move |tx| {
                 Box::pin(async move {
                     let project = match &query.project {
-                        Some(wanted) => Some(projects::find(tx, &caller, &wanted.into()).await?.id),
+                        Some(name_or_id) => {
+                            Some(projects::find(tx, &caller, &name_or_id.into()).await?.id)
+                        }
                         None => None,
                     };
                     let created_by = caller.own();
@@ -84,12 +86,12 @@ impl Tasks {
                 Box::pin(async move {
                     let task = find(tx, &caller, &task).await?;
                     Ok(ResultView {
-                        task_id: task.asked.id,
+                        task_id: task.spec.id,
                         status: load_public_status(tx, &task).await?,
                         summary: task.summary,
                         verification: task.verification,
-                        steps: step_checks::load_step_checks(tx, task.asked.id).await?,
-                        jobs: load_job_views(tx, task.asked.id).await?,
+                        steps: step_checks::load_step_checks(tx, task.spec.id).await?,
+                        jobs: load_job_views(tx, task.spec.id).await?,
                     })
                 })
             })
@@ -103,15 +105,15 @@ impl Tasks {
         task: &NameOrId<TaskId>,
         query: &LogQuery,
     ) -> Result<LogsView, TaskError> {
-        let wanted = wanted_streams(query.stream.as_deref())?;
+        let name_or_id = wanted_streams(query.stream.as_deref())?;
         let (caller, task) = (caller.clone(), task.to_owned());
         self.store
             .read(move |tx| {
                 Box::pin(async move {
-                    let task_id = find(tx, &caller, &task).await?.asked.id;
+                    let task_id = find(tx, &caller, &task).await?.spec.id;
                     let mut logs =
                         LogsView { task_id, stdout: String::new(), stderr: String::new() };
-                    for stream in wanted {
+                    for stream in name_or_id {
                         let text = read_stream(tx, task_id, stream).await?;
                         match stream {
                             Stream::Stdout => logs.stdout = text,
@@ -135,7 +137,7 @@ impl Tasks {
             .read(move |tx| {
                 Box::pin(async move {
                     let task = find(tx, &caller, &task).await?;
-                    let Some(run) = tx.run_of_task(task.asked.id).await? else {
+                    let Some(run) = tx.run_of_task(task.spec.id).await? else {
                         return Ok(vec![]);
                     };
                     let history = tx.history_list(run.id).await?;

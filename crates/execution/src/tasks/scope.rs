@@ -4,7 +4,7 @@ use cynode_domain::ids::{JobId, RunId, TaskId};
 use cynode_resources::Caller;
 use cynode_store::TaskScope;
 
-use super::{TaskError, Tasks};
+use super::{TaskError, TaskService};
 
 /// An id that belongs to a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum IdInTask {
     Run(RunId),
 }
 
-impl Tasks {
+impl TaskService {
     /// Returns the task that an id belongs to, in one statement; `None` if it does not exist or the caller may
     /// not see it.
     pub async fn scope(

@@ -12,7 +12,7 @@ use cynode_wire::jobs::JobView;
 use cynode_wire::tasks::{MAX_REASON_CHARS, TaskView};
 
 use super::cancel::{CloseOutcome, close_task};
-use super::{TaskError, Tasks, find};
+use super::{TaskError, TaskService, find};
 use crate::nodes::close_job;
 use cynode_resources::Caller;
 use cynode_resources::signals::Topic;
@@ -21,7 +21,7 @@ use cynode_resources::signals::Topic;
 const SETTABLE_STATUSES: &[TaskStatus] =
     &[TaskStatus::Failed, TaskStatus::Canceled, TaskStatus::Superseded];
 
-impl Tasks {
+impl TaskService {
     /// Ends a task as failed, canceled or superseded: its runner is fenced and its jobs are stopped. Canceling
     /// cascades to dependent tasks. Setting the current status has no effect.
     pub async fn set_status(
@@ -89,11 +89,11 @@ impl Tasks {
 async fn close_as(
     tx: &mut Tx,
     caller: &Caller,
-    wanted: &NameOrId<TaskId>,
+    name_or_id: &NameOrId<TaskId>,
     to: TaskStatus,
     summary: &str,
 ) -> Result<(), TaskError> {
-    let task = find(tx, caller, wanted).await?;
+    let task = find(tx, caller, name_or_id).await?;
     let allowed: Vec<_> = SETTABLE_STATUSES
         .iter()
         .filter(|end| task.status.successors().contains(end))
@@ -106,7 +106,7 @@ async fn close_as(
             "a {from} task can be set to: {allowed}; only its workflow sets {to}"
         )));
     }
-    match close_task(tx, task.asked.id, to, summary).await? {
+    match close_task(tx, task.spec.id, to, summary).await? {
         CloseOutcome::Closed { is_revoked: true } => Ok(tx.policy_bump_revision().await?),
         CloseOutcome::Closed { is_revoked: false } => Ok(()),
         CloseOutcome::AlreadyClosed(status) => Err(TaskError::Closed { status: status.to_shown() }),

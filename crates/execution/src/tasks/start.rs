@@ -22,16 +22,16 @@ pub(super) async fn insert_run(
 ) -> Result<RunId, cynode_store::Error> {
     let run = Run {
         id: RunId::generate(),
-        task: task.asked.id,
+        task: task.spec.id,
         trace: TraceId::generate(),
         status: RunStatus::Pending,
     };
     tx.run_insert(&run).await?;
-    if !task.asked.options.step_criteria.is_empty() {
+    if !task.spec.options.step_criteria.is_empty() {
         // An older runner would drop the step criteria.
         tx.run_require_version(run.id, REPLANNING_GRAPH_VERSION).await?;
     }
-    let data = json!({ "name": task.asked.name, "trigger": trigger });
+    let data = json!({ "name": task.spec.name, "trigger": trigger });
     append_created_event(tx, task, run.id, data).await?;
     Ok(run.id)
 }
@@ -46,7 +46,7 @@ pub(crate) async fn insert_forked_run(
     tx.run_branch(branch).await?;
     let (run_id, row) = branch.parent;
     let data = json!({
-        "name": task.asked.name, "trigger": Trigger::Fork,
+        "name": task.spec.name, "trigger": Trigger::Fork,
         "forked_from": { "run_id": run_id, "row": row },
     });
     append_created_event(tx, task, branch.run.id, data).await
@@ -67,9 +67,9 @@ pub(crate) async fn check_start_gate(
     task: &Task,
 ) -> Result<Result<(), Denied>, cynode_store::Error> {
     let mut depends_on = vec![];
-    for id in tx.dependency_list(task.asked.id).await? {
+    for id in tx.dependency_list(task.spec.id).await? {
         if let Some(on) = tx.task_get(id).await? {
-            depends_on.push((on.asked.name, on.status));
+            depends_on.push((on.spec.name, on.status));
         }
     }
     Ok(start::check_start(task.status, depends_on))

@@ -15,13 +15,13 @@ use cynode_wire::tasks::{TaskView, UpdateTask};
 use serde_json::json;
 
 use super::validation::{validate_criteria, validate_task_name};
-use super::{TaskError, Tasks, find, lock_task, task_event, view};
+use super::{TaskError, TaskService, find, lock_task, task_event, view};
 use crate::runs::ActorKind;
 use cynode_resources::Caller;
 use cynode_resources::secrets::RedactSecrets as _;
 use cynode_resources::signals::Topic;
 
-impl Tasks {
+impl TaskService {
     /// Updates an open task, as the calling person or as an agent on their behalf. An update to the current values
     /// has no effect.
     pub async fn update(
@@ -29,7 +29,7 @@ impl Tasks {
         caller: &Caller,
         task: &NameOrId<TaskId>,
         request: UpdateTask,
-        voice: ActorKind,
+        actor_kind: ActorKind,
     ) -> Result<TaskView, TaskError> {
         let request = UpdateTask {
             task_name: request.task_name.redact_secrets(),
@@ -45,7 +45,7 @@ impl Tasks {
             .store
             .write(move |tx| {
                 Box::pin(async move {
-                    let change = TaskChange { caller, request, voice, now };
+                    let change = TaskChange { caller, request, actor_kind, now };
                     change.execute(tx, &task).await
                 })
             })
@@ -59,14 +59,18 @@ impl Tasks {
 struct TaskChange {
     caller: Caller,
     request: UpdateTask,
-    voice: ActorKind,
+    actor_kind: ActorKind,
     now: DateTime<Utc>,
 }
 
 impl TaskChange {
-    async fn execute(&self, tx: &mut Tx, wanted: &NameOrId<TaskId>) -> Result<TaskView, TaskError> {
-        let seen = find(tx, &self.caller, wanted).await?;
-        let mut task = lock_task(tx, seen.asked.id).await?;
+    async fn execute(
+        &self,
+        tx: &mut Tx,
+        name_or_id: &NameOrId<TaskId>,
+    ) -> Result<TaskView, TaskError> {
+        let seen = find(tx, &self.caller, name_or_id).await?;
+        let mut task = lock_task(tx, seen.spec.id).await?;
         self.reject_frozen(tx, &task).await?;
         let changed = self.apply_changes(tx, &mut task).await?;
         if changed.is_empty() {
@@ -76,9 +80,9 @@ impl TaskChange {
         let next = task.updated_at + TimeDelta::microseconds(1);
         task.updated_at = self.now.trunc_subsecs(6).max(next);
         let updated = tx.task_update(&task).await;
-        updated.map_err(|error| map_update_error(error, &task.asked.name))?;
-        let by = self.voice.display_name(&self.caller);
-        let data = json!({ "by": by, "changed": changed, "task_name": task.asked.name });
+        updated.map_err(|error| map_update_error(error, &task.spec.name))?;
+        let by = self.actor_kind.display_name(&self.caller);
+        let data = json!({ "by": by, "changed": changed, "task_name": task.spec.name });
         tx.event_append(&task_event(&task, "task.updated", data)).await?;
         view(tx, task).await
     }
@@ -90,7 +94,7 @@ impl TaskChange {
         if self.request.expected_updated_at.is_some_and(|seen| seen != task.updated_at) {
             return Err(TaskError::Conflict);
         }
-        let checkpoint = tx.checkpoint_get(task.asked.id).await?;
+        let checkpoint = tx.checkpoint_get(task.spec.id).await?;
         if self.request.acceptance_criteria.is_some()
             && checkpoint.as_ref().is_some_and(are_criteria_frozen)
         {
@@ -107,19 +111,19 @@ impl TaskChange {
     ) -> Result<Vec<&'static str>, TaskError> {
         let mut changed = vec![];
         let name = self.request.task_name.as_deref().and_then(|name| Slug::normalise(name).ok());
-        if let Some(name) = name.filter(|name| name.as_str() != task.asked.name) {
-            let owner = task.asked.created_by;
+        if let Some(name) = name.filter(|name| name.as_str() != task.spec.name) {
+            let owner = task.spec.created_by;
             if tx.task_by_name(owner, name.as_str()).await?.is_some() {
                 return Err(TaskError::NameTaken(name.to_string()));
             }
-            task.asked.name = name.to_string();
+            task.spec.name = name.to_string();
             changed.push("task_name");
         }
         if let Some(criteria) = &self.request.acceptance_criteria
-            && *criteria != task.asked.acceptance_criteria
+            && *criteria != task.spec.acceptance_criteria
         {
-            self.validate_criteria_change(&task.asked.acceptance_criteria, criteria)?;
-            task.asked.acceptance_criteria.clone_from(criteria);
+            self.validate_criteria_change(&task.spec.acceptance_criteria, criteria)?;
+            task.spec.acceptance_criteria.clone_from(criteria);
             changed.push("acceptance_criteria");
         }
         Ok(changed)
@@ -130,7 +134,7 @@ impl TaskChange {
         before: &[Criterion],
         after: &[Criterion],
     ) -> Result<(), TaskError> {
-        match self.voice {
+        match self.actor_kind {
             ActorKind::Person => Ok(()),
             ActorKind::Agent => Ok(check_agent_change(before, after)?),
         }

@@ -23,13 +23,13 @@ pub(super) struct TaskRelations {
 
 /// Loads the view of a task.
 pub async fn view(tx: &mut Tx, task: Task) -> Result<TaskView, TaskError> {
-    let id = task.asked.id.to_string();
+    let id = task.spec.id.to_string();
     views(tx, vec![task]).await?.pop().ok_or(TaskError::NotFound(id))
 }
 
 /// Loads the views of tasks, in their order. The number of statements does not depend on the number of tasks.
 pub async fn views(tx: &mut Tx, tasks: Vec<Task>) -> Result<Vec<TaskView>, TaskError> {
-    let ids: Vec<TaskId> = tasks.iter().map(|task| task.asked.id).collect();
+    let ids: Vec<TaskId> = tasks.iter().map(|task| task.spec.id).collect();
     let mut dependencies: BTreeMap<TaskId, Vec<Dependency>> = BTreeMap::new();
     for dependency in tx.dependencies_of(&ids).await? {
         dependencies.entry(dependency.task).or_default().push(dependency);
@@ -40,18 +40,18 @@ pub async fn views(tx: &mut Tx, tasks: Vec<Task>) -> Result<Vec<TaskView>, TaskE
     let mut questions = load_open_questions(tx, &tasks, &runs).await?;
 
     let awaiting: Vec<TaskId> =
-        tasks.iter().filter(|task| is_active(task)).map(|task| task.asked.id).collect();
+        tasks.iter().filter(|task| is_active(task)).map(|task| task.spec.id).collect();
     let awaited = tx.awaited_nodes_of(&awaiting).await?;
-    let required = tasks.iter().filter_map(|task| task.asked.options.node);
+    let required = tasks.iter().filter_map(|task| task.spec.options.node);
     let node_ids: Vec<_> = required.chain(awaited.values().copied()).collect();
     let nodes = tx.node_summaries(&node_ids).await?;
 
     let relate = |task: Task| {
-        let id = task.asked.id;
+        let id = task.spec.id;
         let (depends_on, run) = (dependencies.remove(&id).unwrap_or_default(), runs.remove(&id));
         let question = questions.remove(&id);
         let awaited = awaited.get(&id).and_then(|node| nodes.get(node));
-        let required = task.asked.options.node.and_then(|node| nodes.get(&node));
+        let required = task.spec.options.node.and_then(|node| nodes.get(&node));
         let relations = TaskRelations {
             blocked_reason: blocked_reason(
                 &task,
@@ -74,24 +74,24 @@ pub async fn views(tx: &mut Tx, tasks: Vec<Task>) -> Result<Vec<TaskView>, TaskE
 pub(super) fn task_view(task: Task, relations: TaskRelations) -> TaskView {
     let status = public_status(&task, relations.question.as_deref());
     TaskView {
-        id: task.asked.id,
-        task_name: task.asked.name,
+        id: task.spec.id,
+        task_name: task.spec.name,
         status,
         closed: task.status.is_terminal(),
-        project_id: task.asked.project,
+        project_id: task.spec.project,
         run_id: relations.run,
-        input_mode: task.asked.input_mode,
-        prompt: task.asked.prompt,
-        commands: task.asked.commands,
-        acceptance_criteria: task.asked.acceptance_criteria,
-        step_criteria: task.asked.options.step_criteria,
+        input_mode: task.spec.input_mode,
+        prompt: task.spec.prompt,
+        commands: task.spec.commands,
+        acceptance_criteria: task.spec.acceptance_criteria,
+        step_criteria: task.spec.options.step_criteria,
         depends_on: relations.depends_on,
         blocked_reason: relations.blocked_reason,
         node: relations.node,
         summary: task.summary,
         verification: task.verification,
         steps: vec![],
-        created_at: task.asked.created_at,
+        created_at: task.spec.created_at,
         updated_at: task.updated_at,
         started_at: task.started_at,
         ended_at: task.ended_at,
@@ -103,10 +103,10 @@ pub(super) async fn load_public_status(
     tx: &mut Tx,
     task: &Task,
 ) -> Result<ShownTaskStatus, TaskError> {
-    let newest = tx.newest_runs_of(&[task.asked.id]).await?;
+    let newest = tx.newest_runs_of(&[task.spec.id]).await?;
     let runs = newest.into_iter().map(|run| (run.task, run)).collect();
     let questions = load_open_questions(tx, std::slice::from_ref(task), &runs).await?;
-    Ok(public_status(task, questions.get(&task.asked.id).map(String::as_str)))
+    Ok(public_status(task, questions.get(&task.spec.id).map(String::as_str)))
 }
 
 fn public_status(task: &Task, question: Option<&str>) -> ShownTaskStatus {
@@ -129,9 +129,9 @@ async fn load_open_questions(
 ) -> Result<BTreeMap<TaskId, String>, TaskError> {
     let active = tasks.iter().filter(|task| is_active(task));
     let asking: Vec<RunId> =
-        active.filter_map(|task| runs.get(&task.asked.id)).map(|run| run.id).collect();
+        active.filter_map(|task| runs.get(&task.spec.id)).map(|run| run.id).collect();
     let open = tx.open_questions_of(&asking).await?;
-    Ok(open.into_iter().map(|asked| (asked.task, asked.question.text)).collect())
+    Ok(open.into_iter().map(|pending| (pending.task, pending.question.text)).collect())
 }
 
 /// Why an open task does not advance.

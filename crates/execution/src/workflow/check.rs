@@ -7,7 +7,7 @@ use cynode_domain::criteria::Check;
 use cynode_domain::ids::{JobId, RunId};
 use cynode_domain::job::Action;
 use cynode_store::{Job, Tx};
-use cynode_wire::workflow::Hold;
+use cynode_wire::workflow::LeaseToken;
 use serde_json::Value;
 
 use super::analyst::VerificationCase;
@@ -44,14 +44,14 @@ impl AttemptChecks {
     ) -> Result<Self, cynode_store::Error> {
         let mut checks = Self::default();
         let about = |job: &Job| {
-            let (attempt, number) = split_attempt(job.asked.attempt);
+            let (attempt, number) = split_attempt(job.spec.attempt);
             number.is_some()
-                && (job.asked.run, job.asked.step_index) == (run, step.asked.step_index)
-                && attempt == step.asked.attempt
+                && (job.spec.run, job.spec.step_index) == (run, step.spec.step_index)
+                && attempt == step.spec.attempt
         };
         for job in jobs.into_iter().filter(about) {
             if !job.status.is_terminal() {
-                checks.open = Some(job.asked.id);
+                checks.open = Some(job.spec.id);
                 continue;
             }
             let command = command_of_job(&job)?;
@@ -64,25 +64,25 @@ impl AttemptChecks {
 /// Creates the job of the next check of an attempt.
 pub(super) async fn create_check_job(
     tx: &mut Tx,
-    hold: Hold,
+    lease: LeaseToken,
     case: &VerificationCase,
     command: String,
     placing: AssignmentPass,
 ) -> Result<CreatedJob, WorkflowError> {
-    let lease = check_lease(tx, hold).await?;
+    let lease = check_lease(tx, lease).await?;
     let task = load_task(tx, lease.task).await?;
     let number = u32::try_from(case.evidence.checks.len() + 1).unwrap_or(u32::MAX);
     let attempt = number.saturating_mul(CHECK_FACTOR).saturating_add(case.attempt);
     let action = Action::Command { line: command };
-    let (run, limits, step_index) = (lease.run, task.asked.options.limits, case.step_index);
-    let wanted =
+    let (run, limits, step_index) = (lease.run, task.spec.options.limits, case.step_index);
+    let spec =
         NewJobSpec { run, step_index, attempt, action, limits, node: None, requested_by: None };
-    Ok(create_job(tx, &task, wanted, placing).await?)
+    Ok(create_job(tx, &task, spec, placing).await?)
 }
 
 /// The command line of a job, or the text of its script.
 pub(crate) fn command_of_job(job: &Job) -> Result<String, cynode_store::Error> {
-    command_in_payload(job.asked.payload.clone())
+    command_in_payload(job.spec.payload.clone())
 }
 
 /// Same as [`command_of_job`], from the payload of a job.

@@ -10,11 +10,11 @@ use cynode_domain::changes::StateRecord;
 use cynode_domain::status::{RunStatus, TaskStatus};
 use cynode_runtime::failpoint;
 use cynode_store::{
-    Effect, EffectWrite, EventPayload, LeaseToken, RunClosure, StaleLease, TransitionOutcome,
-    TransitionWrite, Tx,
+    Effect, EffectWrite, EventPayload, RunClosure, StaleLease, TransitionOutcome, TransitionWrite,
+    Tx,
 };
 use cynode_wire::steering::SavedView;
-use cynode_wire::workflow::{Finish, Hold, Outcome, RecordEffect, SaveCheckpoint};
+use cynode_wire::workflow::{Finish, LeaseToken, Outcome, RecordEffect, SaveCheckpoint};
 use serde_json::json;
 
 use super::{WorkflowError, WorkflowService, check_lease, validate_lease_ms};
@@ -29,41 +29,41 @@ impl WorkflowService {
     /// Persists a transition, and ends the run if the request has `finish`. Idempotent: a runner may repeat a
     /// request whose response was lost. The response tells the runner whether to pause.
     pub async fn checkpoint(&self, request: SaveCheckpoint) -> Result<SavedView, WorkflowError> {
-        let wanted = Arc::new(validate_checkpoint(request)?);
-        failpoint::hit("save_arrived", &wanted.node);
-        let moved = match self.store.transition(Arc::clone(&wanted)).await? {
+        let write = Arc::new(validate_checkpoint(request)?);
+        failpoint::hit("save_arrived", &write.node);
+        let moved = match self.store.transition(Arc::clone(&write)).await? {
             Some(moved) => moved,
-            None => self.persist_in_own_transaction(Arc::clone(&wanted)).await?,
+            None => self.persist_in_own_transaction(Arc::clone(&write)).await?,
         };
-        failpoint::hit("save_committed", &wanted.node);
-        let Some(close) = &wanted.close else {
+        failpoint::hit("save_committed", &write.node);
+        let Some(close) = &write.close else {
             self.signals.send(Topic::Events);
             return Ok(SavedView { pause: moved.is_paused });
         };
         if moved.is_awaited && close.task == TaskStatus::Completed {
             // In its own transaction: of two tasks that end concurrently, the later one sees both. The
             // sweeper does the same for a process that dies here.
-            let on = Some(wanted.held.task);
+            let on = Some(write.lease.task_id);
             self.store.write(move |tx| Box::pin(async move { tx.runs_unblock(on).await })).await?;
         }
         self.signals.send(Topic::Runs);
         self.signals.send(Topic::Messages);
-        failpoint::hit("end_announced", &wanted.node);
+        failpoint::hit("end_announced", &write.node);
         Ok(SavedView::default())
     }
 
     async fn persist_in_own_transaction(
         &self,
-        wanted: Arc<TransitionWrite>,
+        write: Arc<TransitionWrite>,
     ) -> Result<TransitionOutcome, WorkflowError> {
         self.store
-            .write(move |tx| Box::pin(async move { persist_transition(tx, &wanted).await }))
+            .write(move |tx| Box::pin(async move { persist_transition(tx, &write).await }))
             .await
     }
 
     /// Journals the answer of an effect. The first answer under a key wins.
     pub async fn effect(&self, request: RecordEffect) -> Result<(), WorkflowError> {
-        let RecordEffect { hold, effect } = request;
+        let RecordEffect { lease, effect } = request;
         if !(1..=MAX_KEY_BYTES).contains(&effect.key.len()) || effect.key.contains('\0') {
             let fault = format!("the key of an effect needs 1 to {MAX_KEY_BYTES} bytes");
             return Err(WorkflowError::Invalid(fault));
@@ -71,7 +71,7 @@ impl WorkflowService {
         // A key is `{sequence}/{node}/{name of the effect}`.
         let node = effect.key.split('/').nth(1).unwrap_or_default().to_owned();
         let effect = Effect { key: effect.key, answer: effect.answer };
-        let write = Arc::new(EffectWrite { held: lease_token(hold), effect });
+        let write = Arc::new(EffectWrite { lease, effect });
         failpoint::hit("effect_arrived", &node);
         let is_written = self.store.batch(Arc::clone(&write)).await?;
         failpoint::hit("effect_committed", &node);
@@ -79,7 +79,9 @@ impl WorkflowService {
             return Ok(());
         }
         self.store
-            .write(move |tx| Box::pin(async move { journal_effect(tx, hold, &write.effect).await }))
+            .write(move |tx| {
+                Box::pin(async move { journal_effect(tx, lease, &write.effect).await })
+            })
             .await
     }
 }
@@ -112,21 +114,17 @@ fn validate_checkpoint(request: SaveCheckpoint) -> Result<TransitionWrite, Workf
         }
     };
     Ok(TransitionWrite {
-        held: lease_token(request.hold),
+        lease: request.lease,
         sequence: request.sequence,
         node: request.last_node_id,
         edge: request.edge,
         subject: (request.step_index, request.job_id),
         record,
         duration_ms: request.duration_ms,
-        lease_ms: request.lease_ms.map(|asked| validate_lease_ms(Some(asked))).transpose()?,
+        lease_ms: request.lease_ms.map(|request| validate_lease_ms(Some(request))).transpose()?,
         event: EventPayload { kind: "workflow.transition", data },
         close: request.finish.as_ref().map(close_write),
     })
-}
-
-fn lease_token(hold: Hold) -> LeaseToken {
-    LeaseToken { task: hold.task_id, lease: hold.lease_id, epoch: hold.epoch }
 }
 
 fn close_write(finish: &Finish) -> RunClosure {
@@ -149,48 +147,51 @@ fn close_write(finish: &Finish) -> RunClosure {
 /// Persists a transition in its own transaction, or fails with the reason.
 async fn persist_transition(
     tx: &mut Tx,
-    wanted: &TransitionWrite,
+    write: &TransitionWrite,
 ) -> Result<TransitionOutcome, WorkflowError> {
-    let (id, hold) = (wanted.held.task, wanted.held);
+    let id = write.lease.task_id;
     // Lock order: the task before the lease. From here on, no other transaction moves this task.
     let task = tx.task_lock(id).await?.ok_or(WorkflowError::TaskNotFound(id))?;
-    let run = tx.run_of_task(task.asked.id).await?.ok_or(WorkflowError::TaskNotFound(id))?;
+    let run = tx.run_of_task(task.spec.id).await?.ok_or(WorkflowError::TaskNotFound(id))?;
     let last = tx.checkpoint_position(id).await?;
-    if wanted.sequence == last && is_stored(tx, wanted, run.id).await? {
+    if write.sequence == last && is_stored(tx, write, run.id).await? {
         let is_paused = task.paused_at.is_some();
         return Ok(TransitionOutcome { is_paused, is_awaited: false, is_lease_due: false });
     }
-    let hold = Hold { task_id: id, lease_id: hold.lease, epoch: hold.epoch };
-    let lease = check_lease(tx, hold).await?;
+    let lease = check_lease(tx, write.lease).await?;
     if lease.run != run.id {
         return Err(StaleLease.into());
     }
-    if last.checked_add(1) != Some(wanted.sequence) {
-        return Err(WorkflowError::OutOfOrder { last, given: wanted.sequence });
+    if last.checked_add(1) != Some(write.sequence) {
+        return Err(WorkflowError::OutOfOrder { last, given: write.sequence });
     }
-    tx.checkpoint_adopt(wanted.held, run.id).await?;
+    tx.checkpoint_adopt(write.lease, run.id).await?;
     // A run that still cannot move has ended: only a fenced holder gets here.
-    tx.run_transition(wanted).await?.ok_or_else(|| StaleLease.into())
+    tx.run_transition(write).await?.ok_or_else(|| StaleLease.into())
 }
 
 /// Whether the same transition is already stored, in the same epoch.
 async fn is_stored(
     tx: &mut Tx,
-    wanted: &TransitionWrite,
+    write: &TransitionWrite,
     run: cynode_domain::ids::RunId,
 ) -> Result<bool, WorkflowError> {
     let stored = tx.history_last(run).await?;
     Ok(stored.is_some_and(|stored| {
-        stored.sequence == wanted.sequence
-            && stored.epoch == wanted.held.epoch
-            && stored.node == wanted.node
-            && stored.edge == wanted.edge
-            && stored.record == wanted.record
+        stored.sequence == write.sequence
+            && stored.epoch == write.lease.epoch
+            && stored.node == write.node
+            && stored.edge == write.edge
+            && stored.record == write.record
     }))
 }
 
-async fn journal_effect(tx: &mut Tx, hold: Hold, effect: &Effect) -> Result<(), WorkflowError> {
-    let lease = check_lease(tx, hold).await?;
+async fn journal_effect(
+    tx: &mut Tx,
+    lease: LeaseToken,
+    effect: &Effect,
+) -> Result<(), WorkflowError> {
+    let lease = check_lease(tx, lease).await?;
     let sequence = tx.checkpoint_position(lease.task).await? + 1;
     tx.effect_record(lease.run, sequence, effect).await?;
     Ok(())

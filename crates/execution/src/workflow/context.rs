@@ -24,13 +24,13 @@ impl WorkflowService {
             .store
             .read(move |tx| {
                 Box::pin(async move {
-                    let asked = load_task(tx, id).await?.asked;
-                    let resolved = preferences::effective_for_task(tx, &asked).await?;
-                    Ok::<_, WorkflowError>((asked, resolved))
+                    let request = load_task(tx, id).await?.spec;
+                    let resolved = preferences::effective_for_task(tx, &request).await?;
+                    Ok::<_, WorkflowError>((request, resolved))
                 })
             })
             .await;
-        let (asked, resolved) = match read {
+        let (request, resolved) = match read {
             Err(WorkflowError::Store(error)) if error.is_unreadable() => {
                 // Fence the runner: no retry makes the task readable.
                 let fence = self.store.write(move |tx| {
@@ -42,18 +42,18 @@ impl WorkflowService {
             read => read?,
         };
         let mut policy = resolve_policy(&resolved);
-        let options = asked.options;
+        let options = request.options;
         if let Some(own) = options.max_attempts {
             policy.step_attempts = own;
         }
         let preferences = select_preferences(resolved, &mut policy.notes);
         Ok(TaskContextView {
-            task_id: asked.id,
-            task_name: asked.name,
-            input_mode: asked.input_mode,
-            prompt: asked.prompt,
-            commands: asked.commands,
-            acceptance_criteria: asked.acceptance_criteria,
+            task_id: request.id,
+            task_name: request.name,
+            input_mode: request.input_mode,
+            prompt: request.prompt,
+            commands: request.commands,
+            acceptance_criteria: request.acceptance_criteria,
             expected_outputs: options.expected_outputs,
             step_criteria: options.step_criteria,
             limits: options.limits,

@@ -12,7 +12,8 @@ use std::time::Duration;
 use cynode_domain::ids::{JobId, RunId};
 use cynode_domain::run::VERIFY_NODE;
 use cynode_domain::suspension::{
-    CONTINUATION_GRAPH_VERSION, IF_INTERRUPTED_KEY, IfInterrupted, MAX_CONTINUATIONS, Standstill,
+    CONTINUATION_GRAPH_VERSION, IF_INTERRUPTED_KEY, IfInterrupted, MAX_CONTINUATIONS,
+    SuspensionReason,
 };
 use cynode_domain::verdict::VerdictStatus;
 use cynode_store::Tx;
@@ -27,7 +28,7 @@ use super::plan::{describe_handoff_error, task_owner};
 use super::verify::load_verdict;
 use super::{MAX_WAIT_MS, WorkflowError, WorkflowService, job_view, load_task, read_lease};
 use crate::preferences;
-use crate::{handoff::HandoffError, handoff::HandoffService, handoff::Subject};
+use crate::{handoff::HandoffError, handoff::HandoffService, handoff::HandoffSubject};
 use cynode_resources::Signals;
 use cynode_resources::signals::Topic;
 
@@ -46,8 +47,8 @@ impl ContinuationDecider {
         Self { handoffs, answers: InFlightCache::new(signals) }
     }
 
-    async fn decide(self, asked: ContinuationRequest) -> ContinuationView {
-        let ContinuationRequest { subject, body, bounds, .. } = asked;
+    async fn decide(self, request: ContinuationRequest) -> ContinuationView {
+        let ContinuationRequest { subject, body, bounds, .. } = request;
         let answer = retry_unreachable(|| self.handoffs.continue_run(&subject, body.clone())).await;
         if let Err(error) = &answer {
             let task = subject.task;
@@ -68,7 +69,7 @@ enum ContinuationCase {
 
 struct ContinuationRequest {
     run: RunId,
-    subject: Subject,
+    subject: HandoffSubject,
     body: ContinueRunHandoff,
     bounds: ContinuationBounds,
     /// The preference for interrupted steps.
@@ -78,7 +79,7 @@ struct ContinuationRequest {
 impl ContinuationRequest {
     /// Decides without a project manager: an interrupted step as its task, a preference or a person says.
     fn decide_without_manager(&self) -> ContinuationView {
-        if self.bounds.standstill != Standstill::Interrupted {
+        if self.bounds.suspension != SuspensionReason::Interrupted {
             return ContinuationView::NoManager { reason: NO_MANAGER.to_owned() };
         }
         let (policy, reason) = IfInterrupted::resolve(self.if_interrupted, self.body.may_repeat);
@@ -89,26 +90,26 @@ impl ContinuationRequest {
 /// The bounds that apply to every answer.
 #[derive(Debug, Clone, Copy)]
 struct ContinuationBounds {
-    standstill: Standstill,
+    suspension: SuspensionReason,
     /// Whether the task or a preference allows an interrupted command to run again.
     may_repeat: bool,
 }
 
 /// What a command may already have done, as a reason; `None` if it never started.
-const fn side_effect_reason(standstill: Standstill) -> Option<&'static str> {
-    match standstill {
-        Standstill::NotStarted => None,
-        Standstill::Interrupted | Standstill::LimitReached => {
+const fn side_effect_reason(suspension: SuspensionReason) -> Option<&'static str> {
+    match suspension {
+        SuspensionReason::NotStarted => None,
+        SuspensionReason::Interrupted | SuspensionReason::LimitReached => {
             Some("it may have done part of its work")
         }
-        Standstill::Rejected => Some("it already ran once"),
+        SuspensionReason::Rejected => Some("it already ran once"),
     }
 }
 
 impl ContinuationBounds {
     fn apply_to(self, answer: Result<ContinueAnswer, HandoffError>) -> ContinuationView {
-        let is_interrupted = self.standstill == Standstill::Interrupted;
-        let done = side_effect_reason(self.standstill).filter(|_| !self.may_repeat);
+        let is_interrupted = self.suspension == SuspensionReason::Interrupted;
+        let done = side_effect_reason(self.suspension).filter(|_| !self.may_repeat);
         let (with, reason) = match answer {
             Ok(answer) if answer.with == ContinueWith::Continue => {
                 let reason = "a rejected result cannot be accepted";
@@ -140,18 +141,18 @@ impl WorkflowService {
         let mut listener = self.signals.subscribe(Topic::Results);
         let request = Arc::new(request);
         loop {
-            let wanted = Arc::clone(&request);
-            let asked = match self.store.read(move |tx| Box::pin(load_case(tx, wanted))).await? {
+            let shared = Arc::clone(&request);
+            let case = match self.store.read(move |tx| Box::pin(load_case(tx, shared))).await? {
                 ContinuationCase::Decided(view) => return Ok(view),
-                ContinuationCase::NeedsManager(asked) => *asked,
+                ContinuationCase::NeedsManager(case) => *case,
             };
-            let run = asked.run;
+            let run = case.run;
             let Some(continuer) = &continuer else {
-                let view = asked.decide_without_manager();
+                let view = case.decide_without_manager();
                 self.raise_graph_version(run, &view).await?;
                 return Ok(view);
             };
-            let making = continuer.clone().decide(asked);
+            let making = continuer.clone().decide(case);
             if let Some(view) = continuer.answers.get_or_start(request.job_id, making) {
                 self.raise_graph_version(run, &view).await?;
                 return Ok(view);
@@ -186,22 +187,22 @@ async fn load_case(
     tx: &mut Tx,
     request: Arc<ContinueRun>,
 ) -> Result<ContinuationCase, WorkflowError> {
-    let hold = request.hold;
-    let lease = read_lease(tx, hold).await?;
+    let token = request.lease;
+    let lease = read_lease(tx, token).await?;
     let job = tx.job_get(request.job_id).await?;
     let job = job
-        .filter(|job| job.asked.task == lease.task && split_attempt(job.asked.attempt).1.is_none());
+        .filter(|job| job.spec.task == lease.task && split_attempt(job.spec.attempt).1.is_none());
     let job = job.ok_or(WorkflowError::JobNotFound(request.job_id))?;
     if !job.status.is_terminal() {
-        return Err(WorkflowError::JobNotEnded(job.asked.id));
+        return Err(WorkflowError::JobNotEnded(job.spec.id));
     }
-    let (job_id, attempts) = (job.asked.id, job.asked.attempt);
-    let verdict = load_verdict(tx, hold, lease.run, &job).await?;
+    let (job_id, attempts) = (job.spec.id, job.spec.attempt);
+    let verdict = load_verdict(tx, token, lease.run, &job).await?;
     let verdict = verdict.filter(|verdict| verdict.status == VerdictStatus::Fail);
     let verdict =
         verdict.ok_or_else(|| WorkflowError::Invalid("the step was not rejected".to_owned()))?;
     let ending = ending_of(&job_view(job)?);
-    let Some(standstill) = Standstill::for_step(&ending, &verdict) else {
+    let Some(suspension) = SuspensionReason::for_step(&ending, &verdict) else {
         return Ok(decide_give_up("the result of the command is final".to_owned()));
     };
     // Counted in the journal; a forked or retried run brings the count of its parent in the request.
@@ -212,30 +213,33 @@ async fn load_case(
             "the run was already continued {MAX_CONTINUATIONS} times"
         )));
     }
-    let task = load_task(tx, hold.task_id).await?.asked;
+    let task = load_task(tx, token.task_id).await?.spec;
     let resolved = preferences::effective_for_task(tx, &task).await?;
     let preferred = resolved.effective.get(IF_INTERRUPTED_KEY);
     let if_interrupted: Option<IfInterrupted> =
         preferred.and_then(|found| found.value.as_str()?.parse().ok());
     let may_repeat = task.options.retry_interrupted;
     let is_wanted = if_interrupted == Some(IfInterrupted::Retry);
-    let trace = tx.run_of_task(hold.task_id).await?.map(|run| run.trace.to_string());
-    let subject = Subject {
+    let trace = tx.run_of_task(token.task_id).await?.map(|run| run.trace.to_string());
+    let subject = HandoffSubject {
         project: Some(task.project),
         task: Some(task.id),
         run: Some(lease.run),
-        ..Subject::for_caller(task_owner(tx, task.created_by).await?, trace.unwrap_or_default())
+        ..HandoffSubject::for_caller(
+            task_owner(tx, task.created_by).await?,
+            trace.unwrap_or_default(),
+        )
     };
     let why = verdict.first_failure().unwrap_or_default();
     let body = ContinueRunHandoff {
         node: VERIFY_NODE.to_owned(),
         situation: format!("A step was rejected, and no attempt is left: {why}"),
         attempts,
-        standstill: Some(standstill),
+        suspension: Some(suspension),
         continued,
         may_repeat,
     };
-    let bounds = ContinuationBounds { standstill, may_repeat: may_repeat || is_wanted };
+    let bounds = ContinuationBounds { suspension, may_repeat: may_repeat || is_wanted };
     Ok(ContinuationCase::NeedsManager(Box::new(ContinuationRequest {
         run: lease.run,
         subject,
@@ -261,13 +265,13 @@ mod tests {
     use super::*;
 
     fn apply_bounds(
-        standstill: Standstill,
+        suspension: SuspensionReason,
         may_repeat: bool,
         answer: Result<ContinueWith, HandoffError>,
     ) -> ContinueWith {
         let reason = "because".to_owned();
         let answer = answer.map(|with| ContinueAnswer { with, reason, decisions: vec![] });
-        let view = ContinuationBounds { standstill, may_repeat }.apply_to(answer);
+        let view = ContinuationBounds { suspension, may_repeat }.apply_to(answer);
         let ContinuationView::Settled { with, .. } = view else { panic!("{view:?}") };
         with
     }
@@ -276,16 +280,16 @@ mod tests {
     fn no_answer_takes_a_refused_result_or_repeats_a_command_that_was_cut_off() {
         use ContinueWith as With;
         for (of, said, expected) in [
-            ((Standstill::Rejected, true), With::Continue, With::GiveUp),
-            ((Standstill::Rejected, true), With::Retry, With::Retry),
-            ((Standstill::Rejected, false), With::Retry, With::AskPerson),
-            ((Standstill::Rejected, false), With::GiveUp, With::GiveUp),
-            ((Standstill::LimitReached, false), With::Retry, With::AskPerson),
-            ((Standstill::LimitReached, true), With::Retry, With::Retry),
-            ((Standstill::Interrupted, false), With::Retry, With::AskPerson),
-            ((Standstill::Interrupted, true), With::Retry, With::Retry),
-            ((Standstill::Interrupted, true), With::GiveUp, With::GiveUp),
-            ((Standstill::NotStarted, false), With::Retry, With::Retry),
+            ((SuspensionReason::Rejected, true), With::Continue, With::GiveUp),
+            ((SuspensionReason::Rejected, true), With::Retry, With::Retry),
+            ((SuspensionReason::Rejected, false), With::Retry, With::AskPerson),
+            ((SuspensionReason::Rejected, false), With::GiveUp, With::GiveUp),
+            ((SuspensionReason::LimitReached, false), With::Retry, With::AskPerson),
+            ((SuspensionReason::LimitReached, true), With::Retry, With::Retry),
+            ((SuspensionReason::Interrupted, false), With::Retry, With::AskPerson),
+            ((SuspensionReason::Interrupted, true), With::Retry, With::Retry),
+            ((SuspensionReason::Interrupted, true), With::GiveUp, With::GiveUp),
+            ((SuspensionReason::NotStarted, false), With::Retry, With::Retry),
         ] {
             assert_eq!(apply_bounds(of.0, of.1, Ok(said)), expected, "{of:?} {said:?}");
         }
@@ -295,7 +299,13 @@ mod tests {
     fn without_an_answer_a_person_decides_about_an_interruption_only() {
         let away = || Err(HandoffError::Unreachable("gone".to_owned()));
 
-        assert_eq!(apply_bounds(Standstill::Interrupted, true, away()), ContinueWith::AskPerson);
-        assert_eq!(apply_bounds(Standstill::LimitReached, false, away()), ContinueWith::GiveUp);
+        assert_eq!(
+            apply_bounds(SuspensionReason::Interrupted, true, away()),
+            ContinueWith::AskPerson
+        );
+        assert_eq!(
+            apply_bounds(SuspensionReason::LimitReached, false, away()),
+            ContinueWith::GiveUp
+        );
     }
 }

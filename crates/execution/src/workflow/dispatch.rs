@@ -23,7 +23,7 @@ impl WorkflowService {
         let made =
             self.store.write(move |tx| Box::pin(create_step_job(tx, request, placing))).await?;
         failpoint::hit("dispatch_committed", "dispatch_step");
-        self.placer.ask(made.asked);
+        self.placer.ask(made.awaiting_placement);
         self.signals.send(Topic::Jobs);
         Ok(DispatchedView { job_id: made.id })
     }
@@ -62,12 +62,12 @@ async fn create_step_job(
         let fault = format!("step_index is {step_index}; allowed is less than {EXEC_STEP}");
         return Err(WorkflowError::Invalid(fault));
     }
-    let lease = check_lease(tx, request.hold).await?;
+    let lease = check_lease(tx, request.lease).await?;
     let task = load_task(tx, lease.task).await?;
-    let (run, limits, action) = (lease.run, task.asked.options.limits, request.step.action);
-    let wanted =
+    let (run, limits, action) = (lease.run, task.spec.options.limits, request.step.action);
+    let spec =
         NewJobSpec { run, step_index, attempt, action, limits, node: None, requested_by: None };
-    let made = create_job(tx, &task, wanted, placing).await?;
+    let made = create_job(tx, &task, spec, placing).await?;
     failpoint::hit("dispatch_written", "dispatch_step");
     Ok(made)
 }

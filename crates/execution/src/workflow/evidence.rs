@@ -34,8 +34,8 @@ pub(crate) async fn load_evidence(
     job: Job,
     files: EvidenceScope,
 ) -> Result<Evidence, cynode_store::Error> {
-    let of_step = tx.job_list_step(job.asked.run, job.asked.step_index).await?;
-    let checks = AttemptChecks::select(of_step, job.asked.run, &job)?;
+    let of_step = tx.job_list_step(job.spec.run, job.spec.step_index).await?;
+    let checks = AttemptChecks::select(of_step, job.spec.run, &job)?;
     load_evidence_with_checks(tx, job, checks, files).await
 }
 
@@ -45,7 +45,7 @@ pub(super) async fn load_evidence_with_checks(
     checks: AttemptChecks,
     files: EvidenceScope,
 ) -> Result<Evidence, cynode_store::Error> {
-    let (task, files) = (job.asked.task, load_outputs(tx, &job, files).await?);
+    let (task, files) = (job.spec.task, load_outputs(tx, &job, files).await?);
     let artifacts: BTreeSet<_> = files.into_iter().map(|output| output.path).collect();
     let known = tx.artifact_list(task).await?.into_iter();
     let known = known.filter(|known| known.kind == OUTPUT).map(|known| known.path);
@@ -64,9 +64,9 @@ pub(crate) async fn load_outputs(
     job: &Job,
     files: EvidenceScope,
 ) -> Result<Vec<JobOutput>, cynode_store::Error> {
-    let mut outputs = tx.output_list(job.asked.id).await?;
+    let mut outputs = tx.output_list(job.spec.id).await?;
     if files == EvidenceScope::AttemptAndEarlierSteps {
-        let (run, step_index) = (job.asked.run, job.asked.step_index);
+        let (run, step_index) = (job.spec.run, job.spec.step_index);
         let before = EarlierSteps { run, step_index, attempts_below: CHECK_FACTOR };
         // If several steps produced a file at the same path, the last one counts.
         outputs.extend(tx.output_list_before(before).await?.into_iter().rev());

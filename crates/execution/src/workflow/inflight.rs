@@ -9,7 +9,7 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cynode_runtime::tasks::Tasks as Background;
+use cynode_runtime::tasks::BackgroundTasks;
 use tokio::time::Instant;
 
 use crate::handoff::HandoffError;
@@ -28,7 +28,7 @@ const MAX_UNREACHABLE: Duration = Duration::from_secs(30);
 pub(super) struct InFlightCache<K, V> {
     signals: Signals,
     answers: Arc<Mutex<HashMap<K, InFlightEntry<V>>>>,
-    background: Background,
+    background: BackgroundTasks,
 }
 
 struct InFlightEntry<V> {
@@ -50,7 +50,7 @@ where
     V: Clone + Send + 'static,
 {
     pub(super) fn new(signals: Signals) -> Self {
-        Self { signals, answers: Arc::default(), background: Background::new() }
+        Self { signals, answers: Arc::default(), background: BackgroundTasks::new() }
     }
 
     /// Returns the answer if it is ready; starts computing it if no earlier call did. [`Topic::Results`] is signalled
@@ -67,10 +67,10 @@ where
             return making.answer.clone();
         }
         answers.insert(key.clone(), InFlightEntry { started_at: Instant::now(), answer: None });
-        let place = InFlightSlotGuard { cache: self.clone(), key };
+        let guard = InFlightSlotGuard { cache: self.clone(), key };
         self.background.spawn("answer of the project manager", async move {
             let answer = Some(make.await);
-            let InFlightSlotGuard { cache: beside, key } = &place;
+            let InFlightSlotGuard { cache: beside, key } = &guard;
             beside.lock().insert(key.clone(), InFlightEntry { started_at: Instant::now(), answer });
             beside.signals.send(Topic::Results);
         });

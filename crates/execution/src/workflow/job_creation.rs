@@ -36,20 +36,20 @@ pub struct NewJobSpec {
 pub struct CreatedJob {
     pub id: JobId,
     /// Jobs whose node the project manager chooses; the caller asks after the commit.
-    pub asked: Vec<JobId>,
+    pub awaiting_placement: Vec<JobId>,
 }
 
 /// Creates the job for (run, step, attempt) unless it exists, and assigns its node.
 pub async fn create_job(
     tx: &mut Tx,
     task: &Task,
-    wanted: NewJobSpec,
+    spec: NewJobSpec,
     placing: AssignmentPass,
 ) -> Result<CreatedJob, cynode_store::Error> {
-    let attachments = tx.artifact_list(task.asked.id).await?;
+    let attachments = tx.artifact_list(task.spec.id).await?;
     let payload = JobPayload {
-        action: wanted.action,
-        limits: wanted.limits,
+        action: spec.action,
+        limits: spec.limits,
         attachments: attachments
             .into_iter()
             .filter(|artifact| artifact.kind == ATTACHMENT)
@@ -57,33 +57,33 @@ pub async fn create_job(
             .collect(),
     };
     // Jobs of one task share a workspace, so they stay on the node of the first job.
-    let is_at = tx.task_node(task.asked.id).await?;
-    let pinned_node = is_at.or(task.asked.options.node).or(wanted.node);
-    let follows = pinned_node.is_none() && tx.task_has_open_job(task.asked.id).await?;
+    let is_at = tx.task_node(task.spec.id).await?;
+    let pinned_node = is_at.or(task.spec.options.node).or(spec.node);
+    let follows = pinned_node.is_none() && tx.task_has_open_job(task.spec.id).await?;
     let job = NewJob {
         id: JobId::generate(),
-        task: task.asked.id,
-        run: wanted.run,
-        step_index: wanted.step_index,
-        attempt: wanted.attempt,
+        task: task.spec.id,
+        run: spec.run,
+        step_index: spec.step_index,
+        attempt: spec.attempt,
         pinned_node,
         payload: json!(payload),
     };
     let (id, is_new) = tx.job_insert(&job).await?;
     if !is_new {
-        return Ok(CreatedJob { id, asked: vec![] });
+        return Ok(CreatedJob { id, awaiting_placement: vec![] });
     }
     if follows {
         tx.job_defer_assignment(id, FOLLOW_PLACEMENT_MS).await?;
     }
     let mut data = names(&job);
-    if let Some(by) = wanted.requested_by {
+    if let Some(by) = spec.requested_by {
         data["by"] = by.into();
     }
     let queued = task_event(task, "job.queued", data);
-    tx.event_append(&NewEvent { run: Some(wanted.run), job: Some(id), ..queued }).await?;
-    let asked = placing.assign(tx).await?.asked;
-    Ok(CreatedJob { id, asked })
+    tx.event_append(&NewEvent { run: Some(spec.run), job: Some(id), ..queued }).await?;
+    let awaiting_placement = placing.assign(tx).await?.awaiting_placement;
+    Ok(CreatedJob { id, awaiting_placement })
 }
 
 /// Whether a job is an attempt at a step, neither a check nor a command in the workspace.

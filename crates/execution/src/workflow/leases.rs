@@ -6,8 +6,8 @@ use cynode_domain::ids::{HolderId, RunId, TaskId};
 use cynode_runtime::failpoint;
 use cynode_store::{GrantedRun, GraphVersionRange, LeaseWait, NewEvent, RunClaim, Task, Tx};
 use cynode_wire::workflow::{
-    CheckpointView, ClaimRun, ClaimView, EffectView, GrantView, GraphVersions, Hold, ReleaseLease,
-    RenewLease, ResumeRun, StartRun, StartStatus,
+    CheckpointView, ClaimRun, ClaimView, EffectView, GrantView, GraphVersions, LeaseToken,
+    ReleaseLease, RenewLease, ResumeRun, StartRun, StartStatus,
 };
 use serde_json::json;
 use tokio::time::Instant;
@@ -117,7 +117,7 @@ impl WorkflowService {
 
     /// Renews a live lease.
     pub async fn renew(&self, request: &RenewLease) -> Result<(), WorkflowError> {
-        let (hold, lease_ms) = (request.hold, validate_lease_ms(request.lease_ms)?);
+        let (token, lease_ms) = (request.lease, validate_lease_ms(request.lease_ms)?);
         let waiting = request.waiting.as_ref().map(|waiting| LeaseWait {
             node: sanitize_text(&waiting.node, MAX_NODE_CHARS),
             reason: sanitize_text(&waiting.waiting_for, MAX_REASON_CHARS),
@@ -125,7 +125,7 @@ impl WorkflowService {
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    let lease = check_lease(tx, hold).await?;
+                    let lease = check_lease(tx, token).await?;
                     if let Some(waiting) = &waiting {
                         tx.lease_set_wait(&lease, waiting).await?;
                     }
@@ -194,17 +194,17 @@ async fn release_lease(
     request: &ReleaseLease,
     planner: Option<&PromptPlanner>,
 ) -> Result<(), WorkflowError> {
-    let hold = request.hold;
+    let token = request.lease;
     if let Some(reason) = &request.reason
-        && let Some(task) = tx.task_lock(hold.task_id).await?
-        && let Ok(lease) = tx.lease_check(hold.task_id, hold.lease_id, hold.epoch).await?
+        && let Some(task) = tx.task_lock(token.task_id).await?
+        && let Ok(lease) = tx.lease_check(token.task_id, token.lease_id, token.epoch).await?
     {
         if request.is_waiting {
             // If the plan has arrived meanwhile, nothing would wake a run suspended now.
             if planner.is_some_and(|planner| planner.is_planning(lease.run)) {
                 tx.run_suspend(lease.run, PLAN_PENDING_REASON, None, PLAN_SUSPEND_MS).await?;
             }
-            tx.lease_release(hold.task_id, hold.lease_id, hold.epoch).await?;
+            tx.lease_release(token.task_id, token.lease_id, token.epoch).await?;
             return Ok(());
         }
         let fit = sanitize_text(reason, MAX_REASON_CHARS);
@@ -213,7 +213,7 @@ async fn release_lease(
         let put_down = task_event(&task, "workflow.put_down", data);
         tx.event_append(&NewEvent { run: Some(lease.run), ..put_down }).await?;
     }
-    tx.lease_release(hold.task_id, hold.lease_id, hold.epoch).await?;
+    tx.lease_release(token.task_id, token.lease_id, token.epoch).await?;
     Ok(())
 }
 
@@ -223,10 +223,10 @@ async fn reject_paused_or_waiting(
     task: &Task,
     run: RunId,
 ) -> Result<(), WorkflowError> {
-    let asked = tx.question_last(run).await?;
+    let request = tx.question_last(run).await?;
     let reason = if task.paused_at.is_some() {
         "it is paused"
-    } else if asked.is_some_and(|asked| asked.answered_at.is_none()) {
+    } else if request.is_some_and(|request| request.answered_at.is_none()) {
         "it waits for an answer"
     } else {
         return Ok(());
@@ -287,7 +287,7 @@ fn fresh_grant_view(granted: &GrantedRun, status: StartStatus) -> GrantView {
     let GrantedRun { run, lease } = granted;
     GrantView {
         status,
-        hold: Hold { task_id: run.task, lease_id: lease.id, epoch: lease.epoch },
+        lease: LeaseToken { task_id: run.task, lease_id: lease.id, epoch: lease.epoch },
         run_id: run.id,
         trace_id: run.trace,
         checkpoint: None,
@@ -295,8 +295,8 @@ fn fresh_grant_view(granted: &GrantedRun, status: StartStatus) -> GrantView {
     }
 }
 
-fn supported_versions(asked: Option<GraphVersions>) -> GraphVersionRange {
-    asked.map_or(GraphVersionRange::ANY, |GraphVersions { oldest, newest }| GraphVersionRange {
+fn supported_versions(request: Option<GraphVersions>) -> GraphVersionRange {
+    request.map_or(GraphVersionRange::ANY, |GraphVersions { oldest, newest }| GraphVersionRange {
         oldest,
         newest,
     })

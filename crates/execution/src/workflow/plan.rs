@@ -23,7 +23,7 @@ use tokio::time::Instant;
 
 use super::inflight::{InFlightCache, retry_unreachable};
 use super::{MAX_WAIT_MS, WorkflowError, WorkflowService, load_task, read_lease};
-use crate::{handoff::HandoffError, handoff::HandoffService, handoff::Subject};
+use crate::{handoff::HandoffError, handoff::HandoffService, handoff::HandoffSubject};
 use cynode_resources::signals::Topic;
 use cynode_resources::{Caller, Signals};
 
@@ -64,9 +64,9 @@ impl PromptPlanner {
     }
 
     /// Computes a plan, and extends the suspension of its run meanwhile.
-    async fn compute(self, run: RunId, asked: PlanRequest) -> PlanningView {
-        let place = asked.effect.clone();
-        let mut planning = pin!(self.request_plan(asked));
+    async fn compute(self, run: RunId, request: PlanRequest) -> PlanningView {
+        let slot = request.effect.clone();
+        let mut planning = pin!(self.request_plan(request));
         let view = loop {
             tokio::select! {
                 view = &mut planning => break view,
@@ -77,7 +77,7 @@ impl PromptPlanner {
                 }
             }
         };
-        if let Err(error) = self.journal_plan(run, place, &view).await {
+        if let Err(error) = self.journal_plan(run, slot, &view).await {
             // The runner asks again and gets the cached plan.
             let error = &error as &dyn std::error::Error;
             tracing::warn!(run.id = %run, error, "plan not journalled");
@@ -104,7 +104,7 @@ impl PromptPlanner {
     async fn journal_plan(
         &self,
         run: RunId,
-        place: EffectSlot,
+        slot: EffectSlot,
         view: &PlanningView,
     ) -> Result<(), WorkflowError> {
         let has_criteria = matches!(view, PlanningView::Planned { steps, .. }
@@ -114,7 +114,7 @@ impl PromptPlanner {
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    let EffectSlot { task, sequence, key } = place;
+                    let EffectSlot { task, sequence, key } = slot;
                     let has_moved = tx.checkpoint_position(task).await? + 1 != sequence;
                     if let Some(answer) = answer.filter(|_| !has_moved) {
                         if has_criteria {
@@ -131,8 +131,8 @@ impl PromptPlanner {
         Ok(())
     }
 
-    async fn request_plan(&self, asked: PlanRequest) -> PlanningView {
-        let PlanRequest { subject, body, .. } = asked;
+    async fn request_plan(&self, request: PlanRequest) -> PlanningView {
+        let PlanRequest { subject, body, .. } = request;
         let owed = body.expected_outputs.clone();
         let task = subject.task;
         let answer = retry_unreachable(|| self.handoffs.plan(&subject, body.clone())).await;
@@ -156,7 +156,7 @@ impl PromptPlanner {
 
 /// A planning request.
 struct PlanRequest {
-    subject: Subject,
+    subject: HandoffSubject,
     body: PlanHandoff,
     effect: EffectSlot,
 }
@@ -175,7 +175,7 @@ impl WorkflowService {
         let Some(planner) = self.planner.clone().filter(|p| p.handoffs.is_configured()) else {
             return Ok(PlanningView::NoPlanner { reason: NO_PLANNER.to_owned() });
         };
-        if request.said.len() > MAX_ANSWERS {
+        if request.answers.len() > MAX_ANSWERS {
             let reason = "The limit of clarifying questions for this request is reached".to_owned();
             return Ok(PlanningView::NoPlanner { reason });
         }
@@ -184,11 +184,11 @@ impl WorkflowService {
         let mut listener = self.signals.subscribe(Topic::Results);
         let request = Arc::new(request);
         loop {
-            let wanted = Arc::clone(&request);
-            let asked = self.store.read(move |tx| Box::pin(load_plan_request(tx, wanted))).await?;
-            let Some(run) = asked.subject.run else { return Err(StaleLease.into()) };
-            let making = planner.clone().compute(run, asked);
-            if let Some(view) = planner.plans.get_or_start((run, request.said.len()), making) {
+            let shared = Arc::clone(&request);
+            let loaded = self.store.read(move |tx| Box::pin(load_plan_request(tx, shared))).await?;
+            let Some(run) = loaded.subject.run else { return Err(StaleLease.into()) };
+            let making = planner.clone().compute(run, loaded);
+            if let Some(view) = planner.plans.get_or_start((run, request.answers.len()), making) {
                 return Ok(view);
             }
             if !listener.wait(deadline).await {
@@ -204,30 +204,33 @@ async fn load_plan_request(
     tx: &mut Tx,
     request: Arc<PlanRun>,
 ) -> Result<PlanRequest, WorkflowError> {
-    let hold = request.hold;
-    let lease = read_lease(tx, hold).await?;
-    let task = load_task(tx, hold.task_id).await?.asked;
-    let trace = tx.run_of_task(hold.task_id).await?.map(|run| run.trace.to_string());
-    let subject = Subject {
+    let token = request.lease;
+    let lease = read_lease(tx, token).await?;
+    let task = load_task(tx, token.task_id).await?.spec;
+    let trace = tx.run_of_task(token.task_id).await?.map(|run| run.trace.to_string());
+    let subject = HandoffSubject {
         project: Some(task.project),
         task: Some(task.id),
         run: Some(lease.run),
-        ..Subject::for_caller(task_owner(tx, task.created_by).await?, trace.unwrap_or_default())
+        ..HandoffSubject::for_caller(
+            task_owner(tx, task.created_by).await?,
+            trace.unwrap_or_default(),
+        )
     };
     let said = request
-        .said
+        .answers
         .iter()
         .map(|text| format!("\n\nThe user answered a clarifying question: {text}"));
     let prompt = std::iter::once(task.prompt).chain(said).collect();
     let expected_outputs = task.options.expected_outputs;
     let sequence = tx.checkpoint_position(task.id).await? + 1;
-    let round = match request.said.len() {
+    let round = match request.answers.len() {
         0 => "plan".to_owned(),
         said => format!("plan/{said}"),
     };
-    let place =
+    let slot =
         EffectSlot { task: task.id, sequence, key: format!("{sequence}/{PLAN_NODE}/{round}") };
-    Ok(PlanRequest { subject, body: PlanHandoff { prompt, expected_outputs }, effect: place })
+    Ok(PlanRequest { subject, body: PlanHandoff { prompt, expected_outputs }, effect: slot })
 }
 
 /// The owner of a task as a caller, for agents that act on the task: never with administrator rights.

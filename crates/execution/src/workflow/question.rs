@@ -2,7 +2,7 @@
 
 use cynode_store::{NewEvent, NewRunQuestion, Tx};
 use cynode_wire::steering::AskPerson;
-use cynode_wire::workflow::Hold;
+use cynode_wire::workflow::LeaseToken;
 use serde_json::json;
 
 use super::{WorkflowError, WorkflowService, check_lease};
@@ -40,26 +40,26 @@ fn validate_question(request: &AskPerson) -> Result<(), WorkflowError> {
 }
 
 async fn suspend_with_question(tx: &mut Tx, request: AskPerson) -> Result<(), WorkflowError> {
-    let AskPerson { hold, key, node, question } = request;
-    let Hold { task_id, lease_id, epoch } = hold;
+    let AskPerson { lease, key, node, question } = request;
+    let LeaseToken { task_id, lease_id, epoch } = lease;
     let task = tx.task_lock(task_id).await?.ok_or(WorkflowError::TaskNotFound(task_id))?;
-    let lease = check_lease(tx, hold).await?;
-    let within = task.asked.options.answer_within_s;
-    let asked = NewRunQuestion {
+    let lease = check_lease(tx, lease).await?;
+    let timeout = task.spec.options.answer_within_s;
+    let pending = NewRunQuestion {
         run: lease.run,
         task: task_id,
         key,
         asked_by: node.clone(),
         question: question.clone(),
-        within_ms: within.map(|seconds| i64::from(seconds) * 1000),
+        within_ms: timeout.map(|seconds| i64::from(seconds) * 1000),
     };
-    let is_new = tx.question_insert(&asked).await?;
+    let is_new = tx.question_insert(&pending).await?;
     tx.run_update_wait(lease.run).await?;
     tx.lease_release(task_id, lease_id, epoch).await?;
     if is_new {
         let data = json!({ "asked_by": node, "question": question });
-        let told = task_event(&task, "run.asked", data);
-        tx.event_append(&NewEvent { run: Some(lease.run), ..told }).await?;
+        let event = task_event(&task, "run.asked", data);
+        tx.event_append(&NewEvent { run: Some(lease.run), ..event }).await?;
     }
     Ok(())
 }

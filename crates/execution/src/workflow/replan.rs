@@ -29,7 +29,7 @@ use super::plan_state::load_planned_step;
 use super::verify::load_verdict;
 use super::{MAX_WAIT_MS, WorkflowError, WorkflowService, load_task, read_lease};
 use crate::analysts::shorten_output;
-use crate::{handoff::HandoffError, handoff::HandoffService, handoff::Subject};
+use crate::{handoff::HandoffError, handoff::HandoffService, handoff::HandoffSubject};
 use cynode_resources::Signals;
 use cynode_resources::signals::Topic;
 
@@ -73,7 +73,7 @@ enum ReplanCase {
 
 struct ReplanRequest {
     run: RunId,
-    subject: Subject,
+    subject: HandoffSubject,
     body: ReplanHandoff,
     needs_approval: bool,
 }
@@ -89,8 +89,8 @@ impl WorkflowService {
         let mut listener = self.signals.subscribe(Topic::Results);
         let request = Arc::new(request);
         loop {
-            let wanted = Arc::clone(&request);
-            let open = match self.store.read(move |tx| Box::pin(load_request(tx, wanted))).await? {
+            let shared = Arc::clone(&request);
+            let open = match self.store.read(move |tx| Box::pin(load_request(tx, shared))).await? {
                 ReplanCase::Kept(reason) => return Ok(ReplanView::Kept { reason }),
                 ReplanCase::NeedsManager(open) => *open,
             };
@@ -118,41 +118,44 @@ impl WorkflowService {
 
 /// Loads the request; fails unless the caller holds the task.
 async fn load_request(tx: &mut Tx, request: Arc<ReplanStep>) -> Result<ReplanCase, WorkflowError> {
-    let hold = request.hold;
-    let lease = read_lease(tx, hold).await?;
+    let token = request.lease;
+    let lease = read_lease(tx, token).await?;
     let job = tx.job_get(request.job_id).await?;
-    let job = job.filter(|job| job.asked.task == lease.task && is_step_attempt(&job.asked));
+    let job = job.filter(|job| job.spec.task == lease.task && is_step_attempt(&job.spec));
     let job = job.ok_or(WorkflowError::JobNotFound(request.job_id))?;
     if !job.status.is_terminal() {
-        return Err(WorkflowError::JobNotEnded(job.asked.id));
+        return Err(WorkflowError::JobNotEnded(job.spec.id));
     }
-    let verdict = load_verdict(tx, hold, lease.run, &job).await?;
+    let verdict = load_verdict(tx, token, lease.run, &job).await?;
     // About an unjudged result the runner asks a person, who may have rejected it.
     let is_open = |status| matches!(status, VerdictStatus::Fail | VerdictStatus::Unclear);
     if !verdict.is_some_and(|verdict| is_open(verdict.status)) {
         return Err(WorkflowError::Invalid("the step was not rejected".to_owned()));
     }
-    let journalled = tx.effect_count_others(lease.run, REPLAN, &job.asked.id.to_string()).await?;
+    let journalled = tx.effect_count_others(lease.run, REPLAN, &job.spec.id.to_string()).await?;
     if journalled >= MAX_REPLANS {
         return Ok(ReplanCase::Kept(format!("the run was already replanned {MAX_REPLANS} times")));
     }
-    let Some(planned) = load_planned_step(tx, lease.task, job.asked.step_index).await? else {
+    let Some(planned) = load_planned_step(tx, lease.task, job.spec.step_index).await? else {
         return Ok(ReplanCase::Kept("its plan is unknown".to_owned()));
     };
     if planned.step.author == StepAuthor::Person {
         return Ok(ReplanCase::Kept(AUTHORED_BY_PERSON.to_owned()));
     }
-    let task = load_task(tx, lease.task).await?.asked;
+    let task = load_task(tx, lease.task).await?.spec;
     let trace = tx.run_of_task(lease.task).await?.map(|run| run.trace.to_string());
-    let subject = Subject {
+    let subject = HandoffSubject {
         project: Some(task.project),
         task: Some(task.id),
         run: Some(lease.run),
-        ..Subject::for_caller(task_owner(tx, task.created_by).await?, trace.unwrap_or_default())
+        ..HandoffSubject::for_caller(
+            task_owner(tx, task.created_by).await?,
+            trace.unwrap_or_default(),
+        )
     };
-    let (step_index, attempt) = (job.asked.step_index, job.asked.attempt);
+    let (step_index, attempt) = (job.spec.step_index, job.spec.attempt);
     let (findings, tried) =
-        (load_findings(tx, task.id, job.asked.id).await?, load_tried_commands(tx, &job).await?);
+        (load_findings(tx, task.id, job.spec.id).await?, load_tried_commands(tx, &job).await?);
     let files = EvidenceScope::for_step(planned.is_last);
     let evidence = shorten_output(load_evidence(tx, job, files).await?);
     if !is_replannable(&evidence.ending) {
@@ -209,12 +212,12 @@ async fn load_findings(
 
 /// Loads the commands that were run at the step of this job so far, oldest first; its own is the last.
 async fn load_tried_commands(tx: &mut Tx, job: &Job) -> Result<Vec<String>, cynode_store::Error> {
-    let mut jobs = tx.job_list_step(job.asked.run, job.asked.step_index).await?;
+    let mut jobs = tx.job_list_step(job.spec.run, job.spec.step_index).await?;
     jobs.retain(|other| {
-        other.asked.attempt < CHECK_FACTOR && other.asked.attempt <= job.asked.attempt
+        other.spec.attempt < CHECK_FACTOR && other.spec.attempt <= job.spec.attempt
     });
-    jobs.sort_by_key(|other| other.asked.attempt);
-    if !jobs.iter().any(|other| other.asked.id == job.asked.id) {
+    jobs.sort_by_key(|other| other.spec.attempt);
+    if !jobs.iter().any(|other| other.spec.id == job.spec.id) {
         // A run that was retried from this step verifies the job of its parent run.
         jobs.push(job.clone());
     }

@@ -44,7 +44,7 @@ pub(super) async fn apply_preference(
     if verdict.status != VerdictStatus::Unclear {
         return Ok(verdict);
     }
-    let resolved = preferences::effective_for_task(tx, &task.asked).await?;
+    let resolved = preferences::effective_for_task(tx, &task.spec).await?;
     let accepts = resolved.effective.get(ACCEPT_UNVERIFIED_KEY).map(|found| &found.value);
     let accepts = accepts.and_then(serde_json::Value::as_bool).unwrap_or(false);
     Ok(if accepts { verdict.accept_unverified() } else { verdict })
@@ -54,31 +54,31 @@ pub(super) async fn apply_preference(
 /// criterion. Answers to other questions have no effect. `person` is `None` if the question expired.
 pub(crate) async fn record_criteria_answer(
     tx: &mut Tx,
-    asked: &RunQuestion,
+    pending: &RunQuestion,
     answer: &Answer,
     person: Option<UserId>,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
-    let is_about_conditions =
-        asked.asked_by == VERIFY_NODE && asked.key.contains(&format!("/ask/{CLARIFY_QUESTION}"));
+    let is_about_conditions = pending.asked_by == VERIFY_NODE
+        && pending.key.contains(&format!("/ask/{CLARIFY_QUESTION}"));
     if !is_about_conditions || answer.reply == Some(Reply::Retry {}) {
         return Ok(());
     }
-    let verdicts = tx.verdict_list_run(asked.run).await?;
+    let verdicts = tx.verdict_list_run(pending.run).await?;
     let is_open = |it: &StepVerdict| it.verdict.status == VerdictStatus::Unclear;
     let Some(open) = verdicts.into_iter().rev().find(is_open) else { return Ok(()) };
-    let Some(task) = tx.task_get(asked.task).await? else { return Ok(()) };
+    let Some(task) = tx.task_get(pending.task).await? else { return Ok(()) };
     let settled = open.verdict.clone().settle_with_answer(answer);
-    let step_index = tx.job_get(open.job).await?.map(|job| job.asked.step_index);
-    let place = FindingSubject { run: Some(open.run), job: Some(open.job), step_index };
+    let step_index = tx.job_get(open.job).await?.map(|job| job.spec.step_index);
+    let subject = FindingSubject { run: Some(open.run), job: Some(open.job), step_index };
     let by = FindingAuthorship {
         author: person.map_or(FindingAuthor::Rule, |_| FindingAuthor::User),
         token: None,
-        user: person.unwrap_or(task.asked.created_by),
+        user: person.unwrap_or(task.spec.created_by),
     };
     let prose = open.verdict.findings.iter().zip(&settled.findings).filter(|(it, _)| it.is_prose());
     let decided = prose.enumerate().filter(|(_, (before, _))| before.is_open());
-    let room = findings::remaining_findings(tx, asked.task).await?;
+    let room = findings::remaining_findings(tx, pending.task).await?;
     for (index, (_, finding)) in decided.take(room) {
         let (status, severity) = if finding.is_failure() {
             (FindingStatus::Fail, Severity::Error)
@@ -94,7 +94,7 @@ pub(crate) async fn record_criteria_answer(
             step_index: None,
             job_id: None,
         };
-        findings::FindingDraft { place, by, now, request, verification: None }
+        findings::FindingDraft { subject, by, now, request, verification: None }
             .insert(tx, &task)
             .await?;
     }

@@ -16,7 +16,7 @@ use cynode_domain::verdict::{
 use cynode_runtime::failpoint;
 use cynode_store::{Effect, FindingAuthorship, FindingSubject, Job, StepVerdict, Tx};
 use cynode_wire::findings::CreateFinding;
-use cynode_wire::workflow::{Hold, VerificationView, VerifyStep};
+use cynode_wire::workflow::{LeaseToken, VerificationView, VerifyStep};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -47,12 +47,12 @@ impl WorkflowService {
         let wait = Duration::from_millis(u64::from(request.wait_ms.min(MAX_WAIT_MS)));
         let deadline = Instant::now() + wait;
         let mut listener = self.signals.subscribe(Topic::Results);
-        let (hold, request) = (request.hold, Arc::new(request));
+        let (token, request) = (request.lease, Arc::new(request));
         failpoint::hit("verify_arrived", "verify_step_result");
         loop {
-            let asked = Arc::clone(&request);
+            let shared = Arc::clone(&request);
             let known =
-                self.store.read(move |tx| Box::pin(load_verification_state(tx, asked))).await?;
+                self.store.read(move |tx| Box::pin(load_verification_state(tx, shared))).await?;
             let waiting_for = match known {
                 VerificationState::Verdict(verdict) => return Ok(verdict.into()),
                 VerificationState::Waiting(waiting_for) => waiting_for,
@@ -64,7 +64,7 @@ impl WorkflowService {
                         }
                     }
                     AnalystOpinion::NeedsCheck { command } => {
-                        self.start_check(hold, *case, command).await?;
+                        self.start_check(token, *case, command).await?;
                         continue;
                     }
                     AnalystOpinion::Pending { waiting_for } => waiting_for,
@@ -78,7 +78,7 @@ impl WorkflowService {
 
     async fn start_check(
         &self,
-        hold: Hold,
+        token: LeaseToken,
         case: VerificationCase,
         command: String,
     ) -> Result<(), WorkflowError> {
@@ -86,10 +86,10 @@ impl WorkflowService {
         let made = self
             .store
             .write(move |tx| {
-                Box::pin(async move { create_check_job(tx, hold, &case, command, placing).await })
+                Box::pin(async move { create_check_job(tx, token, &case, command, placing).await })
             })
             .await?;
-        self.placer.ask(made.asked);
+        self.placer.ask(made.awaiting_placement);
         self.signals.send(Topic::Jobs);
         Ok(())
     }
@@ -112,7 +112,7 @@ impl WorkflowService {
                     if request.is_last_step && !has_current_criteria(tx, &request, &case).await? {
                         return Ok(None);
                     }
-                    persist_verdict(tx, request.hold, &case, verdict, now).await.map(Some)
+                    persist_verdict(tx, request.lease, &case, verdict, now).await.map(Some)
                 })
             })
             .await?;
@@ -136,18 +136,18 @@ async fn load_verification_state(
     tx: &mut Tx,
     request: Arc<VerifyStep>,
 ) -> Result<VerificationState, WorkflowError> {
-    let hold = request.hold;
-    let lease = read_lease(tx, hold).await?;
+    let token = request.lease;
+    let lease = read_lease(tx, token).await?;
     let job = tx.job_get(request.job_id).await?;
-    let job = job.filter(|job| job.asked.task == lease.task && is_step_attempt(&job.asked));
+    let job = job.filter(|job| job.spec.task == lease.task && is_step_attempt(&job.spec));
     let job = job.ok_or(WorkflowError::JobNotFound(request.job_id))?;
     if !job.status.is_terminal() {
-        return Err(WorkflowError::JobNotEnded(job.asked.id));
+        return Err(WorkflowError::JobNotEnded(job.spec.id));
     }
-    if let Some(verdict) = load_verdict(tx, hold, lease.run, &job).await? {
+    if let Some(verdict) = load_verdict(tx, token, lease.run, &job).await? {
         return Ok(VerificationState::Verdict(verdict));
     }
-    let (step_index, attempt) = (job.asked.step_index, job.asked.attempt);
+    let (step_index, attempt) = (job.spec.step_index, job.spec.attempt);
     let of_step = tx.job_list_step(lease.run, step_index).await?;
     let checks = AttemptChecks::select(of_step, lease.run, &job)?;
     if let Some(open) = checks.open {
@@ -156,8 +156,8 @@ async fn load_verification_state(
             step_index + 1
         )));
     }
-    let task = load_task(tx, lease.task).await?.asked;
-    let job_id = job.asked.id;
+    let task = load_task(tx, lease.task).await?.spec;
+    let job_id = job.spec.id;
     let sequence = tx.checkpoint_position(lease.task).await? + 1;
     Ok(VerificationState::Case(Box::new(VerificationCase {
         task: lease.task,
@@ -191,11 +191,11 @@ fn criteria_of_step(request: &VerifyStep, of_task: &[Criterion]) -> Vec<Criterio
 /// Loads the journalled verdict on a job.
 pub(super) async fn load_verdict(
     tx: &mut Tx,
-    hold: Hold,
+    token: LeaseToken,
     run: RunId,
     job: &Job,
 ) -> Result<Option<Verdict>, WorkflowError> {
-    let key = verdict_key(tx, hold, run, job.asked.step_index, job.asked.attempt).await?;
+    let key = verdict_key(tx, token, run, job.spec.step_index, job.spec.attempt).await?;
     tx.effect_get(run, &key).await?.map(parse_verdict).transpose()
 }
 
@@ -203,12 +203,12 @@ pub(super) async fn load_verdict(
 /// round.
 async fn verdict_key(
     tx: &mut Tx,
-    hold: Hold,
+    token: LeaseToken,
     run: RunId,
     step_index: u32,
     attempt: u32,
 ) -> Result<String, WorkflowError> {
-    let sequence = tx.checkpoint_position(hold.task_id).await? + 1;
+    let sequence = tx.checkpoint_position(token.task_id).await? + 1;
     let key = format!("{sequence}/verdict/{step_index}/{attempt}");
     let round = round(tx, run, sequence).await?;
     Ok(if round == 0 { key } else { format!("{key}/{round}") })
@@ -229,19 +229,19 @@ async fn has_current_criteria(
     case: &VerificationCase,
 ) -> Result<bool, WorkflowError> {
     let task = tx.task_lock(case.task).await?.ok_or(WorkflowError::TaskNotFound(case.task))?;
-    Ok(criteria_of_step(request, &task.asked.acceptance_criteria) == case.criteria)
+    Ok(criteria_of_step(request, &task.spec.acceptance_criteria) == case.criteria)
 }
 
 async fn persist_verdict(
     tx: &mut Tx,
-    hold: Hold,
+    token: LeaseToken,
     case: &VerificationCase,
     verdict: Verdict,
     now: chrono::DateTime<chrono::Utc>,
 ) -> Result<Verdict, WorkflowError> {
     // The lock on the lease serialises conclusions for this task.
-    let lease = check_lease(tx, hold).await?;
-    let key = verdict_key(tx, hold, lease.run, case.step_index, case.attempt).await?;
+    let lease = check_lease(tx, token).await?;
+    let key = verdict_key(tx, token, lease.run, case.step_index, case.attempt).await?;
     if let Some(known) = tx.effect_get(lease.run, &key).await? {
         return parse_verdict(known);
     }
@@ -261,11 +261,11 @@ async fn persist_verdict(
         // The verdict in the state of the run has all findings.
         tracing::warn!(task.id = %lease.task, "too many findings: some not recorded");
     }
-    let place =
+    let subject =
         FindingSubject { run: Some(run), job: Some(job), step_index: Some(case.step_index) };
     let by = FindingAuthorship { author: FindingAuthor::Rule, token: None, user: case.user };
     for request in rule_findings(&verdict).take(room) {
-        findings::FindingDraft { place, by, now, request, verification: None }
+        findings::FindingDraft { subject, by, now, request, verification: None }
             .insert(tx, &task)
             .await?;
     }

@@ -9,26 +9,26 @@ use serde_json::{Map, Value, json};
 
 /// Accepts every request of a server with default values.
 pub(crate) struct AgreeableClient {
-    about: ClientDescription,
+    client_info: ClientDescription,
 }
 
 impl AgreeableClient {
     pub(crate) fn new(version: &str) -> Result<Self, serde_json::Error> {
         let capabilities = json!({ "elicitation": { "form": { "applyDefaults": true } }, "sampling": {}, "roots": {} });
         let info = json!({ "name": "cynode-conformance", "version": env!("CARGO_PKG_VERSION") });
-        let about = ClientDescription {
+        let client_info = ClientDescription {
             version: version.to_owned(),
             capabilities: to_raw_value(&capabilities)?,
             info: Some(to_raw_value(&info)?),
         };
-        Ok(Self { about })
+        Ok(Self { client_info })
     }
 }
 
 #[async_trait]
 impl UpstreamClient for AgreeableClient {
     fn about(&self) -> &ClientDescription {
-        &self.about
+        &self.client_info
     }
 
     async fn notify(&self, _: Box<RawValue>) {}

@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use cynode_domain::ids::ServerId;
 use cynode_runtime::env;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_upstream::InstalledServer;
 use cynode_upstream::ListedTool;
 use cynode_upstream::NetworkReach;
@@ -57,7 +57,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .filter(|_| scenario != BRIDGED)
         .unwrap_or_else(|| SESSIONS.to_owned());
 
-    let (tasks, shutdown) = (Tasks::new(), Shutdown::new());
+    let (tasks, shutdown) = (BackgroundTasks::new(), Shutdown::new());
     let (seen, mut looked) = mpsc::unbounded_channel();
     let server = InstalledServer {
         id: ServerId::generate(),
@@ -84,8 +84,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let listing = pool.listing(id).unwrap_or_default();
     let context = env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
     let context: Value = serde_json::from_str(&context).unwrap_or_default();
-    for errand in arguments::planned_requests(&context, &tools, &listing) {
-        run(&upstream, &client, &errand).await?;
+    for request in arguments::planned_requests(&context, &tools, &listing) {
+        run(&upstream, &client, &request).await?;
     }
 
     pool.close(&session).await;
@@ -117,9 +117,9 @@ async fn tools_of(
 async fn run(
     upstream: &Arc<dyn Upstream>,
     client: &Arc<dyn UpstreamClient>,
-    errand: &ConformanceRequest,
+    request: &ConformanceRequest,
 ) -> Result<(), Box<dyn Error>> {
-    let ConformanceRequest { method, params } = errand;
+    let ConformanceRequest { method, params } = request;
     let request = json!({ "jsonrpc": "2.0", "id": "one", "method": method, "params": params });
     let request: Box<RawValue> = to_raw_value(&request)?;
     upstream.request(request, Arc::clone(client), CancellationToken::new()).await?;

@@ -13,7 +13,7 @@ use cynode_upstream::interface::UpstreamClient;
 
 /// The client of a request in flight.
 pub(super) struct RequestClient {
-    pub(super) about: Arc<ClientDescription>,
+    pub(super) client_info: Arc<ClientDescription>,
     /// The response stream of the request; `None` if the client does not accept streams.
     pub(super) stream: Option<mpsc::Sender<Box<RawValue>>>,
     /// Without a session the client cannot receive requests.
@@ -23,7 +23,7 @@ pub(super) struct RequestClient {
 #[async_trait]
 impl UpstreamClient for RequestClient {
     fn about(&self) -> &ClientDescription {
-        &self.about
+        &self.client_info
     }
 
     async fn notify(&self, message: Box<RawValue>) {
@@ -43,14 +43,14 @@ impl UpstreamClient for RequestClient {
 
 /// The client outside of requests: messages go to the stream of its session.
 pub(super) struct SessionClient {
-    pub(super) about: Arc<ClientDescription>,
+    pub(super) client_info: Arc<ClientDescription>,
     pub(super) session: Option<Arc<GatewaySession>>,
 }
 
 #[async_trait]
 impl UpstreamClient for SessionClient {
     fn about(&self) -> &ClientDescription {
-        &self.about
+        &self.client_info
     }
 
     async fn notify(&self, message: Box<RawValue>) {

@@ -40,12 +40,12 @@ const STREAM_AFTER: Duration = Duration::from_secs(10);
 pub(super) struct DispatchedMessage {
     pub(super) inner: Arc<GatewayInner>,
     pub(super) token: TokenHash,
-    pub(super) who: Arc<Identity>,
+    pub(super) identity: Arc<Identity>,
     /// The slug of the server at `/mcp/<server>`; `None` at `/mcp`.
     pub(super) server_slug: Option<String>,
     /// `None` in the revision without sessions.
     pub(super) session: Option<Arc<GatewaySession>>,
-    pub(super) about: Arc<ClientDescription>,
+    pub(super) client_info: Arc<ClientDescription>,
     pub(super) accepts_stream: bool,
 }
 
@@ -116,7 +116,7 @@ impl DispatchedMessage {
         {
             let key = session.key();
             let visitor = ServerRequest {
-                who: &self.who,
+                identity: &self.identity,
                 slug,
                 session: &key,
                 listener: self.session_client(),
@@ -131,7 +131,7 @@ impl DispatchedMessage {
             Some(slug) => {
                 let key = self.session_key();
                 let visitor = ServerRequest {
-                    who: &self.who,
+                    identity: &self.identity,
                     slug,
                     session: &key,
                     listener: self.session_client(),
@@ -157,7 +157,8 @@ impl DispatchedMessage {
         let cursor = params
             .and_then(|params| RawFields::read(params).ok())
             .and_then(|fields| fields.text("cursor"));
-        let page = self.inner.list_tools(&self.who, self.server_slug.as_deref(), cursor.as_deref());
+        let page =
+            self.inner.list_tools(&self.identity, self.server_slug.as_deref(), cursor.as_deref());
         let text = match page {
             Ok(page) => rpc::render_result(id, &page.render(self.session.is_none())),
             Err(error) => rpc::error(Some(id), &error),
@@ -193,13 +194,13 @@ impl DispatchedMessage {
 
     fn to_call(&self, id: &RawValue, params: Option<&RawValue>) -> GatewayCall {
         GatewayCall {
-            who: Arc::clone(&self.who),
+            identity: Arc::clone(&self.identity),
             server_slug: self.server_slug.clone(),
             id: id.to_owned(),
             params: params.map_or_else(|| rpc::raw("{}".to_owned()), ToOwned::to_owned),
             is_stateless: self.session.is_none(),
             session: self.session_key(),
-            request_id: self.who.origin.trace.unwrap_or_else(TraceId::generate).to_string(),
+            request_id: self.identity.origin.trace.unwrap_or_else(TraceId::generate).to_string(),
             listener: self.session_client(),
         }
     }
@@ -212,7 +213,10 @@ impl DispatchedMessage {
     }
 
     fn session_client(&self) -> Arc<dyn UpstreamClient> {
-        Arc::new(SessionClient { about: Arc::clone(&self.about), session: self.session.clone() })
+        Arc::new(SessionClient {
+            client_info: Arc::clone(&self.client_info),
+            session: self.session.clone(),
+        })
     }
 
     /// Runs `work` in a background task. The response is one JSON body, or a stream if a message
@@ -231,7 +235,7 @@ impl DispatchedMessage {
             self.session.as_ref().map(|session| session.register_request(id, cancel.clone()));
         let is_stateless = self.session.is_none();
         let client = Arc::new(RequestClient {
-            about: self.about,
+            client_info: self.client_info,
             stream: self.accepts_stream.then_some(sender),
             session: self.session,
         });

@@ -42,7 +42,7 @@ const ENVELOPE_BYTES: u64 = 64 * 1024;
 pub(super) struct AuthenticatedRequest {
     pub(super) gateway: McpGateway,
     pub(super) token: TokenHash,
-    pub(super) who: Arc<Identity>,
+    pub(super) identity: Arc<Identity>,
     /// The slug of the server at `/mcp/<server>`; `None` at `/mcp`.
     pub(super) server_slug: Option<String>,
     pub(super) headers: HeaderMap,
@@ -51,13 +51,13 @@ pub(super) struct AuthenticatedRequest {
 impl AuthenticatedRequest {
     /// Counts this request as rejected; such requests have no record of their own.
     pub(super) fn reject(&self, reason: RejectionReason) {
-        self.gateway.inner.count_rejection(reason, Some(&self.who));
+        self.gateway.inner.count_rejection(reason, Some(&self.identity));
     }
 }
 
 pub(super) async fn post(
     State(gateway): State<McpGateway>,
-    face: Option<Path<String>>,
+    server_slug: Option<Path<String>>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
@@ -75,26 +75,27 @@ pub(super) async fn post(
             &RpcError::new(INVALID_REQUEST, text),
         );
     };
-    let face = face.map(|Path(slug)| slug);
-    let knock = match authenticate_request(gateway, face, headers, Some(&body)).await {
-        Ok(knock) => knock,
+    let server_slug = server_slug.map(|Path(slug)| slug);
+    let authenticated = match authenticate_request(gateway, server_slug, headers, Some(&body)).await
+    {
+        Ok(authenticated) => authenticated,
         Err(refusal) => return *refusal,
     };
-    if !is_json(&knock.headers) {
-        knock.reject(RejectionReason::UnsupportedMediaType);
+    if !is_json(&authenticated.headers) {
+        authenticated.reject(RejectionReason::UnsupportedMediaType);
         let error = RpcError::new(INVALID_REQUEST, "Content-Type must be application/json");
         return response::error_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);
     }
     match ClientMessage::read(&body) {
         Ok(ClientMessage::Request { id, method, params }) => {
-            handle_request(&knock, id, &method, params).await
+            handle_request(&authenticated, id, &method, params).await
         }
         Ok(ClientMessage::Notification { method }) => {
-            handle_notification(&knock, &method, &body).await
+            handle_notification(&authenticated, &method, &body).await
         }
-        Ok(ClientMessage::Response { id }) => handle_response(&knock, id, &body),
+        Ok(ClientMessage::Response { id }) => handle_response(&authenticated, id, &body),
         Err((id, error)) => {
-            knock.reject(RejectionReason::MalformedMessage);
+            authenticated.reject(RejectionReason::MalformedMessage);
             response::json_response(StatusCode::BAD_REQUEST, rpc::error(id, &error))
         }
     }
@@ -103,7 +104,7 @@ pub(super) async fn post(
 /// Authenticates the caller and applies the rate limit.
 pub(super) async fn authenticate_request(
     gateway: McpGateway,
-    face: Option<String>,
+    server_slug: Option<String>,
     headers: HeaderMap,
     body: Option<&Bytes>,
 ) -> Result<AuthenticatedRequest, Box<Response>> {
@@ -111,11 +112,11 @@ pub(super) async fn authenticate_request(
         Some(token) => gateway.inner.identify(token).await,
         None => Ok(None),
     };
-    let (token, who) = match identified {
+    let (token, identity) = match identified {
         Ok(Some(known)) => known,
         Ok(None) => {
             return Err(Box::new(
-                reject_unauthenticated(&gateway, face.as_deref(), &headers, body).await,
+                reject_unauthenticated(&gateway, server_slug.as_deref(), &headers, body).await,
             ));
         }
         Err(fault) => {
@@ -129,9 +130,9 @@ pub(super) async fn authenticate_request(
         }
     };
     if gateway.inner.limits.admits_request(&token) {
-        Ok(AuthenticatedRequest { gateway, token, who, server_slug: face, headers })
+        Ok(AuthenticatedRequest { gateway, token, identity, server_slug, headers })
     } else {
-        gateway.inner.count_rejection(RejectionReason::TooManyRequests, Some(&who));
+        gateway.inner.count_rejection(RejectionReason::TooManyRequests, Some(&identity));
         Err(Box::new(rate_limited()))
     }
 }
@@ -147,7 +148,7 @@ fn rate_limited() -> Response {
 /// requests are counted.
 async fn reject_unauthenticated(
     gateway: &McpGateway,
-    face: Option<&str>,
+    server_slug: Option<&str>,
     headers: &HeaderMap,
     body: Option<&Bytes>,
 ) -> Response {
@@ -155,7 +156,7 @@ async fn reject_unauthenticated(
         None => (ErrorKind::MissingBearer, "send a token as `Authorization: Bearer …`"),
         Some(_) => (ErrorKind::InvalidAgentToken, "the token is unknown, expired or revoked"),
     };
-    if let Some(tool) = body.and_then(|body| called_tool(body, face)) {
+    if let Some(tool) = body.and_then(|body| called_tool(body, server_slug)) {
         if !gateway.inner.limits.admits_unauthenticated() {
             gateway.inner.count_rejection(RejectionReason::TooManyRequests, None);
             return rate_limited();
@@ -187,7 +188,7 @@ async fn reject_unauthenticated(
 }
 
 /// The tool that a message calls, if it calls one.
-fn called_tool(body: &Bytes, face: Option<&str>) -> Option<String> {
+fn called_tool(body: &Bytes, server_slug: Option<&str>) -> Option<String> {
     let Ok(ClientMessage::Request { method, params, .. }) = ClientMessage::read(body) else {
         return None;
     };
@@ -195,40 +196,43 @@ fn called_tool(body: &Bytes, face: Option<&str>) -> Option<String> {
         return None;
     }
     let name = RawFields::read(params?).ok()?.text("name")?;
-    Some(truncate_name(&face.map_or_else(|| name.to_string(), |slug| format!("{slug}.{name}"))))
+    Some(truncate_name(
+        &server_slug.map_or_else(|| name.to_string(), |slug| format!("{slug}.{name}")),
+    ))
 }
 
 async fn handle_request(
-    knock: &AuthenticatedRequest,
+    authenticated: &AuthenticatedRequest,
     id: &RawValue,
     method: &str,
     params: Option<&RawValue>,
 ) -> Response {
     let meta = StatelessMeta::parse(params);
-    if protocol::is_stateless(&knock.headers, method, meta.as_ref()) {
-        if let Err(error) = protocol::check_stateless(&knock.headers, method, params, meta.as_ref())
+    if protocol::is_stateless(&authenticated.headers, method, meta.as_ref()) {
+        if let Err(error) =
+            protocol::check_stateless(&authenticated.headers, method, params, meta.as_ref())
         {
-            knock.reject(RejectionReason::HeaderMismatch);
+            authenticated.reject(RejectionReason::HeaderMismatch);
             // Every error here is a malformed request.
             return response::json_response(StatusCode::BAD_REQUEST, rpc::error(Some(id), &error));
         }
-        if let Err(fault) = check_mirrored_headers(knock, method, params) {
-            knock.reject(RejectionReason::HeaderMismatch);
+        if let Err(fault) = check_mirrored_headers(authenticated, method, params) {
+            authenticated.reject(RejectionReason::HeaderMismatch);
             let error = RpcError::new(rpc::HEADER_MISMATCH, fault);
             return response::json_response(StatusCode::BAD_REQUEST, rpc::error(Some(id), &error));
         }
-        let about = stateless_client(&meta.unwrap_or_default());
-        return dispatched_message(knock, None, Arc::new(about))
+        let client_info = stateless_client(&meta.unwrap_or_default());
+        return dispatched_message(authenticated, None, Arc::new(client_info))
             .handle_stateless(id, method, params)
             .await;
     }
     if method == "initialize" {
-        return super::session::initialize(knock, id, params).await;
+        return super::session::initialize(authenticated, id, params).await;
     }
-    match find_session(knock) {
+    match find_session(authenticated) {
         Ok(session) => {
-            let about = Arc::clone(&session.about);
-            dispatched_message(knock, Some(session), about)
+            let client_info = Arc::clone(&session.client_info);
+            dispatched_message(authenticated, Some(session), client_info)
                 .handle_in_session(id, method, params)
                 .await
         }
@@ -239,47 +243,53 @@ async fn handle_request(
 /// Checks headers that mirror arguments of the called tool. Passes for a tool that the caller
 /// cannot see; the call is rejected later.
 fn check_mirrored_headers(
-    knock: &AuthenticatedRequest,
+    authenticated: &AuthenticatedRequest,
     method: &str,
     params: Option<&RawValue>,
 ) -> Result<(), String> {
-    let snapshot = knock.gateway.inner.snapshot();
+    let snapshot = authenticated.gateway.inner.snapshot();
     let Some(params) = params.filter(|_| snapshot.has_mirrored && method == "tools/call") else {
         return Ok(());
     };
     let fields = RawFields::read(params).unwrap_or_default();
     let name = fields.text("name").unwrap_or_default();
-    let tool = match &knock.server_slug {
+    let tool = match &authenticated.server_slug {
         Some(slug) => snapshot.tool(&format!("{slug}.{name}")),
         None => snapshot.tool(&name),
     };
     let is_seen = |tool: &&Arc<PolicyTool>| {
-        !tool.mirrored.is_empty() && pipeline::is_visible(&snapshot, &knock.who, tool)
+        !tool.mirrored.is_empty() && pipeline::is_visible(&snapshot, &authenticated.identity, tool)
     };
     let Some(tool) = tool.filter(is_seen) else { return Ok(()) };
     // Invalid arguments are rejected later, with a better error.
     let arguments = fields.get("arguments").and_then(|raw| rpc::parse_strict(raw).ok());
     let arguments = arguments.unwrap_or_default();
-    tool.mirrored.iter().try_for_each(|one| one.check_header(&knock.headers, &arguments))
+    tool.mirrored.iter().try_for_each(|one| one.check_header(&authenticated.headers, &arguments))
 }
 
-async fn handle_notification(knock: &AuthenticatedRequest, method: &str, body: &Bytes) -> Response {
-    match find_session(knock) {
+async fn handle_notification(
+    authenticated: &AuthenticatedRequest,
+    method: &str,
+    body: &Bytes,
+) -> Response {
+    match find_session(authenticated) {
         Ok(session) => {
-            let about = Arc::clone(&session.about);
-            dispatched_message(knock, Some(session), about).handle_notification(method, body).await;
+            let client_info = Arc::clone(&session.client_info);
+            dispatched_message(authenticated, Some(session), client_info)
+                .handle_notification(method, body)
+                .await;
             StatusCode::ACCEPTED.into_response()
         }
         // The revision without sessions has no client notifications; they are accepted and ignored.
-        Err(_) if protocol::version_header(&knock.headers) == Some(protocol::STATELESS) => {
+        Err(_) if protocol::version_header(&authenticated.headers) == Some(protocol::STATELESS) => {
             StatusCode::ACCEPTED.into_response()
         }
         Err((status, error)) => response::error_response(status, &error),
     }
 }
 
-fn handle_response(knock: &AuthenticatedRequest, id: &RawValue, body: &Bytes) -> Response {
-    match find_session(knock) {
+fn handle_response(authenticated: &AuthenticatedRequest, id: &RawValue, body: &Bytes) -> Response {
+    match find_session(authenticated) {
         Ok(session) => {
             let text = String::from_utf8_lossy(body).into_owned();
             if session.answered(id, rpc::raw(text)) {
@@ -296,46 +306,52 @@ fn handle_response(knock: &AuthenticatedRequest, id: &RawValue, body: &Bytes) ->
 
 /// The session that a request names.
 pub(super) fn find_session(
-    knock: &AuthenticatedRequest,
+    authenticated: &AuthenticatedRequest,
 ) -> Result<Arc<GatewaySession>, (StatusCode, RpcError)> {
-    let found = look_up_session(knock);
-    if found.is_err() && protocol::version_header(&knock.headers) != Some(protocol::STATELESS) {
-        knock.reject(RejectionReason::WrongSession);
+    let found = look_up_session(authenticated);
+    if found.is_err()
+        && protocol::version_header(&authenticated.headers) != Some(protocol::STATELESS)
+    {
+        authenticated.reject(RejectionReason::WrongSession);
     }
     found
 }
 
 fn look_up_session(
-    knock: &AuthenticatedRequest,
+    authenticated: &AuthenticatedRequest,
 ) -> Result<Arc<GatewaySession>, (StatusCode, RpcError)> {
     let refuse = |status, text: &str| Err((status, RpcError::new(INVALID_REQUEST, text)));
-    let version = protocol::version_header(&knock.headers);
+    let version = protocol::version_header(&authenticated.headers);
     if let Some(unknown) = version.filter(|version| !protocol::VERSIONS.contains(version)) {
         return Err((StatusCode::BAD_REQUEST, protocol::unsupported_version(unknown)));
     }
-    let Some(id) = knock.headers.get(protocol::SESSION_HEADER) else {
+    let Some(id) = authenticated.headers.get(protocol::SESSION_HEADER) else {
         return refuse(StatusCode::BAD_REQUEST, "Mcp-Session-Id is missing; send initialize first");
     };
     let id = id.to_str().unwrap_or_default();
-    match knock.gateway.inner.sessions.get(id, &knock.token, knock.server_slug.as_deref()) {
+    match authenticated.gateway.inner.sessions.get(
+        id,
+        &authenticated.token,
+        authenticated.server_slug.as_deref(),
+    ) {
         Some(session) => Ok(session),
         None => refuse(StatusCode::NOT_FOUND, "session not found; send initialize again"),
     }
 }
 
 fn dispatched_message(
-    knock: &AuthenticatedRequest,
+    authenticated: &AuthenticatedRequest,
     session: Option<Arc<GatewaySession>>,
-    about: Arc<ClientDescription>,
+    client_info: Arc<ClientDescription>,
 ) -> DispatchedMessage {
     DispatchedMessage {
-        inner: Arc::clone(&knock.gateway.inner),
-        token: knock.token,
-        who: Arc::clone(&knock.who),
-        server_slug: knock.server_slug.clone(),
+        inner: Arc::clone(&authenticated.gateway.inner),
+        token: authenticated.token,
+        identity: Arc::clone(&authenticated.identity),
+        server_slug: authenticated.server_slug.clone(),
         session,
-        about,
-        accepts_stream: accepts_stream(&knock.headers),
+        client_info,
+        accepts_stream: accepts_stream(&authenticated.headers),
     }
 }
 

@@ -27,7 +27,7 @@ use cynode_upstream::rpc::RpcError;
 /// Opens a session. At `/mcp/<server>` that server is opened as well, and its capabilities are
 /// returned.
 pub(super) async fn initialize(
-    knock: &AuthenticatedRequest,
+    authenticated: &AuthenticatedRequest,
     id: &RawValue,
     params: Option<&RawValue>,
 ) -> Response {
@@ -37,17 +37,18 @@ pub(super) async fn initialize(
         return response::json_response(StatusCode::OK, rpc::error(Some(id), &error));
     };
     let version = protocol::negotiate_version(&wanted);
-    let about = ClientDescription {
+    let client_info = ClientDescription {
         version: version.to_owned(),
         capabilities: fields
             .get("capabilities")
             .map_or_else(|| rpc::raw("{}".to_owned()), ToOwned::to_owned),
         info: fields.get("clientInfo").map(ToOwned::to_owned),
     };
-    let inner = &knock.gateway.inner;
-    let Ok((session, ended)) = inner.sessions.open(knock.token, knock.server_slug.clone(), about)
+    let inner = &authenticated.gateway.inner;
+    let Ok((session, ended)) =
+        inner.sessions.open(authenticated.token, authenticated.server_slug.clone(), client_info)
     else {
-        knock.reject(RejectionReason::TooManySessions);
+        authenticated.reject(RejectionReason::TooManySessions);
         let error = RpcError::new(INVALID_REQUEST, "too many sessions; try again later");
         return response::json_response(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -57,15 +58,15 @@ pub(super) async fn initialize(
     for ended in ended {
         inner.upstreams.close(&ended.key()).await;
     }
-    let result = match &knock.server_slug {
+    let result = match &authenticated.server_slug {
         None => own_initialize_result(version),
         Some(slug) => {
             let listener = SessionClient {
-                about: Arc::clone(&session.about),
+                client_info: Arc::clone(&session.client_info),
                 session: Some(Arc::clone(&session)),
             };
-            match open_server(knock, slug, listener, &session.key()).await {
-                Ok(about) => server_initialize_result(version, &about),
+            match open_server(authenticated, slug, listener, &session.key()).await {
+                Ok(client_info) => server_initialize_result(version, &client_info),
                 Err(error) => {
                     inner.sessions.close(&session);
                     return response::json_response(StatusCode::OK, rpc::error(Some(id), &error));
@@ -82,16 +83,18 @@ pub(super) async fn initialize(
 }
 
 async fn open_server(
-    knock: &AuthenticatedRequest,
+    authenticated: &AuthenticatedRequest,
     slug: &str,
     listener: SessionClient,
     key: &cynode_upstream::interface::SessionKey,
 ) -> Result<ServerDescription, RpcError> {
-    let inner = &knock.gateway.inner;
+    let inner = &authenticated.gateway.inner;
     let snapshot = inner.snapshot_containing(|known| known.server(slug).is_some()).await;
-    let server = pipeline::check_may_open(&snapshot, &knock.who, slug)
-        .inspect_err(|_| knock.reject(RejectionReason::ServerDenied))
-        .map_err(|denial| pipeline::conceal_server(&snapshot, &knock.who, slug, denial))
+    let server = pipeline::check_may_open(&snapshot, &authenticated.identity, slug)
+        .inspect_err(|_| authenticated.reject(RejectionReason::ServerDenied))
+        .map_err(|denial| {
+            pipeline::conceal_server(&snapshot, &authenticated.identity, slug, denial)
+        })
         .map_err(|shown| RpcError::new(INVALID_REQUEST, shown.message))?;
     let upstream = inner
         .upstreams
@@ -110,19 +113,19 @@ fn own_initialize_result(version: &str) -> Value {
     })
 }
 
-fn server_initialize_result(version: &str, about: &ServerDescription) -> Value {
+fn server_initialize_result(version: &str, client_info: &ServerDescription) -> Value {
     let read =
         |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).unwrap_or_else(|_| json!({}));
     let mut result = json!({
         "protocolVersion": version,
-        "capabilities": read(&about.capabilities),
-        "serverInfo": read(&about.info),
+        "capabilities": read(&client_info.capabilities),
+        "serverInfo": read(&client_info.info),
     });
     // The gateway serves the tool list: it changes with rules and settings, too.
     if !result["capabilities"]["tools"].is_null() {
         result["capabilities"]["tools"]["listChanged"] = true.into();
     }
-    if let Some(instructions) = &about.instructions {
+    if let Some(instructions) = &client_info.instructions {
         result["instructions"] = instructions.clone().into();
     }
     result
@@ -131,33 +134,34 @@ fn server_initialize_result(version: &str, about: &ServerDescription) -> Value {
 /// Authenticates a request with a verb that only revisions with sessions have.
 async fn authenticate_session_request(
     gateway: McpGateway,
-    face: Option<Path<String>>,
+    server_slug: Option<Path<String>>,
     headers: HeaderMap,
 ) -> Result<AuthenticatedRequest, Box<Response>> {
     guard::check_host_and_origin(&headers, &gateway.inner.options)
         .inspect_err(|_| gateway.inner.count_rejection(RejectionReason::ForeignHost, None))?;
-    let knock = authenticate_request(gateway, face.map(|Path(slug)| slug), headers, None).await?;
-    if protocol::version_header(&knock.headers) == Some(protocol::STATELESS) {
+    let authenticated =
+        authenticate_request(gateway, server_slug.map(|Path(slug)| slug), headers, None).await?;
+    if protocol::version_header(&authenticated.headers) == Some(protocol::STATELESS) {
         return Err(Box::new(StatusCode::METHOD_NOT_ALLOWED.into_response()));
     }
-    Ok(knock)
+    Ok(authenticated)
 }
 
 /// `GET /mcp`: the stream for messages that belong to no request.
 pub(super) async fn get(
     State(gateway): State<McpGateway>,
-    face: Option<Path<String>>,
+    server_slug: Option<Path<String>>,
     headers: HeaderMap,
 ) -> Response {
-    let knock = match authenticate_session_request(gateway, face, headers).await {
-        Ok(knock) => knock,
+    let authenticated = match authenticate_session_request(gateway, server_slug, headers).await {
+        Ok(authenticated) => authenticated,
         Err(refusal) => return *refusal,
     };
-    if !accepts_stream(&knock.headers) {
+    if !accepts_stream(&authenticated.headers) {
         let error = RpcError::new(INVALID_REQUEST, "Accept must include text/event-stream");
         return response::error_response(StatusCode::NOT_ACCEPTABLE, &error);
     }
-    match find_session(&knock) {
+    match find_session(&authenticated) {
         Ok(session) => {
             let messages = session.open_stream();
             response::event_stream_response(EventStreamSource {
@@ -174,17 +178,17 @@ pub(super) async fn get(
 /// `DELETE /mcp`: closes the session.
 pub(super) async fn delete(
     State(gateway): State<McpGateway>,
-    face: Option<Path<String>>,
+    server_slug: Option<Path<String>>,
     headers: HeaderMap,
 ) -> Response {
-    let knock = match authenticate_session_request(gateway, face, headers).await {
-        Ok(knock) => knock,
+    let authenticated = match authenticate_session_request(gateway, server_slug, headers).await {
+        Ok(authenticated) => authenticated,
         Err(refusal) => return *refusal,
     };
-    match find_session(&knock) {
+    match find_session(&authenticated) {
         Ok(session) => {
-            knock.gateway.inner.sessions.close(&session);
-            knock.gateway.inner.upstreams.close(&session.key()).await;
+            authenticated.gateway.inner.sessions.close(&session);
+            authenticated.gateway.inner.upstreams.close(&session.key()).await;
             StatusCode::NO_CONTENT.into_response()
         }
         Err((status, error)) => response::error_response(status, &error),

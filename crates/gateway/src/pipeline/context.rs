@@ -89,35 +89,39 @@ fn parse_id<Id: std::str::FromStr>(
 }
 
 /// The lookups for these ids.
-pub fn needed_lookups(who: &Identity, ids: &CallIds) -> IdLookups {
-    let is_bound_job = ids.job.is_some() && ids.job == who.job;
-    let is_bound_run = ids.run.is_some() && ids.run == who.run;
-    let is_bound_task = ids.task.is_none() || ids.task == who.task;
+pub fn needed_lookups(identity: &Identity, ids: &CallIds) -> IdLookups {
+    let is_bound_job = ids.job.is_some() && ids.job == identity.job;
+    let is_bound_run = ids.run.is_some() && ids.run == identity.run;
+    let is_bound_task = ids.task.is_none() || ids.task == identity.task;
     IdLookups {
-        task: ids.task.filter(|_| who.task.is_none()),
+        task: ids.task.filter(|_| identity.task.is_none()),
         // A bound job or run needs no lookup, unless another task is named beside it.
         job: ids.job.filter(|_| !(is_bound_job && is_bound_task)),
         run: ids.run.filter(|_| !(is_bound_run && is_bound_task)),
-        project: ids.project.filter(|_| who.project.is_none()),
+        project: ids.project.filter(|_| identity.project.is_none()),
     }
 }
 
 /// Whether the ids belong to the caller and to each other.
-pub fn check(who: &Identity, ids: &CallIds, facts: &IdLookupResults) -> Result<CallScope, Denial> {
-    check_bound("task_id", ids.task, who.task)?;
-    check_bound("job_id", ids.job, who.job)?;
-    check_bound("run_id", ids.run, who.run)?;
-    check_bound("project_id", ids.project, who.project)?;
+pub fn check(
+    identity: &Identity,
+    ids: &CallIds,
+    facts: &IdLookupResults,
+) -> Result<CallScope, Denial> {
+    check_bound("task_id", ids.task, identity.task)?;
+    check_bound("job_id", ids.job, identity.job)?;
+    check_bound("run_id", ids.run, identity.run)?;
+    check_bound("project_id", ids.project, identity.project)?;
     // Administrators manage what belongs to others; their agents do not.
-    if !who.caller.is_admin {
-        check_bound("scope_id", ids.user, Some(who.user))?;
-        if ids.group.is_some_and(|group| !who.groups.contains(&group)) {
+    if !identity.caller.is_admin {
+        check_bound("scope_id", ids.user, Some(identity.user))?;
+        if ids.group.is_some_and(|group| !identity.groups.contains(&group)) {
             return Err(context_denial("scope_id is not a group of this caller"));
         }
     }
-    let needed = needed_lookups(who, ids);
+    let needed = needed_lookups(identity, ids);
     let mut setting =
-        CallScope { task: ids.task.or(who.task), project: ids.project.or(who.project) };
+        CallScope { task: ids.task.or(identity.task), project: ids.project.or(identity.project) };
     if needed.project.is_some() && facts.project != needed.project {
         return Err(context_denial("project not found"));
     }

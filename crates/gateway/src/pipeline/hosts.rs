@@ -5,7 +5,7 @@
 //! denied.
 
 use cynode_domain::policy::network::HostPattern;
-use cynode_domain::policy::rules::{Access, Verdict, evaluate};
+use cynode_domain::policy::rules::{Access, RuleVerdict, evaluate};
 use cynode_domain::policy::{ErrorKind, Stage};
 use cynode_wire::tool_calls::{ToolCall as _, WebFetch};
 use reqwest::Url;
@@ -28,7 +28,7 @@ pub const ALLOWED_HOSTS: &str = "web.fetch.allowed_hosts";
 pub fn check_named_host(
     snapshot: &PolicySnapshot,
     tool: &PolicyTool,
-    who: &Identity,
+    identity: &Identity,
     setting: CallScope,
     arguments: &Value,
 ) -> Result<(), Denial> {
@@ -37,23 +37,23 @@ pub fn check_named_host(
     }
     let url = arguments.get("url").and_then(Value::as_str).and_then(|url| Url::parse(url).ok());
     match url.as_ref().and_then(Url::host_str) {
-        Some(host) => check_host(snapshot, who, setting, host),
+        Some(host) => check_host(snapshot, identity, setting, host),
         None => Err(Denial::new(Stage::Arguments, ErrorKind::InvalidArguments, "url is not a URL")),
     }
 }
 
 pub fn check_host(
     snapshot: &PolicySnapshot,
-    who: &Identity,
+    identity: &Identity,
     setting: CallScope,
     host: &str,
 ) -> Result<(), Denial> {
     let host = host.trim_matches(['[', ']']).trim_end_matches('.').to_ascii_lowercase();
     let refuse = |text: String| Err(Denial::new(Stage::Rules, ErrorKind::PolicyViolation, text));
     let access = Access {
-        caller: who.agent,
-        user: Some(who.user),
-        groups: &who.groups,
+        caller: identity.agent,
+        user: Some(identity.user),
+        groups: &identity.groups,
         project: setting.project,
         task: setting.task,
         action: FETCH,
@@ -62,10 +62,10 @@ pub fn check_host(
     };
     let shown: String = host.chars().take(100).collect();
     match evaluate(snapshot.rules().iter().map(AsRef::as_ref), &access) {
-        Verdict::Allowed(_) => Ok(()),
-        Verdict::Denied(rule) => refuse(format!("rule {rule} denies the host \"{shown}\"")),
-        Verdict::NoMatch if is_listed(snapshot, &host) => Ok(()),
-        Verdict::NoMatch => refuse(format!(
+        RuleVerdict::Allowed(_) => Ok(()),
+        RuleVerdict::Denied(rule) => refuse(format!("rule {rule} denies the host \"{shown}\"")),
+        RuleVerdict::NoMatch if is_listed(snapshot, &host) => Ok(()),
+        RuleVerdict::NoMatch => refuse(format!(
             "the host \"{shown}\" is not allowed: no rule or entry of {ALLOWED_HOSTS} matches it"
         )),
     }

@@ -20,7 +20,7 @@ async fn load_visible_skill(
     context: &ToolContext,
     id: SkillId,
 ) -> Result<SkillContentView, ToolFault> {
-    let found = context.services.skills.get(&context.who.caller, id).await?;
+    let found = context.services.skills.get(&context.identity.caller, id).await?;
     if is_in_bound_project(context, &found.skill) {
         return Ok(found);
     }
@@ -28,6 +28,6 @@ async fn load_visible_skill(
 }
 
 fn is_in_bound_project(context: &ToolContext, skill: &SkillView) -> bool {
-    let (bound, its) = (context.who.project, skill.project_id);
+    let (bound, its) = (context.identity.project, skill.project_id);
     bound.is_none() || its.is_none() || its == bound
 }

@@ -12,11 +12,11 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 use chrono::DateTime;
 use cynode_domain::ids::{RuleId, ServerId, TokenId, UserId};
-use cynode_domain::policy::rules::{AccessRule, Conditions, INVOKE, Subject, TOOL};
+use cynode_domain::policy::rules::{AccessRule, Conditions, INVOKE, RuleSubject, TOOL};
 use cynode_domain::policy::{AgentType, Effect, Principal, ToolScope};
 use cynode_execution::findings::FindingService;
 use cynode_execution::preferences::PreferenceService;
-use cynode_execution::{ArtifactService, JobPlacer, NodeService, Tasks};
+use cynode_execution::{ArtifactService, JobPlacer, NodeService, TaskService};
 use cynode_execution::{runs::RunOperations, runs::RunQueries};
 use cynode_gateway::BackendError;
 use cynode_gateway::GatewayBackend;
@@ -34,7 +34,7 @@ use cynode_gateway::snapshot::ToolRow;
 use cynode_gateway::tools::ToolServices;
 use cynode_ops::memory::JobNotes;
 use cynode_ops::sandboxes::Sandboxes;
-use cynode_ops::{AgentMessages, Work};
+use cynode_ops::{AgentMessages, WorkService};
 use cynode_resources::settings::InstallationSettings;
 use cynode_resources::skills::Skills;
 use cynode_resources::{BlobStore, Caller, Projects, Signals, Store};
@@ -211,14 +211,14 @@ async fn services(directory: &TempDir, clock: &SharedClock) -> ToolServices {
     let blobs = BlobStore::new(directory.path().join("blobs"));
     let placer = JobPlacer::rule_based(store.clone(), clock.clone(), signals.clone());
     ToolServices {
-        tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs.clone()),
+        tasks: TaskService::new(store.clone(), clock.clone(), signals.clone(), blobs.clone()),
         projects: Projects::new(store.clone(), clock.clone()),
         schedules: cynode_ops::schedules::Schedules::new(store.clone(), signals.clone()),
         artifacts: ArtifactService::new(store.clone(), clock.clone(), blobs),
         nodes: NodeService::new(store.clone(), clock.clone(), signals.clone(), 60_000),
         sandboxes: Sandboxes::new(store.clone(), clock.clone(), signals.clone(), placer),
         messages: AgentMessages::new(store.clone(), clock.clone(), signals.clone()),
-        work: Work::new(store.clone(), clock.clone(), signals.clone()),
+        work: WorkService::new(store.clone(), clock.clone(), signals.clone()),
         analysts: None,
         preferences: PreferenceService::new(store.clone(), clock.clone()),
         memory: JobNotes::new(store.clone(), clock.clone()),
@@ -282,7 +282,7 @@ impl GatewayBackend for FuzzControlPlane {
             }],
             rules: vec![AccessRule {
                 id: RuleId::generate(),
-                subject: Subject::System,
+                subject: RuleSubject::System,
                 action: pattern(INVOKE),
                 resource_type: pattern(TOOL),
                 resource: pattern("*"),

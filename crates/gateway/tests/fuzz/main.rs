@@ -77,8 +77,8 @@ async fn no_mutated_request_panics_the_edge_or_gets_past_it_unrecorded() {
     while plan.should_continue(tried, begun) {
         let request = mutator.mutate(&seeds);
         if let Err(fault) = world.send_checked(&request).await {
-            let place = save_failure(&request);
-            panic!("{fault}\nseed {}, request {tried}, kept in {}", plan.seed, place.display());
+            let saved = save_failure(&request);
+            panic!("{fault}\nseed {}, request {tried}, kept in {}", plan.seed, saved.display());
         }
         tried += 1;
         if tried % PER_WORLD == 0 {

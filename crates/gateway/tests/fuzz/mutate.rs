@@ -156,8 +156,8 @@ impl Mutator {
                 bytes.splice(at..at, open.repeat(DEPTH));
             }
             _ => {
-                let piece = *self.choose(PIECES);
-                bytes.splice(at..at, piece.bytes());
+                let chunk = *self.choose(PIECES);
+                bytes.splice(at..at, chunk.bytes());
             }
         }
     }

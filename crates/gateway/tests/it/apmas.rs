@@ -10,8 +10,8 @@ use crate::harness::Harness;
 /// the same user.
 async fn team() -> (Harness, TaskId) {
     let harness = Harness::new().await;
-    let asked = json!({ "input_mode": "commands", "commands": ["true"] });
-    let made = harness.call("user", "db.task.create", asked).await;
+    let request = json!({ "input_mode": "commands", "commands": ["true"] });
+    let made = harness.call("user", "db.task.create", request).await;
     let made = &made["result"]["structuredContent"];
     let task: TaskId = serde_json::from_value(made["id"].clone()).unwrap();
     let project: ProjectId = serde_json::from_value(made["project_id"].clone()).unwrap();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use cynode_domain::ids::{JobId, ProjectId, RuleId, RunId, ServerId, TaskId, TokenId, UserId};
-use cynode_domain::policy::rules::{AccessRule, Conditions, Subject};
+use cynode_domain::policy::rules::{AccessRule, Conditions, RuleSubject};
 use cynode_domain::policy::{Effect, Principal, ToolScope};
 use cynode_gateway::BackendError;
 use cynode_gateway::GatewayBackend;
@@ -150,7 +150,7 @@ pub(crate) fn identity(agent: Principal) -> Identity {
 pub(crate) fn rule(effect: Effect, resource: &str) -> AccessRule {
     AccessRule {
         id: RuleId::generate(),
-        subject: Subject::System,
+        subject: RuleSubject::System,
         action: "mcp.tool.invoke".parse().unwrap(),
         resource_type: "mcp.tool".parse().unwrap(),
         resource: resource.parse().unwrap(),

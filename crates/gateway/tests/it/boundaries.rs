@@ -65,9 +65,9 @@ async fn a_private_tool_is_answered_as_an_unknown_one_to_callers_without_permiss
             assert_eq!(bare, bare_unknown, "{private} {arguments}");
         }
     }
-    let who = harness.backend.tokens.lock().unwrap()["pm"].clone();
+    let identity = harness.backend.tokens.lock().unwrap()["pm"].clone();
     let explained = async |tool: &str| {
-        let view = harness.gateway.explain(&who, tool, None, Audience::Caller).await;
+        let view = harness.gateway.explain(&identity, tool, None, Audience::Caller).await;
         format!("{view:?}").replace(tool, "<name>")
     };
     assert_eq!(explained("files.echo").await, explained("files.none").await);

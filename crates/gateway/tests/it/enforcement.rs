@@ -233,8 +233,9 @@ async fn a_task_is_created_looked_at_and_given_files_by_tools() {
         assert!(answer["result"]["isError"].is_null(), "{tool}: {answer}");
         answer["result"]["structuredContent"].clone()
     };
-    let asked = json!({ "input_mode": "commands", "commands": ["true"], "task_name": "Moon shot" });
-    let made = call("db.task.create", asked).await;
+    let request =
+        json!({ "input_mode": "commands", "commands": ["true"], "task_name": "Moon shot" });
+    let made = call("db.task.create", request).await;
     let id = made["id"].clone();
     let id: TaskId = serde_json::from_value(id).unwrap();
     harness.backend.tasks.lock().unwrap().insert(id, ProjectId::generate());
@@ -308,12 +309,12 @@ async fn a_bound_token_reaches_its_own_ids_only() {
 async fn an_explanation_names_the_stage_that_would_refuse_and_calls_nothing() {
     let harness = Harness::new().await;
     harness.change(|world| world.rules.push(rule(Effect::Deny, "files.*"))).await;
-    let who = harness.backend.tokens.lock().unwrap()["pm"].clone();
+    let identity = harness.backend.tokens.lock().unwrap()["pm"].clone();
 
-    let denied = harness.gateway.explain(&who, "files.echo", None, Audience::Registry).await;
+    let denied = harness.gateway.explain(&identity, "files.echo", None, Audience::Registry).await;
     let allowed =
-        harness.gateway.explain(&who, "help.get", Some(&json!({})), Audience::Registry).await;
-    let unknown = harness.gateway.explain(&who, "nothing", None, Audience::Registry).await;
+        harness.gateway.explain(&identity, "help.get", Some(&json!({})), Audience::Registry).await;
+    let unknown = harness.gateway.explain(&identity, "nothing", None, Audience::Registry).await;
 
     assert_eq!((denied.allowed, denied.refused_by), (false, Some(Stage::Rules)));
     assert_eq!((allowed.allowed, allowed.refused_by), (true, None));

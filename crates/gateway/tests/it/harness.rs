@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cynode_domain::policy::Principal;
 use cynode_execution::findings::FindingService;
 use cynode_execution::preferences::PreferenceService;
-use cynode_execution::{ArtifactService, JobPlacer, NodeService, Tasks};
+use cynode_execution::{ArtifactService, JobPlacer, NodeService, TaskService};
 use cynode_execution::{runs::RunOperations, runs::RunQueries};
 use cynode_gateway::GatewayOptions;
 use cynode_gateway::GatewayParts;
@@ -15,7 +15,7 @@ use cynode_gateway::McpGateway;
 use cynode_gateway::tools::ToolServices;
 use cynode_ops::memory::JobNotes;
 use cynode_ops::sandboxes::Sandboxes;
-use cynode_ops::{AgentMessages, Work};
+use cynode_ops::{AgentMessages, WorkService};
 use cynode_resources::settings::InstallationSettings;
 use cynode_resources::skills::Skills;
 use cynode_resources::{Accounts, BlobStore, Caller, Projects, Signals, Store};
@@ -50,14 +50,14 @@ pub(crate) async fn services(data: &TempDir) -> (ToolServices, Caller) {
     let known = accounts.authenticate(token.trim()).await.unwrap();
     let placer = JobPlacer::rule_based(store.clone(), clock.clone(), signals.clone());
     let services = ToolServices {
-        tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs.clone()),
+        tasks: TaskService::new(store.clone(), clock.clone(), signals.clone(), blobs.clone()),
         projects: Projects::new(store.clone(), clock.clone()),
         schedules: cynode_ops::schedules::Schedules::new(store.clone(), signals.clone()),
         artifacts: ArtifactService::new(store.clone(), clock.clone(), blobs),
         nodes: NodeService::new(store.clone(), clock.clone(), signals.clone(), 60_000),
         sandboxes: Sandboxes::new(store.clone(), clock.clone(), signals.clone(), placer),
         messages: AgentMessages::new(store.clone(), clock.clone(), signals.clone()),
-        work: Work::new(store.clone(), clock.clone(), signals.clone()),
+        work: WorkService::new(store.clone(), clock.clone(), signals.clone()),
         analysts: None,
         preferences: PreferenceService::new(store.clone(), clock.clone()),
         memory: JobNotes::new(store.clone(), clock.clone()),
@@ -101,7 +101,7 @@ impl Harness {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let router = cynode_gateway::router(gateway.clone());
-        let background = cynode_runtime::tasks::Tasks::new();
+        let background = cynode_runtime::tasks::BackgroundTasks::new();
         background.spawn("server", async move { axum::serve(listener, router).await.unwrap() });
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
         Self { url, backend, script, gateway, http, _data: data }

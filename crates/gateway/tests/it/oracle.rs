@@ -49,13 +49,13 @@ fn the_gateway_decides_as_a_naive_second_implementation_does() {
                 services: services.clone(),
                 clock: Arc::new(SystemClock),
             });
-            let mut who = identity(w.caller.parse().unwrap());
-            who.user = UserId::from(uuid(w.user));
-            who.groups = w.group.iter().map(|id| GroupId::from(uuid(*id))).collect();
-            who.task = w.bound_task.map(|id| TaskId::from(uuid(id)));
-            who.job = w.bound_job.map(|id| JobId::from(uuid(id)));
-            who.run = w.bound_run.map(|id| RunId::from(uuid(id)));
-            who.project = w.bound_project.map(|id| ProjectId::from(uuid(id)));
+            let mut identity = identity(w.caller.parse().unwrap());
+            identity.user = UserId::from(uuid(w.user));
+            identity.groups = w.group.iter().map(|id| GroupId::from(uuid(*id))).collect();
+            identity.task = w.bound_task.map(|id| TaskId::from(uuid(id)));
+            identity.job = w.bound_job.map(|id| JobId::from(uuid(id)));
+            identity.run = w.bound_run.map(|id| RunId::from(uuid(id)));
+            identity.project = w.bound_project.map(|id| ProjectId::from(uuid(id)));
             let object: serde_json::Map<_, _> = w
                 .arguments
                 .iter()
@@ -64,7 +64,7 @@ fn the_gateway_decides_as_a_naive_second_implementation_does() {
             let raw = RawValue::from_string(Value::Object(object).to_string()).unwrap();
             let decided = runtime.block_on(async {
                 gateway.refresh().await.unwrap();
-                gateway.decide(&who, w.asked, Some(&raw)).await
+                gateway.decide(&identity, w.request, Some(&raw)).await
             });
             let decided = decided.map(|_| ()).map_err(|denial| denial.stage.as_str());
             *seen.borrow_mut().entry(decided.err().unwrap_or("allowed")).or_default() += 1;

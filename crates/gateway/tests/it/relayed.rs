@@ -53,8 +53,12 @@ async fn failures_of_what_is_handed_on_are_told_and_recorded_by_the_kinds_of_too
     ] {
         let answer = prompt(&harness, name).await;
 
-        let told = &answer["error"]["data"]["error"];
-        assert_eq!((&told["type"], &told["stage"]), (&json!(kind), &json!("invoke")), "{answer}");
+        let reported = &answer["error"]["data"]["error"];
+        assert_eq!(
+            (&reported["type"], &reported["stage"]),
+            (&json!(kind), &json!("invoke")),
+            "{answer}"
+        );
         let Some(Entry::Finished(outcome)) = harness.entries().pop() else { panic!("{name}") };
         assert_eq!(outcome.error_type, Some(kind));
     }

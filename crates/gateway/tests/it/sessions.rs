@@ -10,14 +10,14 @@ use crate::harness::{EventReader, Harness};
 #[tokio::test]
 async fn every_revision_with_sessions_is_negotiated_and_unknown_ones_get_the_newest() {
     let harness = Harness::new().await;
-    for (wanted, given) in [
+    for (requested, given) in [
         ("2024-11-05", "2024-11-05"),
         ("2025-03-26", "2025-03-26"),
         ("2025-06-18", "2025-06-18"),
         ("2025-11-25", "2025-11-25"),
         ("1999-01-01", "2025-11-25"),
     ] {
-        let (_, answer) = harness.open("/mcp", "pm", wanted).await;
+        let (_, answer) = harness.open("/mcp", "pm", requested).await;
         assert_eq!(answer["result"]["protocolVersion"], given);
         assert_eq!(answer["result"]["capabilities"]["tools"]["listChanged"], true);
     }
@@ -103,8 +103,8 @@ async fn a_server_asks_the_client_and_gets_its_answer() {
     assert_eq!(accepted.status(), StatusCode::ACCEPTED);
     let result = events.next().await.unwrap();
     let text = result["result"]["content"][0]["text"].as_str().unwrap();
-    let told: Value = serde_json::from_str(text).unwrap();
-    assert_eq!(told, json!({ "jsonrpc": "2.0", "id": "q", "result": { "role": "assistant" } }));
+    let reported: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(reported, json!({ "jsonrpc": "2.0", "id": "q", "result": { "role": "assistant" } }));
 }
 
 #[tokio::test]

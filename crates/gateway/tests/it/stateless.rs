@@ -93,9 +93,9 @@ async fn a_request_without_its_metadata_or_with_an_unknown_version_is_malformed(
 #[tokio::test]
 async fn a_subscription_is_acknowledged_first_and_then_hears_changes() {
     let harness = Harness::new().await;
-    let wanted =
+    let filter =
         json!({ "notifications": { "toolsListChanged": true, "promptsListChanged": true } });
-    let stream = harness.modern("/mcp", "pm", "subscriptions/listen", wanted).send().await.unwrap();
+    let stream = harness.modern("/mcp", "pm", "subscriptions/listen", filter).send().await.unwrap();
     let mut events = EventReader::new(stream);
     let first = events.next().await.unwrap();
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged");

@@ -30,7 +30,7 @@ async fn web() -> (Harness, String, TaskId) {
         .route("/latin", get(latin));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    cynode_runtime::tasks::Tasks::new()
+    cynode_runtime::tasks::BackgroundTasks::new()
         .spawn("web", async move { axum::serve(listener, router).await.unwrap() });
     let harness = Harness::new().await;
     let task = TaskId::generate();
@@ -120,11 +120,11 @@ async fn a_host_that_nobody_allowed_is_refused_by_the_rules_and_on_record() {
 #[tokio::test]
 async fn an_explanation_tells_that_the_host_is_refused() {
     let (harness, _, task) = web().await;
-    let who = harness.backend.tokens.lock().unwrap()["pm"].clone();
+    let identity = harness.backend.tokens.lock().unwrap()["pm"].clone();
     let arguments = json!({ "task_id": task, "url": "https://docs.example/x" });
 
     let explained =
-        harness.gateway.explain(&who, "web.fetch", Some(&arguments), Audience::Registry).await;
+        harness.gateway.explain(&identity, "web.fetch", Some(&arguments), Audience::Registry).await;
 
     assert_eq!(explained.refused_by.map(|stage| stage.to_string()).as_deref(), Some("rules"));
 }

@@ -86,8 +86,8 @@ impl AnthropicEventParser {
     }
 
     fn chunk(&self, delta: Delta, finish_reason: Option<&str>) -> ChatChunk {
-        let piece = ChatChunk::new(delta, finish_reason.map(str::to_owned));
-        ChatChunk { id: self.id.clone(), model: self.model.clone(), ..piece }
+        let chunk = ChatChunk::new(delta, finish_reason.map(str::to_owned));
+        ChatChunk { id: self.id.clone(), model: self.model.clone(), ..chunk }
     }
 
     fn start_message(&mut self, message: AnthropicMessage) -> ChatChunk {
@@ -135,9 +135,9 @@ impl AnthropicEventParser {
     /// Ends a block; a tool call without arguments gets an empty object.
     fn finish_block(&mut self) -> Option<ChatChunk> {
         let is_bare = self.open.as_ref().is_some_and(|open| !open.has_arguments);
-        let piece = if is_bare { self.append_arguments("{}".to_owned()) } else { None };
+        let chunk = if is_bare { self.append_arguments("{}".to_owned()) } else { None };
         self.open = None;
-        piece
+        chunk
     }
 
     fn finish_message(
@@ -232,13 +232,13 @@ mod tests {
         let end = events.parse_event(r#"{"type":"message_stop"}"#, &mut ready);
 
         let mut collector = ChunkCollector::default();
-        for piece in &ready {
-            collector.push(piece);
+        for chunk in &ready {
+            collector.push(chunk);
         }
         let answer = collector.finish();
 
         assert_eq!(end, Ok(ChunkStreamProgress::Done));
-        assert!(ready.iter().all(|piece| piece.id == "msg_1" && piece.model == "claude"));
+        assert!(ready.iter().all(|chunk| chunk.id == "msg_1" && chunk.model == "claude"));
         assert_eq!(answer.text(), "I will look.");
         let calls = [
             openai::ToolCall::function("toolu_1", "weather", "{\"city\": \"Rome\"}"),

@@ -69,11 +69,11 @@ fn translate_tool(tool: &ToolDefinition) -> Result<Value, ProviderError> {
         return Err(ProviderError::unsupported(message));
     };
     let schema = function.parameters.clone().unwrap_or_else(|| json!({ "type": "object" }));
-    let mut said = json!({ "name": function.name, "input_schema": schema });
+    let mut tool = json!({ "name": function.name, "input_schema": schema });
     if let Some(description) = &function.description {
-        said["description"] = json!(description);
+        tool["description"] = json!(description);
     }
-    Ok(said)
+    Ok(tool)
 }
 
 fn translate_tool_choice(choice: &Value) -> Result<Value, ProviderError> {

@@ -69,10 +69,11 @@ pub(super) fn finish_reason(stop_reason: &str) -> &'static str {
 }
 
 impl From<AnthropicMessage> for ChatCompletion {
-    fn from(said: AnthropicMessage) -> Self {
-        let usage = openai::Usage::new(said.usage.prompt_tokens(), said.usage.output_tokens);
+    fn from(response: AnthropicMessage) -> Self {
+        let usage =
+            openai::Usage::new(response.usage.prompt_tokens(), response.usage.output_tokens);
         let mut message = AssistantMessage::default();
-        for block in said.content {
+        for block in response.content {
             match block {
                 AnthropicBlock::Text { text } => {
                     message.content.get_or_insert_default().push_str(&text);
@@ -83,16 +84,16 @@ impl From<AnthropicMessage> for ChatCompletion {
                 AnthropicBlock::Else => {}
             }
         }
-        let finish_reason = finish_reason(said.stop_reason.as_deref().unwrap_or_default());
+        let finish_reason = finish_reason(response.stop_reason.as_deref().unwrap_or_default());
         if finish_reason == "content_filter" {
             message.refusal = Some(message.content.take().unwrap_or_default());
         }
         let finish_reason = Some(finish_reason.to_owned());
         let choice = Choice { index: 0, message, finish_reason, other: Other::new() };
         Self {
-            id: said.id,
+            id: response.id,
             object: "chat.completion".to_owned(),
-            model: said.model,
+            model: response.model,
             choices: vec![choice],
             usage: Some(usage),
             ..Self::default()

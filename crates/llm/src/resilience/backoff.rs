@@ -39,9 +39,9 @@ impl RateLimitBackoff {
         let mut until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         until.retain(|_, at| *at > now);
-        let Some(asked) = now.checked_add(wait) else { return };
-        let at = until.entry(who).or_insert(asked);
-        *at = asked.max(*at);
+        let Some(retry_after) = now.checked_add(wait) else { return };
+        let at = until.entry(who).or_insert(retry_after);
+        *at = retry_after.max(*at);
     }
 
     /// Fails with `RateLimited` while a back-off is active.

@@ -33,13 +33,13 @@ async fn a_forced_tool_is_said_in_the_words_of_the_messages_api() {
 async fn pieces_are_said_in_the_words_of_openai() {
     let harness = ProviderHarness::new(ProviderKind::Anthropic);
 
-    let (pieces, error) = harness.stream(Answer::text("one two three").with_usage(30, 3)).await;
+    let (chunks, error) = harness.stream(Answer::text("one two three").with_usage(30, 3)).await;
 
     assert_eq!(error, None);
-    assert_eq!(pieces[0].choices[0].delta.role.as_deref(), Some("assistant"));
+    assert_eq!(chunks[0].choices[0].delta.role.as_deref(), Some("assistant"));
     let mut collector = ChunkCollector::default();
-    for piece in &pieces {
-        collector.push(piece);
+    for chunk in &chunks {
+        collector.push(chunk);
     }
     let answer = collector.finish();
     assert_eq!(answer.text(), "one two three");
@@ -51,14 +51,14 @@ async fn pieces_are_said_in_the_words_of_openai() {
 #[tokio::test]
 async fn calls_come_in_pieces_too() {
     let harness = ProviderHarness::new(ProviderKind::Anthropic);
-    let asked = [("read", json!({"path": "a"})), ("list", json!({}))];
+    let request = [("read", json!({"path": "a"})), ("list", json!({}))];
 
-    let (pieces, error) = harness.stream(Answer::tool_calls(asked)).await;
+    let (chunks, error) = harness.stream(Answer::tool_calls(request)).await;
 
     assert_eq!(error, None);
     let mut collector = ChunkCollector::default();
-    for piece in &pieces {
-        collector.push(piece);
+    for chunk in &chunks {
+        collector.push(chunk);
     }
     let calls = collector.finish().message().unwrap().tool_calls.clone();
     let expected = [
@@ -78,19 +78,19 @@ async fn a_wanted_form_reaches_the_provider_whole_and_streamed() {
         "additionalProperties": false,
     });
     let mut request = request();
-    let wanted = json!({"type": "json_schema", "json_schema": {"name": "place", "schema": schema}});
-    request.other.insert("response_format".to_owned(), wanted);
+    let format = json!({"type": "json_schema", "json_schema": {"name": "place", "schema": schema}});
+    request.other.insert("response_format".to_owned(), format);
 
     let whole = harness.client.chat(&request, Some(&harness.secret)).await.unwrap();
-    let pieces = harness.client.stream(&request, Some(&harness.secret)).await.unwrap();
+    let chunks = harness.client.stream(&request, Some(&harness.secret)).await.unwrap();
     let mut collector = ChunkCollector::default();
-    for piece in pieces.collect::<Vec<_>>().await {
-        collector.push(&piece.unwrap());
+    for chunk in chunks.collect::<Vec<_>>().await {
+        collector.push(&chunk.unwrap());
     }
 
     for answer in [whole, collector.finish()] {
-        let place: Value = serde_json::from_str(answer.text()).unwrap();
-        assert_eq!(place, json!({"city": "Rome"}));
+        let dir: Value = serde_json::from_str(answer.text()).unwrap();
+        assert_eq!(dir, json!({"city": "Rome"}));
     }
     for seen in harness.provider.requests() {
         let format = json!({"format": {"type": "json_schema", "schema": schema}});

@@ -64,14 +64,14 @@ impl ProviderHarness {
             Ok(stream) => stream,
             Err(error) => return (Vec::new(), Some(error)),
         };
-        let mut pieces = Vec::new();
-        while let Some(piece) = stream.next().await {
-            match piece {
-                Ok(piece) => pieces.push(piece),
-                Err(error) => return (pieces, Some(error)),
+        let mut chunks = Vec::new();
+        while let Some(chunk) = stream.next().await {
+            match chunk {
+                Ok(chunk) => chunks.push(chunk),
+                Err(error) => return (chunks, Some(error)),
             }
         }
-        (pieces, None)
+        (chunks, None)
     }
 }
 
@@ -83,6 +83,6 @@ pub(crate) fn request() -> ChatRequest {
     }
 }
 
-pub(crate) fn joined_text(pieces: &[ChatChunk]) -> String {
-    pieces.iter().map(ChatChunk::text).collect()
+pub(crate) fn joined_text(chunks: &[ChatChunk]) -> String {
+    chunks.iter().map(ChatChunk::text).collect()
 }

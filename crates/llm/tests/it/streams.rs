@@ -16,12 +16,12 @@ const BOTH: [ProviderKind; 2] = [ProviderKind::OpenAi, ProviderKind::Anthropic];
 async fn pieces_come_in_order_and_the_last_says_what_it_cost() {
     let harness = ProviderHarness::new(ProviderKind::OpenAi);
 
-    let (pieces, error) = harness.stream(Answer::text("one two three")).await;
+    let (chunks, error) = harness.stream(Answer::text("one two three")).await;
 
     assert_eq!(error, None);
-    let said: Vec<&str> = pieces.iter().map(ChatChunk::text).filter(|it| !it.is_empty()).collect();
+    let said: Vec<&str> = chunks.iter().map(ChatChunk::text).filter(|it| !it.is_empty()).collect();
     assert_eq!(said, ["one ", "two ", "three"]);
-    assert_eq!(pieces.last().unwrap().usage, Some(Usage::new(11, 7)));
+    assert_eq!(chunks.last().unwrap().usage, Some(Usage::new(11, 7)));
     let sent = &harness.provider.requests()[0].body;
     assert_eq!(sent["stream"], true);
     assert_eq!(sent["stream_options"]["include_usage"], true);
@@ -33,10 +33,10 @@ async fn a_stream_that_breaks_off_is_never_taken_for_whole() {
         let harness = ProviderHarness::new(kind);
 
         let answer = Answer::text("one two three").disconnecting_after(4);
-        let (pieces, error) = harness.stream(answer).await;
+        let (chunks, error) = harness.stream(answer).await;
 
         assert_eq!(error, Some(ProviderError::Truncated), "{kind:?}");
-        assert!("one two three".starts_with(&joined_text(&pieces)), "{kind:?}");
+        assert!("one two three".starts_with(&joined_text(&chunks)), "{kind:?}");
     }
 }
 
@@ -45,9 +45,9 @@ async fn a_stream_that_ends_politely_but_too_early_is_not_whole_either() {
     let harness = ProviderHarness::new(ProviderKind::OpenAi);
     let begun = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"one\"}}]}\n\n";
 
-    let (pieces, error) = harness.stream(Answer::raw("text/event-stream", begun)).await;
+    let (chunks, error) = harness.stream(Answer::raw("text/event-stream", begun)).await;
 
-    assert_eq!((joined_text(&pieces).as_str(), error), ("one", Some(ProviderError::Truncated)));
+    assert_eq!((joined_text(&chunks).as_str(), error), ("one", Some(ProviderError::Truncated)));
 }
 
 /// A chunk with a finish reason; nothing follows.
@@ -64,9 +64,9 @@ async fn how_the_connection_ends_after_a_whole_answer_does_not_matter() {
     let harness = ProviderHarness::new(ProviderKind::OpenAi);
 
     for answer in [resets, stalls, unended, marked] {
-        let (pieces, error) = harness.stream(answer.clone()).await;
+        let (chunks, error) = harness.stream(answer.clone()).await;
 
-        assert_eq!((joined_text(&pieces).as_str(), error), ("one", None), "{answer:?}");
+        assert_eq!((joined_text(&chunks).as_str(), error), ("one", None), "{answer:?}");
     }
 }
 
@@ -79,13 +79,13 @@ async fn the_last_event_counts_also_without_the_line_that_ends_it() {
         r#"data: {"type":"message_stop"}"#,
     ];
 
-    let (pieces, error) =
+    let (chunks, error) =
         harness.stream(Answer::raw("text/event-stream", &events.join("\n\n"))).await;
     let cut = &events.join("\n\n");
     let cut = Answer::raw("text/event-stream", &cut[..cut.len() - 5]);
     let (_, broken) = harness.stream(cut).await;
 
-    assert_eq!((joined_text(&pieces).as_str(), error), ("one", None));
+    assert_eq!((joined_text(&chunks).as_str(), error), ("one", None));
     assert_eq!(broken, Some(ProviderError::Truncated));
 }
 
@@ -122,9 +122,9 @@ async fn a_stream_whose_tokens_flow_may_take_longer_than_the_silence_limit() {
     let stream_slowly = async |kind: ProviderKind| {
         let harness = ProviderHarness::with_limits(kind, limits.clone());
         let begun = Instant::now();
-        let (pieces, error) = harness.stream(Answer::text(&words).with_chunk_delay(pause)).await;
+        let (chunks, error) = harness.stream(Answer::text(&words).with_chunk_delay(pause)).await;
 
-        assert_eq!((joined_text(&pieces), error), (words.clone(), None), "{kind:?}");
+        assert_eq!((joined_text(&chunks), error), (words.clone(), None), "{kind:?}");
         assert!(begun.elapsed() > silence, "it was too fast to prove anything");
     };
     tokio::join!(stream_slowly(BOTH[0]), stream_slowly(BOTH[1]));
@@ -194,9 +194,9 @@ async fn a_lane_asks_again_before_the_first_piece_and_never_after() {
     ]);
 
     let stream = lane.stream(&request(), Some(&harness.secret)).await.unwrap();
-    let pieces: Vec<_> = stream.collect().await;
+    let chunks: Vec<_> = stream.collect().await;
 
-    assert!(pieces[0].is_ok());
-    assert_eq!(pieces.last().unwrap(), &Err(ProviderError::Truncated));
+    assert!(chunks[0].is_ok());
+    assert_eq!(chunks.last().unwrap(), &Err(ProviderError::Truncated));
     assert_eq!(harness.provider.remaining_responses(), 1);
 }

@@ -109,8 +109,8 @@ async fn ask_in_two_rounds(
     let step = |key, text, field: &str| {
         elicitation_request(key, text, &json!({ field: { "type": "string" } }), &[field])
     };
-    let asked = state.as_deref().and_then(|state| state.strip_prefix("colour of "));
-    let person = if let Some(person) = asked {
+    let named = state.as_deref().and_then(|state| state.strip_prefix("colour of "));
+    let person = if let Some(person) = named {
         person.to_owned()
     } else {
         let first = step("step1", "Step 1: What is your name?", "name");

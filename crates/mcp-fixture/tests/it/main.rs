@@ -211,14 +211,14 @@ async fn the_fixture_asks_a_client_of_lines_and_waits_for_its_answer() {
             serde_json::from_str::<Value>(&line).unwrap()
         };
         let opened = exchange(&request("initialize", &params)).await;
-        let asked = exchange(&call("test_sampling", &json!({ "prompt": "hi" }))).await;
+        let request = exchange(&call("test_sampling", &json!({ "prompt": "hi" }))).await;
         let sampled = json!({
             "role": "assistant",
             "content": { "type": "text", "text": "hello" },
             "model": "test",
         });
-        let answer = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": sampled });
-        [opened, asked, exchange(&answer).await]
+        let answer = json!({ "jsonrpc": "2.0", "id": request["id"], "result": sampled });
+        [opened, request, exchange(&answer).await]
     };
 
     let (_, heard) = tokio::join!(server, client);

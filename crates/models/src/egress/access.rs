@@ -2,7 +2,7 @@
 
 use cynode_domain::ids::GroupId;
 use cynode_domain::model::{CALL_ACTION, CHAT_OPERATION, OPERATION_RESOURCE, ProviderUse};
-use cynode_domain::policy::rules::{Access, AccessRule, Verdict, evaluate};
+use cynode_domain::policy::rules::{Access, AccessRule, RuleVerdict, evaluate};
 use cynode_store::ModelProvider;
 
 use super::Inference;
@@ -46,9 +46,9 @@ pub(super) fn decide_access(
         return ProviderAccess::Deny("not in allowed_external_providers".to_owned());
     }
     match evaluate(rules, &access) {
-        Verdict::Denied(rule) => ProviderAccess::Deny(format!("rule {rule}")),
-        Verdict::Allowed(rule) => ProviderAccess::Allow(format!("rule {rule}")),
-        Verdict::NoMatch => match provider.allow {
+        RuleVerdict::Denied(rule) => ProviderAccess::Deny(format!("rule {rule}")),
+        RuleVerdict::Allowed(rule) => ProviderAccess::Allow(format!("rule {rule}")),
+        RuleVerdict::NoMatch => match provider.allow {
             ProviderUse::Everyone => by_row(true),
             ProviderUse::Admins => by_row(is_admin),
             ProviderUse::Rules => by_row(false),
@@ -62,7 +62,7 @@ mod tests {
     use cynode_domain::ids::{RuleId, UserId};
     use cynode_domain::model::ProviderKind;
     use cynode_domain::policy::Effect;
-    use cynode_domain::policy::rules::{Conditions, Subject};
+    use cynode_domain::policy::rules::{Conditions, RuleSubject};
     use serde_json::json;
 
     use super::*;
@@ -86,7 +86,7 @@ mod tests {
         }
     }
 
-    fn rule(subject: Subject, effect: Effect, resource: &str) -> AccessRule {
+    fn rule(subject: RuleSubject, effect: Effect, resource: &str) -> AccessRule {
         AccessRule {
             id: RuleId::generate(),
             subject,
@@ -125,10 +125,10 @@ mod tests {
     #[test]
     fn a_rule_allows_what_the_provider_does_not_and_a_denying_one_wins() {
         let asks = inference();
-        let user = Subject::User(asks.caller.user);
+        let user = RuleSubject::User(asks.caller.user);
         let allow = rule(user, Effect::Allow, "far/*");
-        let deny = rule(Subject::System, Effect::Deny, "*/chat");
-        let elsewhere = rule(Subject::System, Effect::Deny, "near/*");
+        let deny = rule(RuleSubject::System, Effect::Deny, "*/chat");
+        let elsewhere = rule(RuleSubject::System, Effect::Deny, "near/*");
         let decided = |allow_use, rules: &[AccessRule]| {
             decide_access(&asks, &[], true, &provider(allow_use), rules)
         };
@@ -144,7 +144,7 @@ mod tests {
             ..ModelRouting::default()
         };
         let asks = Inference { routing, ..inference() };
-        let allow = rule(Subject::System, Effect::Allow, "*");
+        let allow = rule(RuleSubject::System, Effect::Allow, "*");
         let near = ModelProvider { is_local: true, ..provider(ProviderUse::Everyone) };
 
         let far = provider(ProviderUse::Everyone);

@@ -28,7 +28,7 @@ pub(super) struct EgressCall<'a> {
     pub(super) inference: &'a Inference,
     pub(super) request: RedactedRequest,
     prompt_hash: String,
-    standing: Arc<CallPolicy>,
+    policy: Arc<CallPolicy>,
     candidates: Vec<ModelCandidate>,
 }
 
@@ -39,8 +39,8 @@ impl EgressCall<'_> {
         inference: &'b Inference,
         request: RedactedRequest,
     ) -> EgressCall<'b> {
-        let (prompt_hash, standing) = (hash_prompt(&request), Arc::clone(&self.standing));
-        EgressCall { inference, request, prompt_hash, standing, candidates: vec![] }
+        let (prompt_hash, policy) = (hash_prompt(&request), Arc::clone(&self.policy));
+        EgressCall { inference, request, prompt_hash, policy, candidates: vec![] }
     }
 }
 
@@ -61,8 +61,8 @@ impl Egress {
         inference: &Inference,
         request: impl Into<RedactedRequest>,
     ) -> Result<ChatCompletion, EgressError> {
-        let asked = self.prepare(inference, request.into()).await?;
-        self.call_candidates(&asked, |ticket, request, bound| {
+        let call = self.prepare(inference, request.into()).await?;
+        self.call_candidates(&call, |ticket, request, bound| {
             self.send_unstreamed(ticket, request, bound)
         })
         .await
@@ -75,8 +75,8 @@ impl Egress {
         inference: &Inference,
         request: impl Into<RedactedRequest>,
     ) -> Result<EgressStream, EgressError> {
-        let asked = self.prepare(inference, request.into()).await?;
-        self.call_candidates(&asked, |ticket, request, bound| {
+        let call = self.prepare(inference, request.into()).await?;
+        self.call_candidates(&call, |ticket, request, bound| {
             self.send_streamed(ticket, request, bound)
         })
         .await
@@ -87,21 +87,20 @@ impl Egress {
         inference: &'a Inference,
         request: RedactedRequest,
     ) -> Result<EgressCall<'a>, EgressError> {
-        let standing = self.load_call_policy(inference).await?;
-        let candidates =
-            self.load_candidates(inference, &standing, request.model.as_deref()).await?;
+        let policy = self.load_call_policy(inference).await?;
+        let candidates = self.load_candidates(inference, &policy, request.model.as_deref()).await?;
         let given = inference.prompt_hash.as_ref();
         let prompt_hash =
             given.map_or_else(|| hash_prompt(&request), |hash| hash.chars().take(128).collect());
-        let standing = Arc::new(standing);
-        Ok(EgressCall { inference, request, prompt_hash, standing, candidates })
+        let policy = Arc::new(policy);
+        Ok(EgressCall { inference, request, prompt_hash, policy, candidates })
     }
 
     /// Tries the candidates in order until one answers, or one fails for a reason that is not the
     /// provider's.
     async fn call_candidates<T, F>(
         &self,
-        asked: &EgressCall<'_>,
+        call: &EgressCall<'_>,
         send: impl Fn(AdmittedCall, ChatRequest, Option<ForcedFunction>) -> F,
     ) -> Result<T, EgressError>
     where
@@ -109,8 +108,8 @@ impl Egress {
     {
         let mut refused = None;
         let mut failed = None;
-        for candidate in &asked.candidates {
-            let mut ticket = match self.admit(asked, candidate).await {
+        for candidate in &call.candidates {
+            let mut ticket = match self.admit(call, candidate).await {
                 Ok(ticket) => ticket,
                 Err(error) if error.may_try_next_provider() => {
                     refused.get_or_insert(error);
@@ -118,11 +117,11 @@ impl Egress {
                 }
                 Err(error) => return Err(error),
             };
-            let mut request = ChatRequest::clone(&asked.request);
+            let mut request = ChatRequest::clone(&call.request);
             request.model = Some(candidate.model.clone());
             // Metadata is for this installation only and is not sent to providers.
             request.metadata = None;
-            let binding = self.resolve_forced_function(asked, candidate).await;
+            let binding = self.resolve_forced_function(call, candidate).await;
             if let Some(ForcedFunction { function, structure, .. }) = &binding {
                 structured::adapt_request(&mut request, function, *structure);
                 ticket.record.restart_clock();
@@ -142,20 +141,20 @@ impl Egress {
     /// Decides whether this candidate may be called. Rejections are recorded.
     pub(super) async fn admit(
         &self,
-        asked: &EgressCall<'_>,
+        call: &EgressCall<'_>,
         candidate: &ModelCandidate,
     ) -> Result<AdmittedCall, EgressError> {
-        let EgressCall { inference, standing, .. } = asked;
+        let EgressCall { inference, policy, .. } = call;
         let ModelCandidate { provider, model } = candidate;
-        let known = &standing.snapshot;
+        let known = &policy.snapshot;
         let price = prices::find_price(provider, model, &known.settings);
-        let tariff = CostEstimate::new(price, &asked.request);
-        let hash = &asked.prompt_hash;
+        let tariff = CostEstimate::new(price, &call.request);
+        let hash = &call.prompt_hash;
         let record = CallRecorder::begin(self, inference, hash, &provider.name, model, tariff);
         let (reason, is_allowed) = match decide_access(
             inference,
-            standing.groups(inference),
-            standing.is_admin,
+            policy.groups(inference),
+            policy.is_admin,
             provider,
             &known.rules,
         ) {
@@ -172,7 +171,7 @@ impl Egress {
                 "provider \"{name}\" is not allowed: {reason}"
             )));
         }
-        let credential = self.select_credential(inference, standing, candidate);
+        let credential = self.select_credential(inference, policy, candidate);
         let (credential, secret) = match credential {
             Ok(found) => found,
             Err(error) => {
@@ -189,7 +188,7 @@ impl Egress {
             }
         };
         // Reserve last: nothing is reserved for a call that cannot be made.
-        if let Some(fault) = self.reserve_cost(&standing.budget, &record).await? {
+        if let Some(fault) = self.reserve_cost(&policy.budget, &record).await? {
             record.finish(InferenceOutcome::OverBudget, Some(fault.clone())).await?;
             return Err(EgressError::OverBudget(fault));
         }
@@ -200,12 +199,12 @@ impl Egress {
     fn select_credential(
         &self,
         inference: &Inference,
-        standing: &CallPolicy,
+        policy: &CallPolicy,
         candidate: &ModelCandidate,
     ) -> Result<(Option<CredentialId>, Option<ProviderCredential>), EgressError> {
         let provider = &candidate.provider;
-        let (user, groups) = (inference.caller.user, standing.groups(inference));
-        let rows = &standing.snapshot.credentials;
+        let (user, groups) = (inference.caller.user, policy.groups(inference));
+        let rows = &policy.snapshot.credentials;
         match self.credentials.select(rows, &provider.name, user, groups)? {
             Some((id, secret)) => Ok((Some(id), Some(secret))),
             None if provider.is_local => Ok((None, None)),
@@ -317,6 +316,6 @@ pub(super) async fn record_failure(
 
 /// Returns the SHA-256 of messages and tools in hex, independent of the provider.
 fn hash_prompt(request: &ChatRequest) -> String {
-    let asked = serde_json::to_vec(&(&request.messages, &request.tools)).unwrap_or_default();
-    hex::encode(Sha256::digest(&asked))
+    let call = serde_json::to_vec(&(&request.messages, &request.tools)).unwrap_or_default();
+    hex::encode(Sha256::digest(&call))
 }

@@ -125,15 +125,15 @@ impl CallRecorder {
     }
 
     /// Records one chunk.
-    pub(super) fn record_chunk(&mut self, piece: &ChatChunk) {
+    pub(super) fn record_chunk(&mut self, chunk: &ChatChunk) {
         let elapsed = millis(self.began);
         if let Some(call) = &mut self.call {
             call.first_chunk_ms.get_or_insert(elapsed);
         }
         if let AnswerProgress::Received(bytes) = &mut self.progress {
-            *bytes = bytes.saturating_add(chunk_bytes(piece));
+            *bytes = bytes.saturating_add(chunk_bytes(chunk));
         }
-        if let Some(usage) = &piece.usage {
+        if let Some(usage) = &chunk.usage {
             self.record_usage(usage);
         }
     }

@@ -9,17 +9,17 @@ use super::access::{ProviderAccess, decide_access};
 use super::resolve::{self, ModelCandidate, ModelLists, ParsedModelName};
 use super::snapshot::CallPolicy;
 use super::{Egress, EgressError, Inference};
-use cynode_execution::{preferences::PreferenceService, preferences::Subject};
+use cynode_execution::{preferences::PreferenceService, preferences::PreferenceSubject};
 use cynode_resources::Caller;
 
 impl Egress {
     /// Lists the models that a caller may use.
     pub async fn list_models(&self, caller: &Caller) -> Result<ModelsView, EgressError> {
         let inference = Inference::for_user(caller.clone(), "models", "");
-        let standing = self.load_call_policy(&inference).await?;
-        let settings = &standing.snapshot.settings;
+        let policy = self.load_call_policy(&inference).await?;
+        let settings = &policy.snapshot.settings;
         let mut view = ModelsView::default();
-        for (row, list) in self.fetch_model_lists(&inference, &standing).await {
+        for (row, list) in self.fetch_model_lists(&inference, &policy).await {
             let provider = row.name.clone();
             match list {
                 Err(error) => {
@@ -39,9 +39,9 @@ impl Egress {
     /// Adds the routing preferences of the task, or else of project and user, for the agent type.
     pub async fn with_preferences(&self, asks: Inference) -> Result<Inference, EgressError> {
         let subject = match (asks.task, asks.project) {
-            (Some(task), _) => Subject::Task(task),
-            (None, Some(project)) => Subject::Project(project),
-            (None, None) => Subject::Caller,
+            (Some(task), _) => PreferenceSubject::Task(task),
+            (None, Some(project)) => PreferenceSubject::Project(project),
+            (None, None) => PreferenceSubject::Caller,
         };
         let preferences = PreferenceService::new(self.store.clone(), self.clock.clone());
         let effective = preferences.effective(&asks.caller, subject, false).await;
@@ -54,10 +54,10 @@ impl Egress {
     pub(super) async fn load_candidates(
         &self,
         inference: &Inference,
-        standing: &CallPolicy,
+        policy: &CallPolicy,
         name: Option<&str>,
     ) -> Result<Vec<ModelCandidate>, EgressError> {
-        let known = &standing.snapshot;
+        let known = &policy.snapshot;
         if known.providers.is_empty() {
             return Err(EgressError::NoProvider);
         }
@@ -69,7 +69,7 @@ impl Egress {
             ParsedModelName::Plain(_) => true,
         };
         let found =
-            if needs_lists { self.fetch_model_lists(inference, standing).await } else { vec![] };
+            if needs_lists { self.fetch_model_lists(inference, policy).await } else { vec![] };
         let listed = |(row, list): &(&ModelProvider, ModelListResult)| {
             Some((row.name.clone(), list.as_ref().ok()?.clone()))
         };
@@ -94,17 +94,17 @@ impl Egress {
     async fn fetch_model_lists<'s>(
         &self,
         inference: &Inference,
-        standing: &'s CallPolicy,
+        policy: &'s CallPolicy,
     ) -> Vec<(&'s ModelProvider, ModelListResult)> {
-        let known = &standing.snapshot;
+        let known = &policy.snapshot;
         let may_use = |row: &&ModelProvider| {
-            let (groups, is_admin) = (standing.groups(inference), standing.is_admin);
+            let (groups, is_admin) = (policy.groups(inference), policy.is_admin);
             let decision = decide_access(inference, groups, is_admin, row, &known.rules);
             matches!(decision, ProviderAccess::Allow(_))
         };
         let rows = known.providers.iter().filter(may_use);
         join_all(rows.map(|row| async move {
-            let (user, groups) = (inference.caller.user, standing.groups(inference));
+            let (user, groups) = (inference.caller.user, policy.groups(inference));
             let secret = self.credentials.select(&known.credentials, &row.name, user, groups);
             let secret = secret.ok().flatten().map(|(_, secret)| secret);
             (row, self.lanes.models(row, &known.settings, secret.as_ref()).await)

@@ -123,8 +123,8 @@ fn value_text_bytes(value: &Value) -> usize {
 }
 
 /// Counts the text bytes of a chunk.
-pub(super) fn chunk_bytes(piece: &ChatChunk) -> usize {
-    piece.choices.iter().map(|choice| delta_bytes(&choice.delta)).sum()
+pub(super) fn chunk_bytes(chunk: &ChatChunk) -> usize {
+    chunk.choices.iter().map(|choice| delta_bytes(&choice.delta)).sum()
 }
 
 fn delta_bytes(delta: &Delta) -> usize {
@@ -205,9 +205,9 @@ mod tests {
         let function =
             FunctionDelta { name: Some("f".to_owned()), arguments: Some("{}".to_owned()) };
         let call = ToolCallDelta { function: Some(function), ..ToolCallDelta::default() };
-        let piece = ChatChunk::new(Delta { tool_calls: vec![call], ..Delta::text("abc") }, None);
+        let chunk = ChatChunk::new(Delta { tool_calls: vec![call], ..Delta::text("abc") }, None);
 
-        assert_eq!(chunk_bytes(&piece), 6);
+        assert_eq!(chunk_bytes(&chunk), 6);
         assert_eq!(tariff.cost_after_bytes(6), Some(9 + 20));
         assert_eq!(tariff.cost_after_bytes(0), Some(9));
     }

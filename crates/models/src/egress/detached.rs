@@ -23,11 +23,11 @@ impl Egress {
         inference: &Inference,
         request: impl Into<RedactedRequest>,
     ) -> Result<EgressStream, EgressError> {
-        let pieces = self.stream(inference, request).await?;
+        let chunks = self.stream(inference, request).await?;
         let (reader, taken) = answer_channel(UNREAD_TIMEOUT, || EgressError::Aborted(LOST));
         let tasks = self.tasks.clone();
         self.tasks.spawn("answer of a model", async move {
-            forward_chunks(pieces, reader, tasks.finishing()).await;
+            forward_chunks(chunks, reader, tasks.finishing()).await;
         });
         Ok(taken.into_stream().boxed())
     }
@@ -35,14 +35,14 @@ impl Egress {
 
 /// Forwards chunks until either side ends or the orchestrator shuts down.
 async fn forward_chunks(
-    mut pieces: EgressStream,
+    mut chunks: EgressStream,
     mut reader: AnswerSender<ChatChunk, EgressError>,
     ending: impl Future<Output = ()>,
 ) {
     let gone = reader.closed();
     let passing = async {
-        while let Some(piece) = pieces.next().await {
-            reader.send(piece?).await.map_err(|ReaderStalled| EgressError::Aborted(NOT_READ))?;
+        while let Some(chunk) = chunks.next().await {
+            reader.send(chunk?).await.map_err(|ReaderStalled| EgressError::Aborted(NOT_READ))?;
         }
         Ok(())
     };
@@ -52,7 +52,7 @@ async fn forward_chunks(
         () = ending => Err(EgressError::Aborted(STOPPING)),
     };
     // Record the call before the client sees the end.
-    drop(pieces);
+    drop(chunks);
     reader.end(outcome);
 }
 

@@ -166,8 +166,8 @@ impl LanePool {
             .get_or_open(row, settings, Instant::now())
             .map_err(|error| invalid_address_error(&error))?;
         let mut list = list.lock().await;
-        if let Some(told) = list.cached(Instant::now()) {
-            return told;
+        if let Some(cached) = list.cached(Instant::now()) {
+            return cached;
         }
         let answer = self.fetch_models(row, settings, secret).await;
         list.store(answer, Instant::now())
@@ -181,9 +181,9 @@ impl LanePool {
         secret: Option<&ProviderCredential>,
     ) -> Result<Vec<String>, ProviderError> {
         let lane = self.lane(row, settings).map_err(|error| invalid_address_error(&error))?;
-        let asked = tokio::time::timeout(self.listing_timeout, lane.models(secret)).await;
+        let request = tokio::time::timeout(self.listing_timeout, lane.models(secret)).await;
         let phase = cynode_llm::TimeoutPhase::WholeAnswer;
-        let mut list = asked.unwrap_or(Err(ProviderError::Timeout { phase }))?;
+        let mut list = request.unwrap_or(Err(ProviderError::Timeout { phase }))?;
         list.truncate(MAX_MODELS);
         Ok(list)
     }

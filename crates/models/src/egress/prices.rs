@@ -39,8 +39,9 @@ pub(super) fn find_price(
     let read = |value: &Value| serde_json::from_value::<Price>(value.clone()).ok().filter(is_price);
     let set = settings.get("models.prices");
     let full = format!("{}/{model}", provider.name);
-    let said = provider.prices.get(model).and_then(read);
-    said.or_else(|| set?.get(&full).and_then(read))
+    let price = provider.prices.get(model).and_then(read);
+    price
+        .or_else(|| set?.get(&full).and_then(read))
         .or_else(|| set?.get(model).and_then(read))
         .or_else(|| provider.is_local.then_some(Price { input: 0.0, output: 0.0 }))
         .or_else(|| find_list_price(model))
@@ -100,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_nearest_price_counts() {
-        let said = provider(false, json!({ "m": { "input": 1.0, "output": 1.0 } }));
+        let price = provider(false, json!({ "m": { "input": 1.0, "output": 1.0 } }));
         let silent = provider(false, json!({}));
         let set = json!({
             "p/m": { "input": 2.0, "output": 1.0 },
@@ -108,7 +109,7 @@ mod tests {
             "n": { "input": 4.0, "output": 1.0 },
         });
 
-        assert_eq!(input(&said, "m", set.clone()), Some(1.0));
+        assert_eq!(input(&price, "m", set.clone()), Some(1.0));
         assert_eq!(input(&silent, "m", set.clone()), Some(2.0));
         assert_eq!(input(&silent, "n", set.clone()), Some(4.0));
         assert_eq!(input(&silent, "gpt-4o-mini-2024", set.clone()), Some(0.15));

@@ -90,10 +90,10 @@ impl Egress {
     /// none.
     pub(super) async fn resolve_forced_function(
         &self,
-        asked: &EgressCall<'_>,
+        call: &EgressCall<'_>,
         candidate: &ModelCandidate,
     ) -> Option<ForcedFunction> {
-        let function = structured::forced_function(&asked.request)?;
+        let function = structured::forced_function(&call.request)?;
         let model = ProbedModel::new(candidate);
         // The API supports forced tools; the client translates them.
         if candidate.provider.kind == ProviderKind::Anthropic {
@@ -107,7 +107,7 @@ impl Egress {
         let mut found = slot.lock().await;
         let structure = match *found {
             Some(structure) => structure,
-            None => match self.probe(asked, candidate).await {
+            None => match self.probe(call, candidate).await {
                 Ok(structure) => *found.insert(structure),
                 // The request itself reports the failure, and the next one probes again.
                 Err(error) => {
@@ -123,13 +123,13 @@ impl Egress {
     /// Tries the structures in order.
     async fn probe(
         &self,
-        asked: &EgressCall<'_>,
+        call: &EgressCall<'_>,
         candidate: &ModelCandidate,
     ) -> Result<AnswerStructure, EgressError> {
         let ways = if candidate.provider.is_local { LOCAL } else { EXTERNAL };
         let (provider, model) = (&candidate.provider.name, &candidate.model);
         for structure in ways {
-            if self.probe_structure(asked, candidate, structure).await? {
+            if self.probe_structure(call, candidate, structure).await? {
                 let way = structure.as_str();
                 info!(provider, model, way, "model probed");
                 return Ok(structure);
@@ -141,7 +141,7 @@ impl Egress {
 
     async fn probe_structure(
         &self,
-        asked: &EgressCall<'_>,
+        call: &EgressCall<'_>,
         candidate: &ModelCandidate,
         structure: AnswerStructure,
     ) -> Result<bool, EgressError> {
@@ -149,7 +149,7 @@ impl Egress {
             purpose: PURPOSE.to_owned(),
             prompt_hash: None,
             record_buffer: None,
-            ..asked.inference.clone()
+            ..call.inference.clone()
         };
         let mut request = probe_request();
         let Some(function) = structured::forced_function(&request) else { return Ok(false) };
@@ -163,8 +163,8 @@ impl Egress {
                 structured::adapt_request(&mut request, &function, structure);
             }
         }
-        let asked = asked.with_request(&inference, RedactedRequest::from(request.clone()));
-        let ticket = self.admit(&asked, candidate).await?;
+        let call = call.with_request(&inference, RedactedRequest::from(request.clone()));
+        let ticket = self.admit(&call, candidate).await?;
         request.model = Some(candidate.model.clone());
         match self.send_unstreamed(ticket, request, None).await {
             Ok(answer) => Ok(is_expected_answer(&answer, structure)),

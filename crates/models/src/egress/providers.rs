@@ -150,9 +150,9 @@ impl Egress {
         let secret = self.credentials.select(&known.credentials, name, caller.user, &[]);
         let secret = secret.map_err(EgressError::Credential)?.map(|(_, secret)| secret);
         let began = Instant::now();
-        let asked = self.lanes.fetch_models(row, &known.settings, secret.as_ref()).await;
+        let request = self.lanes.fetch_models(row, &known.settings, secret.as_ref()).await;
         let latency_ms = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
-        Ok(match asked {
+        Ok(match request {
             Ok(models) => {
                 let detail = format!("connected; models offered: {}", models.len());
                 ProviderTestView { is_ok: true, detail, models, latency_ms }

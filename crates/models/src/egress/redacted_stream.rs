@@ -40,8 +40,8 @@ pub(super) fn redact_stream(
         failure: None,
     };
     stream::unfold(passing, |mut passing| async move {
-        let piece = passing.next().await?;
-        Some((piece, passing))
+        let chunk = passing.next().await?;
+        Some((chunk, passing))
     })
     .boxed()
 }
@@ -55,8 +55,8 @@ impl RedactedStream {
         while let Some(chunk) = self.chunks.next().await {
             match chunk {
                 Ok(chunk) => {
-                    if let Some(piece) = self.redact_chunk(chunk) {
-                        return Some(Ok(piece));
+                    if let Some(chunk) = self.redact_chunk(chunk) {
+                        return Some(Ok(chunk));
                     }
                 }
                 Err(cause) => {

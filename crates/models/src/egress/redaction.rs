@@ -161,14 +161,14 @@ impl StreamRedactor {
 }
 
 /// Concatenates the lists of all chunks by name.
-fn join_token_lists(pieces: Vec<(String, Value)>) -> Value {
+fn join_token_lists(chunks: Vec<(String, Value)>) -> Value {
     let mut whole = Map::new();
-    for (name, piece) in pieces {
-        match (whole.get_mut(&name), piece) {
+    for (name, chunk) in chunks {
+        match (whole.get_mut(&name), chunk) {
             (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
             (Some(Value::Array(_)), _) => {}
-            (_, piece) => {
-                whole.insert(name, piece);
+            (_, chunk) => {
+                whole.insert(name, chunk);
             }
         }
     }
@@ -216,8 +216,8 @@ struct TextRedactor {
 }
 
 impl TextRedactor {
-    fn push(&mut self, piece: &str) -> String {
-        self.raw.push_str(piece);
+    fn push(&mut self, chunk: &str) -> String {
+        self.raw.push_str(chunk);
         let given = self.release(self.settled_bytes());
         self.drop_old_context();
         given

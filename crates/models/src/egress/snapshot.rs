@@ -55,17 +55,17 @@ impl Egress {
     ) -> Result<CallPolicy, EgressError> {
         let cached = self.cached_snapshot();
         if let Some(known) = &cached
-            && let Some(standing) = self.load_unchanged_policy(inference, known).await?
+            && let Some(policy) = self.load_unchanged_policy(inference, known).await?
         {
-            return Ok(standing);
+            return Ok(policy);
         }
         let asks = inference.clone();
-        let standing = self
+        let policy = self
             .store
             .read(move |tx| Box::pin(async move { read_call_policy(tx, cached, &asks).await }))
             .await?;
-        self.cache_snapshot(&standing.snapshot);
-        Ok(standing)
+        self.cache_snapshot(&policy.snapshot);
+        Ok(policy)
     }
 
     /// Returns the policy from the cache if `known` is still current.

@@ -103,9 +103,9 @@ fn flatten_tool_calls(message: &mut ChatMessage) {
     let calls = std::mem::take(&mut message.tool_calls);
     if !calls.is_empty() {
         let written = calls.into_iter().filter_map(|call| Some(call.function?.arguments));
-        let said = message.plain_text();
+        let text = message.plain_text();
         let all: Vec<String> =
-            Some(said).filter(|it| !it.is_empty()).into_iter().chain(written).collect();
+            Some(text).filter(|it| !it.is_empty()).into_iter().chain(written).collect();
         message.content = Some(Content::Text(all.join("\n")));
     }
     if message.role == "tool" {

@@ -38,15 +38,15 @@ pub(super) struct AnswerBuffer {
 
 impl AnswerBuffer {
     /// Appends a chunk.
-    pub(super) fn push_chunk(&mut self, piece: &ChatChunk) {
-        append_bounded(&mut self.text, piece.text(), &mut self.received_bytes);
-        if let Some(reason) = piece.finish_reason() {
+    pub(super) fn push_chunk(&mut self, chunk: &ChatChunk) {
+        append_bounded(&mut self.text, chunk.text(), &mut self.received_bytes);
+        if let Some(reason) = chunk.finish_reason() {
             self.finish_reason = Some(reason.to_owned());
         }
-        if let Some(usage) = &piece.usage {
+        if let Some(usage) = &chunk.usage {
             self.usage = Some(usage.clone());
         }
-        let first = piece.choices.iter().filter(|choice| choice.index == 0);
+        let first = chunk.choices.iter().filter(|choice| choice.index == 0);
         first
             .flat_map(|choice| &choice.delta.tool_calls)
             .for_each(|call| self.push_tool_call(call));
@@ -122,8 +122,8 @@ impl AnswerBuffer {
         if let Some(link) = turn.call.link {
             link.store_in_metadata(turn.repeats, &mut metadata);
         }
-        if let Some(asked) = &turn.fingerprint {
-            asked.store_in_metadata(&mut metadata);
+        if let Some(fingerprint) = &turn.fingerprint {
+            fingerprint.store_in_metadata(&mut metadata);
         }
         metadata
     }
@@ -186,8 +186,8 @@ mod tests {
 
     #[test]
     fn words_and_calls_are_put_together_from_their_pieces() {
-        let mut said = AnswerBuffer::default();
-        for piece in [
+        let mut answer = AnswerBuffer::default();
+        for chunk in [
             ChatChunk::new(Delta::text("Let me "), None),
             ChatChunk::new(Delta::text("look."), None),
             call(0, Some("find"), "{\"q\":"),
@@ -195,12 +195,12 @@ mod tests {
             call(0, None, "\"x\"}"),
             ChatChunk::new(Delta::default(), Some("tool_calls".to_owned())),
         ] {
-            said.push_chunk(&piece);
+            answer.push_chunk(&chunk);
         }
 
-        assert_eq!(said.stored_text(), "Let me look.");
+        assert_eq!(answer.stored_text(), "Let me look.");
         assert_eq!(
-            said.metadata_for_model("p/m"),
+            answer.metadata_for_model("p/m"),
             json!({"model_id": "p/m", "finish_reason": "tool_calls", "tool_calls": [
                 {"id": "call-0", "name": "find", "arguments": "{\"q\":\"x\"}"},
                 {"id": "call-1", "name": "count", "arguments": "{}"},
@@ -210,25 +210,25 @@ mod tests {
 
     #[test]
     fn an_endless_answer_is_not_remembered_to_its_end() {
-        let mut said = AnswerBuffer::default();
+        let mut answer = AnswerBuffer::default();
         let words = "ä".repeat(600_000);
         for index in 0..3 {
-            said.push_chunk(&ChatChunk::new(Delta::text(words.clone()), None));
-            said.push_chunk(&call(index, Some("f"), &words));
+            answer.push_chunk(&ChatChunk::new(Delta::text(words.clone()), None));
+            answer.push_chunk(&call(index, Some("f"), &words));
         }
 
-        assert_eq!(said.text.len(), MAX_BUFFERED_BYTES);
-        assert_eq!(said.stored_text().len(), MAX_KEPT_BYTES);
-        assert_eq!(said.metadata_for_model("p/m")["finish_reason"], "length");
-        assert!(said.calls.is_empty(), "{}", said.calls.len());
+        assert_eq!(answer.text.len(), MAX_BUFFERED_BYTES);
+        assert_eq!(answer.stored_text().len(), MAX_KEPT_BYTES);
+        assert_eq!(answer.metadata_for_model("p/m")["finish_reason"], "length");
+        assert!(answer.calls.is_empty(), "{}", answer.calls.len());
     }
 
     #[test]
     fn what_is_kept_has_neither_secrets_nor_nul_characters() {
         let needle = "Zk93hQ0vLx72PbNcR5tYw8AeUi4SdGf6";
-        let mut said = AnswerBuffer::default();
-        said.push_chunk(&ChatChunk::new(Delta::text(format!("use ghp_{needle}\0")), None));
+        let mut answer = AnswerBuffer::default();
+        answer.push_chunk(&ChatChunk::new(Delta::text(format!("use ghp_{needle}\0")), None));
 
-        assert_eq!(said.stored_text(), "use ghp_SECRET_REDACTED");
+        assert_eq!(answer.stored_text(), "use ghp_SECRET_REDACTED");
     }
 }

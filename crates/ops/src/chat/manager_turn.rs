@@ -11,26 +11,27 @@ use super::context_window::context_messages;
 use super::retry::StoredAnswer;
 use super::turn::{ChatTurn, TurnChunks, TurnScope};
 use super::{Chat, ChatError};
-use cynode_execution::handoff::Subject;
+use cynode_execution::handoff::HandoffSubject;
 
 impl Chat {
     pub(super) async fn ask_manager(
         &self,
         turn: &mut ChatTurn,
-        place: &TurnScope,
+        scope: &TurnScope,
         request: &ChatRequest,
     ) -> Result<TurnChunks, ChatError> {
-        if let Some(answer) = &place.earlier_answer {
+        if let Some(answer) = &scope.earlier_answer {
             return Ok(self.replay_answer(turn, answer.clone()));
         }
-        let messages = context_messages(&place.history, &request.messages);
+        let messages = context_messages(&scope.history, &request.messages);
         if messages.last().is_none_or(|last| last.role != TurnRole::User) {
             let message = "the last message must be a non-empty message of the user";
             return Err(ChatError::invalid("messages", message));
         }
-        let mut subject = Subject::for_caller(turn.call.caller.clone(), turn.call.trace_id.clone());
-        subject.project = Some(place.project);
-        subject.thread = Some(place.thread);
+        let mut subject =
+            HandoffSubject::for_caller(turn.call.caller.clone(), turn.call.trace_id.clone());
+        subject.project = Some(scope.project);
+        subject.thread = Some(scope.thread);
         // If aborted during the handoff, it is unknown whether work was started.
         turn.is_handed_over = true;
         let events = self.handoffs.chat(&subject, ChatHandoff { messages }).await;
@@ -56,8 +57,8 @@ impl Chat {
             Delta { role: Some("assistant".to_owned()), ..Delta::text("") },
             None,
         ));
-        let pieces = events.map(move |event| stamp.event_chunks(event)).flat_map(stream::iter);
-        Box::pin(stream::iter([Ok(opening)]).chain(pieces))
+        let chunks = events.map(move |event| stamp.event_chunks(event)).flat_map(stream::iter);
+        Box::pin(stream::iter([Ok(opening)]).chain(chunks))
     }
 }
 
@@ -67,21 +68,21 @@ struct ChunkHeader {
     created: i64,
     model: String,
     /// Timeout of the answer.
-    within: Duration,
+    timeout: Duration,
 }
 
 impl ChunkHeader {
-    fn new(turn: &ChatTurn, within: Duration) -> Self {
+    fn new(turn: &ChatTurn, timeout: Duration) -> Self {
         let (id, created) = (turn.completion_id(), turn.began_at.timestamp());
-        Self { id, created, model: turn.model.clone(), within }
+        Self { id, created, model: turn.model.clone(), timeout }
     }
 
-    fn apply(&self, mut piece: ChatChunk) -> ChatChunk {
-        "chat.completion.chunk".clone_into(&mut piece.object);
-        piece.id.clone_from(&self.id);
-        piece.created = self.created;
-        piece.model.clone_from(&self.model);
-        piece
+    fn apply(&self, mut chunk: ChatChunk) -> ChatChunk {
+        "chat.completion.chunk".clone_into(&mut chunk.object);
+        chunk.id.clone_from(&self.id);
+        chunk.created = self.created;
+        chunk.model.clone_from(&self.model);
+        chunk
     }
 
     fn event_chunks(&self, event: ChatEvent) -> Vec<Result<ChatChunk, ChatError>> {
@@ -91,10 +92,10 @@ impl ChunkHeader {
             }
             ChatEvent::Tool { name, succeeded, summary } => {
                 // Clients without this extension see an empty chunk.
-                let mut piece = self.apply(ChatChunk::new(Delta::default(), None));
+                let mut chunk = self.apply(ChatChunk::new(Delta::default(), None));
                 let tool = json!({ "name": name, "succeeded": succeeded, "summary": summary });
-                piece.other.insert("cynodeai".to_owned(), json!({ "tool": tool }));
-                vec![Ok(piece)]
+                chunk.other.insert("cynodeai".to_owned(), json!({ "tool": tool }));
+                vec![Ok(chunk)]
             }
             ChatEvent::Done { usage, .. } => {
                 let end = ChatChunk::new(Delta::default(), Some("stop".to_owned()));
@@ -103,7 +104,7 @@ impl ChunkHeader {
                 vec![Ok(self.apply(end)), Ok(self.apply(cost))]
             }
             ChatEvent::Failed { kind: FailureKind::Timeout, .. } => {
-                vec![Err(ChatError::Timeout(self.within))]
+                vec![Err(ChatError::Timeout(self.timeout))]
             }
             ChatEvent::Failed { kind: FailureKind::Other, message, .. } => {
                 vec![Err(ChatError::Failed(message))]

@@ -12,10 +12,10 @@ impl Chat {
     pub(super) async fn call_model(
         &self,
         turn: &ChatTurn,
-        place: &TurnScope,
+        scope: &TurnScope,
         request: RedactedRequest,
     ) -> Result<ChatCompletion, ChatError> {
-        let (inference, request) = build_inference(turn, place, request);
+        let (inference, request) = build_inference(turn, scope, request);
         let mut answer = self.models.chat(&inference, request).await?;
         fill_id_and_time(turn, &mut answer.id, &mut answer.created);
         Ok(answer)
@@ -24,40 +24,40 @@ impl Chat {
     pub(super) async fn stream_model(
         &self,
         turn: &ChatTurn,
-        place: &TurnScope,
+        scope: &TurnScope,
         request: RedactedRequest,
     ) -> Result<TurnChunks, ChatError> {
-        let (inference, request) = build_inference(turn, place, request);
-        let pieces = self.models.stream(&inference, request).await?;
+        let (inference, request) = build_inference(turn, scope, request);
+        let chunks = self.models.stream(&inference, request).await?;
         let blank = ChatChunk {
             id: turn.completion_id(),
             created: turn.began_at.timestamp(),
             ..ChatChunk::default()
         };
-        Ok(Box::pin(pieces.map(move |piece| {
-            let mut piece = piece?;
-            if piece.id.is_empty() {
-                piece.id.clone_from(&blank.id);
+        Ok(Box::pin(chunks.map(move |chunk| {
+            let mut chunk = chunk?;
+            if chunk.id.is_empty() {
+                chunk.id.clone_from(&blank.id);
             }
-            if piece.created == 0 {
-                piece.created = blank.created;
+            if chunk.created == 0 {
+                chunk.created = blank.created;
             }
-            Ok(piece)
+            Ok(chunk)
         })))
     }
 }
 
 fn build_inference(
     turn: &ChatTurn,
-    place: &TurnScope,
+    scope: &TurnScope,
     request: RedactedRequest,
 ) -> (Inference, RedactedRequest) {
     let bare = Inference::for_user(turn.call.caller.clone(), "chat", &turn.call.trace_id);
     let inference = Inference {
-        project: Some(place.project),
-        thread: Some(place.thread),
-        routing: place.routing.clone(),
-        revision: place.revision,
+        project: Some(scope.project),
+        thread: Some(scope.thread),
+        routing: scope.routing.clone(),
+        revision: scope.revision,
         record_buffer: Some(turn.call_records.clone()),
         ..bare
     };

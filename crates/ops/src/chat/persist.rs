@@ -115,20 +115,20 @@ impl Chat {
             created_at: now,
             updated_at: now,
         };
-        let mut said: Vec<ThreadMessage> = new_messages(&request.messages)
+        let mut messages: Vec<ThreadMessage> = new_messages(&request.messages)
             .map(|message| to_stored_message(message, fresh.id, now))
             .collect();
-        for message in &mut said {
+        for message in &mut messages {
             if let Some(link) = turn.call.link {
                 link.link_message(message);
             }
-            if let Some(asked) = &turn.fingerprint {
-                asked.store_in_metadata(&mut message.metadata);
+            if let Some(fingerprint) = &turn.fingerprint {
+                fingerprint.store_in_metadata(&mut message.metadata);
             }
         }
         let earlier = match (&turn.fingerprint, live) {
-            (Some(asked), Some(thread)) if turn.call.is_repeat => {
-                asked.find_earlier_attempt(thread, &before, &turns, now)?
+            (Some(fingerprint), Some(thread)) if turn.call.is_repeat => {
+                fingerprint.find_earlier_attempt(thread, &before, &turns, now)?
             }
             (Some(_) | None, Some(_) | None) => None,
         };
@@ -138,24 +138,24 @@ impl Chat {
         };
         if let Some(answer) = &answered {
             turn.repeats = answer.words.filter(|_| turn.call.link.is_some());
-            said.clear();
-        } else if turn.call.is_repeat && ends_with(&before, &said) {
+            messages.clear();
+        } else if turn.call.is_repeat && ends_with(&before, &messages) {
             turn.repeats =
-                turn.call.link.and_then(|link| link.find_retried_turn(&before, said.len()));
+                turn.call.link.and_then(|link| link.find_retried_turn(&before, messages.len()));
             // A linked retry that cannot identify the original turn persists the messages itself.
             if turn.call.link.is_none() || turn.repeats.is_some() {
-                said.clear();
+                messages.clear();
             }
         }
         let thread = match live {
             Some(thread) => {
-                let rows = said
+                let rows = messages
                     .into_iter()
-                    .map(|said| Entry::ThreadMessage(ThreadMessage { thread, ..said }));
+                    .map(|messages| Entry::ThreadMessage(ThreadMessage { thread, ..messages }));
                 self.store.batch(AppendRows(rows.collect())).await?;
                 thread
             }
-            None => self.persist_in_new_thread(fresh, said).await?,
+            None => self.persist_in_new_thread(fresh, messages).await?,
         };
         let (history, earlier_answer) = (before, answered);
         Ok(TurnScope { project, thread, routing, history, earlier_answer, revision })
@@ -185,7 +185,7 @@ impl Chat {
     pub(super) async fn persist_outcome(
         &self,
         turn: &ChatTurn,
-        said: &AnswerBuffer,
+        messages: &AnswerBuffer,
         failure: Option<&ChatError>,
     ) -> Result<(), ChatError> {
         let record = turn_record(turn, failure);
@@ -197,14 +197,14 @@ impl Chat {
             chat.duration_ms = record.duration_ms,
             "chat turn ended"
         );
-        let has_answer = !said.is_empty() && !turn.is_answer_persisted;
+        let has_answer = !messages.is_empty() && !turn.is_answer_persisted;
         let answer = turn.thread.filter(|_| has_answer).map(|thread| ThreadMessage {
             id: ChatMessageId::generate(),
             thread,
             role: "assistant".to_owned(),
-            content: said.stored_text(),
+            content: messages.stored_text(),
             is_partial: failure.is_some(),
-            metadata: said.stored_metadata(turn),
+            metadata: messages.stored_metadata(turn),
             turn: turn.call.link.map(|link| link.id),
             created_at: self.clock.now(),
         });
@@ -245,7 +245,7 @@ struct TurnLocation {
 /// Resolves the project that a call names, or the caller's default project, and its current thread.
 async fn locate_turn(tx: &mut Tx, call: &ChatCall) -> Result<Option<TurnLocation>, ChatError> {
     let user = call.caller.user;
-    let Some(wanted) = &call.project else {
+    let Some(name_or_id) = &call.project else {
         let home = tx.thread_at_home(user).await?;
         return Ok(home.map(
             |DefaultProjectContext {
@@ -261,7 +261,7 @@ async fn locate_turn(tx: &mut Tx, call: &ChatCall) -> Result<Option<TurnLocation
             },
         ));
     };
-    let project = projects::find(tx, &call.caller, &wanted.into()).await?.id;
+    let project = projects::find(tx, &call.caller, &name_or_id.into()).await?.id;
     let latest = tx.thread_latest(user, project).await?;
     Ok(Some(TurnLocation { project, latest, has_preferences: true, revision: None }))
 }
@@ -279,11 +279,11 @@ pub(super) async fn create_or_join_thread(
 }
 
 /// Returns whether `before` ends with the same messages.
-fn ends_with(before: &[ThreadMessage], said: &[ThreadMessage]) -> bool {
+fn ends_with(before: &[ThreadMessage], messages: &[ThreadMessage]) -> bool {
     let same = |(kept, new): (&ThreadMessage, &ThreadMessage)| {
         kept.role == new.role && kept.content == new.content
     };
-    said.len() <= before.len() && before.iter().rev().zip(said.iter().rev()).all(same)
+    messages.len() <= before.len() && before.iter().rev().zip(messages.iter().rev()).all(same)
 }
 
 /// Returns the messages after the last answer in the request.

@@ -60,8 +60,8 @@ impl RequestFingerprint {
     /// Stores the identity in message metadata.
     pub(super) fn store_in_metadata(&self, metadata: &mut Value) {
         if let Value::Object(fields) = metadata {
-            let asked = json!({ "turn": self.turn, "request": self.request });
-            fields.insert(REQUEST_KEY.to_owned(), asked);
+            let request = json!({ "turn": self.turn, "request": self.request });
+            fields.insert(REQUEST_KEY.to_owned(), request);
         }
     }
 

@@ -67,7 +67,9 @@ impl Chat {
             .write(move |tx| {
                 Box::pin(async move {
                     let project = match &request.project {
-                        Some(wanted) => projects::find(tx, &caller, &wanted.into()).await?.id,
+                        Some(name_or_id) => {
+                            projects::find(tx, &caller, &name_or_id.into()).await?.id
+                        }
                         None => {
                             projects::load_or_create_default_project(tx, caller.user, now).await?.id
                         }
@@ -109,7 +111,9 @@ impl Chat {
             .read(move |tx| {
                 Box::pin(async move {
                     let project = match &query.project {
-                        Some(wanted) => Some(projects::find(tx, &caller, &wanted.into()).await?.id),
+                        Some(name_or_id) => {
+                            Some(projects::find(tx, &caller, &name_or_id.into()).await?.id)
+                        }
                         None => None,
                     };
                     let found = tx.thread_list(caller.user, project, before, fetch).await?;

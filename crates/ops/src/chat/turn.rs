@@ -109,31 +109,31 @@ impl Chat {
         mut turn: ChatTurn,
         request: ChatRequest,
         reader: AnswerReader,
-        room: OwnedSemaphorePermit,
+        permit: OwnedSemaphorePermit,
     ) {
-        let mut said = AnswerBuffer::default();
+        let mut answer = AnswerBuffer::default();
         match reader {
             AnswerReader::Unstreamed(mut reader) => {
                 let outcome = tokio::select! {
-                    outcome = self.run_unstreamed(&mut turn, request, &mut said) => outcome,
+                    outcome = self.run_unstreamed(&mut turn, request, &mut answer) => outcome,
                     () = reader.closed() => Err(ChatError::Canceled),
                     () = self.background.finishing() => Err(ChatError::Stopping),
                 };
-                let kept = self.persist_outcome(&turn, &said, outcome.as_ref().err()).await;
+                let kept = self.persist_outcome(&turn, &answer, outcome.as_ref().err()).await;
                 let answer = outcome.and_then(|answer| kept.map(|()| answer));
-                drop(room);
+                drop(permit);
                 // A disconnected client needs no answer.
                 let _ = reader.send(answer.map_err(|error| turn.wrap_failure(error)));
             }
             AnswerReader::Streamed(mut reader) => {
                 let gone = reader.closed();
                 let outcome = tokio::select! {
-                    outcome = self.run_streamed(&mut turn, request, &mut said, &mut reader) => outcome,
+                    outcome = self.run_streamed(&mut turn, request, &mut answer, &mut reader) => outcome,
                     () = gone => Err(ChatError::Canceled),
                     () = self.background.finishing() => Err(ChatError::Stopping),
                 };
-                let kept = self.persist_outcome(&turn, &said, outcome.as_ref().err()).await;
-                drop(room);
+                let kept = self.persist_outcome(&turn, &answer, outcome.as_ref().err()).await;
+                drop(permit);
                 reader.end(outcome.and(kept).map_err(|error| turn.wrap_failure(error)));
             }
         }
@@ -143,48 +143,48 @@ impl Chat {
         &self,
         turn: &mut ChatTurn,
         request: ChatRequest,
-        said: &mut AnswerBuffer,
+        answer: &mut AnswerBuffer,
     ) -> Result<ChatCompletion, ChatError> {
-        let wait = self.options.whole;
-        let (place, request) = self.prepare(turn, request).await?;
-        let answer = async {
+        let wait = self.options.answer_timeout;
+        let (scope, request) = self.prepare(turn, request).await?;
+        let completion = async {
             if turn.is_for_manager() {
-                let mut pieces = self.ask_manager(turn, &place, &request).await?;
-                while let Some(piece) = pieces.next().await {
-                    said.push_chunk(&piece?);
+                let mut chunks = self.ask_manager(turn, &scope, &request).await?;
+                while let Some(chunk) = chunks.next().await {
+                    answer.push_chunk(&chunk?);
                 }
-                Ok(said.to_completion(turn))
+                Ok(answer.to_completion(turn))
             } else {
-                let answer = self.call_model(turn, &place, request).await?;
-                said.set_completion(&answer);
-                Ok(answer)
+                let completion = self.call_model(turn, &scope, request).await?;
+                answer.set_completion(&completion);
+                Ok(completion)
             }
         };
-        timeout(wait, answer).await.unwrap_or(Err(ChatError::Timeout(wait)))
+        timeout(wait, completion).await.unwrap_or(Err(ChatError::Timeout(wait)))
     }
 
     async fn run_streamed(
         &self,
         turn: &mut ChatTurn,
         request: ChatRequest,
-        said: &mut AnswerBuffer,
+        answer: &mut AnswerBuffer,
         reader: &mut AnswerSender<ChatChunk, ChatError>,
     ) -> Result<(), ChatError> {
-        let wait = self.options.wait;
+        let wait = self.options.chunk_timeout;
         let late = |_| ChatError::Timeout(wait);
         let wants_usage = request.stream_options.as_ref().is_some_and(|s| s.include_usage);
-        let (place, request) = self.prepare(turn, request).await?;
-        let mut pieces = if turn.is_for_manager() {
-            timeout(wait, self.ask_manager(turn, &place, &request)).await.map_err(late)??
+        let (scope, request) = self.prepare(turn, request).await?;
+        let mut chunks = if turn.is_for_manager() {
+            timeout(wait, self.ask_manager(turn, &scope, &request)).await.map_err(late)??
         } else {
-            timeout(wait, self.stream_model(turn, &place, request)).await.map_err(late)??
+            timeout(wait, self.stream_model(turn, &scope, request)).await.map_err(late)??
         };
-        while let Some(piece) = timeout(wait, pieces.next()).await.map_err(late)? {
-            let piece = piece?;
-            said.push_chunk(&piece);
+        while let Some(chunk) = timeout(wait, chunks.next()).await.map_err(late)? {
+            let chunk = chunk?;
+            answer.push_chunk(&chunk);
             // Clients that did not request the usage expect content in every chunk.
-            if wants_usage || !piece.choices.is_empty() {
-                reader.send(piece).await.map_err(|ReaderStalled| ChatError::Canceled)?;
+            if wants_usage || !chunk.choices.is_empty() {
+                reader.send(chunk).await.map_err(|ReaderStalled| ChatError::Canceled)?;
             }
         }
         Ok(())
@@ -206,8 +206,8 @@ impl Chat {
         turn.redaction_kinds.clone_from(request.kinds());
         turn.fingerprint =
             turn.is_for_manager().then(|| RequestFingerprint::new(turn.id, &request));
-        let place = self.persist_user_messages(turn, surroundings, &request).await?;
-        turn.thread = Some(place.thread);
-        Ok((place, request))
+        let scope = self.persist_user_messages(turn, surroundings, &request).await?;
+        turn.thread = Some(scope.thread);
+        Ok((scope, request))
     }
 }

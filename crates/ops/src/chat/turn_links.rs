@@ -156,7 +156,7 @@ fn message_bytes(message: &ChatMessage) -> usize {
 /// Resolves the project of a call; `None` if the caller has no project yet.
 async fn resolve_project(tx: &mut Tx, call: &ChatCall) -> Result<Option<ProjectId>, ChatError> {
     Ok(match &call.project {
-        Some(wanted) => Some(projects::find(tx, &call.caller, &wanted.into()).await?.id),
+        Some(name_or_id) => Some(projects::find(tx, &call.caller, &name_or_id.into()).await?.id),
         None => tx.project_default(call.caller.user).await?.map(|project| project.id),
     })
 }
@@ -173,17 +173,17 @@ async fn read_past_turn(
     else {
         return Ok(None);
     };
-    let mut asked = tx.thread_turn_messages(thread, id, MAX_TURN_MESSAGES).await?;
+    let mut messages = tx.thread_turn_messages(thread, id, MAX_TURN_MESSAGES).await?;
     let is_answer = |message: &ThreadMessage| message.role == "assistant" && !message.is_partial;
-    let Some(at) = asked.iter().position(is_answer) else { return Ok(None) };
-    let answer = asked.swap_remove(at);
-    asked.truncate(at);
+    let Some(at) = messages.iter().position(is_answer) else { return Ok(None) };
+    let answer = messages.swap_remove(at);
+    messages.truncate(at);
     if let Some(first) = linked_turn(&answer, REPEATS_KEY) {
         // A retry has the messages that its first attempt persisted.
-        asked = tx.thread_turn_messages(thread, first, MAX_TURN_MESSAGES).await?;
-        asked.retain(|message| message.role != "assistant");
+        messages = tx.thread_turn_messages(thread, first, MAX_TURN_MESSAGES).await?;
+        messages.retain(|message| message.role != "assistant");
     }
-    Ok(Some(assemble_past_turn(&asked, &answer, &record)))
+    Ok(Some(assemble_past_turn(&messages, &answer, &record)))
 }
 
 /// Loads the record of one of the caller's turns.
@@ -200,12 +200,12 @@ async fn read_turn_record(
 
 /// Assembles a turn from its rows.
 fn assemble_past_turn(
-    asked: &[ThreadMessage],
+    messages: &[ThreadMessage],
     answer: &ThreadMessage,
     record: &ChatRecord,
 ) -> PastTurn {
     let spoken = to_assistant_message(answer);
-    let messages = asked.iter().map(to_request_message).chain([spoken.clone()]).collect();
+    let messages = messages.iter().map(to_request_message).chain([spoken.clone()]).collect();
     let follows = linked_turn(answer, FOLLOWS_KEY);
     PastTurn { messages, answer: to_completion(spoken, answer, record), follows }
 }

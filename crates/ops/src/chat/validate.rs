@@ -100,11 +100,11 @@ mod tests {
 
     #[test]
     fn the_project_manager_is_asked_something_and_for_one_answer() {
-        let mut asked = request(vec![ChatMessage::text("user", "tasks")]);
-        assert!(validate_manager_request(&asked).is_ok());
+        let mut asking = request(vec![ChatMessage::text("user", "tasks")]);
+        assert!(validate_manager_request(&asking).is_ok());
         for (n, is_fine) in [(json!(1), true), (Value::Null, true), (json!(3), false)] {
-            asked.other.insert("n".to_owned(), n);
-            assert_eq!(validate_manager_request(&asked).is_ok(), is_fine, "{:?}", asked.other);
+            asking.other.insert("n".to_owned(), n);
+            assert_eq!(validate_manager_request(&asking).is_ok(), is_fine, "{:?}", asking.other);
         }
         let before = ChatMessage::text("user", "run: make");
 

@@ -55,7 +55,7 @@ async fn build_question(
     let sent = &message.sent;
     let target = sent.payload["target_agent"].as_str().and_then(|role| role.parse::<Role>().ok());
     let Some(to) = target.filter(|to| to.as_str() != sent.sender) else { return Ok(None) };
-    let agent = tx.agent_in_role(task.asked.id, &to).await?;
+    let agent = tx.agent_in_role(task.spec.id, &to).await?;
     if !agent.is_some_and(|agent| agent.status == AgentStatus::Running) {
         return Ok(None);
     }
@@ -81,21 +81,21 @@ async fn build_answer(
 ) -> Result<Option<NewInstruction>, HandoffError> {
     let sent = &message.sent;
     let filter = MessageFilter {
-        task: Some(task.asked.id),
+        task: Some(task.spec.id),
         kind: Some(MessageKind::Help),
         after: Some(sent.id),
         limit: MAX_SEARCHED_REQUESTS,
         ..MessageFilter::default()
     };
-    let mut asked = tx.message_list(&filter).await?;
-    asked.retain(|help| {
+    let mut help_requests = tx.message_list(&filter).await?;
+    help_requests.retain(|help| {
         help.sent.subtype == HelpKind::Agent.as_str()
             && help.processed_at.is_some()
             && help.sent.payload["target_agent"].as_str() == Some(sent.sender.as_str())
     });
-    for help in asked.into_iter().rev() {
+    for help in help_requests.into_iter().rev() {
         let key = format!("answer/{}", help.sent.id);
-        let before = tx.message_by_key(task.asked.id, PM, &key).await?;
+        let before = tx.message_by_key(task.spec.id, PM, &key).await?;
         let Ok(to) = help.sent.sender.parse::<Role>() else { continue };
         if before.is_none() {
             return Ok(Some(NewInstruction {

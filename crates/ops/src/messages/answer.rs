@@ -36,7 +36,7 @@ impl AgentMessages {
             .read(move |tx| {
                 Box::pin(async move {
                     let task = match &query.task {
-                        Some(task) => Some(tasks::find(tx, &caller, &task.into()).await?.asked.id),
+                        Some(task) => Some(tasks::find(tx, &caller, &task.into()).await?.spec.id),
                         None => None,
                     };
                     let filter = MessageFilter {
@@ -110,7 +110,7 @@ async fn answer_in_tx(
     // If the agent has ended, its successor in the role gets the answer.
     let to: Role = message.sent.sender.parse().map_err(|_| MessageError::NotFound(id))?;
     let kind = request.instruction.unwrap_or(InstructionKind::Continue);
-    if is_repeated && tx.message_by_key(task.asked.id, PM, &key).await?.is_none() {
+    if is_repeated && tx.message_by_key(task.spec.id, PM, &key).await?.is_none() {
         return Err(MessageError::Settled(id));
     }
     let instruction = NewInstruction {
@@ -132,7 +132,7 @@ async fn answer_in_tx(
         mark_answered(tx, &task, &message, caller, kind, now).await?;
     }
     let message = tx.message_get(id).await?.ok_or(MessageError::NotFound(id))?;
-    Ok(InboxItem { task_name: task.asked.name, message: message_view(message) })
+    Ok(InboxItem { task_name: task.spec.name, message: message_view(message) })
 }
 
 /// Returns whether a person has already answered the message; fails unless it waits for a person.

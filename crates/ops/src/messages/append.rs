@@ -73,14 +73,14 @@ impl AgentMessages {
         draft: MessageDraft,
         change: AgentChange,
     ) -> Result<MessageReceipt, MessageError> {
-        let said = self
+        let message = self
             .store
             .write(move |tx| {
                 Box::pin(async move { append_message(tx, &speaker, draft, change).await })
             })
             .await?;
         self.signals.send(Topic::Messages);
-        Ok(said)
+        Ok(message)
     }
 }
 
@@ -127,12 +127,12 @@ pub(crate) async fn append_as_agent(
         if !draft.is_same_message(&before) {
             return Err(MessageError::KeyReused);
         }
-        let told = deliver_instructions(tx, &mut agent, now).await?;
+        let delivered = deliver_instructions(tx, &mut agent, now).await?;
         return Ok(MessageReceipt {
             message: before.sent.id,
             is_repeated: true,
             agent,
-            instructions: told,
+            instructions: delivered,
         });
     }
     if tx.message_count_to(agent.task, PM).await? >= MAX_MESSAGES {
@@ -144,8 +144,8 @@ pub(crate) async fn append_as_agent(
     tx.agent_update(&agent).await?;
     append_message_event(tx, task, &message).await?;
     apply_disposition(tx, task, &message).await?;
-    let told = deliver_instructions(tx, &mut agent, now).await?;
-    Ok(MessageReceipt { message: message.id, is_repeated: false, agent, instructions: told })
+    let delivered = deliver_instructions(tx, &mut agent, now).await?;
+    Ok(MessageReceipt { message: message.id, is_repeated: false, agent, instructions: delivered })
 }
 
 /// Appends an event about the message, without its content.
@@ -162,8 +162,8 @@ pub(super) async fn append_message_event(
         "type": message.subtype,
         "work_unit_id": message.work_unit,
     });
-    let said: NewEvent = task_event(task, "agent.message", data);
-    Ok(tx.event_append(&said).await?)
+    let message: NewEvent = task_event(task, "agent.message", data);
+    Ok(tx.event_append(&message).await?)
 }
 
 /// Applies a status change and the reported artifacts. Only the project manager ends a wait for
@@ -212,7 +212,7 @@ impl MessageDraft {
             return Ok(format!("given:{}:{key}", agent.id));
         }
         let heard = tx.message_count_to(agent.task, agent.role.as_str()).await?;
-        let said = json!([
+        let message = json!([
             self.kind,
             self.subtype,
             self.component,
@@ -221,7 +221,7 @@ impl MessageDraft {
             self.payload,
             heard
         ]);
-        Ok(format!("said:{}:{}", agent.id, hex::encode(Sha256::digest(said.to_string()))))
+        Ok(format!("said:{}:{}", agent.id, hex::encode(Sha256::digest(message.to_string()))))
     }
 
     fn is_same_message(&self, before: &AgentMessage) -> bool {
@@ -254,12 +254,12 @@ impl MessageDraft {
 }
 
 impl From<MessageReceipt> for SaidView {
-    fn from(said: MessageReceipt) -> Self {
+    fn from(message: MessageReceipt) -> Self {
         Self {
-            message_id: said.message,
-            repeated: said.is_repeated,
-            agent_status: said.agent.status.as_str().to_owned(),
-            instructions: said.instructions,
+            message_id: message.message,
+            repeated: message.is_repeated,
+            agent_status: message.agent.status.as_str().to_owned(),
+            instructions: message.instructions,
         }
     }
 }

@@ -18,12 +18,12 @@ impl AgentMessages {
     /// Saves a checkpoint. Saving the newest one again is a no-op.
     pub async fn checkpoint(
         &self,
-        who: &AgentIdentity,
+        identity: &AgentIdentity,
         request: SaveAgentCheckpoint,
     ) -> Result<CheckpointSavedView, MessageError> {
         check_text("summary", &request.summary)?;
         check_max_bytes("notes", request.notes.as_deref().unwrap_or_default(), MAX_TEXT_BYTES)?;
-        let speaker = self.role_claim(who, request.task_id, request.agent_role.clone());
+        let speaker = self.role_claim(identity, request.task_id, request.agent_role.clone());
         let checked = SaveAgentCheckpoint {
             summary: request.summary.redact_secrets(),
             completed_items: check_lines("completedItems", request.completed_items)?

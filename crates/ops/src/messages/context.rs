@@ -25,16 +25,17 @@ impl AgentMessages {
     /// messages; a manager sees all messages.
     pub async fn load_context(
         &self,
-        who: &AgentIdentity,
+        identity: &AgentIdentity,
         request: GetContext,
     ) -> Result<ContextView, MessageError> {
-        let is_agent = matches!(who.agent, Principal::Agent(AgentType::Sandbox | AgentType::Pa));
+        let is_agent =
+            matches!(identity.agent, Principal::Agent(AgentType::Sandbox | AgentType::Pa));
         if is_agent && request.agent_role.is_none() {
             return Err(MessageError::RoleMissing);
         }
         let speaker =
-            request.agent_role.clone().map(|role| self.role_claim(who, request.task_id, role));
-        let caller = who.caller.clone();
+            request.agent_role.clone().map(|role| self.role_claim(identity, request.task_id, role));
+        let caller = identity.caller.clone();
         self.store
             .write(move |tx| {
                 Box::pin(async move {
@@ -94,7 +95,7 @@ async fn add_parts(
     request: &GetContext,
     view: &mut ContextView,
 ) -> Result<(), MessageError> {
-    let (id, own) = (task.asked.id, request.agent_role.as_ref());
+    let (id, own) = (task.spec.id, request.agent_role.as_ref());
     let is_wanted = |part| request.include.as_ref().is_none_or(|included| included.contains(&part));
     if is_wanted(ContextPart::Agents) {
         let agents = tx.agent_list(id, MAX_AGENTS).await?.into_iter();

@@ -14,7 +14,7 @@ impl AgentMessages {
     /// Records a heartbeat. The response carries new instructions, once.
     pub async fn record_heartbeat(
         &self,
-        who: &AgentIdentity,
+        identity: &AgentIdentity,
         request: Heartbeat,
     ) -> Result<HeartbeatView, MessageError> {
         check_max_bytes(
@@ -27,7 +27,7 @@ impl AgentMessages {
                 "acknowledge must have at most {MAX_ITEMS} items"
             )));
         }
-        let speaker = self.role_claim(who, request.task_id, request.agent_role.clone());
+        let speaker = self.role_claim(identity, request.task_id, request.agent_role.clone());
         self.store
             .write(move |tx| {
                 Box::pin(async move {

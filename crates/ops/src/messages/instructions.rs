@@ -71,9 +71,9 @@ impl AgentMessages {
 
 /// Rejects a role without agents or work units, because the instruction would never be read.
 async fn check_role(tx: &mut Tx, task: &Task, role: &Role) -> Result<(), MessageError> {
-    let units = tx.work_unit_list(task.asked.id).await?;
+    let units = tx.work_unit_list(task.spec.id).await?;
     let mut known: Vec<String> = units.into_iter().map(|unit| unit.role).collect();
-    let lives = tx.agent_list(task.asked.id, MAX_AGENTS_SEARCHED).await?;
+    let lives = tx.agent_list(task.spec.id, MAX_AGENTS_SEARCHED).await?;
     known.extend(lives.into_iter().map(|agent| agent.role.to_string()));
     if known.iter().any(|known| known == role.as_str()) {
         return Ok(());
@@ -95,7 +95,7 @@ pub(crate) async fn store_instruction(
     let has_key = instruction.key.is_some();
     let message = NewAgentMessage {
         id,
-        task: task.asked.id,
+        task: task.spec.id,
         agent: None,
         sender: PM.to_owned(),
         recipient: instruction.to.to_string(),
@@ -142,20 +142,20 @@ pub(super) async fn deliver_instructions(
     agent: &mut TaskAgent,
     now: DateTime<Utc>,
 ) -> Result<Vec<InstructionView>, MessageError> {
-    let (mut told, before) = (vec![], agent.status);
+    let (mut delivered, before) = (vec![], agent.status);
     if before.is_terminal() {
-        return Ok(told);
+        return Ok(delivered);
     }
     let waiting = tx.message_pending(agent.task, agent.role.as_str(), MAX_DELIVERED).await?;
     for message in waiting.into_iter().filter(|message| message.delivered_at.is_none()) {
         tx.message_deliver(message.sent.id, now).await?;
         apply_instruction(agent, &message.sent.subtype, now);
-        told.push(instruction_view(message));
+        delivered.push(instruction_view(message));
     }
     if agent.status != before {
         tx.agent_update(agent).await?;
     }
-    Ok(told)
+    Ok(delivered)
 }
 
 /// Applies the status that an instruction implies, if the transition is legal.

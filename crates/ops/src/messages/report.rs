@@ -23,7 +23,7 @@ impl AgentMessages {
     /// Sends a typed report.
     pub async fn send_report(
         &self,
-        who: &AgentIdentity,
+        identity: &AgentIdentity,
         request: ReportToPm,
     ) -> Result<SaidView, MessageError> {
         check_text("component", &request.component)?;
@@ -56,14 +56,14 @@ impl AgentMessages {
             payload: request.payload,
             key: request.idempotency_key,
         };
-        let speaker = self.role_claim(who, request.task_id, request.agent_role);
+        let speaker = self.role_claim(identity, request.task_id, request.agent_role);
         Ok(self.append(speaker, draft, AgentChange::default()).await?.into())
     }
 
     /// Reports the agent's status. A named work unit is started or blocked accordingly.
     pub async fn status(
         &self,
-        who: &AgentIdentity,
+        identity: &AgentIdentity,
         request: ReportStatus,
     ) -> Result<SaidView, MessageError> {
         check_text("message", &request.message)?;
@@ -92,17 +92,17 @@ impl AgentMessages {
             payload: json!({ "artifacts": artifacts, "blocked_reason": reason }),
             key: request.idempotency_key,
         };
-        let speaker = self.role_claim(who, request.task_id, request.agent_role);
+        let speaker = self.role_claim(identity, request.task_id, request.agent_role);
         let (unit, status) = (request.work_unit_id, request.status);
-        let said = self
+        let message = self
             .store
             .write(move |tx| {
                 Box::pin(async move {
-                    let said = append_message(tx, &speaker, draft, change).await?;
-                    if let Some(unit) = unit.filter(|_| !said.is_repeated) {
+                    let message = append_message(tx, &speaker, draft, change).await?;
+                    if let Some(unit) = unit.filter(|_| !message.is_repeated) {
                         work::apply_agent_status(
                             tx,
-                            &said.agent,
+                            &message.agent,
                             &unit,
                             status,
                             &reason,
@@ -111,18 +111,18 @@ impl AgentMessages {
                         .await
                         .map_err(|fault| MessageError::Work(Box::new(fault)))?;
                     }
-                    Ok::<_, MessageError>(said)
+                    Ok::<_, MessageError>(message)
                 })
             })
             .await?;
         self.signals.send(Topic::Messages);
-        Ok(said.into())
+        Ok(message.into())
     }
 
     /// Sends a note to the project manager, the only recipient.
     pub async fn send(
         &self,
-        who: &AgentIdentity,
+        identity: &AgentIdentity,
         request: SendMessage,
     ) -> Result<SaidView, MessageError> {
         if !is_project_manager(&request.to) {
@@ -138,7 +138,7 @@ impl AgentMessages {
             payload: json!({}),
             key: request.idempotency_key,
         };
-        let speaker = self.role_claim(who, request.task_id, request.agent_role);
+        let speaker = self.role_claim(identity, request.task_id, request.agent_role);
         Ok(self.append(speaker, draft, AgentChange::default()).await?.into())
     }
 
@@ -146,7 +146,7 @@ impl AgentMessages {
     /// suspended.
     pub async fn request_help(
         &self,
-        who: &AgentIdentity,
+        identity: &AgentIdentity,
         request: RequestHelp,
     ) -> Result<SaidView, MessageError> {
         check_text("issue", &request.issue)?;
@@ -168,14 +168,14 @@ impl AgentMessages {
             payload,
             key: request.idempotency_key,
         };
-        let speaker = self.role_claim(who, request.task_id, request.agent_role);
+        let speaker = self.role_claim(identity, request.task_id, request.agent_role);
         Ok(self.append(speaker, draft, AgentChange { to, ..AgentChange::default() }).await?.into())
     }
 
     /// Completes the agent and frees its role.
     pub async fn complete(
         &self,
-        who: &AgentIdentity,
+        identity: &AgentIdentity,
         request: CompleteAgent,
     ) -> Result<CompletedView, MessageError> {
         check_text("summary", &request.summary)?;
@@ -191,18 +191,23 @@ impl AgentMessages {
             key: None,
         };
         let (to, progress) = (Some(AgentStatus::Completed), Some(request.summary));
-        let speaker = self.role_claim(who, request.task_id, request.agent_role);
-        let said = self.append(speaker, draft, AgentChange { to, artifacts, progress }).await?;
-        let ended_at = said.agent.ended_at.unwrap_or(said.agent.started_at);
+        let speaker = self.role_claim(identity, request.task_id, request.agent_role);
+        let message = self.append(speaker, draft, AgentChange { to, artifacts, progress }).await?;
+        let ended_at = message.agent.ended_at.unwrap_or(message.agent.started_at);
         Ok(CompletedView {
-            message_id: said.message,
-            repeated: said.is_repeated,
-            agent_status: said.agent.status.as_str().to_owned(),
-            elapsed_seconds: (ended_at - said.agent.started_at).num_seconds(),
+            message_id: message.message,
+            repeated: message.is_repeated,
+            agent_status: message.agent.status.as_str().to_owned(),
+            elapsed_seconds: (ended_at - message.agent.started_at).num_seconds(),
         })
     }
 
-    pub(super) fn role_claim(&self, who: &AgentIdentity, task: TaskId, role: Role) -> RoleClaim {
-        RoleClaim { who: who.clone(), task, role, now: self.clock.now() }
+    pub(super) fn role_claim(
+        &self,
+        identity: &AgentIdentity,
+        task: TaskId,
+        role: Role,
+    ) -> RoleClaim {
+        RoleClaim { identity: identity.clone(), task, role, now: self.clock.now() }
     }
 }

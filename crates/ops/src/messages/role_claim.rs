@@ -20,7 +20,7 @@ pub(super) const HEARTBEAT_TIMEOUT: TimeDelta = TimeDelta::minutes(10);
 
 /// A caller that claims a role on a task.
 pub(crate) struct RoleClaim {
-    pub(crate) who: AgentIdentity,
+    pub(crate) identity: AgentIdentity,
     pub(crate) task: TaskId,
     pub(crate) role: Role,
     pub(crate) now: DateTime<Utc>,
@@ -30,7 +30,7 @@ impl RoleClaim {
     /// Returns the open task and the caller's agent in its role; creates the agent if there is
     /// none.
     pub(crate) async fn claim_role(&self, tx: &mut Tx) -> Result<(Task, TaskAgent), MessageError> {
-        let task = lock_open_task(tx, &self.who.caller, self.task).await?;
+        let task = lock_open_task(tx, &self.identity.caller, self.task).await?;
         if let Some(own) = self.find_agent(tx).await? {
             if own.status.is_terminal() {
                 let status = own.status.as_str();
@@ -51,7 +51,7 @@ impl RoleClaim {
         let own = tx.agent_of_holder(self.task, &self.holder()).await?;
         match own {
             Some(own) if own.role != self.role => {
-                Err(MessageError::OtherRole { has: own.role, said: self.role.clone() })
+                Err(MessageError::OtherRole { has: own.role, claimed: self.role.clone() })
             }
             own => Ok(own),
         }
@@ -59,9 +59,9 @@ impl RoleClaim {
 
     /// Identifies the holder by job, because a job may have several tokens; by token without a job.
     fn holder(&self) -> String {
-        match self.who.job {
+        match self.identity.job {
             Some(job) => format!("job:{job}"),
-            None => format!("token:{}", self.who.token_id),
+            None => format!("token:{}", self.identity.token_id),
         }
     }
 
@@ -71,7 +71,7 @@ impl RoleClaim {
             task: self.task,
             role: self.role.clone(),
             holder: self.holder(),
-            job: self.who.job,
+            job: self.identity.job,
             status: AgentStatus::Running,
             activity: None,
             progress: None,

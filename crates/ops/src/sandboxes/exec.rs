@@ -72,19 +72,19 @@ impl Sandboxes {
     pub async fn run_command(
         &self,
         by: Actor<'_>,
-        wanted: SandboxCommand,
+        request: SandboxCommand,
     ) -> Result<SandboxCommandResult, SandboxError> {
-        let line = shell_line(&wanted)?;
+        let line = shell_line(&request)?;
         let command = WorkspaceCommand {
             action: Action::Command { line },
-            timeout_s: wanted.timeout_s,
+            timeout_s: request.timeout_s,
             output_bytes: None,
             node: None,
             by: by.display_name(),
         };
-        let at = SandboxIds { task_id: wanted.task, job_id: wanted.sandbox };
-        let id = self.create_command_job(by, at, command, wanted.key).await?;
-        let job = self.wait_for_end(id, wanted.wait_ms.unwrap_or(MAX_WAIT_MS)).await?;
+        let at = SandboxIds { task_id: request.task, job_id: request.sandbox };
+        let id = self.create_command_job(by, at, command, request.key).await?;
+        let job = self.wait_for_end(id, request.wait_ms.unwrap_or(MAX_WAIT_MS)).await?;
         Ok(command_result(&job_view(job)?))
     }
 
@@ -104,12 +104,12 @@ impl Sandboxes {
                 Box::pin(async move {
                     let (task, run) =
                         lock_open_task(tx, Actor { caller: &caller, kind }, task).await?;
-                    let handle = find_sandbox(tx, task.asked.id, sandbox).await?;
+                    let handle = find_sandbox(tx, task.spec.id, sandbox).await?;
                     if let Some(key) = &key
                         && let Some(id) = tx.exec_by_key(sandbox, key).await?
                     {
                         reject_other_command(tx, id, &command.action).await?;
-                        return Ok(CreatedJob { id, asked: vec![] });
+                        return Ok(CreatedJob { id, awaiting_placement: vec![] });
                     }
                     if handle.destroyed_at.is_some() {
                         return Err(SandboxError::Destroyed);
@@ -120,7 +120,7 @@ impl Sandboxes {
                 })
             })
             .await?;
-        self.placer.ask(made.asked);
+        self.placer.ask(made.awaiting_placement);
         self.signals.send(Topic::Jobs);
         Ok(made.id)
     }
@@ -149,7 +149,7 @@ async fn reject_other_command(
     known: JobId,
     action: &Action,
 ) -> Result<(), SandboxError> {
-    let kept = tx.job_get(known).await?.map(|job| job.asked.payload);
+    let kept = tx.job_get(known).await?.map(|job| job.spec.payload);
     // The details of old commands are not retained.
     let kept = kept.and_then(|payload| serde_json::from_value::<JobPayload>(payload).ok());
     if kept.is_some_and(|kept| kept.action != *action) {
@@ -179,13 +179,13 @@ pub(super) async fn create_workspace_job(
     }
     tx.exec_delete_payloads(run, EXEC_STEP, counts.highest.saturating_sub(EXECS_RETAINED)).await?;
     tx.exec_trim(run, EXEC_STEP, job_creation::EXEC_RETENTION).await?;
-    let bounds = task.asked.options.limits;
+    let bounds = task.spec.options.limits;
     let limits = Limits {
         timeout_s: command.timeout_s.map_or(bounds.timeout_s, |s| s.clamp(1, bounds.timeout_s)),
         output_bytes: command.output_bytes.unwrap_or(bounds.output_bytes),
         ..bounds
     };
-    let wanted = NewJobSpec {
+    let request = NewJobSpec {
         run,
         step_index: EXEC_STEP,
         attempt: counts.highest + 1,
@@ -194,27 +194,27 @@ pub(super) async fn create_workspace_job(
         node: command.node,
         requested_by: Some(command.by),
     };
-    Ok(create_job(tx, task, wanted, placing).await?)
+    Ok(create_job(tx, task, request, placing).await?)
 }
 
 /// Returns the shell line after validation.
-fn shell_line(wanted: &SandboxCommand) -> Result<String, SandboxError> {
-    let line = match &wanted.argv {
-        None => wanted.command.clone(),
+fn shell_line(request: &SandboxCommand) -> Result<String, SandboxError> {
+    let line = match &request.argv {
+        None => request.command.clone(),
         Some(argv) => {
-            let words = std::iter::once(&wanted.command).chain(argv).map(|word| shell_quote(word));
+            let words = std::iter::once(&request.command).chain(argv).map(|word| shell_quote(word));
             words.collect::<Vec<_>>().join(" ")
         }
     };
     let is_bad_key =
         |key: &String| key.is_empty() || key.len() > MAX_EXEC_KEY_BYTES || key.contains('\0');
-    let fault = if wanted.command.trim().is_empty() {
+    let fault = if request.command.trim().is_empty() {
         "command is empty"
     } else if line.len() > MAX_COMMAND_BYTES {
         "command and argv must have at most 64 KiB"
     } else if line.contains('\0') {
         "command and argv must not contain NUL characters"
-    } else if wanted.key.as_ref().is_some_and(is_bad_key) {
+    } else if request.key.as_ref().is_some_and(is_bad_key) {
         "idempotency_key must have 1 to 200 bytes without NUL"
     } else {
         return Ok(line);
@@ -292,9 +292,9 @@ mod tests {
 
     #[test]
     fn arguments_reach_a_program_as_they_are() {
-        let wanted = exec("printf", Some(&["%s", "$HOME; it's `here`"]));
+        let request = exec("printf", Some(&["%s", "$HOME; it's `here`"]));
 
-        assert_eq!(shell_line(&wanted).unwrap(), r"'printf' '%s' '$HOME; it'\''s `here`'");
+        assert_eq!(shell_line(&request).unwrap(), r"'printf' '%s' '$HOME; it'\''s `here`'");
         assert_eq!(shell_line(&exec("echo $HOME", None)).unwrap(), "echo $HOME");
     }
 

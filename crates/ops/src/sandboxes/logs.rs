@@ -42,17 +42,17 @@ impl Sandboxes {
     pub async fn logs(
         &self,
         caller: &Caller,
-        wanted: SandboxLogRequest,
+        request: SandboxLogRequest,
     ) -> Result<SandboxLogChunk, SandboxError> {
-        let (caller, offset) = (caller.clone(), wanted.offset);
+        let (caller, offset) = (caller.clone(), request.offset);
         let found = self
             .store
             .read(move |tx| {
                 Box::pin(async move {
-                    let task = find(tx, &caller, &wanted.task.into()).await?;
-                    find_sandbox(tx, task.asked.id, wanted.sandbox).await?;
-                    let made = tx.exec_list(wanted.sandbox, MAX_EXECS).await?;
-                    let exec = match wanted.exec {
+                    let task = find(tx, &caller, &request.task.into()).await?;
+                    find_sandbox(tx, task.spec.id, request.sandbox).await?;
+                    let made = tx.exec_list(request.sandbox, MAX_EXECS).await?;
+                    let exec = match request.exec {
                         Some(exec) if made.contains(&exec) => Some(exec),
                         Some(exec) => return Err(SandboxError::NoExec(exec)),
                         None => made.first().copied(),
@@ -60,7 +60,7 @@ impl Sandboxes {
                     let Some(exec) = exec else { return Ok(None) };
                     let job = tx.job_get(exec).await?;
                     let has_ended = job.is_none_or(|job| job.status.is_terminal());
-                    let bytes = tx.log_read(exec, wanted.stream.as_str()).await?;
+                    let bytes = tx.log_read(exec, request.stream.as_str()).await?;
                     Ok(Some((exec, bytes, has_ended)))
                 })
             })
@@ -95,10 +95,10 @@ mod tests {
         let all = "é".repeat(MAX_BYTES);
         let (mut text, mut offset) = (String::new(), 0);
         loop {
-            let piece = log_chunk(JobId::generate(), all.as_bytes(), offset, true);
-            text.push_str(&piece.text);
-            offset = piece.next_offset;
-            if piece.ended {
+            let chunk = log_chunk(JobId::generate(), all.as_bytes(), offset, true);
+            text.push_str(&chunk.text);
+            offset = chunk.next_offset;
+            if chunk.ended {
                 break;
             }
         }
@@ -108,8 +108,8 @@ mod tests {
 
     #[test]
     fn the_output_of_a_command_that_runs_has_no_end_yet() {
-        let piece = log_chunk(JobId::generate(), b"so far", 100, false);
+        let chunk = log_chunk(JobId::generate(), b"so far", 100, false);
 
-        assert_eq!((piece.text.as_str(), piece.next_offset, piece.ended), ("", 6, false));
+        assert_eq!((chunk.text.as_str(), chunk.next_offset, chunk.ended), ("", 6, false));
     }
 }

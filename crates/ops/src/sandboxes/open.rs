@@ -50,25 +50,25 @@ impl Sandboxes {
     pub async fn create(
         &self,
         by: Actor<'_>,
-        wanted: OpenSandbox,
+        request: OpenSandbox,
     ) -> Result<SandboxView, SandboxError> {
-        if wanted.image.as_ref().is_some_and(|image| image != IMAGE) {
+        if request.image.as_ref().is_some_and(|image| image != IMAGE) {
             let fault = "the only image is host: the node's own system, read-only";
             return Err(SandboxError::Invalid(fault.to_owned()));
         }
-        let (task, is_new) = (wanted.task, wanted.job.is_none());
+        let (task, is_new) = (request.task, request.job.is_none());
         let (caller, kind) = (by.caller.clone(), by.kind);
         let (now, placing) = (self.clock.now(), self.placer.assignment_pass());
-        let (id, asked) = self
+        let (id, awaiting_placement) = self
             .store
             .write(move |tx| {
                 Box::pin(async move {
                     let by = Actor { caller: &caller, kind };
-                    insert_sandbox(tx, by, wanted, now, placing).await
+                    insert_sandbox(tx, by, request, now, placing).await
                 })
             })
             .await?;
-        self.placer.ask(asked);
+        self.placer.ask(awaiting_placement);
         self.signals.send(Topic::Jobs);
         if is_new {
             self.wait_for_end(id, MAX_WAIT_MS).await?;
@@ -90,7 +90,7 @@ impl Sandboxes {
                 })
             })
             .await?;
-        let status = match (job.map(|job| (job.status, job.asked.step_index)), &node) {
+        let status = match (job.map(|job| (job.status, job.spec.step_index)), &node) {
             (Some((JobStatus::Completed, _)), Some(_)) => "ready",
             (Some((status, EXEC_STEP)), _) if status.is_terminal() => "failed",
             (Some((_, EXEC_STEP)) | None, _) | (_, None) => "opening",
@@ -115,8 +115,8 @@ impl Sandboxes {
                 Box::pin(async move {
                     let task = cynode_execution::tasks::find(tx, &caller, &task.into()).await?;
                     // Same lock order as other code that ends jobs, to avoid deadlocks.
-                    tx.task_lock(task.asked.id).await?;
-                    find_sandbox(tx, task.asked.id, id).await?;
+                    tx.task_lock(task.spec.id).await?;
+                    find_sandbox(tx, task.spec.id, id).await?;
                     if !tx.sandbox_destroy(id).await? {
                         return Ok(false);
                     }
@@ -136,20 +136,20 @@ impl Sandboxes {
 async fn insert_sandbox(
     tx: &mut Tx,
     by: Actor<'_>,
-    wanted: OpenSandbox,
+    request: OpenSandbox,
     now: DateTime<Utc>,
     placing: AssignmentPass,
 ) -> Result<(JobId, Vec<JobId>), SandboxError> {
-    let (task, run) = lock_open_task(tx, by, wanted.task).await?;
-    let made = if let Some(job) = wanted.job {
+    let (task, run) = lock_open_task(tx, by, request.task).await?;
+    let made = if let Some(job) = request.job {
         let id = find_task_job(tx, &task, job).await?;
         if let Some(known) = tx.sandbox_get(id).await? {
             let is_there = known.destroyed_at.is_none();
             return if is_there { Ok((id, vec![])) } else { Err(SandboxError::Destroyed) };
         }
-        CreatedJob { id, asked: vec![] }
+        CreatedJob { id, awaiting_placement: vec![] }
     } else {
-        let node = resolve_node(tx, &task, wanted.node.as_deref()).await?;
+        let node = resolve_node(tx, &task, request.node.as_deref()).await?;
         create_workspace_job(
             tx,
             &task,
@@ -159,20 +159,20 @@ async fn insert_sandbox(
         )
         .await?
     };
-    if tx.sandbox_count(task.asked.id).await? >= MAX_OPEN {
+    if tx.sandbox_count(task.spec.id).await? >= MAX_OPEN {
         let fault = format!("the task has {MAX_OPEN} sandboxes in use: destroy one first");
         return Err(SandboxError::TooMany(fault));
     }
     let sandbox = Sandbox {
         id: made.id,
-        task: task.asked.id,
+        task: task.spec.id,
         created_by: by.caller.user,
         node: None,
         created_at: now,
         destroyed_at: None,
     };
     tx.sandbox_insert(&sandbox).await?;
-    Ok((made.id, made.asked))
+    Ok((made.id, made.awaiting_placement))
 }
 
 /// Cancels queued commands and requests cancellation of running ones.
@@ -199,21 +199,21 @@ async fn cancel_commands(tx: &mut Tx, sandbox: JobId) -> Result<(), SandboxError
 }
 
 async fn find_task_job(tx: &mut Tx, task: &Task, id: JobId) -> Result<JobId, SandboxError> {
-    let job = tx.job_get(id).await?.filter(|job| job.asked.task == task.asked.id);
-    job.map(|job| job.asked.id).ok_or(SandboxError::NotFound(id))
+    let job = tx.job_get(id).await?.filter(|job| job.spec.task == task.spec.id);
+    job.map(|job| job.spec.id).ok_or(SandboxError::NotFound(id))
 }
 
 /// Resolves the requested node; fails if the task is placed elsewhere.
 async fn resolve_node(
     tx: &mut Tx,
     task: &Task,
-    wanted: Option<&str>,
+    request: Option<&str>,
 ) -> Result<Option<NodeId>, SandboxError> {
-    let Some(wanted) = wanted else { return Ok(None) };
-    let node = cynode_execution::tasks::find_required_node(tx, wanted).await?;
-    let is = match tx.task_node(task.asked.id).await? {
+    let Some(request) = request else { return Ok(None) };
+    let node = cynode_execution::tasks::find_required_node(tx, request).await?;
+    let is = match tx.task_node(task.spec.id).await? {
         Some(is) => Some(is),
-        None => task.asked.options.node,
+        None => task.spec.options.node,
     };
     match is {
         Some(is) if is != node => {

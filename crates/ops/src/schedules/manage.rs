@@ -245,16 +245,16 @@ async fn insert_schedule(
 async fn resolve_project(
     tx: &mut Tx,
     caller: &Caller,
-    wanted: Option<&str>,
+    name_or_id: Option<&str>,
     now: DateTime<Utc>,
 ) -> Result<ProjectId, ScheduleError> {
-    let Some(wanted) = wanted else {
+    let Some(name_or_id) = name_or_id else {
         return Ok(projects::load_or_create_default_project(tx, caller.user, now).await?.id);
     };
-    let wanted = NameOrId::from(wanted);
-    let project = projects::find(tx, caller, &wanted).await?;
+    let name_or_id = NameOrId::from(name_or_id);
+    let project = projects::find(tx, caller, &name_or_id).await?;
     if project.owner != caller.user {
-        return Err(ProjectError::NotFound(wanted.excerpt()).into());
+        return Err(ProjectError::NotFound(name_or_id.excerpt()).into());
     }
     if !project.is_active {
         let fault = format!("project \"{}\" takes no new tasks", project.slug);

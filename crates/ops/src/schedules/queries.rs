@@ -29,7 +29,9 @@ impl Schedules {
             .read(move |tx| {
                 Box::pin(async move {
                     let project = match &project {
-                        Some(wanted) => Some(projects::find(tx, &caller, &wanted.into()).await?.id),
+                        Some(name_or_id) => {
+                            Some(projects::find(tx, &caller, &name_or_id.into()).await?.id)
+                        }
                         None => None,
                     };
                     let found = tx.schedule_list(caller.own(), project, before, fetch).await?;

@@ -16,8 +16,8 @@ use tracing::{info, warn};
 
 use super::events::{clean_summary, run_ended_event};
 use super::scheduler::SchedulerOptions;
-use cynode_execution::{TaskError, Tasks};
-use cynode_execution::{handoff::HandoffError, handoff::HandoffService, handoff::Subject};
+use cynode_execution::{TaskError, TaskService};
+use cynode_execution::{handoff::HandoffError, handoff::HandoffService, handoff::HandoffSubject};
 use cynode_resources::Caller;
 
 /// Lease renewal interval, unless the lease is too short for it.
@@ -37,7 +37,7 @@ const MAX_BACKOFF: Duration = Duration::from_mins(1);
 /// Processes claimed runs.
 pub(super) struct ScheduleRunProcessor {
     pub(super) store: Store,
-    pub(super) tasks: Tasks,
+    pub(super) tasks: TaskService,
     pub(super) handoffs: HandoffService,
     pub(super) options: SchedulerOptions,
 }
@@ -227,10 +227,10 @@ impl ScheduleRunProcessor {
         if !self.renew_lease(claim).await? {
             return Ok(lease_lost());
         }
-        let subject = Subject {
+        let subject = HandoffSubject {
             project: Some(schedule.project),
             schedule_run: Some(run.id),
-            ..Subject::for_caller(owner, TraceId::generate().to_string())
+            ..HandoffSubject::for_caller(owner, TraceId::generate().to_string())
         };
         let body = ScheduledRunHandoff {
             schedule_id: schedule.id,

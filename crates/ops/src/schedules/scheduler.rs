@@ -12,7 +12,7 @@ use tracing::{error, warn};
 
 use super::due::record_due_times;
 use super::run_processor::{ScheduleRunProcessor, millis};
-use cynode_execution::Tasks;
+use cynode_execution::TaskService;
 use cynode_execution::handoff::HandoffService;
 use cynode_resources::Signals;
 use cynode_resources::signals::Topic;
@@ -51,7 +51,12 @@ pub struct Scheduler {
 impl Scheduler {
     /// Creates a scheduler over `store` that creates tasks with `tasks` and hands prompts off
     /// through `handoffs`.
-    pub fn new(store: Store, signals: Signals, tasks: Tasks, handoffs: HandoffService) -> Self {
+    pub fn new(
+        store: Store,
+        signals: Signals,
+        tasks: TaskService,
+        handoffs: HandoffService,
+    ) -> Self {
         let options = SchedulerOptions::default();
         let processor = ScheduleRunProcessor { store: store.clone(), tasks, handoffs, options };
         Self { store, signals, processor }

@@ -41,7 +41,7 @@ impl WorkBoard {
     }
 
     pub(super) fn changed(&self) -> impl Iterator<Item = &WorkUnit> {
-        self.changed.iter().filter_map(|place| self.units.get(*place))
+        self.changed.iter().filter_map(|index| self.units.get(*index))
     }
 
     pub(super) fn is_completed(&self) -> bool {
@@ -53,22 +53,22 @@ impl WorkBoard {
         found.ok_or_else(|| WorkError::NotFound(id.chars().take(100).collect()))
     }
 
-    pub(super) fn unit(&self, place: usize) -> &WorkUnit {
-        &self.units[place]
+    pub(super) fn unit(&self, index: usize) -> &WorkUnit {
+        &self.units[index]
     }
 
     /// Returns a unit for changes other than its status.
-    pub(super) fn edit_unit(&mut self, place: usize) -> &mut WorkUnit {
-        self.changed.insert(place);
-        let unit = &mut self.units[place];
+    pub(super) fn edit_unit(&mut self, index: usize) -> &mut WorkUnit {
+        self.changed.insert(index);
+        let unit = &mut self.units[index];
         unit.updated_at = self.now;
         unit
     }
 
     /// Changes the status of a unit, if the transition is legal.
-    pub(super) fn transition(&mut self, place: usize, to: Status) -> Result<(), IllegalTransition> {
-        let (status, now) = (self.units[place].status.advance(to)?, self.now);
-        let unit = self.edit_unit(place);
+    pub(super) fn transition(&mut self, index: usize, to: Status) -> Result<(), IllegalTransition> {
+        let (status, now) = (self.units[index].status.advance(to)?, self.now);
+        let unit = self.edit_unit(index);
         unit.status = status;
         match status {
             Status::Assigned => unit.assigned_at = Some(now),
@@ -86,9 +86,9 @@ impl WorkBoard {
     }
 
     /// Approves a submitted unit. Its successors start or must be revised.
-    pub(super) fn approve(&mut self, place: usize) -> Result<(), WorkError> {
-        self.transition(place, Status::Approved)?;
-        for after in self.successors(place) {
+    pub(super) fn approve(&mut self, index: usize) -> Result<(), WorkError> {
+        self.transition(index, Status::Approved)?;
+        for after in self.successors(index) {
             let is_stale = matches!(
                 self.units[after].status,
                 Status::Submitted | Status::Approved | Status::Routed
@@ -101,12 +101,12 @@ impl WorkBoard {
     }
 
     /// Requests a revision.
-    pub(super) fn revise(&mut self, place: usize, feedback: Value) -> Result<(), WorkError> {
-        if self.units[place].revision_count >= MAX_REVISIONS {
-            return Err(WorkError::TooManyRevisions(self.units[place].id.clone()));
+    pub(super) fn revise(&mut self, index: usize, feedback: Value) -> Result<(), WorkError> {
+        if self.units[index].revision_count >= MAX_REVISIONS {
+            return Err(WorkError::TooManyRevisions(self.units[index].id.clone()));
         }
-        self.transition(place, Status::RevisionRequested)?;
-        let unit = self.edit_unit(place);
+        self.transition(index, Status::RevisionRequested)?;
+        let unit = self.edit_unit(index);
         unit.revision_count += 1;
         unit.revision_feedback = Some(feedback);
         Ok(())
@@ -126,23 +126,23 @@ impl WorkBoard {
     }
 
     fn assign_ready(&mut self) -> Result<(), WorkError> {
-        for place in 0..self.units.len() {
-            let is_pending = self.units[place].status == Status::Pending;
-            if is_pending && self.is_ready(place) {
-                self.transition(place, Status::Assigned)?;
-                self.assigned.push(self.units[place].id.clone());
+        for index in 0..self.units.len() {
+            let is_pending = self.units[index].status == Status::Pending;
+            if is_pending && self.is_ready(index) {
+                self.transition(index, Status::Assigned)?;
+                self.assigned.push(self.units[index].id.clone());
             }
         }
         Ok(())
     }
 
     fn mark_routed(&mut self) -> Result<(), WorkError> {
-        for place in 0..self.units.len() {
-            let after = self.successors(place);
-            let is_open = |place: &usize| self.units[*place].status != Status::Pending;
+        for index in 0..self.units.len() {
+            let after = self.successors(index);
+            let is_open = |index: &usize| self.units[*index].status != Status::Pending;
             let is_handed_on = !after.is_empty() && after.iter().all(is_open);
-            if self.units[place].status == Status::Approved && is_handed_on {
-                self.transition(place, Status::Routed)?;
+            if self.units[index].status == Status::Approved && is_handed_on {
+                self.transition(index, Status::Routed)?;
             }
         }
         Ok(())
@@ -152,57 +152,57 @@ impl WorkBoard {
         let names: Vec<_> = self.components.iter().map(|part| part.name.clone()).collect();
         for name in names {
             let of_it: Vec<_> = self.unit_indexes(&name).collect();
-            let is_approved = |place: &usize| {
-                matches!(self.units[*place].status, Status::Approved | Status::Routed)
+            let is_approved = |index: &usize| {
+                matches!(self.units[*index].status, Status::Approved | Status::Routed)
             };
             if of_it.iter().all(is_approved) {
-                for place in of_it {
-                    self.transition(place, Status::Completed)?;
-                    self.completed.push(self.units[place].id.clone());
+                for index in of_it {
+                    self.transition(index, Status::Completed)?;
+                    self.completed.push(self.units[index].id.clone());
                 }
             }
         }
         Ok(())
     }
 
-    fn is_ready(&self, place: usize) -> bool {
-        let unit = &self.units[place];
+    fn is_ready(&self, index: usize) -> bool {
+        let unit = &self.units[index];
         let component = self.components.iter().find(|part| part.name == unit.component);
         let is_done = |name: &String| {
-            self.unit_indexes(name).all(|place| self.units[place].status == Status::Completed)
+            self.unit_indexes(name).all(|index| self.units[index].status == Status::Completed)
         };
-        let is_passed = |place: usize| {
+        let is_passed = |index: usize| {
             matches!(
-                self.units[place].status,
+                self.units[index].status,
                 Status::Approved | Status::Routed | Status::Completed
             )
         };
         component.is_none_or(|part| part.dependencies.iter().all(is_done))
-            && self.predecessors(place).all(is_passed)
+            && self.predecessors(index).all(is_passed)
     }
 
     fn unit_indexes(&self, component: &str) -> impl Iterator<Item = usize> {
-        let is_of_it = move |place: &usize| self.units[*place].component == component;
+        let is_of_it = move |index: &usize| self.units[*index].component == component;
         (0..self.units.len()).filter(is_of_it)
     }
 
     /// Units of the same component that precede this one.
-    fn predecessors(&self, place: usize) -> impl Iterator<Item = usize> {
-        let wanted = self.waits_for(place);
-        self.unit_indexes(&self.units[place].component)
+    fn predecessors(&self, index: usize) -> impl Iterator<Item = usize> {
+        let wanted = self.waits_for(index);
+        self.unit_indexes(&self.units[index].component)
             .filter(move |other| wanted.contains(&self.units[*other].kind))
     }
 
     /// Direct successors in the same component.
-    fn successors(&self, place: usize) -> Vec<usize> {
-        let kind = self.units[place].kind;
-        self.unit_indexes(&self.units[place].component)
+    fn successors(&self, index: usize) -> Vec<usize> {
+        let kind = self.units[index].kind;
+        self.unit_indexes(&self.units[index].component)
             .filter(|other| self.waits_for(*other).contains(&kind))
             .collect()
     }
 
-    fn waits_for(&self, place: usize) -> Vec<UnitKind> {
-        let unit = &self.units[place];
+    fn waits_for(&self, index: usize) -> Vec<UnitKind> {
+        let unit = &self.units[index];
         let present: Vec<_> =
             self.unit_indexes(&unit.component).map(|other| self.units[other].kind).collect();
         unit.kind.waits_for(&present)

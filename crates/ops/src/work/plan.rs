@@ -9,13 +9,13 @@ use cynode_wire::work::{CreatePlan, WorkQuery, WorkStatusView};
 
 use super::board::WorkBoard;
 use super::queries::read_status;
-use super::{Work, WorkError, persist_board};
+use super::{WorkError, WorkService, persist_board};
 use crate::{messages::check_text, messages::lock_open_task};
 use cynode_resources::Caller;
 use cynode_resources::secrets::RedactSecrets as _;
 use cynode_resources::signals::Topic;
 
-impl Work {
+impl WorkService {
     /// Creates the plan of a task; ready units are assigned at once. Idempotent for the same plan.
     pub async fn plan(
         &self,

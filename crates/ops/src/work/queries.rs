@@ -6,13 +6,13 @@ use cynode_store::{Tx, WorkUnit};
 use cynode_wire::page::PageQuery;
 use cynode_wire::work::{WorkFilter, WorkQuery, WorkStatusView, WorkUnitView};
 
-use super::{Work, WorkError, view};
+use super::{WorkError, WorkService, view};
 use crate::{messages::omit_long_json, messages::truncate_text};
 use cynode_execution::tasks;
 use cynode_resources::Caller;
 use cynode_resources::paging::PageRequest;
 
-impl Work {
+impl WorkService {
     /// Returns the progress of a task's plan with a page of its units in plan order.
     pub async fn status(
         &self,

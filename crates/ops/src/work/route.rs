@@ -8,7 +8,7 @@ use cynode_wire::work::{Decision, RouteWork, RoutedView};
 use serde_json::{Value, json};
 
 use super::board::WorkBoard;
-use super::{Work, WorkError, load_board, persist_board, view};
+use super::{WorkError, WorkService, load_board, persist_board, view};
 use crate::{
     messages::NewInstruction, messages::check_json, messages::check_max_bytes,
     messages::check_text, messages::lock_open_task, messages::store_instruction,
@@ -20,7 +20,7 @@ use cynode_resources::signals::Topic;
 /// Maximum agent rows searched for the author of the unit.
 const MAX_AGENTS_SEARCHED: u32 = 500;
 
-impl Work {
+impl WorkService {
     /// Applies a decision to a unit. Idempotent.
     pub async fn route(
         &self,
@@ -77,27 +77,27 @@ async fn apply_decision(
     request: RouteWork,
     feedback: Option<Value>,
 ) -> Result<RoutedView, WorkError> {
-    let place = board.find_unit(&request.work_unit_id)?;
-    let repeated = is_already_decided(board.unit(place), request.decision, feedback.as_ref());
+    let index = board.find_unit(&request.work_unit_id)?;
+    let repeated = is_already_decided(board.unit(index), request.decision, feedback.as_ref());
     if !repeated {
         match request.decision {
-            Decision::Approve => board.approve(place)?,
+            Decision::Approve => board.approve(index)?,
             Decision::Revision => {
                 let feedback = feedback.unwrap_or_default();
-                board.revise(place, feedback.clone())?;
-                send_revision_instruction(tx, task, board.unit(place), feedback, board.now())
+                board.revise(index, feedback.clone())?;
+                send_revision_instruction(tx, task, board.unit(index), feedback, board.now())
                     .await?;
             }
-            Decision::Resume => board.transition(place, Status::Assigned)?,
-            Decision::Fail => board.transition(place, Status::Failed)?,
+            Decision::Resume => board.transition(index, Status::Assigned)?,
+            Decision::Fail => board.transition(index, Status::Failed)?,
         }
         if request.notes.is_some() {
-            board.edit_unit(place).notes = request.notes;
+            board.edit_unit(index).notes = request.notes;
         }
         persist_board(tx, task, &board).await?;
     }
     Ok(RoutedView {
-        work_unit: view(board.unit(place).clone()),
+        work_unit: view(board.unit(index).clone()),
         repeated,
         plan_completed: board.is_completed(),
         assigned: board.assigned,
@@ -127,7 +127,7 @@ async fn send_revision_instruction(
     feedback: Value,
     now: chrono::DateTime<chrono::Utc>,
 ) -> Result<(), WorkError> {
-    let lives = tx.agent_list(task.asked.id, MAX_AGENTS_SEARCHED).await?;
+    let lives = tx.agent_list(task.spec.id, MAX_AGENTS_SEARCHED).await?;
     let did_it = lives.into_iter().find(|life| Some(life.id) == unit.agent);
     let role = did_it.filter(|life| !life.status.is_terminal()).map(|life| life.role);
     let to = match role {
@@ -157,13 +157,13 @@ pub(crate) async fn resume_blocked(
     unit: &str,
     now: chrono::DateTime<chrono::Utc>,
 ) -> Result<(), WorkError> {
-    let mut board = match load_board(tx, task.asked.id, now).await {
+    let mut board = match load_board(tx, task.spec.id, now).await {
         Err(WorkError::NoPlan) => return Ok(()),
         board => board?,
     };
-    let Ok(place) = board.find_unit(unit) else { return Ok(()) };
-    if board.unit(place).status == Status::Blocked {
-        board.transition(place, Status::Assigned)?;
+    let Ok(index) = board.find_unit(unit) else { return Ok(()) };
+    if board.unit(index).status == Status::Blocked {
+        board.transition(index, Status::Assigned)?;
         persist_board(tx, task, &board).await?;
     }
     Ok(())

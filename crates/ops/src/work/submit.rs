@@ -8,7 +8,7 @@ use cynode_wire::work::{SubmitWork, SubmittedView};
 use serde_json::json;
 
 use super::board::WorkBoard;
-use super::{Work, WorkError, load_board, persist_board, view};
+use super::{WorkError, WorkService, load_board, persist_board, view};
 use crate::{
     messages::AgentChange, messages::MessageDraft, messages::RoleClaim, messages::append_as_agent,
     messages::check_json, messages::check_text,
@@ -22,11 +22,11 @@ use cynode_resources::signals::Topic;
 /// Maximum agent rows searched for the current holder.
 const MAX_AGENTS_SEARCHED: u32 = 500;
 
-impl Work {
+impl WorkService {
     /// Submits a unit for the project manager's verdict. Idempotent while it waits.
     pub async fn submit_unit(
         &self,
-        who: &AgentIdentity,
+        identity: &AgentIdentity,
         request: SubmitWork,
     ) -> Result<SubmittedView, WorkError> {
         check_text("summary", &request.summary)?;
@@ -36,7 +36,7 @@ impl Work {
             check_json("metadata", metadata)?;
         }
         let speaker = RoleClaim {
-            who: who.clone(),
+            identity: identity.clone(),
             task: request.task_id,
             role: request.agent_role.clone(),
             now: self.clock.now(),
@@ -61,9 +61,9 @@ async fn submit_in_tx(
     request: SubmitWork,
 ) -> Result<SubmittedView, WorkError> {
     let (task, agent) = speaker.claim_role(tx).await?;
-    let mut board = load_board(tx, task.asked.id, speaker.now).await?;
-    let place = find_own_unit(tx, &board, &agent, &request.work_unit_id).await?;
-    let unit = board.unit(place);
+    let mut board = load_board(tx, task.spec.id, speaker.now).await?;
+    let index = find_own_unit(tx, &board, &agent, &request.work_unit_id).await?;
+    let unit = board.unit(index);
     let repeated = unit.status == Status::Submitted
         && unit.agent == Some(agent.id)
         && unit.artifact_path.as_ref() == Some(&request.artifact_path)
@@ -71,9 +71,9 @@ async fn submit_in_tx(
         && unit.metadata == request.metadata;
     let component = Some(unit.component.clone());
     if !repeated {
-        start_unit(&mut board, place, &agent)?;
-        board.transition(place, Status::Submitted)?;
-        let unit = board.edit_unit(place);
+        start_unit(&mut board, index, &agent)?;
+        board.transition(index, Status::Submitted)?;
+        let unit = board.edit_unit(index);
         unit.artifact_path = Some(request.artifact_path.clone());
         unit.summary = Some(request.summary.clone());
         unit.metadata.clone_from(&request.metadata);
@@ -88,14 +88,14 @@ async fn submit_in_tx(
         payload: json!({
             "artifact_path": request.artifact_path,
             "metadata": request.metadata,
-            "revision": board.unit(place).revision_count,
+            "revision": board.unit(index).revision_count,
         }),
         key: None,
     };
-    let said =
+    let message =
         append_as_agent(tx, &task, agent, draft, AgentChange::default(), speaker.now).await?;
-    let work_unit = view(board.unit(place).clone());
-    Ok(SubmittedView { work_unit, repeated, instructions: said.instructions })
+    let work_unit = view(board.unit(index).clone());
+    Ok(SubmittedView { work_unit, repeated, instructions: message.instructions })
 }
 
 /// Applies an agent's status to the unit it names: started or blocked.
@@ -110,12 +110,12 @@ pub(crate) async fn apply_agent_status(
     let task = tx.task_get(agent.task).await?;
     let task = task.ok_or_else(|| TaskError::NotFound(agent.task.to_string()))?;
     let mut board = load_board(tx, agent.task, now).await?;
-    let place = find_own_unit(tx, &board, agent, unit).await?;
+    let index = find_own_unit(tx, &board, agent, unit).await?;
     match progress {
-        Progress::Working => start_unit(&mut board, place, agent)?,
+        Progress::Working => start_unit(&mut board, index, agent)?,
         Progress::Blocked => {
-            board.transition(place, Status::Blocked)?;
-            board.edit_unit(place).notes = Some(reason.to_owned());
+            board.transition(index, Status::Blocked)?;
+            board.edit_unit(index).notes = Some(reason.to_owned());
         }
         // Submission is a separate tool.
         Progress::Done | Progress::NeedsReview | Progress::ContextLimit => {}
@@ -130,8 +130,8 @@ async fn find_own_unit(
     agent: &TaskAgent,
     id: &str,
 ) -> Result<usize, WorkError> {
-    let place = board.find_unit(id)?;
-    let unit = board.unit(place);
+    let index = board.find_unit(id)?;
+    let unit = board.unit(index);
     if unit.role != agent.role.family() {
         return Err(WorkError::OtherRole { unit: unit.id.clone(), role: unit.role.clone() });
     }
@@ -142,16 +142,16 @@ async fn find_own_unit(
             return Err(WorkError::HeldByOtherAgent(unit.id.clone()));
         }
     }
-    Ok(place)
+    Ok(index)
 }
 
 /// Starts the unit, or takes it over from another agent.
-fn start_unit(board: &mut WorkBoard, place: usize, agent: &TaskAgent) -> Result<(), WorkError> {
-    if board.unit(place).status != Status::InProgress {
-        board.transition(place, Status::InProgress)?;
+fn start_unit(board: &mut WorkBoard, index: usize, agent: &TaskAgent) -> Result<(), WorkError> {
+    if board.unit(index).status != Status::InProgress {
+        board.transition(index, Status::InProgress)?;
     }
-    if board.unit(place).agent != Some(agent.id) {
-        board.edit_unit(place).agent = Some(agent.id);
+    if board.unit(index).agent != Some(agent.id) {
+        board.edit_unit(index).agent = Some(agent.id);
     }
     Ok(())
 }

@@ -74,7 +74,7 @@ impl AnalystLauncher for ScriptedAnalystLauncher {
 /// Requests analysts at an orchestrator that is never heard from again.
 #[derive(Default)]
 struct LostAnalystManager {
-    asked: AtomicUsize,
+    requests: AtomicUsize,
     /// Its first answer.
     first: Mutex<VecDeque<Value>>,
 }
@@ -91,7 +91,7 @@ impl ProjectManager for LostAnalystManager {
         _: Value,
         _: Duration,
     ) -> Result<Value, HandoffError> {
-        self.asked.fetch_add(1, Ordering::SeqCst);
+        self.requests.fetch_add(1, Ordering::SeqCst);
         let first = self.first.lock().unwrap().pop_front();
         Ok(json!({ "outcome": first.unwrap_or_else(|| json!({ "kind": "analyst_requested" })) }))
     }
@@ -102,7 +102,7 @@ impl ProjectManager for LostAnalystManager {
 }
 
 struct AnalystProcessFixture {
-    its: Catalogue,
+    fixture: Catalogue,
     launcher: Arc<ScriptedAnalystLauncher>,
     analysts: AnalystService,
 }
@@ -113,17 +113,17 @@ impl AnalystProcessFixture {
     }
 
     async fn new(options: AnalystOptions, manager: Arc<dyn ProjectManager>) -> Self {
-        let mut its = Catalogue::new().await;
-        let asked = json!({
+        let mut fixture = Catalogue::new().await;
+        let requests = json!({
             "input_mode": "commands", "commands": ["true"],
             "acceptance_criteria": [
                 { "kind": "exit_code", "equals": 0 },
                 { "kind": "text", "description": "it reads well" },
             ],
         });
-        let asked = serde_json::from_value(asked).unwrap();
-        its.task = its.tasks.create(its.bob(), asked).await.unwrap();
-        let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
+        let requests = serde_json::from_value(requests).unwrap();
+        fixture.task = fixture.tasks.create(fixture.bob(), requests).await.unwrap();
+        let (store, clock) = (fixture.world.store.clone(), fixture.world.clock.clone());
         let signals = Signals::new(store.engine());
         let handoffs = HandoffService::new(
             store.clone(),
@@ -142,13 +142,13 @@ impl AnalystProcessFixture {
             dies: AtomicUsize::new(0),
         });
         let analysts = AnalystService::new(store, signals, handoffs, launcher.clone(), options);
-        Self { its, launcher, analysts }
+        Self { fixture, launcher, analysts }
     }
 
     /// A job of the task that has ended.
     async fn job(&self) -> JobId {
-        let job = self.its.job().await;
-        self.its.close(job).await;
+        let job = self.fixture.job().await;
+        self.fixture.close(job).await;
         job
     }
 
@@ -163,16 +163,16 @@ async fn an_analyst_is_given_the_prose_the_evidence_and_a_token_for_one_task_tha
     let verified = AnalystProcessFixture::with(AnalystOptions::default()).await;
     let job = verified.job().await;
 
-    verified.analysts.request(verified.its.bob(), job).await.unwrap();
+    verified.analysts.request(verified.fixture.bob(), job).await.unwrap();
     verified.until(1, |it| it.given.lock().unwrap().len()).await;
 
     let given = verified.launcher.given.lock().unwrap()[0].clone();
     let token = given["context"]["agent_token"].as_str().unwrap().to_owned();
-    let agents = &verified.its.world.agents;
+    let agents = &verified.fixture.world.agents;
     let identity = agents.authenticate(&token).await.unwrap();
     assert!(token.starts_with("cyn_pa_"));
-    assert_eq!(identity.task, Some(verified.its.task.id));
-    assert_eq!(identity.user, verified.its.bob().user);
+    assert_eq!(identity.task, Some(verified.fixture.task.id));
+    assert_eq!(identity.user, verified.fixture.bob().user);
     let verification = identity.origin.verification.unwrap();
     assert_eq!((verification.job, Some(verification.run)), (job, identity.run));
     assert_eq!(given["body"]["criteria"], json!(["it reads well"]));
@@ -188,7 +188,7 @@ async fn no_more_analysts_work_at_once_than_allowed() {
     let verified = AnalystProcessFixture::with(options).await;
     for _ in 0..3 {
         let job = verified.job().await;
-        verified.analysts.request(verified.its.bob(), job).await.unwrap();
+        verified.analysts.request(verified.fixture.bob(), job).await.unwrap();
     }
 
     verified.launcher.may_end.add_permits(3);
@@ -202,7 +202,7 @@ async fn asking_twice_for_an_analyst_is_asking_once() {
     let job = verified.job().await;
 
     for _ in 0..2 {
-        verified.analysts.request(verified.its.bob(), job).await.unwrap();
+        verified.analysts.request(verified.fixture.bob(), job).await.unwrap();
     }
     verified.launcher.may_end.add_permits(2);
     verified.until(1, |it| it.ended.load(Ordering::SeqCst)).await;
@@ -218,7 +218,7 @@ async fn a_fault_while_an_analyst_works_keeps_no_other_from_looking() {
     let job = verified.job().await;
 
     while verified.launcher.ended.load(Ordering::SeqCst) == 0 {
-        verified.analysts.request(verified.its.bob(), job).await.unwrap();
+        verified.analysts.request(verified.fixture.bob(), job).await.unwrap();
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 
@@ -227,11 +227,12 @@ async fn a_fault_while_an_analyst_works_keeps_no_other_from_looking() {
 
 async fn case(verified: &AnalystProcessFixture) -> VerificationCase {
     let job = verified.job().await;
-    let task = verified.its.task.id.to_string();
-    let task = verified.its.tasks.get(verified.its.bob(), &task.as_str().into()).await.unwrap();
+    let task = verified.fixture.task.id.to_string();
+    let task =
+        verified.fixture.tasks.get(verified.fixture.bob(), &task.as_str().into()).await.unwrap();
     VerificationCase {
-        task: verified.its.task.id,
-        user: verified.its.bob().user,
+        task: verified.fixture.task.id,
+        user: verified.fixture.bob().user,
         run: task.run_id.unwrap(),
         job,
         step_index: 0,
@@ -262,7 +263,7 @@ async fn judged(verified: &AnalystProcessFixture, case: &VerificationCase) -> Ve
 
 /// The recorded deaths, as (attempt, of).
 async fn deaths(verified: &AnalystProcessFixture) -> Vec<(u64, u64)> {
-    let events = verified.its.world.events(Some(verified.its.task.id)).await;
+    let events = verified.fixture.world.events(Some(verified.fixture.task.id)).await;
     let died = events.iter().filter(|event| event.kind == "analyst.died");
     died.map(|event| {
         assert!(event.data["reason"].as_str().unwrap().contains("SIGKILL"), "{event:?}");
@@ -277,7 +278,7 @@ async fn an_analyst_that_dies_is_started_again_and_its_death_is_on_record() {
     verified.launcher.may_end.add_permits(1);
     let job = verified.job().await;
 
-    verified.analysts.request(verified.its.bob(), job).await.unwrap();
+    verified.analysts.request(verified.fixture.bob(), job).await.unwrap();
     verified.until(1, |it| it.ended.load(Ordering::SeqCst)).await;
 
     let given = verified.launcher.given.lock().unwrap().clone();
@@ -302,8 +303,8 @@ impl ProjectManager for LocalAnalystManager {
         handoff: Value,
         _: Duration,
     ) -> Result<Value, HandoffError> {
-        let asked = self.0.lock().unwrap().clone();
-        let (analysts, caller) = asked.unwrap();
+        let requests = self.0.lock().unwrap().clone();
+        let (analysts, caller) = requests.unwrap();
         let job = serde_json::from_value(handoff["body"]["job_id"].clone()).unwrap();
         analysts.request(&caller, job).await.unwrap();
         Ok(json!({ "outcome": { "kind": "analyst_requested" } }))
@@ -317,8 +318,8 @@ impl ProjectManager for LocalAnalystManager {
 async fn a_criterion_stays_open_when_every_analyst_died() {
     let manager = Arc::new(LocalAnalystManager(Mutex::default()));
     let verified = AnalystProcessFixture::new(AnalystOptions::default(), manager.clone()).await;
-    let asked = (verified.analysts.clone(), verified.its.bob().clone());
-    *manager.0.lock().unwrap() = Some(asked);
+    let requests = (verified.analysts.clone(), verified.fixture.bob().clone());
+    *manager.0.lock().unwrap() = Some(requests);
     verified.launcher.dies.store(usize::MAX, Ordering::SeqCst);
     let case = case(&verified).await;
 
@@ -344,7 +345,7 @@ async fn an_analyst_that_waits_for_its_turn_elsewhere_is_waited_for() {
 /// Has prose judged by a project manager that first answers this, and then requests analysts that
 /// never report.
 async fn left_without_findings<const N: usize>(first: [Value; N]) {
-    let options = AnalystOptions { within: Duration::from_millis(5), ..AnalystOptions::default() };
+    let options = AnalystOptions { timeout: Duration::from_millis(5), ..AnalystOptions::default() };
     let first = Mutex::new(VecDeque::from(first));
     let manager = Arc::new(LostAnalystManager { first, ..LostAnalystManager::default() });
     let verified = AnalystProcessFixture::new(options, manager.clone()).await;
@@ -352,7 +353,7 @@ async fn left_without_findings<const N: usize>(first: [Value; N]) {
 
     let verdict = judged(&verified, &case).await;
 
-    assert_eq!(manager.asked.load(Ordering::SeqCst), N + 2);
+    assert_eq!(manager.requests.load(Ordering::SeqCst), N + 2);
     let last = verdict.findings.last().unwrap();
     assert_eq!(last.status, FindingStatus::Unchecked);
     assert!(last.message.contains("the analyst wrote no findings"), "{}", last.message);
@@ -362,13 +363,13 @@ async fn there_are_no_analysts_where_they_are_off_for_others_jobs_or_for_work_th
     let off = AnalystOptions { is_enabled: false, ..AnalystOptions::default() };
     let off = AnalystProcessFixture::with(off).await;
     let on = AnalystProcessFixture::with(AnalystOptions::default()).await;
-    let (ended, open) = (on.job().await, on.its.job().await);
+    let (ended, open) = (on.job().await, on.fixture.job().await);
 
-    let refused = off.analysts.request(off.its.bob(), off.job().await).await.unwrap_err();
+    let refused = off.analysts.request(off.fixture.bob(), off.job().await).await.unwrap_err();
     assert!(matches!(refused, AnalystRequestError::Disabled), "{refused}");
-    let refused = on.analysts.request(&on.its.eve, ended).await.unwrap_err();
+    let refused = on.analysts.request(&on.fixture.eve, ended).await.unwrap_err();
     assert!(matches!(refused, AnalystRequestError::NoJob), "{refused}");
-    let refused = on.analysts.request(on.its.bob(), open).await.unwrap_err();
+    let refused = on.analysts.request(on.fixture.bob(), open).await.unwrap_err();
     assert!(matches!(refused, AnalystRequestError::NothingToJudge(_)), "{refused}");
     assert!(on.launcher.given.lock().unwrap().is_empty());
 }

@@ -16,7 +16,7 @@ use cynode_execution::{
 use cynode_resources::Signals;
 use cynode_store::Run;
 use cynode_wire::page::PageQuery;
-use cynode_wire::workflow::{DispatchStep, Hold, ReleaseLease, StartRun, VerifyStep};
+use cynode_wire::workflow::{DispatchStep, LeaseToken, ReleaseLease, StartRun, VerifyStep};
 
 use crate::catalogue::Catalogue;
 use crate::engines::on_each_engine;
@@ -31,61 +31,62 @@ on_each_engine! {
 /// Returns scripted answers, last first.
 struct ScriptedAnalyst {
     says: Mutex<Vec<Result<AnalystOpinion, AnalystError>>>,
-    asked: Mutex<Vec<VerificationCase>>,
+    requests: Mutex<Vec<VerificationCase>>,
 }
 
 #[async_trait]
 impl Analyst for ScriptedAnalyst {
     async fn examine(&self, case: &VerificationCase) -> Result<AnalystOpinion, AnalystError> {
-        self.asked.lock().unwrap().push(case.clone());
+        self.requests.lock().unwrap().push(case.clone());
         self.says.lock().unwrap().pop().unwrap()
     }
 }
 
-async fn start(workflow: &WorkflowService, task_id: TaskId) -> Hold {
+async fn start(workflow: &WorkflowService, task_id: TaskId) -> LeaseToken {
     let holder_id = HolderId::generate();
     let lease_ms = Some(3_600_000);
     let body = StartRun { task_id, holder_id, lease_ms, graph_versions: None };
-    workflow.start(&body).await.unwrap().hold
+    workflow.start(&body).await.unwrap().lease
 }
 
 struct AnalystStepFixture {
-    its: Catalogue,
+    fixture: Catalogue,
     workflow: WorkflowService,
     analyst: Arc<ScriptedAnalyst>,
-    hold: Hold,
+    lease: LeaseToken,
     job: JobId,
 }
 
 impl AnalystStepFixture {
     /// A step that has failed, to be judged like this.
     async fn saying(says: Vec<Result<AnalystOpinion, AnalystError>>) -> Self {
-        let its = Catalogue::new().await;
-        let analyst = Arc::new(ScriptedAnalyst { says: Mutex::new(says), asked: Mutex::default() });
-        let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
+        let fixture = Catalogue::new().await;
+        let analyst =
+            Arc::new(ScriptedAnalyst { says: Mutex::new(says), requests: Mutex::default() });
+        let (store, clock) = (fixture.world.store.clone(), fixture.world.clock.clone());
         let signals = Signals::new(store.engine());
         let workflow = WorkflowService::new(store, clock, signals).with_analyst(analyst.clone());
-        let hold = start(&workflow, its.task.id).await;
+        let lease = start(&workflow, fixture.task.id).await;
         let action = Action::Command { line: "true".to_owned() };
         let step = Step::new(action);
-        let body = DispatchStep { hold, step_index: 0, attempt: 1, step };
+        let body = DispatchStep { lease, step_index: 0, attempt: 1, step };
         let job = workflow.dispatch(body).await.unwrap().job_id;
-        its.close(job).await;
-        Self { its, workflow, analyst, hold, job }
+        fixture.close(job).await;
+        Self { fixture, workflow, analyst, lease, job }
     }
 
     /// Has the step judged by an analyst that requests one check first; returns that job.
     async fn checked(&self) -> JobId {
         let waiting = self.workflow.verify_step(self.request()).await.unwrap().waiting_for.unwrap();
         let check: JobId = waiting.split_whitespace().nth(2).unwrap().parse().unwrap();
-        self.its.close(check).await;
+        self.fixture.close(check).await;
         assert!(self.workflow.verify_step(self.request()).await.unwrap().verdict.is_some());
         check
     }
 
     fn request(&self) -> VerifyStep {
         VerifyStep {
-            hold: self.hold,
+            lease: self.lease,
             job_id: self.job,
             expected_outputs: vec![],
             criteria: vec![],
@@ -113,11 +114,11 @@ async fn an_analyst_that_takes_its_time_is_asked_again() {
 
     assert_eq!(first.waiting_for.as_deref(), Some("the analyst of the task"));
     assert_eq!((&second.verdict, &third.verdict), (&Some(verdict.clone()), &Some(verdict)));
-    let AnalystStepFixture { its, analyst, .. } = judged;
-    assert_eq!(analyst.asked.lock().unwrap().len(), 2);
-    let listed = its
+    let AnalystStepFixture { fixture, analyst, .. } = judged;
+    assert_eq!(analyst.requests.lock().unwrap().len(), 2);
+    let listed = fixture
         .findings
-        .list(its.bob(), &its.task.task_name.as_str().into(), &PageQuery::default())
+        .list(fixture.bob(), &fixture.task.task_name.as_str().into(), &PageQuery::default())
         .await;
     let listed = listed.unwrap().items;
     assert_eq!(listed.len(), 1);
@@ -138,9 +139,9 @@ async fn a_check_that_an_analyst_asks_for_comes_back_with_the_case() {
     let answer = judged.workflow.verify_step(judged.request()).await.unwrap();
 
     assert_eq!(answer.verdict, Some(verdict));
-    let asked = judged.analyst.asked.lock().unwrap();
-    assert_eq!(asked[1].evidence.checks[0].command, "make lint");
-    assert!(asked[0].evidence.checks.is_empty());
+    let requests = judged.analyst.requests.lock().unwrap();
+    assert_eq!(requests[1].evidence.checks[0].command, "make lint");
+    assert!(requests[0].evidence.checks.is_empty());
 }
 
 async fn a_run_that_goes_on_from_another_checks_its_last_step_anew() {
@@ -148,15 +149,15 @@ async fn a_run_that_goes_on_from_another_checks_its_last_step_anew() {
     let verdict = || Ok(AnalystOpinion::Verdict(Verdict::from_findings(vec![])));
     let mut judged = AnalystStepFixture::saying(vec![verdict(), check(), verdict(), check()]).await;
     let first = judged.checked().await;
-    let (task, store) = (judged.its.task.id, judged.its.world.store.clone());
-    judged.workflow.release(ReleaseLease::new(judged.hold)).await.unwrap();
+    let (task, store) = (judged.fixture.task.id, judged.fixture.world.store.clone());
+    judged.workflow.release(ReleaseLease::new(judged.lease)).await.unwrap();
     let next =
         Run { id: RunId::generate(), task, trace: TraceId::generate(), status: RunStatus::Pending };
     let made: Result<(), cynode_store::Error> =
         store.write(move |tx| Box::pin(async move { tx.run_insert(&next).await })).await;
     made.unwrap();
 
-    judged.hold = start(&judged.workflow, task).await;
+    judged.lease = start(&judged.workflow, task).await;
     let second = judged.checked().await;
 
     assert_ne!(first, second);
@@ -170,10 +171,10 @@ async fn a_step_waits_while_no_analyst_can_be_asked() {
     let refused = judged.workflow.verify_step(judged.request()).await;
 
     assert!(matches!(refused, Err(WorkflowError::AnalystUnavailable(_))), "{refused:?}");
-    let AnalystStepFixture { its, .. } = judged;
-    let listed = its
+    let AnalystStepFixture { fixture, .. } = judged;
+    let listed = fixture
         .findings
-        .list(its.bob(), &its.task.task_name.as_str().into(), &PageQuery::default())
+        .list(fixture.bob(), &fixture.task.task_name.as_str().into(), &PageQuery::default())
         .await;
     assert!(listed.unwrap().items.is_empty());
 }

@@ -2,7 +2,7 @@
 
 use cynode_domain::ids::{JobId, RunId, TraceId};
 use cynode_domain::status::{JobStatus, RunStatus};
-use cynode_execution::Tasks;
+use cynode_execution::TaskService;
 use cynode_execution::findings::FindingService;
 use cynode_execution::preferences::PreferenceService;
 use cynode_execution::runs::RunQueries;
@@ -17,7 +17,7 @@ use crate::world::World;
 
 pub(crate) struct Catalogue {
     pub(crate) world: World,
-    pub(crate) tasks: Tasks,
+    pub(crate) tasks: TaskService,
     pub(crate) preferences: PreferenceService,
     pub(crate) memory: JobNotes,
     pub(crate) skills: Skills,
@@ -34,10 +34,10 @@ impl Catalogue {
         let (store, clock) = (world.store.clone(), world.clock.clone());
         let signals = Signals::new(store.engine());
         let blobs = BlobStore::new(world.data.path().join("blobs"));
-        let tasks = Tasks::new(store.clone(), clock.clone(), signals, blobs);
-        let asked = json!({ "input_mode": "commands", "commands": ["true"] });
-        let asked: CreateTask = serde_json::from_value(asked).unwrap();
-        let task = tasks.create(&world.bob, asked).await.unwrap();
+        let tasks = TaskService::new(store.clone(), clock.clone(), signals, blobs);
+        let request = json!({ "input_mode": "commands", "commands": ["true"] });
+        let request: CreateTask = serde_json::from_value(request).unwrap();
+        let task = tasks.create(&world.bob, request).await.unwrap();
         Self {
             preferences: PreferenceService::new(store.clone(), clock.clone()),
             memory: JobNotes::new(store.clone(), clock.clone()),

@@ -20,7 +20,7 @@ use cynode_wire::continuing::{ContinuationView, ContinueRun};
 use cynode_wire::handoff::{ContinueWith, HandoffKind};
 use cynode_wire::preferences::{PreferenceKey, WritePreference};
 use cynode_wire::workflow::{
-    DispatchStep, EffectView, GraphVersions, Hold, RecordEffect, StartRun, VerifyStep,
+    DispatchStep, EffectView, GraphVersions, LeaseToken, RecordEffect, StartRun, VerifyStep,
 };
 use serde_json::{Value, json};
 
@@ -68,17 +68,17 @@ impl ProjectManager for ScriptedContinuation {
 struct SuspendedRunFixture {
     manager: Arc<ScriptedContinuation>,
     workflow: WorkflowService,
-    hold: Hold,
+    lease: LeaseToken,
     job: JobId,
-    its: Catalogue,
+    fixture: Catalogue,
 }
 
 impl SuspendedRunFixture {
     async fn before(with: &str) -> Self {
-        let its = Catalogue::new().await;
+        let fixture = Catalogue::new().await;
         let says = json!({ "with": with, "reason": "so be it", "decisions": [] });
         let manager = Arc::new(ScriptedContinuation { says, handed: Mutex::default() });
-        let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
+        let (store, clock) = (fixture.world.store.clone(), fixture.world.clock.clone());
         let signals = Signals::new(store.engine());
         let options = HandoffOptions::default();
         let handoffs = HandoffService::new(
@@ -89,16 +89,16 @@ impl SuspendedRunFixture {
             options,
         );
         let workflow = WorkflowService::new(store, clock, signals).with_handoffs(handoffs);
-        let (task_id, holder_id) = (its.task.id, HolderId::generate());
+        let (task_id, holder_id) = (fixture.task.id, HolderId::generate());
         let graph_versions = Some(GraphVersions { oldest: 1, newest: 1 });
         let lease_ms = Some(3_600_000);
         let body = StartRun { task_id, holder_id, lease_ms, graph_versions };
-        let hold = workflow.start(&body).await.unwrap().hold;
+        let lease = workflow.start(&body).await.unwrap().lease;
         let action = Action::Command { line: "true".to_owned() };
         let step = Step::new(action);
-        let body = DispatchStep { hold, step_index: 0, attempt: 1, step };
+        let body = DispatchStep { lease, step_index: 0, attempt: 1, step };
         let job = workflow.dispatch(body).await.unwrap().job_id;
-        Self { manager, workflow, hold, job, its }
+        Self { manager, workflow, lease, job, fixture }
     }
 
     async fn new(with: &str) -> Self {
@@ -110,7 +110,8 @@ impl SuspendedRunFixture {
     /// The same without a project manager, with a step that ended with this status.
     async fn without_manager(status: JobStatus) -> Self {
         let mut standing = Self::before("retry").await;
-        let (store, clock) = (standing.its.world.store.clone(), standing.its.world.clock.clone());
+        let (store, clock) =
+            (standing.fixture.world.store.clone(), standing.fixture.world.clock.clone());
         let signals = Signals::new(store.engine());
         standing.workflow = WorkflowService::new(store, clock, signals);
         standing.reject(status).await;
@@ -119,30 +120,30 @@ impl SuspendedRunFixture {
 
     /// Ends the job and has its result rejected.
     async fn reject(&self, status: JobStatus) {
-        self.its.close_as(self.job, status).await;
-        let (hold, job_id) = (self.hold, self.job);
+        self.fixture.close_as(self.job, status).await;
+        let (lease, job_id) = (self.lease, self.job);
         let (expected_outputs, is_last_step, wait_ms) = (vec![], true, 0);
         let body =
-            VerifyStep { hold, job_id, expected_outputs, criteria: vec![], is_last_step, wait_ms };
+            VerifyStep { lease, job_id, expected_outputs, criteria: vec![], is_last_step, wait_ms };
         self.workflow.verify_step(body).await.unwrap().verdict.unwrap();
     }
 
     /// Sets the preference for interrupted steps.
     async fn prefer(&self, policy: &str) {
         let (scope_type, key) = (ScopeKind::System, IF_INTERRUPTED_KEY.to_owned());
-        let wanted = PreferenceKey { scope_type, scope_id: None, key };
+        let preference = PreferenceKey { scope_type, scope_id: None, key };
         let written = WritePreference {
             value: json!(policy),
             value_type: ValueType::String,
             expected_version: None,
             reason: None,
         };
-        self.its.preferences.put(&self.its.world.admin, wanted, written).await.unwrap();
+        self.fixture.preferences.put(&self.fixture.world.admin, preference, written).await.unwrap();
     }
 
     async fn ask(&self, continued: u32) -> Result<ContinuationView, WorkflowError> {
-        let (hold, job_id) = (self.hold, self.job);
-        let body = ContinueRun { hold, job_id, continued, wait_ms: 30_000 };
+        let (lease, job_id) = (self.lease, self.job);
+        let body = ContinueRun { lease, job_id, continued, wait_ms: 30_000 };
         self.workflow.decide_continuation(body).await
     }
 
@@ -154,8 +155,8 @@ impl SuspendedRunFixture {
 
     /// The version of the graph that a runner must know to go on with the run.
     async fn version(&self) -> Option<u32> {
-        let task = self.its.task.id;
-        let read = self.its.world.store.read(move |tx| {
+        let task = self.fixture.task.id;
+        let read = self.fixture.world.store.read(move |tx| {
             Box::pin(async move {
                 let run = tx.run_of_task(task).await?.unwrap();
                 tx.run_version(run.id).await
@@ -184,7 +185,7 @@ async fn a_run_that_stands_still_is_handed_to_the_project_manager_once() {
     let body = &handoff["body"];
     assert_eq!((&body["standstill"], &body["continued"]), (&json!("not_started"), &json!(1)));
     assert_eq!(body["node"], "verify_step_result");
-    assert_eq!(handoff["context"]["task"]["id"], json!(standing.its.task.id));
+    assert_eq!(handoff["context"]["task"]["id"], json!(standing.fixture.task.id));
 }
 
 async fn a_manager_cannot_have_a_refused_result_taken_as_it_is() {
@@ -205,7 +206,7 @@ async fn how_often_a_run_went_on_is_counted_by_the_journal_and_not_by_its_runner
     for number in 0..3 {
         let key = format!("{number}/verify_step_result/continue/{}", JobId::generate());
         let effect = EffectView { key, answer: json!({}) };
-        let body = RecordEffect { hold: standing.hold, effect };
+        let body = RecordEffect { lease: standing.lease, effect };
         standing.workflow.effect(body).await.unwrap();
     }
 
@@ -214,13 +215,13 @@ async fn how_often_a_run_went_on_is_counted_by_the_journal_and_not_by_its_runner
 }
 
 async fn a_run_that_goes_on_is_no_more_for_a_runner_that_would_fail_it() {
-    for (with, expected) in [("give_up", 1), ("retry", 2), ("ask_person", 2)] {
+    for (with, preference) in [("give_up", 1), ("retry", 2), ("ask_person", 2)] {
         let standing = SuspendedRunFixture::new(with).await;
         assert_eq!(standing.version().await, Some(1));
 
         standing.with(0).await;
 
-        assert_eq!(standing.version().await, Some(expected), "{with}");
+        assert_eq!(standing.version().await, Some(preference), "{with}");
     }
 }
 
@@ -228,10 +229,10 @@ async fn only_who_holds_a_run_whose_step_was_refused_is_answered() {
     let standing = SuspendedRunFixture::before("retry").await;
 
     let running = standing.ask(0).await;
-    standing.its.close(standing.job).await;
+    standing.fixture.close(standing.job).await;
     let unjudged = standing.ask(0).await;
-    let stale = Hold { epoch: standing.hold.epoch + 1, ..standing.hold };
-    let body = ContinueRun { hold: stale, job_id: standing.job, continued: 0, wait_ms: 0 };
+    let stale = LeaseToken { epoch: standing.lease.epoch + 1, ..standing.lease };
+    let body = ContinueRun { lease: stale, job_id: standing.job, continued: 0, wait_ms: 0 };
     let fenced = standing.workflow.decide_continuation(body).await;
 
     assert!(matches!(running, Err(WorkflowError::JobNotEnded(_))), "{running:?}");
@@ -249,9 +250,10 @@ async fn without_a_project_manager_a_person_or_a_preference_decides_about_an_int
     let reason = "it may have done part of its work".to_owned();
     assert_eq!(view, ContinuationView::Settled { with: ContinueWith::AskPerson, reason });
     assert_eq!(standing.version().await, Some(2), "an older runner would fail the run");
-    for (policy, expected) in [("retry", ContinueWith::Retry), ("give_up", ContinueWith::GiveUp)] {
+    for (policy, preference) in [("retry", ContinueWith::Retry), ("give_up", ContinueWith::GiveUp)]
+    {
         standing.prefer(policy).await;
-        assert_eq!(standing.with(0).await, expected);
+        assert_eq!(standing.with(0).await, preference);
     }
     assert_eq!(standing.with(3).await, ContinueWith::GiveUp, "it continued often enough");
     let unstarted = SuspendedRunFixture::without_manager(JobStatus::Failed).await;

@@ -2,9 +2,9 @@
 
 use cynode_domain::ids::{GroupId, RuleId};
 use cynode_domain::policy::Effect;
-use cynode_domain::policy::rules::{Conditions, Subject};
+use cynode_domain::policy::rules::{Conditions, RuleSubject};
 use cynode_domain::preference::{ScopeKind, ValueType};
-use cynode_execution::{preferences::PreferenceError, preferences::Subject as About};
+use cynode_execution::{preferences::PreferenceError, preferences::PreferenceSubject};
 use cynode_resources::Caller;
 use cynode_resources::rules::RuleError;
 use cynode_resources::{groups::GroupError, groups::Groups};
@@ -29,18 +29,18 @@ on_each_engine! {
 
 const KEY: &str = "agents.project_manager.additional_context";
 
-fn groups(its: &Catalogue) -> Groups {
-    Groups::new(its.world.store.clone(), its.world.clock.clone(), its.world.signals())
+fn groups(fixture: &Catalogue) -> Groups {
+    Groups::new(fixture.world.store.clone(), fixture.world.clock.clone(), fixture.world.signals())
 }
 
-async fn made(its: &Catalogue, name: &str) -> GroupId {
+async fn made(fixture: &Catalogue, name: &str) -> GroupId {
     let request = CreateGroup { name: name.to_owned(), display_name: None };
-    groups(its).create(&its.world.admin, request).await.unwrap().id
+    groups(fixture).create(&fixture.world.admin, request).await.unwrap().id
 }
 
-async fn set(its: &Catalogue, (kind, id): (ScopeKind, Option<GroupId>), value: &str) {
-    let wanted = preference_key(kind, id);
-    its.preferences.put(&its.world.admin, wanted, written(value)).await.unwrap();
+async fn set(fixture: &Catalogue, (kind, id): (ScopeKind, Option<GroupId>), value: &str) {
+    let preference = preference_key(kind, id);
+    fixture.preferences.put(&fixture.world.admin, preference, written(value)).await.unwrap();
 }
 
 fn preference_key(kind: ScopeKind, id: Option<GroupId>) -> PreferenceKey {
@@ -57,17 +57,21 @@ fn written(value: &str) -> WritePreference {
 }
 
 /// The effective preference of a subject and its source.
-async fn holds(its: &Catalogue, caller: &Caller, about: About) -> (Value, ScopeKind) {
-    let view = its.preferences.effective(caller, about, true).await.unwrap();
+async fn holds(
+    fixture: &Catalogue,
+    caller: &Caller,
+    about: PreferenceSubject,
+) -> (Value, ScopeKind) {
+    let view = fixture.preferences.effective(caller, about, true).await.unwrap();
     (view.effective[KEY].clone(), view.sources.unwrap()[KEY].scope_type)
 }
 
 async fn groups_are_managed_by_administrators_and_seen_by_their_members() {
-    let its = Catalogue::new().await;
-    let (groups, admin, bob) = (groups(&its), &its.world.admin, its.bob());
+    let fixture = Catalogue::new().await;
+    let (groups, admin, bob) = (groups(&fixture), &fixture.world.admin, fixture.bob());
     let new = |name: &str| CreateGroup { name: name.to_owned(), display_name: None };
-    let writers = made(&its, "writers").await;
-    made(&its, "readers").await;
+    let writers = made(&fixture, "writers").await;
+    made(&fixture, "readers").await;
     let page = PageQuery::default();
     let names = async |caller: &Caller| -> Vec<(String, bool)> {
         let found = groups.list(caller, &page).await.unwrap().items;
@@ -112,58 +116,65 @@ async fn groups_are_managed_by_administrators_and_seen_by_their_members() {
 }
 
 async fn a_later_group_wins_over_an_earlier_one_both_over_the_system_and_the_user_over_all() {
-    let its = Catalogue::new().await;
-    let (groups, admin, bob) = (groups(&its), &its.world.admin, its.bob());
-    let (first, second) = (made(&its, "zebra").await, made(&its, "ant").await);
+    let fixture = Catalogue::new().await;
+    let (groups, admin, bob) = (groups(&fixture), &fixture.world.admin, fixture.bob());
+    let (first, second) = (made(&fixture, "zebra").await, made(&fixture, "ant").await);
     assert!(first < second);
-    set(&its, (ScopeKind::System, None), "system's").await;
-    set(&its, (ScopeKind::Group, Some(second)), "second's").await;
-    set(&its, (ScopeKind::Group, Some(first)), "first's").await;
+    set(&fixture, (ScopeKind::System, None), "system's").await;
+    set(&fixture, (ScopeKind::Group, Some(second)), "second's").await;
+    set(&fixture, (ScopeKind::Group, Some(first)), "first's").await;
     for name in ["ant", "zebra"] {
         groups.add(admin, &name.into(), &"bob".into()).await.unwrap();
     }
-    let (task, project) = (About::Task(its.task.id), About::Project(its.task.project_id));
+    let (task, project) = (
+        PreferenceSubject::Task(fixture.task.id),
+        PreferenceSubject::Project(fixture.task.project_id),
+    );
 
-    for about in [task, project, About::Caller] {
-        assert_eq!(holds(&its, bob, about).await, (json!("second's"), ScopeKind::Group));
+    for about in [task, project, PreferenceSubject::Caller] {
+        assert_eq!(holds(&fixture, bob, about).await, (json!("second's"), ScopeKind::Group));
     }
-    let of_eve = holds(&its, &its.eve, About::Caller).await;
+    let of_eve = holds(&fixture, &fixture.eve, PreferenceSubject::Caller).await;
     assert_eq!(of_eve, (json!("system's"), ScopeKind::System));
     // The preferences of a task are those of its user, independent of the caller.
-    assert_eq!(holds(&its, admin, task).await, (json!("second's"), ScopeKind::Group));
+    assert_eq!(holds(&fixture, admin, task).await, (json!("second's"), ScopeKind::Group));
 
     groups.expel(admin, &"ant".into(), &"bob".into()).await.unwrap();
-    assert_eq!(holds(&its, bob, task).await, (json!("first's"), ScopeKind::Group));
-    its.preferences
+    assert_eq!(holds(&fixture, bob, task).await, (json!("first's"), ScopeKind::Group));
+    fixture
+        .preferences
         .put(bob, preference_key(ScopeKind::User, None), written("bob's"))
         .await
         .unwrap();
-    assert_eq!(holds(&its, bob, task).await, (json!("bob's"), ScopeKind::User));
+    assert_eq!(holds(&fixture, bob, task).await, (json!("bob's"), ScopeKind::User));
 }
 
 async fn a_groups_preferences_are_read_by_its_members_and_written_by_administrators() {
-    let its = Catalogue::new().await;
-    let (groups, admin, bob) = (groups(&its), &its.world.admin, its.bob());
-    let group = made(&its, "writers").await;
-    let wanted = preference_key(ScopeKind::Group, Some(group));
+    let fixture = Catalogue::new().await;
+    let (groups, admin, bob) = (groups(&fixture), &fixture.world.admin, fixture.bob());
+    let group = made(&fixture, "writers").await;
+    let preference = preference_key(ScopeKind::Group, Some(group));
     let forbidden = |outcome: Result<_, PreferenceError>| {
         assert!(matches!(outcome, Err(PreferenceError::Forbidden(_))), "{outcome:?}");
     };
 
-    set(&its, (ScopeKind::Group, Some(group)), "ours").await;
-    forbidden(its.preferences.get(bob, wanted.clone()).await);
+    set(&fixture, (ScopeKind::Group, Some(group)), "ours").await;
+    forbidden(fixture.preferences.get(bob, preference.clone()).await);
     groups.add(admin, &"writers".into(), &"bob".into()).await.unwrap();
 
-    assert_eq!(its.preferences.get(bob, wanted.clone()).await.unwrap().value, json!("ours"));
-    forbidden(its.preferences.put(bob, wanted, written("mine")).await);
+    assert_eq!(
+        fixture.preferences.get(bob, preference.clone()).await.unwrap().value,
+        json!("ours")
+    );
+    forbidden(fixture.preferences.put(bob, preference, written("mine")).await);
     let unknown = preference_key(ScopeKind::Group, Some(GroupId::generate()));
-    forbidden(its.preferences.put(admin, unknown, written("x")).await);
+    forbidden(fixture.preferences.put(admin, unknown, written("x")).await);
 }
 
 async fn an_identity_has_the_groups_that_its_user_is_in_at_that_moment() {
-    let its = Catalogue::new().await;
-    let (groups, admin, bob) = (groups(&its), &its.world.admin, its.bob());
-    let (first, second) = (made(&its, "b").await, made(&its, "a").await);
+    let fixture = Catalogue::new().await;
+    let (groups, admin, bob) = (groups(&fixture), &fixture.world.admin, fixture.bob());
+    let (first, second) = (made(&fixture, "b").await, made(&fixture, "a").await);
     let request = IssueAgentToken {
         agent_type: "pm".parse().unwrap(),
         name: "test".to_owned(),
@@ -171,9 +182,9 @@ async fn an_identity_has_the_groups_that_its_user_is_in_at_that_moment() {
         expires_in_seconds: None,
         binding: BindingView::default(),
     };
-    let token = its.world.agents.issue(admin, request).await.unwrap().secret;
-    let found = async || its.world.agents.authenticate(&token).await.unwrap().groups;
-    let revision = async || its.world.registry.revision().await.unwrap();
+    let token = fixture.world.agents.issue(admin, request).await.unwrap().secret;
+    let found = async || fixture.world.agents.authenticate(&token).await.unwrap().groups;
+    let revision = async || fixture.world.registry.revision().await.unwrap();
 
     assert_eq!(found().await, []);
     let before = revision().await;
@@ -189,7 +200,7 @@ async fn an_identity_has_the_groups_that_its_user_is_in_at_that_moment() {
 
 fn rule(group: GroupId) -> CreateRule {
     CreateRule {
-        subject: Subject::Group(group),
+        subject: RuleSubject::Group(group),
         action: None,
         resource_type: None,
         resource_pattern: "web.*".parse().unwrap(),
@@ -200,35 +211,35 @@ fn rule(group: GroupId) -> CreateRule {
 }
 
 async fn a_removed_group_takes_its_preferences_and_rules_with_it() {
-    let its = Catalogue::new().await;
-    let (groups, admin, bob) = (groups(&its), &its.world.admin, its.bob());
-    let (gone, stays) = (made(&its, "gone").await, made(&its, "stays").await);
+    let fixture = Catalogue::new().await;
+    let (groups, admin, bob) = (groups(&fixture), &fixture.world.admin, fixture.bob());
+    let (gone, stays) = (made(&fixture, "gone").await, made(&fixture, "stays").await);
     for (name, group) in [("gone", gone), ("stays", stays)] {
         groups.add(admin, &name.into(), &"bob".into()).await.unwrap();
-        set(&its, (ScopeKind::Group, Some(group)), name).await;
+        set(&fixture, (ScopeKind::Group, Some(group)), name).await;
     }
-    let about_gone = its.world.rules.create(admin, rule(gone)).await.unwrap().id;
-    let about_stays = its.world.rules.create(admin, rule(stays)).await.unwrap().id;
+    let about_gone = fixture.world.rules.create(admin, rule(gone)).await.unwrap().id;
+    let about_stays = fixture.world.rules.create(admin, rule(stays)).await.unwrap().id;
     assert!(matches!(groups.remove(bob, &"gone".into()).await, Err(GroupError::NotAdmin)));
 
     groups.remove(admin, &"gone".into()).await.unwrap();
 
     assert!(matches!(groups.remove(admin, &"gone".into()).await, Err(GroupError::NotFound(_))));
     assert_eq!(groups.load_group_ids(bob.user).await.unwrap(), [stays]);
-    let rules = its.world.rules.list(admin).await.unwrap();
+    let rules = fixture.world.rules.list(admin).await.unwrap();
     let rules: Vec<RuleId> = rules.into_iter().map(|rule| rule.id).collect();
     assert!(rules.contains(&about_stays) && !rules.contains(&about_gone));
     // The name is free, and nothing of the old group is the new one's.
-    let anew = made(&its, "gone").await;
+    let anew = made(&fixture, "gone").await;
     groups.add(admin, &"gone".into(), &"bob".into()).await.unwrap();
-    let of_new = its.preferences.get(admin, preference_key(ScopeKind::Group, Some(anew))).await;
+    let of_new = fixture.preferences.get(admin, preference_key(ScopeKind::Group, Some(anew))).await;
     assert!(matches!(of_new, Err(PreferenceError::NotFound { .. })));
-    assert_eq!(holds(&its, bob, About::Caller).await.0, json!("stays"));
+    assert_eq!(holds(&fixture, bob, PreferenceSubject::Caller).await.0, json!("stays"));
 }
 
 async fn a_rule_about_a_group_that_does_not_exist_is_refused() {
-    let its = Catalogue::new().await;
-    let refused = its.world.rules.create(&its.world.admin, rule(GroupId::generate())).await;
+    let fixture = Catalogue::new().await;
+    let refused = fixture.world.rules.create(&fixture.world.admin, rule(GroupId::generate())).await;
 
     assert!(matches!(refused, Err(RuleError::NoGroup)), "{refused:?}");
 }

@@ -9,13 +9,13 @@ use cynode_domain::ids::{ThreadId, TraceId};
 use cynode_domain::preference::{ScopeKind, ValueType};
 use cynode_execution::{
     handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
-    handoff::HandoffService, handoff::ProjectManager, handoff::Subject,
+    handoff::HandoffService, handoff::HandoffSubject, handoff::ProjectManager,
 };
 use cynode_models::egress::Inference;
 use cynode_resources::Signals;
 use cynode_resources::groups::Groups;
 use cynode_resources::{agents::AgentTokenError, agents::TokenOrigin};
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_store::ManagerDecision;
 use cynode_wire::groups::CreateGroup;
 use cynode_wire::handoff::{
@@ -85,7 +85,7 @@ impl ProjectManager for ScriptedHandoffTarget {
 }
 
 struct HandoffFixture {
-    its: Catalogue,
+    fixture: Catalogue,
     manager: Arc<ScriptedHandoffTarget>,
     handoffs: HandoffService,
 }
@@ -96,17 +96,20 @@ impl HandoffFixture {
     }
 
     async fn with(manager: ScriptedHandoffTarget, options: HandoffOptions) -> Self {
-        let its = Catalogue::new().await;
+        let fixture = Catalogue::new().await;
         let manager = Arc::new(manager);
-        let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
+        let (store, clock) = (fixture.world.store.clone(), fixture.world.clock.clone());
         let signals = Signals::new(store.engine());
         let handoffs = HandoffService::new(store, clock, signals, manager.clone(), options);
-        Self { its, manager, handoffs }
+        Self { fixture, manager, handoffs }
     }
 
-    fn subject(&self) -> Subject {
-        let caller = self.its.bob().clone();
-        Subject { task: Some(self.its.task.id), ..Subject::for_caller(caller, "trace".to_owned()) }
+    fn subject(&self) -> HandoffSubject {
+        let caller = self.fixture.bob().clone();
+        HandoffSubject {
+            task: Some(self.fixture.task.id),
+            ..HandoffSubject::for_caller(caller, "trace".to_owned())
+        }
     }
 
     async fn decide(&self) -> Result<String, HandoffError> {
@@ -121,14 +124,17 @@ impl HandoffFixture {
     }
 
     async fn stored_decisions(&self) -> Vec<ManagerDecision> {
-        let (store, task) = (&self.its.world.store, self.its.task.id);
+        let (store, task) = (&self.fixture.world.store, self.fixture.task.id);
         let kept: Result<_, cynode_store::Error> =
             store.read(move |tx| Box::pin(async move { tx.decision_list(task, 10).await })).await;
         kept.unwrap()
     }
 
     async fn is_valid(&self, token: &str) -> bool {
-        !matches!(self.its.world.agents.authenticate(token).await, Err(AgentTokenError::BadToken))
+        !matches!(
+            self.fixture.world.agents.authenticate(token).await,
+            Err(AgentTokenError::BadToken)
+        )
     }
 }
 
@@ -164,11 +170,11 @@ async fn a_handoff_brings_facts_preferences_the_skill_and_a_token_that_ends_with
     let context = &handed["context"];
     // The agent's process receives nothing else, so no provider credential.
     let parts: BTreeSet<&str> = context.as_object().unwrap().keys().map(String::as_str).collect();
-    let expected =
+    let preference =
         ["agent_token", "groups", "preferences", "project", "skill", "task", "trace_id", "user"];
-    assert_eq!(parts, BTreeSet::from(expected));
+    assert_eq!(parts, BTreeSet::from(preference));
     assert_eq!(context["user"]["handle"], "bob");
-    assert_eq!(context["task"]["id"], json!(handing.its.task.id));
+    assert_eq!(context["task"]["id"], json!(handing.fixture.task.id));
     assert_eq!(context["task"]["status"], "queued", "the word that tools use");
     assert!(context["project"]["slug"].is_string(), "{context:#}");
     assert!(context["preferences"]["sources"].is_object(), "{context:#}");
@@ -189,7 +195,7 @@ async fn a_handoff_lists_its_users_groups_and_brings_what_the_later_one_wishes()
         ..ScriptedHandoffTarget::default()
     };
     let handing = HandoffFixture::to(manager).await;
-    let Catalogue { world, preferences, .. } = &handing.its;
+    let Catalogue { world, preferences, .. } = &handing.fixture;
     let groups = Groups::new(world.store.clone(), world.clock.clone(), world.signals());
     let key = "agents.project_manager.additional_context".to_owned();
     let mut made = vec![];
@@ -198,14 +204,14 @@ async fn a_handoff_lists_its_users_groups_and_brings_what_the_later_one_wishes()
         let group = groups.create(&world.admin, new).await.unwrap().id;
         groups.add(&world.admin, &name.into(), &"bob".into()).await.unwrap();
         let scope_id = Some(group.as_uuid());
-        let wanted = PreferenceKey { scope_type: ScopeKind::Group, scope_id, key: key.clone() };
+        let preference = PreferenceKey { scope_type: ScopeKind::Group, scope_id, key: key.clone() };
         let written = WritePreference {
             value: json!(format!("of the {name}")),
             value_type: ValueType::String,
             expected_version: None,
             reason: None,
         };
-        preferences.put(&world.admin, wanted, written).await.unwrap();
+        preferences.put(&world.admin, preference, written).await.unwrap();
         made.push(group);
     }
 
@@ -241,7 +247,7 @@ async fn only_work_that_was_not_begun_is_handed_over_again() {
 
 async fn a_project_manager_that_does_not_answer_is_given_up_and_its_token_ends() {
     let manager = ScriptedHandoffTarget { is_silent: true, ..ScriptedHandoffTarget::default() };
-    let options = HandoffOptions { within: SOON, ..HandoffOptions::default() };
+    let options = HandoffOptions { timeout: SOON, ..HandoffOptions::default() };
     let handing = HandoffFixture::with(manager, options).await;
 
     let refused = handing.decide().await.unwrap_err();
@@ -251,7 +257,7 @@ async fn a_project_manager_that_does_not_answer_is_given_up_and_its_token_ends()
 }
 
 async fn no_more_handoffs_are_open_than_allowed() {
-    let options = HandoffOptions { max_open: 1, within: SOON, ..HandoffOptions::default() };
+    let options = HandoffOptions { max_open: 1, timeout: SOON, ..HandoffOptions::default() };
     let handing = HandoffFixture::with(ScriptedHandoffTarget::default(), options).await;
     let open = handing.handoffs.chat(&handing.subject(), hello()).await.unwrap();
 
@@ -299,10 +305,10 @@ async fn a_caller_who_goes_away_during_the_end_loses_no_decision() {
 }
 
 async fn a_timeout_names_all_the_time_that_was_given() {
-    let within = Duration::from_secs(61);
+    let timeout = Duration::from_secs(61);
     let late = HandoffError::Timeout(Duration::from_millis(1));
     let says = Mutex::new(vec![Err(late), Err(away())]);
-    let options = HandoffOptions { within, ..HandoffOptions::default() };
+    let options = HandoffOptions { timeout, ..HandoffOptions::default() };
     let handing = HandoffFixture::with(
         ScriptedHandoffTarget { says, ..ScriptedHandoffTarget::default() },
         options,
@@ -311,13 +317,13 @@ async fn a_timeout_names_all_the_time_that_was_given() {
 
     let refused = handing.decide().await.unwrap_err();
 
-    assert!(matches!(refused, HandoffError::Timeout(told) if told == within), "{refused}");
+    assert!(matches!(refused, HandoffError::Timeout(reported) if reported == timeout), "{refused}");
 }
 
 async fn what_is_handed_over_is_given_up_when_the_process_stops() {
     let manager = ScriptedHandoffTarget { is_silent: true, ..ScriptedHandoffTarget::default() };
     let mut handing = HandoffFixture::to(manager).await;
-    let background = Tasks::new();
+    let background = BackgroundTasks::new();
     handing.handoffs = handing.handoffs.clone().with_background(background.clone());
 
     let stop = async {
@@ -339,7 +345,7 @@ async fn a_handoff_changes_nothing_that_calls_are_decided_by() {
         ..ScriptedHandoffTarget::default()
     };
     let handing = HandoffFixture::to(manager).await;
-    let store = handing.its.world.store.clone();
+    let store = handing.fixture.world.store.clone();
     let revision = || async {
         let read: Result<i64, cynode_store::Error> =
             store.read(|tx| Box::pin(async move { tx.policy_revision().await })).await;
@@ -360,7 +366,7 @@ async fn nothing_is_handed_over_about_what_the_user_cannot_see() {
         "eve".to_owned(),
         false,
     );
-    let subject = Subject { caller: stranger, ..handing.subject() };
+    let subject = HandoffSubject { caller: stranger, ..handing.subject() };
 
     let refused = handing.handoffs.chat(&subject, hello()).await.unwrap_err();
 
@@ -371,12 +377,12 @@ async fn nothing_is_handed_over_about_what_the_user_cannot_see() {
 async fn whoever_works_on_a_handoff_is_known_by_its_conversation_and_trace() {
     let handing = HandoffFixture::to(ScriptedHandoffTarget::default()).await;
     let (thread, trace) = (ThreadId::generate(), TraceId::generate());
-    let subject = Subject { thread: Some(thread), ..handing.subject() };
-    let subject = Subject { trace_id: trace.to_string(), ..subject };
+    let subject = HandoffSubject { thread: Some(thread), ..handing.subject() };
+    let subject = HandoffSubject { trace_id: trace.to_string(), ..subject };
 
     let _open = handing.handoffs.chat(&subject, hello()).await.unwrap();
     let token = token_of(&handing.handed()[0]);
-    let identity = handing.its.world.agents.authenticate(&token).await.unwrap();
+    let identity = handing.fixture.world.agents.authenticate(&token).await.unwrap();
     let asks = Inference::of_agent(&identity, "chat", "another trace");
 
     let origin = TokenOrigin { thread: Some(thread), trace: Some(trace), ..TokenOrigin::default() };

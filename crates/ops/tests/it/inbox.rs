@@ -228,10 +228,12 @@ async fn a_person_answers_once_and_the_agent_gets_the_answer_as_an_instruction()
     assert!(matches!(other, Err(MessageError::Settled(_))), "{other:?}");
     assert!(matches!(unseen, Err(MessageError::NotFound(_))), "{unseen:?}");
     assert!(waiting(&team).await.is_empty() && team.inbox().await.is_empty());
-    let told = team.heartbeat(&dev, "developer").await.instructions;
-    let told: Vec<_> =
-        told.iter().map(|it| (it.instruction_type.as_str(), it.instructions.as_str())).collect();
-    assert_eq!(told, [("continue", "blue")]);
+    let reported = team.heartbeat(&dev, "developer").await.instructions;
+    let reported: Vec<_> = reported
+        .iter()
+        .map(|it| (it.instruction_type.as_str(), it.instructions.as_str()))
+        .collect();
+    assert_eq!(reported, [("continue", "blue")]);
 }
 
 async fn a_question_to_another_agent_is_passed_on_and_so_is_its_answer() {
@@ -249,7 +251,7 @@ async fn a_question_to_another_agent_is_passed_on_and_so_is_its_answer() {
     team.heartbeat(&designer, "designer").await;
     team.messages.request_help(&dev, help).await.unwrap();
     inbox(&team, &manager).process_waiting().await.unwrap();
-    let asked = team.heartbeat(&designer, "designer").await.instructions;
+    let request = team.heartbeat(&designer, "designer").await.instructions;
     let answer = SendMessage {
         task_id: team.task,
         agent_role: named("designer"),
@@ -262,9 +264,9 @@ async fn a_question_to_another_agent_is_passed_on_and_so_is_its_answer() {
 
     inbox(&team, &manager).process_waiting().await.unwrap();
 
-    assert!(asked[0].instructions.starts_with("developer asks: which blue?"), "{asked:?}");
-    let told = team.heartbeat(&dev, "developer").await.instructions;
-    assert_eq!(told[0].instructions, "designer answers: navy");
+    assert!(request[0].instructions.starts_with("developer asks: which blue?"), "{request:?}");
+    let reported = team.heartbeat(&dev, "developer").await.instructions;
+    assert_eq!(reported[0].instructions, "designer answers: navy");
     assert!(team.inbox().await.is_empty() && manager.heard.lock().unwrap().is_empty());
 }
 

@@ -24,14 +24,14 @@ fn task(depends_on: &[String]) -> CreateTask {
 }
 
 async fn the_statements_of_a_task_list_do_not_depend_on_its_length() {
-    let its = Catalogue::new().await;
+    let fixture = Catalogue::new().await;
     let mut names = vec![];
     for number in 0..20 {
         let depends_on = if number % 3 == 2 { &names[number - 2..] } else { &[] };
-        names.push(its.tasks.create(its.bob(), task(depends_on)).await.unwrap().task_name);
+        names.push(fixture.tasks.create(fixture.bob(), task(depends_on)).await.unwrap().task_name);
     }
     let statements = |limit| {
-        let store = its.world.store.clone();
+        let store = fixture.world.store.clone();
         async move {
             let read = store.read(move |tx| {
                 Box::pin(async move {
@@ -50,19 +50,19 @@ async fn the_statements_of_a_task_list_do_not_depend_on_its_length() {
 
     assert_eq!((few.0, many.0), (3, 20));
     assert!(many.1 <= few.1 && many.1 <= 5, "{few:?}, {many:?}");
-    let listed = its.tasks.list(its.bob(), TaskQuery::default()).await.unwrap().items;
+    let listed = fixture.tasks.list(fixture.bob(), TaskQuery::default()).await.unwrap().items;
     for shown in listed.iter().take(6) {
-        assert_eq!(*shown, its.tasks.get(its.bob(), &shown.id.into()).await.unwrap());
+        assert_eq!(*shown, fixture.tasks.get(fixture.bob(), &shown.id.into()).await.unwrap());
     }
 }
 
 async fn the_statements_of_a_change_list_do_not_depend_on_its_length() {
-    let its = Catalogue::new().await;
+    let fixture = Catalogue::new().await;
     for pattern in ["db.*", "web.*", "help.*"] {
         let rule = rule(Effect::Deny, pattern);
-        its.world.rules.create(&its.world.admin, rule).await.unwrap();
+        fixture.world.rules.create(&fixture.world.admin, rule).await.unwrap();
     }
-    let read = its.world.store.read(|tx| {
+    let read = fixture.world.store.read(|tx| {
         Box::pin(async move {
             let changes = tx.access_changes(&AccessChangeFilter::default(), None, 50).await?;
             let before = tx.statement_count();
@@ -79,11 +79,11 @@ async fn the_statements_of_a_change_list_do_not_depend_on_its_length() {
 }
 
 async fn a_created_task_is_shown_as_it_is_read_later() {
-    let its = Catalogue::new().await;
-    let first = its.tasks.create(its.bob(), task(&[])).await.unwrap();
+    let fixture = Catalogue::new().await;
+    let first = fixture.tasks.create(fixture.bob(), task(&[])).await.unwrap();
 
-    let created = its.tasks.create(its.bob(), task(&[first.task_name])).await.unwrap();
+    let created = fixture.tasks.create(fixture.bob(), task(&[first.task_name])).await.unwrap();
 
     assert_eq!(created.depends_on, [first.id]);
-    assert_eq!(created, its.tasks.get(its.bob(), &created.id.into()).await.unwrap());
+    assert_eq!(created, fixture.tasks.get(fixture.bob(), &created.id.into()).await.unwrap());
 }

@@ -152,7 +152,7 @@ async fn an_instruction_is_told_once_and_shown_until_it_is_acknowledged() {
     let id = team.instruct("developer", "expand_scope").await;
     assert_eq!(team.instruct("developer", "expand_scope").await, id, "it waits already");
 
-    let told = team.heartbeat(&dev, "developer").await.instructions;
+    let reported = team.heartbeat(&dev, "developer").await.instructions;
     let later = team.heartbeat(&dev, "developer").await.instructions;
     let shown =
         team.messages.load_context(&dev, team.context_request(Some("developer"))).await.unwrap();
@@ -162,7 +162,7 @@ async fn an_instruction_is_told_once_and_shown_until_it_is_acknowledged() {
     let over =
         team.messages.load_context(&dev, team.context_request(Some("developer"))).await.unwrap();
 
-    assert_eq!(told.iter().map(|told| told.id).collect::<Vec<_>>(), [id]);
+    assert_eq!(reported.iter().map(|reported| reported.id).collect::<Vec<_>>(), [id]);
     assert_eq!((later.len(), shown.instructions.len(), over.instructions.len()), (0, 1, 0));
     let message = team.messages.get(&team.world.bob, team.task, id).await.unwrap();
     assert!(message.delivered_at.is_some() && message.acknowledged_at.is_some());

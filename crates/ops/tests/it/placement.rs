@@ -11,7 +11,7 @@ use cynode_domain::ids::{HolderId, IncarnationId, JobId, TaskId};
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
 use cynode_execution::runs::RunQueries;
-use cynode_execution::{JobPlacer, NodeService, Tasks, WorkflowService};
+use cynode_execution::{JobPlacer, NodeService, TaskService, WorkflowService};
 use cynode_execution::{
     handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
     handoff::HandoffService, handoff::NoProjectManager, handoff::ProjectManager,
@@ -24,7 +24,7 @@ use cynode_wire::handoff::HandoffKind;
 use cynode_wire::nodes::{Capabilities, Incarnation, Poll, PollView, RegisterNode, SandboxLevel};
 use cynode_wire::page::PageQuery;
 use cynode_wire::tasks::CreateTask;
-use cynode_wire::workflow::{DispatchStep, Hold, StartRun};
+use cynode_wire::workflow::{DispatchStep, LeaseToken, StartRun};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -45,7 +45,7 @@ on_each_engine! {
 #[derive(Default)]
 struct ScriptedPlacement {
     node: Option<&'static str>,
-    asked: Mutex<Vec<Value>>,
+    requests: Mutex<Vec<Value>>,
     /// Whether it withholds its answer until it is released.
     waits: bool,
     /// Notified when it is asked.
@@ -66,7 +66,7 @@ impl ProjectManager for ScriptedPlacement {
         _: Duration,
     ) -> Result<Value, HandoffError> {
         assert_eq!(kind, HandoffKind::Place);
-        self.asked.lock().unwrap().push(handoff["body"].clone());
+        self.requests.lock().unwrap().push(handoff["body"].clone());
         self.begun.notify_one();
         if self.waits {
             self.may_answer.notified().await;
@@ -88,7 +88,7 @@ impl ProjectManager for ScriptedPlacement {
 
 struct PlacementFixture {
     world: World,
-    tasks: Tasks,
+    tasks: TaskService,
     workflow: WorkflowService,
     nodes: NodeService,
     sandboxes: Sandboxes,
@@ -104,21 +104,21 @@ impl PlacementFixture {
 
     async fn with(
         slugs: &[&str],
-        asked: Arc<dyn ProjectManager>,
+        requests: Arc<dyn ProjectManager>,
         manager: Arc<ScriptedPlacement>,
     ) -> Self {
         let world = World::new().await;
         let signals = Signals::new(world.store.engine());
         let (store, clock) = (world.store.clone(), world.clock.clone());
-        let (within, place_within) = (Duration::from_hours(1), Duration::from_hours(1));
-        let options = HandoffOptions { within, place_within, ..HandoffOptions::default() };
+        let (timeout, place_within) = (Duration::from_hours(1), Duration::from_hours(1));
+        let options = HandoffOptions { timeout, place_within, ..HandoffOptions::default() };
         let handoffs =
-            HandoffService::new(store.clone(), clock.clone(), signals.clone(), asked, options);
+            HandoffService::new(store.clone(), clock.clone(), signals.clone(), requests, options);
         let placer = JobPlacer::rule_based(store.clone(), clock.clone(), signals.clone())
             .with_handoffs(handoffs);
         let blobs = BlobStore::new(world.data.path().join("blobs"));
-        let its = Self {
-            tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs),
+        let fixture = Self {
+            tasks: TaskService::new(store.clone(), clock.clone(), signals.clone(), blobs),
             workflow: WorkflowService::new(store.clone(), clock.clone(), signals.clone())
                 .with_placer(placer.clone()),
             nodes: NodeService::new(store.clone(), clock.clone(), signals.clone(), 60_000)
@@ -128,10 +128,10 @@ impl PlacementFixture {
             world,
         };
         for slug in slugs {
-            let caller = its.join(slug).await;
-            its.poll(&caller).await;
+            let caller = fixture.join(slug).await;
+            fixture.poll(&caller).await;
         }
-        its
+        fixture
     }
 
     async fn join(&self, slug: &str) -> NodeCaller {
@@ -169,16 +169,16 @@ impl PlacementFixture {
         self.tasks.create(&self.world.bob, body).await.unwrap().id
     }
 
-    async fn hold(&self, task_id: TaskId) -> Hold {
+    async fn hold(&self, task_id: TaskId) -> LeaseToken {
         let (holder_id, lease_ms) = (HolderId::generate(), Some(3_600_000));
         let start = StartRun { task_id, holder_id, lease_ms, graph_versions: None };
-        self.workflow.start(&start).await.unwrap().hold
+        self.workflow.start(&start).await.unwrap().lease
     }
 
-    async fn step(&self, hold: Hold, step_index: u32) -> JobId {
+    async fn step(&self, lease: LeaseToken, step_index: u32) -> JobId {
         let action = Action::Command { line: "true".to_owned() };
         let step = Step::new(action);
-        let body = DispatchStep { hold, step_index, attempt: 1, step };
+        let body = DispatchStep { lease, step_index, attempt: 1, step };
         self.workflow.dispatch(body).await.unwrap().job_id
     }
 
@@ -223,21 +223,21 @@ impl PlacementFixture {
 }
 
 async fn where_several_nodes_could_take_a_task_the_project_manager_chooses() {
-    let its = PlacementFixture::new(&["a", "b"], Some("b")).await;
-    let task = its.task(json!({})).await;
-    let hold = its.hold(task).await;
+    let fixture = PlacementFixture::new(&["a", "b"], Some("b")).await;
+    let task = fixture.task(json!({})).await;
+    let lease = fixture.hold(task).await;
 
-    let first = its.step(hold, 0).await;
+    let first = fixture.step(lease, 0).await;
 
-    assert_eq!(its.place(first).await, "b");
-    let second = its.step(hold, 1).await;
-    assert_eq!(its.place(second).await, "b");
-    let asked = its.manager.asked.lock().unwrap().clone();
-    assert_eq!(asked.len(), 1, "the workspace of a task is in one place: {asked:?}");
-    let slugs: Vec<_> = asked[0]["candidates"].as_array().unwrap().iter().collect();
+    assert_eq!(fixture.place(first).await, "b");
+    let second = fixture.step(lease, 1).await;
+    assert_eq!(fixture.place(second).await, "b");
+    let requests = fixture.manager.requests.lock().unwrap().clone();
+    assert_eq!(requests.len(), 1, "the workspace of a task is in one place: {requests:?}");
+    let slugs: Vec<_> = requests[0]["candidates"].as_array().unwrap().iter().collect();
     assert_eq!((&slugs[0]["node_slug"], &slugs[1]["node_slug"]), (&json!("a"), &json!("b")));
     assert_eq!((&slugs[0]["room"], &slugs[0]["cpu_cores"]), (&json!(4), &json!(2)));
-    let placed = its.query("SELECT data FROM events WHERE kind = 'job.placed'").await;
+    let placed = fixture.query("SELECT data FROM events WHERE kind = 'job.placed'").await;
     assert_eq!(placed.len(), 1);
     let data: Value = serde_json::from_str(&placed[0][0]).unwrap();
     assert_eq!((&data["node"], &data["by"]), (&json!("b"), &json!("rule")));
@@ -250,32 +250,36 @@ fn process_of(slug: &str) -> IncarnationId {
 }
 
 async fn a_run_is_explained_with_who_chose_its_node() {
-    let its = PlacementFixture::new(&["a", "b"], Some("b")).await;
-    let task = its.task(json!({})).await;
-    let hold = its.hold(task).await;
-    let job = its.step(hold, 0).await;
-    its.place(job).await;
+    let fixture = PlacementFixture::new(&["a", "b"], Some("b")).await;
+    let task = fixture.task(json!({})).await;
+    let lease = fixture.hold(task).await;
+    let job = fixture.step(lease, 0).await;
+    fixture.place(job).await;
     let dispatched = json!({
-        "hold": hold, "sequence": 1, "last_node_id": "dispatch_step", "edge": "dispatched",
+        "hold": lease, "sequence": 1, "last_node_id": "dispatch_step", "edge": "dispatched",
         "state": {}, "duration_ms": 1, "step_index": 0, "job_id": job,
     });
-    its.workflow.checkpoint(serde_json::from_value(dispatched).unwrap()).await.unwrap();
-    let run = its.query("SELECT id FROM runs").await.concat().concat();
+    fixture.workflow.checkpoint(serde_json::from_value(dispatched).unwrap()).await.unwrap();
+    let run = fixture.query("SELECT id FROM runs").await.concat().concat();
 
-    let (runs, query) = (RunQueries::new(its.world.store.clone()), PageQuery::default());
+    let (runs, query) = (RunQueries::new(fixture.world.store.clone()), PageQuery::default());
     let explain = async || {
-        runs.explain(&its.world.bob, &run.as_str().into(), &query).await.unwrap().items.remove(0)
+        runs.explain(&fixture.world.bob, &run.as_str().into(), &query)
+            .await
+            .unwrap()
+            .items
+            .remove(0)
     };
     let explained = explain().await;
 
-    let made = its.decisions(task).await;
+    let made = fixture.decisions(task).await;
     assert_eq!(made, [("rule".to_owned(), "b: I like it".to_owned())]);
     assert_eq!(explained.made_by, "project manager, rule: b: I like it");
     assert!(explained.led_to.ends_with("on node b"), "{explained:?}");
     // A choice that came too late is on record, and is not the reason: it placed nothing.
     let elsewhere = "UPDATE jobs SET placed_by = NULL,
         node_id = (SELECT id FROM nodes WHERE node_slug = 'a')";
-    its.query(elsewhere).await;
+    fixture.query(elsewhere).await;
     let late = explain().await;
     assert!(!late.made_by.contains("I like it"), "{late:?}");
     assert!(late.led_to.ends_with("on node a"), "{late:?}");
@@ -283,73 +287,73 @@ async fn a_run_is_explained_with_who_chose_its_node() {
 
 async fn a_project_manager_that_does_not_choose_is_replaced_by_a_rule_on_record() {
     for chosen in [None, Some("nowhere")] {
-        let its = PlacementFixture::new(&["a", "b"], chosen).await;
-        let task = its.task(json!({})).await;
+        let fixture = PlacementFixture::new(&["a", "b"], chosen).await;
+        let task = fixture.task(json!({})).await;
 
-        let job = its.step(its.hold(task).await, 0).await;
+        let job = fixture.step(fixture.hold(task).await, 0).await;
 
-        assert_eq!(its.place(job).await, "a");
-        let decisions = its.decisions(task).await;
+        assert_eq!(fixture.place(job).await, "a");
+        let decisions = fixture.decisions(task).await;
         let fallback = decisions.iter().find(|(by, _)| by == "fallback").unwrap();
         assert!(fallback.1.starts_with("a: the least loaded node, because"), "{fallback:?}");
     }
 }
 
 async fn a_job_whose_question_got_lost_is_placed_by_rule_when_its_time_is_over() {
-    let its = PlacementFixture::new(&["a", "b"], None).await;
-    let task = its.task(json!({})).await;
-    let job = its.step(its.hold(task).await, 0).await;
-    its.place(job).await;
+    let fixture = PlacementFixture::new(&["a", "b"], None).await;
+    let task = fixture.task(json!({})).await;
+    let job = fixture.step(fixture.hold(task).await, 0).await;
+    fixture.place(job).await;
     // As if the process had died right after recording that it asks.
-    its.query("UPDATE jobs SET node_id = NULL").await;
+    fixture.query("UPDATE jobs SET node_id = NULL").await;
 
-    its.wait_for_place("+ 3600").await;
-    let node = its.join("a").await;
-    assert_eq!(its.poll(&node).await, PollView::default(), "it is waited for");
-    its.wait_for_place("- 1").await;
-    let news = its.poll(&node).await;
+    fixture.wait_for_place("+ 3600").await;
+    let node = fixture.join("a").await;
+    assert_eq!(fixture.poll(&node).await, PollView::default(), "it is waited for");
+    fixture.wait_for_place("- 1").await;
+    let news = fixture.poll(&node).await;
 
     assert_eq!(news.assignments.len(), 1, "{news:?}");
-    let (by, reason) = its.decisions(task).await.pop().unwrap();
+    let (by, reason) = fixture.decisions(task).await.pop().unwrap();
     assert!(by == "fallback" && reason.contains("did not answer in time"), "{by}: {reason}");
 }
 
 async fn nobody_is_asked_where_there_is_nothing_to_choose() {
-    let its = PlacementFixture::new(&["a"], Some("a")).await;
-    let task = its.task(json!({})).await;
-    let job = its.step(its.hold(task).await, 0).await;
-    assert!(its.job(job).await.node.is_some(), "it is placed at once");
+    let fixture = PlacementFixture::new(&["a"], Some("a")).await;
+    let task = fixture.task(json!({})).await;
+    let job = fixture.step(fixture.hold(task).await, 0).await;
+    assert!(fixture.job(job).await.node.is_some(), "it is placed at once");
 
-    its.join("b").await;
-    let pinned = its.task(json!({ "node": "b" })).await;
-    let waiting = its.step(its.hold(pinned).await, 0).await;
+    fixture.join("b").await;
+    let pinned = fixture.task(json!({ "node": "b" })).await;
+    let waiting = fixture.step(fixture.hold(pinned).await, 0).await;
 
-    assert!(its.job(waiting).await.node.is_none(), "its node has not polled");
-    let view = its.tasks.get(&its.world.bob, &pinned.into()).await.unwrap();
+    assert!(fixture.job(waiting).await.node.is_none(), "its node has not polled");
+    let view = fixture.tasks.get(&fixture.world.bob, &pinned.into()).await.unwrap();
     assert_eq!(view.node.as_deref(), Some("b"));
     assert!(view.blocked_reason.unwrap().contains("waiting for node \"b\", which is offline"));
-    let node = its.join("b").await;
-    assert_eq!(its.poll(&node).await.assignments[0].job_id, waiting);
-    assert!(its.manager.asked.lock().unwrap().is_empty());
+    let node = fixture.join("b").await;
+    assert_eq!(fixture.poll(&node).await.assignments[0].job_id, waiting);
+    assert!(fixture.manager.requests.lock().unwrap().is_empty());
 }
 
 async fn without_a_project_manager_work_is_placed_by_rule_at_once() {
     let manager = Arc::new(ScriptedPlacement::default());
-    let its = PlacementFixture::with(&["a", "b"], Arc::new(NoProjectManager), manager).await;
-    let task = its.task(json!({})).await;
+    let fixture = PlacementFixture::with(&["a", "b"], Arc::new(NoProjectManager), manager).await;
+    let task = fixture.task(json!({})).await;
 
-    let job = its.step(its.hold(task).await, 0).await;
+    let job = fixture.step(fixture.hold(task).await, 0).await;
 
-    assert!(its.job(job).await.node.is_some());
-    assert_eq!(its.decisions(task).await, []);
+    assert!(fixture.job(job).await.node.is_some());
+    assert_eq!(fixture.decisions(task).await, []);
 }
 
 async fn a_task_for_an_unknown_node_is_refused_with_those_there_are() {
-    let its = PlacementFixture::new(&["anvil", "mill"], None).await;
+    let fixture = PlacementFixture::new(&["anvil", "mill"], None).await;
     let body = json!({ "input_mode": "commands", "commands": ["true"], "node": "moon" });
     let body = serde_json::from_value(body).unwrap();
 
-    let fault = its.tasks.create(&its.world.bob, body).await.unwrap_err().to_string();
+    let fault = fixture.tasks.create(&fixture.world.bob, body).await.unwrap_err().to_string();
 
     assert_eq!(fault, "there is no node \"moon\"; there are: anvil, mill");
 }

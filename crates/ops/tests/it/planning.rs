@@ -14,7 +14,9 @@ use cynode_resources::Signals;
 use cynode_runtime::clock::SharedClock;
 use cynode_wire::handoff::HandoffKind;
 use cynode_wire::planning::{PlanRun, PlanningView};
-use cynode_wire::workflow::{ClaimRun, GrantView, GraphVersions, Hold, ReleaseLease, StartRun};
+use cynode_wire::workflow::{
+    ClaimRun, GrantView, GraphVersions, LeaseToken, ReleaseLease, StartRun,
+};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -56,7 +58,7 @@ impl ProjectManager for GatedPlanner {
 struct PlanningFixture {
     manager: Arc<GatedPlanner>,
     workflow: WorkflowService,
-    hold: Hold,
+    lease: LeaseToken,
     _its: Catalogue,
 }
 
@@ -65,10 +67,10 @@ const LEASE_MS: Option<u32> = Some(3_600_000);
 
 impl PlanningFixture {
     async fn new() -> Self {
-        let its = Catalogue::new().await;
+        let fixture = Catalogue::new().await;
         let manager = Arc::new(GatedPlanner(Semaphore::new(0)));
-        let store = its.world.store.clone();
-        let clock: SharedClock = its.world.clock.clone();
+        let store = fixture.world.store.clone();
+        let clock: SharedClock = fixture.world.clock.clone();
         let signals = Signals::new(store.engine());
         let handoffs = HandoffService::new(
             store.clone(),
@@ -79,23 +81,23 @@ impl PlanningFixture {
         );
         let workflow = WorkflowService::new(store, clock, signals).with_handoffs(handoffs);
         let body = StartRun {
-            task_id: its.task.id,
+            task_id: fixture.task.id,
             holder_id: HolderId::generate(),
             lease_ms: LEASE_MS,
             graph_versions: VERSIONS,
         };
-        let hold = workflow.start(&body).await.unwrap().hold;
-        Self { manager, workflow, hold, _its: its }
+        let lease = workflow.start(&body).await.unwrap().lease;
+        Self { manager, workflow, lease, _its: fixture }
     }
 
-    async fn plan(&self, hold: Hold, wait_ms: u32) -> PlanningView {
-        self.workflow.plan(PlanRun { hold, said: vec![], wait_ms }).await.unwrap()
+    async fn plan(&self, lease: LeaseToken, wait_ms: u32) -> PlanningView {
+        self.workflow.plan(PlanRun { lease, answers: vec![], wait_ms }).await.unwrap()
     }
 
     /// Releases the lease, as a runner does that must wait.
     async fn wait(&self) {
         let reason = Some("it waits for a plan of the project manager".to_owned());
-        let body = ReleaseLease { reason, is_waiting: true, ..ReleaseLease::new(self.hold) };
+        let body = ReleaseLease { reason, is_waiting: true, ..ReleaseLease::new(self.lease) };
         self.workflow.release(body).await.unwrap();
     }
 
@@ -111,7 +113,7 @@ impl PlanningFixture {
 
 async fn a_run_whose_plan_takes_long_holds_no_lease_and_goes_on_when_the_plan_is_there() {
     let planning = PlanningFixture::new().await;
-    let view = planning.plan(planning.hold, 0).await;
+    let view = planning.plan(planning.lease, 0).await;
     assert!(matches!(view, PlanningView::Waiting { .. }), "{view:?}");
 
     planning.wait().await;
@@ -129,9 +131,9 @@ async fn a_run_whose_plan_takes_long_holds_no_lease_and_goes_on_when_the_plan_is
 
 async fn a_plan_that_came_while_the_lease_was_given_back_is_not_missed() {
     let planning = PlanningFixture::new().await;
-    planning.plan(planning.hold, 0).await;
+    planning.plan(planning.lease, 0).await;
     planning.manager.0.add_permits(1);
-    let view = planning.plan(planning.hold, 30_000).await;
+    let view = planning.plan(planning.lease, 30_000).await;
     assert!(matches!(view, PlanningView::Planned { .. }), "{view:?}");
 
     // The runner was not signalled in time.

@@ -33,9 +33,9 @@ fn new_question(run: RunId, task: TaskId, within_ms: i64) -> NewRunQuestion {
 
 async fn a_run_goes_on_without_an_answer_when_the_time_for_it_is_over() {
     for (within_ms, expected) in [(0, RunState::Queued), (3_600_000, RunState::NeedsAnswer)] {
-        let its = Catalogue::new().await;
-        let (run, task) = (its.task.run_id.unwrap(), its.task.id);
-        let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
+        let fixture = Catalogue::new().await;
+        let (run, task) = (fixture.task.run_id.unwrap(), fixture.task.id);
+        let (store, clock) = (fixture.world.store.clone(), fixture.world.clock.clone());
         let made: Result<_, Error> = store
             .write(move |tx| {
                 Box::pin(async move {
@@ -46,13 +46,13 @@ async fn a_run_goes_on_without_an_answer_when_the_time_for_it_is_over() {
             .await;
         made.unwrap();
         let signals = Signals::new(store.engine());
-        let sweeper = Sweeper::new(store.clone(), signals, its.world.accounts.clone(), clock);
+        let sweeper = Sweeper::new(store.clone(), signals, fixture.world.accounts.clone(), clock);
 
         for _ in 0..2 {
             sweeper.sweep_once().await.unwrap();
         }
 
-        assert_eq!(its.runs.get(its.bob(), run).await.unwrap().state, expected);
+        assert_eq!(fixture.runs.get(fixture.bob(), run).await.unwrap().state, expected);
         let effects: Result<_, Error> =
             store.read(move |tx| Box::pin(async move { tx.effect_list(run, 0).await })).await;
         let answers: Vec<_> = effects.unwrap().into_iter().map(|effect| effect.answer).collect();

@@ -20,7 +20,7 @@ use cynode_wire::handoff::{Handoff, HandoffKind, ReplanHandoff};
 use cynode_wire::jobs::{JobResult, Truncated};
 use cynode_wire::replanning::{ReplanStep, ReplanView};
 use cynode_wire::workflow::{
-    DispatchStep, GraphVersions, Hold, SaveCheckpoint, StartRun, VerifyStep,
+    DispatchStep, GraphVersions, LeaseToken, SaveCheckpoint, StartRun, VerifyStep,
 };
 use serde_json::{Value, json};
 
@@ -65,28 +65,28 @@ impl ProjectManager for ScriptedReplanner {
 
 /// A run of a prompt whose one step, planned by `author`, printed the wrong thing.
 struct RejectedStepFixture {
-    its: Catalogue,
+    fixture: Catalogue,
     manager: Arc<ScriptedReplanner>,
     workflow: WorkflowService,
-    hold: Hold,
+    lease: LeaseToken,
     job: JobId,
 }
 
 impl RejectedStepFixture {
     async fn new(author: &str, command: &str) -> Self {
-        let mut its = Catalogue::new().await;
-        let asked = json!({
+        let mut fixture = Catalogue::new().await;
+        let request = json!({
             "input_mode": "prompt", "prompt": "print ok",
             "acceptance_criteria": [{ "kind": "output_matches", "pattern": "ok" }],
             "attachments": [{ "name": "in.txt", "content_base64": "aGVsbG8=" }],
         });
-        let asked = serde_json::from_value(asked).unwrap();
-        its.task = its.tasks.create(its.bob(), asked).await.unwrap();
+        let request = serde_json::from_value(request).unwrap();
+        fixture.task = fixture.tasks.create(fixture.bob(), request).await.unwrap();
         let outcome = json!({ "kind": "replanned", "command": command });
         let answer = json!({ "outcome": outcome, "reason": "it prints ok", "decisions": [] });
         let manager = Arc::new(ScriptedReplanner { answer, handed: Mutex::default() });
-        let store = its.world.store.clone();
-        let clock: SharedClock = its.world.clock.clone();
+        let store = fixture.world.store.clone();
+        let clock: SharedClock = fixture.world.clock.clone();
         let signals = Signals::new(store.engine());
         let handoffs = HandoffService::new(
             store.clone(),
@@ -96,26 +96,26 @@ impl RejectedStepFixture {
             HandoffOptions::default(),
         );
         let workflow = WorkflowService::new(store, clock, signals).with_handoffs(handoffs);
-        let (task_id, holder_id) = (its.task.id, HolderId::generate());
+        let (task_id, holder_id) = (fixture.task.id, HolderId::generate());
         let graph_versions = Some(GraphVersions { oldest: 1, newest: 1 });
         let lease_ms = Some(3_600_000);
         let body = StartRun { task_id, holder_id, lease_ms, graph_versions };
-        let hold = workflow.start(&body).await.unwrap().hold;
+        let lease = workflow.start(&body).await.unwrap().lease;
         let action = Action::Command { line: "echo no".to_owned() };
         let step = json!({ "action": action, "expected_outputs": [], "author": author });
         let state = json!({ "plan": { "steps": [step], "assumptions": [] } });
-        workflow.checkpoint(planned(hold, state)).await.unwrap();
+        workflow.checkpoint(planned(lease, state)).await.unwrap();
         let step = Step::new(action);
-        let body = DispatchStep { hold, step_index: 0, attempt: 1, step };
+        let body = DispatchStep { lease, step_index: 0, attempt: 1, step };
         let job = workflow.dispatch(body).await.unwrap().job_id;
-        Self { its, manager, workflow, hold, job }
+        Self { fixture, manager, workflow, lease, job }
     }
 
     /// The command succeeded, and its result was rejected.
     async fn judged(self) -> Self {
         let (job_id, result) = (self.job, printed("no\n", "a warning\n"));
         let closed: Result<_, cynode_store::Error> = self
-            .its
+            .fixture
             .world
             .store
             .write(move |tx| {
@@ -125,21 +125,27 @@ impl RejectedStepFixture {
             })
             .await;
         assert!(closed.unwrap());
-        let (hold, expected_outputs, criteria) = (self.hold, vec![], vec![]);
-        let body =
-            VerifyStep { hold, job_id, expected_outputs, criteria, is_last_step: true, wait_ms: 0 };
+        let (lease, expected_outputs, criteria) = (self.lease, vec![], vec![]);
+        let body = VerifyStep {
+            lease,
+            job_id,
+            expected_outputs,
+            criteria,
+            is_last_step: true,
+            wait_ms: 0,
+        };
         self.workflow.verify_step(body).await.unwrap().verdict.unwrap();
         self
     }
 
     async fn replan(&self) -> Result<ReplanView, WorkflowError> {
-        let (hold, job_id, wait_ms) = (self.hold, self.job, 30_000);
-        self.workflow.replan_step(ReplanStep { hold, job_id, wait_ms }).await
+        let (lease, job_id, wait_ms) = (self.lease, self.job, 30_000);
+        self.workflow.replan_step(ReplanStep { lease, job_id, wait_ms }).await
     }
 
     async fn version(&self) -> Option<u32> {
-        let task = self.its.task.id;
-        let read = self.its.world.store.read(move |tx| {
+        let task = self.fixture.task.id;
+        let read = self.fixture.world.store.read(move |tx| {
             Box::pin(async move {
                 let run = tx.run_of_task(task).await?.unwrap();
                 tx.run_version(run.id).await
@@ -163,9 +169,9 @@ fn printed(stdout: &str, stderr: &str) -> JobResult {
     }
 }
 
-fn planned(hold: Hold, state: Value) -> SaveCheckpoint {
+fn planned(lease: LeaseToken, state: Value) -> SaveCheckpoint {
     SaveCheckpoint {
-        hold,
+        lease,
         sequence: 1,
         last_node_id: "plan_steps".to_owned(),
         edge: "first_step".to_owned(),
@@ -227,8 +233,8 @@ async fn only_who_holds_a_run_whose_step_was_not_accepted_has_it_planned_anew() 
     let rejected = RejectedStepFixture::new("manager", "echo ok").await;
     let running = rejected.replan().await;
     let rejected = rejected.judged().await;
-    let hold = Hold { epoch: rejected.hold.epoch + 1, ..rejected.hold };
-    let stale = ReplanStep { hold, job_id: rejected.job, wait_ms: 0 };
+    let lease = LeaseToken { epoch: rejected.lease.epoch + 1, ..rejected.lease };
+    let stale = ReplanStep { lease, job_id: rejected.job, wait_ms: 0 };
 
     let fenced = rejected.workflow.replan_step(stale).await;
 

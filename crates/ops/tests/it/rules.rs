@@ -1,7 +1,7 @@
 //! Rules and settings.
 
 use cynode_domain::policy::allowlist::is_allowlisted;
-use cynode_domain::policy::rules::{Access, Conditions, INVOKE, Subject, TOOL, evaluate};
+use cynode_domain::policy::rules::{Access, Conditions, INVOKE, RuleSubject, TOOL, evaluate};
 use cynode_domain::policy::{Effect, Principal};
 use cynode_resources::rules::RuleError;
 use cynode_resources::settings::SettingError;
@@ -38,7 +38,7 @@ async fn may(world: &World, caller: Principal, tool: &str) -> bool {
 
 pub(crate) fn rule(effect: Effect, tools: &str) -> CreateRule {
     CreateRule {
-        subject: Subject::System,
+        subject: RuleSubject::System,
         action: None,
         resource_type: None,
         resource_pattern: tools.parse().unwrap(),

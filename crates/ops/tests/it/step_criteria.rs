@@ -33,7 +33,7 @@ use cynode_wire::page::PageQuery;
 use cynode_wire::runs::AnswerRun;
 use cynode_wire::steering::AskPerson;
 use cynode_wire::workflow::{
-    DispatchStep, GraphVersions, Hold, SaveCheckpoint, StartRun, VerifyStep,
+    DispatchStep, GraphVersions, LeaseToken, SaveCheckpoint, StartRun, VerifyStep,
 };
 use serde_json::{Value, json};
 
@@ -119,7 +119,7 @@ impl ProjectManager for StepCriteriaManager {
 
 /// A task of two commands and a criterion in prose of its own, before its run begins.
 struct TwoStepFixture {
-    its: Catalogue,
+    fixture: Catalogue,
     workflow: WorkflowService,
     steering: RunOperations,
     launcher: Arc<ScriptedStepAnalyst>,
@@ -128,17 +128,17 @@ struct TwoStepFixture {
 impl TwoStepFixture {
     /// The first command has these criteria; analysts find this, or die without it.
     async fn new(criteria_of_first: &[Value], finds: Option<FindingStatus>) -> Self {
-        let mut its = Catalogue::new().await;
+        let mut fixture = Catalogue::new().await;
         let of_first = |criterion: &Value| json!({ "step_index": 0, "criterion": criterion });
         let step_criteria: Vec<Value> = criteria_of_first.iter().map(of_first).collect();
-        let asked = json!({
+        let request = json!({
             "input_mode": "commands", "commands": ["seq 9", "true"],
             "acceptance_criteria": [text("it is complete")], "step_criteria": step_criteria,
         });
-        let asked = serde_json::from_value(asked).unwrap();
-        its.task = its.tasks.create(its.bob(), asked).await.unwrap();
-        let store = its.world.store.clone();
-        let clock: SharedClock = its.world.clock.clone();
+        let request = serde_json::from_value(request).unwrap();
+        fixture.task = fixture.tasks.create(fixture.bob(), request).await.unwrap();
+        let store = fixture.world.store.clone();
+        let clock: SharedClock = fixture.world.clock.clone();
         let signals = Signals::new(store.engine());
         let manager = Arc::new(StepCriteriaManager::default());
         let handoffs = HandoffService::new(
@@ -148,7 +148,7 @@ impl TwoStepFixture {
             manager.clone(),
             HandoffOptions::default(),
         );
-        let (agents, findings) = (its.world.agents.clone(), its.findings.clone());
+        let (agents, findings) = (fixture.world.agents.clone(), fixture.findings.clone());
         let launcher =
             Arc::new(ScriptedStepAnalyst { agents, findings, finds, given: Mutex::default() });
         let analysts = AnalystService::new(
@@ -158,27 +158,30 @@ impl TwoStepFixture {
             launcher.clone(),
             AnalystOptions::default(),
         );
-        *manager.0.lock().unwrap() = Some((analysts.clone(), its.bob().clone()));
+        *manager.0.lock().unwrap() = Some((analysts.clone(), fixture.bob().clone()));
         let workflow = WorkflowService::new(store.clone(), clock.clone(), signals.clone())
             .with_analyst(Arc::new(ManagedAnalyst::new(analysts)));
         let steering = RunOperations::new(store, clock, signals);
-        Self { its, workflow, steering, launcher }
+        Self { fixture, workflow, steering, launcher }
     }
 
-    async fn start(&self, graph_versions: Option<GraphVersions>) -> Result<Hold, WorkflowError> {
-        let (task_id, holder_id) = (self.its.task.id, HolderId::generate());
+    async fn start(
+        &self,
+        graph_versions: Option<GraphVersions>,
+    ) -> Result<LeaseToken, WorkflowError> {
+        let (task_id, holder_id) = (self.fixture.task.id, HolderId::generate());
         let lease_ms = Some(3_600_000);
         let body = StartRun { task_id, holder_id, lease_ms, graph_versions };
-        Ok(self.workflow.start(&body).await?.hold)
+        Ok(self.workflow.start(&body).await?.lease)
     }
 
     /// Plans the run as its runner does, and carries out the first step, which ends well.
     async fn first_step(self) -> FirstStepFixture {
-        let hold = self.start(None).await.unwrap();
+        let lease = self.start(None).await.unwrap();
         let plan = self.plan().await;
-        self.workflow.checkpoint(planned(hold, &plan)).await.unwrap();
+        self.workflow.checkpoint(planned(lease, &plan)).await.unwrap();
         let step = plan.steps[0].clone();
-        let body = DispatchStep { hold, step_index: 0, attempt: 1, step: step.clone() };
+        let body = DispatchStep { lease, step_index: 0, attempt: 1, step: step.clone() };
         let job = self.workflow.dispatch(body).await.unwrap().job_id;
         let result = json!(JobResult {
             ending: Ending::Exited { code: 0 },
@@ -186,7 +189,7 @@ impl TwoStepFixture {
             stderr: "seq: two are missing\n".to_owned(),
             truncated: Truncated::default(),
         });
-        let store = &self.its.world.store;
+        let store = &self.fixture.world.store;
         let closed: Result<_, cynode_store::Error> = store
             .write(move |tx| {
                 Box::pin(
@@ -195,11 +198,11 @@ impl TwoStepFixture {
             })
             .await;
         assert!(closed.unwrap());
-        FirstStepFixture { run: self, hold, job, step }
+        FirstStepFixture { run: self, lease, job, step }
     }
 
     async fn plan(&self) -> Plan {
-        let task = self.workflow.load_context(self.its.task.id).await.unwrap();
+        let task = self.workflow.load_context(self.fixture.task.id).await.unwrap();
         let request = plan::PlannerInput {
             mode: task.input_mode,
             prompt: &task.prompt,
@@ -217,10 +220,14 @@ impl TwoStepFixture {
 
     /// The findings about the task, oldest first.
     async fn findings(&self) -> Vec<FindingView> {
-        let task = self.its.task.id.to_string();
+        let task = self.fixture.task.id.to_string();
         let page = PageQuery::default();
-        let found =
-            self.its.findings.list(self.its.bob(), &task.as_str().into(), &page).await.unwrap();
+        let found = self
+            .fixture
+            .findings
+            .list(self.fixture.bob(), &task.as_str().into(), &page)
+            .await
+            .unwrap();
         found.items.into_iter().rev().collect()
     }
 }
@@ -228,7 +235,7 @@ impl TwoStepFixture {
 /// The first of two steps, whose job has ended well.
 struct FirstStepFixture {
     run: TwoStepFixture,
-    hold: Hold,
+    lease: LeaseToken,
     job: JobId,
     step: Step,
 }
@@ -237,7 +244,7 @@ impl FirstStepFixture {
     async fn verdict(&self) -> Verdict {
         loop {
             let body = VerifyStep {
-                hold: self.hold,
+                lease: self.lease,
                 job_id: self.job,
                 expected_outputs: vec![],
                 criteria: self.step.criteria.clone(),
@@ -255,9 +262,9 @@ fn text(description: &str) -> Value {
     json!({ "kind": "text", "description": description })
 }
 
-fn planned(hold: Hold, plan: &Plan) -> SaveCheckpoint {
+fn planned(lease: LeaseToken, plan: &Plan) -> SaveCheckpoint {
     SaveCheckpoint {
-        hold,
+        lease,
         sequence: 1,
         last_node_id: "plan_steps".to_owned(),
         edge: "first_step".to_owned(),
@@ -330,13 +337,16 @@ async fn a_person_is_asked_about_the_prose_of_a_step_whose_analysts_died() {
         about: vec![],
         accepts: vec![ReplyForm::Yes, ReplyForm::No, ReplyForm::Retry],
     };
-    let (hold, node) = (first.hold, "verify_step_result".to_owned());
+    let (lease, node) = (first.lease, "verify_step_result".to_owned());
     let key = format!("2/{node}/ask/clarify");
-    let TwoStepFixture { its, workflow, steering, .. } = &first.run;
-    workflow.ask(AskPerson { hold, key, node, question }).await.unwrap();
+    let TwoStepFixture { fixture, workflow, steering, .. } = &first.run;
+    workflow.ask(AskPerson { lease, key, node, question }).await.unwrap();
     let answer = AnswerRun { reply: Reply::Yes {}, comment: None };
-    let task = its.task.id.to_string();
-    steering.answer_as(its.bob(), &task.as_str().into(), answer, ActorKind::Person).await.unwrap();
+    let task = fixture.task.id.to_string();
+    steering
+        .answer_as(fixture.bob(), &task.as_str().into(), answer, ActorKind::Person)
+        .await
+        .unwrap();
     let found = first.run.findings().await;
     let last = found.last().unwrap();
     assert_eq!((last.agent_type, last.status), (FindingAuthor::User, FindingStatus::Pass));

@@ -5,8 +5,8 @@ use cynode_domain::agent::Role;
 use cynode_domain::ids::{JobId, MessageId, RunId, TaskId, TokenId, TraceId};
 use cynode_domain::policy::Principal;
 use cynode_domain::status::RunStatus;
-use cynode_execution::Tasks;
-use cynode_ops::{AgentMessages, Work};
+use cynode_execution::TaskService;
+use cynode_ops::{AgentMessages, WorkService};
 use cynode_resources::{BlobStore, Signals};
 use cynode_resources::{agents::AgentIdentity, agents::TokenOrigin};
 use cynode_store::{NewJob, Run};
@@ -23,8 +23,8 @@ use crate::world::World;
 pub(crate) struct Team {
     pub(crate) world: World,
     pub(crate) messages: AgentMessages,
-    pub(crate) work: Work,
-    pub(crate) tasks: Tasks,
+    pub(crate) work: WorkService,
+    pub(crate) tasks: TaskService,
     pub(crate) task: TaskId,
 }
 
@@ -34,20 +34,20 @@ impl Team {
         let signals = Signals::new(world.store.engine());
         let blobs = BlobStore::new(world.data.path().join("blobs"));
         let (store, clock) = (world.store.clone(), world.clock.clone());
-        let tasks = Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs);
+        let tasks = TaskService::new(store.clone(), clock.clone(), signals.clone(), blobs);
         let messages = AgentMessages::new(store.clone(), clock.clone(), signals.clone());
-        let work = Work::new(store, clock, signals);
-        let asked = json!({ "input_mode": "commands", "commands": ["true"] });
-        let asked: CreateTask = serde_json::from_value(asked).unwrap();
-        let task = tasks.create(&world.bob, asked).await.unwrap().id;
+        let work = WorkService::new(store, clock, signals);
+        let request = json!({ "input_mode": "commands", "commands": ["true"] });
+        let request: CreateTask = serde_json::from_value(request).unwrap();
+        let task = tasks.create(&world.bob, request).await.unwrap().id;
         Self { world, messages, work, tasks, task }
     }
 
     /// Another task of bob's.
     pub(crate) async fn other_task(&self) -> TaskId {
-        let asked = json!({ "input_mode": "commands", "commands": ["true"] });
-        let asked: CreateTask = serde_json::from_value(asked).unwrap();
-        self.tasks.create(&self.world.bob, asked).await.unwrap().id
+        let request = json!({ "input_mode": "commands", "commands": ["true"] });
+        let request: CreateTask = serde_json::from_value(request).unwrap();
+        self.tasks.create(&self.world.bob, request).await.unwrap().id
     }
 
     /// A caller with its own token that is bound to no job.

@@ -31,7 +31,7 @@ use cynode_wire::preferences::{PreferenceKey, WritePreference};
 use cynode_wire::runs::AnswerRun;
 use cynode_wire::steering::AskPerson;
 use cynode_wire::workflow::{
-    DispatchStep, Finish, Hold, Outcome, SaveCheckpoint, StartRun, VerifyStep,
+    DispatchStep, Finish, LeaseToken, Outcome, SaveCheckpoint, StartRun, VerifyStep,
 };
 use serde_json::json;
 
@@ -73,10 +73,10 @@ impl Analyst for UnsureAnalyst {
 
 /// A task whose only step has ended well, and whose prose is judged by [`UnsureAnalyst`].
 struct VerdictFixture {
-    its: Catalogue,
+    fixture: Catalogue,
     workflow: WorkflowService,
     steering: RunOperations,
-    hold: Hold,
+    lease: LeaseToken,
     job: JobId,
 }
 
@@ -89,25 +89,28 @@ impl VerdictFixture {
 
     /// The same while the job runs.
     async fn running(times: u32) -> Self {
-        let mut its = Catalogue::new().await;
-        let asked = json!({
+        let mut fixture = Catalogue::new().await;
+        let request = json!({
             "input_mode": "commands", "commands": ["echo hello"],
             "acceptance_criteria": [{ "kind": "text", "description": "it reads well" }],
         });
-        its.task =
-            its.tasks.create(its.bob(), serde_json::from_value(asked).unwrap()).await.unwrap();
-        let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
+        fixture.task = fixture
+            .tasks
+            .create(fixture.bob(), serde_json::from_value(request).unwrap())
+            .await
+            .unwrap();
+        let (store, clock) = (fixture.world.store.clone(), fixture.world.clock.clone());
         let signals = Signals::new(store.engine());
         let analyst = Arc::new(UnsureAnalyst(Mutex::new(times)));
         let workflow = WorkflowService::new(store.clone(), clock.clone(), signals.clone())
             .with_analyst(analyst);
         let steering = RunOperations::new(store, clock, signals);
-        let hold = start(&workflow, &its).await;
+        let lease = start(&workflow, &fixture).await;
         let action = Action::Command { line: "echo hello".to_owned() };
         let step = Step::new(action);
-        let body = DispatchStep { hold, step_index: 0, attempt: 1, step };
+        let body = DispatchStep { lease, step_index: 0, attempt: 1, step };
         let job = workflow.dispatch(body).await.unwrap().job_id;
-        Self { its, workflow, steering, hold, job }
+        Self { fixture, workflow, steering, lease, job }
     }
 
     async fn end(&self, job: JobId) {
@@ -117,7 +120,7 @@ impl VerdictFixture {
             stderr: String::new(),
             truncated: Truncated::default(),
         });
-        let store = &self.its.world.store;
+        let store = &self.fixture.world.store;
         let closed: Result<_, cynode_store::Error> = store
             .write(move |tx| {
                 Box::pin(
@@ -130,7 +133,7 @@ impl VerdictFixture {
 
     async fn verdict(&self) -> Verdict {
         let body = VerifyStep {
-            hold: self.hold,
+            lease: self.lease,
             job_id: self.job,
             expected_outputs: vec![],
             criteria: vec![],
@@ -150,7 +153,7 @@ impl VerdictFixture {
             accepts: vec![ReplyForm::Yes, ReplyForm::No, ReplyForm::Retry],
         };
         let body = AskPerson {
-            hold: self.hold,
+            lease: self.lease,
             key: format!("1/verify_step_result/ask/clarify{suffix}"),
             node: "verify_step_result".to_owned(),
             question,
@@ -160,34 +163,42 @@ impl VerdictFixture {
 
     async fn answer(&self, reply: Reply, voice: ActorKind) -> Result<(), RunError> {
         let body = AnswerRun { reply, comment: None };
-        let task = self.its.task.id.to_string();
-        self.steering.answer_as(self.its.bob(), &task.as_str().into(), body, voice).await.map(drop)
+        let task = self.fixture.task.id.to_string();
+        self.steering
+            .answer_as(self.fixture.bob(), &task.as_str().into(), body, voice)
+            .await
+            .map(drop)
     }
 
     async fn findings(&self) -> Vec<FindingView> {
-        let task = self.its.task.id.to_string();
+        let task = self.fixture.task.id.to_string();
         let page = PageQuery::default();
-        let found =
-            self.its.findings.list(self.its.bob(), &task.as_str().into(), &page).await.unwrap();
+        let found = self
+            .fixture
+            .findings
+            .list(self.fixture.bob(), &task.as_str().into(), &page)
+            .await
+            .unwrap();
         found.items.into_iter().rev().collect()
     }
 
     /// The checks of the only step, as shown to users.
     async fn step(&self) -> StepChecksView {
-        let task = self.its.task.id.to_string();
-        let view = self.its.tasks.get(self.its.bob(), &task.as_str().into()).await.unwrap();
-        let result = self.its.tasks.result(self.its.bob(), &task.as_str().into()).await.unwrap();
+        let task = self.fixture.task.id.to_string();
+        let view = self.fixture.tasks.get(self.fixture.bob(), &task.as_str().into()).await.unwrap();
+        let result =
+            self.fixture.tasks.result(self.fixture.bob(), &task.as_str().into()).await.unwrap();
         assert_eq!(view.steps, result.steps);
         let [step] = view.steps.try_into().unwrap();
         step
     }
 }
 
-async fn start(workflow: &WorkflowService, its: &Catalogue) -> Hold {
-    let (task_id, holder_id) = (its.task.id, HolderId::generate());
+async fn start(workflow: &WorkflowService, fixture: &Catalogue) -> LeaseToken {
+    let (task_id, holder_id) = (fixture.task.id, HolderId::generate());
     let lease_ms = Some(3_600_000);
     let body = StartRun { task_id, holder_id, lease_ms, graph_versions: None };
-    workflow.start(&body).await.unwrap().hold
+    workflow.start(&body).await.unwrap().lease
 }
 
 async fn a_person_accepts_what_nobody_judged_and_is_on_record_as_its_author() {
@@ -202,7 +213,7 @@ async fn a_person_accepts_what_nobody_judged_and_is_on_record_as_its_author() {
     let found = judged.findings().await;
     let last = found.last().unwrap();
     assert_eq!((last.agent_type, last.status), (FindingAuthor::User, FindingStatus::Pass));
-    assert_eq!((last.user_id, last.job_id), (judged.its.bob().user, Some(judged.job)));
+    assert_eq!((last.user_id, last.job_id), (judged.fixture.bob().user, Some(judged.job)));
     assert_eq!(last.location, Some(criterion_location(0)));
     assert!(last.message.ends_with("(bob accepted it)"), "{}", last.message);
     let step = judged.step().await;
@@ -242,7 +253,7 @@ async fn a_result_is_judged_again_when_a_person_says_so() {
         assert_eq!(judged.verdict().await.status, VerdictStatus::Unclear);
         judged.ask(nth).await;
         judged.answer(Reply::Retry {}, ActorKind::Person).await.unwrap();
-        judged.hold = start(&judged.workflow, &judged.its).await;
+        judged.lease = start(&judged.workflow, &judged.fixture).await;
     }
 
     let verdict = judged.verdict().await;
@@ -254,7 +265,7 @@ async fn a_result_is_judged_again_when_a_person_says_so() {
 
 async fn a_preference_accepts_what_nobody_judged_and_the_task_says_unverified() {
     let judged = VerdictFixture::unjudged(1).await;
-    let project = judged.its.task.project_id;
+    let project = judged.fixture.task.project_id;
     let key = PreferenceKey {
         scope_type: ScopeKind::Project,
         scope_id: Some(project.into()),
@@ -266,7 +277,7 @@ async fn a_preference_accepts_what_nobody_judged_and_the_task_says_unverified() 
         expected_version: None,
         reason: None,
     };
-    judged.its.preferences.create(judged.its.bob(), key, value).await.unwrap();
+    judged.fixture.preferences.create(judged.fixture.bob(), key, value).await.unwrap();
 
     let verdict = judged.verdict().await;
     let finish = Finish {
@@ -275,7 +286,7 @@ async fn a_preference_accepts_what_nobody_judged_and_the_task_says_unverified() 
         verification: Some(VerificationStatus::Unverified),
     };
     let body = SaveCheckpoint {
-        hold: judged.hold,
+        lease: judged.lease,
         sequence: 1,
         last_node_id: "finalize_summary".to_owned(),
         edge: "finished".to_owned(),
@@ -291,12 +302,12 @@ async fn a_preference_accepts_what_nobody_judged_and_the_task_says_unverified() 
 
     assert_eq!((verdict.status, verdict.is_accepted()), (VerdictStatus::Unverified, true));
     assert_eq!(judged.step().await.checks[1].result, CheckResult::NotJudged);
-    let (bob, task) = (judged.its.bob(), judged.its.task.id.to_string());
-    let view = judged.its.tasks.get(bob, &task.as_str().into()).await.unwrap();
+    let (bob, task) = (judged.fixture.bob(), judged.fixture.task.id.to_string());
+    let view = judged.fixture.tasks.get(bob, &task.as_str().into()).await.unwrap();
     assert_eq!(view.verification, Some(VerificationStatus::Unverified));
-    let run = judged.its.runs.get_detail(bob, &task.as_str().into()).await.unwrap();
+    let run = judged.fixture.runs.get_detail(bob, &task.as_str().into()).await.unwrap();
     assert_eq!(run.verification, Some(VerificationStatus::Unverified));
-    let events = judged.its.world.events(Some(judged.its.task.id)).await;
+    let events = judged.fixture.world.events(Some(judged.fixture.task.id)).await;
     let closed = events.iter().find(|event| event.kind == "task.closed").unwrap();
     assert_eq!(closed.data["verification"], "unverified");
 }
@@ -315,10 +326,10 @@ fn met() -> CreateFinding {
 
 async fn only_the_token_of_a_verification_writes_its_findings_and_only_after_the_job_ended() {
     let judged = VerdictFixture::running(0).await;
-    let (its, job) = (&judged.its, judged.job);
-    let (task, run) = (its.task.id.to_string(), its.task.run_id.unwrap());
+    let (fixture, job) = (&judged.fixture, judged.job);
+    let (task, run) = (fixture.task.id.to_string(), fixture.task.run_id.unwrap());
     // A token of an analyst that a user issues, bound as closely as it can be.
-    let binding = BindingView { task_id: Some(its.task.id), ..BindingView::default() };
+    let binding = BindingView { task_id: Some(fixture.task.id), ..BindingView::default() };
     let issued = IssueAgentToken {
         agent_type: AgentType::Pa,
         name: "by hand".to_owned(),
@@ -326,8 +337,8 @@ async fn only_the_token_of_a_verification_writes_its_findings_and_only_after_the
         expires_in_seconds: None,
         binding,
     };
-    let issued = its.world.agents.issue(its.bob(), issued).await.unwrap();
-    let identity = its.world.agents.authenticate(&issued.secret).await.unwrap();
+    let issued = fixture.world.agents.issue(fixture.bob(), issued).await.unwrap();
+    let identity = fixture.world.agents.authenticate(&issued.secret).await.unwrap();
     assert_eq!(identity.origin.verification, None);
     let of = |verification| Source {
         author: FindingAuthor::Pa,
@@ -336,7 +347,7 @@ async fn only_the_token_of_a_verification_writes_its_findings_and_only_after_the
     };
     let key = VerificationKey { run, job, round: 0 };
     let write = async |source: Source, request: CreateFinding| {
-        its.findings.create(its.bob(), source, &task.as_str().into(), request).await
+        fixture.findings.create(fixture.bob(), source, &task.as_str().into(), request).await
     };
     let rejected = |written: Result<FindingView, FindingError>, why: &str| {
         let Err(FindingError::NotVerifier(said)) = written else { panic!("{why}: {written:?}") };

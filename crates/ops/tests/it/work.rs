@@ -198,12 +198,12 @@ async fn a_unit_sent_back_tells_its_agent_everything_but_minor_issues() {
 
     let back = send_back(&team, "impl:auth", feedback.clone()).await.unwrap();
     let twice = send_back(&team, "impl:auth", feedback.clone()).await.unwrap();
-    let told = team.heartbeat(&developer, "developer").await.instructions;
+    let reported = team.heartbeat(&developer, "developer").await.instructions;
 
     assert_eq!((back.work_unit.revision_count, back.repeated, twice.repeated), (1, false, true));
     assert_eq!(back.work_unit.revision_feedback, Some(feedback));
-    assert_eq!((told.len(), told[0].instruction_type.as_str()), (1, "revise"));
-    let handed_on = &told[0].context["feedback"];
+    assert_eq!((reported.len(), reported[0].instruction_type.as_str()), (1, "revise"));
+    let handed_on = &reported[0].context["feedback"];
     assert_eq!(handed_on["criticalIssues"].as_array().unwrap().len(), 1);
     assert_eq!(handed_on["minorIssues"], json!([]));
 }

@@ -37,37 +37,37 @@ fn finding(message: &str) -> CreateFinding {
     }
 }
 
-fn of_task(its: &Catalogue) -> RunQuery {
-    RunQuery { task: Some(its.task.id.to_string()), ..RunQuery::default() }
+fn of_task(fixture: &Catalogue) -> RunQuery {
+    RunQuery { task: Some(fixture.task.id.to_string()), ..RunQuery::default() }
 }
 
 async fn notes_last_as_long_as_their_job() {
-    let its = Catalogue::new().await;
-    let (bob, job, page) = (its.bob(), its.job().await, PageQuery::default());
+    let fixture = Catalogue::new().await;
+    let (bob, job, page) = (fixture.bob(), fixture.job().await, PageQuery::default());
     let note = |key: &str, content: &str| AddNote {
         key: key.to_owned(),
         content: content.to_owned(),
         summary: Some("in short".to_owned()),
     };
-    its.memory.add(bob, job, note("plan", "old")).await.unwrap();
-    its.memory.add(bob, job, note("plan", "first wash")).await.unwrap();
+    fixture.memory.add(bob, job, note("plan", "old")).await.unwrap();
+    fixture.memory.add(bob, job, note("plan", "first wash")).await.unwrap();
 
-    let kept = its.memory.get_note(bob, job, "plan").await.unwrap();
-    let by_eve = its.memory.get_note(&its.eve, job, "plan").await;
+    let kept = fixture.memory.get_note(bob, job, "plan").await.unwrap();
+    let by_eve = fixture.memory.get_note(&fixture.eve, job, "plan").await;
 
     assert_eq!((kept.content.as_str(), kept.note.size_bytes), ("first wash", 10));
     assert!(matches!(by_eve, Err(JobNoteError::NoJob(_))));
-    assert_eq!(its.memory.list(bob, job, &page).await.unwrap().items, [kept.note]);
-    let gone = its.memory.remove(bob, job, "other").await;
+    assert_eq!(fixture.memory.list(bob, job, &page).await.unwrap().items, [kept.note]);
+    let gone = fixture.memory.remove(bob, job, "other").await;
     assert!(matches!(gone, Err(JobNoteError::NotFound(_))));
 
-    its.close(job).await;
-    let late = its.memory.add(bob, job, note("plan", "x")).await;
+    fixture.close(job).await;
+    let late = fixture.memory.add(bob, job, note("plan", "x")).await;
     assert!(matches!(late, Err(JobNoteError::Ended(_))));
-    assert!(matches!(its.memory.list(bob, job, &page).await, Err(JobNoteError::Ended(_))));
-    let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
+    assert!(matches!(fixture.memory.list(bob, job, &page).await, Err(JobNoteError::Ended(_))));
+    let (store, clock) = (fixture.world.store.clone(), fixture.world.clock.clone());
     let signals = Signals::new(store.engine());
-    let sweeper = Sweeper::new(store.clone(), signals, its.world.accounts.clone(), clock);
+    let sweeper = Sweeper::new(store.clone(), signals, fixture.world.accounts.clone(), clock);
     sweeper.sweep_once().await.unwrap();
     let left: Result<_, cynode_store::Error> =
         store.read(move |tx| Box::pin(async move { tx.note_list(job, None, 10).await })).await;
@@ -75,38 +75,40 @@ async fn notes_last_as_long_as_their_job() {
 }
 
 async fn a_job_notes_only_so_much() {
-    let its = Catalogue::new().await;
-    let (bob, job) = (its.bob(), its.job().await);
+    let fixture = Catalogue::new().await;
+    let (bob, job) = (fixture.bob(), fixture.job().await);
     let note = |key: String, content: String| AddNote { key, content, summary: None };
     let full = "x".repeat(64 * 1024);
 
-    let long = its.memory.add(bob, job, note("a".to_owned(), format!("{full}x"))).await;
-    let nameless = its.memory.add(bob, job, note(String::new(), "x".to_owned())).await;
+    let long = fixture.memory.add(bob, job, note("a".to_owned(), format!("{full}x"))).await;
+    let nameless = fixture.memory.add(bob, job, note(String::new(), "x".to_owned())).await;
     for n in 0..16 {
-        its.memory.add(bob, job, note(n.to_string(), full.clone())).await.unwrap();
+        fixture.memory.add(bob, job, note(n.to_string(), full.clone())).await.unwrap();
     }
-    let more = its.memory.add(bob, job, note("16".to_owned(), "x".to_owned())).await;
+    let more = fixture.memory.add(bob, job, note("16".to_owned(), "x".to_owned())).await;
 
     for refused in [long, nameless, more] {
         assert!(matches!(refused, Err(JobNoteError::Invalid(_))));
     }
-    let replaced = its.memory.add(bob, job, note("0".to_owned(), full)).await;
+    let replaced = fixture.memory.add(bob, job, note("0".to_owned(), full)).await;
     assert!(replaced.is_ok(), "what is replaced does not count");
 }
 
 async fn a_finding_says_who_found_what_about_which_step() {
-    let its = Catalogue::new().await;
-    let (bob, task, job) = (its.bob(), its.task.id.to_string(), its.job().await);
+    let fixture = Catalogue::new().await;
+    let (bob, task, job) = (fixture.bob(), fixture.task.id.to_string(), fixture.job().await);
     let source = Source { author: FindingAuthor::Pm, token: None, verification: None };
     let about_job = CreateFinding { job_id: Some(job), ..finding("no output") };
 
-    let made = its.findings.create(bob, source, &task.as_str().into(), about_job).await.unwrap();
+    let made =
+        fixture.findings.create(bob, source, &task.as_str().into(), about_job).await.unwrap();
     let bare =
-        its.findings.create(bob, source, &task.as_str().into(), finding("odd")).await.unwrap();
+        fixture.findings.create(bob, source, &task.as_str().into(), finding("odd")).await.unwrap();
     let elsewhere = CreateFinding { job_id: Some(JobId::generate()), ..finding("x") };
-    let elsewhere = its.findings.create(bob, source, &task.as_str().into(), elsewhere).await;
-    let empty = its.findings.create(bob, source, &task.as_str().into(), finding(" ")).await;
-    let by_eve = its.findings.create(&its.eve, source, &task.as_str().into(), finding("x")).await;
+    let elsewhere = fixture.findings.create(bob, source, &task.as_str().into(), elsewhere).await;
+    let empty = fixture.findings.create(bob, source, &task.as_str().into(), finding(" ")).await;
+    let by_eve =
+        fixture.findings.create(&fixture.eve, source, &task.as_str().into(), finding("x")).await;
 
     assert_eq!((made.step_index, made.job_id), (Some(3), Some(job)));
     assert_eq!((made.agent_type, made.user_id), (FindingAuthor::Pm, bob.user));
@@ -114,40 +116,40 @@ async fn a_finding_says_who_found_what_about_which_step() {
     assert!(matches!(empty, Err(FindingError::Invalid(_))));
     assert!(matches!(by_eve, Err(FindingError::Task(TaskError::NotFound(_)))));
     let page = PageQuery { limit: Some(1), cursor: None };
-    let page = its.findings.list(bob, &task.as_str().into(), &page).await.unwrap();
+    let page = fixture.findings.list(bob, &task.as_str().into(), &page).await.unwrap();
     assert_eq!(page.items, std::slice::from_ref(&bare));
     assert_eq!(page.next_cursor, Some(bare.id.to_string()));
-    assert_eq!(its.findings.get(bob, &task.as_str().into(), made.id).await.unwrap(), made);
-    let unknown = its.findings.get(bob, &task.as_str().into(), FindingId::generate()).await;
+    assert_eq!(fixture.findings.get(bob, &task.as_str().into(), made.id).await.unwrap(), made);
+    let unknown = fixture.findings.get(bob, &task.as_str().into(), FindingId::generate()).await;
     assert!(matches!(unknown, Err(FindingError::NotFound(_))));
 }
 
 async fn runs_are_looked_back_at_by_those_who_see_their_task() {
-    let its = Catalogue::new().await;
-    let (bob, page) = (its.bob(), PageQuery::default());
-    its.job().await;
+    let fixture = Catalogue::new().await;
+    let (bob, page) = (fixture.bob(), PageQuery::default());
+    fixture.job().await;
 
-    let runs = its.runs.list(bob, of_task(&its)).await.unwrap().items;
+    let runs = fixture.runs.list(bob, of_task(&fixture)).await.unwrap().items;
 
     assert_eq!(runs.len(), 2, "the one of the task, and the one of the job");
-    assert_eq!(its.runs.get(bob, runs[0].id).await.unwrap(), runs[0]);
-    assert_eq!(its.runs.history(bob, &runs[0].id.into(), &page).await.unwrap().items, []);
-    let by_eve = its.runs.get(&its.eve, runs[0].id).await;
+    assert_eq!(fixture.runs.get(bob, runs[0].id).await.unwrap(), runs[0]);
+    assert_eq!(fixture.runs.history(bob, &runs[0].id.into(), &page).await.unwrap().items, []);
+    let by_eve = fixture.runs.get(&fixture.eve, runs[0].id).await;
     assert!(matches!(by_eve, Err(RunError::NotFound(_))));
-    assert!(its.runs.history(&its.eve, &runs[0].id.into(), &page).await.is_err());
-    assert!(its.runs.list(&its.eve, of_task(&its)).await.is_err());
+    assert!(fixture.runs.history(&fixture.eve, &runs[0].id.into(), &page).await.is_err());
+    assert!(fixture.runs.list(&fixture.eve, of_task(&fixture)).await.is_err());
 }
 
 async fn a_task_is_ended_by_its_owner_but_completed_by_its_workflow_only() {
-    let its = Catalogue::new().await;
-    let (bob, task) = (its.bob(), its.task.id.to_string());
-    let job = its.job().await;
+    let fixture = Catalogue::new().await;
+    let (bob, task) = (fixture.bob(), fixture.task.id.to_string());
+    let job = fixture.job().await;
     let set = async |who: &Caller, status: ShownTaskStatus| {
-        its.tasks.set_status(who, &task.as_str().into(), status, Some("no longer wanted")).await
+        fixture.tasks.set_status(who, &task.as_str().into(), status, Some("no longer wanted")).await
     };
 
     let completed = set(bob, ShownTaskStatus::Completed).await.unwrap_err();
-    let by_eve = set(&its.eve, ShownTaskStatus::Failed).await;
+    let by_eve = set(&fixture.eve, ShownTaskStatus::Failed).await;
     let same = set(bob, ShownTaskStatus::Queued).await.unwrap();
     let superseded = set(bob, ShownTaskStatus::Superseded).await.unwrap();
     let again = set(bob, ShownTaskStatus::Superseded).await.unwrap();
@@ -162,18 +164,18 @@ async fn a_task_is_ended_by_its_owner_but_completed_by_its_workflow_only() {
     assert_eq!(superseded.summary.as_deref(), Some("superseded by bob: no longer wanted"));
     assert_eq!((again.status.as_str(), again.closed), ("superseded", true));
     assert!(matches!(back, TaskError::Closed { status: ShownTaskStatus::Superseded }));
-    assert_eq!(its.tasks.job(bob, job).await.unwrap().status, JobStatus::Canceled);
-    let runs = its.runs.list(bob, of_task(&its)).await.unwrap().items;
+    assert_eq!(fixture.tasks.job(bob, job).await.unwrap().status, JobStatus::Canceled);
+    let runs = fixture.runs.list(bob, of_task(&fixture)).await.unwrap().items;
     assert_eq!(runs[0].status, RunStatus::Canceled);
 }
 
 async fn a_job_is_canceled_by_its_owner_and_reported_by_its_node_only() {
-    let its = Catalogue::new().await;
-    let (bob, job) = (its.bob(), its.job().await);
-    let set = async |status: JobStatus| its.tasks.set_job_status(bob, job, status).await;
+    let fixture = Catalogue::new().await;
+    let (bob, job) = (fixture.bob(), fixture.job().await);
+    let set = async |status: JobStatus| fixture.tasks.set_job_status(bob, job, status).await;
 
     let completed = set(JobStatus::Completed).await.unwrap_err();
-    let by_eve = its.tasks.set_job_status(&its.eve, job, JobStatus::Canceled).await;
+    let by_eve = fixture.tasks.set_job_status(&fixture.eve, job, JobStatus::Canceled).await;
     let canceled = set(JobStatus::Canceled).await.unwrap();
     let again = set(JobStatus::Canceled).await.unwrap();
     let back = set(JobStatus::Failed).await.unwrap_err();

@@ -75,7 +75,7 @@ async fn load_open_job(
     let Some(job) = tx.job_lock(id).await? else {
         return Err(invalid_binding("job_id is not a job of that user"));
     };
-    let (task, run) = (job.asked.task, job.asked.run);
+    let (task, run) = (job.spec.task, job.spec.run);
     if load_project_of_task(tx, user, task).await?.is_none() {
         return Err(invalid_binding("job_id is not a job of that user"));
     }
@@ -101,7 +101,7 @@ async fn load_project_of_task(
     id: TaskId,
 ) -> Result<Option<ProjectId>, AgentTokenError> {
     let task = tx.task_get(id).await?;
-    Ok(task.filter(|task| task.asked.created_by == user).map(|task| task.asked.project))
+    Ok(task.filter(|task| task.spec.created_by == user).map(|task| task.spec.project))
 }
 
 async fn check_session(tx: &mut Tx, user: UserId, id: SessionId) -> Result<(), AgentTokenError> {

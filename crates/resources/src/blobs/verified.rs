@@ -91,13 +91,13 @@ async fn next_chunk(
 ) -> Option<(io::Result<Bytes>, Option<VerifiedBlobReader>)> {
     let mut reading = reading?;
     loop {
-        let mut piece = BytesMut::with_capacity(PIECE_BYTES);
-        match reading.file.read_buf(&mut piece).await {
+        let mut chunk = BytesMut::with_capacity(PIECE_BYTES);
+        match reading.file.read_buf(&mut chunk).await {
             Err(error) => return Some((Err(error), None)),
             Ok(0) => return finish_read(reading).await,
             Ok(_) => {
-                reading.hash.update(&piece);
-                if let Some(ready) = reading.withheld.replace(piece.freeze()) {
+                reading.hash.update(&chunk);
+                if let Some(ready) = reading.withheld.replace(chunk.freeze()) {
                     return Some((Ok(ready), Some(reading)));
                 }
             }

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use cynode_domain::ids::{GroupId, UserId};
 use cynode_domain::model::CredentialOwner;
 use cynode_domain::name_or_id::NameOrId;
-use cynode_domain::policy::rules::Subject;
+use cynode_domain::policy::rules::RuleSubject;
 use cynode_domain::preference::Scope;
 use cynode_store::{Preference, PreferenceChange, Tx};
 
@@ -18,14 +18,14 @@ impl Groups {
     pub async fn remove(
         &self,
         caller: &Caller,
-        wanted: &NameOrId<GroupId>,
+        name_or_id: &NameOrId<GroupId>,
     ) -> Result<(), GroupError> {
         require_admin(caller)?;
-        let (caller, wanted, now) = (caller.clone(), wanted.to_owned(), self.clock.now());
+        let (caller, name_or_id, now) = (caller.clone(), name_or_id.to_owned(), self.clock.now());
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    let group = find_group(tx, &caller, &wanted).await?;
+                    let group = find_group(tx, &caller, &name_or_id).await?;
                     let preferences = delete_preferences(tx, group.id, caller.user, now).await?;
                     let credentials = delete_credentials(tx, group.id).await?;
                     let rules = delete_rules(tx, group.id).await?;
@@ -86,7 +86,7 @@ async fn delete_credentials(tx: &mut Tx, group: GroupId) -> Result<usize, GroupE
 /// Deletes the access rules with the group as subject; returns their number.
 async fn delete_rules(tx: &mut Tx, group: GroupId) -> Result<usize, GroupError> {
     let mut all = tx.rule_list().await?;
-    all.retain(|stored| stored.rule.subject == Subject::Group(group));
+    all.retain(|stored| stored.rule.subject == RuleSubject::Group(group));
     for stored in &all {
         tx.rule_delete(stored.rule.id).await?;
     }

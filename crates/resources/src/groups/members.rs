@@ -20,17 +20,17 @@ impl Groups {
     pub async fn members(
         &self,
         caller: &Caller,
-        wanted: &NameOrId<GroupId>,
+        name_or_id: &NameOrId<GroupId>,
         query: &PageQuery,
     ) -> Result<Page<MemberView>, GroupError> {
         let request = PageRequest::<String>::parse(query)?;
-        let (caller, wanted) = (caller.clone(), wanted.to_owned());
+        let (caller, name_or_id) = (caller.clone(), name_or_id.to_owned());
         let (after, fetch) = (request.before.clone(), request.fetch);
         let found = self
             .store
             .read(move |tx| {
                 Box::pin(async move {
-                    let group = find_group(tx, &caller, &wanted).await?;
+                    let group = find_group(tx, &caller, &name_or_id).await?;
                     let members = tx.member_list(group.id, after.as_deref(), fetch).await?;
                     Ok::<_, GroupError>(members)
                 })
@@ -43,17 +43,17 @@ impl Groups {
     pub async fn add(
         &self,
         caller: &Caller,
-        wanted: &NameOrId<GroupId>,
+        name_or_id: &NameOrId<GroupId>,
         user: &NameOrId<UserId>,
     ) -> Result<MemberView, GroupError> {
         require_admin(caller)?;
         let (caller, now) = (caller.clone(), self.clock.now());
-        let (wanted, member) = (wanted.clone(), user.clone());
+        let (name_or_id, member) = (name_or_id.clone(), user.clone());
         let added = self
             .store
             .write(move |tx| {
                 Box::pin(async move {
-                    let group = find_group(tx, &caller, &wanted).await?;
+                    let group = find_group(tx, &caller, &name_or_id).await?;
                     let user = find_user(tx, &member).await?;
                     check_group_limit(tx, user.id, group.id).await?;
                     let by = caller.user;
@@ -79,16 +79,16 @@ impl Groups {
     pub async fn expel(
         &self,
         caller: &Caller,
-        wanted: &NameOrId<GroupId>,
+        name_or_id: &NameOrId<GroupId>,
         user: &NameOrId<UserId>,
     ) -> Result<(), GroupError> {
         require_admin(caller)?;
         let (caller, now) = (caller.clone(), self.clock.now());
-        let (wanted, member) = (wanted.clone(), user.clone());
+        let (name_or_id, member) = (name_or_id.clone(), user.clone());
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    let group = find_group(tx, &caller, &wanted).await?;
+                    let group = find_group(tx, &caller, &name_or_id).await?;
                     let user = find_user(tx, &member).await?;
                     if !tx.member_remove(group.id, user.id).await? {
                         let (handle, group) = (user.handle, group.slug);
@@ -105,12 +105,12 @@ impl Groups {
 }
 
 /// A user by handle or id.
-async fn find_user(tx: &mut Tx, wanted: &NameOrId<UserId>) -> Result<User, GroupError> {
-    let found = match wanted {
+async fn find_user(tx: &mut Tx, name_or_id: &NameOrId<UserId>) -> Result<User, GroupError> {
+    let found = match name_or_id {
         NameOrId::Id(id) => tx.user_get(*id).await?,
         NameOrId::Name(handle) => tx.user_by_handle(&lookup_name(handle)).await?,
     };
-    found.ok_or_else(|| GroupError::NoUser(wanted.excerpt()))
+    found.ok_or_else(|| GroupError::NoUser(name_or_id.excerpt()))
 }
 
 async fn check_group_limit(tx: &mut Tx, user: UserId, group: GroupId) -> Result<(), GroupError> {

@@ -86,20 +86,20 @@ mod tests {
 
     #[test]
     fn prose_of_a_task_is_kept_without_secrets_and_what_runs_stays_as_it_is() {
-        let asked = |mode: &str| -> CreateTask {
+        let request = |mode: &str| -> CreateTask {
             let criteria = json!([
                 { "kind": "text", "description": format!("it works with {KEY}") },
                 { "kind": "command_succeeds", "command": format!("curl -u {KEY}") },
             ]);
             let of_step = json!({ "step_index": 0, "criterion": criteria[0] });
-            let asked = json!({ "input_mode": mode, "prompt": format!("use {KEY}"),
+            let request = json!({ "input_mode": mode, "prompt": format!("use {KEY}"),
                 "task_name": format!("deploy {KEY}"), "acceptance_criteria": criteria,
                 "step_criteria": [of_step] });
-            serde_json::from_value(asked).unwrap()
+            serde_json::from_value(request).unwrap()
         };
 
-        let prose = asked("prompt").redact_secrets();
-        let script = asked("script").redact_secrets();
+        let prose = request("prompt").redact_secrets();
+        let script = request("script").redact_secrets();
 
         assert_eq!(prose.prompt, "use sk-SECRET_REDACTED");
         assert_eq!(prose.task_name.unwrap(), "deploy sk-SECRET_REDACTED");

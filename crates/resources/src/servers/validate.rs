@@ -34,16 +34,16 @@ pub(super) fn validate_install(
 
 pub(super) fn validate_transport(
     caller: &Caller,
-    asked: &Transport,
+    transport: &Transport,
 ) -> Result<ServerTransport, ToolError> {
-    let mut faults = transport_faults(asked);
+    let mut faults = transport_faults(transport);
     if !caller.is_admin {
-        faults.extend(network_fault(asked));
+        faults.extend(network_fault(transport));
     }
     if !faults.is_empty() {
         return Err(ToolError::Invalid(faults));
     }
-    Ok(match asked.clone() {
+    Ok(match transport.clone() {
         Transport::Stdio { command, args, env, allow_network } => {
             ServerTransport::Stdio { command, args, env, allow_network }
         }
@@ -55,8 +55,8 @@ pub(super) fn validate_transport(
 
 /// Reports network access that only an administrator may grant: the orchestrator reaches networks
 /// that its users do not, and a server must not expose them.
-fn network_fault(asked: &Transport) -> Option<String> {
-    match asked {
+fn network_fault(transport: &Transport) -> Option<String> {
+    match transport {
         Transport::Stdio { allow_network: true, .. } => {
             Some("only an administrator may give a server network access".to_owned())
         }
@@ -78,9 +78,9 @@ fn is_internal(url: &str) -> bool {
     }
 }
 
-fn transport_faults(asked: &Transport) -> Vec<String> {
+fn transport_faults(transport: &Transport) -> Vec<String> {
     let mut faults = vec![];
-    match asked {
+    match transport {
         Transport::Stdio { command, args, env, .. } => {
             let is_odd = |text: &str| text.contains('\0') || text.len() > MAX_VALUE_BYTES;
             if command.is_empty() || is_odd(command) {

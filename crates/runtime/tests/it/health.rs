@@ -6,7 +6,7 @@ use std::time::Duration;
 use cynode_runtime::health::{HealthError, HealthListener, Readiness, routes, serve, serve_on};
 use cynode_runtime::metrics;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixListener, UnixStream};
 
@@ -17,7 +17,7 @@ struct HealthServer {
     address: String,
     readiness: Readiness,
     shutdown: Shutdown,
-    tasks: Tasks,
+    tasks: BackgroundTasks,
 }
 
 impl HealthServer {
@@ -27,7 +27,7 @@ impl HealthServer {
             address: listener.address().to_owned(),
             readiness: Readiness::new(),
             shutdown: Shutdown::new(),
-            tasks: Tasks::new(),
+            tasks: BackgroundTasks::new(),
         };
         let app = routes(served.readiness.clone(), Some(metrics::install().unwrap()));
         let shutdown = served.shutdown.clone();
@@ -100,7 +100,7 @@ async fn without_an_exporter_there_are_no_metrics() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("s");
     let (listen, shutdown, tasks) =
-        (format!("unix:{}", socket.display()), Shutdown::new(), Tasks::new());
+        (format!("unix:{}", socket.display()), Shutdown::new(), BackgroundTasks::new());
     let listener = HealthListener::bind(&listen).await.unwrap();
     let stop = shutdown.clone();
     tasks.spawn("health", async move {

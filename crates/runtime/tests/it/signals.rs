@@ -5,7 +5,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
 use cynode_runtime::shutdown::Shutdown;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_runtime::telemetry::{self, LogOptions};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -63,7 +63,7 @@ async fn process_that_waits_for_signals() {
         return;
     };
     let _telemetry = telemetry::init("waiting", &LogOptions::default()).unwrap();
-    let tasks = Tasks::new();
+    let tasks = BackgroundTasks::new();
     let shutdown = Shutdown::on_signals(&tasks).unwrap();
     tracing::info!(password = "hunter2", "ready");
     shutdown.triggered().await;

@@ -46,8 +46,8 @@ impl DecodedTable {
     pub(crate) fn select(&self) -> String {
         let all = format!("SELECT * FROM {}", self.name);
         let (select, prefix) = self.selected.unwrap_or((&all, ""));
-        let condition = |(place, key): (usize, &KeyColumn)| {
-            let number = place + 1;
+        let condition = |(index, key): (usize, &KeyColumn)| {
+            let number = index + 1;
             match *key {
                 // On SQLite an id is ordinary text.
                 KeyColumn::Uuid(name) => format!(

@@ -135,8 +135,8 @@ pub(super) async fn record_grant(
         tx.task_set_status(run.task, TaskStatus::Running, None).await?;
         let event = NewEvent {
             kind: started,
-            owner: Some(task.asked.created_by),
-            project: Some(task.asked.project),
+            owner: Some(task.spec.created_by),
+            project: Some(task.spec.project),
             task: Some(run.task),
             run: None,
             job: None,

@@ -14,30 +14,30 @@ use crate::column::Row;
 use crate::param::Param;
 
 /// The statement of a transition.
-pub(super) fn sql(wanted: &TransitionWrite) -> &'static str {
-    if wanted.close.is_some() { CLOSING } else { PLAIN }
+pub(super) fn sql(write: &TransitionWrite) -> &'static str {
+    if write.close.is_some() { CLOSING } else { PLAIN }
 }
 
 /// The values of one transition in [`sql`].
-pub(super) fn params(wanted: &TransitionWrite) -> Result<Vec<Param>, Error> {
-    let (state, changes) = record_text(&wanted.record)?;
-    let (step_index, job) = wanted.subject;
+pub(super) fn params(write: &TransitionWrite) -> Result<Vec<Param>, Error> {
+    let (state, changes) = record_text(&write.record)?;
+    let (step_index, job) = write.subject;
     let mut params = vec![
-        wanted.held.task.into(),
-        wanted.held.lease.into(),
-        wanted.held.epoch.into(),
-        wanted.sequence.into(),
-        Param::from(&wanted.node),
-        Param::from(&wanted.edge),
+        write.lease.task_id.into(),
+        write.lease.lease_id.into(),
+        write.lease.epoch.into(),
+        write.sequence.into(),
+        Param::from(&write.node),
+        Param::from(&write.edge),
         step_index.into(),
         job.into(),
         state,
         changes,
-        wanted.duration_ms.into(),
-        Param::from(wanted.event.kind),
-        Param::from(wanted.event.data.to_string()),
+        write.duration_ms.into(),
+        Param::from(write.event.kind),
+        Param::from(write.event.data.to_string()),
     ];
-    match &wanted.close {
+    match &write.close {
         Some(close) => params.extend([
             Param::from(close.task.as_str()),
             Param::from(close.run.as_str()),
@@ -46,7 +46,7 @@ pub(super) fn params(wanted: &TransitionWrite) -> Result<Vec<Param>, Error> {
             Param::from(close.event.data.to_string()),
             Param::from(close.verification.map_or("", VerificationStatus::as_str)),
         ]),
-        None => params.push(wanted.lease_ms.into()),
+        None => params.push(write.lease_ms.into()),
     }
     Ok(params)
 }

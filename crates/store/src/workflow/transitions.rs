@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use cynode_domain::changes::StateRecord;
-use cynode_domain::ids::{JobId, LeaseId, RunId, TaskId};
+use cynode_domain::ids::{JobId, RunId, TaskId};
+pub use cynode_domain::lease::LeaseToken;
 use cynode_domain::status::{RunStatus, TaskStatus};
 use cynode_domain::verification::VerificationStatus;
 use futures_util::future::BoxFuture;
@@ -17,18 +18,10 @@ use crate::batch::{BatchStatements, BatchWrite, ReturnedRow, one_item};
 use crate::param::{Param, params};
 use crate::{Effect, Error, Store, Tx};
 
-/// The lease that a runner presents to write for a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LeaseToken {
-    pub task: TaskId,
-    pub lease: LeaseId,
-    pub epoch: i64,
-}
-
 /// One transition to write.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransitionWrite {
-    pub held: LeaseToken,
+    pub lease: LeaseToken,
     /// Its number: one more than that of the checkpoint.
     pub sequence: i64,
     pub node: String,
@@ -83,7 +76,7 @@ pub struct TransitionOutcome {
 #[derive(Debug, Clone, PartialEq)]
 pub struct EffectWrite {
     /// The lease under which the effect happened.
-    pub held: LeaseToken,
+    pub lease: LeaseToken,
     pub effect: Effect,
 }
 
@@ -99,10 +92,10 @@ impl Store {
     /// [`Store::write`] waits for it.
     pub async fn transition(
         &self,
-        wanted: Arc<TransitionWrite>,
+        write: Arc<TransitionWrite>,
     ) -> Result<Option<TransitionOutcome>, Error> {
-        let (held, lease_ms) = (wanted.held, wanted.lease_ms);
-        let moved = match self.batch(wanted).await {
+        let (lease, lease_ms) = (write.lease, write.lease_ms);
+        let moved = match self.batch(write).await {
             // A lock was not free in time, or the statement failed: the slow path reports why.
             Err(Error::Statement(_) | Error::Duplicate { .. }) => return Ok(None),
             moved => moved?,
@@ -110,7 +103,7 @@ impl Store {
         if let (Some(TransitionOutcome { is_lease_due: true, .. }), Some(lease_ms)) =
             (moved, lease_ms)
         {
-            self.batch(LeaseExtension { lease: held, lease_ms }).await?;
+            self.batch(LeaseExtension { lease, lease_ms }).await?;
         }
         Ok(moved)
     }
@@ -139,7 +132,7 @@ impl BatchWrite for LeaseExtension {
     type Output = ();
 
     fn statements(&self) -> Result<BatchStatements, Error> {
-        let LeaseToken { task, lease, epoch } = self.lease;
+        let LeaseToken { task_id: task, lease_id: lease, epoch } = self.lease;
         let params = params![task, lease, epoch, self.lease_ms].to_vec();
         BatchStatements::item(transition_sql::EXTEND, params)
     }
@@ -158,7 +151,8 @@ impl BatchWrite for EffectWrite {
     type Output = bool;
 
     fn statements(&self) -> Result<BatchStatements, Error> {
-        let (LeaseToken { task, lease, epoch }, effect) = (self.held, &self.effect);
+        let (LeaseToken { task_id: task, lease_id: lease, epoch }, effect) =
+            (self.lease, &self.effect);
         let params = params![task, lease, epoch, &effect.key, &effect.answer].to_vec();
         BatchStatements::item(transition_sql::JOURNAL, params)
     }
@@ -168,7 +162,7 @@ impl BatchWrite for EffectWrite {
     }
 
     fn run<'a>(&'a self, tx: &'a mut Tx) -> BoxFuture<'a, Result<bool, Error>> {
-        Box::pin(tx.effect_journal(self.held, &self.effect))
+        Box::pin(tx.effect_journal(self.lease, &self.effect))
     }
 }
 
@@ -178,36 +172,36 @@ impl Tx {
     /// and the checkpoint is at the previous transition; otherwise writes nothing and returns `None`.
     pub async fn run_transition(
         &mut self,
-        wanted: &TransitionWrite,
+        write: &TransitionWrite,
     ) -> Result<Option<TransitionOutcome>, Error> {
         if !self.is_sqlite() {
-            let params = one_item(transition_sql::params(wanted)?);
-            let row = self.row(transition_sql::sql(wanted), &params).await?;
+            let params = one_item(transition_sql::params(write)?);
+            let row = self.row(transition_sql::sql(write), &params).await?;
             return row.as_ref().map(transition_sql::outcome).transpose();
         }
-        if wanted.close.is_some() {
+        if write.close.is_some() {
             let sql = "SELECT 1 AS one FROM tasks
                        WHERE id = $1 AND NOT closed AND status = 'running'";
-            if self.row(sql, params![wanted.held.task]).await?.is_none() {
+            if self.row(sql, params![write.lease.task_id]).await?.is_none() {
                 return Ok(None);
             }
         }
-        let Some((run, is_paused)) = advance_checkpoint(self, wanted).await? else {
+        let Some((run, is_paused)) = advance_checkpoint(self, write).await? else {
             return Ok(None);
         };
-        history_insert(self, run, wanted).await?;
-        append_event(self, run, wanted.held.task, &wanted.event, wanted.subject.1).await?;
-        if let Some(close) = &wanted.close {
-            return close_run(self, run, wanted, close).await.map(Some);
+        history_insert(self, run, write).await?;
+        append_event(self, run, write.lease.task_id, &write.event, write.subject.1).await?;
+        if let Some(close) = &write.close {
+            return close_run(self, run, write, close).await.map(Some);
         }
-        if let Some(lease_ms) = wanted.lease_ms {
-            extend_lease(self, wanted.held, lease_ms).await?;
+        if let Some(lease_ms) = write.lease_ms {
+            extend_lease(self, write.lease, lease_ms).await?;
         }
         Ok(Some(TransitionOutcome { is_paused, is_awaited: false, is_lease_due: false }))
     }
 
     /// Assigns the checkpoint to the current holder of the lease, which an older program may have granted.
-    pub async fn checkpoint_adopt(&mut self, held: LeaseToken, run: RunId) -> Result<(), Error> {
+    pub async fn checkpoint_adopt(&mut self, lease: LeaseToken, run: RunId) -> Result<(), Error> {
         let sql = "INSERT INTO workflow_checkpoints AS c
                    (id, task_id, run_id, state, last_node_id, edge, sequence, base_sequence, epoch,
                     updated_at)
@@ -219,19 +213,20 @@ impl Tx {
                            THEN c.base_sequence ELSE 0 END,
                        state = CASE WHEN c.run_id = excluded.run_id
                            THEN c.state ELSE excluded.state END";
-        let params = params![uuid::Uuid::now_v7(), held.task, run, held.epoch];
+        let params = params![uuid::Uuid::now_v7(), lease.task_id, run, lease.epoch];
         self.execute(sql, params).await.map(drop)
     }
 
     /// Journals an effect if the lease is in force; returns false if it is not, or the key exists.
-    async fn effect_journal(&mut self, held: LeaseToken, effect: &Effect) -> Result<bool, Error> {
+    async fn effect_journal(&mut self, lease: LeaseToken, effect: &Effect) -> Result<bool, Error> {
         let sql = "INSERT INTO workflow_effects (run_id, key, sequence, answer, recorded_at)
                    SELECT c.run_id, $4, c.sequence + 1, $5, cynode_now()
                    FROM workflow_checkpoints c JOIN task_workflow_leases l ON l.task_id = c.task_id
                    WHERE c.task_id = $1 AND c.epoch = $3 AND l.lease_id = $2 AND l.epoch = $3
                    AND l.holder_id IS NOT NULL AND l.expires_at > cynode_now()
                    ON CONFLICT DO NOTHING";
-        let params = params![held.task, held.lease, held.epoch, &effect.key, &effect.answer];
+        let params =
+            params![lease.task_id, lease.lease_id, lease.epoch, &effect.key, &effect.answer];
         Ok(self.execute(sql, params).await? == 1)
     }
 }
@@ -239,7 +234,7 @@ impl Tx {
 /// Advances the checkpoint; returns its run, and whether a pause was requested.
 async fn advance_checkpoint(
     tx: &mut Tx,
-    wanted: &TransitionWrite,
+    write: &TransitionWrite,
 ) -> Result<Option<(RunId, bool)>, Error> {
     let sql = "UPDATE workflow_checkpoints SET last_node_id = $5, edge = $6, sequence = $4,
                state = CASE WHEN $7 IS NULL THEN state ELSE 'null' END,
@@ -251,34 +246,34 @@ async fn advance_checkpoint(
                    AND l.holder_id IS NOT NULL AND l.expires_at > cynode_now())
                RETURNING run_id,
                    EXISTS (SELECT 1 FROM tasks WHERE id = $1 AND paused_at IS NOT NULL) AS is_paused";
-    let LeaseToken { task, lease, epoch } = wanted.held;
-    let (state, _) = record_columns(&wanted.record)?;
-    let params = params![task, lease, epoch, wanted.sequence, &wanted.node, &wanted.edge, state];
+    let LeaseToken { task_id: task, lease_id: lease, epoch } = write.lease;
+    let (state, _) = record_columns(&write.record)?;
+    let params = params![task, lease, epoch, write.sequence, &write.node, &write.edge, state];
     match tx.row(sql, params).await? {
         Some(row) => Ok(Some((row.id("run_id")?, row.get("is_paused")?))),
         None => Ok(None),
     }
 }
 
-async fn history_insert(tx: &mut Tx, run: RunId, wanted: &TransitionWrite) -> Result<(), Error> {
+async fn history_insert(tx: &mut Tx, run: RunId, write: &TransitionWrite) -> Result<(), Error> {
     let sql = "INSERT INTO workflow_history
                (run_id, sequence, task_id, node_id, edge, step_index, job_id, state, changes,
                 epoch, duration_ms, recorded_at)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, cynode_now())";
-    let (state, changes) = record_columns(&wanted.record)?;
-    let (step_index, job) = wanted.subject;
+    let (state, changes) = record_columns(&write.record)?;
+    let (step_index, job) = write.subject;
     let params = params![
         run,
-        wanted.sequence,
-        wanted.held.task,
-        &wanted.node,
-        &wanted.edge,
+        write.sequence,
+        write.lease.task_id,
+        &write.node,
+        &write.edge,
         step_index,
         job,
         state,
         changes,
-        wanted.held.epoch,
-        wanted.duration_ms,
+        write.lease.epoch,
+        write.duration_ms,
     ];
     tx.execute(sql, params).await.map(drop)
 }
@@ -298,11 +293,11 @@ async fn append_event(
     tx.execute(sql, params).await.map(drop)
 }
 
-async fn extend_lease(tx: &mut Tx, held: LeaseToken, lease_ms: u32) -> Result<(), Error> {
+async fn extend_lease(tx: &mut Tx, lease: LeaseToken, lease_ms: u32) -> Result<(), Error> {
     let sql = "UPDATE task_workflow_leases
                SET expires_at = cynode_after($3), updated_at = cynode_now()
                WHERE task_id = $1 AND epoch = $2 AND expires_at < cynode_after($4)";
-    let LeaseToken { task, epoch, .. } = held;
+    let LeaseToken { task_id: task, epoch, .. } = lease;
     let due = i64::from(lease_ms) * 2 / 3;
     tx.execute(sql, params![task, epoch, lease_ms, due]).await.map(drop)
 }
@@ -310,10 +305,10 @@ async fn extend_lease(tx: &mut Tx, held: LeaseToken, lease_ms: u32) -> Result<()
 async fn close_run(
     tx: &mut Tx,
     run: RunId,
-    wanted: &TransitionWrite,
+    write: &TransitionWrite,
     close: &RunClosure,
 ) -> Result<TransitionOutcome, Error> {
-    let LeaseToken { task, lease, epoch } = wanted.held;
+    let LeaseToken { task_id: task, lease_id: lease, epoch } = write.lease;
     tx.lease_release(task, lease, epoch).await?;
     tx.task_set_status(task, close.task, Some(&close.summary)).await?;
     if let Some(verification) = close.verification {

@@ -56,7 +56,7 @@ async fn a_big_log_is_searched_through_its_indexes() {
             (all(), "mcp_calls_by_time"),
         ];
         for (filter, index) in cases {
-            let plan = look!(store, tx => tx.call_list_plan(&filter, 50).await);
+            let plan = read_tx!(store, tx => tx.call_list_plan(&filter, 50).await);
 
             assert!(plan.contains(index), "{index} is not used:\n{plan}");
             assert!(!plan.contains("Seq Scan on mcp_tool_call_audit_log"), "{plan}");

@@ -4,7 +4,7 @@ use cynode_domain::ids::ChainId;
 use cynode_store::{Store, verify};
 use cynode_testkit::{TestDatabase, postgres_database, sqlite_database};
 
-use crate::laws::audit::{call, denied, open_writer, success};
+use crate::conformance::audit::{call, denied, open_writer, success};
 use crate::opening::execute;
 
 const CALLS: &str = "mcp_tool_call_audit_log";
@@ -30,14 +30,14 @@ async fn faults(store: &Store) -> Vec<String> {
 
 /// The faults that a verification reports after `sql` was executed, on each engine.
 async fn faults_after(sql: &str) -> [Vec<String>; 2] {
-    let mut told = vec![];
+    let mut reported = vec![];
     for database in [sqlite_database(), postgres_database().await] {
         let store = log(&database, ChainId::generate()).await;
         assert_eq!(faults(&store).await, Vec::<String>::new());
         execute(&database.url, sql).await;
-        told.push(faults(&store).await);
+        reported.push(faults(&store).await);
     }
-    told.try_into().unwrap()
+    reported.try_into().unwrap()
 }
 
 #[tokio::test]
@@ -81,29 +81,30 @@ async fn an_edited_audit_record_is_found_whichever_column_was_edited() {
 
 #[tokio::test]
 async fn an_edited_outcome_is_found() {
-    for told in faults_after(&format!("UPDATE {OUTCOMES} SET status = 'error' WHERE seq = 4")).await
+    for reported in
+        faults_after(&format!("UPDATE {OUTCOMES} SET status = 'error' WHERE seq = 4")).await
     {
-        assert_eq!(told, ["record 4 was edited: its hash does not fit"]);
+        assert_eq!(reported, ["record 4 was edited: its hash does not fit"]);
     }
 }
 
 #[tokio::test]
 async fn a_missing_audit_record_is_found() {
-    for told in faults_after(&format!("DELETE FROM {CALLS} WHERE seq = 5")).await {
-        assert_eq!(told, ["records 5 to 5 are missing"]);
+    for reported in faults_after(&format!("DELETE FROM {CALLS} WHERE seq = 5")).await {
+        assert_eq!(reported, ["records 5 to 5 are missing"]);
     }
-    for told in faults_after(&format!("DELETE FROM {OUTCOMES} WHERE seq = 6")).await {
-        assert_eq!(told, ["records 6 to 6 are missing"]);
+    for reported in faults_after(&format!("DELETE FROM {OUTCOMES} WHERE seq = 6")).await {
+        assert_eq!(reported, ["records 6 to 6 are missing"]);
     }
 }
 
 #[tokio::test]
 async fn records_cut_off_at_either_end_are_found() {
-    for told in faults_after(&format!("DELETE FROM {CALLS} WHERE seq >= 11")).await {
-        assert_eq!(told, ["records 11 to 12 are missing"]);
+    for reported in faults_after(&format!("DELETE FROM {CALLS} WHERE seq >= 11")).await {
+        assert_eq!(reported, ["records 11 to 12 are missing"]);
     }
-    for told in faults_after(&format!("DELETE FROM {CALLS} WHERE seq = 1")).await {
-        assert_eq!(told, ["records 1 to 1 are missing"]);
+    for reported in faults_after(&format!("DELETE FROM {CALLS} WHERE seq = 1")).await {
+        assert_eq!(reported, ["records 1 to 1 are missing"]);
     }
 }
 
@@ -113,9 +114,9 @@ async fn reordered_audit_records_are_found() {
         "UPDATE {CALLS} SET seq = 99 WHERE seq = 11; UPDATE {CALLS} SET seq = 11 WHERE seq = 12;
          UPDATE {CALLS} SET seq = 12 WHERE seq = 99;"
     );
-    for told in faults_after(&swap).await {
+    for reported in faults_after(&swap).await {
         assert_eq!(
-            told[..2],
+            reported[..2],
             [
                 "record 11 was edited: its hash does not fit",
                 "record 12 was edited: its hash does not fit"
@@ -134,21 +135,24 @@ async fn an_inserted_audit_record_is_found() {
         )
     };
     // At the position of a call, and after the end.
-    for told in faults_after(&copy(3)).await {
-        assert!(told.iter().any(|fault| fault.contains("record 3 was inserted")), "{told:?}");
-    }
-    for told in faults_after(&copy(13)).await {
+    for reported in faults_after(&copy(3)).await {
         assert!(
-            told.iter().any(|fault| fault.contains("records 13 to 13 were inserted")),
-            "{told:?}"
+            reported.iter().any(|fault| fault.contains("record 3 was inserted")),
+            "{reported:?}"
+        );
+    }
+    for reported in faults_after(&copy(13)).await {
+        assert!(
+            reported.iter().any(|fault| fault.contains("records 13 to 13 were inserted")),
+            "{reported:?}"
         );
     }
 }
 
 #[tokio::test]
 async fn a_removed_chain_leaves_its_records_as_evidence() {
-    for told in faults_after("DELETE FROM mcp_audit_chains").await {
-        assert_eq!(told, ["records of a chain that no writer began"]);
+    for reported in faults_after("DELETE FROM mcp_audit_chains").await {
+        assert_eq!(reported, ["records of a chain that no writer began"]);
     }
 }
 

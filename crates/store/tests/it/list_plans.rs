@@ -94,7 +94,7 @@ async fn streams_and_lists_read_what_they_give_out_and_nothing_else() {
             (EventFilter { owner: user(1), task: Some(TaskId::from(id(7))) }, "events_by_task"),
         ];
         for (filter, index) in events {
-            let plan = look!(store, tx => tx.event_list_plan(filter).await);
+            let plan = read_tx!(store, tx => tx.event_list_plan(filter).await);
             assert_indexed(&plan, index);
             if is_sqlite && (filter.owner.is_some() || filter.task.is_some()) {
                 // From the reader's cursor, and not from the first event.
@@ -117,7 +117,7 @@ async fn streams_and_lists_read_what_they_give_out_and_nothing_else() {
             (TaskFilter { project, ..all() }, "tasks_by_project"),
         ];
         for (filter, index) in tasks {
-            let plan = look!(store, tx => tx.task_list_plan(&filter).await);
+            let plan = read_tx!(store, tx => tx.task_list_plan(&filter).await);
             assert_indexed(&plan, index);
         }
 
@@ -128,18 +128,18 @@ async fn streams_and_lists_read_what_they_give_out_and_nothing_else() {
             (RunFilter { state: Some(RunState::Queued), ..all() }, "runs_open"),
         ];
         for (filter, index) in runs {
-            let plan = look!(store, tx => tx.run_page_plan(&filter).await);
+            let plan = read_tx!(store, tx => tx.run_page_plan(&filter).await);
             assert!(plan.contains(index), "{index} is not used:\n{plan}");
         }
 
         // `/v1/status` counts open tasks, of which there are few, whatever the number of closed ones.
         for status in [TaskStatus::Pending, TaskStatus::Running] {
-            let plan = look!(store, tx => tx.task_count_plan(status).await);
+            let plan = read_tx!(store, tx => tx.task_count_plan(status).await);
             assert_indexed(&plan, "tasks_by_status");
             if is_sqlite {
                 assert!(plan.contains("COVERING INDEX"), "rows are read too:\n{plan}");
             }
         }
-        assert_eq!(look!(store, tx => tx.task_count(TaskStatus::Running).await), 40);
+        assert_eq!(read_tx!(store, tx => tx.task_count(TaskStatus::Running).await), 40);
     }
 }

@@ -1,7 +1,7 @@
 //! The tests of the store, each run against both engines.
 //!
-//! A test is a function over an open [`cynode_store::Store`] in `laws/`, one file per aggregate;
-//! [`store_laws!`] generates `sqlite::<law>` and `postgres::<law>` from it. Tests for one engine are in
+//! A test is a function over an open [`cynode_store::Store`] in `conformance/`, one file per aggregate;
+//! [`conformance_tests!`] generates `sqlite::<test>` and `postgres::<test>` from it. Tests for one engine are in
 //! separate files.
 #![expect(clippy::unwrap_used, reason = "called by tests; a panic is a test failure")]
 
@@ -10,7 +10,7 @@ mod world;
 mod audit_plans;
 mod audit_tampering;
 mod checkpoint_reference;
-mod laws;
+mod conformance;
 mod list_plans;
 mod old_history;
 mod on_postgres;
@@ -21,15 +21,15 @@ mod quarantine;
 mod upgrade;
 
 /// Generates a test per engine.
-macro_rules! store_laws {
-    ($($aggregate:ident { $($law:ident,)+ })+) => {
+macro_rules! conformance_tests {
+    ($($aggregate:ident { $($test:ident,)+ })+) => {
         mod sqlite {
             $($(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-                async fn $law() {
+                async fn $test() {
                     let database = cynode_testkit::sqlite_database();
                     let store = cynode_store::Store::open(&database.url).await.unwrap();
-                    Box::pin(crate::laws::$aggregate::$law(store)).await;
+                    Box::pin(crate::conformance::$aggregate::$test(store)).await;
                 }
             )+)+
         }
@@ -37,17 +37,17 @@ macro_rules! store_laws {
         mod postgres {
             $($(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-                async fn $law() {
+                async fn $test() {
                     let database = cynode_testkit::postgres_database().await;
                     let store = cynode_store::Store::open(&database.url).await.unwrap();
-                    Box::pin(crate::laws::$aggregate::$law(store)).await;
+                    Box::pin(crate::conformance::$aggregate::$test(store)).await;
                 }
             )+)+
         }
     };
 }
 
-store_laws! {
+conformance_tests! {
     users {
         a_user_is_found_by_id_and_by_handle,
         a_taken_handle_is_a_duplicate,

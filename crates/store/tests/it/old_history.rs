@@ -66,13 +66,13 @@ async fn a_run_with_whole_states_in_its_history_is_read_at_every_row_and_goes_on
         let granted = store.run_claim(claim).await.unwrap();
         let lease = granted[0].lease;
         assert_eq!((lease.task, lease.run, lease.epoch), (task, run, 4));
-        let checkpoint = look!(store, tx => tx.checkpoint_get(task).await).unwrap();
+        let checkpoint = read_tx!(store, tx => tx.checkpoint_get(task).await).unwrap();
         assert_eq!((checkpoint.sequence, checkpoint.last_node.as_str()), (2, "plan_steps"));
         assert_eq!(checkpoint.state, json!({ "at": "two", "n": null }));
 
         let set = [("at".to_owned(), json!("three"))].into();
         let third = TransitionWrite {
-            held: LeaseToken { task, lease: lease.id, epoch: lease.epoch },
+            lease: LeaseToken { task_id: task, lease_id: lease.id, epoch: lease.epoch },
             sequence: 3,
             node: "dispatch_step".to_owned(),
             edge: "dispatched".to_owned(),
@@ -91,11 +91,11 @@ async fn a_run_with_whole_states_in_its_history_is_read_at_every_row_and_goes_on
             json!({ "at": "three", "n": null }),
         ];
         for (sequence, expected) in (1..).zip(expected) {
-            let state = look!(store, tx => tx.state_at(run, sequence).await);
+            let state = read_tx!(store, tx => tx.state_at(run, sequence).await);
             assert_eq!(state, Some(expected));
         }
-        let checkpoint = look!(store, tx => tx.checkpoint_get(task).await).unwrap();
+        let checkpoint = read_tx!(store, tx => tx.checkpoint_get(task).await).unwrap();
         assert_eq!(checkpoint.state, json!({ "at": "three", "n": null }));
-        assert!(look!(store, tx => tx.task_get(task).await).is_some());
+        assert!(read_tx!(store, tx => tx.task_get(task).await).is_some());
     }
 }

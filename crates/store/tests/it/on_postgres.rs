@@ -8,11 +8,11 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
 
-use crate::laws::audit::{denied, open_writer};
-use crate::laws::chat::{insert_thread, record};
-use crate::laws::events::{append, event, numbers};
-use crate::laws::ledger::message;
-use crate::laws::moves::full_state_transition;
+use crate::conformance::audit::{denied, open_writer};
+use crate::conformance::chat::{insert_thread, record};
+use crate::conformance::events::{append, event, numbers};
+use crate::conformance::ledger::message;
+use crate::conformance::moves::full_state_transition;
 use crate::world::{World, eventually, user};
 
 async fn opened() -> (TestDatabase, Store) {
@@ -32,7 +32,7 @@ impl OutboxReader {
     async fn read_next(&mut self, store: &Store) {
         let cursor = self.cursor;
         let filter = EventFilter::default();
-        let events = look!(store, tx => tx.event_list(cursor, filter, 100).await);
+        let events = read_tx!(store, tx => tx.event_list(cursor, filter, 100).await);
         self.cursor = events.last().map_or(cursor, |event| event.cursor);
         self.seen.extend(numbers(&events));
     }
@@ -46,7 +46,7 @@ async fn an_event_of_a_slow_transaction_is_never_skipped() {
     let mut slow = JoinSet::new();
     let writer = store.clone();
     slow.spawn(async move {
-        try_change!(writer, tx => {
+        try_write_tx!(writer, tx => {
             tx.event_append(&event(1)).await?;
             written.send(()).unwrap();
             may_finish.await.unwrap();
@@ -81,7 +81,7 @@ async fn a_run_that_somebody_has_locked_is_passed_over_and_keeps_no_other_waitin
     let (finish, may_finish) = oneshot::channel::<()>();
     let mut slow = JoinSet::new();
     slow.spawn(async move {
-        try_change!(store, tx => {
+        try_write_tx!(store, tx => {
             tx.lease_fence(locked.task).await?;
             fenced.send(()).unwrap();
             may_finish.await.unwrap();
@@ -139,9 +139,9 @@ async fn a_caller_that_goes_away_leaves_no_open_transaction() {
     .await;
     for number in 0..20 {
         let handle = format!("gone-{number}");
-        assert_eq!(look!(store, tx => tx.user_by_handle(&handle).await), None);
+        assert_eq!(read_tx!(store, tx => tx.user_by_handle(&handle).await), None);
     }
-    change!(store, tx => tx.user_insert(&user("ada")).await);
+    write_tx!(store, tx => tx.user_insert(&user("ada")).await);
 }
 
 #[tokio::test]
@@ -149,14 +149,14 @@ async fn a_reader_sees_one_moment_while_others_write() {
     let (_database, store) = opened().await;
     let writer = store.clone();
 
-    let (before, after) = look!(store, tx => {
+    let (before, after) = read_tx!(store, tx => {
         let before = tx.user_by_handle("ada").await?;
-        change!(writer, tx => tx.user_insert(&user("ada")).await);
+        write_tx!(writer, tx => tx.user_insert(&user("ada")).await);
         Ok::<_, Error>((before, tx.user_by_handle("ada").await?))
     });
 
     assert_eq!((before, after), (None, None));
-    assert!(look!(store, tx => tx.user_by_handle("ada").await).is_some());
+    assert!(read_tx!(store, tx => tx.user_by_handle("ada").await).is_some());
 }
 
 #[tokio::test]
@@ -166,9 +166,9 @@ async fn a_run_that_is_being_claimed_is_skipped_by_others() {
     let (first, second) = (world.run("a").await, world.run("b").await);
     let other = world.store.clone();
 
-    let (mine, theirs) = change!(world.store, tx => {
+    let (mine, theirs) = write_tx!(world.store, tx => {
         let mine = tx.run_next().await?;
-        Ok::<_, Error>((mine, change!(other, tx => tx.run_next().await)))
+        Ok::<_, Error>((mine, write_tx!(other, tx => tx.run_next().await)))
     });
 
     assert_eq!((mine, theirs), (Some(first), Some(second)));
@@ -181,9 +181,9 @@ async fn looking_whether_a_run_waits_keeps_it_from_nobody() {
     let run = world.run("a").await;
     let other = world.store.clone();
 
-    let (is_next, theirs) = change!(world.store, tx => {
+    let (is_next, theirs) = write_tx!(world.store, tx => {
         let is_next = tx.run_has_next().await?;
-        Ok::<_, Error>((is_next, change!(other, tx => tx.run_next().await)))
+        Ok::<_, Error>((is_next, write_tx!(other, tx => tx.run_next().await)))
     });
 
     assert_eq!((is_next, theirs), (true, Some(run)));
@@ -199,13 +199,13 @@ async fn jobs_that_are_being_assigned_are_skipped_by_others() {
     }
     let other = world.store.clone();
 
-    let (mine, theirs) = change!(world.store, tx => {
+    let (mine, theirs) = write_tx!(world.store, tx => {
         let mine = tx.job_list_unassigned(2).await?;
-        Ok::<_, Error>((mine, change!(other, tx => tx.job_list_unassigned(2).await)))
+        Ok::<_, Error>((mine, write_tx!(other, tx => tx.job_list_unassigned(2).await)))
     });
 
     let ids = |jobs: Vec<cynode_store::Job>| -> Vec<JobId> {
-        jobs.into_iter().map(|job| job.asked.id).collect()
+        jobs.into_iter().map(|job| job.spec.id).collect()
     };
     assert_eq!((ids(mine), ids(theirs)), (jobs[..2].to_vec(), jobs[2..].to_vec()));
 }
@@ -218,23 +218,23 @@ async fn gathering_and_scattering_wait_for_nobody() {
     let (locked, free) = (world.job(&run, 0).await, world.job(&run, 1).await);
     let other = world.store.clone();
 
-    change!(world.store, tx => {
+    write_tx!(world.store, tx => {
         tx.job_lock(locked).await?;
-        change!(other, tx => tx.task_pin_jobs(run.task, node).await);
+        write_tx!(other, tx => tx.task_pin_jobs(run.task, node).await);
         Ok::<_, Error>(())
     });
 
-    assert_eq!(world.job_now(locked).await.asked.pinned_node, None);
-    assert_eq!(world.job_now(free).await.asked.pinned_node, Some(node));
+    assert_eq!(world.job_now(locked).await.spec.pinned_node, None);
+    assert_eq!(world.job_now(free).await.spec.pinned_node, Some(node));
     let other = world.store.clone();
 
-    change!(world.store, tx => {
+    write_tx!(world.store, tx => {
         tx.job_lock(free).await?;
-        change!(other, tx => tx.task_unpin_jobs(run.task).await);
+        write_tx!(other, tx => tx.task_unpin_jobs(run.task).await);
         Ok::<_, Error>(())
     });
 
-    assert_eq!(world.job_now(free).await.asked.pinned_node, Some(node));
+    assert_eq!(world.job_now(free).await.spec.pinned_node, Some(node));
 }
 
 #[tokio::test]
@@ -245,7 +245,7 @@ async fn processes_that_migrate_the_same_database_at_once_all_succeed() {
 
     for store in stores {
         let store = store.unwrap();
-        assert_eq!(look!(store, tx => tx.user_by_handle("ada").await), None);
+        assert_eq!(read_tx!(store, tx => tx.user_by_handle("ada").await), None);
     }
 }
 
@@ -292,8 +292,8 @@ async fn entries_that_were_answered_for_survive_a_crash_of_the_server() {
     server.crash_and_restart().unwrap();
 
     eventually(|| async { enter("after".to_owned()).await.ok() }).await;
-    let kept = look!(world.store, tx => tx.thread_messages(thread, None, 99).await);
+    let kept = read_tx!(world.store, tx => tx.thread_messages(thread, None, 99).await);
     assert_eq!(kept.len(), 51);
     let user = world.user;
-    assert_eq!(look!(world.store, tx => tx.chat_record_list(user, None, 99).await).len(), 51);
+    assert_eq!(read_tx!(world.store, tx => tx.chat_record_list(user, None, 99).await).len(), 51);
 }

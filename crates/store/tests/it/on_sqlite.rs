@@ -9,26 +9,26 @@ use crate::world::user;
 async fn an_operation_that_waits_for_something_else_is_undone_and_told() {
     let database = sqlite_database();
     let store = Store::open(&database.url).await.unwrap();
-    let waits: Result<(), Error> = try_change!(store, tx => {
+    let waits: Result<(), Error> = try_write_tx!(store, tx => {
         tx.user_insert(&user("waits")).await?;
         std::future::pending().await
     });
 
     assert!(matches!(waits, Err(Error::Closed)));
-    change!(store, tx => tx.user_insert(&user("ada")).await);
-    assert_eq!(look!(store, tx => tx.user_by_handle("waits").await), None);
+    write_tx!(store, tx => tx.user_insert(&user("ada")).await);
+    assert_eq!(read_tx!(store, tx => tx.user_by_handle("waits").await), None);
 }
 
 #[tokio::test]
 async fn what_was_written_is_there_when_the_file_is_opened_again() {
     let database = sqlite_database();
     let store = Store::open(&database.url).await.unwrap();
-    change!(store, tx => tx.user_insert(&user("ada")).await);
+    write_tx!(store, tx => tx.user_insert(&user("ada")).await);
     drop(store);
 
     let store = Store::open(&database.url).await.unwrap();
 
-    assert!(look!(store, tx => tx.user_by_handle("ada").await).is_some());
+    assert!(read_tx!(store, tx => tx.user_by_handle("ada").await).is_some());
 }
 
 #[tokio::test]
@@ -48,5 +48,5 @@ async fn two_stores_on_one_file_wait_for_each_other() {
         second.unwrap();
     }
 
-    assert!(look!(one, tx => tx.user_by_handle("two-19").await).is_some());
+    assert!(read_tx!(one, tx => tx.user_by_handle("two-19").await).is_some());
 }

@@ -52,13 +52,13 @@ async fn a_database_is_migrated_once_and_opened_often() {
     for (database, engine) in databases().await {
         let first = Store::open(&database.url).await.unwrap();
         let after_first = tables(&database.url).await;
-        change!(first, tx => tx.user_insert(&user("ada")).await);
+        write_tx!(first, tx => tx.user_insert(&user("ada")).await);
 
         let second = Store::open(&database.url).await.unwrap();
 
         assert_eq!(second.engine(), engine);
         assert_eq!(tables(&database.url).await, after_first);
-        assert!(look!(second, tx => tx.user_by_handle("ada").await).is_some());
+        assert!(read_tx!(second, tx => tx.user_by_handle("ada").await).is_some());
     }
 }
 

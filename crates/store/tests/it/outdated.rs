@@ -20,13 +20,13 @@ async fn add_column(database: &TestDatabase, column: &str) {
 async fn readers_and_writers_go_on_when_another_process_adds_a_column() {
     let database = postgres_database().await;
     let store = Store::open(&database.url).await.unwrap();
-    change!(store, tx => tx.user_insert(&user("ada")).await);
+    write_tx!(store, tx => tx.user_insert(&user("ada")).await);
 
     for column in ["one", "two", "three"] {
-        let reads = look!(store, tx => tx.user_by_handle("ada").await);
+        let reads = read_tx!(store, tx => tx.user_by_handle("ada").await);
         let alone = store.read(|tx| Box::pin(async { tx.user_by_handle("ada").await }));
         let alone: Result<_, Error> = alone.await;
-        let writes = change!(store, tx => tx.user_by_handle("ada").await);
+        let writes = write_tx!(store, tx => tx.user_by_handle("ada").await);
 
         assert!(reads.is_some() && alone.unwrap().is_some() && writes.is_some(), "before {column}");
         add_column(&database, column).await;
@@ -40,7 +40,7 @@ async fn an_operation_under_way_is_to_be_repeated_when_another_process_adds_a_co
     let add = |handle: &'static str| {
         let store = store.clone();
         async move {
-            try_change!(store, tx => {
+            try_write_tx!(store, tx => {
                 tx.user_insert(&user(handle)).await?;
                 tx.user_by_handle(handle).await
             })
@@ -52,6 +52,6 @@ async fn an_operation_under_way_is_to_be_repeated_when_another_process_adds_a_co
     let refused = add("bob").await;
 
     assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
-    assert_eq!(look!(store, tx => tx.user_by_handle("bob").await), None);
+    assert_eq!(read_tx!(store, tx => tx.user_by_handle("bob").await), None);
     assert!(add("bob").await.unwrap().is_some());
 }

@@ -8,7 +8,7 @@ use cynode_domain::ids::{
 };
 use cynode_domain::job::Limits;
 use cynode_domain::policy::Effect;
-use cynode_domain::policy::rules::Subject;
+use cynode_domain::policy::rules::RuleSubject;
 use cynode_domain::preference::Scope;
 use cynode_domain::schedule::{SchedulePayload, ScheduleTiming};
 use cynode_store::*;
@@ -133,9 +133,9 @@ macro_rules! lists {
                 $({
                     let case = CorruptionCase { table: $table, key: $key.into(), column: $column, bad: $bad };
                     if let Some(statement) = case.statement(is_sqlite) {
-                        let before = look!(store, $tx => $list).len();
+                        let before = read_tx!(store, $tx => $list).len();
                         execute(&database.url, &statement).await;
-                        let after = look!(store, $tx => $list).len();
+                        let after = read_tx!(store, $tx => $list).len();
                         assert_eq!((before > 1, after), (true, before - 1), "{}", case.table);
                         broken.push((case.table.to_owned(), case.key.clone()));
                     }
@@ -147,14 +147,14 @@ macro_rules! lists {
 }
 
 async fn assert_reported(store: &Store, broken: &mut [(String, String)]) {
-    let rows = look!(store, tx => tx.quarantine_list(100).await);
-    let count = look!(store, tx => tx.quarantine_count().await);
+    let rows = read_tx!(store, tx => tx.quarantine_list(100).await);
+    let count = read_tx!(store, tx => tx.quarantine_count().await);
     let mut found: Vec<_> = rows.iter().map(|row| (row.table.clone(), row.key.clone())).collect();
     found.sort();
     broken.sort();
     assert_eq!((&found[..], count), (&*broken, i64::try_from(broken.len()).unwrap()));
     // None of them was repaired.
-    assert_eq!(change!(store, tx => tx.quarantine_recheck().await), 0);
+    assert_eq!(write_tx!(store, tx => tx.quarantine_recheck().await), 0);
 }
 
 fn user() -> UserId {
@@ -314,19 +314,19 @@ async fn one_row_that_cannot_be_read_is_claimed_by_nobody_and_keeps_no_other_wai
         }
 
         let granted = store.run_claim(claim()).await.unwrap();
-        let due = change!(store, tx => tx.schedule_run_claim(60_000, 5).await);
-        let report = change!(store, tx => tx.report_claim(60_000, &[]).await);
+        let due = write_tx!(store, tx => tx.schedule_run_claim(60_000, 5).await);
+        let report = write_tx!(store, tx => tx.report_claim(60_000, &[]).await);
 
         assert_eq!(granted.len(), 1, "{granted:?}");
         assert!(granted[0].run.id.to_string().ends_with('2'));
         assert_eq!(due.len(), 1, "{due:?}");
         assert!(report.unwrap().message.sent.id.to_string().ends_with('2'));
         // They are recorded, so no claim returns them again.
-        assert!(!look!(store, tx => tx.run_has_next().await));
-        assert!(!look!(store, tx => tx.report_has_pending().await));
-        let ahead = look!(store, tx => tx.schedule_next_wait().await);
+        assert!(!read_tx!(store, tx => tx.run_has_next().await));
+        assert!(!read_tx!(store, tx => tx.report_has_pending().await));
+        let ahead = read_tx!(store, tx => tx.schedule_next_wait().await);
         assert!(ahead.run.is_some_and(|wait| wait.num_seconds() > 30), "{ahead:?}");
-        assert_eq!(look!(store, tx => tx.quarantine_count().await), 3);
+        assert_eq!(read_tx!(store, tx => tx.quarantine_count().await), 3);
     }
 }
 
@@ -352,10 +352,10 @@ async fn a_run_whose_task_cannot_be_read_waits_until_the_task_is_repaired() {
 
         execute(&database.url, &format!("UPDATE tasks SET options = {good} WHERE id = '{KEY}'"))
             .await;
-        assert_eq!(change!(store, tx => tx.quarantine_recheck().await), 1);
+        assert_eq!(write_tx!(store, tx => tx.quarantine_recheck().await), 1);
         let granted = store.run_claim(claim()).await.unwrap();
         assert_eq!(granted.iter().map(|granted| granted.run.task).collect::<Vec<_>>(), [id]);
-        assert_eq!(look!(store, tx => tx.quarantine_count().await), 0);
+        assert_eq!(read_tx!(store, tx => tx.quarantine_count().await), 0);
     }
 }
 
@@ -367,9 +367,9 @@ async fn a_page_is_as_long_as_it_was_asked_for_whatever_is_left_out() {
         execute(&database.url, &broken).await;
 
         let filter = TaskFilter { limit: 1, ..TaskFilter::default() };
-        let page = look!(store, tx => tx.task_list(&filter).await);
+        let page = read_tx!(store, tx => tx.task_list(&filter).await);
 
-        assert_eq!(page.iter().map(|task| task.asked.id.to_string()).collect::<Vec<_>>(), [KEY]);
+        assert_eq!(page.iter().map(|task| task.spec.id.to_string()).collect::<Vec<_>>(), [KEY]);
     }
 }
 
@@ -408,11 +408,11 @@ async fn what_is_decided_by_every_row_fails_where_one_cannot_be_read() {
 async fn a_task_is_shown_without_the_job_or_dependency_that_cannot_be_read_and_does_not_start() {
     for database in [sqlite_database(), postgres_database().await] {
         let store = seeded(&database).await;
-        let jobs = look!(store, tx => tx.step_job_list(task(), 100).await).len();
+        let jobs = read_tx!(store, tx => tx.step_job_list(task(), 100).await).len();
         let broken = format!("UPDATE jobs SET status = {ODD_WORD} WHERE id = '{KEY}'");
         execute(&database.url, &broken).await;
 
-        assert_eq!(look!(store, tx => tx.step_job_list(task(), 100).await).len(), jobs - 1);
+        assert_eq!(read_tx!(store, tx => tx.step_job_list(task(), 100).await).len(), jobs - 1);
         if database.url.starts_with("sqlite:") {
             let broken = format!(
                 "PRAGMA foreign_keys = OFF; UPDATE tasks SET id = {ODD_ID} WHERE id = '{KEY}';
@@ -421,8 +421,8 @@ async fn a_task_is_shown_without_the_job_or_dependency_that_cannot_be_read_and_d
                  UPDATE jobs SET pinned_node_id = {ODD_ID} WHERE id = '{KEY}';"
             );
             execute(&database.url, &broken).await;
-            assert_eq!(look!(store, tx => tx.dependencies_of(&[task()]).await).len(), 1);
-            assert!(look!(store, tx => tx.awaited_nodes_of(&[task()]).await).is_empty());
+            assert_eq!(read_tx!(store, tx => tx.dependencies_of(&[task()]).await).len(), 1);
+            assert!(read_tx!(store, tx => tx.awaited_nodes_of(&[task()]).await).is_empty());
             let needed =
                 store.read(|tx| Box::pin(async move { tx.dependency_list(task()).await })).await;
             assert!(needed.unwrap_err().is_unreadable());
@@ -438,7 +438,7 @@ async fn a_deny_that_cannot_be_read_denies_no_less_and_an_allow_allows_nothing()
         let update =
             |what: &str| format!("UPDATE access_control_rules SET {what} WHERE id = '{KEY}'");
         let enforced = || async {
-            let rules = look!(store, tx => tx.rule_list_enforced().await);
+            let rules = read_tx!(store, tx => tx.rule_list_enforced().await);
             rules.into_iter().find(|rule| rule.id == id)
         };
 
@@ -451,7 +451,7 @@ async fn a_deny_that_cannot_be_read_denies_no_less_and_an_allow_allows_nothing()
             .await;
         let deny = enforced().await.unwrap();
         assert_eq!((deny.effect, deny.resource.as_str()), (Effect::Deny, "*"));
-        assert_eq!(deny.subject, Subject::System);
+        assert_eq!(deny.subject, RuleSubject::System);
 
         execute(&database.url, &update("effect = 'allow'")).await;
         assert!(enforced().await.is_none());
@@ -466,9 +466,9 @@ async fn members_of_one_group_are_listed_without_the_row_that_cannot_be_read() {
     execute(&database.url, &broken).await;
 
     let group = GroupId::from(shared(9));
-    let members = look!(store, tx => tx.member_list(group, None, 10).await);
+    let members = read_tx!(store, tx => tx.member_list(group, None, 10).await);
 
     assert_eq!(members.len(), 1);
     let schedule = ScheduleId::from(shared(8));
-    assert_eq!(look!(store, tx => tx.schedule_run_list(schedule, None, 10).await).len(), 2);
+    assert_eq!(read_tx!(store, tx => tx.schedule_run_list(schedule, None, 10).await).len(), 2);
 }

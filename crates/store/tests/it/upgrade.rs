@@ -156,7 +156,7 @@ async fn contents_of_postgres(url: &str) -> DatabaseContents {
 /// The rows of the first version, as this version reads them.
 async fn assert_work_is_there(store: &Store) {
     let (user, task, job) = (UserId::from(id(1)), TaskId::from(id(6)), JobId::from(id(14)));
-    look!(store, tx => {
+    read_tx!(store, tx => {
         assert!(tx.user_by_handle("ada").await?.unwrap().is_admin);
         assert!(tx.password_get(user).await?.is_some());
         assert!(tx.session_by_access(&[0x0b]).await?.is_some());
@@ -165,34 +165,34 @@ async fn assert_work_is_there(store: &Store) {
         assert_eq!(tx.auth_event_list(10).await?.len(), 1);
         assert_eq!(tx.project_default(user).await?.unwrap().slug, "engine");
         let done = tx.task_get(task).await?.unwrap();
-        assert_eq!((done.status, done.asked.options.max_attempts), (TaskStatus::Completed, Some(3)));
+        assert_eq!((done.status, done.spec.options.max_attempts), (TaskStatus::Completed, Some(3)));
         let ship = tx.task_by_name(user, "ship").await?.unwrap();
-        assert_eq!(ship.asked.prompt, "Ship it: \"now\" – 日本");
-        assert_eq!(tx.dependency_list(ship.asked.id).await?.len(), 1);
+        assert_eq!(ship.spec.prompt, "Ship it: \"now\" – 日本");
+        assert_eq!(tx.dependency_list(ship.spec.id).await?.len(), 1);
         let run = tx.run_of_task(task).await?.unwrap();
         assert_eq!(tx.lease_get(task).await?.unwrap().epoch, 4);
         assert_eq!(tx.checkpoint_get(task).await?.unwrap().sequence, 3);
         assert_eq!(tx.history_list(run.id).await?.len(), 1);
         assert_eq!(tx.node_by_token(&[0x0e]).await?.unwrap().slug, "anvil");
-        assert_eq!(tx.job_get(job).await?.unwrap().asked.task, task);
+        assert_eq!(tx.job_get(job).await?.unwrap().spec.task, task);
         assert_eq!(tx.log_read(job, "stdout").await?, b"ok\0\xff");
         assert_eq!(tx.artifact_list(task).await?.len(), 1);
         assert_eq!(tx.output_list(job).await?.len(), 1);
         Ok::<_, cynode_store::Error>(())
     });
     // PostgreSQL shows an event once no older operation of another test is open.
-    let told = || async {
+    let reported = || async {
         let (start, filter) = (EventCursor::default(), EventFilter::default());
-        let events = look!(store, tx => tx.event_list(start, filter, 10).await);
+        let events = read_tx!(store, tx => tx.event_list(start, filter, 10).await);
         Some(events.len()).filter(|count| *count > 0)
     };
-    assert_eq!(eventually(told).await, 1);
-    change!(store, tx => tx.policy_bump_revision().await);
+    assert_eq!(eventually(reported).await, 1);
+    write_tx!(store, tx => tx.policy_bump_revision().await);
 }
 
 /// The rows of the second version, as this version reads them.
 async fn assert_gateway_is_there(store: &Store) {
-    look!(store, tx => {
+    read_tx!(store, tx => {
         let token = tx.agent_token_by_hash(&[0x1a]).await?.unwrap();
         assert_eq!(token.binding.task, Some(TaskId::from(id(6))));
         assert!(tx.server_by_slug("files").await?.unwrap().enabled);

@@ -12,21 +12,21 @@ use cynode_store::{Error, NewJob, NewTask, Node, Project, Run, Store, Task, Task
 use serde_json::json;
 
 /// Runs a body in one write transaction and returns its result.
-macro_rules! try_change {
+macro_rules! try_write_tx {
     ($store:expr, $tx:ident => $body:expr) => {
         $store.write(move |$tx| Box::pin(async move { $body })).await
     };
 }
 
-/// As `try_change!`; panics on an error.
-macro_rules! change {
+/// As `try_write_tx!`; panics on an error.
+macro_rules! write_tx {
     ($store:expr, $tx:ident => $body:expr) => {
-        try_change!($store, $tx => $body).unwrap()
+        try_write_tx!($store, $tx => $body).unwrap()
     };
 }
 
 /// Runs a body on one snapshot; panics on an error.
-macro_rules! look {
+macro_rules! read_tx {
     ($store:expr, $tx:ident => $body:expr) => {
         $store.read(move |$tx| Box::pin(async move { $body })).await.unwrap()
     };
@@ -44,7 +44,7 @@ impl World {
         let user = user("ada");
         let project = project("engine", user.id);
         let (owner, id) = (user.id, project.id);
-        change!(store, tx => {
+        write_tx!(store, tx => {
             tx.user_insert(&user).await?;
             tx.project_insert(&project).await
         });
@@ -54,7 +54,7 @@ impl World {
     pub(crate) async fn other_user(&self, handle: &str) -> UserId {
         let user = user(handle);
         let id = user.id;
-        change!(self.store, tx => tx.user_insert(&user).await);
+        write_tx!(self.store, tx => tx.user_insert(&user).await);
         id
     }
 
@@ -93,11 +93,11 @@ impl World {
     /// Adds a task; `None` if its name or key is taken.
     pub(crate) async fn add(&self, task: NewTask) -> Option<TaskId> {
         let id = task.id;
-        change!(self.store, tx => tx.task_insert(&task).await).then_some(id)
+        write_tx!(self.store, tx => tx.task_insert(&task).await).then_some(id)
     }
 
     pub(crate) async fn task_now(&self, id: TaskId) -> Task {
-        look!(self.store, tx => tx.task_get(id).await).unwrap()
+        read_tx!(self.store, tx => tx.task_get(id).await).unwrap()
     }
 
     /// A task with a run that waits for a runner.
@@ -108,18 +108,18 @@ impl World {
 
     pub(crate) async fn run_of(&self, task: TaskId) -> Run {
         let run = new_run(task);
-        change!(self.store, tx => tx.run_insert(&run).await);
+        write_tx!(self.store, tx => tx.run_insert(&run).await);
         run
     }
 
     pub(crate) async fn node(&self, slug: &str) -> NodeId {
         let node = new_node(slug);
-        change!(self.store, tx => tx.node_register(&node).await)
+        write_tx!(self.store, tx => tx.node_register(&node).await)
     }
 
     pub(crate) async fn job(&self, run: &Run, step_index: u32) -> JobId {
         let job = new_job(run, step_index, 1);
-        change!(self.store, tx => tx.job_insert(&job).await).0
+        write_tx!(self.store, tx => tx.job_insert(&job).await).0
     }
 
     /// A job that was assigned to a node and started, under a lease.
@@ -131,7 +131,7 @@ impl World {
         lease_ms: u32,
     ) -> JobId {
         let job = self.job(run, step_index).await;
-        change!(self.store, tx => {
+        write_tx!(self.store, tx => {
             tx.job_assign(job, node).await?;
             tx.job_start(job, process_of(node), lease_ms).await
         });

@@ -19,12 +19,12 @@ pub(super) fn error_body(code: u16, message: &str) -> Value {
 }
 
 /// A non-streamed response.
-pub(super) fn response_body(answer: &Answer, said: &ScriptedMessage, model: &str) -> Value {
+pub(super) fn response_body(answer: &Answer, scripted: &ScriptedMessage, model: &str) -> Value {
     let mut content = Vec::new();
-    if !said.chunks.is_empty() {
-        content.push(json!({ "type": "text", "text": said.text() }));
+    if !scripted.chunks.is_empty() {
+        content.push(json!({ "type": "text", "text": scripted.text() }));
     }
-    for (place, (name, arguments)) in said.calls.iter().enumerate() {
+    for (place, (name, arguments)) in scripted.calls.iter().enumerate() {
         let input: Value = serde_json::from_str(arguments).unwrap_or_default();
         content.push(
             json!({ "type": "tool_use", "id": tool_call_id(place), "name": name, "input": input }),
@@ -33,28 +33,28 @@ pub(super) fn response_body(answer: &Answer, said: &ScriptedMessage, model: &str
     let (input_tokens, output_tokens) = answer.usage;
     json!({
         "id": "msg_scripted", "type": "message", "role": "assistant", "model": model,
-        "content": content, "stop_reason": stop_reason(said), "stop_sequence": null,
+        "content": content, "stop_reason": stop_reason(scripted), "stop_sequence": null,
         "usage": { "input_tokens": input_tokens, "output_tokens": output_tokens }
     })
 }
 
 /// The events of a streamed response.
-pub(super) fn events(answer: &Answer, said: &ScriptedMessage, model: &str) -> Vec<String> {
+pub(super) fn events(answer: &Answer, scripted: &ScriptedMessage, model: &str) -> Vec<String> {
     let mut message = response_body(answer, &ScriptedMessage::default(), model);
     message["stop_reason"] = Value::Null;
     message["usage"]["output_tokens"] = json!(1);
     let mut events = vec![format_event(&json!({ "type": "message_start", "message": message }))];
     let mut index = 0;
-    if !said.chunks.is_empty() {
+    if !scripted.chunks.is_empty() {
         push_block_start(&mut events, index, &json!({ "type": "text", "text": "" }));
         events.push(format_event(&json!({ "type": "ping" })));
-        for text in &said.chunks {
+        for text in &scripted.chunks {
             push_block_delta(&mut events, index, &json!({ "type": "text_delta", "text": text }));
         }
         push_block_stop(&mut events, index);
         index += 1;
     }
-    for (place, (name, arguments)) in said.calls.iter().enumerate() {
+    for (place, (name, arguments)) in scripted.calls.iter().enumerate() {
         let block =
             json!({ "type": "tool_use", "id": tool_call_id(place), "name": name, "input": {} });
         push_block_start(&mut events, index, &block);
@@ -69,7 +69,7 @@ pub(super) fn events(answer: &Answer, said: &ScriptedMessage, model: &str) -> Ve
         index += 1;
     }
     events.push(format_event(&json!({
-        "type": "message_delta", "delta": { "stop_reason": stop_reason(said), "stop_sequence": null },
+        "type": "message_delta", "delta": { "stop_reason": stop_reason(scripted), "stop_sequence": null },
         "usage": { "output_tokens": answer.usage.1 }
     })));
     events.push(format_event(&json!({ "type": "message_stop" })));
@@ -99,8 +99,8 @@ fn tool_call_id(place: usize) -> String {
     format!("toolu_{}", place + 1)
 }
 
-fn stop_reason(said: &ScriptedMessage) -> &'static str {
-    match said {
+fn stop_reason(scripted: &ScriptedMessage) -> &'static str {
+    match scripted {
         ScriptedMessage { is_refusal: true, .. } => "refusal",
         ScriptedMessage { is_cut_short: true, .. } => "max_tokens",
         ScriptedMessage { calls, .. } if !calls.is_empty() => "tool_use",

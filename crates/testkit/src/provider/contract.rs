@@ -78,25 +78,25 @@ impl StructuredOutputContract {
 
     /// The scripted response as this server would return it.
     pub(super) fn enforce(self, body: &Value, mut answer: Answer) -> Answer {
-        let ResponseKind::Message(said) = &mut answer.kind else { return answer };
-        let call = said.calls.first().cloned();
+        let ResponseKind::Message(message) = &mut answer.kind else { return answer };
+        let call = message.calls.first().cloned();
         match (self, output_constraint(body), call) {
             (Self::LlamaCpp, OutputConstraint::Schema(schema), call) => {
-                let text = call.map_or_else(|| said.text(), |(_, arguments)| arguments);
+                let text = call.map_or_else(|| message.text(), |(_, arguments)| arguments);
                 let value: Value = serde_json::from_str(&text).unwrap_or_default();
                 if !jsonschema::is_valid(schema, &value) {
                     let why = format!("the grammar does not allow {text}");
                     return Answer::status(400, &why);
                 }
-                said.calls.clear();
-                said.chunks = text.split_inclusive(' ').map(str::to_owned).collect();
+                message.calls.clear();
+                message.chunks = text.split_inclusive(' ').map(str::to_owned).collect();
                 answer
             }
             (Self::LlamaCpp | Self::ProseOnly, bound, Some((name, arguments))) => {
-                said.is_cut_short =
+                message.is_cut_short =
                     matches!(bound, OutputConstraint::Required) && self == Self::LlamaCpp;
-                said.calls.clear();
-                said.chunks = vec![written_tool_call(&name, &arguments)];
+                message.calls.clear();
+                message.chunks = vec![written_tool_call(&name, &arguments)];
                 answer
             }
             (Self::ForcedTools, _, _) | (Self::LlamaCpp | Self::ProseOnly, _, None) => answer,

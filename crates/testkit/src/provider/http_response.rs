@@ -65,17 +65,17 @@ pub(super) async fn respond(
             reader.complete();
             ([(CONTENT_TYPE, content_type.as_str())], body.clone()).into_response()
         }
-        ResponseKind::Message(said) if is_stream => {
+        ResponseKind::Message(message) if is_stream => {
             let with_usage = body["stream_options"]["include_usage"] == true;
             let events = match wire {
-                ScriptedApi::OpenAi => openai::events(&answer, said, model, with_usage),
-                ScriptedApi::Anthropic => anthropic::events(&answer, said, model),
+                ScriptedApi::OpenAi => openai::events(&answer, message, model, with_usage),
+                ScriptedApi::Anthropic => anthropic::events(&answer, message, model),
             };
             ([(CONTENT_TYPE, "text/event-stream")], stream_events(reader, answer, events))
                 .into_response()
         }
-        ResponseKind::Message(said) => {
-            let text = render_body(wire, &answer, said, model);
+        ResponseKind::Message(message) => {
+            let text = render_body(wire, &answer, message, model);
             let middle = text.len() / 2;
             let parts = match answer.cut {
                 ResponseCut::Complete => {
@@ -92,10 +92,15 @@ pub(super) async fn respond(
     }
 }
 
-fn render_body(wire: ScriptedApi, answer: &Answer, said: &ScriptedMessage, model: &str) -> String {
+fn render_body(
+    wire: ScriptedApi,
+    answer: &Answer,
+    message: &ScriptedMessage,
+    model: &str,
+) -> String {
     match wire {
-        ScriptedApi::OpenAi => openai::response_body(answer, said, model).to_string(),
-        ScriptedApi::Anthropic => anthropic::response_body(answer, said, model).to_string(),
+        ScriptedApi::OpenAi => openai::response_body(answer, message, model).to_string(),
+        ScriptedApi::Anthropic => anthropic::response_body(answer, message, model).to_string(),
     }
 }
 

@@ -18,18 +18,19 @@ pub(super) fn error_body(code: u16, message: &str) -> Value {
 }
 
 /// A non-streamed response.
-pub(super) fn response_body(answer: &Answer, said: &ScriptedMessage, model: &str) -> Value {
-    let mut message = json!({ "role": "assistant", "content": said.text() });
-    if said.is_refusal {
+pub(super) fn response_body(answer: &Answer, scripted: &ScriptedMessage, model: &str) -> Value {
+    let mut message = json!({ "role": "assistant", "content": scripted.text() });
+    if scripted.is_refusal {
         message["content"] = Value::Null;
-        message["refusal"] = json!(said.text());
+        message["refusal"] = json!(scripted.text());
     }
-    if !said.calls.is_empty() {
+    if !scripted.calls.is_empty() {
         message["content"] = Value::Null;
-        message["tool_calls"] = (0..said.calls.len()).map(|place| tool_call(said, place)).collect();
+        message["tool_calls"] =
+            (0..scripted.calls.len()).map(|index| tool_call(scripted, index)).collect();
     }
     let choice = json!({
-        "index": 0, "message": message, "logprobs": null, "finish_reason": finish_reason(said)
+        "index": 0, "message": message, "logprobs": null, "finish_reason": finish_reason(scripted)
     });
     json!({
         "id": "chatcmpl-scripted", "object": "chat.completion", "created": CREATED, "model": model,
@@ -40,7 +41,7 @@ pub(super) fn response_body(answer: &Answer, said: &ScriptedMessage, model: &str
 /// The events of a streamed response.
 pub(super) fn events(
     answer: &Answer,
-    said: &ScriptedMessage,
+    scripted: &ScriptedMessage,
     model: &str,
     with_usage: bool,
 ) -> Vec<String> {
@@ -54,23 +55,23 @@ pub(super) fn events(
         }
         format!("data: {chunk}\n\n")
     };
-    let piece = |delta: Value, finish: Value| {
+    let chunk = |delta: Value, finish: Value| {
         event(json!([{ "index": 0, "delta": delta, "finish_reason": finish }]), Value::Null)
     };
-    let mut events = vec![piece(json!({ "role": "assistant", "content": "" }), Value::Null)];
-    let field = if said.is_refusal { "refusal" } else { "content" };
-    events.extend(said.chunks.iter().map(|text| piece(json!({ field: text }), Value::Null)));
-    for (place, (_, arguments)) in said.calls.iter().enumerate() {
-        let mut begin = tool_call(said, place);
-        begin["index"] = json!(place);
+    let mut events = vec![chunk(json!({ "role": "assistant", "content": "" }), Value::Null)];
+    let field = if scripted.is_refusal { "refusal" } else { "content" };
+    events.extend(scripted.chunks.iter().map(|text| chunk(json!({ field: text }), Value::Null)));
+    for (index, (_, arguments)) in scripted.calls.iter().enumerate() {
+        let mut begin = tool_call(scripted, index);
+        begin["index"] = json!(index);
         begin["function"]["arguments"] = json!("");
-        events.push(piece(json!({ "tool_calls": [begin] }), Value::Null));
+        events.push(chunk(json!({ "tool_calls": [begin] }), Value::Null));
         for part in split_in_half(arguments) {
-            let more = json!({ "index": place, "function": { "arguments": part } });
-            events.push(piece(json!({ "tool_calls": [more] }), Value::Null));
+            let more = json!({ "index": index, "function": { "arguments": part } });
+            events.push(chunk(json!({ "tool_calls": [more] }), Value::Null));
         }
     }
-    events.push(piece(json!({}), json!(finish_reason(said))));
+    events.push(chunk(json!({}), json!(finish_reason(scripted))));
     if with_usage {
         events.push(event(json!([]), usage_body(answer)));
     }
@@ -85,16 +86,16 @@ pub(super) fn split_in_half(text: &str) -> [&str; 2] {
     [first, second]
 }
 
-fn tool_call(said: &ScriptedMessage, place: usize) -> Value {
-    let (name, arguments) = &said.calls[place];
+fn tool_call(scripted: &ScriptedMessage, index: usize) -> Value {
+    let (name, arguments) = &scripted.calls[index];
     json!({
-        "id": format!("call_{}", place + 1), "type": "function",
+        "id": format!("call_{}", index + 1), "type": "function",
         "function": { "name": name, "arguments": arguments }
     })
 }
 
-fn finish_reason(said: &ScriptedMessage) -> &'static str {
-    match said {
+fn finish_reason(scripted: &ScriptedMessage) -> &'static str {
+    match scripted {
         ScriptedMessage { is_cut_short: true, .. } => "length",
         ScriptedMessage { calls, .. } if !calls.is_empty() => "tool_calls",
         _ => "stop",

@@ -57,9 +57,9 @@ impl Answer {
     }
 
     /// Returns text in exactly these chunks.
-    pub fn text_chunks<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Self {
-        let pieces = pieces.into_iter().map(str::to_owned).collect();
-        Self::from_message(ScriptedMessage { chunks: pieces, ..ScriptedMessage::default() })
+    pub fn text_chunks<'a>(chunks: impl IntoIterator<Item = &'a str>) -> Self {
+        let chunks = chunks.into_iter().map(str::to_owned).collect();
+        Self::from_message(ScriptedMessage { chunks, ..ScriptedMessage::default() })
     }
 
     /// Returns one tool call.
@@ -81,9 +81,9 @@ impl Answer {
 
     /// Returns a refusal.
     pub fn refusal(text: &str) -> Self {
-        let pieces = vec![text.to_owned()];
+        let chunks = vec![text.to_owned()];
         Self::from_message(ScriptedMessage {
-            chunks: pieces,
+            chunks,
             is_refusal: true,
             ..ScriptedMessage::default()
         })
@@ -91,9 +91,9 @@ impl Answer {
 
     /// Returns `text` truncated by the token limit.
     pub fn truncated(text: &str) -> Self {
-        let pieces = vec![text.to_owned()];
+        let chunks = vec![text.to_owned()];
         Self::from_message(ScriptedMessage {
-            chunks: pieces,
+            chunks,
             is_cut_short: true,
             ..ScriptedMessage::default()
         })
@@ -167,15 +167,15 @@ impl Answer {
 
     /// Closes the connection after so many chunks, as if the provider had crashed.
     #[must_use]
-    pub fn disconnecting_after(mut self, pieces: usize) -> Self {
-        self.cut = ResponseCut::Disconnect(pieces);
+    pub fn disconnecting_after(mut self, chunks: usize) -> Self {
+        self.cut = ResponseCut::Disconnect(chunks);
         self
     }
 
     /// Stalls after so many chunks, with the connection open.
     #[must_use]
-    pub fn stalling_after(mut self, pieces: usize) -> Self {
-        self.cut = ResponseCut::Stall(pieces);
+    pub fn stalling_after(mut self, chunks: usize) -> Self {
+        self.cut = ResponseCut::Stall(chunks);
         self
     }
 
@@ -186,8 +186,8 @@ impl Answer {
         self
     }
 
-    fn from_message(said: ScriptedMessage) -> Self {
-        Self::new(ResponseKind::Message(said))
+    fn from_message(message: ScriptedMessage) -> Self {
+        Self::new(ResponseKind::Message(message))
     }
 
     fn new(kind: ResponseKind) -> Self {

@@ -132,14 +132,14 @@ impl HttpEndpoint {
     /// Posts a message; returns when the response headers arrived.
     pub(super) async fn post(
         &self,
-        voice: &SessionHeaders,
+        session_headers: &SessionHeaders,
         text: &str,
         mirrored: Option<&OutgoingRequest>,
     ) -> Result<UpstreamHttpResponse, UpstreamLinkError> {
-        let mut headers = self.request_headers(voice);
+        let mut headers = self.request_headers(session_headers);
         headers.insert(CONTENT_TYPE, JSON);
         headers.insert(ACCEPT, JSON_OR_STREAM);
-        if let Some(mirrored) = mirrored.filter(|_| voice.is_stateless) {
+        if let Some(mirrored) = mirrored.filter(|_| session_headers.is_stateless) {
             headers.insert(METHOD_HEADER, encode_header_value(&mirrored.method));
             self.add_mirrored_headers(mirrored, &mut headers);
             if let Some(name) = &mirrored.name {
@@ -150,12 +150,12 @@ impl HttpEndpoint {
         self.send(OutgoingHttpRequest { method: Method::POST, headers, body }).await
     }
 
-    pub(super) fn request_headers(&self, voice: &SessionHeaders) -> HeaderMap {
+    pub(super) fn request_headers(&self, session_headers: &SessionHeaders) -> HeaderMap {
         let mut headers = self.headers.clone();
-        if let Some(session) = &voice.session {
+        if let Some(session) = &session_headers.session {
             headers.insert(SESSION_HEADER, session.clone());
         }
-        if let Some(version) = &voice.version {
+        if let Some(version) = &session_headers.version {
             headers.insert(VERSION_HEADER, version.clone());
         }
         headers
@@ -164,9 +164,10 @@ impl HttpEndpoint {
     /// Sends a request; returns when the response headers arrived.
     pub(super) async fn send(
         &self,
-        wanted: OutgoingHttpRequest,
+        outgoing: OutgoingHttpRequest,
     ) -> Result<UpstreamHttpResponse, UpstreamLinkError> {
-        match tokio::time::timeout(self.options.quiet_timeout, self.transport.send(wanted)).await {
+        match tokio::time::timeout(self.options.quiet_timeout, self.transport.send(outgoing)).await
+        {
             Ok(sent) => sent,
             Err(_) => Err(UpstreamLinkError::Failed(UpstreamError::Timeout)),
         }
@@ -176,7 +177,7 @@ impl HttpEndpoint {
     pub(super) async fn read_body(
         &self,
         mut response: UpstreamHttpResponse,
-        hub: Option<&Arc<MessageRouter>>,
+        router: Option<&Arc<MessageRouter>>,
     ) -> Result<Vec<u8>, UpstreamLinkError> {
         let limit = self.options.max_response_bytes;
         let announced = response.headers().get(CONTENT_LENGTH);
@@ -186,7 +187,7 @@ impl HttpEndpoint {
             return Err(response_too_large(limit));
         }
         let mut body = Vec::with_capacity(announced.unwrap_or_default());
-        while let Some(chunk) = self.next_chunk(&mut response, hub).await? {
+        while let Some(chunk) = self.next_chunk(&mut response, router).await? {
             if body.len() + chunk.len() > limit {
                 return Err(response_too_large(limit));
             }
@@ -200,12 +201,12 @@ impl HttpEndpoint {
     pub(super) async fn next_chunk(
         &self,
         response: &mut UpstreamHttpResponse,
-        hub: Option<&Arc<MessageRouter>>,
+        router: Option<&Arc<MessageRouter>>,
     ) -> Result<Option<Bytes>, UpstreamLinkError> {
         loop {
             match tokio::time::timeout(self.options.quiet_timeout, response.chunk()).await {
                 Ok(chunk) => return chunk,
-                Err(_) if hub.is_some_and(|hub| hub.has_pending_server_requests()) => {}
+                Err(_) if router.is_some_and(|router| router.has_pending_server_requests()) => {}
                 Err(_) => return Err(UpstreamLinkError::Failed(UpstreamError::Timeout)),
             }
         }

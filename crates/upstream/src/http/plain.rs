@@ -60,20 +60,20 @@ impl DirectHttp {
     /// Sends a request; returns when the response headers arrived.
     pub(super) async fn send(
         &self,
-        wanted: OutgoingHttpRequest,
+        outgoing: OutgoingHttpRequest,
     ) -> Result<DirectHttpResponse, UpstreamLinkError> {
-        let sent = self.connections.send(self.request(wanted), self.connect()).await;
+        let sent = self.connections.send(self.request(outgoing), self.connect()).await;
         sent.map(DirectHttpResponse).map_err(|error| match error {
             HttpSendError::Connect(error) => error,
             HttpSendError::ConnectionClosed => UpstreamLinkError::unavailable(BROKEN),
         })
     }
 
-    fn request(&self, wanted: OutgoingHttpRequest) -> Request<Full<Bytes>> {
-        let mut request = Request::new(Full::new(wanted.body));
-        *request.method_mut() = wanted.method;
+    fn request(&self, outgoing: OutgoingHttpRequest) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(outgoing.body));
+        *request.method_mut() = outgoing.method;
         *request.uri_mut() = self.target.clone();
-        *request.headers_mut() = wanted.headers;
+        *request.headers_mut() = outgoing.headers;
         request.headers_mut().insert(HOST, self.authority.clone());
         request.headers_mut().insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
         request

@@ -37,12 +37,12 @@ struct StreamPosition {
 /// the session instead, so the response is taken from either.
 pub(super) async fn read_until_response(
     endpoint: &HttpEndpoint,
-    voice: &SessionHeaders,
+    session_headers: &SessionHeaders,
     first: UpstreamHttpResponse,
-    (request, hub): (&OutgoingRequest, &Arc<MessageRouter>),
+    (request, router): (&OutgoingRequest, &Arc<MessageRouter>),
 ) -> Result<Box<RawValue>, UpstreamLinkError> {
-    let own = read_request_stream(endpoint, voice, first, (request, hub));
-    match hub.await_response(request.id).filter(|_| !voice.is_stateless) {
+    let own = read_request_stream(endpoint, session_headers, first, (request, router));
+    match router.await_response(request.id).filter(|_| !session_headers.is_stateless) {
         None => own.await,
         Some(elsewhere) => tokio::select! {
             answer = own => answer,
@@ -54,23 +54,26 @@ pub(super) async fn read_until_response(
 /// Reads the stream of a request, and resumes it where the server supports that.
 async fn read_request_stream(
     endpoint: &HttpEndpoint,
-    voice: &SessionHeaders,
+    session_headers: &SessionHeaders,
     first: UpstreamHttpResponse,
-    (request, hub): (&OutgoingRequest, &Arc<MessageRouter>),
+    (request, router): (&OutgoingRequest, &Arc<MessageRouter>),
 ) -> Result<Box<RawValue>, UpstreamLinkError> {
-    let mut place = StreamPosition::default();
+    let mut position = StreamPosition::default();
     let mut response = first;
     for attempt in 0..=MAX_RESUMES {
-        match read_connection(endpoint, &mut response, (request, hub), &mut place).await {
+        match read_connection(endpoint, &mut response, (request, router), &mut position).await {
             Ok(Some(answer)) => return Ok(answer),
             // The connection ended or broke: a server that numbers its events can replay the
             // response.
             Ok(None) | Err(UpstreamLinkError::Failed(UpstreamError::Unavailable(_))) => {}
             Err(error) => return Err(error),
         }
-        let Some(last_id) = place.last_id.as_deref().filter(|_| !voice.is_stateless) else { break };
-        tokio::time::sleep(endpoint.resume_delay(place.retry_ms, attempt)).await;
-        response = open_event_stream(endpoint, voice, Some(last_id)).await?;
+        let Some(last_id) = position.last_id.as_deref().filter(|_| !session_headers.is_stateless)
+        else {
+            break;
+        };
+        tokio::time::sleep(endpoint.resume_delay(position.retry_ms, attempt)).await;
+        response = open_event_stream(endpoint, session_headers, Some(last_id)).await?;
         if !response.status().is_success() || !is_stream(&response) {
             break;
         }
@@ -81,8 +84,8 @@ async fn read_request_stream(
 async fn read_connection(
     endpoint: &HttpEndpoint,
     response: &mut UpstreamHttpResponse,
-    (request, hub): (&OutgoingRequest, &Arc<MessageRouter>),
-    place: &mut StreamPosition,
+    (request, router): (&OutgoingRequest, &Arc<MessageRouter>),
+    position: &mut StreamPosition,
 ) -> Result<Option<Box<RawValue>>, UpstreamLinkError> {
     let mut reader = event_reader(endpoint);
     let mut events = vec![];
@@ -91,19 +94,23 @@ async fn read_connection(
         let chunk = if is_endless {
             response.chunk().await?
         } else {
-            endpoint.next_chunk(response, Some(hub)).await?
+            endpoint.next_chunk(response, Some(router)).await?
         };
         let Some(chunk) = chunk else { return Ok(None) };
         push_chunk(&mut reader, &chunk, &mut events, endpoint)?;
         for event in events.drain(..) {
-            for message in place.record_event(event)? {
+            for message in position.record_event(event)? {
                 match ServerMessage::read(&message) {
                     Ok(ServerMessage::Response { id, .. })
                         if id.is_none_or(|id| id == request.id) =>
                     {
                         return Ok(Some(message));
                     }
-                    _ => hub.route_message(message, MessageSource::RequestStream(request.id)).await,
+                    _ => {
+                        router
+                            .route_message(message, MessageSource::RequestStream(request.id))
+                            .await;
+                    }
                 }
             }
         }
@@ -113,32 +120,33 @@ async fn read_connection(
 /// Keeps the standing stream of a session open for as long as the server offers it.
 pub(super) async fn keep_standing_stream(
     endpoint: &HttpEndpoint,
-    voice: &ArcSwap<SessionHeaders>,
-    hub: &Arc<MessageRouter>,
+    session_headers: &ArcSwap<SessionHeaders>,
+    router: &Arc<MessageRouter>,
 ) {
-    let mut place = StreamPosition::default();
+    let mut position = StreamPosition::default();
     let mut attempt = 0;
-    while !hub.closed.is_cancelled() {
-        let voice = voice.load_full();
-        let listened = open_event_stream(endpoint, &voice, place.last_id.as_deref()).await;
-        hub.standing.cancel();
+    while !router.closed.is_cancelled() {
+        let session_headers = session_headers.load_full();
+        let listened =
+            open_event_stream(endpoint, &session_headers, position.last_id.as_deref()).await;
+        router.standing_stream.cancel();
         match listened {
             Ok(response) if response.status().is_success() && is_stream(&response) => {
                 attempt = 0;
-                let heard = read_to_end(endpoint, response, hub, &mut place);
+                let heard = read_to_end(endpoint, response, router, &mut position);
                 tokio::select! {
-                    () = hub.closed.cancelled() => return,
+                    () = router.closed.cancelled() => return,
                     () = heard => {}
                 }
             }
             // The server lost the session; the next request opens a new one.
-            Ok(response) if response.status() == StatusCode::NOT_FOUND => place.last_id = None,
+            Ok(response) if response.status() == StatusCode::NOT_FOUND => position.last_id = None,
             Ok(response) if response.status().is_client_error() => return,
             Ok(_) | Err(_) => {}
         }
-        let pause = tokio::time::sleep(endpoint.resume_delay(place.retry_ms, attempt));
+        let pause = tokio::time::sleep(endpoint.resume_delay(position.retry_ms, attempt));
         tokio::select! {
-            () = hub.closed.cancelled() => return,
+            () = router.closed.cancelled() => return,
             () = pause => attempt = attempt.saturating_add(1),
         }
     }
@@ -148,8 +156,8 @@ pub(super) async fn keep_standing_stream(
 async fn read_to_end(
     endpoint: &HttpEndpoint,
     mut response: UpstreamHttpResponse,
-    hub: &Arc<MessageRouter>,
-    place: &mut StreamPosition,
+    router: &Arc<MessageRouter>,
+    position: &mut StreamPosition,
 ) {
     let mut reader = event_reader(endpoint);
     let mut events = vec![];
@@ -158,8 +166,8 @@ async fn read_to_end(
             return;
         }
         for event in events.drain(..) {
-            for message in place.record_event(event).unwrap_or_default() {
-                hub.route_message(message, MessageSource::StandingStream).await;
+            for message in position.record_event(event).unwrap_or_default() {
+                router.route_message(message, MessageSource::StandingStream).await;
             }
         }
     }
@@ -182,10 +190,10 @@ fn push_chunk(
 
 async fn open_event_stream(
     endpoint: &HttpEndpoint,
-    voice: &SessionHeaders,
+    session_headers: &SessionHeaders,
     last_id: Option<&str>,
 ) -> Result<UpstreamHttpResponse, UpstreamLinkError> {
-    let mut headers = endpoint.request_headers(voice);
+    let mut headers = endpoint.request_headers(session_headers);
     headers.insert(ACCEPT, STREAM);
     if let Some(last_id) = last_id.and_then(|id| HeaderValue::from_str(id).ok()) {
         headers.insert(LAST_EVENT_ID, last_id);

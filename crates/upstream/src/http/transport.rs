@@ -71,14 +71,14 @@ impl HttpTransport {
     /// Sends a request; returns when the response headers arrived.
     pub(super) async fn send(
         &self,
-        wanted: OutgoingHttpRequest,
+        outgoing: OutgoingHttpRequest,
     ) -> Result<UpstreamHttpResponse, UpstreamLinkError> {
         match self {
-            Self::Plain(plain) => plain.send(wanted).await.map(UpstreamHttpResponse::Plain),
+            Self::Plain(plain) => plain.send(outgoing).await.map(UpstreamHttpResponse::Plain),
             Self::General { client, url } => {
-                let mut request = reqwest::Request::new(wanted.method, url.clone());
-                *request.headers_mut() = wanted.headers;
-                *request.body_mut() = Some(wanted.body.into());
+                let mut request = reqwest::Request::new(outgoing.method, url.clone());
+                *request.headers_mut() = outgoing.headers;
+                *request.body_mut() = Some(outgoing.body.into());
                 let sent = client.execute(request).await;
                 sent.map(UpstreamHttpResponse::General).map_err(|error| classify_error(&error))
             }

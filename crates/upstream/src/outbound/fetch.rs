@@ -189,7 +189,7 @@ mod tests {
             );
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        cynode_runtime::tasks::Tasks::new()
+        cynode_runtime::tasks::BackgroundTasks::new()
             .spawn("web", async move { axum::serve(listener, router).await.unwrap() });
         url
     }

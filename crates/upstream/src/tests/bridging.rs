@@ -77,9 +77,9 @@ async fn input_that_a_stateless_server_needs_is_asked_of_a_client_with_a_session
 
     assert_eq!((&answer["id"], &answer["result"]["content"]), (&json!("1"), &json!(["Ada"])));
     assert_eq!(client.received_requests()[0]["params"], json!({"message": "Who?"}));
-    let told = &fake.received_with_method("tools/call")[0].body["params"]["_meta"];
-    assert_eq!(told[VERSION], "2026-07-28");
-    assert_eq!(told[CAPABILITIES]["elicitation"], json!({}));
+    let reported = &fake.received_with_method("tools/call")[0].body["params"]["_meta"];
+    assert_eq!(reported[VERSION], "2026-07-28");
+    assert_eq!(reported[CAPABILITIES]["elicitation"], json!({}));
 }
 
 #[tokio::test]
@@ -134,8 +134,8 @@ async fn a_client_with_a_session_finds_what_a_stateless_server_no_longer_has() {
         "params": {"uri": "a:b", "_meta": meta}});
     sender.send(event(&update)).await.unwrap();
 
-    let told = client.wait_for_notification("notifications/resources/updated").await;
-    assert_eq!(told["params"], json!({"uri": "a:b", "_meta": {}}));
+    let reported = client.wait_for_notification("notifications/resources/updated").await;
+    assert_eq!(reported["params"], json!({"uri": "a:b", "_meta": {}}));
     let meta = &fake.received_with_method("tools/call")[0].body["params"]["_meta"];
     assert_eq!(meta["io.modelcontextprotocol/logLevel"], "warning");
 }
@@ -163,12 +163,12 @@ async fn a_subscription_of_a_stateless_client_is_named_as_the_client_named_it() 
         sender.send(event(&acknowledged)).await.unwrap();
         client.wait_for_notification("notifications/subscriptions/acknowledged").await
     };
-    let told = tokio::select! {
+    let reported = tokio::select! {
         _ = listening => panic!("it lasts"),
-        told = speaking => told,
+        reported = speaking => reported,
     };
 
-    assert_eq!(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "sub");
+    assert_eq!(reported["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "sub");
 }
 
 #[tokio::test]

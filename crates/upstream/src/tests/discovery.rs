@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cynode_runtime::shutdown::Shutdown;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use serde_json::json;
 
 use super::fake::{Fake, Reply, event, stream};
@@ -15,7 +15,7 @@ use crate::UpstreamOptions;
 fn run(world: &UpstreamFixture) -> Shutdown {
     let (pool, shutdown) = (Arc::clone(&world.pool), Shutdown::new());
     let running = shutdown.clone();
-    Tasks::new().spawn("pool", async move { pool.run(running).await });
+    BackgroundTasks::new().spawn("pool", async move { pool.run(running).await });
     shutdown
 }
 

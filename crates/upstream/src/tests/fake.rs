@@ -80,7 +80,7 @@ impl Fake {
         let router = Router::new().fallback(handle).with_state(shared);
         let stop = tokio_util::sync::CancellationToken::new();
         let stopped = stop.clone().cancelled_owned();
-        cynode_runtime::tasks::Tasks::new().spawn("fake", async move {
+        cynode_runtime::tasks::BackgroundTasks::new().spawn("fake", async move {
             tokio::select! {
                 () = stopped => {}
                 served = axum::serve(listener, router) => served.unwrap(),
@@ -139,10 +139,10 @@ impl Fake {
     /// Waits for a matching request.
     pub(super) async fn wait_for(
         &self,
-        wanted: impl Fn(&ReceivedRequest) -> bool,
+        predicate: impl Fn(&ReceivedRequest) -> bool,
     ) -> ReceivedRequest {
         loop {
-            if let Some(found) = self.seen().into_iter().find(|seen| wanted(seen)) {
+            if let Some(found) = self.seen().into_iter().find(|seen| predicate(seen)) {
                 return found;
             }
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;

@@ -97,9 +97,9 @@ async fn what_is_said_on_the_stream_of_a_request_reaches_its_client_before_the_a
     let answer = send_request(&upstream, &client, request).await.unwrap();
 
     assert_eq!(answer["result"]["content"], json!(["done"]));
-    let told = client.notifications();
-    assert_eq!(told[0]["params"], json!({"progressToken": "tok", "progress": 1, "total": 2}));
-    assert_eq!(told[1]["params"]["data"], "half");
+    let reported = client.notifications();
+    assert_eq!(reported[0]["params"], json!({"progressToken": "tok", "progress": 1, "total": 2}));
+    assert_eq!(reported[1]["params"]["data"], "half");
     assert_ne!(
         fake.received_with_method("tools/call")[0].body["params"]["_meta"]["progressToken"],
         "tok"
@@ -247,9 +247,9 @@ async fn a_canceled_request_is_canceled_at_the_server_under_the_id_it_knows() {
     });
 
     assert_eq!(answer.unwrap_err(), UpstreamError::Canceled);
-    let told = fake.wait_for(|seen| seen.method() == "notifications/cancelled").await;
+    let reported = fake.wait_for(|seen| seen.method() == "notifications/cancelled").await;
     assert_eq!(
-        told.body["params"]["requestId"],
+        reported.body["params"]["requestId"],
         fake.received_with_method("tools/call")[0].body["id"]
     );
 }

@@ -151,18 +151,19 @@ async fn a_server_whose_answers_nobody_could_wait_for_is_left_alone_and_one_canc
     let upstream = world.open(server, &client).await;
     let leave = async |cancel: CancellationToken| {
         let message = rpc::raw(call("1", "x").to_string());
-        let asked = upstream.request(message, Arc::clone(&client) as _, cancel.clone());
+        let request = upstream.request(message, Arc::clone(&client) as _, cancel.clone());
         let patience = Duration::from_millis(30);
-        assert!(tokio::time::timeout(patience, asked).await.is_err());
+        assert!(tokio::time::timeout(patience, request).await.is_err());
     };
 
     for _ in 0..6 {
         let cancel = CancellationToken::new();
         let withdrawn = cancel.clone();
-        cynode_runtime::tasks::Tasks::new().spawn("client", async move { withdrawn.cancel() });
+        cynode_runtime::tasks::BackgroundTasks::new()
+            .spawn("client", async move { withdrawn.cancel() });
         let message = rpc::raw(call("1", "x").to_string());
-        let asked = upstream.request(message, Arc::clone(&client) as _, cancel);
-        assert_eq!(asked.await.err(), Some(UpstreamError::Canceled));
+        let request = upstream.request(message, Arc::clone(&client) as _, cancel);
+        assert_eq!(request.await.err(), Some(UpstreamError::Canceled));
     }
     assert_eq!(world.pool.at_rest(server), None);
     for _ in 0..5 {

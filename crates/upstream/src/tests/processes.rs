@@ -161,19 +161,19 @@ async fn requests_with_the_same_id_of_two_sessions_get_their_own_answers() {
     let clients: Vec<_> = (0..20).map(|_| RecordingClient::plain()).collect();
     let upstream = bench.open(&clients[0]).await;
 
-    let asked = clients.iter().enumerate().map(|(at, client)| {
+    let request = clients.iter().enumerate().map(|(at, client)| {
         let mut request = call("same", "progress");
         request["params"]["_meta"] = json!({"progressToken": format!("token-{at}")});
         send_request(&upstream, client, request)
     });
-    let answers = futures_util::future::join_all(asked).await;
+    let answers = futures_util::future::join_all(request).await;
 
     for (at, (answer, client)) in answers.into_iter().zip(&clients).enumerate() {
         assert_eq!(answer.unwrap()["id"], "same");
         let tokens: Vec<_> = client
             .notifications()
             .iter()
-            .map(|told| told["params"]["progressToken"].clone())
+            .map(|reported| reported["params"]["progressToken"].clone())
             .filter(Value::is_string)
             .collect();
         assert_eq!(tokens, [json!(format!("token-{at}"))]);
@@ -205,14 +205,14 @@ async fn what_certainly_belongs_to_no_one_session_is_heard_by_none() {
 async fn a_session_that_can_be_asked_has_a_process_of_its_own() {
     let bench = process_fixture(quick());
     let plain = RecordingClient::plain();
-    let asked = RecordingClient::answering(json!({"action": "accept"}));
+    let request = RecordingClient::answering(json!({"action": "accept"}));
 
     let shared = bench.call_tool(&plain, "pid").await.unwrap();
-    let own = bench.call_tool(&asked, "pid").await.unwrap();
+    let own = bench.call_tool(&request, "pid").await.unwrap();
 
     assert_ne!(shared, own);
-    assert_eq!(bench.call_tool(&asked, "ask").await.unwrap(), json!({"action": "accept"}));
-    assert_eq!(asked.received_requests()[0]["method"], "elicitation/create");
+    assert_eq!(bench.call_tool(&request, "ask").await.unwrap(), json!({"action": "accept"}));
+    assert_eq!(request.received_requests()[0]["method"], "elicitation/create");
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ async fn a_session_listens_before_it_asks_for_anything() {
     send_request(&upstream, &client, call("1", "echo")).await.unwrap();
 
     let seen = fake.seen();
-    let at = |wanted: fn(&ReceivedRequest) -> bool| seen.iter().position(wanted).unwrap();
+    let at = |predicate: fn(&ReceivedRequest) -> bool| seen.iter().position(predicate).unwrap();
     assert!(at(|seen| seen.verb == Method::GET) < at(|seen| seen.method() == "tools/call"));
 }
 

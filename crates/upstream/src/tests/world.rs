@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cynode_domain::ids::ServerId;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_wire::servers::Transport;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -106,7 +106,8 @@ impl UpstreamFixture {
         spawner: Arc<dyn ProcessSpawner>,
     ) -> Self {
         let register = Arc::new(RecordingDirectory::default());
-        let pool = UpstreamPool::new(Arc::clone(&register) as _, spawner, options, Tasks::new());
+        let pool =
+            UpstreamPool::new(Arc::clone(&register) as _, spawner, options, BackgroundTasks::new());
         Self { pool: Arc::new(pool), register, reach: NetworkReach::Anywhere }
     }
 
@@ -154,8 +155,8 @@ impl UpstreamFixture {
 pub(super) struct RecordingClient {
     about: ClientDescription,
     id: String,
-    told: Mutex<Vec<Value>>,
-    asked: Mutex<Vec<Value>>,
+    notified: Mutex<Vec<Value>>,
+    requests: Mutex<Vec<Value>>,
     answer: Option<Value>,
 }
 
@@ -164,7 +165,7 @@ impl RecordingClient {
         let capabilities = rpc::raw(capabilities.to_string());
         let about = ClientDescription { version: version.to_owned(), capabilities, info: None };
         let id = ServerId::generate().to_string();
-        Arc::new(Self { about, id, told: Mutex::default(), asked: Mutex::default(), answer })
+        Arc::new(Self { about, id, notified: Mutex::default(), requests: Mutex::default(), answer })
     }
 
     /// A client with a session that accepts no server requests.
@@ -187,17 +188,17 @@ impl RecordingClient {
     }
 
     pub(super) fn notifications(&self) -> Vec<Value> {
-        self.told.lock().unwrap().clone()
+        self.notified.lock().unwrap().clone()
     }
 
     pub(super) fn received_requests(&self) -> Vec<Value> {
-        self.asked.lock().unwrap().clone()
+        self.requests.lock().unwrap().clone()
     }
 
     pub(super) async fn wait_for_notification(&self, method: &str) -> Value {
         loop {
             if let Some(found) =
-                self.notifications().into_iter().find(|told| told["method"] == method)
+                self.notifications().into_iter().find(|notified| notified["method"] == method)
             {
                 return found;
             }
@@ -213,12 +214,12 @@ impl UpstreamClient for RecordingClient {
     }
 
     async fn notify(&self, message: Box<RawValue>) {
-        self.told.lock().unwrap().push(serde_json::from_str(message.get()).unwrap());
+        self.notified.lock().unwrap().push(serde_json::from_str(message.get()).unwrap());
     }
 
     async fn ask(&self, request: Box<RawValue>) -> Result<Box<RawValue>, ClientGone> {
         let request: Value = serde_json::from_str(request.get()).unwrap();
-        self.asked.lock().unwrap().push(request.clone());
+        self.requests.lock().unwrap().push(request.clone());
         let answer = self.answer.clone().ok_or(ClientGone)?;
         let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": answer});
         Ok(rpc::raw(answer.to_string()))

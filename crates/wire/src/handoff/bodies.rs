@@ -8,7 +8,7 @@ use cynode_domain::job::Ending;
 use cynode_domain::plan::Step;
 use cynode_domain::question::Question;
 use cynode_domain::report::AgentReport;
-use cynode_domain::suspension::{IfInterrupted, Standstill};
+use cynode_domain::suspension::{IfInterrupted, SuspensionReason};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -292,7 +292,8 @@ pub struct ContinueRunHandoff {
     pub attempts: u32,
     /// Why it is blocked, if by the result of a step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub standstill: Option<Standstill>,
+    #[serde(rename = "standstill")]
+    pub suspension: Option<SuspensionReason>,
     /// How often the run was continued before.
     #[serde(default)]
     pub continued: u32,

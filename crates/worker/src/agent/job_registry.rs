@@ -264,8 +264,8 @@ mod tests {
     #[test]
     fn a_request_to_stop_that_comes_before_the_job_is_on_disk_is_kept() {
         let (roster, job) = (JobRegistry::default(), JobId::generate());
-        let place = tempfile::tempdir().unwrap();
-        let dir = JobDir::open(place.path());
+        let dir = tempfile::tempdir().unwrap();
+        let dir = JobDir::open(dir.path());
         roster.admit(job, None);
 
         assert!(roster.request_stop(job, StopRequest::Cancel));

@@ -102,9 +102,9 @@ impl SandboxRoot {
     fn add_devices_and_proc(&self) -> io::Result<()> {
         fs::create_dir(self.host_path("dev"))?;
         for name in DEVICES {
-            let place = self.host_path(&format!("dev/{name}"));
-            fs::write(&place, "")?;
-            bind_mount(&Path::new("/dev").join(name), &place)?;
+            let path = self.host_path(&format!("dev/{name}"));
+            fs::write(&path, "")?;
+            bind_mount(&Path::new("/dev").join(name), &path)?;
         }
         symlink("/proc/self/fd", self.host_path("dev/fd"))?;
         for (number, name) in ["stdin", "stdout", "stderr"].into_iter().enumerate() {
@@ -129,19 +129,19 @@ impl SandboxRoot {
             mount_tmpfs(&self.host_path(name), &format!("size={size_mib}m,mode=1777"))?;
         }
         for (host, inside) in [(&spec.workspace, WORKSPACE), (&dir.artifacts_dir(), ARTIFACTS)] {
-            let place = self.host_path(inside);
-            fs::create_dir_all(&place)?;
-            bind_mount(host, &place)?;
-            remount(&place, MsFlags::MS_NOSUID | MsFlags::MS_NODEV)?;
+            let path = self.host_path(inside);
+            fs::create_dir_all(&path)?;
+            bind_mount(host, &path)?;
+            remount(&path, MsFlags::MS_NOSUID | MsFlags::MS_NODEV)?;
         }
         Ok(())
     }
 
     /// Adds the standard input pipe and, with network access, name resolution.
     fn add_interactive_files(&self, dir: &JobDir, program: &InteractiveCommand) -> io::Result<()> {
-        let place = self.host_path(SANDBOX_STDIN);
-        fs::write(&place, "")?;
-        bind_mount(&dir.stdin_path(), &place)?;
+        let path = self.host_path(SANDBOX_STDIN);
+        fs::write(&path, "")?;
+        bind_mount(&dir.stdin_path(), &path)?;
         if program.network {
             self.bind_read_only(Path::new("/etc/resolv.conf"))?;
             let names = "passwd: files\ngroup: files\nhosts: files dns\n";
@@ -160,17 +160,17 @@ impl SandboxRoot {
     /// Bind-mounts a host file or directory read-only at the same path, if it exists.
     fn bind_read_only(&self, host: &Path) -> io::Result<()> {
         let Ok(metadata) = fs::metadata(host) else { return Ok(()) };
-        let place = self.host_path(&host.to_string_lossy());
+        let path = self.host_path(&host.to_string_lossy());
         let mut directories = DirBuilder::new();
         directories.recursive(true).mode(0o755);
         if metadata.is_dir() {
-            directories.create(&place)?;
+            directories.create(&path)?;
         } else {
-            directories.create(place.parent().unwrap_or(&self.path))?;
-            fs::write(&place, "")?;
+            directories.create(path.parent().unwrap_or(&self.path))?;
+            fs::write(&path, "")?;
         }
-        bind_mount(host, &place)?;
-        mounts_under(&place)?.iter().try_for_each(|mount| make_read_only(mount))
+        bind_mount(host, &path)?;
+        mounts_under(&path)?.iter().try_for_each(|mount| make_read_only(mount))
     }
 
     /// Pivots to the new root and detaches the old one.
@@ -183,27 +183,27 @@ impl SandboxRoot {
     }
 }
 
-fn set_mount_flags(place: &str, flags: MsFlags) -> io::Result<()> {
-    Ok(mount(None::<&str>, place, None::<&str>, flags, None::<&str>)?)
+fn set_mount_flags(path: &str, flags: MsFlags) -> io::Result<()> {
+    Ok(mount(None::<&str>, path, None::<&str>, flags, None::<&str>)?)
 }
 
-fn mount_tmpfs(place: &Path, options: &str) -> io::Result<()> {
+fn mount_tmpfs(path: &Path, options: &str) -> io::Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-    mount(Some("tmpfs"), place, Some("tmpfs"), flags, Some(options)).map_err(with_path(place))
+    mount(Some("tmpfs"), path, Some("tmpfs"), flags, Some(options)).map_err(with_path(path))
 }
 
-fn bind_mount(host: &Path, place: &Path) -> io::Result<()> {
+fn bind_mount(host: &Path, path: &Path) -> io::Result<()> {
     let flags = MsFlags::MS_BIND | MsFlags::MS_REC;
-    mount(Some(host), place, None::<&str>, flags, None::<&str>).map_err(with_path(host))
+    mount(Some(host), path, None::<&str>, flags, None::<&str>).map_err(with_path(host))
 }
 
-fn make_read_only(place: &Path) -> io::Result<()> {
-    remount(place, MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV)
+fn make_read_only(path: &Path) -> io::Result<()> {
+    remount(path, MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV)
 }
 
 /// Adds `flags` to a mount. Present flags must be repeated: a user namespace may not clear them.
-fn remount(place: &Path, flags: MsFlags) -> io::Result<()> {
-    let present = statvfs(place).map_err(with_path(place))?.flags();
+fn remount(path: &Path, flags: MsFlags) -> io::Result<()> {
+    let present = statvfs(path).map_err(with_path(path))?.flags();
     let kept = [
         (FsFlags::ST_RDONLY, MsFlags::MS_RDONLY),
         (FsFlags::ST_NOSUID, MsFlags::MS_NOSUID),
@@ -216,16 +216,16 @@ fn remount(place: &Path, flags: MsFlags) -> io::Result<()> {
     let kept = kept.into_iter().filter(|(has, _)| present.contains(*has));
     let all =
         kept.fold(flags | MsFlags::MS_REMOUNT | MsFlags::MS_BIND, |all, (_, flag)| all | flag);
-    mount(None::<&str>, place, None::<&str>, all, None::<&str>).map_err(with_path(place))
+    mount(None::<&str>, path, None::<&str>, all, None::<&str>).map_err(with_path(path))
 }
 
 /// Lists `place` and every mount point below it, from the kernel's mount table.
-fn mounts_under(place: &Path) -> io::Result<Vec<PathBuf>> {
+fn mounts_under(path: &Path) -> io::Result<Vec<PathBuf>> {
     let table = fs::read("/proc/self/mountinfo")?;
     let points = table
         .split(|byte| *byte == b'\n')
         .filter_map(|line| line.split(|byte| *byte == b' ').nth(4).map(unescape));
-    Ok(points.filter(|point| point.starts_with(place)).collect())
+    Ok(points.filter(|point| point.starts_with(path)).collect())
 }
 
 /// Decodes octal escapes: the kernel writes a space in a mount point as `\040`.

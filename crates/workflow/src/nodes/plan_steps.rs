@@ -51,9 +51,9 @@ impl PlanStepsNode {
         cx: &mut NodeContext<'_>,
         request: &RunTaskRequest,
     ) -> Result<Plan, WorkflowNodeError> {
-        let mut said = vec![];
+        let mut answers = vec![];
         loop {
-            let question = match self.request_plan(cx, &said).await? {
+            let question = match self.request_plan(cx, &answers).await? {
                 PlanningView::Planned { steps, assumptions, made_by } => {
                     return Ok(Plan { steps, assumptions, made_by });
                 }
@@ -66,14 +66,14 @@ impl PlanStepsNode {
                     clarification_question(request, text, &[])
                 }
             };
-            let answer: Answer = cx.require_answer(&round_key("clarify", &said), &question)?;
+            let answer: Answer = cx.require_answer(&round_key("clarify", &answers), &question)?;
             if let Some(refusal) = answer.refusal() {
                 return Err(WorkflowNodeError::Denied(refusal));
             }
             let Some(Reply::Text { text }) = answer.reply else {
                 return plan_from_answer(request, &answer);
             };
-            said.push(text);
+            answers.push(text);
         }
     }
 
@@ -82,10 +82,10 @@ impl PlanStepsNode {
     async fn request_plan(
         &self,
         cx: &mut NodeContext<'_>,
-        said: &[String],
+        answers: &[String],
     ) -> Result<PlanningView, WorkflowNodeError> {
-        let body = PlanRun { hold: self.0.hold(), said: said.to_vec(), wait_ms: POLL_MS };
-        cx.effect(&round_key("plan", said), async {
+        let body = PlanRun { lease: self.0.hold(), answers: answers.to_vec(), wait_ms: POLL_MS };
+        cx.effect(&round_key("plan", answers), async {
             match self.0.call(&body).await? {
                 PlanningView::Waiting { waiting_for } => {
                     Err(WorkflowNodeError::WaitingFor(waiting_for))
@@ -100,8 +100,8 @@ impl PlanStepsNode {
 }
 
 /// The effect key after so many clarifications.
-fn round_key(word: &str, said: &[String]) -> String {
-    if said.is_empty() { word.to_owned() } else { format!("{word}/{}", said.len()) }
+fn round_key(word: &str, answers: &[String]) -> String {
+    if answers.is_empty() { word.to_owned() } else { format!("{word}/{}", answers.len()) }
 }
 
 impl StateBinding<WorkflowState> for PlanStepsNode {

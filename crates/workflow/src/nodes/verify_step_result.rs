@@ -21,7 +21,7 @@ use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
 use cynode_domain::plan::StepAuthor;
 use cynode_domain::question::{Answer, Question, QuestionKind, Reply, ReplyForm};
-use cynode_domain::suspension::Standstill;
+use cynode_domain::suspension::SuspensionReason;
 use cynode_domain::verdict::{CLARIFY_QUESTION, Verdict, VerdictStatus};
 use cynode_domain::workflow_state::{
     ContinuationOutcome, ContinuationRecord, StepRevision, WorkflowState,
@@ -87,7 +87,7 @@ impl WorkflowNode for VerifyStepResultNode {
         let standing = &input.rejection;
         let is_replanned = revision.as_ref().is_some_and(|revision| revision.action.is_some());
         let stands =
-            !standing.may_retry && Standstill::for_step(&standing.ending, &verdict).is_some();
+            !standing.may_retry && SuspensionReason::for_step(&standing.ending, &verdict).is_some();
         let continuation = if is_replanned && !standing.may_retry {
             let (how, reason) = (ContinuationOutcome::Retry, "it was replanned".to_owned());
             let (job_id, number) = (input.job_id, standing.continued + 1);
@@ -135,7 +135,7 @@ impl VerifyStepResultNode {
         let key = round_key(&format!("verify/{}", input.job_id), round);
         let life = cx.heartbeat();
         let body = VerifyStep {
-            hold: self.0.hold(),
+            lease: self.0.hold(),
             job_id: input.job_id,
             expected_outputs: input.expected_outputs.clone(),
             criteria: input.criteria.clone(),
@@ -184,7 +184,7 @@ impl VerifyStepResultNode {
     ) -> Result<ContinuationView, WorkflowNodeError> {
         let (key, life) = (format!("continue/{}", input.job_id), cx.heartbeat());
         let body = ContinueRun {
-            hold: self.0.hold(),
+            lease: self.0.hold(),
             job_id: input.job_id,
             continued: input.rejection.continued,
             wait_ms: POLL_MS,

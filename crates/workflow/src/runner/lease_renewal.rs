@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use cynode_domain::backoff::Backoff;
-use cynode_wire::workflow::{Hold, RenewLease, WaitingView};
+use cynode_wire::workflow::{LeaseToken, RenewLease, WaitingView};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use crate::orchestrator_api::{OrchestratorConnection, RunnerCallError};
@@ -42,8 +42,8 @@ impl ExtendableLease {
 
     /// Records that a transition sent at `asked` was saved: from then on, at least two thirds of the
     /// lease were left.
-    pub(crate) fn mark_extended(&self, asked: Instant) {
-        *self.extended.lock().unwrap_or_else(PoisonError::into_inner) = Some(asked);
+    pub(crate) fn mark_extended(&self, requested_at: Instant) {
+        *self.extended.lock().unwrap_or_else(PoisonError::into_inner) = Some(requested_at);
     }
 
     /// Records what the running node waits for; the next renewal reports it.
@@ -64,7 +64,7 @@ impl ExtendableLease {
 /// Renews the lease at a third of its lifetime, until it is lost.
 pub(super) async fn renew_until_lost(
     orchestrator: &dyn OrchestratorConnection,
-    hold: Hold,
+    token: LeaseToken,
     lease: &ExtendableLease,
 ) -> LeaseLoss {
     let life = lease.lifetime;
@@ -72,18 +72,24 @@ pub(super) async fn renew_until_lost(
     let mut due = ends - life * 2 / 3;
     loop {
         sleep_until(due).await;
-        if let Some(asked) = lease.last_extended()
-            && asked + life / 3 > due
+        if let Some(requested_at) = lease.last_extended()
+            && requested_at + life / 3 > due
         {
-            ends = ends.max(asked + life * 2 / 3);
-            due = asked + life / 3;
+            ends = ends.max(requested_at + life * 2 / 3);
+            due = requested_at + life / 3;
             continue;
         }
-        ends = match timeout_at(ends, renew_with_retry(orchestrator, hold, lease)).await {
+        ends = match timeout_at(ends, renew_with_retry(orchestrator, token, lease)).await {
             Ok(Ok(ends)) => ends,
             Ok(Err(lost)) => return lost,
             // A transition may have extended the lease meanwhile.
-            Err(_) if lease.last_extended().is_some_and(|asked| asked + life / 3 > due) => continue,
+            Err(_)
+                if lease
+                    .last_extended()
+                    .is_some_and(|requested_at| requested_at + life / 3 > due) =>
+            {
+                continue;
+            }
             Err(_) => return LeaseLoss::Expired,
         };
         due = ends - life * 2 / 3;
@@ -93,18 +99,19 @@ pub(super) async fn renew_until_lost(
 /// Retries the renewal until it is answered; returns the new end of the lease.
 async fn renew_with_retry(
     orchestrator: &dyn OrchestratorConnection,
-    hold: Hold,
+    token: LeaseToken,
     lease: &ExtendableLease,
 ) -> Result<Instant, LeaseLoss> {
     let life = lease.lifetime;
     let backoff = Backoff { first: Duration::from_millis(100), cap: life / 12 };
-    let body = RenewLease { hold, lease_ms: Some(to_millis(life)), waiting: lease.waiting_view() };
+    let body =
+        RenewLease { lease: token, lease_ms: Some(to_millis(life)), waiting: lease.waiting_view() };
     let mut failures = 0;
     loop {
         // The orchestrator counts from a later moment, so this end is the earlier one.
-        let asked = Instant::now();
+        let requested_at = Instant::now();
         match timeout(life / 3, orchestrator.call(&body)).await {
-            Ok(Ok(_)) => return Ok(asked + life),
+            Ok(Ok(_)) => return Ok(requested_at + life),
             Ok(Err(RunnerCallError::Unavailable(reason) | RunnerCallError::Unreadable(reason))) => {
                 tracing::warn!(%reason, "lease renewal failed, retrying");
             }

@@ -47,9 +47,9 @@ enum RunHalt {
 impl<W: RunnableWorkflow> RunDriver<W> {
     /// Drives the run as far as possible and logs the outcome.
     pub(super) async fn drive(self) {
-        let GrantView { hold, run_id, trace_id, .. } = &self.grant;
+        let GrantView { lease, run_id, trace_id, .. } = &self.grant;
         let span = tracing::info_span!(
-            "run", %trace_id, task.id = %hold.task_id, run.id = %run_id, lease.epoch = hold.epoch
+            "run", %trace_id, task.id = %lease.task_id, run.id = %run_id, lease.epoch = lease.epoch
         );
         metrics::gauge!("cynode_runner_runs_active").increment(1.0);
         self.drive_under_lease().instrument(span).await;
@@ -57,38 +57,38 @@ impl<W: RunnableWorkflow> RunDriver<W> {
     }
 
     async fn drive_under_lease(&self) {
-        let hold = self.grant.hold;
+        let lease = self.grant.lease;
         let kept = Arc::new(ExtendableLease::new(self.lease));
         let grace = async {
             self.shutdown.triggered().await;
             sleep(SHUTDOWN_GRACE).await;
         };
-        let lease = tokio::select! {
+        let disposition = tokio::select! {
             biased;
-            lost = lease_renewal::renew_until_lost(&*self.orchestrator, hold, &kept) => {
-                tracing::warn!(task.id = %hold.task_id, reason = %lost, "lease lost");
+            lost = lease_renewal::renew_until_lost(&*self.orchestrator, lease, &kept) => {
+                tracing::warn!(task.id = %lease.task_id, reason = %lost, "lease lost");
                 count_outcome("lease_lost");
                 LeaseDisposition::LetExpire
             }
             ended = self.drive_graph(Arc::clone(&kept)) => self.report_outcome(ended),
             () = grace => {
-                tracing::info!(task.id = %hold.task_id, "run suspended between checkpoints");
+                tracing::info!(task.id = %lease.task_id, "run suspended between checkpoints");
                 count_outcome("put_down");
                 LeaseDisposition::Release
             }
         };
-        match lease {
+        match disposition {
             LeaseDisposition::LetExpire => {}
-            LeaseDisposition::Release => self.release_lease(ReleaseLease::new(hold)).await,
+            LeaseDisposition::Release => self.release_lease(ReleaseLease::new(lease)).await,
             LeaseDisposition::Suspend { reason, needs } => {
                 let reason = Some(reason);
                 let release =
-                    ReleaseLease { reason, graph_version: needs, ..ReleaseLease::new(hold) };
+                    ReleaseLease { reason, graph_version: needs, ..ReleaseLease::new(lease) };
                 self.release_lease(release).await;
             }
             LeaseDisposition::Wait { what } => {
                 let (reason, is_waiting) = (Some(format!("it waits for {what}")), true);
-                self.release_lease(ReleaseLease { reason, is_waiting, ..ReleaseLease::new(hold) })
+                self.release_lease(ReleaseLease { reason, is_waiting, ..ReleaseLease::new(lease) })
                     .await;
             }
         }
@@ -99,7 +99,7 @@ impl<W: RunnableWorkflow> RunDriver<W> {
         &self,
         lease: Arc<ExtendableLease>,
     ) -> Result<DriveOutcome<W::State>, RunHalt> {
-        let held = RunHandle::new(Arc::clone(&self.orchestrator), self.grant.hold);
+        let held = RunHandle::new(Arc::clone(&self.orchestrator), self.grant.lease);
         let held = Arc::new(held.with_lease(lease, Arc::clone(&self.slot)));
         let graph = self.workflow.graph(Arc::clone(&held));
         let graph = graph.map_err(|e| RunHalt::Stopped(DriveError::Rejected(e.to_string())))?;
@@ -113,7 +113,7 @@ impl<W: RunnableWorkflow> RunDriver<W> {
     }
 
     fn report_outcome(&self, ended: Result<DriveOutcome<W::State>, RunHalt>) -> LeaseDisposition {
-        let task = self.grant.hold.task_id;
+        let task = self.grant.lease.task_id;
         match ended {
             Ok(DriveOutcome::Finished(state)) => {
                 let failed = state.finish().is_some_and(|f| f.outcome == Outcome::Failed);

@@ -44,8 +44,8 @@ fn no_request_of_a_runner_carries_a_time_of_its_clock() {
     for (path, item) in paths.iter().filter(|(path, _)| path.starts_with("/v1/workflow/")) {
         for operation in item.as_object().unwrap().values() {
             requests += 1;
-            let asked = [&operation["requestBody"], &operation["parameters"]];
-            for part in asked.map(|part| parts(&document, part, &mut BTreeSet::new())).concat() {
+            let request = [&operation["requestBody"], &operation["parameters"]];
+            for part in request.map(|part| parts(&document, part, &mut BTreeSet::new())).concat() {
                 let format = part["format"].as_str().unwrap_or_default();
                 assert!(!format.contains("date") && !format.contains("time"), "{path}: {part}");
                 let names = part["properties"].as_object().into_iter().flat_map(|all| all.keys());

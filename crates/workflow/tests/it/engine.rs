@@ -22,7 +22,7 @@ struct SumState {
 /// Obtains a number by an effect and adds it.
 struct AddNode {
     errors: Mutex<Vec<WorkflowNodeError>>,
-    asked: &'static AtomicU32,
+    calls: &'static AtomicU32,
     after_effect: Option<Duration>,
 }
 
@@ -36,7 +36,7 @@ impl WorkflowNode for AddNode {
             return Err(error);
         }
         let number = cx
-            .effect("number", async { Ok(self.asked.fetch_add(1, Ordering::SeqCst) + 1) })
+            .effect("number", async { Ok(self.calls.fetch_add(1, Ordering::SeqCst) + 1) })
             .await?;
         if let Some(pause) = self.after_effect {
             tokio::time::sleep(pause).await;
@@ -113,7 +113,7 @@ fn graph(add: AddNode) -> Graph<SumState> {
 }
 
 fn add(errors: Vec<WorkflowNodeError>) -> AddNode {
-    AddNode { errors: Mutex::new(errors), asked: counter(), after_effect: None }
+    AddNode { errors: Mutex::new(errors), calls: counter(), after_effect: None }
 }
 
 /// Records everything, and rejects on demand.
@@ -191,7 +191,7 @@ async fn each_answer_is_recorded_before_the_transition_that_uses_it() {
 #[tokio::test(start_paused = true)]
 async fn a_replayed_effect_is_never_polled() {
     let node = add(vec![]);
-    let asked = node.asked;
+    let request = node.calls;
     let (graph, book) = (graph(node), RecordingJournal::default());
     let answers: EffectAnswers = [("1/add/number".to_owned(), json!(40))].into_iter().collect();
     let from = ResumePoint::from_start(&graph, SumState::default()).with_answers(answers);
@@ -199,20 +199,20 @@ async fn a_replayed_effect_is_never_polled() {
     let end = drive(&graph, &book, from, &|| false).await;
 
     assert_eq!(end, Ok(sum(40)));
-    assert_eq!(asked.load(Ordering::SeqCst), 0);
+    assert_eq!(request.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_is_tried_again_keeps_the_answers_it_has() {
     let node = AddNode { after_effect: Some(Duration::from_mins(1)), ..add(vec![]) };
-    let asked = node.asked;
+    let request = node.calls;
     let (graph, book) = (graph(node), RecordingJournal::default());
 
     let end = drive_graph(&graph, &book).await;
 
     let failure = Some("add: no result within 10 s".to_owned());
     assert_eq!(end, Ok(DriveOutcome::Finished(SumState { total: 0, failure })));
-    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    assert_eq!(request.load(Ordering::SeqCst), 1);
     assert_eq!(book.lines(), ["1/add/number = 1", "1 add failed 0", "2 lost finished 0"]);
 }
 
@@ -279,13 +279,13 @@ async fn a_checkpoint_that_is_refused_stops_the_run_before_the_next_node() {
         (JournalError::Rejected(full.clone()), DriveError::Rejected(full)),
     ] {
         let node = add(vec![]);
-        let asked = node.asked;
+        let request = node.calls;
         let book = RecordingJournal { refuses_saves: Some(error), ..RecordingJournal::default() };
 
         assert_eq!(drive_graph(&graph(node), &book).await, Err(stopped));
 
         // The node ran once, and the edge back to it was not taken.
-        assert_eq!(asked.load(Ordering::SeqCst), 1);
+        assert_eq!(request.load(Ordering::SeqCst), 1);
         assert_eq!(book.lines(), ["1/add/number = 1"]);
     }
 }

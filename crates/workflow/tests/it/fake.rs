@@ -19,7 +19,7 @@ use cynode_wire::planning::PlanningView;
 use cynode_wire::replanning::ReplanView;
 use cynode_wire::steering::AskPerson;
 use cynode_wire::workflow::{
-    CheckpointView, EffectView, Finish, GrantView, Hold, SaveCheckpoint, StartStatus,
+    CheckpointView, EffectView, Finish, GrantView, LeaseToken, SaveCheckpoint, StartStatus,
     TaskContextView,
 };
 use cynode_workflow::engine::{DriveError, DriveOutcome, drive};
@@ -222,7 +222,7 @@ impl FakeOrchestrator {
         world.lease = Some(lease_id);
         GrantView {
             status: StartStatus::Started,
-            hold: Hold { task_id: world.task.task_id, lease_id, epoch: world.epoch },
+            lease: LeaseToken { task_id: world.task.task_id, lease_id, epoch: world.epoch },
             run_id: world.run_id,
             trace_id: TraceId::generate(),
             checkpoint: world.checkpoint.clone(),
@@ -258,7 +258,7 @@ pub(crate) async fn drive_once(
     fake: &Arc<FakeOrchestrator>,
 ) -> Option<Result<DriveOutcome<WorkflowState>, DriveError>> {
     let grant = fake.grant();
-    let held = Arc::new(RunHandle::new(Arc::clone(fake) as _, grant.hold));
+    let held = Arc::new(RunHandle::new(Arc::clone(fake) as _, grant.lease));
     let graph = build_task_graph(Arc::clone(&held)).unwrap();
     let from = resume_run(&graph, &grant).unwrap();
     tokio::select! {

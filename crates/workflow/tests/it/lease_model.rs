@@ -288,10 +288,10 @@ impl Model for LeaseProtocol {
 }
 
 /// Checks every state, unless all of `wanted` are found before.
-fn check_model(model: LeaseProtocol, wanted: &[&'static str]) -> impl Checker<LeaseProtocol> {
-    let until = match wanted {
+fn check_model(model: LeaseProtocol, expected: &[&'static str]) -> impl Checker<LeaseProtocol> {
+    let until = match expected {
         [] => HasDiscoveries::All,
-        wanted => HasDiscoveries::AllOf(wanted.iter().copied().collect()),
+        expected => HasDiscoveries::AllOf(expected.iter().copied().collect()),
     };
     let checker = model.checker().finish_when(until).spawn_bfs().join();
     println!("{:?}: {} states", checker.model(), checker.unique_state_count());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cynode_domain::ids::LeaseId;
-use cynode_wire::workflow::{Hold, Outcome};
+use cynode_wire::workflow::{LeaseToken, Outcome};
 use cynode_workflow::graph::build_task_graph;
 use cynode_workflow::run_handle::RunHandle;
 use proptest::prelude::*;
@@ -59,8 +59,8 @@ impl GraphPathCase {
 /// Follows the history through the graph: each transition starts where the one before led.
 fn follows_the_graph(fake: &Arc<FakeOrchestrator>) -> Result<(), TestCaseError> {
     let task_id = fake.lock_state().task.task_id;
-    let hold = Hold { task_id, lease_id: LeaseId::generate(), epoch: 0 };
-    let graph = build_task_graph(Arc::new(RunHandle::new(Arc::clone(fake) as _, hold))).unwrap();
+    let lease = LeaseToken { task_id, lease_id: LeaseId::generate(), epoch: 0 };
+    let graph = build_task_graph(Arc::new(RunHandle::new(Arc::clone(fake) as _, lease))).unwrap();
     let mut at = Some(graph.start());
     for (index, save) in fake.lock_state().history.iter().enumerate() {
         prop_assert_eq!(at, Some(save.last_node_id.as_str()));

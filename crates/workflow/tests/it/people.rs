@@ -157,7 +157,7 @@ async fn a_runner_hands_the_question_over_and_is_free_for_other_runs() {
 #[tokio::test(start_paused = true)]
 async fn the_ways_that_people_are_shown_are_those_of_the_graph() {
     let fake = FakeOrchestrator::with_commands(&["make"]);
-    let held = Arc::new(RunHandle::new(Arc::clone(&fake) as _, fake.grant().hold));
+    let held = Arc::new(RunHandle::new(Arc::clone(&fake) as _, fake.grant().lease));
     let graph = build_task_graph(held as _).unwrap();
 
     for (node, edge, next) in EDGES {

@@ -25,15 +25,15 @@ fn runner(fake: &Arc<FakeOrchestrator>) -> WorkflowRunner {
 /// Runs a runner while `story` executes, then stops it; returns how long the stop took.
 async fn while_running(fake: &Arc<FakeOrchestrator>, story: impl Future<Output = ()>) -> Duration {
     let shutdown = Shutdown::new();
-    let told = async {
+    let reported = async {
         story.await;
         shutdown.trigger();
         Instant::now()
     };
     let running = timeout(HOUR, runner(fake).run(shutdown.clone()));
-    let (ended, asked) = tokio::join!(running, told);
+    let (ended, request) = tokio::join!(running, reported);
     ended.unwrap().unwrap();
-    asked.elapsed()
+    request.elapsed()
 }
 
 async fn seconds(seconds: u64) {

@@ -65,7 +65,7 @@ async fn a_checkpoint_of_a_graph_that_is_not_known_is_left_alone() {
     drive_to_end(&fake).await;
     let mut grant = fake.grant();
     let graph =
-        build_task_graph(Arc::new(RunHandle::new(Arc::clone(&fake) as _, grant.hold))).unwrap();
+        build_task_graph(Arc::new(RunHandle::new(Arc::clone(&fake) as _, grant.lease))).unwrap();
 
     for unknown in [0, GRAPH_VERSION + 1] {
         grant.checkpoint.as_mut().unwrap().state["graph_version"] = json!(unknown);

@@ -52,18 +52,18 @@ pub(super) const ALL: &[&str] = &["mcp-proxy", "contextforge", LITELLM];
 pub(in crate::bench) const LITELLM: &str = "litellm";
 
 /// Installs every peer of `wanted` that `place` does not contain yet, and records failures.
-pub(in crate::bench) fn install(out: &mut dyn Write, place: &Path, wanted: &[&str]) -> Result<()> {
-    fs::create_dir_all(place)?;
+pub(in crate::bench) fn install(out: &mut dyn Write, dir: &Path, wanted: &[&str]) -> Result<()> {
+    fs::create_dir_all(dir)?;
     for peer in PEERS.into_iter().filter(|peer| wanted.contains(&peer.slug)) {
-        let mark = place.join(format!("{}.installed", peer.slug));
-        let failed = place.join(format!("{}.failed", peer.slug));
+        let mark = dir.join(format!("{}.installed", peer.slug));
+        let failed = dir.join(format!("{}.failed", peer.slug));
         if fs::read_to_string(&mark).is_ok_and(|version| version == peer.version) {
             continue;
         }
         remove_if_exists(&mark)?;
         writeln!(out, "installing {} {}", peer.package, peer.version)?;
         out.flush()?;
-        match peer.install(place) {
+        match peer.install(dir) {
             Ok(()) => {
                 remove_if_exists(&failed)?;
                 fs::write(&mark, peer.version)?;
@@ -78,28 +78,28 @@ pub(in crate::bench) fn install(out: &mut dyn Write, place: &Path, wanted: &[&st
 }
 
 impl PeerPackage {
-    fn install(&self, place: &Path) -> Result<()> {
+    fn install(&self, dir: &Path) -> Result<()> {
         match self.source {
             PackageRegistry::CratesIo => {
                 let mut install = tool::cargo_command(&["install", self.package, "--locked"]);
-                install.args(["--version", &format!("={}", self.version), "--root"]).arg(place);
-                self.must_succeed(&mut install, place)
+                install.args(["--version", &format!("={}", self.version), "--root"]).arg(dir);
+                self.must_succeed(&mut install, dir)
             }
             PackageRegistry::PyPi => {
-                let venv = place.join(self.slug);
+                let venv = dir.join(self.slug);
                 let mut make = Command::new("python3");
-                self.must_succeed(make.args(["-m", "venv"]).arg(&venv), place)?;
+                self.must_succeed(make.args(["-m", "venv"]).arg(&venv), dir)?;
                 let wanted = format!("{}=={}", self.package, self.version);
                 let mut install = Command::new(venv.join("bin/pip"));
                 install.args(["install", "--no-input", "--disable-pip-version-check", &wanted]);
-                self.must_succeed(&mut install, place)
+                self.must_succeed(&mut install, dir)
             }
         }
     }
 
     /// Runs a step with its output in a log; the error is the last line of the log.
-    fn must_succeed(&self, command: &mut Command, place: &Path) -> Result<()> {
-        let path = place.join(format!("{}.log", self.slug));
+    fn must_succeed(&self, command: &mut Command, dir: &Path) -> Result<()> {
+        let path = dir.join(format!("{}.log", self.slug));
         let log = File::create(&path)?;
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         let program = command.get_program().to_string_lossy().into_owned();
@@ -107,8 +107,8 @@ impl PeerPackage {
         if status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
-        bail!("{program} failed with {status}: {}", last_line(&said))
+        let output = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
+        bail!("{program} failed with {status}: {}", last_line(&output))
     }
 }
 
@@ -129,12 +129,12 @@ mod tests {
 
     #[test]
     fn the_reason_of_a_failed_installation_is_the_last_line_of_its_log() {
-        let place = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let peer = &PEERS[0];
         let mut step = Command::new("sh");
         step.args(["-c", "echo begun; echo 'no such version' >&2; echo; exit 3"]);
 
-        let error = peer.must_succeed(&mut step, place.path()).unwrap_err();
+        let error = peer.must_succeed(&mut step, dir.path()).unwrap_err();
 
         assert_eq!(error.to_string(), "sh failed with exit status: 3: no such version");
     }

@@ -83,14 +83,14 @@ pub(crate) async fn every_fault_of_a_provider_has_its_code(harness: Orchestrator
         assert!(!answer.body.to_string().contains("sk-secret"), "{}", answer.body);
     }
     provider.otherwise(Said::rate_limited(60));
-    let asked = provider.requests().len();
+    let request = provider.requests().len();
     for _ in 0..2 {
         let limited = HarnessResponse::send(ask(&harness, &question("hi"))).await;
         assert_eq!(code(&limited, 503), "model_unavailable");
-        let told: u64 = limited.header("retry-after").parse().unwrap();
-        assert!((30..=60).contains(&told), "{told}");
+        let reported: u64 = limited.header("retry-after").parse().unwrap();
+        assert!((30..=60).contains(&reported), "{reported}");
     }
-    assert_eq!(provider.requests().len(), asked + 1, "it asked to be left alone");
+    assert_eq!(provider.requests().len(), request + 1, "it asked to be left alone");
 }
 
 pub(crate) async fn a_stream_that_breaks_off_ends_with_an_error(harness: OrchestratorHarness) {

@@ -106,9 +106,9 @@ pub(crate) async fn every_fault_has_its_outcome_in_every_way_of_asking(
     let mut wrong = vec![];
     for kind in ["openai", "anthropic"] {
         for (number, row) in rows().into_iter().enumerate() {
-            for (place, way) in WAYS.into_iter().enumerate() {
+            for (index, way) in WAYS.into_iter().enumerate() {
                 // One of its own each time: a provider that keeps failing is left alone.
-                let name = format!("{kind}-{number}-{place}");
+                let name = format!("{kind}-{number}-{index}");
                 let _provider = provide(&harness, kind, &name, row.fault.clone()).await;
                 let seen = outcome(&harness, &name, way).await;
 
@@ -146,7 +146,7 @@ async fn outcome(harness: &OrchestratorHarness, provider: &str, way: ChatRequest
     let asking = way.body(&format!("{provider}/scripted-model"), &question);
     let asking = harness.as_admin(Method::POST, way.path).json(&asking);
     let response = asking.header("x-trace-id", &trace).send().await.unwrap();
-    let told = if way.is_streamed && response.status().is_success() {
+    let reported = if way.is_streamed && response.status().is_success() {
         told_in_pieces(response).await
     } else {
         told_at_once(&HarnessResponse::read(response).await)
@@ -158,8 +158,8 @@ async fn outcome(harness: &OrchestratorHarness, provider: &str, way: ChatRequest
     let call = format!("SELECT outcome FROM brain_calls WHERE trace_id = '{trace}'");
     let call = eventually("the record of the call", async || query(url, &call).await.pop()).await;
     let kept = stored_turn(harness, &question).await;
-    assert!(!told.contains("sk-secret"), "{told}");
-    format!("{told}; kept {kept}; turn {}; call {}", turn[0], call[0])
+    assert!(!reported.contains("sk-secret"), "{reported}");
+    format!("{reported}; kept {kept}; turn {}; call {}", turn[0], call[0])
 }
 
 /// The stored part of an answer.

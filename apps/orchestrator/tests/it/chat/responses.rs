@@ -30,14 +30,14 @@ pub(crate) async fn a_response_is_made_read_back_and_gone_on_from(harness: Orche
     assert_eq!(first["usage"]["total_tokens"], 18);
     assert_eq!(first["metadata"]["purpose"], "weather");
     assert_eq!(second["previous_response_id"], id, "{second}");
-    let told: Vec<String> = provider.requests()[1].body["messages"]
+    let reported: Vec<String> = provider.requests()[1].body["messages"]
         .as_array()
         .unwrap()
         .iter()
         .map(|message| message["content"].as_str().unwrap().to_owned())
         .collect();
     // Instructions hold for one request alone.
-    assert_eq!(told, ["How warm is it?", "It is warm in Rome.", "And tomorrow?"]);
+    assert_eq!(reported, ["How warm is it?", "It is warm in Rome.", "And tomorrow?"]);
     for field in ["id", "created_at", "model", "status", "output", "usage"] {
         assert_eq!(again[field], first[field], "{field}: {again}");
     }
@@ -87,9 +87,9 @@ pub(crate) async fn a_function_s_result_finds_its_call_in_the_response_before(
     let second = HarnessResponse::send(respond(&harness, &body)).await.body;
 
     assert_eq!(second["output"][0]["content"][0]["text"], "It is warm.", "{second}");
-    let told = &provider.requests()[1].body["messages"];
-    assert_eq!(told[1]["tool_calls"][0]["id"], call["call_id"], "{told}");
-    assert_eq!(told[2]["tool_call_id"], call["call_id"], "{told}");
+    let reported = &provider.requests()[1].body["messages"];
+    assert_eq!(reported[1]["tool_calls"][0]["id"], call["call_id"], "{reported}");
+    assert_eq!(reported[2]["tool_call_id"], call["call_id"], "{reported}");
 }
 
 pub(crate) async fn responses_refuse_what_they_cannot_honour_and_fail_in_openai_s_shape(
@@ -97,25 +97,25 @@ pub(crate) async fn responses_refuse_what_they_cannot_honour_and_fail_in_openai_
 ) {
     let provider = ScriptedProvider::start();
     provide(&harness, &provider).await;
-    let asked = |extra: Value| {
+    let request = |extra: Value| {
         let mut body = json!({ "model": MODEL, "input": "hi" });
         body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
         HarnessResponse::send(respond(&harness, &body))
     };
 
-    let background = asked(json!({ "background": true })).await;
+    let background = request(json!({ "background": true })).await;
     assert_eq!(code(&background, 400), "invalid_request");
     assert_eq!(background.body["error"]["param"], "background");
-    assert_eq!(code(&asked(json!({ "input": 3 })).await, 400), "invalid_request");
-    assert_eq!(code(&asked(json!({ "input": [] })).await, 400), "invalid_request");
+    assert_eq!(code(&request(json!({ "input": 3 })).await, 400), "invalid_request");
+    assert_eq!(code(&request(json!({ "input": [] })).await, 400), "invalid_request");
     for gone in ["resp_x", "resp_01a1dfd7-9639-70ba-b1da-20a63c3ebad6"] {
-        let answer = asked(json!({ "previous_response_id": gone })).await;
+        let answer = request(json!({ "previous_response_id": gone })).await;
         assert_eq!(code(&answer, 400), "response_not_found");
         let path = format!("/v1/responses/{gone}");
         let read = HarnessResponse::send(harness.as_admin(Method::GET, &path)).await;
         assert_eq!(code(&read, 404), "response_not_found");
     }
-    assert_eq!(code(&asked(json!({ "model": "gpt-9" })).await, 404), "model_not_found");
+    assert_eq!(code(&request(json!({ "model": "gpt-9" })).await, 404), "model_not_found");
     provider.otherwise(Said::text_chunks(["It", " is", " warm"]).disconnecting_after(2));
     let body = json!({ "model": MODEL, "input": "hi", "stream": true });
     let text = respond(&harness, &body).send().await.unwrap().text().await.unwrap();

@@ -14,17 +14,20 @@ pub(crate) async fn a_stop_keeps_an_answer_that_was_begun(harness: OrchestratorH
     let mut question = question("Count");
     question["stream"] = json!(true);
     let mut response = ask(&harness, &question).send().await.unwrap();
-    let mut told = String::new();
-    while !told.contains("one") {
-        told.push_str(&String::from_utf8_lossy(&response.chunk().await.unwrap().unwrap()));
+    let mut reported = String::new();
+    while !reported.contains("one") {
+        reported.push_str(&String::from_utf8_lossy(&response.chunk().await.unwrap().unwrap()));
     }
 
     let harness = harness.restart_with(|_| {}).await;
 
     while let Ok(Some(more)) = response.chunk().await {
-        told.push_str(&String::from_utf8_lossy(&more));
+        reported.push_str(&String::from_utf8_lossy(&more));
     }
-    assert!(told.contains("orchestrator_stopping") && !told.contains("[DONE]"), "{told}");
+    assert!(
+        reported.contains("orchestrator_stopping") && !reported.contains("[DONE]"),
+        "{reported}"
+    );
     let threads = HarnessResponse::send(harness.as_admin(Method::GET, "/v1/chat/threads")).await;
     let id = threads.body["items"][0]["id"].as_str().unwrap().to_owned();
     let path = format!("/v1/chat/threads/{id}/messages");

@@ -1,6 +1,6 @@
 //! Decision: how a run continues that the workflow's rules cannot continue.
 
-use cynode_domain::suspension::{IfInterrupted, MAX_CONTINUATIONS, Standstill};
+use cynode_domain::suspension::{IfInterrupted, MAX_CONTINUATIONS, SuspensionReason};
 use cynode_wire::handoff::ContinueWith;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -22,7 +22,8 @@ pub struct ContinueBlockedRun {
     pub attempts: u32,
     /// Why a step's result blocks the run; `None` for other causes.
     #[serde(default)]
-    pub standstill: Option<Standstill>,
+    #[serde(rename = "standstill")]
+    pub suspension: Option<SuspensionReason>,
     /// How often the run was continued before.
     #[serde(default)]
     pub continued: u32,
@@ -54,17 +55,17 @@ impl ContinueBlockedRun {
     /// have done part of its work.
     fn decide_after_standstill(
         &self,
-        standstill: Standstill,
+        suspension: SuspensionReason,
     ) -> Option<RuleAnswer<RunContinuation>> {
         use ContinueWith as With;
         if self.continued >= MAX_CONTINUATIONS {
             let reason = format!("the run was already continued {MAX_CONTINUATIONS} times");
             return Some(RunContinuation::rule_answer(With::GiveUp, &reason));
         }
-        let (with, reason) = match standstill {
-            Standstill::NotStarted => (With::Retry, "it was not started"),
-            Standstill::LimitReached | Standstill::Rejected => return None,
-            Standstill::Interrupted => {
+        let (with, reason) = match suspension {
+            SuspensionReason::NotStarted => (With::Retry, "it was not started"),
+            SuspensionReason::LimitReached | SuspensionReason::Rejected => return None,
+            SuspensionReason::Interrupted => {
                 let (policy, reason) = IfInterrupted::resolve(self.if_interrupted, self.may_repeat);
                 (policy.into(), reason)
             }
@@ -97,8 +98,8 @@ impl BrainDecision for ContinueBlockedRun {
     }
 
     fn decide_by_rule(&self) -> Option<RuleAnswer<RunContinuation>> {
-        if let Some(standstill) = self.standstill {
-            return self.decide_after_standstill(standstill);
+        if let Some(suspension) = self.suspension {
+            return self.decide_after_standstill(suspension);
         }
         (self.attempts >= MAX_ATTEMPTS).then(|| {
             RunContinuation::rule_answer(ContinueWith::AskPerson, "the attempts are used up")
@@ -106,7 +107,7 @@ impl BrainDecision for ContinueBlockedRun {
     }
 
     fn fallback(&self) -> RuleAnswer<RunContinuation> {
-        if self.standstill.is_some() {
+        if self.suspension.is_some() {
             return RunContinuation::rule_answer(
                 ContinueWith::GiveUp,
                 "no other attempt is known to help",
@@ -116,7 +117,7 @@ impl BrainDecision for ContinueBlockedRun {
     }
 
     fn find_objection(&self, answer: &RunContinuation) -> Option<String> {
-        let is_taken = self.standstill.is_some() && answer.with == ContinueWith::Continue;
+        let is_taken = self.suspension.is_some() && answer.with == ContinueWith::Continue;
         is_taken.then(|| {
             "a result that was not accepted is not taken as it is: retry, ask_person or give_up"
                 .to_owned()
@@ -140,12 +141,12 @@ mod tests {
     use super::*;
     use crate::brain::answer::validate_answer;
 
-    fn blocked_run(standstill: Option<Standstill>, attempts: u32) -> ContinueBlockedRun {
+    fn blocked_run(suspension: Option<SuspensionReason>, attempts: u32) -> ContinueBlockedRun {
         ContinueBlockedRun {
             node: "collect_result".to_owned(),
             situation: "the node is gone".to_owned(),
             attempts,
-            standstill,
+            suspension,
             continued: 0,
             may_repeat: false,
             if_interrupted: None,
@@ -159,7 +160,7 @@ mod tests {
 
     #[test]
     fn an_interrupted_step_runs_again_only_if_the_task_a_preference_or_a_person_says_so() {
-        let interrupted = blocked_run(Some(Standstill::Interrupted), 1);
+        let interrupted = blocked_run(Some(SuspensionReason::Interrupted), 1);
         for (if_interrupted, may_repeat, expected) in [
             (None, false, ContinueWith::AskPerson),
             (None, true, ContinueWith::Retry),
@@ -175,22 +176,24 @@ mod tests {
 
     #[test]
     fn a_run_goes_on_three_times_and_no_more() {
-        for &standstill in Standstill::ALL {
-            let question = ContinueBlockedRun { continued: 3, ..blocked_run(Some(standstill), 4) };
+        for &suspension in SuspensionReason::ALL {
+            let question = ContinueBlockedRun { continued: 3, ..blocked_run(Some(suspension), 4) };
             assert_eq!(
                 question.decide_by_rule().unwrap().answer.with,
                 ContinueWith::GiveUp,
-                "{standstill}"
+                "{suspension}"
             );
         }
-        let unstarted =
-            ContinueBlockedRun { continued: 2, ..blocked_run(Some(Standstill::NotStarted), 3) };
+        let unstarted = ContinueBlockedRun {
+            continued: 2,
+            ..blocked_run(Some(SuspensionReason::NotStarted), 3)
+        };
         assert_eq!(unstarted.decide_by_rule().unwrap().answer.with, ContinueWith::Retry);
     }
 
     #[test]
     fn a_result_that_was_not_accepted_is_never_taken_as_it_is() {
-        let rejected = blocked_run(Some(Standstill::Rejected), 1);
+        let rejected = blocked_run(Some(SuspensionReason::Rejected), 1);
 
         assert_eq!(rejected.decide_by_rule(), None);
         assert_eq!(rejected.fallback().answer.with, ContinueWith::GiveUp);

@@ -177,10 +177,10 @@ impl BrainDecision for JudgeCriteria {
     }
 
     fn find_objection(&self, answer: &CriteriaJudgements) -> Option<String> {
-        let mut said: Vec<usize> = answer.judgements.iter().map(|j| j.criterion).collect();
-        said.sort_unstable();
+        let mut judged: Vec<usize> = answer.judgements.iter().map(|j| j.criterion).collect();
+        judged.sort_unstable();
         let wanted: Vec<usize> = (0..self.criteria.len()).collect();
-        (said != wanted).then(|| {
+        (judged != wanted).then(|| {
             format!("every criterion is judged once, by its number from 0 to {}", wanted.len() - 1)
         })
     }

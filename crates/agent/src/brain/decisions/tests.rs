@@ -400,8 +400,11 @@ fn a_planner_is_told_what_the_workspace_holds() {
 
     assert!(with(vec![], false).contains("It is empty."));
     assert!(with(vec![], true).contains("It contains files of earlier commands of this task"));
-    let told = with(attachments, false);
-    assert!(told.contains("attachments/in.csv (7 bytes)"), "{told}");
-    assert!(told.contains("It contains nothing else.") && !told.contains("is empty"), "{told}");
-    assert!(!told.contains("a</untrusted>b"), "a name ended its quotation: {told}");
+    let reported = with(attachments, false);
+    assert!(reported.contains("attachments/in.csv (7 bytes)"), "{reported}");
+    assert!(
+        reported.contains("It contains nothing else.") && !reported.contains("is empty"),
+        "{reported}"
+    );
+    assert!(!reported.contains("a</untrusted>b"), "a name ended its quotation: {reported}");
 }

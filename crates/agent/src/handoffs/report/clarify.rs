@@ -13,19 +13,19 @@ impl ReportContext {
     /// Answers a question, or escalates it to a person.
     pub(super) async fn answer_question(
         &mut self,
-        asked: &AgentQuestion,
+        inquiry: &AgentQuestion,
     ) -> Result<String, HandoffAgentError> {
         let question = AnswerClarification {
             role: self.from.clone(),
-            question: asked.question.clone(),
-            options: asked.options.clone(),
-            context: asked.context.clone().unwrap_or_default(),
+            question: inquiry.question.clone(),
+            options: inquiry.options.clone(),
+            context: inquiry.context.clone().unwrap_or_default(),
             request: self.task.prompt.clone(),
             criteria: self.criteria(),
         };
         let clarified = self.work.think(&question).await?;
         let from = self.from.clone();
-        let shown = untrusted::inline(&asked.question);
+        let shown = untrusted::inline(&inquiry.question);
         if clarified.answer.trim().is_empty() {
             let reason = untrusted::inline(&clarified.reason);
             self.needs_person = Some(format!("{from} asks: {shown} ({reason})"));

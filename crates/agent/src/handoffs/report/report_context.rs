@@ -52,7 +52,7 @@ impl ReportContext {
         let query = MessageQuery { limit: Some(MESSAGE_LIMIT), ..MessageQuery::default() };
         let call = DbMessageList { task_id: Some(task.id), project_id: None, query };
         let mut page: Value = tools::call_tool(work.tools.as_ref(), &call).await?;
-        let said = page["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        let message = page["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
         Ok(Some(Self {
             work,
             task,
@@ -62,15 +62,16 @@ impl ReportContext {
             require_tests: preferred.and_then(Value::as_bool).unwrap_or(true),
             needs_person: None,
             report: body.report_id,
-            messages: said,
+            messages: message,
         }))
     }
 
     /// The kind of the instruction already sent for this report.
     pub(super) fn previous_instruction(&self) -> Option<InstructionKind> {
         let id = json!(self.report);
-        let is_told =
-            |said: &&Value| said["kind"] == "instruction" && said["payload"]["report_id"] == id;
+        let is_told = |message: &&Value| {
+            message["kind"] == "instruction" && message["payload"]["report_id"] == id
+        };
         let told = self.messages.iter().find(is_told)?;
         Some(told["type"].as_str().and_then(|kind| kind.parse().ok()).unwrap_or(Continue))
     }
@@ -80,24 +81,24 @@ impl ReportContext {
         &'a self,
         types: &'a [&str],
     ) -> impl Iterator<Item = &'a Value> {
-        self.messages.iter().filter(move |said| {
+        self.messages.iter().filter(move |message| {
             let is_ours = self.component.is_none()
-                || said["component"].is_null()
-                || said["component"].as_str() == self.component.as_deref();
-            said["kind"] != "instruction"
+                || message["component"].is_null()
+                || message["component"].as_str() == self.component.as_deref();
+            message["kind"] != "instruction"
                 && is_ours
-                && types.iter().any(|word| said["type"] == *word)
+                && types.iter().any(|word| message["type"] == *word)
         })
     }
 
     /// How often a role was instructed to revise this component.
     pub(super) fn revision_count(&self, role: &str) -> u32 {
         let component = json!(self.component);
-        let is_round = |said: &&Value| {
-            said["kind"] == "instruction"
-                && said["type"] == InstructionKind::Revise.as_str()
-                && said["recipient"] == role
-                && said["payload"]["component"] == component
+        let is_round = |message: &&Value| {
+            message["kind"] == "instruction"
+                && message["type"] == InstructionKind::Revise.as_str()
+                && message["recipient"] == role
+                && message["payload"]["component"] == component
         };
         u32::try_from(self.messages.iter().filter(is_round).count()).unwrap_or(u32::MAX)
     }
@@ -105,8 +106,8 @@ impl ReportContext {
     /// The newest test result; `None` if there is none since the last revision.
     pub(super) fn newest_test_result(&self) -> Option<bool> {
         let newest = self.component_reports(&["tests_passed", "tests_failed"]).next()?;
-        let is_revision = |said: &&Value| {
-            said["kind"] == "instruction" && said["type"] == InstructionKind::Revise.as_str()
+        let is_revision = |message: &&Value| {
+            message["kind"] == "instruction" && message["type"] == InstructionKind::Revise.as_str()
         };
         let revised = self.messages.iter().find(is_revision);
         let is_stale = revised
@@ -239,8 +240,8 @@ impl ReportContext {
         what: &str,
     ) -> Result<Option<String>, HandoffAgentError> {
         let mut roles: Vec<String> = vec![];
-        for said in &self.messages {
-            let sender = said["sender"].as_str().unwrap_or_default();
+        for message in &self.messages {
+            let sender = message["sender"].as_str().unwrap_or_default();
             let looks = CHECKING_ROLES.iter().any(|role| sender.starts_with(role));
             let is_known = roles.iter().any(|role| role == sender);
             if !sender.is_empty() && sender != "pm" && sender != self.from && !looks && !is_known {

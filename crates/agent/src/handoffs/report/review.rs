@@ -191,7 +191,7 @@ impl ReportContext {
             return Ok(format!("{words}{closed}"));
         }
         let changed = self.component_reports(&["work_completed"]).next();
-        let changed = changed.map(|said| said["payload"]["filesModified"].clone());
+        let changed = changed.map(|message| message["payload"]["filesModified"].clone());
         let changed: Vec<String> =
             changed.and_then(|files| serde_json::from_value(files).ok()).unwrap_or_default();
         let tests = match self.choose_owner(&review.summary).await? {

@@ -108,10 +108,10 @@ async fn a_unit_that_was_not_handed_in_is_asked_for() {
         .await
         .unwrap();
 
-    let (tool, told) = shelf.called().pop().unwrap();
-    assert_eq!((tool.as_str(), &told["toAgent"]), ("apmas_pm_instruct", &json!("developer")));
-    assert_eq!(told["idempotencyKey"], format!("report/{ID}"));
-    assert!(told["instructions"].as_str().unwrap().contains("apmas_submit_work"));
+    let (tool, reported) = shelf.called().pop().unwrap();
+    assert_eq!((tool.as_str(), &reported["toAgent"]), ("apmas_pm_instruct", &json!("developer")));
+    assert_eq!(reported["idempotencyKey"], format!("report/{ID}"));
+    assert!(reported["instructions"].as_str().unwrap().contains("apmas_submit_work"));
 }
 
 #[tokio::test]
@@ -155,13 +155,13 @@ async fn after_the_last_round_what_matters_little_is_noted_if_tests_pass() {
 
 #[tokio::test]
 async fn changes_go_to_whoever_did_the_work_where_there_is_no_plan() {
-    let told = json!({
+    let reported = json!({
         "kind": "instruction", "type": "revise", "recipient": "developer", "sender": "pm",
         "payload": { "component": "auth" },
     });
     let did = |role: &str| json!({ "kind": "report", "type": "work_completed", "sender": role });
     for (earlier, expected) in [(0, "revise"), (1, "revise"), (2, "pause")] {
-        let mut messages = vec![told.clone(); earlier];
+        let mut messages = vec![reported.clone(); earlier];
         messages.extend([did("designer"), did("developer"), did("reviewer")]);
         let shelf = ScriptedTools::new([
             ("db.message.list", Ok(message_page(&json!(messages)))),
@@ -201,12 +201,12 @@ async fn an_approval_asks_for_the_tests_that_must_pass() {
     let answer = agent_report(scripted_session(&shelf, None), &reviewed(approval)).await.unwrap();
 
     assert_eq!(purposes(&answer), ["route_ambiguity", "tests_needed"]);
-    let (_, told) = shelf.called().pop().unwrap();
+    let (_, reported) = shelf.called().pop().unwrap();
     assert_eq!(
-        (&told["toAgent"], &told["instructionType"]),
+        (&reported["toAgent"], &reported["instructionType"]),
         (&json!("developer"), &json!("continue"))
     );
-    let words = told["instructions"].as_str().unwrap();
+    let words = reported["instructions"].as_str().unwrap();
     assert!(words.contains("Run the tests of what you changed"), "{words}");
     assert!(words.contains("tests_passed or tests_failed"), "{words}");
 }
@@ -230,17 +230,17 @@ async fn an_approval_or_passed_tests_close_the_unit_that_was_handed_in_without_n
         agent_report(scripted_session(&shelf, None), &reviewed(report)).await.unwrap();
 
         let routed = shelf.called().into_iter().find(|(tool, _)| tool == "apmas_route_work");
-        let wanted = json!({ "task_id": ID, "workUnitId": id, "decision": "approve" });
-        assert_eq!(routed.unwrap().1, wanted);
+        let expected = json!({ "task_id": ID, "workUnitId": id, "decision": "approve" });
+        assert_eq!(routed.unwrap().1, expected);
     }
 }
 
 #[tokio::test]
 async fn a_question_that_no_model_answers_waits_for_a_person() {
     let shelf = ScriptedTools::new([]);
-    let asked =
+    let request =
         AgentQuestion { question: "Which colour?".to_owned(), options: vec![], context: None };
-    let body = report_of(AgentReport::NeedsClarification(asked));
+    let body = report_of(AgentReport::NeedsClarification(request));
 
     let answer = agent_report(scripted_session(&shelf, None), &handoff(body)).await.unwrap();
 
@@ -251,8 +251,9 @@ async fn a_question_that_no_model_answers_waits_for_a_person() {
 
 #[tokio::test]
 async fn an_agent_that_was_told_to_wait_still_needs_a_person_when_its_report_comes_again() {
-    let told = json!([{ "kind": "instruction", "type": "pause", "payload": { "report_id": ID } }]);
-    let shelf = ScriptedTools::new([("db.message.list", Ok(message_page(&told)))]);
+    let reported =
+        json!([{ "kind": "instruction", "type": "pause", "payload": { "report_id": ID } }]);
+    let shelf = ScriptedTools::new([("db.message.list", Ok(message_page(&reported)))]);
 
     let answer = agent_report(
         scripted_session(&shelf, None),
@@ -297,9 +298,9 @@ async fn tests_that_fail_are_told_to_whoever_did_the_work() {
 
 #[tokio::test]
 async fn a_report_that_was_answered_tells_nobody_again() {
-    let told =
+    let reported =
         json!([{ "kind": "instruction", "type": "continue", "payload": { "report_id": ID } }]);
-    let shelf = ScriptedTools::new([("db.message.list", Ok(message_page(&told)))]);
+    let shelf = ScriptedTools::new([("db.message.list", Ok(message_page(&reported)))]);
 
     let answer = agent_report(
         scripted_session(&shelf, None),

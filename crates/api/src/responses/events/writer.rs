@@ -59,8 +59,8 @@ impl ResponseEventWriter {
     }
 
     /// Processes a chunk.
-    pub(super) fn push_chunk(&mut self, piece: &ChatChunk) -> Vec<NumberedEvent> {
-        for choice in piece.choices.iter().filter(|choice| choice.index == 0) {
+    pub(super) fn push_chunk(&mut self, chunk: &ChatChunk) -> Vec<NumberedEvent> {
+        for choice in chunk.choices.iter().filter(|choice| choice.index == 0) {
             self.push_text(
                 ResponseTextKind::Output,
                 choice.delta.content.as_deref().unwrap_or_default(),
@@ -76,7 +76,7 @@ impl ResponseEventWriter {
                 self.finish_reason = Some(reason.clone());
             }
         }
-        if let Some(usage) = &piece.usage {
+        if let Some(usage) = &chunk.usage {
             self.view.usage = Some(usage.into());
         }
         std::mem::take(&mut self.events)
@@ -85,8 +85,8 @@ impl ResponseEventWriter {
     /// Events at the end of the answer, complete or incomplete.
     pub(super) fn end(&mut self) -> Vec<NumberedEvent> {
         self.close_message();
-        for place in std::mem::take(&mut self.calls).into_values() {
-            self.close_call(place);
+        for index in std::mem::take(&mut self.calls).into_values() {
+            self.close_call(index);
         }
         let cut = (self.received_bytes > MAX_BUFFERED_BYTES).then_some("length");
         set_status(&mut self.view, cut.or(self.finish_reason.as_deref()));
@@ -154,7 +154,7 @@ impl ResponseEventWriter {
             return item;
         }
         self.add_bytes(ITEM_BYTES);
-        let place = self.view.output.len();
+        let index = self.view.output.len();
         let item = OutputItem::Message {
             id: message_id(&self.view.id),
             status: ResponseStatus::InProgress,
@@ -162,8 +162,8 @@ impl ResponseEventWriter {
             content: vec![],
         };
         self.add_item(item);
-        self.message = Some(place);
-        place
+        self.message = Some(index);
+        index
     }
 
     /// Index of the open part of the message; opens one if the last has another kind.
@@ -222,12 +222,12 @@ impl ResponseEventWriter {
         // Text precedes tool calls in the output.
         self.close_message();
         let more = delta.function.as_ref().and_then(|function| function.arguments.as_deref());
-        let place = match self.calls.get(&delta.index) {
-            Some(place) => *place,
+        let index = match self.calls.get(&delta.index) {
+            Some(index) => *index,
             None => self.open_call(delta),
         };
         let more = self.truncate_to_limit(more.unwrap_or_default());
-        let Some(OutputItem::FunctionCall { id, arguments, .. }) = self.view.output.get_mut(place)
+        let Some(OutputItem::FunctionCall { id, arguments, .. }) = self.view.output.get_mut(index)
         else {
             return;
         };
@@ -235,13 +235,13 @@ impl ResponseEventWriter {
             return;
         }
         arguments.push_str(more);
-        let (item_id, output_index) = (id.clone(), to_index(place));
+        let (item_id, output_index) = (id.clone(), to_index(index));
         self.emit(ResponseEvent::ArgumentsDelta { output_index, item_id, delta: more.to_owned() });
     }
 
     fn open_call(&mut self, delta: &ToolCallDelta) -> usize {
-        let place = self.view.output.len();
-        let id = function_id(&self.view.id, place);
+        let index = self.view.output.len();
+        let id = function_id(&self.view.id, index);
         let name = delta.function.as_ref().and_then(|function| function.name.as_deref());
         let item = OutputItem::FunctionCall {
             call_id: self.truncate_to_limit(delta.id.as_deref().unwrap_or(&id)).to_owned(),
@@ -251,24 +251,24 @@ impl ResponseEventWriter {
             status: ResponseStatus::InProgress,
         };
         self.add_item(item);
-        self.calls.insert(delta.index, place);
-        place
+        self.calls.insert(delta.index, index);
+        index
     }
 
-    fn close_call(&mut self, place: usize) {
+    fn close_call(&mut self, index: usize) {
         let Some(OutputItem::FunctionCall { id, name, arguments, .. }) =
-            self.view.output.get(place)
+            self.view.output.get(index)
         else {
             return;
         };
         let event = ResponseEvent::ArgumentsDone {
-            output_index: to_index(place),
+            output_index: to_index(index),
             item_id: id.clone(),
             name: name.clone(),
             arguments: arguments.clone(),
         };
         self.emit(event);
-        self.finish_item(place);
+        self.finish_item(index);
     }
 
     fn add_item(&mut self, item: OutputItem) {
@@ -277,11 +277,11 @@ impl ResponseEventWriter {
         self.emit(ResponseEvent::ItemAdded { output_index, item });
     }
 
-    fn finish_item(&mut self, place: usize) {
-        let Some(item) = self.view.output.get_mut(place) else { return };
+    fn finish_item(&mut self, index: usize) {
+        let Some(item) = self.view.output.get_mut(index) else { return };
         let (OutputItem::Message { status, .. } | OutputItem::FunctionCall { status, .. }) = item;
         *status = ResponseStatus::Completed;
-        let (output_index, item) = (to_index(place), item.clone());
+        let (output_index, item) = (to_index(index), item.clone());
         self.emit(ResponseEvent::ItemDone { output_index, item });
     }
 
@@ -298,8 +298,8 @@ const fn text_kind(part: &OutputPart) -> ResponseTextKind {
     }
 }
 
-fn to_index(place: usize) -> u32 {
-    u32::try_from(place).unwrap_or(u32::MAX)
+fn to_index(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -315,10 +315,10 @@ mod tests {
         ResponseEventWriter::new(ResponseView::begun("resp_1".into(), 7, "p/m".into(), settings))
     }
 
-    fn events_of(pieces: &[ChatChunk]) -> Vec<Value> {
+    fn events_of(chunks: &[ChatChunk]) -> Vec<Value> {
         let mut writer = writer();
         let mut events = writer.begin();
-        events.extend(pieces.iter().flat_map(|piece| writer.push_chunk(piece)).collect::<Vec<_>>());
+        events.extend(chunks.iter().flat_map(|chunk| writer.push_chunk(chunk)).collect::<Vec<_>>());
         events.extend(writer.end());
         events.iter().map(|event| serde_json::to_value(event).unwrap()).collect()
     }

@@ -9,14 +9,14 @@ fn id<T: From<Uuid>>(number: u8) -> T {
     T::from(Uuid::from_u128(u128::from(number)))
 }
 
-fn subject() -> impl Strategy<Value = Subject> {
+fn subject() -> impl Strategy<Value = RuleSubject> {
     prop_oneof![
-        Just(Subject::System),
-        (0_u8..3).prop_map(|n| Subject::User(id(n))),
-        (0_u8..3).prop_map(|n| Subject::Group(id(n))),
-        (0_u8..3).prop_map(|n| Subject::Project(id(n))),
-        (0_u8..3).prop_map(|n| Subject::Task(id(n))),
-        prop::sample::select(AgentType::ALL).prop_map(Subject::Agent),
+        Just(RuleSubject::System),
+        (0_u8..3).prop_map(|n| RuleSubject::User(id(n))),
+        (0_u8..3).prop_map(|n| RuleSubject::Group(id(n))),
+        (0_u8..3).prop_map(|n| RuleSubject::Project(id(n))),
+        (0_u8..3).prop_map(|n| RuleSubject::Task(id(n))),
+        prop::sample::select(AgentType::ALL).prop_map(RuleSubject::Agent),
     ]
 }
 
@@ -96,7 +96,7 @@ proptest! {
     fn what_no_rule_mentions_is_denied(rules in prop::collection::vec(rule(), 0..6), attempt in attempt()) {
         let access = attempt.access();
         if !rules.iter().any(|rule| rule.matches(&access)) {
-            prop_assert_eq!(evaluate(&rules, &access), Verdict::NoMatch);
+            prop_assert_eq!(evaluate(&rules, &access), RuleVerdict::NoMatch);
         }
     }
 
@@ -134,7 +134,7 @@ proptest! {
 fn the_rule_of_highest_priority_is_named_as_the_reason() {
     let rule = |number, effect, priority| AccessRule {
         id: id(number),
-        subject: Subject::System,
+        subject: RuleSubject::System,
         action: INVOKE.parse().unwrap(),
         resource_type: TOOL.parse().unwrap(),
         resource: "*".parse().unwrap(),
@@ -152,9 +152,9 @@ fn the_rule_of_highest_priority_is_named_as_the_reason() {
     };
     let mut rules = vec![rule(1, Effect::Allow, 1), rule(2, Effect::Allow, 5)];
 
-    assert_eq!(evaluate(&rules, &attempt.access()), Verdict::Allowed(id(2)));
+    assert_eq!(evaluate(&rules, &attempt.access()), RuleVerdict::Allowed(id(2)));
     rules.push(rule(3, Effect::Deny, -9));
-    assert_eq!(evaluate(&rules, &attempt.access()), Verdict::Denied(id(3)));
+    assert_eq!(evaluate(&rules, &attempt.access()), RuleVerdict::Denied(id(3)));
 }
 
 #[test]

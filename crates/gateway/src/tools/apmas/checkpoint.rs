@@ -29,5 +29,5 @@ fn output() -> Value {
 }
 
 async fn run(context: ToolContext, request: SaveAgentCheckpoint) -> Result<Value, ToolFault> {
-    to_json(context.services.messages.checkpoint(&context.who, request).await?)
+    to_json(context.services.messages.checkpoint(&context.identity, request).await?)
 }

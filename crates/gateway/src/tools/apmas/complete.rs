@@ -29,5 +29,5 @@ fn output() -> Value {
 }
 
 async fn run(context: ToolContext, request: CompleteAgent) -> Result<Value, ToolFault> {
-    to_json(context.services.messages.complete(&context.who, request).await?)
+    to_json(context.services.messages.complete(&context.identity, request).await?)
 }

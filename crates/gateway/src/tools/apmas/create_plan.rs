@@ -29,5 +29,5 @@ fn output() -> Value {
 }
 
 async fn run(context: ToolContext, request: CreatePlan) -> Result<Value, ToolFault> {
-    to_json(context.services.work.plan(&context.who.caller, request).await?)
+    to_json(context.services.work.plan(&context.identity.caller, request).await?)
 }

@@ -29,5 +29,5 @@ fn output() -> Value {
 }
 
 async fn run(context: ToolContext, request: GetContext) -> Result<Value, ToolFault> {
-    to_json(context.services.messages.load_context(&context.who, request).await?)
+    to_json(context.services.messages.load_context(&context.identity, request).await?)
 }

@@ -29,5 +29,5 @@ fn output() -> Value {
 }
 
 async fn run(context: ToolContext, request: Heartbeat) -> Result<Value, ToolFault> {
-    to_json(context.services.messages.record_heartbeat(&context.who, request).await?)
+    to_json(context.services.messages.record_heartbeat(&context.identity, request).await?)
 }

@@ -29,5 +29,5 @@ fn output() -> Value {
 }
 
 async fn run(context: ToolContext, request: InstructAgent) -> Result<Value, ToolFault> {
-    to_json(context.services.messages.send_instruction(&context.who.caller, request).await?)
+    to_json(context.services.messages.send_instruction(&context.identity.caller, request).await?)
 }

@@ -29,5 +29,5 @@ fn output() -> Value {
 }
 
 async fn run(context: ToolContext, request: ReportStatus) -> Result<Value, ToolFault> {
-    to_json(context.services.messages.status(&context.who, request).await?)
+    to_json(context.services.messages.status(&context.identity, request).await?)
 }

@@ -29,5 +29,5 @@ fn output() -> Value {
 }
 
 async fn run(context: ToolContext, request: ReportToPm) -> Result<Value, ToolFault> {
-    to_json(context.services.messages.send_report(&context.who, request).await?)
+    to_json(context.services.messages.send_report(&context.identity, request).await?)
 }

@@ -29,5 +29,5 @@ fn output() -> Value {
 }
 
 async fn run(context: ToolContext, request: RequestHelp) -> Result<Value, ToolFault> {
-    to_json(context.services.messages.request_help(&context.who, request).await?)
+    to_json(context.services.messages.request_help(&context.identity, request).await?)
 }

@@ -29,5 +29,5 @@ fn output() -> Value {
 }
 
 async fn run(context: ToolContext, request: RouteWork) -> Result<Value, ToolFault> {
-    to_json(context.services.work.route(&context.who.caller, request).await?)
+    to_json(context.services.work.route(&context.identity.caller, request).await?)
 }

@@ -29,5 +29,5 @@ fn output() -> Value {
 }
 
 async fn run(context: ToolContext, request: SendMessage) -> Result<Value, ToolFault> {
-    to_json(context.services.messages.send(&context.who, request).await?)
+    to_json(context.services.messages.send(&context.identity, request).await?)
 }

@@ -29,5 +29,5 @@ fn output() -> Value {
 }
 
 async fn run(context: ToolContext, request: SubmitWork) -> Result<Value, ToolFault> {
-    to_json(context.services.work.submit_unit(&context.who, request).await?)
+    to_json(context.services.work.submit_unit(&context.identity, request).await?)
 }

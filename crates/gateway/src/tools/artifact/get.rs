@@ -39,7 +39,7 @@ fn output() -> Value {
 
 async fn run(context: ToolContext, arguments: ArtifactGet) -> Result<Value, ToolFault> {
     let ArtifactGet { task_id, path, job_id, format, max_bytes } = arguments;
-    let (task, caller) = (task_id.into(), &context.who.caller);
+    let (task, caller) = (task_id.into(), &context.identity.caller);
     let files = &context.services.artifacts;
     let max_bytes = max_bytes.unwrap_or(DEFAULT_TEXT_BYTES).min(MAX_TEXT_BYTES);
     let missing = || ToolFault::invalid("formats text and diff require a job_id");
@@ -75,8 +75,8 @@ async fn read_whole_file(
         return Err(ToolFault::invalid(text));
     }
     let mut bytes = vec![];
-    while let Some(piece) = content.next().await {
-        bytes.extend(piece.map_err(|fault| ToolFault::internal(&fault))?);
+    while let Some(chunk) = content.next().await {
+        bytes.extend(chunk.map_err(|fault| ToolFault::internal(&fault))?);
     }
     Ok(json!({ "artifact": to_json(artifact)?, "content_bytes_base64": STANDARD.encode(bytes) }))
 }

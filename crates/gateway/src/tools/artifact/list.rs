@@ -29,7 +29,7 @@ fn output() -> Value {
 
 async fn run(context: ToolContext, arguments: ArtifactList) -> Result<Value, ToolFault> {
     let ArtifactList { task_id, job_id } = arguments;
-    let (task, caller) = (task_id.into(), &context.who.caller);
+    let (task, caller) = (task_id.into(), &context.identity.caller);
     let files = &context.services.artifacts;
     let items = match job_id {
         Some(job) => to_json(files.list_evidence(caller, &task, job).await?)?,

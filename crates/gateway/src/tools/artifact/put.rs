@@ -36,5 +36,5 @@ async fn run(context: ToolContext, arguments: ArtifactPut) -> Result<Value, Tool
         .map_err(|_| ToolFault::invalid("content_bytes_base64 is not standard base64"))?;
     let task = task_id.into();
     let files = &context.services.artifacts;
-    to_json(files.store(&context.who.caller, &task, &path, bytes.into()).await?)
+    to_json(files.store(&context.identity.caller, &task, &path, bytes.into()).await?)
 }

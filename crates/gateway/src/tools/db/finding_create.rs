@@ -30,12 +30,12 @@ fn output() -> Value {
 
 async fn run(context: ToolContext, arguments: DbFindingCreate) -> Result<Value, ToolFault> {
     let DbFindingCreate { task_id, finding } = arguments;
-    let who = &context.who;
+    let identity = &context.identity;
     let source = Source {
-        author: who.agent.into(),
-        token: Some(who.token_id),
-        verification: who.origin.verification,
+        author: identity.agent.into(),
+        token: Some(identity.token_id),
+        verification: identity.origin.verification,
     };
     let task = task_id.into();
-    to_json(context.services.findings.create(&who.caller, source, &task, finding).await?)
+    to_json(context.services.findings.create(&identity.caller, source, &task, finding).await?)
 }

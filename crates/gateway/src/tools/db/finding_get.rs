@@ -30,5 +30,5 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: DbFindingGet) -> Result<Value, ToolFault> {
     let DbFindingGet { task_id, finding_id } = arguments;
     let task = task_id.into();
-    to_json(context.services.findings.get(&context.who.caller, &task, finding_id).await?)
+    to_json(context.services.findings.get(&context.identity.caller, &task, finding_id).await?)
 }

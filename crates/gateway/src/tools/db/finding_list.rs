@@ -30,5 +30,5 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: DbFindingList) -> Result<Value, ToolFault> {
     let DbFindingList { task_id, page } = arguments;
     let task = task_id.into();
-    to_json(context.services.findings.list(&context.who.caller, &task, &page).await?)
+    to_json(context.services.findings.list(&context.identity.caller, &task, &page).await?)
 }

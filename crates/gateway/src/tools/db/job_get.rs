@@ -29,5 +29,5 @@ fn output() -> Value {
 
 async fn run(context: ToolContext, arguments: DbJobGet) -> Result<Value, ToolFault> {
     let DbJobGet { job_id, .. } = arguments;
-    to_json(context.services.tasks.job(&context.who.caller, job_id).await?)
+    to_json(context.services.tasks.job(&context.identity.caller, job_id).await?)
 }

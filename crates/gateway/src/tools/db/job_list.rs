@@ -30,6 +30,6 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: DbJobList) -> Result<Value, ToolFault> {
     let DbJobList { task_id } = arguments;
     let task = task_id.into();
-    let result = context.services.tasks.result(&context.who.caller, &task).await?;
+    let result = context.services.tasks.result(&context.identity.caller, &task).await?;
     Ok(json!({ "items": to_json(result.jobs)? }))
 }

@@ -29,5 +29,5 @@ fn output() -> Value {
 
 async fn run(context: ToolContext, arguments: DbJobUpdateStatus) -> Result<Value, ToolFault> {
     let DbJobUpdateStatus { job_id, status, .. } = arguments;
-    to_json(context.services.tasks.set_job_status(&context.who.caller, job_id, status).await?)
+    to_json(context.services.tasks.set_job_status(&context.identity.caller, job_id, status).await?)
 }

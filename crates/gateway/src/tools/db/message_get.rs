@@ -29,5 +29,5 @@ fn output() -> Value {
 
 async fn run(context: ToolContext, arguments: DbMessageGet) -> Result<Value, ToolFault> {
     let DbMessageGet { task_id, message_id } = arguments;
-    to_json(context.services.messages.get(&context.who.caller, task_id, message_id).await?)
+    to_json(context.services.messages.get(&context.identity.caller, task_id, message_id).await?)
 }

@@ -30,6 +30,6 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: DbMessageList) -> Result<Value, ToolFault> {
     // The context stage has checked the ids; a bound caller sees its own task and project only.
     let (project, task) = (context.call_scope.project, context.call_scope.task);
-    let (messages, caller) = (&context.services.messages, &context.who.caller);
+    let (messages, caller) = (&context.services.messages, &context.identity.caller);
     to_json(messages.list(caller, project, task, arguments.query).await?)
 }

@@ -30,6 +30,10 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: DbMessageMarkProcessed) -> Result<Value, ToolFault> {
     let DbMessageMarkProcessed { task_id, message_id } = arguments;
     to_json(
-        context.services.messages.mark_processed(&context.who.caller, task_id, message_id).await?,
+        context
+            .services
+            .messages
+            .mark_processed(&context.identity.caller, task_id, message_id)
+            .await?,
     )
 }

@@ -33,5 +33,5 @@ async fn run(context: ToolContext, arguments: DbPreferenceCreate) -> Result<Valu
     let DbPreferenceCreate { preference, value, value_type, reason } = arguments;
     check_may_change(&context, &preference.key)?;
     let write = WritePreference { value, value_type, expected_version: None, reason };
-    to_json(context.services.preferences.create(&context.who.caller, preference, write).await?)
+    to_json(context.services.preferences.create(&context.identity.caller, preference, write).await?)
 }

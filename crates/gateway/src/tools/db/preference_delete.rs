@@ -31,6 +31,6 @@ async fn run(context: ToolContext, arguments: DbPreferenceDelete) -> Result<Valu
     let DbPreferenceDelete { preference, removal } = arguments;
     check_may_change(&context, &preference.key)?;
     let key = preference.key.clone();
-    context.services.preferences.remove(&context.who.caller, preference, removal).await?;
+    context.services.preferences.remove(&context.identity.caller, preference, removal).await?;
     Ok(json!({ "key": key, "deleted": true }))
 }

@@ -1,7 +1,7 @@
 //! `db.preference.effective`
 
 use cynode_domain::policy::ToolScope;
-use cynode_execution::preferences::Subject;
+use cynode_execution::preferences::PreferenceSubject;
 use cynode_wire::tool_calls::{DbPreferenceEffective, ToolCall as _};
 use serde_json::Value;
 
@@ -31,10 +31,12 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: DbPreferenceEffective) -> Result<Value, ToolFault> {
     // The context stage has checked the ids, and filled in those that the token is bound to.
     let subject = match (context.call_scope.task, context.call_scope.project) {
-        (Some(task), _) => Subject::Task(task),
-        (None, Some(project)) => Subject::Project(project),
-        (None, None) => Subject::Caller,
+        (Some(task), _) => PreferenceSubject::Task(task),
+        (None, Some(project)) => PreferenceSubject::Project(project),
+        (None, None) => PreferenceSubject::Caller,
     };
     let preferences = &context.services.preferences;
-    to_json(preferences.effective(&context.who.caller, subject, arguments.include_sources).await?)
+    to_json(
+        preferences.effective(&context.identity.caller, subject, arguments.include_sources).await?,
+    )
 }

@@ -28,5 +28,5 @@ fn output() -> Value {
 }
 
 async fn run(context: ToolContext, arguments: DbPreferenceGet) -> Result<Value, ToolFault> {
-    to_json(context.services.preferences.get(&context.who.caller, arguments.preference).await?)
+    to_json(context.services.preferences.get(&context.identity.caller, arguments.preference).await?)
 }

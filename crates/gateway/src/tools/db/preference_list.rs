@@ -30,6 +30,6 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: DbPreferenceList) -> Result<Value, ToolFault> {
     let DbPreferenceList { scope_type, scope_id, key_prefix, page } = arguments;
     let prefix = key_prefix.unwrap_or_default();
-    let (preferences, caller) = (&context.services.preferences, &context.who.caller);
+    let (preferences, caller) = (&context.services.preferences, &context.identity.caller);
     to_json(preferences.list(caller, scope_type, scope_id, &prefix, &page).await?)
 }

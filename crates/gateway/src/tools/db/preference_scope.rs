@@ -10,7 +10,7 @@ const VERIFICATION: &str = "verification.";
 
 /// Rejects changes by an agent to preferences about verification: only people set acceptance rules.
 pub(super) fn check_may_change(context: &ToolContext, key: &str) -> Result<(), ToolFault> {
-    if key.starts_with(VERIFICATION) && context.who.agent.agent().is_some() {
+    if key.starts_with(VERIFICATION) && context.identity.agent.agent().is_some() {
         let rule = format!("only a person may change preferences that begin with {VERIFICATION}");
         return Err(ToolFault::new(ErrorKind::Forbidden, rule));
     }

@@ -31,5 +31,5 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: DbPreferenceUpdate) -> Result<Value, ToolFault> {
     let DbPreferenceUpdate { preference, write } = arguments;
     check_may_change(&context, &preference.key)?;
-    to_json(context.services.preferences.update(&context.who.caller, preference, write).await?)
+    to_json(context.services.preferences.update(&context.identity.caller, preference, write).await?)
 }

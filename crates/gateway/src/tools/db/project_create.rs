@@ -28,5 +28,5 @@ fn output() -> Value {
 }
 
 async fn run(context: ToolContext, arguments: DbProjectCreate) -> Result<Value, ToolFault> {
-    to_json(context.services.projects.create(&context.who.caller, arguments.0).await?)
+    to_json(context.services.projects.create(&context.identity.caller, arguments.0).await?)
 }

@@ -28,8 +28,8 @@ fn output() -> Value {
 }
 
 async fn run(context: ToolContext, arguments: DbProjectList) -> Result<Value, ToolFault> {
-    let caller = &context.who.caller;
-    if let Some(bound) = context.who.project {
+    let caller = &context.identity.caller;
+    if let Some(bound) = context.identity.project {
         let project = context.services.projects.get(caller, &bound.into()).await?;
         return Ok(json!({ "items": [to_json(project)?] }));
     }

@@ -36,5 +36,5 @@ async fn run(context: ToolContext, arguments: DbRunAnswer) -> Result<Value, Tool
         if commands.is_empty() { Reply::No {} } else { Reply::Commands { lines: commands } };
     let (run, body) = (run_id.into(), AnswerRun { reply, comment });
     let steering = &context.services.steering;
-    to_json(steering.answer_as(&context.who.caller, &run, body, ActorKind::Agent).await?)
+    to_json(steering.answer_as(&context.identity.caller, &run, body, ActorKind::Agent).await?)
 }

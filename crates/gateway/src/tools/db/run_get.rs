@@ -29,5 +29,5 @@ fn output() -> Value {
 
 async fn run(context: ToolContext, arguments: DbRunGet) -> Result<Value, ToolFault> {
     let DbRunGet { run_id, .. } = arguments;
-    to_json(context.services.runs.get_detail(&context.who.caller, &run_id.into()).await?)
+    to_json(context.services.runs.get_detail(&context.identity.caller, &run_id.into()).await?)
 }

@@ -30,5 +30,5 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: DbRunHistory) -> Result<Value, ToolFault> {
     let DbRunHistory { run_id, page, .. } = arguments;
     let run = run_id.into();
-    to_json(context.services.runs.history(&context.who.caller, &run, &page).await?)
+    to_json(context.services.runs.history(&context.identity.caller, &run, &page).await?)
 }

@@ -32,5 +32,5 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: DbRunList) -> Result<Value, ToolFault> {
     let DbRunList { task_id, page: PageQuery { limit, cursor } } = arguments;
     let query = RunQuery { limit, cursor, task: Some(task_id.to_string()), ..RunQuery::default() };
-    to_json(context.services.runs.list(&context.who.caller, query).await?)
+    to_json(context.services.runs.list(&context.identity.caller, query).await?)
 }

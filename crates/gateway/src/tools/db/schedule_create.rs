@@ -37,5 +37,5 @@ async fn run(context: ToolContext, arguments: DbScheduleCreate) -> Result<Value,
     // The context stage has checked project_id; a bound caller schedules in its own project.
     let project = context.call_scope.project.map(|project| project.to_string());
     let request = CreateSchedule { project, ..arguments.schedule };
-    to_json(context.services.schedules.create(&context.who.caller, request).await?)
+    to_json(context.services.schedules.create(&context.identity.caller, request).await?)
 }

@@ -31,6 +31,6 @@ async fn run(context: ToolContext, arguments: DbScheduleDelete) -> Result<Value,
     let DbScheduleDelete { schedule_id } = arguments;
     load_reachable_schedule(&context, schedule_id).await?;
     let schedules = &context.services.schedules;
-    schedules.delete(&context.who.caller, &schedule_id.into()).await?;
+    schedules.delete(&context.identity.caller, &schedule_id.into()).await?;
     Ok(json!({ "id": schedule_id, "deleted": true }))
 }

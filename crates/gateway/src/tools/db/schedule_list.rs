@@ -37,5 +37,5 @@ async fn run(context: ToolContext, arguments: DbScheduleList) -> Result<Value, T
     let PageQuery { limit, cursor } = arguments.page;
     let project = context.call_scope.project.map(|project| project.to_string());
     let query = ScheduleQuery { limit, cursor, project };
-    to_json(context.services.schedules.list(&context.who.caller, &query).await?)
+    to_json(context.services.schedules.list(&context.identity.caller, &query).await?)
 }

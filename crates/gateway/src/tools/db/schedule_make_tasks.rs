@@ -29,7 +29,7 @@ fn output() -> Value {
 }
 
 async fn run(context: ToolContext, arguments: DbScheduleMakeTasks) -> Result<Value, ToolFault> {
-    let Some(run) = context.who.origin.schedule_run else {
+    let Some(run) = context.identity.origin.schedule_run else {
         let why = "this call is not for a due schedule; create a task with db.task.create";
         return Err(ToolFault::new(ErrorKind::Forbidden, why));
     };
@@ -42,7 +42,7 @@ async fn run(context: ToolContext, arguments: DbScheduleMakeTasks) -> Result<Val
     let project = context.call_scope.project.map(|project| project.to_string());
     let of = |task| CreateTask { project: project.clone(), ..CreateTask::from(task) };
     let tasks = tasks.into_iter().map(of).collect();
-    let caller = &context.who.caller;
+    let caller = &context.identity.caller;
     let made = context.services.tasks.create_all_for_schedule(caller, run, tasks).await?;
     Ok(json!({ "items": made }))
 }

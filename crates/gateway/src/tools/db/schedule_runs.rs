@@ -32,5 +32,5 @@ async fn run(context: ToolContext, arguments: DbScheduleRuns) -> Result<Value, T
     let DbScheduleRuns { schedule_id, page } = arguments;
     load_reachable_schedule(&context, schedule_id).await?;
     let schedules = &context.services.schedules;
-    to_json(schedules.runs(&context.who.caller, &schedule_id.into(), &page).await?)
+    to_json(schedules.runs(&context.identity.caller, &schedule_id.into(), &page).await?)
 }

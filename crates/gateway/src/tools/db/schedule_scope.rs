@@ -13,7 +13,7 @@ pub(super) async fn load_reachable_schedule(
     context: &ToolContext,
     schedule: ScheduleId,
 ) -> Result<ScheduleView, ToolFault> {
-    let found = context.services.schedules.get(&context.who.caller, &schedule.into()).await?;
+    let found = context.services.schedules.get(&context.identity.caller, &schedule.into()).await?;
     let is_elsewhere =
         context.call_scope.project.is_some_and(|project| project != found.project_id);
     if is_elsewhere || is_limited_to_task(context) {
@@ -24,5 +24,5 @@ pub(super) async fn load_reachable_schedule(
 
 /// Whether the caller's authority is limited to a task: an analyst's always is.
 pub(super) fn is_limited_to_task(context: &ToolContext) -> bool {
-    context.who.task.is_some() || context.who.agent == Principal::PA
+    context.identity.task.is_some() || context.identity.agent == Principal::PA
 }

@@ -32,5 +32,5 @@ async fn run(context: ToolContext, arguments: DbScheduleUpdate) -> Result<Value,
     let DbScheduleUpdate { schedule_id, update } = arguments;
     load_reachable_schedule(&context, schedule_id).await?;
     let schedules = &context.services.schedules;
-    to_json(schedules.update(&context.who.caller, &schedule_id.into(), update).await?)
+    to_json(schedules.update(&context.identity.caller, &schedule_id.into(), update).await?)
 }

@@ -34,5 +34,5 @@ async fn run(context: ToolContext, arguments: DbSystemSettingCreate) -> Result<V
     check_value_type(&written)?;
     let request =
         SetSetting { value: written.value, expected_version: Some(0), reason: written.reason };
-    to_json(context.services.settings.set(&context.who.caller, &written.key, request).await?)
+    to_json(context.services.settings.set(&context.identity.caller, &written.key, request).await?)
 }

@@ -28,6 +28,6 @@ fn output() -> Value {
 
 async fn run(context: ToolContext, arguments: DbSystemSettingDelete) -> Result<Value, ToolFault> {
     let DbSystemSettingDelete { key, expected_version } = arguments;
-    context.services.settings.remove(&context.who.caller, &key, expected_version).await?;
+    context.services.settings.remove(&context.identity.caller, &key, expected_version).await?;
     Ok(json!({ "key": key, "deleted": true }))
 }

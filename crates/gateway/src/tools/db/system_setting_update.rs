@@ -37,5 +37,5 @@ async fn run(context: ToolContext, arguments: DbSystemSettingUpdate) -> Result<V
     let found = settings.get(&written.key).await?;
     let expected_version = Some(written.expected_version.unwrap_or(found.version));
     let request = SetSetting { value: written.value, expected_version, reason: written.reason };
-    to_json(settings.set(&context.who.caller, &written.key, request).await?)
+    to_json(settings.set(&context.identity.caller, &written.key, request).await?)
 }

@@ -29,5 +29,5 @@ fn output() -> Value {
 
 async fn run(context: ToolContext, arguments: DbTaskCancel) -> Result<Value, ToolFault> {
     let DbTaskCancel { task_id } = arguments;
-    to_json(context.services.tasks.cancel(&context.who.caller, &task_id.into()).await?)
+    to_json(context.services.tasks.cancel(&context.identity.caller, &task_id.into()).await?)
 }

@@ -32,17 +32,21 @@ async fn run(context: ToolContext, arguments: DbTaskCreate) -> Result<Value, Too
     // The context stage has checked project_id; a bound caller creates in its own project.
     let project_id = context.call_scope.project;
     let request = DbTaskCreate { project_id, ..arguments }.into();
-    if context.who.origin.schedule_run.is_some() {
+    if context.identity.origin.schedule_run.is_some() {
         // Creating them one by one could stop half way, and a retry could create other tasks.
         let why = "the tasks of a due schedule are created together; call db.schedule.make_tasks";
         return Err(ToolFault::new(ErrorKind::Conflict, why));
     }
     // A person's own client counts as the API; an agent acts for the person in its chat.
-    let trigger = match context.who.agent {
+    let trigger = match context.identity.agent {
         Principal::User => Trigger::Api,
         Principal::Agent(_) => Trigger::Chat,
     };
     to_json(
-        context.services.tasks.create_with_trigger(&context.who.caller, trigger, request).await?,
+        context
+            .services
+            .tasks
+            .create_with_trigger(&context.identity.caller, trigger, request)
+            .await?,
     )
 }

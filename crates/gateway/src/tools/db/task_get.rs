@@ -29,5 +29,5 @@ fn output() -> Value {
 
 async fn run(context: ToolContext, arguments: DbTaskGet) -> Result<Value, ToolFault> {
     let DbTaskGet { task_id } = arguments;
-    to_json(context.services.tasks.get(&context.who.caller, &task_id.into()).await?)
+    to_json(context.services.tasks.get(&context.identity.caller, &task_id.into()).await?)
 }

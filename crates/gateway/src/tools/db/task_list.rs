@@ -30,9 +30,9 @@ fn output() -> Value {
 
 async fn run(context: ToolContext, arguments: DbTaskList) -> Result<Value, ToolFault> {
     let DbTaskList { status, page, .. } = arguments;
-    if let Some(task) = context.who.task {
+    if let Some(task) = context.identity.task {
         // A token of one task must not learn the names of others.
-        let own = context.services.tasks.get(&context.who.caller, &task.into()).await?;
+        let own = context.services.tasks.get(&context.identity.caller, &task.into()).await?;
         let is_wanted = status.is_none_or(|status| status == own.status);
         let items = if is_wanted { vec![to_json(own)?] } else { vec![] };
         return Ok(json!({ "items": items }));
@@ -40,5 +40,5 @@ async fn run(context: ToolContext, arguments: DbTaskList) -> Result<Value, ToolF
     // The context stage has checked project_id; a bound caller sees its own project only.
     let project = context.call_scope.project.map(|project| project.to_string());
     let query = TaskQuery { limit: page.limit, cursor: page.cursor, status, project };
-    to_json(context.services.tasks.list(&context.who.caller, query).await?)
+    to_json(context.services.tasks.list(&context.identity.caller, query).await?)
 }

@@ -30,5 +30,5 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: DbTaskLogs) -> Result<Value, ToolFault> {
     let DbTaskLogs { task_id, query } = arguments;
     let task = task_id.into();
-    to_json(context.services.tasks.logs(&context.who.caller, &task, &query).await?)
+    to_json(context.services.tasks.logs(&context.identity.caller, &task, &query).await?)
 }

@@ -29,5 +29,5 @@ fn output() -> Value {
 
 async fn run(context: ToolContext, arguments: DbTaskResult) -> Result<Value, ToolFault> {
     let DbTaskResult { task_id } = arguments;
-    to_json(context.services.tasks.result(&context.who.caller, &task_id.into()).await?)
+    to_json(context.services.tasks.result(&context.identity.caller, &task_id.into()).await?)
 }

@@ -30,5 +30,5 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: DbTaskUpdateStatus) -> Result<Value, ToolFault> {
     let DbTaskUpdateStatus { task_id, status, reason } = arguments;
     let (task, tasks) = (task_id.into(), &context.services.tasks);
-    to_json(tasks.set_status(&context.who.caller, &task, status, reason.as_deref()).await?)
+    to_json(tasks.set_status(&context.identity.caller, &task, status, reason.as_deref()).await?)
 }

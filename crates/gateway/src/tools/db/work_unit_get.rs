@@ -29,5 +29,5 @@ fn output() -> Value {
 
 async fn run(context: ToolContext, arguments: DbWorkUnitGet) -> Result<Value, ToolFault> {
     let DbWorkUnitGet { task_id, work_unit_id } = arguments;
-    to_json(context.services.work.get(&context.who.caller, task_id, &work_unit_id).await?)
+    to_json(context.services.work.get(&context.identity.caller, task_id, &work_unit_id).await?)
 }

@@ -35,5 +35,5 @@ fn output() -> Value {
 
 async fn run(context: ToolContext, arguments: DbWorkUnitList) -> Result<Value, ToolFault> {
     let DbWorkUnitList { task_id, query } = arguments;
-    to_json(context.services.work.status(&context.who.caller, task_id, query).await?)
+    to_json(context.services.work.status(&context.identity.caller, task_id, query).await?)
 }

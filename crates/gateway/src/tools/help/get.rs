@@ -54,7 +54,7 @@ fn run(context: &ToolContext, arguments: HelpGet) -> Result<Value, ToolFault> {
         let names: Vec<_> = TOPICS.iter().map(|(name, _)| *name).collect();
         ToolFault::not_found(format!("unknown topic; the topics are: {}", names.join(", ")))
     })?;
-    let caller = context.who.agent;
+    let caller = context.identity.agent;
     Ok(json!({ "topic": name, "markdown": format!("{text}\n\nYou call as `{caller}`.\n") }))
 }
 

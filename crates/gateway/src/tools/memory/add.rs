@@ -29,5 +29,5 @@ fn output() -> Value {
 
 async fn run(context: ToolContext, arguments: MemoryAdd) -> Result<Value, ToolFault> {
     let MemoryAdd { job_id, note, .. } = arguments;
-    to_json(context.services.memory.add(&context.who.caller, job_id, note).await?)
+    to_json(context.services.memory.add(&context.identity.caller, job_id, note).await?)
 }

@@ -28,6 +28,6 @@ fn output() -> Value {
 
 async fn run(context: ToolContext, arguments: MemoryDelete) -> Result<Value, ToolFault> {
     let MemoryDelete { job_id, key, .. } = arguments;
-    context.services.memory.remove(&context.who.caller, job_id, &key).await?;
+    context.services.memory.remove(&context.identity.caller, job_id, &key).await?;
     Ok(json!({ "key": key, "deleted": true }))
 }

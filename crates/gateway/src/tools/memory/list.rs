@@ -29,5 +29,5 @@ fn output() -> Value {
 
 async fn run(context: ToolContext, arguments: MemoryList) -> Result<Value, ToolFault> {
     let MemoryList { job_id, page, .. } = arguments;
-    to_json(context.services.memory.list(&context.who.caller, job_id, &page).await?)
+    to_json(context.services.memory.list(&context.identity.caller, job_id, &page).await?)
 }

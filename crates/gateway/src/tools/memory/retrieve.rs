@@ -29,5 +29,5 @@ fn output() -> Value {
 
 async fn run(context: ToolContext, arguments: MemoryRetrieve) -> Result<Value, ToolFault> {
     let MemoryRetrieve { job_id, key, .. } = arguments;
-    to_json(context.services.memory.get_note(&context.who.caller, job_id, &key).await?)
+    to_json(context.services.memory.get_note(&context.identity.caller, job_id, &key).await?)
 }

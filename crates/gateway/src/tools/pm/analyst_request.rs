@@ -35,7 +35,7 @@ async fn run(context: ToolContext, arguments: PmAnalystRequest) -> Result<Value,
             "no analysts are configured on this installation",
         ));
     };
-    let requested = analysts.request(&context.who.caller, job_id).await?;
+    let requested = analysts.request(&context.identity.caller, job_id).await?;
     let is_looking = requested == AnalystRequestOutcome::AlreadyRunning;
     Ok(json!({ "requested": true, "is_looking": is_looking, "job_id": job_id }))
 }

@@ -30,6 +30,6 @@ fn output() -> Value {
 
 async fn run(context: ToolContext, arguments: SandboxCreate) -> Result<Value, ToolFault> {
     let SandboxCreate { task_id, job_id, image_ref, node_slug } = arguments;
-    let wanted = OpenSandbox { task: task_id, job: job_id, image: image_ref, node: node_slug };
-    to_json(context.services.sandboxes.create(context.calling_user(), wanted).await?)
+    let request = OpenSandbox { task: task_id, job: job_id, image: image_ref, node: node_slug };
+    to_json(context.services.sandboxes.create(context.calling_user(), request).await?)
 }

@@ -28,6 +28,6 @@ fn output() -> Value {
 
 async fn run(context: ToolContext, arguments: SandboxDestroy) -> Result<Value, ToolFault> {
     let sandbox = arguments.0;
-    context.services.sandboxes.destroy_sandbox(&context.who.caller, sandbox).await?;
+    context.services.sandboxes.destroy_sandbox(&context.identity.caller, sandbox).await?;
     Ok(json!({ "job_id": sandbox.job_id, "destroyed": true }))
 }

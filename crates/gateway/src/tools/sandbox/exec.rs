@@ -32,6 +32,6 @@ async fn run(context: ToolContext, arguments: SandboxExec) -> Result<Value, Tool
     let SandboxExec { sandbox, command, argv, timeout_s, wait_ms, idempotency_key: key } =
         arguments;
     let SandboxIds { task_id: task, job_id: sandbox } = sandbox;
-    let wanted = SandboxCommand { task, sandbox, command, argv, timeout_s, wait_ms, key };
-    to_json(context.services.sandboxes.run_command(context.calling_user(), wanted).await?)
+    let request = SandboxCommand { task, sandbox, command, argv, timeout_s, wait_ms, key };
+    to_json(context.services.sandboxes.run_command(context.calling_user(), request).await?)
 }

@@ -33,6 +33,6 @@ async fn run(context: ToolContext, arguments: SandboxStreamLogs) -> Result<Value
     let SandboxStreamLogs { sandbox, exec_id, stream, offset } = arguments;
     let SandboxIds { task_id: task, job_id: sandbox } = sandbox;
     let stream = stream.unwrap_or(Stream::Stdout);
-    let wanted = SandboxLogRequest { task, sandbox, exec: exec_id, stream, offset };
-    to_json(context.services.sandboxes.logs(&context.who.caller, wanted).await?)
+    let request = SandboxLogRequest { task, sandbox, exec: exec_id, stream, offset };
+    to_json(context.services.sandboxes.logs(&context.identity.caller, request).await?)
 }

@@ -32,5 +32,5 @@ async fn run(context: ToolContext, arguments: SkillsCreate) -> Result<Value, Too
     // The context stage has checked project_id, or filled in the project of the task.
     let project_id = context.call_scope.project;
     let request = CreateSkill { project_id, ..arguments.skill };
-    to_json(context.services.skills.create(&context.who.caller, request).await?)
+    to_json(context.services.skills.create(&context.identity.caller, request).await?)
 }

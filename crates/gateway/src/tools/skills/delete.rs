@@ -30,6 +30,6 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: SkillsDelete) -> Result<Value, ToolFault> {
     let SkillsDelete { skill_id, .. } = arguments;
     load_visible_skill(&context, skill_id).await?;
-    context.services.skills.remove(&context.who.caller, skill_id).await?;
+    context.services.skills.remove(&context.identity.caller, skill_id).await?;
     Ok(json!({ "skill_id": skill_id, "deleted": true }))
 }

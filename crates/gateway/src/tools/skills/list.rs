@@ -29,7 +29,7 @@ fn output() -> Value {
 }
 
 async fn run(context: ToolContext, arguments: SkillsList) -> Result<Value, ToolFault> {
-    let mut page = context.services.skills.list(&context.who.caller, &arguments.query).await?;
+    let mut page = context.services.skills.list(&context.identity.caller, &arguments.query).await?;
     page.items.retain(|skill| is_in_bound_project(&context, skill));
     to_json(page)
 }

@@ -37,5 +37,5 @@ async fn run(context: ToolContext, arguments: SkillsUpdate) -> Result<Value, Too
     let project_id =
         context.call_scope.project.filter(|_| update.scope == Some(SkillScope::Project));
     let request = UpdateSkill { project_id, ..update };
-    to_json(context.services.skills.update(&context.who.caller, skill_id, request).await?)
+    to_json(context.services.skills.update(&context.identity.caller, skill_id, request).await?)
 }

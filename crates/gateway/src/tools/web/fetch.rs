@@ -64,7 +64,8 @@ async fn run(context: ToolContext, arguments: WebFetch) -> Result<Value, ToolFau
     let reach =
         NetworkReach::Public(parse_openings(context.snapshot.setting(ALLOWED_NETWORKS_SETTING)));
     let allow = |host: &str| {
-        let judged = hosts::check_host(&context.snapshot, &context.who, context.call_scope, host);
+        let judged =
+            hosts::check_host(&context.snapshot, &context.identity, context.call_scope, host);
         judged.map_err(|denial| denial.message)
     };
     let fetched = get(&reach, url, BOUNDS, allow).await.map_err(|error| fetch_fault(&error))?;

@@ -72,7 +72,7 @@ fn arguments() -> impl Strategy<Value = Vec<(&'static str, Value)>> {
 }
 
 pub(super) fn decision_inputs() -> impl Strategy<Value = DecisionInputs> {
-    let who = (
+    let identity = (
         select(&["pm", "pa", "sandbox", "user"][..]),
         1_u128..3,
         small_id(),
@@ -103,8 +103,8 @@ pub(super) fn decision_inputs() -> impl Strategy<Value = DecisionInputs> {
         prop::collection::vec(1_u128..4, 0..3),
     );
     let rest = (scope, setting, arguments(), facts, prop::collection::vec(decision_rule(), 0..5));
-    (who, tool, rest).prop_map(|(who, tool, rest)| {
-        let (caller, user, group, bound_task, bound_job, bound_run, bound_project) = who;
+    (identity, tool, rest).prop_map(|(identity, tool, rest)| {
+        let (caller, user, group, bound_task, bound_job, bound_run, bound_project) = identity;
         let (name, other, is_asked, enabled, is_unchanged, server_enabled) = tool;
         let (scope, setting, arguments, (tasks, jobs, runs, projects), rules) = rest;
         DecisionInputs {
@@ -115,7 +115,7 @@ pub(super) fn decision_inputs() -> impl Strategy<Value = DecisionInputs> {
             bound_job,
             bound_run,
             bound_project,
-            asked: if is_asked { name } else { other },
+            request: if is_asked { name } else { other },
             tool: name,
             enabled,
             changed: !is_unchanged,

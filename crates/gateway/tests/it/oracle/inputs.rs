@@ -40,7 +40,7 @@ pub(super) struct DecisionInputs {
     pub(super) bound_job: Option<SmallId>,
     pub(super) bound_run: Option<SmallId>,
     pub(super) bound_project: Option<SmallId>,
-    pub(super) asked: &'static str,
+    pub(super) request: &'static str,
     pub(super) tool: &'static str,
     pub(super) enabled: bool,
     pub(super) changed: bool,

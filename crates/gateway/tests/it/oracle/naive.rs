@@ -11,7 +11,7 @@ use super::inputs::{DecisionInputs, DecisionRule, SmallId};
 #[expect(clippy::too_many_lines, reason = "its worth is that it is read in one piece")]
 pub(super) fn naive_decision(w: &DecisionInputs) -> Result<(), &'static str> {
     let installed = w.tool.starts_with("files.");
-    if w.asked != w.tool {
+    if w.request != w.tool {
         return Err("known");
     }
     if !w.enabled || (installed && !w.server_enabled) {

@@ -1,7 +1,7 @@
 //! The same inputs as the gateway stores them.
 
 use cynode_domain::ids::{GroupId, JobId, ProjectId, RuleId, RunId, ServerId, TaskId, UserId};
-use cynode_domain::policy::rules::{AccessRule, Conditions, Subject};
+use cynode_domain::policy::rules::{AccessRule, Conditions, RuleSubject};
 use cynode_domain::policy::{AgentType, Effect, Principal, ToolScope};
 use cynode_gateway::snapshot::RegistryData;
 use cynode_gateway::snapshot::ServerRow;
@@ -32,12 +32,12 @@ fn registry_data(w: &DecisionInputs) -> RegistryData {
     let rule = |rule: &DecisionRule| AccessRule {
         id: RuleId::generate(),
         subject: match rule.subject {
-            ("system", _) => Subject::System,
-            ("user", id) => Subject::User(UserId::from(uuid(id))),
-            ("group", id) => Subject::Group(GroupId::from(uuid(id))),
-            ("project", id) => Subject::Project(ProjectId::from(uuid(id))),
-            ("task", id) => Subject::Task(TaskId::from(uuid(id))),
-            (agent, _) => Subject::Agent(agent.parse::<AgentType>().unwrap()),
+            ("system", _) => RuleSubject::System,
+            ("user", id) => RuleSubject::User(UserId::from(uuid(id))),
+            ("group", id) => RuleSubject::Group(GroupId::from(uuid(id))),
+            ("project", id) => RuleSubject::Project(ProjectId::from(uuid(id))),
+            ("task", id) => RuleSubject::Task(TaskId::from(uuid(id))),
+            (agent, _) => RuleSubject::Agent(agent.parse::<AgentType>().unwrap()),
         },
         action: rule.action.parse().unwrap(),
         resource_type: rule.kind.parse().unwrap(),

@@ -50,9 +50,9 @@ fn an_old_list_is_told_while_the_provider_fails_to_give_a_new_one() {
     let later = now + LIST_TTL;
     assert_eq!(list.cached(later), None);
 
-    let told = list.store(Err(ProviderError::Truncated), later);
+    let reported = list.store(Err(ProviderError::Truncated), later);
 
-    assert_eq!(told, Ok(listed(&["a"])));
+    assert_eq!(reported, Ok(listed(&["a"])));
     assert_eq!(list.cached(later), Some(Ok(listed(&["a"]))), "it is not fetched again at once");
     assert_eq!(list.cached(later + LIST_RETRY_DELAY), None);
 }

@@ -11,11 +11,11 @@ fn key() -> String {
     format!("sk-{}", "a1B2c3D4e5F6g7H8i9J0")
 }
 
-fn redact_chunks(pieces: &[&str]) -> String {
+fn redact_chunks(chunks: &[&str]) -> String {
     let mut scanner = StreamRedactor::default();
     let mut said = String::new();
-    for piece in pieces {
-        let mut chunk = ChatChunk::new(Delta::text(*piece), None);
+    for chunk in chunks {
+        let mut chunk = ChatChunk::new(Delta::text(*chunk), None);
         scanner.push(&mut chunk);
         said.push_str(chunk.text());
     }
@@ -48,11 +48,11 @@ fn a_private_key_is_taken_out_line_by_line() {
     let begin = format!("-----BEGIN {} KEY-----\n", "PRIVATE");
     let end = format!("-----END {} KEY-----\nbye", "PRIVATE");
     let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n";
-    let mut pieces = vec![&*begin];
-    pieces.extend(std::iter::repeat_n(line, 60));
-    pieces.push(&end);
+    let mut chunks = vec![&*begin];
+    chunks.extend(std::iter::repeat_n(line, 60));
+    chunks.push(&end);
 
-    let said = redact_chunks(&pieces);
+    let said = redact_chunks(&chunks);
 
     assert!(!said.contains("MII"), "{said}");
     assert!(said.ends_with("KEY-----\nbye"), "{said}");
@@ -133,20 +133,20 @@ fn secrets_in_arguments_and_reasoning_are_taken_out_too() {
         ToolCallDelta { index: 1, function: Some(function), ..ToolCallDelta::default() }
     };
     let (a, b) = key.split_at(9);
-    let mut told = String::new();
-    for piece in [a, b] {
-        let mut delta = Delta { tool_calls: vec![call(piece)], ..Delta::default() };
-        delta.other.insert("reasoning_content".to_owned(), json!(piece));
+    let mut reported = String::new();
+    for chunk in [a, b] {
+        let mut delta = Delta { tool_calls: vec![call(chunk)], ..Delta::default() };
+        delta.other.insert("reasoning_content".to_owned(), json!(chunk));
         let mut chunk = ChatChunk::new(delta, None);
         scanner.push(&mut chunk);
-        told += &serde_json::to_string(&chunk).unwrap();
+        reported += &serde_json::to_string(&chunk).unwrap();
     }
     let mut last = ChatChunk::new(Delta::default(), Some("tool_calls".to_owned()));
     scanner.push(&mut last);
-    told += &serde_json::to_string(&last).unwrap();
+    reported += &serde_json::to_string(&last).unwrap();
 
-    assert!(!told.contains(&key[9..]), "{told}");
-    assert_eq!(told.matches("SECRET_REDACTED").count(), 2, "{told}");
+    assert!(!reported.contains(&key[9..]), "{reported}");
+    assert_eq!(reported.matches("SECRET_REDACTED").count(), 2, "{reported}");
 }
 
 #[test]
@@ -163,9 +163,9 @@ fn a_whole_answer_is_cleaned_everywhere() {
 
     redact_completion(&mut answer);
 
-    let told = serde_json::to_string(&answer).unwrap();
-    assert!(!told.contains(&key), "{told}");
-    assert_eq!(told.matches("SECRET_REDACTED").count(), 3, "{told}");
+    let reported = serde_json::to_string(&answer).unwrap();
+    assert!(!reported.contains(&key), "{reported}");
+    assert_eq!(reported.matches("SECRET_REDACTED").count(), 3, "{reported}");
 }
 
 proptest! {
@@ -174,13 +174,13 @@ proptest! {
 
     #[test]
     fn text_without_secrets_comes_through_unchanged_however_it_is_cut(
-        pieces in prop::collection::vec("[a-zA-Z ,.äß\n(){}]{0,12}", 0..60)
+        chunks in prop::collection::vec("[a-zA-Z ,.äß\n(){}]{0,12}", 0..60)
     ) {
-        let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
-        let whole = pieces.concat();
+        let chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
+        let whole = chunks.concat();
         prop_assume!(redact_text(&whole) == whole);
 
-        prop_assert_eq!(redact_chunks(&pieces), whole);
+        prop_assert_eq!(redact_chunks(&chunks), whole);
     }
 
     #[test]
@@ -190,17 +190,17 @@ proptest! {
     ) {
         let key = key();
         let whole = format!("{before} {key} and then");
-        let (mut rest, mut pieces) = (&*whole, vec![]);
+        let (mut rest, mut chunks) = (&*whole, vec![]);
         for cut in cuts.into_iter().cycle() {
             if rest.is_empty() {
                 break;
             }
-            let (piece, more) = rest.split_at(cut.min(rest.len()));
-            pieces.push(piece);
+            let (chunk, more) = rest.split_at(cut.min(rest.len()));
+            chunks.push(chunk);
             rest = more;
         }
 
-        let said = redact_chunks(&pieces);
+        let said = redact_chunks(&chunks);
 
         prop_assert!(!said.contains(&key[3 + EARLY_LETTERS..]), "{}", said);
     }

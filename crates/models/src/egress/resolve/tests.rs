@@ -84,12 +84,12 @@ fn a_hint_means_what_the_setting_says_in_the_order_the_caller_wants() {
         ("models.hints.strong".to_owned(), json!(["far/big", "near/small", "gone/x"])),
         ("models.hints.fast".to_owned(), json!("near/small")),
     ]);
-    let wanted =
+    let expected =
         |name: &str, routing: &ModelRouting| full_names(Some(name), &settings, routing).unwrap();
 
-    assert_eq!(wanted("strong", &routing_with_order(&[], false)), ["far/big", "near/small"]);
-    assert_eq!(wanted("opus", &ModelRouting::default()), ["near/small", "far/big"]);
-    assert_eq!(wanted("haiku", &ModelRouting::default()), ["near/small"]);
+    assert_eq!(expected("strong", &routing_with_order(&[], false)), ["far/big", "near/small"]);
+    assert_eq!(expected("opus", &ModelRouting::default()), ["near/small", "far/big"]);
+    assert_eq!(expected("haiku", &ModelRouting::default()), ["near/small"]);
     assert_eq!(hints_for_model("near/small", &settings), ["fast", "strong"]);
 }
 

@@ -124,9 +124,9 @@ fn what_a_model_writes_as_text_becomes_the_call_that_was_forced() {
 async fn the_pieces_of_a_text_become_one_call_before_the_end() {
     let (_, function) = request();
     for text in MEANT {
-        let pieces = text.split_inclusive(' ').map(|it| ChatChunk::new(Delta::text(it), None));
+        let chunks = text.split_inclusive(' ').map(|it| ChatChunk::new(Delta::text(it), None));
         let end = ChatChunk::new(Delta::default(), Some("stop".to_owned()));
-        let chunks = stream::iter(pieces.chain([end]).map(Ok)).boxed();
+        let chunks = stream::iter(chunks.chain([end]).map(Ok)).boxed();
 
         let chunks = restore_call_stream(chunks, function.clone(), || panic!("there is a call"));
         let mut whole = cynode_llm::ChunkCollector::default();

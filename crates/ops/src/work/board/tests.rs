@@ -34,15 +34,15 @@ fn status(board: &WorkBoard, id: &str) -> Status {
 
 /// Starts and submits the unit.
 fn submit(board: &mut WorkBoard, id: &str) {
-    let place = board.find_unit(id).unwrap();
-    board.transition(place, Status::InProgress).unwrap();
-    board.transition(place, Status::Submitted).unwrap();
+    let index = board.find_unit(id).unwrap();
+    board.transition(index, Status::InProgress).unwrap();
+    board.transition(index, Status::Submitted).unwrap();
 }
 
 fn approve(board: &mut WorkBoard, id: &str) {
     submit(board, id);
-    let place = board.find_unit(id).unwrap();
-    board.approve(place).unwrap();
+    let index = board.find_unit(id).unwrap();
+    board.approve(index).unwrap();
 }
 
 #[test]
@@ -126,26 +126,26 @@ proptest! {
         });
         let mut board = board(components.collect());
         for (index, is_good) in &moves {
-            let place = index.index(board.units.len());
-            let _ = if *is_good { board.approve(place) } else { board.revise(place, json!("no")) };
-            let id = board.units[place].id.clone();
-            if matches!(board.units[place].status, Status::Assigned | Status::RevisionRequested) {
+            let index = index.index(board.units.len());
+            let _ = if *is_good { board.approve(index) } else { board.revise(index, json!("no")) };
+            let id = board.units[index].id.clone();
+            if matches!(board.units[index].status, Status::Assigned | Status::RevisionRequested) {
                 submit(&mut board, &id);
             }
-            for place in 0..board.units.len() {
-                if board.units[place].status == Status::Completed {
-                    prop_assert!(board.unit_indexes(&board.units[place].component).all(|other| board.units[other].status == Status::Completed));
+            for index in 0..board.units.len() {
+                if board.units[index].status == Status::Completed {
+                    prop_assert!(board.unit_indexes(&board.units[index].component).all(|other| board.units[other].status == Status::Completed));
                 }
             }
         }
         for _ in 0..200 {
             let open = |unit: &WorkUnit| matches!(unit.status, Status::Assigned | Status::RevisionRequested | Status::Submitted);
-            let Some(place) = board.units.iter().position(open) else { break };
-            if board.units[place].status != Status::Submitted {
-                let id = board.units[place].id.clone();
+            let Some(index) = board.units.iter().position(open) else { break };
+            if board.units[index].status != Status::Submitted {
+                let id = board.units[index].id.clone();
                 submit(&mut board, &id);
             }
-            board.approve(place).unwrap();
+            board.approve(index).unwrap();
         }
         prop_assert!(board.is_completed(), "{:?}", board.units.iter().map(|u| (&u.id, u.status)).collect::<Vec<_>>());
     }

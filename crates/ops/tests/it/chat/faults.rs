@@ -60,9 +60,9 @@ async fn an_answer_that_breaks_off_is_kept_as_partial() {
     {
         let world = ChatWorld::new(Manner::Break).await;
 
-        let pieces = world.pieces(request(model, "hello")).await.unwrap();
+        let chunks = world.pieces(request(model, "hello")).await.unwrap();
 
-        assert_eq!(pieces.last().unwrap().as_ref().unwrap_err().code(), code);
+        assert_eq!(chunks.last().unwrap().as_ref().unwrap_err().code(), code);
         let kept = world.stored_messages().await;
         assert_eq!((kept[1].content.as_str(), kept[1].is_partial), ("Hello", true));
         let record = world.records().await.remove(0);
@@ -84,13 +84,14 @@ async fn what_fails_before_the_first_piece_is_an_answer_of_its_own() {
 async fn an_answer_that_does_not_come_in_time_is_a_timeout() {
     for model in [MODEL, MANAGER_MODEL] {
         let soon = Duration::from_millis(500);
-        let options = ChatOptions { wait: soon, whole: soon, ..ChatOptions::default() };
+        let options =
+            ChatOptions { chunk_timeout: soon, answer_timeout: soon, ..ChatOptions::default() };
         let world = ChatWorld::with(Manner::Hang, options).await;
 
         let late = world.ask(model, "hello").await.unwrap_err();
         // On a busy machine nothing at all has come by then.
         let last = match world.pieces(request(model, "hello")).await {
-            Ok(mut pieces) => pieces.pop().unwrap().unwrap_err(),
+            Ok(mut chunks) => chunks.pop().unwrap().unwrap_err(),
             Err(none) => none,
         };
 
@@ -106,18 +107,18 @@ async fn a_project_manager_that_is_late_is_a_timeout_too() {
     let world = ChatWorld::with_both(Manner::Hang, ChatOptions::default(), handing).await;
 
     let late = world.ask(MANAGER_MODEL, "hello").await.unwrap_err();
-    let pieces = world.pieces(request(MANAGER_MODEL, "hello")).await.unwrap();
+    let chunks = world.pieces(request(MANAGER_MODEL, "hello")).await.unwrap();
 
     assert_eq!(late.code(), "cynodeai_completion_timeout");
-    let last = pieces.last().unwrap().as_ref().unwrap_err();
+    let last = chunks.last().unwrap().as_ref().unwrap_err();
     assert_eq!(last.code(), "cynodeai_completion_timeout");
     assert!(world.records().await.iter().all(|record| record.outcome == "timeout"));
 }
 
 async fn a_reader_that_does_not_read_holds_nobody_up() {
     for model in [MODEL, MANAGER_MODEL] {
-        let unread = Duration::from_millis(100);
-        let options = ChatOptions { unread, max_open: 1, ..ChatOptions::default() };
+        let unread_timeout = Duration::from_millis(100);
+        let options = ChatOptions { unread_timeout, max_open: 1, ..ChatOptions::default() };
         let world = ChatWorld::with(Manner::Flood, options).await;
         let stream = world.chat.stream(world.call(), request(model, "hi")).await.unwrap();
         let mut stream = Box::pin(stream);
@@ -143,14 +144,14 @@ async fn a_reader_that_does_not_read_holds_nobody_up() {
 async fn a_reader_that_goes_away_ends_the_work_and_leaves_what_was_said() {
     for model in [MODEL, MANAGER_MODEL] {
         let world = ChatWorld::new(Manner::Hang).await;
-        let mut pieces =
+        let mut chunks =
             Box::pin(world.chat.stream(world.call(), request(model, "hi")).await.unwrap());
-        while pieces.next().await.unwrap().unwrap().text() != "Hello" {}
+        while chunks.next().await.unwrap().unwrap().text() != "Hello" {}
 
-        drop(pieces);
+        drop(chunks);
 
-        let asked = if model == MODEL { &world.model } else { &world.manager };
-        asked.given_up.notified().await;
+        let request = if model == MODEL { &world.model } else { &world.manager };
+        request.given_up.notified().await;
         let record = world.record_to_come().await;
         assert_eq!(record.outcome, "canceled");
         let kept = world.stored_messages().await;
@@ -193,8 +194,8 @@ async fn whoever_has_an_answer_can_ask_again() {
     for model in [MODEL, MANAGER_MODEL] {
         for _ in 0..20 {
             world.ask(model, "hi").await.unwrap();
-            let pieces = world.pieces(request(model, "hi")).await.unwrap();
-            assert!(pieces.iter().all(Result::is_ok), "{pieces:?}");
+            let chunks = world.pieces(request(model, "hi")).await.unwrap();
+            assert!(chunks.iter().all(Result::is_ok), "{chunks:?}");
         }
     }
 }

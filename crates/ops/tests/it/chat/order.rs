@@ -66,9 +66,9 @@ async fn what_the_user_says_is_kept_before_the_first_word_of_the_answer() {
     for (said, kept) in [("first", 1), ("second", 3)] {
         let answer = world.chat.stream(world.call(), request(MODEL, said)).await.unwrap();
         let mut answer = Box::pin(answer);
-        let piece = answer.next().await.unwrap().unwrap();
+        let chunk = answer.next().await.unwrap().unwrap();
 
-        assert_eq!(piece.text(), "Hello");
+        assert_eq!(chunk.text(), "Hello");
         let all = world.stored_texts().await;
         assert_eq!((all.len(), all.last()), (kept, Some(&turn("user", said))));
         drop(answer);
@@ -105,16 +105,16 @@ async fn no_secret_is_kept_or_sent_to_whoever_answers() {
             world.ask(model, &secret.text).await.unwrap();
         }
     }
-    let asked = [world.model.received_requests(), world.manager.received_requests()].concat();
-    let asked = serde_json::Value::from(asked).to_string();
+    let request = [world.model.received_requests(), world.manager.received_requests()].concat();
+    let request = serde_json::Value::from(request).to_string();
 
     let database = &world.world.database;
     assert!(!database.tables_containing(SECRET_MARKER).await.is_empty());
-    assert!(asked.contains(SECRET_MARKER));
+    assert!(request.contains(SECRET_MARKER));
     for secret in planted_secrets() {
         let tables = database.tables_containing(&secret.needle).await;
         assert!(tables.is_empty(), "{tables:?} hold the {}", secret.name);
-        assert!(!asked.contains(&secret.needle), "the {} was not redacted", secret.name);
+        assert!(!request.contains(&secret.needle), "the {} was not redacted", secret.name);
     }
 }
 
@@ -132,7 +132,7 @@ async fn the_record_names_the_sorts_of_secrets_and_nothing_else() {
 
 async fn what_a_client_says_beside_its_messages_reaches_the_model() {
     let world = ChatWorld::new(Manner::Answer).await;
-    let wanted: ChatRequest = serde_json::from_value(json!({
+    let original: ChatRequest = serde_json::from_value(json!({
         "model": MODEL, "seed": 7, "response_format": {"type": "json_object"},
         "tools": [{"type": "function", "function": {"name": "find", "parameters": {"type": "object"}}}],
         "tool_choice": "required",
@@ -145,9 +145,9 @@ async fn what_a_client_says_beside_its_messages_reaches_the_model() {
     }))
     .unwrap();
 
-    world.chat.complete(world.call(), wanted.clone()).await.unwrap();
+    world.chat.complete(world.call(), original.clone()).await.unwrap();
 
-    assert_eq!(world.model.received_requests(), [serde_json::to_value(&wanted).unwrap()]);
+    assert_eq!(world.model.received_requests(), [serde_json::to_value(&original).unwrap()]);
     assert_eq!(world.stored_texts().await[0], turn("tool", "x is here"));
 }
 
@@ -157,8 +157,8 @@ async fn a_line_for_the_project_manager_comes_with_what_was_said_before() {
 
     world.ask(MANAGER_MODEL, "second").await.unwrap();
 
-    let told = &world.manager.received_requests()[1]["body"]["messages"];
-    let texts: Vec<_> = told.as_array().unwrap().iter().map(|m| m["content"].clone()).collect();
+    let reported = &world.manager.received_requests()[1]["body"]["messages"];
+    let texts: Vec<_> = reported.as_array().unwrap().iter().map(|m| m["content"].clone()).collect();
     assert_eq!(texts, ["first", "Hello there.", "second"]);
 }
 
@@ -168,18 +168,18 @@ async fn a_model_is_told_what_the_client_sent_and_no_more() {
 
     world.ask(MODEL, "second").await.unwrap();
 
-    let told = &world.model.received_requests()[1]["messages"];
-    assert_eq!(told, &json!([{"role": "user", "content": "second"}]));
+    let reported = &world.model.received_requests()[1]["messages"];
+    assert_eq!(reported, &json!([{"role": "user", "content": "second"}]));
 }
 
 async fn a_streamed_answer_comes_in_the_pieces_it_was_made_of() {
     let world = ChatWorld::new(Manner::Answer).await;
 
-    let pieces = world.pieces(request(MODEL, "hello")).await.unwrap();
+    let chunks = world.pieces(request(MODEL, "hello")).await.unwrap();
 
-    let texts: Vec<_> = pieces.iter().map(|p| p.as_ref().unwrap().text()).collect();
+    let texts: Vec<_> = chunks.iter().map(|p| p.as_ref().unwrap().text()).collect();
     assert_eq!(texts, ["Hello", " there.", ""]);
-    let ids: Vec<_> = pieces.iter().map(|p| p.as_ref().unwrap().id.clone()).collect();
+    let ids: Vec<_> = chunks.iter().map(|p| p.as_ref().unwrap().id.clone()).collect();
     assert!(ids.iter().all(|id| id.starts_with("chatcmpl-") && *id == ids[0]));
     assert_eq!(world.stored_texts().await[1], turn("assistant", "Hello there."));
     assert_eq!(world.records().await[0].outcome, "success");
@@ -188,8 +188,9 @@ async fn a_streamed_answer_comes_in_the_pieces_it_was_made_of() {
 async fn the_usage_ends_a_stream_for_those_who_ask() {
     let world = ChatWorld::new(Manner::Answer).await;
     for (model, total) in [(MODEL, 5), (MANAGER_MODEL, 9)] {
-        let wanted = StreamOptions { include_usage: true, ..StreamOptions::default() };
-        let asking = ChatRequest { stream_options: Some(wanted), ..request(model, "hello") };
+        let stream_options = StreamOptions { include_usage: true, ..StreamOptions::default() };
+        let asking =
+            ChatRequest { stream_options: Some(stream_options), ..request(model, "hello") };
 
         let last = world.pieces(asking).await.unwrap().pop().unwrap().unwrap();
 
@@ -201,15 +202,15 @@ async fn the_usage_ends_a_stream_for_those_who_ask() {
 async fn the_project_manager_streams_and_shows_its_tools() {
     let world = ChatWorld::new(Manner::Answer).await;
 
-    let pieces = world.pieces(request(MANAGER_MODEL, "hello")).await.unwrap();
-    let pieces: Vec<_> = pieces.into_iter().map(Result::unwrap).collect();
+    let chunks = world.pieces(request(MANAGER_MODEL, "hello")).await.unwrap();
+    let chunks: Vec<_> = chunks.into_iter().map(Result::unwrap).collect();
 
-    assert_eq!(pieces[0].choices[0].delta.role.as_deref(), Some("assistant"));
-    assert_eq!(pieces[1].other["cynodeai"]["tool"]["name"], "task.list");
-    let text: String = pieces.iter().map(|piece| piece.text().to_owned()).collect();
+    assert_eq!(chunks[0].choices[0].delta.role.as_deref(), Some("assistant"));
+    assert_eq!(chunks[1].other["cynodeai"]["tool"]["name"], "task.list");
+    let text: String = chunks.iter().map(|chunk| chunk.text().to_owned()).collect();
     assert_eq!(text, "Hello there.");
-    assert_eq!(pieces.last().unwrap().finish_reason(), Some("stop"));
-    assert!(pieces.iter().all(|piece| piece.model == MANAGER_MODEL));
+    assert_eq!(chunks.last().unwrap().finish_reason(), Some("stop"));
+    assert!(chunks.iter().all(|chunk| chunk.model == MANAGER_MODEL));
 }
 
 async fn models_on_offer_are_the_project_manager_those_of_providers_and_hints() {
@@ -223,10 +224,10 @@ async fn models_on_offer_are_the_project_manager_those_of_providers_and_hints() 
 
 async fn instructions_of_the_client_are_not_kept_as_said_by_the_user() {
     let world = ChatWorld::new(Manner::Answer).await;
-    let mut asked = request(MODEL, "hello");
-    asked.messages.insert(0, ChatMessage::text("system", "be brief"));
+    let mut request = request(MODEL, "hello");
+    request.messages.insert(0, ChatMessage::text("system", "be brief"));
 
-    world.chat.complete(world.call(), asked).await.unwrap();
+    world.chat.complete(world.call(), request).await.unwrap();
 
     assert_eq!(world.stored_texts().await[0], turn("user", "hello"));
 }

@@ -28,9 +28,9 @@ async fn what_may_have_been_acted_on_is_not_handed_over_again() {
         let failed = world.ask(MANAGER_MODEL, "make a task").await.unwrap_err();
         let model = world.ask(MODEL, "make a task").await.unwrap_err();
 
-        let asked = request(MANAGER_MODEL, "make a task");
-        let second = world.chat.complete(world.again(), asked.clone()).await.unwrap_err();
-        let third = world.chat.complete(world.again(), asked).await.unwrap_err();
+        let request = request(MANAGER_MODEL, "make a task");
+        let second = world.chat.complete(world.again(), request.clone()).await.unwrap_err();
+        let third = world.chat.complete(world.again(), request).await.unwrap_err();
 
         assert!(matches!(failed, ChatError::FailedAfterHandoff(_)), "{failed:?}");
         assert!(!matches!(model, ChatError::FailedAfterHandoff(_)), "{model:?}");
@@ -45,8 +45,8 @@ async fn an_answer_that_was_missed_is_given_out_again() {
     let first = world.ask(MANAGER_MODEL, "make a task").await.unwrap();
     world.ask(MODEL, "beside it").await.unwrap();
 
-    let asked = request(MANAGER_MODEL, "make a task");
-    let second = world.chat.complete(world.again(), asked).await.unwrap();
+    let request = request(MANAGER_MODEL, "make a task");
+    let second = world.chat.complete(world.again(), request).await.unwrap();
 
     assert_eq!((second.text(), &second.usage), (first.text(), &first.usage));
     assert_eq!(world.manager.received_requests().len(), 1);
@@ -58,12 +58,12 @@ async fn an_answer_that_was_missed_is_given_out_again() {
 async fn an_answer_that_was_missed_belongs_to_the_turn_that_asks_again() {
     let world = ChatWorld::new(Manner::Answer).await;
     let (first, second) = (Link::after(None), Link::after(None));
-    let asked = || request(MANAGER_MODEL, "make a task");
+    let ask = || request(MANAGER_MODEL, "make a task");
     let call = ChatCall { link: Some(first), ..world.call() };
-    world.chat.complete(call, asked()).await.unwrap();
+    world.chat.complete(call, ask()).await.unwrap();
 
     let call = ChatCall { link: Some(second), ..world.again() };
-    world.chat.complete(call, asked()).await.unwrap();
+    world.chat.complete(call, ask()).await.unwrap();
 
     let recall = async |turn: ChatTurnId| {
         let messages = world.chat.recall(&world.call(), turn).await.unwrap().unwrap();
@@ -79,8 +79,8 @@ async fn what_was_not_begun_is_handed_over_when_it_is_sent_again() {
     let failed = world.ask(MANAGER_MODEL, "make a task").await.unwrap_err();
     let tries = world.manager.received_requests().len();
 
-    let asked = request(MANAGER_MODEL, "make a task");
-    let second = world.chat.complete(world.again(), asked).await.unwrap_err();
+    let request = request(MANAGER_MODEL, "make a task");
+    let second = world.chat.complete(world.again(), request).await.unwrap_err();
 
     assert_eq!((failed.code(), second.code()), ("model_unavailable", "model_unavailable"));
     assert_eq!(world.manager.received_requests().len(), 2 * tries);
@@ -106,8 +106,8 @@ async fn a_turn_of_which_nothing_is_known_is_not_handed_over_again() {
         }
     }
 
-    let asked = request(MANAGER_MODEL, "make a task");
-    let second = world.chat.complete(world.again(), asked).await.unwrap_err();
+    let request = request(MANAGER_MODEL, "make a task");
+    let second = world.chat.complete(world.again(), request).await.unwrap_err();
 
     assert!(matches!(second, ChatError::AlreadyHandedOff), "{second:?}");
     assert_eq!(world.manager.received_requests().len(), 1);

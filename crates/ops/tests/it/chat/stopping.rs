@@ -20,12 +20,12 @@ async fn a_stop_keeps_what_was_said_so_far_and_how_the_turn_went() {
     for model in [MODEL, MANAGER_MODEL] {
         let world = ChatWorld::new(Manner::Hang).await;
         let stream = world.chat.stream(world.call(), request(model, "hi")).await.unwrap();
-        let mut pieces = Box::pin(stream);
-        while pieces.next().await.unwrap().unwrap().text() != "Hello" {}
+        let mut chunks = Box::pin(stream);
+        while chunks.next().await.unwrap().unwrap().text() != "Hello" {}
 
         assert!(world.background.finish(LONG).await);
 
-        let last = pieces.next().await.unwrap().unwrap_err();
+        let last = chunks.next().await.unwrap().unwrap_err();
         assert_eq!(last.code(), "orchestrator_stopping");
         let kept = world.stored_messages().await;
         assert_eq!((kept[1].content.as_str(), kept[1].is_partial), ("Hello", true));

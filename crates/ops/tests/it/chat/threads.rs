@@ -39,8 +39,8 @@ async fn a_thread_goes_on_until_nobody_spoke_for_two_hours() {
 async fn projects_have_threads_of_their_own() {
     let world = ChatWorld::new(Manner::Answer).await;
     let projects = Projects::new(world.world.store.clone(), world.world.clock.clone());
-    let wanted = CreateProject { display_name: "Loom".to_owned(), description: String::new() };
-    let loom = projects.create(&world.world.bob, wanted).await.unwrap();
+    let create = CreateProject { display_name: "Loom".to_owned(), description: String::new() };
+    let loom = projects.create(&world.world.bob, create).await.unwrap();
     world.ask(MODEL, "in the default project").await.unwrap();
 
     let call = ChatCall { project: Some("loom".to_owned()), ..world.call() };
@@ -56,9 +56,9 @@ async fn projects_have_threads_of_their_own() {
 async fn a_new_thread_is_the_one_that_goes_on() {
     let world = ChatWorld::new(Manner::Answer).await;
     world.ask(MODEL, "old").await.unwrap();
-    let wanted = CreateThread { title: Some(" about looms ".to_owned()), project: None };
+    let request = CreateThread { title: Some(" about looms ".to_owned()), project: None };
 
-    let made = world.chat.thread_create(&world.world.bob, wanted).await.unwrap();
+    let made = world.chat.thread_create(&world.world.bob, request).await.unwrap();
     world.ask(MODEL, "new").await.unwrap();
 
     assert_eq!(made.title.as_deref(), Some("about looms"));

@@ -14,7 +14,7 @@ use cynode_ops::{
 };
 use cynode_resources::Caller;
 use cynode_resources::secrets::RedactedRequest;
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_store::ChatRecord;
 use cynode_wire::handoff::{ChatEvent, FailureKind, HandoffKind, HandoffUsage};
 use cynode_wire::openai::{
@@ -52,7 +52,7 @@ pub(super) enum Manner {
 /// Recorded requests and the behaviour.
 pub(super) struct ChatScript {
     manner: Manner,
-    asked: Mutex<Vec<Value>>,
+    requests: Mutex<Vec<Value>>,
     /// Notified when a hanging answer is aborted.
     pub(super) given_up: Arc<Notify>,
 }
@@ -60,11 +60,11 @@ pub(super) struct ChatScript {
 impl ChatScript {
     /// All requests, as text.
     pub(super) fn received_requests(&self) -> Vec<Value> {
-        self.asked.lock().unwrap().clone()
+        self.requests.lock().unwrap().clone()
     }
 
-    fn hear(&self, asked: Value) {
-        self.asked.lock().unwrap().push(asked);
+    fn hear(&self, requests: Value) {
+        self.requests.lock().unwrap().push(requests);
     }
 }
 
@@ -98,10 +98,10 @@ impl ModelSource for ScriptedChatModel {
         inference: &Inference,
         request: RedactedRequest,
     ) -> Result<ChatCompletion, EgressError> {
-        let mut pieces = self.stream(inference, request).await?;
+        let mut chunks = self.stream(inference, request).await?;
         let mut text = String::new();
-        while let Some(piece) = pieces.next().await {
-            text.push_str(piece?.text());
+        while let Some(chunk) = chunks.next().await {
+            text.push_str(chunk?.text());
         }
         let message = AssistantMessage { content: Some(text), ..AssistantMessage::default() };
         let finish_reason = Some("stop".to_owned());
@@ -121,20 +121,20 @@ impl ModelSource for ScriptedChatModel {
         if name != MODEL {
             return Err(EgressError::UnknownModel(name));
         }
-        let piece = |text: &str| Ok(ChatChunk::new(Delta::text(text), None));
+        let chunk = |text: &str| Ok(ChatChunk::new(Delta::text(text), None));
         let end = Ok(ChatChunk::new(Delta::default(), Some("stop".to_owned())));
         let cost = Ok(ChatChunk { usage: Some(Usage::new(3, 2)), ..ChatChunk::default() });
         let failed = Err(EgressError::Denied("the provider went away".to_owned()));
         Ok(match self.0.manner {
-            Manner::Answer => Box::pin(stream::iter([piece("Hello"), piece(" there."), end, cost])),
-            Manner::Break => Box::pin(stream::iter([piece("Hello"), failed])),
+            Manner::Answer => Box::pin(stream::iter([chunk("Hello"), chunk(" there."), end, cost])),
+            Manner::Break => Box::pin(stream::iter([chunk("Hello"), failed])),
             Manner::Hang => {
                 let guard = NotifyOnDrop(Arc::clone(&self.0.given_up));
                 let never = stream::once(async move {
                     let _guard = guard;
                     std::future::pending().await
                 });
-                Box::pin(stream::iter([piece("Hello")]).chain(never))
+                Box::pin(stream::iter([chunk("Hello")]).chain(never))
             }
             Manner::Flood => {
                 let words = (0..FLOOD).map(move |_| Ok(ChatChunk::new(Delta::text("x"), None)));
@@ -202,7 +202,7 @@ pub(super) struct ChatWorld {
     pub(super) world: World,
     pub(super) chat: Chat,
     /// Background tasks of turns and handoffs.
-    pub(super) background: Tasks,
+    pub(super) background: BackgroundTasks,
     pub(super) model: Arc<ChatScript>,
     pub(super) manager: Arc<ChatScript>,
 }
@@ -223,11 +223,11 @@ impl ChatWorld {
     ) -> Self {
         let world = World::new().await;
         let script = || {
-            let (asked, given_up) = (Mutex::default(), Arc::default());
-            Arc::new(ChatScript { manner, asked, given_up })
+            let (requests, given_up) = (Mutex::default(), Arc::default());
+            Arc::new(ChatScript { manner, requests, given_up })
         };
         let (model, manager) = (script(), script());
-        let background = Tasks::new();
+        let background = BackgroundTasks::new();
         let handoffs = HandoffService::new(
             world.store.clone(),
             world.clock.clone(),
@@ -266,8 +266,8 @@ impl ChatWorld {
         &self,
         request: ChatRequest,
     ) -> Result<Vec<Result<ChatChunk, ChatError>>, ChatError> {
-        let pieces = self.chat.stream(self.call(), request).await?;
-        Ok(pieces.collect().await)
+        let chunks = self.chat.stream(self.call(), request).await?;
+        Ok(chunks.collect().await)
     }
 
     pub(super) async fn threads(&self) -> Vec<ThreadView> {

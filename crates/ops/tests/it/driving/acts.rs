@@ -4,11 +4,11 @@ use cynode_domain::ids::{HolderId, TaskId};
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
 use cynode_execution::runs::RunOperations;
-use cynode_execution::{Tasks, WorkflowError, WorkflowService};
+use cynode_execution::{TaskService, WorkflowError, WorkflowService};
 use cynode_resources::{BlobStore, Signals};
 use cynode_testkit::query;
 use cynode_wire::workflow::{
-    ClaimRun, DispatchStep, EffectView, Finish, GrantView, Hold, Outcome, RecordEffect,
+    ClaimRun, DispatchStep, EffectView, Finish, GrantView, LeaseToken, Outcome, RecordEffect,
     ReleaseLease, RenewLease, SaveCheckpoint, StartRun, StartStatus,
 };
 use serde_json::json;
@@ -20,7 +20,7 @@ use crate::world::World;
 /// An installation with random task histories, one set after another.
 pub(super) struct DrivingFixture {
     pub(super) world: World,
-    tasks: Tasks,
+    tasks: TaskService,
     pub(super) workflow: WorkflowService,
     pub(super) steering: RunOperations,
     runners: Vec<HolderId>,
@@ -32,7 +32,7 @@ pub(super) struct DrivingCase<'a> {
     pub(super) ids: Vec<TaskId>,
     pub(super) tasks: Vec<ModelTask>,
     /// Every grant ever made: whose it is, of which task, and the proof of it.
-    pub(super) grants: Vec<(usize, usize, Hold)>,
+    pub(super) grants: Vec<(usize, usize, LeaseToken)>,
 }
 
 impl DrivingFixture {
@@ -42,7 +42,7 @@ impl DrivingFixture {
         let signals = Signals::new(store.engine());
         let blobs = BlobStore::new(world.data.path().join("blobs"));
         Self {
-            tasks: Tasks::new(store.clone(), clock.clone(), signals.clone(), blobs),
+            tasks: TaskService::new(store.clone(), clock.clone(), signals.clone(), blobs),
             workflow: WorkflowService::new(store.clone(), clock.clone(), signals.clone()),
             steering: RunOperations::new(store, clock, signals),
             runners: (0..3).map(|_| HolderId::generate()).collect(),
@@ -115,7 +115,7 @@ impl DrivingCase<'_> {
         let body = ClaimRun { holder_id, lease_ms, wait_ms: 0, max: None, graph_versions: None };
         let grant = self.driven.workflow.claim(&body).await.unwrap().grant;
         let expected = self.tasks.iter().position(ModelTask::is_claimable);
-        let found = grant.as_ref().map(|grant| grant.hold.task_id);
+        let found = grant.as_ref().map(|grant| grant.lease.task_id);
         assert_eq!(found, expected.map(|task| self.ids[task]), "the oldest that is free");
         if let (Some(grant), Some(task)) = (grant, expected) {
             self.granted(runner, task, &grant);
@@ -142,9 +142,9 @@ impl DrivingCase<'_> {
                 assert_eq!(grant.status, StartStatus::Started);
                 self.granted(runner, task, &grant);
             }
-            (None, Some((same, _, hold))) if same == runner => {
+            (None, Some((same, _, lease))) if same == runner => {
                 let grant = started.unwrap();
-                assert_eq!((grant.status, grant.hold), (StartStatus::AlreadyRunning, hold));
+                assert_eq!((grant.status, grant.lease), (StartStatus::AlreadyRunning, lease));
             }
             (None, Some((other, ..))) => {
                 let Err(WorkflowError::LeasedElsewhere { holder }) = started else {
@@ -158,7 +158,7 @@ impl DrivingCase<'_> {
     /// A grant was made: it has everything that was done, and a higher epoch than all before.
     fn granted(&mut self, runner: usize, task: usize, grant: &GrantView) {
         let model = &mut self.tasks[task];
-        assert!(grant.hold.epoch > model.epoch, "the epoch did not grow");
+        assert!(grant.lease.epoch > model.epoch, "the epoch did not grow");
         let checkpoint = grant.checkpoint.as_ref();
         assert_eq!(checkpoint.map_or(0, |checkpoint| checkpoint.sequence), model.sequence);
         let state = checkpoint.map(|checkpoint| &checkpoint.state["saved"]);
@@ -169,8 +169,8 @@ impl DrivingCase<'_> {
             assert!(known.is_none_or(|answer| effect.answer == json!(answer)), "{effect:?}");
         }
         model.grant(self.grants.len());
-        model.epoch = grant.hold.epoch;
-        self.grants.push((runner, task, grant.hold));
+        model.epoch = grant.lease.epoch;
+        self.grants.push((runner, task, grant.lease));
     }
 
     async fn expire(&mut self, task: usize) {
@@ -200,18 +200,18 @@ impl DrivingCase<'_> {
 
     /// What the holder of a grant does, whether the lease is still valid or not.
     async fn hold(&mut self, act: DrivingAct, grant: usize) {
-        let (_, task, hold) = self.grants[grant];
+        let (_, task, lease) = self.grants[grant];
         let workflow = &self.driven.workflow;
         let model = &mut self.tasks[task];
         let may_write = model.driver == Some(grant);
         let next = model.sequence + 1;
         match act {
             DrivingAct::Renew { .. } => {
-                let body = RenewLease::new(hold, Some(600_000));
+                let body = RenewLease::new(lease, Some(600_000));
                 expect(workflow.renew(&body).await, may_write);
             }
             DrivingAct::Save { .. } => {
-                let saved = workflow.checkpoint(save(hold, next)).await;
+                let saved = workflow.checkpoint(save(lease, next)).await;
                 let is_told = saved.as_ref().is_ok_and(|saved| saved.pause);
                 assert_eq!(is_told, may_write && model.is_paused, "told to pause: {saved:?}");
                 expect(saved.map(drop), may_write);
@@ -220,15 +220,15 @@ impl DrivingCase<'_> {
                 }
             }
             DrivingAct::SaveAgain { .. } if model.last_saver == Some(grant) => {
-                workflow.checkpoint(self.last(task, hold)).await.unwrap();
+                workflow.checkpoint(self.last(task, lease)).await.unwrap();
             }
             DrivingAct::Skip { .. } => {
-                let refused = workflow.checkpoint(save(hold, next + 1)).await.unwrap_err();
+                let refused = workflow.checkpoint(save(lease, next + 1)).await.unwrap_err();
                 let is_late = matches!(refused, WorkflowError::Fenced(_));
                 assert_eq!(is_late, !may_write, "{refused:?}");
             }
             DrivingAct::Finish { is_well, .. } => {
-                let ended = workflow.checkpoint(finish(hold, next, is_well)).await;
+                let ended = workflow.checkpoint(finish(lease, next, is_well)).await;
                 expect(ended.map(drop), may_write);
                 if may_write {
                     model.save(grant);
@@ -238,22 +238,22 @@ impl DrivingCase<'_> {
             DrivingAct::Effect { key, .. } => {
                 let (key, answer) = (format!("{next}/{key}"), grant);
                 let effect = EffectView { key: key.clone(), answer: json!(answer) };
-                expect(workflow.effect(RecordEffect { hold, effect }).await, may_write);
+                expect(workflow.effect(RecordEffect { lease, effect }).await, may_write);
                 if may_write && model.keys.insert(key.clone()) {
                     model.effects.insert(key, Some(answer));
                 }
             }
             DrivingAct::Dispatch { step, .. } => {
-                expect(workflow.dispatch(dispatch(hold, step)).await.map(drop), may_write);
+                expect(workflow.dispatch(dispatch(lease, step)).await.map(drop), may_write);
                 if may_write {
                     model.steps.insert(step);
                 }
             }
             DrivingAct::Ask { .. } => self.ask(grant).await,
-            DrivingAct::Release { .. } => self.release(grant, ReleaseLease::new(hold)).await,
+            DrivingAct::Release { .. } => self.release(grant, ReleaseLease::new(lease)).await,
             DrivingAct::PutDown { .. } => {
                 let reason = Some("the oven is cold".to_owned());
-                let body = ReleaseLease { reason, ..ReleaseLease::new(hold) };
+                let body = ReleaseLease { reason, ..ReleaseLease::new(lease) };
                 self.release(grant, body).await;
                 if may_write {
                     self.leave_alone(task).await;
@@ -288,12 +288,12 @@ impl DrivingCase<'_> {
     }
 
     /// The request that made the last transition.
-    fn last(&self, task: usize, hold: Hold) -> SaveCheckpoint {
+    fn last(&self, task: usize, lease: LeaseToken) -> SaveCheckpoint {
         let ModelTask { sequence, closed, .. } = self.tasks[task];
         match closed {
-            Some("completed") => finish(hold, sequence, true),
-            Some("failed") => finish(hold, sequence, false),
-            _ => save(hold, sequence),
+            Some("completed") => finish(lease, sequence, true),
+            Some("failed") => finish(lease, sequence, false),
+            _ => save(lease, sequence),
         }
     }
 
@@ -332,9 +332,9 @@ pub(super) fn expect(outcome: Result<(), WorkflowError>, may_write: bool) {
     }
 }
 
-fn save(hold: Hold, sequence: i64) -> SaveCheckpoint {
+fn save(lease: LeaseToken, sequence: i64) -> SaveCheckpoint {
     SaveCheckpoint {
-        hold,
+        lease,
         sequence,
         last_node_id: "plan_steps".to_owned(),
         edge: "next".to_owned(),
@@ -348,14 +348,14 @@ fn save(hold: Hold, sequence: i64) -> SaveCheckpoint {
     }
 }
 
-fn finish(hold: Hold, sequence: i64, is_well: bool) -> SaveCheckpoint {
+fn finish(lease: LeaseToken, sequence: i64, is_well: bool) -> SaveCheckpoint {
     let outcome = if is_well { Outcome::Completed } else { Outcome::Failed };
     let finish = Some(Finish { outcome, summary: "It is over.".to_owned(), verification: None });
-    SaveCheckpoint { finish, ..save(hold, sequence) }
+    SaveCheckpoint { finish, ..save(lease, sequence) }
 }
 
-fn dispatch(hold: Hold, step_index: u32) -> DispatchStep {
+fn dispatch(lease: LeaseToken, step_index: u32) -> DispatchStep {
     let action = Action::Command { line: "true".to_owned() };
     let step = Step::new(action);
-    DispatchStep { hold, step_index, attempt: 1, step }
+    DispatchStep { lease, step_index, attempt: 1, step }
 }

@@ -53,7 +53,7 @@ impl DrivingCase<'_> {
 
     /// A question ends the lease: no runner drives the run until it is answered.
     pub(super) async fn ask(&mut self, grant: usize) {
-        let (_, task, hold) = self.grants[grant];
+        let (_, task, lease) = self.grants[grant];
         let model = &mut self.tasks[task];
         let may_write = model.driver == Some(grant);
         let key = format!("{}/plan_steps/ask/{}", model.sequence + 1, model.questions);
@@ -64,7 +64,7 @@ impl DrivingCase<'_> {
             accepts: vec![ReplyForm::Yes, ReplyForm::No],
         };
         let node = "plan_steps".to_owned();
-        let body = AskPerson { hold, key: key.clone(), node, question };
+        let body = AskPerson { lease, key: key.clone(), node, question };
         expect(self.driven.workflow.ask(body).await, may_write);
         if may_write {
             model.driver = None;

@@ -17,8 +17,8 @@ async fn provided(world: &World, answer: Answer) -> ScriptedProvider {
     provider
 }
 
-fn text(pieces: &[Result<ChatChunk, EgressError>]) -> String {
-    pieces.iter().flatten().map(ChatChunk::text).collect()
+fn text(chunks: &[Result<ChatChunk, EgressError>]) -> String {
+    chunks.iter().flatten().map(ChatChunk::text).collect()
 }
 
 pub(super) async fn what_was_held_back_is_said_before_a_stream_fails(world: World) {
@@ -27,20 +27,20 @@ pub(super) async fn what_was_held_back_is_said_before_a_stream_fails(world: Worl
     let _provider = provided(&world, Answer::text(said).disconnecting_after(3)).await;
 
     let stream = world.egress.stream(&asks(&world.bob), hello("far/m")).await.unwrap();
-    let pieces: Vec<_> = stream.collect().await;
+    let chunks: Vec<_> = stream.collect().await;
 
-    assert_eq!(text(&pieces), said);
-    assert!(pieces.last().unwrap().is_err(), "{pieces:?}");
+    assert_eq!(text(&chunks), said);
+    assert!(chunks.last().unwrap().is_err(), "{chunks:?}");
 }
 
 pub(super) async fn an_answer_beside_its_reader_is_the_same_answer(world: World) {
     let _provider = provided(&world, Answer::text("one two three")).await;
 
     let stream = world.egress.stream_detached(&asks(&world.bob), hello("far/m")).await.unwrap();
-    let pieces: Vec<_> = stream.collect().await;
+    let chunks: Vec<_> = stream.collect().await;
 
-    assert_eq!(text(&pieces), "one two three");
-    assert!(pieces.iter().all(Result::is_ok), "{pieces:?}");
+    assert_eq!(text(&chunks), "one two three");
+    assert!(chunks.iter().all(Result::is_ok), "{chunks:?}");
     assert_eq!(world.calls().await[0].outcome, InferenceOutcome::Success);
 }
 

@@ -2,7 +2,7 @@
 
 use cynode_domain::ids::RunId;
 use cynode_domain::model::{InferenceOutcome, ProviderUse};
-use cynode_domain::policy::rules::Subject;
+use cynode_domain::policy::rules::RuleSubject;
 use cynode_domain::policy::{Effect, Principal};
 use cynode_domain::preference::{ScopeKind, ValueType};
 use cynode_models::{
@@ -73,7 +73,7 @@ pub(super) async fn a_provider_that_nobody_allows_is_not_asked_and_the_refusal_i
     assert_eq!((decided.decision, &*decided.reason), (Effect::Deny, "provider allows rules"));
 }
 
-fn rule(subject: Subject, effect: Effect, resource: &str) -> CreateRule {
+fn rule(subject: RuleSubject, effect: Effect, resource: &str) -> CreateRule {
     CreateRule {
         subject,
         action: Some("api.call".parse().unwrap()),
@@ -92,10 +92,10 @@ pub(super) async fn a_denying_rule_wins_over_an_open_provider_for_agents_too(wor
     let agent = world.agent("pm", &world.bob).await;
     let asks = Inference::of_agent(&agent, "plan", "t");
     world.egress.chat(&asks, hello("far/m")).await.unwrap();
-    let pm = Subject::Agent("pm".parse().unwrap());
+    let pm = RuleSubject::Agent("pm".parse().unwrap());
     let deny = rule(pm, Effect::Deny, "far/*");
     let deny = world.rules.create(&world.admin, deny).await.unwrap();
-    let allow = rule(Subject::System, Effect::Allow, "*");
+    let allow = rule(RuleSubject::System, Effect::Allow, "*");
     world.rules.create(&world.admin, allow).await.unwrap();
 
     let error = world.egress.chat(&asks, hello("far/m")).await.unwrap_err();
@@ -288,23 +288,23 @@ pub(super) async fn preferences_route_the_calls_of_their_own_role_alone(world: W
     world.set("b", "key").await;
     let wish = |key: &str, names: &[&str]| {
         let key = format!("agents.project_manager.model_routing.{key}");
-        let wanted = PreferenceKey { scope_type: ScopeKind::User, scope_id: None, key };
+        let preference = PreferenceKey { scope_type: ScopeKind::User, scope_id: None, key };
         let (value, value_type) = (json!(names), ValueType::Array);
-        (wanted, WritePreference { value, value_type, expected_version: None, reason: None })
+        (preference, WritePreference { value, value_type, expected_version: None, reason: None })
     };
     for (key, names) in [("fallback_provider_order", ["b"]), ("allowed_external_providers", ["b"])]
     {
-        let (wanted, write) = wish(key, &names);
-        world.preferences.create(&world.bob, wanted, write).await.unwrap();
+        let (preference, write) = wish(key, &names);
+        world.preferences.create(&world.bob, preference, write).await.unwrap();
     }
-    for (word, expected) in [("pm", Some("b")), ("pa", None)] {
+    for (word, preference) in [("pm", Some("b")), ("pa", None)] {
         let agent = world.agent(word, &world.bob).await;
         let asks = Inference::of_agent(&agent, "plan", "t");
         let asks = world.egress.with_preferences(asks).await.unwrap();
 
         let answer = world.egress.chat(&asks, hello("m")).await;
 
-        match expected {
+        match preference {
             Some(text) => assert_eq!(answer.unwrap().text(), text),
             // The analyst has no such preference, so the name is ambiguous.
             None => assert!(matches!(answer, Err(EgressError::Ambiguous { .. })), "{answer:?}"),
@@ -321,8 +321,8 @@ pub(super) async fn preferences_route_the_calls_of_their_own_role_alone(world: W
 pub(super) async fn models_are_listed_for_those_who_may_use_them(world: World) {
     let (shown, hidden) = (ScriptedProvider::start(), ScriptedProvider::start());
     shown.set_models(&["x", "y"]);
-    let asked = PutProvider { models: vec![], ..open(&shown) };
-    world.provide_as("shown", asked).await;
+    let request = PutProvider { models: vec![], ..open(&shown) };
+    world.provide_as("shown", request).await;
     let closed = PutProvider { allow: Some(ProviderUse::Admins), ..open(&hidden) };
     world.provide_as("hidden", closed).await;
     world.setting("models.hints.fast", "shown/x").await;

@@ -3,7 +3,7 @@
 use cynode_domain::ids::GroupId;
 use cynode_domain::model::CredentialOwner;
 use cynode_domain::policy::Effect;
-use cynode_domain::policy::rules::{Conditions, Subject};
+use cynode_domain::policy::rules::{Conditions, RuleSubject};
 use cynode_models::credentials::CredentialError;
 use cynode_models::{egress::EgressError, egress::Inference};
 use cynode_resources::groups::Groups;
@@ -28,7 +28,7 @@ pub(super) async fn a_groups_rule_and_credential_count_while_the_user_is_in_it(w
     world.provide_as("far", PutProvider { allow: None, ..open(&provider) }).await;
     let (groups, id) = group(&world, "writers").await;
     let rule = CreateRule {
-        subject: Subject::Group(id),
+        subject: RuleSubject::Group(id),
         action: Some("api.call".parse().unwrap()),
         resource_type: Some("api.provider_operation".parse().unwrap()),
         resource_pattern: "far/*".parse().unwrap(),

@@ -52,9 +52,9 @@ pub(super) async fn a_disabled_credential_is_not_sent_until_it_is_enabled(world:
     assert_eq!((shown.is_active, shown.expires_at, shown.version), (true, Some(end), 5));
     let history = world.credentials.changes(&world.bob, own.id, &PageQuery::default()).await;
     let history = history.unwrap().items;
-    let told: Vec<_> = history.iter().map(|change| change.action.as_str()).collect();
+    let reported: Vec<_> = history.iter().map(|change| change.action.as_str()).collect();
     let expected = ["enable", "update", "rotate", "disable", "set"];
-    assert_eq!(told, expected.map(|verb| format!("credential.{verb}")));
+    assert_eq!(reported, expected.map(|verb| format!("credential.{verb}")));
     assert_eq!(history[1].changed_by, Some(world.admin.user));
 }
 

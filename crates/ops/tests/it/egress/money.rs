@@ -151,8 +151,8 @@ pub(super) async fn a_call_that_was_turned_away_costs_nothing(world: World) {
     for _ in 0..2 {
         world.egress.chat(&bob, hello("far/m")).await.unwrap_err();
     }
-    let pieces: Vec<_> = world.egress.stream(&bob, hello("far/m")).await.unwrap().collect().await;
-    assert!(pieces.last().unwrap().is_err());
+    let chunks: Vec<_> = world.egress.stream(&bob, hello("far/m")).await.unwrap().collect().await;
+    assert!(chunks.last().unwrap().is_err());
     drop(provider);
     world.egress.chat(&bob, hello("far/m")).await.unwrap_err();
 

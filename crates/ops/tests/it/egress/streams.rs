@@ -23,8 +23,8 @@ async fn all(stream: EgressStream) -> Vec<Result<ChatChunk, EgressError>> {
     stream.collect().await
 }
 
-fn text(pieces: &[Result<ChatChunk, EgressError>]) -> String {
-    pieces.iter().flatten().map(ChatChunk::text).collect()
+fn text(chunks: &[Result<ChatChunk, EgressError>]) -> String {
+    chunks.iter().flatten().map(ChatChunk::text).collect()
 }
 
 pub(super) async fn pieces_come_through_and_the_usage_only_if_asked_for(world: World) {
@@ -34,11 +34,11 @@ pub(super) async fn pieces_come_through_and_the_usage_only_if_asked_for(world: W
     let options = Some(StreamOptions { include_usage: true, ..StreamOptions::default() });
     let counted = ChatRequest { stream_options: options, ..hello("far/m") };
     for (request, has_usage) in [(hello("far/m"), false), (counted, true)] {
-        let pieces = all(world.egress.stream(&asks(&world.bob), request).await.unwrap()).await;
+        let chunks = all(world.egress.stream(&asks(&world.bob), request).await.unwrap()).await;
 
-        assert_eq!(text(&pieces), "one two three");
-        assert!(pieces.len() > 3, "{pieces:?}");
-        assert_eq!(pieces.iter().flatten().any(|piece| piece.usage.is_some()), has_usage);
+        assert_eq!(text(&chunks), "one two three");
+        assert!(chunks.len() > 3, "{chunks:?}");
+        assert_eq!(chunks.iter().flatten().any(|chunk| chunk.usage.is_some()), has_usage);
     }
     for call in world.calls().await {
         assert_eq!((call.outcome, call.cost_micro_usd), (InferenceOutcome::Success, Some(25)));
@@ -110,9 +110,9 @@ pub(super) async fn a_stream_that_breaks_off_fails_and_nobody_else_is_asked(worl
     world.setting("models.hints.fast", json!(["first/m", "second/m"])).await;
 
     let stream = world.egress.stream(&asks(&world.bob), hello("fast")).await.unwrap();
-    let pieces = all(stream).await;
+    let chunks = all(stream).await;
 
-    let error = pieces.last().unwrap().as_ref().unwrap_err();
+    let error = chunks.last().unwrap().as_ref().unwrap_err();
     assert!(
         matches!(error, EgressError::Provider { cause: ProviderError::Truncated, .. }),
         "{error}"

@@ -57,10 +57,10 @@ pub(super) async fn a_forced_function_reaches_each_model_in_the_form_that_it_hon
         let provider = serving(&world, contract).await;
 
         let whole = world.egress.chat(&asks(&world.bob), forced()).await.unwrap();
-        let mut pieces = world.egress.stream(&asks(&world.bob), forced()).await.unwrap();
+        let mut chunks = world.egress.stream(&asks(&world.bob), forced()).await.unwrap();
         let mut collected = ChunkCollector::default();
-        while let Some(piece) = pieces.next().await {
-            collected.push(&piece.unwrap());
+        while let Some(chunk) = chunks.next().await {
+            collected.push(&chunk.unwrap());
         }
 
         assert_eq!(called(&whole), value(), "{contract:?}");

@@ -16,7 +16,7 @@ use cynode_resources::rules::AccessRules;
 use cynode_resources::settings::InstallationSettings;
 use cynode_resources::{Accounts, Caller, ClientAddress, Signals, Store};
 use cynode_runtime::clock::{ManualClock, SharedClock};
-use cynode_runtime::tasks::Tasks;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_store::{Credential, EgressDecision, InferenceCall, InferenceFilter};
 use cynode_testkit::TestDatabase;
 use cynode_testkit::provider::ScriptedProvider;
@@ -34,7 +34,7 @@ pub(super) struct World {
     pub(super) clock: Arc<ManualClock>,
     pub(super) store: Store,
     pub(super) signals: Signals,
-    pub(super) tasks: Tasks,
+    pub(super) tasks: BackgroundTasks,
     pub(super) egress: Egress,
     pub(super) credentials: CredentialManager,
     pub(super) agents: AgentTokens,
@@ -66,7 +66,7 @@ impl World {
         let bob =
             accounts.user_create(&admin, bob, &ClientAddress("here".to_owned())).await.unwrap();
         let bob = Caller::on_behalf_of(bob.id, bob.handle, false);
-        let (tasks, key) = (Tasks::new(), data.path().join("credentials.key"));
+        let (tasks, key) = (BackgroundTasks::new(), data.path().join("credentials.key"));
         let of = || (store.clone(), shared.clone(), signals.clone());
         let credentials = CredentialManager::new(of().0, of().1, of().2, key);
         let egress = Egress::new(of().0, of().1, of().2, credentials.clone(), tasks.clone())

@@ -34,14 +34,18 @@ async fn a_scheduled_task_with_commands_is_made_as_it_stands_and_nobody_is_asked
     let runs = clockwork.runs(schedule.id).await;
     assert_eq!((runs[0].status, runs[0].summary.as_str()), (Status::Done, "made build"));
     assert_eq!(clockwork.trigger(clockwork.tasks().await[0]).await, "schedule");
-    let next =
-        clockwork.schedules.get(clockwork.its.bob(), &"build".into()).await.unwrap().next_due_at;
+    let next = clockwork
+        .schedules
+        .get(clockwork.fixture.bob(), &"build".into())
+        .await
+        .unwrap()
+        .next_due_at;
     assert!(next.unwrap() > runs[0].due_at);
 }
 
 async fn a_time_that_comes_while_all_hands_are_busy_is_noted_when_it_comes() {
     let clockwork = Clockwork::new().await;
-    let bob = clockwork.its.bob();
+    let bob = clockwork.fixture.bob();
     for name in ["a", "b"] {
         clockwork.make(json!({ "name": name, "every_s": 3600, "prompt": "tidy up" })).await;
         for _ in 0..4 {
@@ -50,7 +54,7 @@ async fn a_time_that_comes_while_all_hands_are_busy_is_noted_when_it_comes() {
     }
     let due = clockwork.make(commands(&json!({}))).await.id;
     let scheduler = scheduler(
-        &clockwork.its,
+        &clockwork.fixture,
         clockwork.signals.clone(),
         Arc::new(HangingScheduleManager::default()),
     );
@@ -85,13 +89,13 @@ async fn a_time_that_comes_while_all_hands_are_busy_is_noted_when_it_comes() {
 async fn a_schedule_that_cannot_be_read_is_paused_and_stops_no_other() {
     let clockwork = Clockwork::new().await;
     let (good, bad) = (clockwork.make(commands(&json!({}))).await, clockwork.prose().await);
-    clockwork.schedules.fire(clockwork.its.bob(), &"nightly".into()).await.unwrap();
+    clockwork.schedules.fire(clockwork.fixture.bob(), &"nightly".into()).await.unwrap();
     for schedule in [bad.id, good.id] {
         clockwork.comes_due(schedule, 1).await;
     }
     let id = bad.id;
     let broken: Result<(), Error> = clockwork
-        .its
+        .fixture
         .world
         .store
         .write(move |tx| {
@@ -110,7 +114,7 @@ async fn a_schedule_that_cannot_be_read_is_paused_and_stops_no_other() {
     clockwork.activate().await;
 
     assert_eq!(clockwork.runs(good.id).await[0].status, Status::Done);
-    let store = &clockwork.its.world.store;
+    let store = &clockwork.fixture.world.store;
     let left: Result<_, Error> = store
         .read(move |tx| {
             Box::pin(async move {
@@ -127,7 +131,7 @@ async fn a_schedule_that_cannot_be_read_is_paused_and_stops_no_other() {
 async fn at_most_five_times_of_a_schedule_are_open_whoever_fires_it() {
     let clockwork = Clockwork::new().await;
     let eager = clockwork.make(commands(&json!({ "overlap": "allow" }))).await;
-    let bob = clockwork.its.bob();
+    let bob = clockwork.fixture.bob();
     for _ in 0..5 {
         clockwork.schedules.fire(bob, &"build".into()).await.unwrap();
     }
@@ -142,7 +146,7 @@ async fn at_most_five_times_of_a_schedule_are_open_whoever_fires_it() {
     assert_eq!(newest.status, Status::Skipped);
     assert!(newest.summary.contains("5 earlier runs"), "{}", newest.summary);
     let task = clockwork.tasks().await[0].to_string();
-    clockwork.its.tasks.cancel(bob, &task.as_str().into()).await.unwrap();
+    clockwork.fixture.tasks.cancel(bob, &task.as_str().into()).await.unwrap();
     clockwork.schedules.fire(bob, &"build".into()).await.unwrap();
 }
 
@@ -177,7 +181,7 @@ async fn while_a_task_of_an_earlier_time_is_open_the_next_is_skipped_unless_that
     assert_eq!([fired[0].status, fired[1].status], [Status::Done, Status::Done]);
 
     let task = skipped[1].tasks[0].id.to_string();
-    clockwork.its.tasks.cancel(clockwork.its.bob(), &task.as_str().into()).await.unwrap();
+    clockwork.fixture.tasks.cancel(clockwork.fixture.bob(), &task.as_str().into()).await.unwrap();
     clockwork.comes_due(careful.id, 10).await;
     clockwork.activate().await;
     assert_eq!(clockwork.runs(careful.id).await[0].status, Status::Done);
@@ -214,7 +218,7 @@ async fn a_single_time_fires_once_and_the_schedule_is_finished() {
     clockwork.activate().await;
     clockwork.activate().await;
 
-    let after = clockwork.schedules.get(clockwork.its.bob(), &"once".into()).await.unwrap();
+    let after = clockwork.schedules.get(clockwork.fixture.bob(), &"once".into()).await.unwrap();
     assert_eq!(clockwork.tasks().await.len(), 1);
     assert_eq!(
         (after.last_run.unwrap().status, clockwork.runs(schedule.id).await.len()),

@@ -73,7 +73,7 @@ async fn a_project_manager_that_dies_after_it_made_the_task_makes_no_second_one(
 async fn the_tasks_of_a_due_time_are_made_all_or_none_and_once_whatever_is_asked_later() {
     let clockwork = Clockwork::new().await;
     let schedule = clockwork.prose().await;
-    let (bob, tasks) = (clockwork.its.bob(), &clockwork.its.tasks);
+    let (bob, tasks) = (clockwork.fixture.bob(), &clockwork.fixture.tasks);
     let run = clockwork.schedules.fire(bob, &"nightly".into()).await.unwrap().id;
     let task = |command: &str| {
         let task = json!({ "input_mode": "commands", "commands": [command] });
@@ -114,9 +114,9 @@ async fn tries_while_nobody_is_there_do_not_use_up_those_for_failures() {
 async fn a_run_whose_orchestrator_died_is_taken_up_by_another_and_makes_one_task() {
     let clockwork = Clockwork::new().await;
     let schedule = clockwork.make(commands(&json!({}))).await;
-    clockwork.schedules.fire(clockwork.its.bob(), &"build".into()).await.unwrap();
+    clockwork.schedules.fire(clockwork.fixture.bob(), &"build".into()).await.unwrap();
     let claimed: Result<Vec<_>, Error> = clockwork
-        .its
+        .fixture
         .world
         .store
         .write(|tx| Box::pin(async move { tx.schedule_run_claim(0, 10).await }))
@@ -133,9 +133,9 @@ async fn a_run_whose_orchestrator_died_is_taken_up_by_another_and_makes_one_task
 async fn a_run_that_ends_its_orchestrator_each_time_is_given_up_with_the_reason() {
     let clockwork = Clockwork::new().await;
     let schedule = clockwork.prose().await;
-    clockwork.schedules.fire(clockwork.its.bob(), &"nightly".into()).await.unwrap();
+    clockwork.schedules.fire(clockwork.fixture.bob(), &"nightly".into()).await.unwrap();
     for _ in 0..4 {
-        let store = &clockwork.its.world.store;
+        let store = &clockwork.fixture.world.store;
         let claimed: Result<Vec<_>, Error> =
             store.write(|tx| Box::pin(async move { tx.schedule_run_claim(0, 10).await })).await;
         assert_eq!(claimed.unwrap().len(), 1);
@@ -152,11 +152,11 @@ async fn a_run_that_ends_its_orchestrator_each_time_is_given_up_with_the_reason(
 async fn a_run_in_hand_when_its_orchestrator_stops_does_not_count_as_tried() {
     let clockwork = Clockwork::new().await;
     let schedule = clockwork.prose().await;
-    clockwork.schedules.fire(clockwork.its.bob(), &"nightly".into()).await.unwrap();
+    clockwork.schedules.fire(clockwork.fixture.bob(), &"nightly".into()).await.unwrap();
     // More often than the limits of failures, lost attempts and postponements.
     for _ in 0..21 {
         let (stuck, shutdown) = (Arc::new(HangingScheduleManager::default()), Shutdown::new());
-        let scheduler = scheduler(&clockwork.its, clockwork.signals.clone(), stuck.clone());
+        let scheduler = scheduler(&clockwork.fixture, clockwork.signals.clone(), stuck.clone());
         let stop = async {
             stuck.begun.notified().await;
             shutdown.trigger();

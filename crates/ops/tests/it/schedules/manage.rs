@@ -23,7 +23,7 @@ on_each_engine! {
 
 async fn refusal(clockwork: &Clockwork, request: Value) -> String {
     let request = serde_json::from_value(request).unwrap();
-    clockwork.schedules.create(clockwork.its.bob(), request).await.unwrap_err().to_string()
+    clockwork.schedules.create(clockwork.fixture.bob(), request).await.unwrap_err().to_string()
 }
 
 fn update(request: Value) -> UpdateSchedule {
@@ -49,8 +49,8 @@ async fn what_makes_no_schedule_is_refused_with_what_to_write_instead() {
         (json!({ "name": "a", "every_s": 60, "task": { "prompt": "p" } }), "put prose in prompt"),
         (json!({ "name": "a", "every_s": 60, "prompt": "p", "project": "x" }), "no project"),
     ] {
-        let told = refusal(&clockwork, request.clone()).await;
-        assert!(told.contains(words), "{request}: {told}");
+        let reported = refusal(&clockwork, request.clone()).await;
+        assert!(reported.contains(words), "{request}: {reported}");
     }
 }
 
@@ -71,8 +71,8 @@ async fn a_daily_time_is_due_when_the_clocks_of_its_zone_show_it() {
 async fn schedules_are_seen_by_their_owner_and_by_administrators_only() {
     let clockwork = Clockwork::new().await;
     let made = clockwork.prose().await;
-    let (bob, admin) = (clockwork.its.bob(), &clockwork.its.world.admin);
-    let (eve, id) = (&clockwork.its.eve, made.id.to_string());
+    let (bob, admin) = (clockwork.fixture.bob(), &clockwork.fixture.world.admin);
+    let (eve, id) = (&clockwork.fixture.eve, made.id.to_string());
     let all = ScheduleQuery::default();
 
     assert_eq!(clockwork.schedules.list(bob, &all).await.unwrap().items.len(), 1);
@@ -91,7 +91,7 @@ async fn schedules_are_seen_by_their_owner_and_by_administrators_only() {
 async fn a_paused_schedule_is_never_due_and_a_resumed_one_counts_from_now() {
     let clockwork = Clockwork::new().await;
     let made = clockwork.prose().await;
-    let bob = clockwork.its.bob();
+    let bob = clockwork.fixture.bob();
 
     let pause = update(json!({ "enabled": false }));
     let paused = clockwork.schedules.update(bob, &"nightly".into(), pause).await.unwrap();
@@ -111,8 +111,11 @@ async fn a_change_of_the_payload_keeps_the_time_that_is_waited_for() {
 
     let task = json!({ "input_mode": "script", "prompt": "make" });
     let changed = update(json!({ "task": task }));
-    let changed =
-        clockwork.schedules.update(clockwork.its.bob(), &"nightly".into(), changed).await.unwrap();
+    let changed = clockwork
+        .schedules
+        .update(clockwork.fixture.bob(), &"nightly".into(), changed)
+        .await
+        .unwrap();
 
     assert_eq!(changed.next_due_at, made.next_due_at);
     assert_eq!((changed.prompt, changed.task.is_some()), (None, true));
@@ -123,7 +126,7 @@ async fn the_next_time_can_be_skipped_and_the_record_says_by_whom() {
     let made = clockwork.prose().await;
 
     let skipped =
-        clockwork.schedules.skip_next(clockwork.its.bob(), &"nightly".into()).await.unwrap();
+        clockwork.schedules.skip_next(clockwork.fixture.bob(), &"nightly".into()).await.unwrap();
 
     let (first, second) = (made.next_due_at.unwrap(), skipped.next_due_at.unwrap());
     assert_eq!((second - first).num_seconds(), 3600);
@@ -131,19 +134,22 @@ async fn the_next_time_can_be_skipped_and_the_record_says_by_whom() {
     assert_eq!((run.status, run.due_at), (Status::Skipped, first));
     assert_eq!(run.summary, "requested by bob");
     let pause = update(json!({ "enabled": false }));
-    clockwork.schedules.update(clockwork.its.bob(), &"nightly".into(), pause).await.unwrap();
-    let nothing = clockwork.schedules.skip_next(clockwork.its.bob(), &"nightly".into()).await;
+    clockwork.schedules.update(clockwork.fixture.bob(), &"nightly".into(), pause).await.unwrap();
+    let nothing = clockwork.schedules.skip_next(clockwork.fixture.bob(), &"nightly".into()).await;
     assert!(matches!(nothing, Err(ScheduleError::NoNextTime("paused"))));
     let resume = update(json!({ "enabled": true }));
-    let resumed =
-        clockwork.schedules.update(clockwork.its.bob(), &"nightly".into(), resume).await.unwrap();
+    let resumed = clockwork
+        .schedules
+        .update(clockwork.fixture.bob(), &"nightly".into(), resume)
+        .await
+        .unwrap();
     assert_eq!(resumed.next_due_at, Some(second), "what was to be skipped stays skipped");
 }
 
 async fn no_more_than_a_hundred_times_ahead_are_skipped() {
     let clockwork = Clockwork::new().await;
     clockwork.prose().await;
-    let bob = clockwork.its.bob();
+    let bob = clockwork.fixture.bob();
     for _ in 0..100 {
         clockwork.schedules.skip_next(bob, &"nightly".into()).await.unwrap();
     }
@@ -156,7 +162,7 @@ async fn no_more_than_a_hundred_times_ahead_are_skipped() {
 async fn what_is_done_with_a_schedule_is_told_with_who_did_it() {
     let clockwork = Clockwork::new().await;
     clockwork.prose().await;
-    let (bob, admin) = (clockwork.its.bob(), &clockwork.its.world.admin);
+    let (bob, admin) = (clockwork.fixture.bob(), &clockwork.fixture.world.admin);
     let id = clockwork.schedules.get(bob, &"nightly".into()).await.unwrap().id.to_string();
 
     clockwork
@@ -168,17 +174,17 @@ async fn what_is_done_with_a_schedule_is_told_with_who_did_it() {
     clockwork.schedules.fire(bob, &id.as_str().into()).await.unwrap();
     clockwork.schedules.delete(admin, &id.as_str().into()).await.unwrap();
 
-    let told = [("created", bob), ("updated", admin), ("skipped", bob), ("fired", bob)];
-    let told = told.into_iter().chain([("deleted", admin)]);
-    let told: Vec<_> =
-        told.map(|(what, by)| (format!("schedule.{what}"), json!(by.handle))).collect();
-    assert_eq!(clockwork.events().await, told);
+    let reported = [("created", bob), ("updated", admin), ("skipped", bob), ("fired", bob)];
+    let reported = reported.into_iter().chain([("deleted", admin)]);
+    let reported: Vec<_> =
+        reported.map(|(what, by)| (format!("schedule.{what}"), json!(by.handle))).collect();
+    assert_eq!(clockwork.events().await, reported);
 }
 
 async fn a_schedule_fires_by_hand_also_while_it_is_paused() {
     let clockwork = Clockwork::new().await;
     let made = clockwork.prose().await;
-    let bob = clockwork.its.bob();
+    let bob = clockwork.fixture.bob();
     let pause = update(json!({ "enabled": false }));
     clockwork.schedules.update(bob, &"nightly".into(), pause).await.unwrap();
 
@@ -199,10 +205,10 @@ async fn names_are_taken_once_and_schedules_are_bounded_for_each_user() {
     }
 
     assert!(refusal(&clockwork, request(100)).await.contains("delete one first"));
-    clockwork.schedules.delete(clockwork.its.bob(), &"s7".into()).await.unwrap();
+    clockwork.schedules.delete(clockwork.fixture.bob(), &"s7".into()).await.unwrap();
     assert!(refusal(&clockwork, request(8)).await.contains("choose another name"));
     clockwork.make(request(7)).await;
     let taken = update(json!({ "name": "s8" }));
-    let taken = clockwork.schedules.update(clockwork.its.bob(), &"s7".into(), taken).await;
+    let taken = clockwork.schedules.update(clockwork.fixture.bob(), &"s7".into(), taken).await;
     assert!(matches!(taken, Err(ScheduleError::NameTaken(_))));
 }

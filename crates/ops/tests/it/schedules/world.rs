@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use chrono::TimeDelta;
 use cynode_domain::ids::{ScheduleId, TaskId};
 use cynode_domain::schedule::ScheduleRunStatus;
-use cynode_execution::Tasks;
+use cynode_execution::TaskService;
 use cynode_execution::{
     handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
     handoff::HandoffService, handoff::NoProjectManager, handoff::ProjectManager,
@@ -27,7 +27,7 @@ use crate::catalogue::Catalogue;
 /// Creates one task for each schedule handed to it, as its tool would, and a different one each
 /// time, as a model might; its failures can be scripted.
 pub(super) struct ScriptedScheduleManager {
-    tasks: Tasks,
+    tasks: TaskService,
     agents: AgentTokens,
     pub(super) handed: Mutex<Vec<Value>>,
     /// Errors returned instead of an answer, last first.
@@ -75,7 +75,7 @@ impl ProjectManager for ScriptedScheduleManager {
 }
 
 pub(super) struct Clockwork {
-    pub(super) its: Catalogue,
+    pub(super) fixture: Catalogue,
     pub(super) schedules: Schedules,
     pub(super) scheduler: Scheduler,
     pub(super) manager: Arc<ScriptedScheduleManager>,
@@ -89,19 +89,19 @@ impl Clockwork {
 
     /// With a project manager that fails like this, last first.
     pub(super) async fn with(fails: Vec<HandoffError>, makes_first: bool) -> Self {
-        let its = Catalogue::new().await;
-        let signals = its.world.signals();
+        let fixture = Catalogue::new().await;
+        let signals = fixture.world.signals();
         let manager = Arc::new(ScriptedScheduleManager {
-            tasks: its.tasks.clone(),
-            agents: its.world.agents.clone(),
+            tasks: fixture.tasks.clone(),
+            agents: fixture.world.agents.clone(),
             handed: Mutex::default(),
             fails: Mutex::new(fails),
             makes_first,
         });
         Self {
-            scheduler: scheduler(&its, signals.clone(), manager.clone()),
-            schedules: Schedules::new(its.world.store.clone(), signals.clone()),
-            its,
+            scheduler: scheduler(&fixture, signals.clone(), manager.clone()),
+            schedules: Schedules::new(fixture.world.store.clone(), signals.clone()),
+            fixture,
             signals,
             manager,
         }
@@ -111,13 +111,13 @@ impl Clockwork {
     pub(super) async fn alone() -> Self {
         let mut clockwork = Self::new().await;
         let signals = clockwork.signals.clone();
-        clockwork.scheduler = scheduler(&clockwork.its, signals, Arc::new(NoProjectManager));
+        clockwork.scheduler = scheduler(&clockwork.fixture, signals, Arc::new(NoProjectManager));
         clockwork
     }
 
     pub(super) async fn make(&self, request: Value) -> ScheduleView {
         let request: CreateSchedule = serde_json::from_value(request).unwrap();
-        self.schedules.create(self.its.bob(), request).await.unwrap()
+        self.schedules.create(self.fixture.bob(), request).await.unwrap()
     }
 
     /// A prompt that is due every hour.
@@ -128,7 +128,7 @@ impl Clockwork {
     /// Moves the due time of a schedule this many seconds into the past.
     pub(super) async fn comes_due(&self, schedule: ScheduleId, seconds_ago: i64) {
         let changed: Result<(), Error> = self
-            .its
+            .fixture
             .world
             .store
             .write(move |tx| {
@@ -149,7 +149,7 @@ impl Clockwork {
         let claim = ScheduleClaim { run: run.id, attempt: run.attempts };
         let waiting = ScheduleRunStatus::Claimed;
         let ended: Result<bool, Error> = self
-            .its
+            .fixture
             .world
             .store
             .write(move |tx| Box::pin(async move { tx.schedule_run_keep(claim, waiting, 0).await }))
@@ -163,28 +163,28 @@ impl Clockwork {
 
     /// The runs of the schedule, newest first.
     pub(super) async fn runs(&self, schedule: ScheduleId) -> Vec<ScheduleRunView> {
-        let (bob, page) = (self.its.bob(), PageQuery::default());
+        let (bob, page) = (self.fixture.bob(), PageQuery::default());
         self.schedules.runs(bob, &schedule.into(), &page).await.unwrap().items
     }
 
     /// The runs of the schedule with this name.
     pub(super) async fn named(&self, schedule: &str) -> Vec<ScheduleRunView> {
-        let (bob, page) = (self.its.bob(), PageQuery::default());
+        let (bob, page) = (self.fixture.bob(), PageQuery::default());
         self.schedules.runs(bob, &schedule.into(), &page).await.unwrap().items
     }
 
     /// The events of schedules and who caused them.
     pub(super) async fn events(&self) -> Vec<(String, Value)> {
-        let events = self.its.world.events(None).await.into_iter();
+        let events = self.fixture.world.events(None).await.into_iter();
         let events = events.filter(|event| event.kind.starts_with("schedule."));
         events.map(|event| (event.kind.clone(), event.data["by"].clone())).collect()
     }
 
     /// Bob's tasks except the one that existed before.
     pub(super) async fn tasks(&self) -> Vec<TaskId> {
-        let first = self.its.task.id;
+        let first = self.fixture.task.id;
         let tasks: Result<Vec<_>, Error> = self
-            .its
+            .fixture
             .world
             .store
             .read(|tx| {
@@ -194,12 +194,12 @@ impl Clockwork {
                 })
             })
             .await;
-        tasks.unwrap().into_iter().map(|task| task.asked.id).filter(|id| *id != first).collect()
+        tasks.unwrap().into_iter().map(|task| task.spec.id).filter(|id| *id != first).collect()
     }
 
     /// The trigger of a task, from its first event.
     pub(super) async fn trigger(&self, task: TaskId) -> Value {
-        let mut events = self.its.world.events(Some(task)).await.into_iter();
+        let mut events = self.fixture.world.events(Some(task)).await.into_iter();
         let created = events.find(|event| event.kind == "task.created");
         created.unwrap().data["trigger"].clone()
     }
@@ -236,11 +236,11 @@ impl ProjectManager for HangingScheduleManager {
 /// A scheduler that receives these signals. Its leases and backoffs never expire by themselves: on
 /// a slow machine too, postponed runs wait for [`Clockwork::expire_backoffs`].
 pub(super) fn scheduler(
-    its: &Catalogue,
+    fixture: &Catalogue,
     signals: Signals,
     manager: Arc<dyn ProjectManager>,
 ) -> Scheduler {
-    let (store, clock) = (its.world.store.clone(), its.world.clock.clone());
+    let (store, clock) = (fixture.world.store.clone(), fixture.world.clock.clone());
     let handoffs = HandoffService::new(
         store.clone(),
         clock,
@@ -250,7 +250,7 @@ pub(super) fn scheduler(
     );
     let hour = Duration::from_hours(1);
     let patient = SchedulerOptions { lease: hour, pause: hour };
-    Scheduler::new(store, signals, its.tasks.clone(), handoffs).with(patient)
+    Scheduler::new(store, signals, fixture.tasks.clone(), handoffs).with(patient)
 }
 
 /// A request for a schedule with a command, with these fields added or replaced.

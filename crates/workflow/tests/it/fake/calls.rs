@@ -17,9 +17,9 @@ use cynode_wire::replanning::{ReplanStep, ReplanView};
 use cynode_wire::runner_calls::{CallMethod, NoContent, RunnerRequest};
 use cynode_wire::steering::{AskPerson, SavedView};
 use cynode_wire::workflow::{
-    CheckpointView, ClaimRun, ClaimView, DispatchStep, DispatchedView, Hold, LoadTask, PollJob,
-    RecordEffect, ReleaseLease, RenewLease, SaveCheckpoint, TaskContextView, VerificationView,
-    VerifyStep,
+    CheckpointView, ClaimRun, ClaimView, DispatchStep, DispatchedView, LeaseToken, LoadTask,
+    PollJob, RecordEffect, ReleaseLease, RenewLease, SaveCheckpoint, TaskContextView,
+    VerificationView, VerifyStep,
 };
 use cynode_workflow::orchestrator_api::OrchestratorConnection;
 use serde::Serialize;
@@ -61,8 +61,8 @@ impl FakeOrchestrator {
 }
 
 impl FakeRunState {
-    fn fence(&self, hold: Hold) -> Result<(), ClientError> {
-        if self.lease == Some(hold.lease_id) && self.epoch == hold.epoch {
+    fn fence(&self, lease: LeaseToken) -> Result<(), ClientError> {
+        if self.lease == Some(lease.lease_id) && self.epoch == lease.epoch {
             return Ok(());
         }
         Err(refusal(409, "the lease is held by another"))
@@ -192,14 +192,14 @@ impl FakeOrchestrator {
 
     fn renew_lease(&self, body: &RenewLease) -> Result<NoContent, ClientError> {
         self.count_call("renew")?;
-        self.lock_state().fence(body.hold)?;
+        self.lock_state().fence(body.lease)?;
         Ok(NoContent {})
     }
 
     fn release_lease(&self, body: &ReleaseLease) -> Result<NoContent, ClientError> {
         self.count_call("release")?;
         let mut world = self.lock_state();
-        if world.fence(body.hold).is_ok() {
+        if world.fence(body.lease).is_ok() {
             world.suspend_reason.clone_from(&body.reason);
             world.lease = None;
         }
@@ -217,7 +217,7 @@ impl FakeOrchestrator {
         self.count_call("dispatch")?;
         let id = {
             let mut world = self.lock_state();
-            world.fence(body.hold)?;
+            world.fence(body.lease)?;
             let same = |job: &FakeJob| (job.step, job.attempt) == (body.step_index, body.attempt);
             let known = world.jobs.iter().find(|(_, job)| same(job)).map(|(id, _)| *id);
             known.unwrap_or_else(|| {
@@ -249,7 +249,7 @@ impl FakeOrchestrator {
         self.count_call("verify")?;
         let (status, left) = {
             let mut world = self.lock_state();
-            world.fence(body.hold)?;
+            world.fence(body.lease)?;
             let job = world.jobs[&body.job_id];
             world.judged.push((job.step, body.criteria.clone()));
             (
@@ -283,7 +283,7 @@ impl FakeOrchestrator {
     fn decide_continuation(&self, body: &ContinueRun) -> Result<ContinuationView, ClientError> {
         self.count_call("continuation")?;
         let mut world = self.lock_state();
-        world.fence(body.hold)?;
+        world.fence(body.lease)?;
         world.continued.push(body.continued);
         let nobody = || ContinuationView::NoManager { reason: "nobody is there".to_owned() };
         Ok(world.continuation.clone().unwrap_or_else(nobody))
@@ -292,7 +292,7 @@ impl FakeOrchestrator {
     fn plan_prompt(&self, body: &PlanRun) -> Result<PlanningView, ClientError> {
         self.count_call("plan")?;
         let world = self.lock_state();
-        world.fence(body.hold)?;
+        world.fence(body.lease)?;
         let nobody = || PlanningView::NoPlanner { reason: "Nobody is there".to_owned() };
         Ok(world.plan.clone().unwrap_or_else(nobody))
     }
@@ -300,7 +300,7 @@ impl FakeOrchestrator {
     fn replan_step(&self, body: &ReplanStep) -> Result<ReplanView, ClientError> {
         self.count_call("replan")?;
         let mut world = self.lock_state();
-        world.fence(body.hold)?;
+        world.fence(body.lease)?;
         let nobody = || ReplanView::Kept { reason: "nobody is there".to_owned() };
         Ok(world.replans.pop_front().unwrap_or_else(nobody))
     }
@@ -314,14 +314,14 @@ impl FakeOrchestrator {
             if world.history.last().is_some_and(|save| is_same(save, body)) {
                 return Ok(SavedView { pause: world.is_paused });
             }
-            world.fence(body.hold)?;
+            world.fence(body.lease)?;
             let stored = world.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.sequence);
             if body.sequence != stored + 1 {
                 return Err(refusal(400, &format!("{} after {stored}", body.sequence)));
             }
             let state = world.state_after(body);
             world.checkpoint = Some(CheckpointView {
-                task_id: body.hold.task_id,
+                task_id: body.lease.task_id,
                 state,
                 last_node_id: body.last_node_id.clone(),
                 edge: body.edge.clone(),
@@ -345,7 +345,7 @@ impl FakeOrchestrator {
     fn ask_person(&self, body: &AskPerson) -> Result<NoContent, ClientError> {
         self.count_call("ask")?;
         let mut world = self.lock_state();
-        world.fence(body.hold)?;
+        world.fence(body.lease)?;
         world.question = Some(body.clone());
         world.lease = None;
         Ok(NoContent {})
@@ -355,7 +355,7 @@ impl FakeOrchestrator {
         self.count_call("effect")?;
         {
             let mut world = self.lock_state();
-            world.fence(body.hold)?;
+            world.fence(body.lease)?;
             world.effects.retain(|effect| effect.key != body.effect.key);
             world.effects.push(body.effect.clone());
         }
