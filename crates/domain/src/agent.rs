@@ -3,6 +3,7 @@
 //! Hub and spoke: an agent exchanges messages with the project manager only. Its name on a task is
 //! its [`Role`]; a number distinguishes two agents of one kind, such as `developer-2`.
 
+use crate::ids::{JobId, ProjectId, RunId, SessionId, TaskId};
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
@@ -166,6 +167,16 @@ words! {
         /// An instruction of the project manager to an agent.
         Instruction = "instruction",
     }
+}
+
+/// The resources a token is limited to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TokenBinding {
+    pub project: Option<ProjectId>,
+    pub task: Option<TaskId>,
+    pub run: Option<RunId>,
+    pub job: Option<JobId>,
+    pub session: Option<SessionId>,
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@ use cynode_domain::agent::Role;
 use cynode_domain::ids::{AgentId, CheckpointId, TaskId};
 use serde_json::json;
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// The saved progress of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]

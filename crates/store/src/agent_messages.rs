@@ -5,10 +5,10 @@ use cynode_domain::agent::MessageKind;
 use cynode_domain::ids::{AgentId, MessageId, ProjectId, TaskId, UserId};
 use serde_json::Value;
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// A message as sent.
 #[derive(Debug, Clone, PartialEq, Eq)]

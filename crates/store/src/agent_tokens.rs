@@ -1,26 +1,15 @@
 //! Agent tokens. Only SHA-256 hashes of tokens are stored.
 
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::{
-    JobId, ProjectId, RunId, ScheduleRunId, SessionId, TaskId, ThreadId, TokenId, TraceId, UserId,
-};
+pub use cynode_domain::agent::TokenBinding;
+use cynode_domain::ids::{JobId, ScheduleRunId, ThreadId, TokenId, TraceId, UserId};
 use cynode_domain::policy::AgentType;
 use cynode_domain::verification::VerificationKey;
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
-
-/// The resources a token is limited to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TokenBinding {
-    pub project: Option<ProjectId>,
-    pub task: Option<TaskId>,
-    pub run: Option<RunId>,
-    pub job: Option<JobId>,
-    pub session: Option<SessionId>,
-}
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// The work a token was issued for, as stated by its issuer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

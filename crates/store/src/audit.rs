@@ -1,81 +1,29 @@
 //! The audit log of tool calls: append-only, hash-chained, without arguments or results.
 //!
 //! A call is one record when it is decided and a second one, its outcome, when it ends; no record is ever
-//! updated. Only an [`writer::AuditWriter`] writes records; it seals them into its chain ([`chain`]).
+//! updated. Only an [`writer::AuditWriter`] writes records; it seals them into its chain ([`ChainHead::seal`]).
 //! [`verify::verify`] detects records that were changed by anything else.
 
-pub(crate) mod chain;
 mod rows;
 mod sql;
 pub(crate) mod verify;
 pub(crate) mod writer;
 
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::{CallId, ChainId, GroupId, ProjectId, TaskId, TokenId, UserId};
-use cynode_domain::policy::{CallStatus, Effect, Stage};
+use cynode_audit::{AuditCall, AuditOutcome, AuditRecord, ChainHead, RecordSeal};
+use cynode_domain::ids::{CallId, ChainId, ProjectId, TaskId, UserId};
+use cynode_domain::policy::Effect;
 
-use self::chain::{ChainHead, SealedRecord};
 pub(crate) use self::rows::stored_call;
 pub(crate) use self::sql::STORED_CALL;
-use crate::agent_tokens::TokenBinding;
 use crate::{Error, Tx};
 
-/// The caller of a tool.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AuditCaller {
-    /// `pm`, `pa`, `sandbox`, `user`, or `unknown` for a caller without a valid token.
-    pub kind: String,
-    pub token: Option<TokenId>,
-    pub user: Option<UserId>,
-    pub groups: Vec<GroupId>,
-    pub roles: Vec<String>,
-}
-
-/// The decision on a tool call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuditCall {
-    pub id: CallId,
-    /// When it was decided, in whole microseconds.
-    pub created_at: DateTime<Utc>,
-    pub caller: AuditCaller,
-    /// The session is not stored.
-    pub binding: TokenBinding,
-    pub tool: String,
-    /// The slug of the server, or `builtin`.
-    pub server: String,
-    /// Whether the call was allowed.
-    pub decision: Effect,
-    /// The stage of the policy that decided.
-    pub stage: Stage,
-    /// The status when decided: pending if allowed.
-    pub status: CallStatus,
-    /// Why it was denied.
-    pub error_type: Option<String>,
-    /// How long the decision took, if the call was not executed.
-    pub duration_ms: Option<i64>,
-    /// The process that decided.
-    pub origin: String,
-    /// Correlates the request with the logs.
-    pub request_id: String,
-}
-
-/// The outcome of a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuditOutcome {
-    pub call: CallId,
-    pub status: CallStatus,
-    /// The kind of failure.
-    pub error_type: Option<String>,
-    pub duration_ms: Option<i64>,
-    /// When it ended, in whole microseconds.
-    pub recorded_at: DateTime<Utc>,
-}
-
-/// One record of a chain.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AuditRecord {
-    Call(Box<AuditCall>),
-    Outcome(AuditOutcome),
+/// A record with its position.
+#[derive(Debug)]
+pub struct SealedRecord {
+    pub seal: RecordSeal,
+    /// An error if the columns cannot be decoded.
+    pub record: Result<AuditRecord, Error>,
 }
 
 /// A call with its position in the chain and its outcome.

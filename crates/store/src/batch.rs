@@ -15,12 +15,12 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 pub(crate) use self::merged::one_item;
-use crate::column::Row;
-use crate::multi_insert::InsertStatements;
-use crate::param::Param;
 use crate::store::StoreBackend;
 use crate::tx::check_params;
 use crate::{Error, Store, Tx};
+use cynode_sql::InsertStatements;
+use cynode_sql::Param;
+use cynode_sql::Row;
 
 /// A write that shares its commit. Implemented in this crate only.
 pub trait BatchWrite: Send + Sync + 'static {

@@ -9,10 +9,10 @@ use cynode_domain::preference::Scope;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// One change.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,11 +6,11 @@ use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ChatMessageId, ChatTurnId, ProjectId, ThreadId, UserId};
 use serde_json::Value;
 
-use crate::column::Row;
-use crate::multi_insert::InsertStatements;
-use crate::param::{Param, params};
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::InsertStatements;
+use cynode_sql::Row;
+use cynode_sql::{Param, params};
 
 /// A chat thread of a user in a project.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ChatTurnId, ProjectId, ThreadId, UserId};
 
-use crate::column::Row;
-use crate::multi_insert::InsertStatements;
-use crate::param::{Param, params};
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::InsertStatements;
+use cynode_sql::Row;
+use cynode_sql::{Param, params};
 
 /// The record of one chat request.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,10 +5,10 @@ use cynode_domain::ids::{CredentialId, UserId};
 use cynode_domain::model::{CredentialKind, CredentialOwner};
 use uuid::Uuid;
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// A credential.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{DecisionId, ProjectId, RunId, TaskId, ThreadId, UserId};
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// A decision and its context.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use chrono::{DateTime, Utc};
 use cynode_domain::ids::{JobId, ProjectId, RunId, TaskId, UserId};
 use serde_json::Value;
 
-use crate::column::Row;
-use crate::param::{Param, params};
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::{Param, params};
 
 /// An event to append in the transaction that causes it.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,8 +5,8 @@
 
 use cynode_domain::ids::{JobId, RunId};
 
-use crate::param::params;
 use crate::{Error, Tx};
+use cynode_sql::params;
 
 /// The retention limits for the commands of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

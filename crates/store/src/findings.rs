@@ -5,10 +5,10 @@ use cynode_domain::finding::{FindingAuthor, FindingStatus, Severity};
 use cynode_domain::ids::{FindingId, JobId, RunId, TaskId, TokenId, UserId};
 use cynode_domain::verification::VerificationKey;
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// The part of a task that a finding refers to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -12,11 +12,11 @@ use cynode_domain::model::InferenceOutcome;
 use cynode_domain::policy::{Effect, Principal};
 use uuid::Uuid;
 
-use crate::column::Row;
-use crate::multi_insert::InsertStatements;
-use crate::param::{Param, params};
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::InsertStatements;
+use cynode_sql::Row;
+use cynode_sql::{Param, params};
 
 pub use reserve::SpendingLimits;
 

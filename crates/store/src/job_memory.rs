@@ -3,10 +3,10 @@
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::JobId;
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// A note.
 #[derive(Debug, Clone, PartialEq, Eq)]

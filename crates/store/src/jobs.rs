@@ -5,10 +5,10 @@ use cynode_domain::ids::{IncarnationId, JobId, NodeId, RunId, TaskId};
 use cynode_domain::status::JobStatus;
 use serde_json::Value;
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// A step attempt to be executed on a worker node.
 #[derive(Debug, Clone, PartialEq)]

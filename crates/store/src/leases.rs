@@ -6,10 +6,10 @@
 use cynode_domain::ids::{HolderId, LeaseId, RunId, TaskId};
 use uuid::Uuid;
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, LeaseToken, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// The right to drive a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use cynode_domain::ids::{NodeId, RunId, ScheduleId, ScheduleRunId, TaskId, UserId};
 use cynode_domain::status::{NodeStatus, TaskStatus};
 
-use crate::column::Row;
-use crate::param::Param;
 use crate::quarantine::tables;
 use crate::questions::{RunQuestion, run_question};
 use crate::schedule_runs::{self, ScheduleRun, ScheduledTask};
 use crate::{Error, Tx};
+use cynode_sql::Param;
+use cynode_sql::Row;
 
 /// A task that another one depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]

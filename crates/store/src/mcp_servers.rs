@@ -8,10 +8,10 @@ use cynode_domain::policy::ToolScope;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// The transport of a server. Contains secrets; only names are ever shown.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,10 +6,10 @@ use cynode_domain::policy::ToolScope;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// The definition of a tool, as its server states it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

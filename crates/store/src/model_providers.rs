@@ -5,10 +5,10 @@ use cynode_domain::ids::UserId;
 use cynode_domain::model::{ProviderKind, ProviderUse};
 use serde_json::{Value, json};
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// A model provider.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,10 +5,10 @@ use cynode_domain::ids::{IncarnationId, NodeId};
 use cynode_domain::status::NodeStatus;
 use serde_json::Value;
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// A worker node.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,8 +2,8 @@
 
 use cynode_domain::ids::{JobId, NodeId, TaskId};
 
-use crate::param::params;
 use crate::{Error, Job, Tx};
+use cynode_sql::params;
 
 /// Placement of jobs. All jobs of a task share a workspace, so they share a node.
 impl Tx {

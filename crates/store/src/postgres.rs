@@ -10,12 +10,12 @@ use tokio_postgres::NoTls;
 
 use crate::batch::committer::{BatchCommitter, WRITERS};
 use crate::batch::{BatchStatements, ReturnedRow};
-use crate::column::Row;
 use crate::operation::{OperationBody, OperationResult, Queued, run_guarded};
-use crate::param::Param;
 use crate::quarantine::Quarantine;
 use crate::tx::TransactionStage;
 use crate::{Error, NotificationChannel, Tx};
+use cynode_sql::Param;
+use cynode_sql::Row;
 
 const CONNECTIONS: usize = 16;
 /// For claims: one runs while another waits for a lock.

@@ -8,10 +8,10 @@ use cynode_domain::preference::Scope;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::column::Row;
-use crate::param::{Param, params};
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::{Param, params};
 
 /// A preference.
 #[derive(Debug, Clone, PartialEq)]

@@ -15,9 +15,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use chrono::{DateTime, Utc};
 
 pub(crate) use self::tables::DecodedTable;
-use crate::column::Row;
-use crate::param::{Param, params};
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::{Param, params};
 
 /// The most rows that are recorded. Further rows are skipped too, but not recorded.
 const MAX_RECORDED: usize = 10_000;

@@ -7,10 +7,10 @@ use cynode_domain::ids::{RunId, TaskId, UserId};
 use cynode_domain::question::{Answer, Question};
 use serde_json::json;
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// A question with its answer.
 #[derive(Debug, Clone, PartialEq)]

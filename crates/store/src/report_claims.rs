@@ -10,10 +10,10 @@ use chrono::{DateTime, Utc};
 use cynode_domain::ids::{MessageId, TaskId};
 
 use crate::agent_messages::message;
-use crate::column::Row;
-use crate::param::{Param, params};
 use crate::quarantine::{not_quarantined, tables};
 use crate::{AgentMessage, Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::{Param, params};
 
 /// The right to process a report, until another process claims it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,10 +8,10 @@ use cynode_domain::policy::rules::{AccessRule, RuleSubject};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// An access rule with its author.
 #[derive(Debug, Clone, PartialEq, Eq)]

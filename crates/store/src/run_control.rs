@@ -6,10 +6,10 @@ use cynode_domain::run::RunVerb;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Run, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// An action of a user on a run.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,12 +6,12 @@ use chrono::{DateTime, Utc};
 use cynode_domain::ids::{HolderId, ProjectId, RunId, TaskId, UserId};
 use cynode_domain::run::RunState;
 
-use crate::column::Row;
-use crate::param::{Param, params};
 use crate::quarantine::tables;
 use crate::runs::read_run_record;
 use crate::workflow::transition;
 use crate::{Error, RunRecord, Transition, Tx};
+use cynode_sql::Row;
+use cynode_sql::{Param, params};
 
 /// A run with its current state.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{JobId, RunId, TaskId};
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Run, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// A run with its timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{JobId, NodeId, RunId, TaskId, UserId};
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// A handle to the workspace of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]

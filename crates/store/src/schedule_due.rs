@@ -5,11 +5,11 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use cynode_domain::ids::ScheduleId;
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::{not_quarantined, tables};
 use crate::schedules::schedule;
 use crate::{Error, Schedule, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// A schedule that is due.
 #[derive(Debug)]

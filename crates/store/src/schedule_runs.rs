@@ -9,10 +9,10 @@ use cynode_domain::ids::{ScheduleId, ScheduleRunId, TaskId};
 use cynode_domain::schedule::ScheduleRunStatus;
 use cynode_domain::status::TaskStatus;
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::{not_quarantined, tables};
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// One due time of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]

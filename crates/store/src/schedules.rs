@@ -7,10 +7,10 @@ use cynode_domain::ids::{ProjectId, ScheduleId, UserId};
 use cynode_domain::schedule::{IfMissed, Overlap, SchedulePayload, ScheduleRule};
 use serde_json::json;
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// A schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{SessionId, TokenId, UserId};
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx, User};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// A sign-in session: one access token and one refresh token at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,10 +5,10 @@ use cynode_domain::ids::UserId;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// A setting.
 #[derive(Debug, Clone, PartialEq)]

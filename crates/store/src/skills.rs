@@ -4,10 +4,10 @@ use chrono::{DateTime, Utc};
 use cynode_domain::ids::{GroupId, ProjectId, SkillId, UserId};
 use cynode_domain::skill::SkillScope;
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// A skill.
 #[derive(Debug, Clone, PartialEq, Eq)]

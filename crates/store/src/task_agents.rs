@@ -6,10 +6,10 @@ use cynode_domain::ids::{AgentId, JobId, TaskId};
 use cynode_domain::status::AgentStatus;
 use serde_json::json;
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// One instance of an agent on a task.
 #[derive(Debug, Clone, PartialEq, Eq)]

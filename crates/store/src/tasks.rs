@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::column::Row;
-use crate::param::{Param, params};
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::{Param, params};
 
 const COUNT: &str = "SELECT count(*) AS n FROM tasks WHERE status = $1";
 

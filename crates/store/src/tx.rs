@@ -1,18 +1,16 @@
 //! One transaction, on either engine.
 
-mod connection;
-
 use std::sync::Arc;
 
 use deadpool_postgres::Object;
 use futures_util::FutureExt as _;
 
-use self::connection::EngineConnection;
-pub(crate) use self::connection::for_postgres;
 use crate::Error;
-use crate::column::Row;
-use crate::param::Param;
 use crate::quarantine::Quarantine;
+use cynode_sql::EngineConnection;
+use cynode_sql::Param;
+use cynode_sql::Row;
+pub(crate) use cynode_sql::for_postgres;
 
 /// One transaction. [`crate::Store`] commits it when the operation succeeds, and rolls it back otherwise.
 pub struct Tx {

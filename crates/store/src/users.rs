@@ -4,10 +4,10 @@ use chrono::{DateTime, Utc};
 use cynode_domain::ids::UserId;
 use uuid::Uuid;
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// A person or service account.
 #[derive(Debug, Clone, PartialEq, Eq)]

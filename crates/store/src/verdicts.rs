@@ -8,10 +8,10 @@ use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::Verdict;
 use serde_json::{Value, json};
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// The verdict of a run on the result of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,10 +6,10 @@ use cynode_domain::status::WorkUnitStatus;
 use cynode_domain::work::{UnitKind, WorkComponent};
 use serde_json::{Value, json};
 
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// The decomposition of a task. Each task has at most one.
 #[derive(Debug, Clone, PartialEq, Eq)]

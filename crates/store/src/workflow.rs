@@ -20,10 +20,10 @@ pub(crate) use self::history::{position, transition};
 pub use self::transitions::{
     EffectWrite, EventPayload, LeaseToken, RunClosure, TransitionOutcome, TransitionWrite,
 };
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// One execution of a task's workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

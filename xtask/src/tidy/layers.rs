@@ -13,6 +13,8 @@ const ABOVE: u8 = 10;
 const LAYERS: &[(&str, u8)] = &[
     ("cynode-domain", 0),
     ("cynode-http", 0),
+    ("cynode-audit", 1),
+    ("cynode-sql", 1),
     ("cynode-wire", 1),
     ("cynode-llm", 2),
     ("cynode-runtime", 2),

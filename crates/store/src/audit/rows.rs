@@ -1,14 +1,14 @@
 //! Conversion of audit records to and from rows.
 
+use cynode_audit::{AuditCall, AuditCaller, AuditOutcome, AuditRecord, ChainHead, RecordSeal};
 use cynode_domain::ids::GroupId;
 use serde_json::json;
 
-use super::chain::{ChainHead, RecordSeal, SealedRecord};
-use super::{AuditCall, AuditCaller, AuditOutcome, AuditRecord, StoredCall};
+use super::{SealedRecord, StoredCall};
 use crate::Error;
 use crate::agent_tokens::TokenBinding;
-use crate::column::Row;
-use crate::param::Param;
+use cynode_sql::Param;
+use cynode_sql::Row;
 
 /// The columns of a call, in the order of [`call_params`].
 pub(super) const CALL: &[&str] = &[

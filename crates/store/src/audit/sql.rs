@@ -4,17 +4,17 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use chrono::{DateTime, Utc};
+use cynode_audit::{AuditRecord, ChainHead, RecordSeal};
 use cynode_domain::ids::{CallId, ChainId};
 
-use super::chain::{ChainHead, RecordSeal, SealedRecord};
 use super::rows::{
     CALL, OUTCOME, call_params, head, outcome_params, sealed_call, sealed_outcome, stored_call,
 };
-use super::{AuditFilter, AuditRecord, StoredCall};
-use crate::multi_insert::InsertStatements;
-use crate::param::{Param, params};
+use super::{AuditFilter, SealedRecord, StoredCall};
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::InsertStatements;
+use cynode_sql::{Param, params};
 
 const CALLS: &str = "mcp_tool_call_audit_log";
 const OUTCOMES: &str = "mcp_tool_call_outcomes";

@@ -4,10 +4,10 @@
 //! chain including its hashes cannot be detected from the database alone: store the head of a chain elsewhere
 //! and compare.
 
+use cynode_audit::ChainHead;
 use cynode_domain::ids::ChainId;
 
-use super::chain::{ChainHead, SealedRecord};
-use super::sql;
+use super::{SealedRecord, sql};
 use crate::{Error, Store, Tx};
 
 /// Records per page: short reads do not block writers for long.

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use cynode_audit::{AuditCall, AuditOutcome, AuditRecord, ChainHead};
 use cynode_domain::ids::{CallId, ChainId};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -22,8 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::{error, warn};
 
 use self::chain_writer::{ChainWriter, PendingRecord};
-use super::chain::ChainHead;
-use super::{AuditCall, AuditOutcome, AuditRecord, sql};
+use super::sql;
 use crate::operation::{Operation, Queued};
 use crate::{Error, Store, Tx};
 

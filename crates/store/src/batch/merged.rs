@@ -3,8 +3,8 @@
 
 use super::{BatchStatements, ReturnedRow};
 use crate::Error;
-use crate::column::Row;
-use crate::param::Param;
+use cynode_sql::Param;
+use cynode_sql::Row;
 
 /// The statements of several writes.
 #[derive(Default)]

@@ -10,10 +10,10 @@ use std::sync::LazyLock;
 use chrono::{DateTime, Utc};
 
 use super::{CALL, InferenceCall, call_params};
-use crate::param::Param;
 use crate::store::StoreBackend;
 use crate::tx::{check_params, for_postgres};
 use crate::{Error, Store};
+use cynode_sql::Param;
 
 /// Spending limits, in millionths of a US dollar; open calls count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

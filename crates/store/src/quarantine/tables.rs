@@ -1,7 +1,5 @@
 //! The tables whose rows can be quarantined: their keys, how to select a row by key, and how to decode it.
 
-use crate::column::Row;
-use crate::param::Param;
 use crate::{
     Error, agent_checkpoints, agent_tokens, artifacts, audit, changes, chat, chat_records,
     credentials, decisions, events, findings, groups, inferences, job_memory, jobs, leases,
@@ -9,6 +7,8 @@ use crate::{
     report_claims, rules, run_control, run_overview, sandboxes, schedule_runs, schedules, sessions,
     settings, skills, task_agents, tasks, users, verdicts, work_units, workflow,
 };
+use cynode_sql::Param;
+use cynode_sql::Row;
 
 /// A table whose rows are decoded one by one.
 pub(crate) struct DecodedTable {

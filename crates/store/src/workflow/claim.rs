@@ -8,10 +8,10 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{Run, run};
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::{not_quarantined, tables};
 use crate::{Error, GraphVersionRange, Lease, NewEvent, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// A runner's request for runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

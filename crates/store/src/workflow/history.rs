@@ -5,10 +5,10 @@ use cynode_domain::ids::{RunId, TaskId};
 use serde_json::Value;
 
 use super::{Checkpoint, Transition};
-use crate::column::Row;
-use crate::param::params;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
+use cynode_sql::Row;
+use cynode_sql::params;
 
 /// Returns the newest checkpoint of a task with its full state.
 pub(super) async fn checkpoint(tx: &mut Tx, task: TaskId) -> Result<Option<Checkpoint>, Error> {

@@ -10,8 +10,8 @@ use cynode_domain::verification::VerificationStatus;
 
 use super::transitions::{TransitionOutcome, TransitionWrite};
 use crate::Error;
-use crate::column::Row;
-use crate::param::Param;
+use cynode_sql::Param;
+use cynode_sql::Row;
 
 /// The statement of a transition.
 pub(super) fn sql(write: &TransitionWrite) -> &'static str {

@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use super::transition_sql;
 use crate::batch::{BatchStatements, BatchWrite, ReturnedRow, one_item};
-use crate::param::{Param, params};
 use crate::{Effect, Error, Store, Tx};
+use cynode_sql::{Param, params};
 
 /// One transition to write.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,14 +3,14 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use cynode_audit::{AuditOutcome, AuditRecord, ChainHead, RecordSeal};
 use cynode_domain::ids::CallId;
 use cynode_domain::policy::{CallStatus, Effect, ErrorKind};
 use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
 
 use super::NowFn;
-use crate::audit::chain::{ChainHead, RecordSeal};
-use crate::audit::{AuditOutcome, AuditRecord, sql};
+use crate::audit::sql;
 use crate::{Error, Tx};
 
 /// The most records in one commit, not counting outcomes of abandoned calls.

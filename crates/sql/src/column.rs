@@ -13,18 +13,18 @@ use uuid::Uuid;
 use crate::Error;
 
 /// One row of a result, from either engine.
-pub(crate) enum Row {
+pub enum Row {
     Postgres(tokio_postgres::Row),
     Sqlite { names: Arc<[String]>, values: Vec<SqliteValue> },
 }
 
 /// A type that a column can be decoded as.
-pub(crate) trait Column: for<'a> FromSql<'a> + Sized {
+pub trait Column: for<'a> FromSql<'a> + Sized {
     fn from_sqlite(value: &SqliteValue) -> Result<Self, String>;
 }
 
 impl Row {
-    pub(crate) fn get<T: Column>(&self, name: &str) -> Result<T, Error> {
+    pub fn get<T: Column>(&self, name: &str) -> Result<T, Error> {
         match self {
             Self::Postgres(row) => {
                 row.try_get(name).map_err(|error| Error::unreadable(name, error.to_string()))
@@ -39,23 +39,23 @@ impl Row {
     }
 
     /// Decodes a typed id.
-    pub(crate) fn id<T: From<Uuid>>(&self, name: &str) -> Result<T, Error> {
+    pub fn id<T: From<Uuid>>(&self, name: &str) -> Result<T, Error> {
         self.get::<Uuid>(name).map(T::from)
     }
 
     /// Decodes an id as text, also if it is not a valid id.
-    pub(crate) fn id_text(&self, name: &str) -> String {
+    pub fn id_text(&self, name: &str) -> String {
         let id = self.get::<Uuid>(name).map(|id| id.to_string());
         id.or_else(|_| self.get::<String>(name)).unwrap_or_else(|_| "?".to_owned())
     }
 
     /// Decodes an optional typed id.
-    pub(crate) fn id_opt<T: From<Uuid>>(&self, name: &str) -> Result<Option<T>, Error> {
+    pub fn id_opt<T: From<Uuid>>(&self, name: &str) -> Result<Option<T>, Error> {
         Ok(self.get::<Option<Uuid>>(name)?.map(T::from))
     }
 
     /// Decodes one of a closed set of words.
-    pub(crate) fn keyword<T>(&self, name: &str) -> Result<T, Error>
+    pub fn keyword<T>(&self, name: &str) -> Result<T, Error>
     where
         T: FromStr,
         T::Err: ToString,
@@ -66,7 +66,7 @@ impl Row {
     }
 
     /// Decodes an optional one of a closed set of words.
-    pub(crate) fn keyword_opt<T>(&self, name: &str) -> Result<Option<T>, Error>
+    pub fn keyword_opt<T>(&self, name: &str) -> Result<Option<T>, Error>
     where
         T: FromStr,
         T::Err: ToString,
@@ -77,13 +77,13 @@ impl Row {
     }
 
     /// Decodes typed JSON.
-    pub(crate) fn json<T: DeserializeOwned>(&self, name: &str) -> Result<T, Error> {
+    pub fn json<T: DeserializeOwned>(&self, name: &str) -> Result<T, Error> {
         serde_json::from_value(self.get::<Json>(name)?)
             .map_err(|error| Error::unreadable(name, error.to_string()))
     }
 
     /// Decodes a non-negative integer.
-    pub(crate) fn count(&self, name: &str) -> Result<u32, Error> {
+    pub fn count(&self, name: &str) -> Result<u32, Error> {
         u32::try_from(self.get::<i64>(name)?)
             .map_err(|error| Error::unreadable(name, error.to_string()))
     }

@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 /// A statement parameter.
 #[derive(Debug, Clone)]
-pub(crate) enum Param {
+pub enum Param {
     Null,
     Bool(bool),
     Int(i64),
@@ -36,7 +36,7 @@ pub(crate) enum Param {
 
 impl Param {
     /// Whether a text contains the NUL character, which PostgreSQL cannot store.
-    pub(crate) fn contains_nul(&self) -> bool {
+    pub fn contains_nul(&self) -> bool {
         match self {
             Self::Text(text) => text.contains('\0'),
             Self::Array(items) => items.iter().any(Self::contains_nul),
@@ -51,7 +51,7 @@ impl Param {
     }
 
     /// The approximate size of text and JSON.
-    pub(crate) fn text_bytes(&self) -> usize {
+    pub fn text_bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
             Self::Json(json) => json_bytes(json),
@@ -72,12 +72,12 @@ fn json_bytes(json: &Json) -> usize {
 }
 
 /// The parameters of a statement, `$1` first.
+#[macro_export]
 macro_rules! params {
     ($($value:expr),* $(,)?) => {
-        &[$($crate::param::Param::from($value)),*]
+        &[$($crate::Param::from($value)),*]
     };
 }
-pub(crate) use params;
 
 macro_rules! param_from {
     ($($source:ty => |$value:ident| $param:expr,)*) => {$(

@@ -94,22 +94,22 @@ impl Error {
 
     /// Whether the server rejected a prepared statement because the columns of its table changed, as after a
     /// migration by another process. It had no effect; prepared again it succeeds.
-    pub(crate) fn is_outdated(&self) -> bool {
+    pub fn is_outdated(&self) -> bool {
         let Self::Unavailable(cause) = self else { return false };
         let cause = cause.downcast_ref::<tokio_postgres::Error>();
         cause.and_then(tokio_postgres::Error::as_db_error).is_some_and(is_outdated)
     }
 
-    pub(crate) fn unavailable(cause: impl StdError + Send + Sync + 'static) -> Self {
+    pub fn unavailable(cause: impl StdError + Send + Sync + 'static) -> Self {
         Self::Unavailable(Box::new(cause))
     }
 
     /// An operation broke the rules for operations.
-    pub(crate) fn invalid_operation(what: &str) -> Self {
+    pub fn invalid_operation(what: &str) -> Self {
         Self::Statement(format!("the operation was rolled back: {what}").into())
     }
 
-    pub(crate) fn unreadable(column: &str, reason: impl Into<String>) -> Self {
+    pub fn unreadable(column: &str, reason: impl Into<String>) -> Self {
         Self::Unreadable { column: column.to_owned(), reason: reason.into() }
     }
 }

@@ -20,7 +20,7 @@ pub struct NotificationChannel {
 }
 
 impl NotificationChannel {
-    pub(crate) async fn open(url: &str) -> Result<Self, Error> {
+    pub async fn open(url: &str) -> Result<Self, Error> {
         let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
         let (sender, heard) = mpsc::unbounded_channel();
         spawn(connection, sender);

@@ -1,13 +1,13 @@
 //! Tests of the chain.
 
 use chrono::DateTime;
+use cynode_domain::agent::TokenBinding;
 use cynode_domain::ids::{CallId, GroupId, UserId};
 use cynode_domain::policy::{CallStatus, Effect, Stage};
 use proptest::prelude::*;
 
-use super::super::AuditCaller;
 use super::*;
-use crate::agent_tokens::TokenBinding;
+use crate::AuditCaller;
 
 fn id<T: From<Uuid>>(number: u128) -> T {
     T::from(Uuid::from_u128(number))

@@ -10,32 +10,32 @@ use crate::param::Param;
 const MAX_POWER: usize = 6;
 
 /// The insert statements of a table.
-pub(crate) struct InsertStatements {
+pub struct InsertStatements {
     columns: usize,
     /// For 1, 2, 4, … rows.
     statements: Vec<String>,
 }
 
 impl InsertStatements {
-    pub(crate) fn for_table(table: &str, columns: &[&str]) -> Self {
+    pub fn for_table(table: &str, columns: &[&str]) -> Self {
         let statement = |power: usize| insert_statement(table, columns, 1 << power);
         Self { columns: columns.len(), statements: (0..=MAX_POWER).map(statement).collect() }
     }
 
     /// Appends `end` to every statement, such as an `ON CONFLICT` clause.
-    pub(crate) fn with_suffix(mut self, end: &str) -> Self {
+    pub fn with_suffix(mut self, end: &str) -> Self {
         self.statements.iter_mut().for_each(|statement| statement.push_str(end));
         self
     }
 
     /// The statement for one row.
-    pub(crate) fn one(&self) -> &str {
+    pub fn one(&self) -> &str {
         &self.statements[0]
     }
 
     /// The statements for the rows whose values follow each other in `values`. SQLite gets one statement per
     /// row: then it needs no statement journal.
-    pub(crate) fn for_values<'a>(
+    pub fn for_values<'a>(
         &'a self,
         mut values: &'a [Param],
         is_sqlite: bool,

@@ -8,8 +8,7 @@ use cynode_domain::ids::ChainId;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::{AuditCall, AuditOutcome, AuditRecord};
-use crate::Error;
+use crate::{AuditCall, AuditOutcome, AuditRecord};
 
 /// The newest link of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,14 +30,6 @@ pub struct RecordSeal {
     pub hash: Vec<u8>,
 }
 
-/// A record with its position.
-#[derive(Debug)]
-pub struct SealedRecord {
-    pub seal: RecordSeal,
-    /// An error if the columns cannot be decoded.
-    pub record: Result<AuditRecord, Error>,
-}
-
 impl ChainHead {
     /// The head of a chain without records.
     pub fn new(chain: ChainId) -> Self {
@@ -48,7 +39,7 @@ impl ChainHead {
     }
 
     /// Appends `record` and advances the head to it.
-    pub(crate) fn seal(&mut self, record: &AuditRecord) -> RecordSeal {
+    pub fn seal(&mut self, record: &AuditRecord) -> RecordSeal {
         let (seq, prev_hash) = (self.seq + 1, self.hash.clone());
         let hash = digest(self.chain, seq, &prev_hash, record);
         (self.seq, self.hash) = (seq, hash.clone());

@@ -1,0 +1,64 @@
+//! Records of tool calls, without arguments or results.
+
+use chrono::{DateTime, Utc};
+use cynode_domain::agent::TokenBinding;
+use cynode_domain::ids::{CallId, GroupId, TokenId, UserId};
+use cynode_domain::policy::{CallStatus, Effect, Stage};
+
+/// The caller of a tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AuditCaller {
+    /// `pm`, `pa`, `sandbox`, `user`, or `unknown` for a caller without a valid token.
+    pub kind: String,
+    pub token: Option<TokenId>,
+    pub user: Option<UserId>,
+    pub groups: Vec<GroupId>,
+    pub roles: Vec<String>,
+}
+
+/// The decision on a tool call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditCall {
+    pub id: CallId,
+    /// When it was decided, in whole microseconds.
+    pub created_at: DateTime<Utc>,
+    pub caller: AuditCaller,
+    /// The session is not stored.
+    pub binding: TokenBinding,
+    pub tool: String,
+    /// The slug of the server, or `builtin`.
+    pub server: String,
+    /// Whether the call was allowed.
+    pub decision: Effect,
+    /// The stage of the policy that decided.
+    pub stage: Stage,
+    /// The status when decided: pending if allowed.
+    pub status: CallStatus,
+    /// Why it was denied.
+    pub error_type: Option<String>,
+    /// How long the decision took, if the call was not executed.
+    pub duration_ms: Option<i64>,
+    /// The process that decided.
+    pub origin: String,
+    /// Correlates the request with the logs.
+    pub request_id: String,
+}
+
+/// The outcome of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditOutcome {
+    pub call: CallId,
+    pub status: CallStatus,
+    /// The kind of failure.
+    pub error_type: Option<String>,
+    pub duration_ms: Option<i64>,
+    /// When it ended, in whole microseconds.
+    pub recorded_at: DateTime<Utc>,
+}
+
+/// One record of a chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AuditRecord {
+    Call(Box<AuditCall>),
+    Outcome(AuditOutcome),
+}

@@ -1,0 +1,18 @@
+//! The two SQL engines behind one set of types: connections, parameters, columns and errors.
+//!
+//! A statement is written once, with `$1` parameters; [`EngineConnection`] translates it for SQLite. Transactions and
+//! tables are in `cynode-store`.
+
+mod column;
+mod connection;
+mod error;
+mod multi_insert;
+mod notifications;
+mod param;
+
+pub use column::{Column, Row};
+pub use connection::{EngineConnection, for_postgres};
+pub use error::Error;
+pub use multi_insert::InsertStatements;
+pub use notifications::NotificationChannel;
+pub use param::Param;
