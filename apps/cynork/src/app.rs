@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use cynode_runtime::env;
 
-use crate::cli::{Cli, CynorkCommand, GlobalArgs};
+use crate::cli::{Cli, CynorkCommand};
 use crate::failure::CliFailure;
-use crate::out::{CommandOutput, Verbosity};
+use crate::out::CommandOutput;
 use crate::resolved_settings::{CliSettings, LocalInstance};
 use crate::session::ApiSession;
 use crate::{
@@ -25,7 +25,7 @@ pub(crate) struct CliContext {
 
 /// Runs a parsed command line and returns the documented exit code.
 pub async fn run(cli: Cli) -> ExitCode {
-    let out = output_settings(&cli.global);
+    let out = CommandOutput::detect(&cli.global);
     match dispatch(cli, out).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
@@ -74,11 +74,6 @@ async fn dispatch(cli: Cli, out: CommandOutput) -> Result<(), CliFailure> {
         CynorkCommand::Status => status::run(&mut app).await,
         CynorkCommand::Version | CynorkCommand::Completions { .. } => Ok(()),
     }
-}
-
-fn output_settings(global: &GlobalArgs) -> CommandOutput {
-    let talk = if global.quiet { Verbosity::Quiet } else { Verbosity::Normal };
-    CommandOutput::detect(global.output.unwrap_or_default(), talk, global.no_color)
 }
 
 /// Prints an error, its details and its advice. The outcome of a task is printed by the command that waited.

@@ -76,6 +76,9 @@ pub struct GlobalArgs {
     /// Disable colour, as `NO_COLOR` does.
     #[arg(long, global = true)]
     pub no_color: bool,
+    /// Print escape sequences of jobs and models unchanged. Without it they are removed at a terminal.
+    #[arg(long, global = true)]
+    pub raw: bool,
     /// Data directory of a local `cynode up` [default: `$XDG_DATA_HOME/cynode`].
     #[arg(long, global = true, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,

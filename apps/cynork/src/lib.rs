@@ -42,6 +42,7 @@ mod table;
 mod task;
 mod token;
 mod tools;
+mod untrusted_stream;
 mod users;
 
 use std::ffi::OsString;

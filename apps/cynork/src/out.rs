@@ -8,9 +8,9 @@ use cynode_runtime::env;
 use cynode_wire::page::Page;
 use serde::Serialize;
 
-use crate::cli::Format;
+use crate::cli::{Format, GlobalArgs};
 use crate::failure::CliFailure;
-use crate::table;
+use crate::untrusted_stream::UntrustedStream;
 
 /// What a renderer needs to know about the terminal.
 #[derive(Debug, Clone, Copy)]
@@ -47,20 +47,23 @@ pub(crate) struct CommandOutput {
     pub(crate) format: Format,
     pub(crate) verbosity: Verbosity,
     pub(crate) style: TerminalStyle,
+    /// Whether escape sequences of jobs and models reach a terminal.
+    pub(crate) is_raw: bool,
 }
 
 impl CommandOutput {
     /// Detects what the streams of this process support.
-    pub(crate) fn detect(format: Format, verbosity: Verbosity, no_color: bool) -> Self {
+    pub(crate) fn detect(global: &GlobalArgs) -> Self {
         let set = |name| env::var(name).is_some_and(|value| !value.is_empty());
         let style = if !io::stderr().is_terminal() || env::var("TERM").as_deref() == Some("dumb") {
             TerminalStyle::Lines
-        } else if no_color || set("NO_COLOR") {
+        } else if global.no_color || set("NO_COLOR") {
             TerminalStyle::Plain
         } else {
             TerminalStyle::Colour
         };
-        Self { format, verbosity, style }
+        let verbosity = if global.quiet { Verbosity::Quiet } else { Verbosity::Normal };
+        Self { format: global.output.unwrap_or_default(), verbosity, style, is_raw: global.raw }
     }
 
     /// Prints one value: as JSON, or formatted by `render`.
@@ -100,13 +103,14 @@ impl CommandOutput {
         Ok(())
     }
 
-    /// Writes untrusted text: sanitised on a terminal, unchanged elsewhere.
-    pub(crate) fn write_untrusted(self, text: &str) -> Result<(), CliFailure> {
-        if io::stdout().is_terminal() {
-            self.data(table::sanitize_stream(text))
-        } else {
-            self.data(text)
-        }
+    /// Standard output for text of jobs and models.
+    pub(crate) fn untrusted_stdout(self) -> UntrustedStream {
+        UntrustedStream::stdout(self.is_raw)
+    }
+
+    /// Standard error for text of jobs.
+    pub(crate) fn untrusted_stderr(self) -> UntrustedStream {
+        UntrustedStream::stderr(self.is_raw)
     }
 
     /// Writes a message line to standard error, unless quiet.

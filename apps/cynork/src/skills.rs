@@ -227,7 +227,7 @@ fn print_skill(view: &SkillContentView, app: &CliContext) -> Result<(), CliFailu
         "{}\n",
         render(std::slice::from_ref(&view.skill), app.out.render_context())
     ));
-    app.out.write_untrusted(&view.content)?;
+    app.out.untrusted_stdout().write(&view.content)?;
     if std::io::stdout().is_terminal() && !view.content.ends_with('\n') {
         app.out.data("\n")?;
     }

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use crate::processes::eventually;
-use crate::programs::call;
+use crate::programs::{binary_path, call, isolated_shell};
 use crate::system::{PATIENCE, System};
 
 /// Ends once its workspace contains a certain file.
@@ -151,4 +151,31 @@ async fn waiting_bears_with_an_orchestrator_that_is_killed() {
 
 fn nodes_of(transitions: &[Value]) -> Vec<&str> {
     transitions.iter().map(|row| row["node"].as_str().unwrap()).collect()
+}
+
+/// Runs `cynork` at a terminal of its own, which `script` of util-linux provides, and returns what it shows.
+fn cynork_at_terminal(system: &System, args: &[&str]) -> String {
+    let program = binary_path("cynork");
+    let data_dir = system.data_dir().display();
+    let line = format!("{} --data-dir {data_dir} {}", program.display(), args.join(" "));
+    let line = format!("script --quiet --return --command '{line}' /dev/null");
+    let output = isolated_shell(system.home()).args(["-c", &line]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn escape_sequences_of_jobs_do_not_reach_the_terminal() {
+    let system = System::new().await;
+    let hostile =
+        r"printf 'a\033]52;c;aGk=\007b\033]0;title\007c\033[2Jd\n'; printf 'e\033[6nf\n' >&2";
+    let create = ["task", "create", "--name", "hostile", "--command", hostile, "--wait"];
+    let piped = system.cynork(&create).expect_success();
+
+    let shown = cynork_at_terminal(&system, &["task", "logs", "hostile"]);
+    let raw = cynork_at_terminal(&system, &["task", "logs", "hostile", "--raw"]);
+
+    assert_eq!(piped.stdout, "a\x1b]52;c;aGk=\x07b\x1b]0;title\x07c\x1b[2Jd\n");
+    assert_eq!(shown.replace('\r', ""), "abcd\nef\n");
+    assert!(raw.contains("\x1b]52;c;aGk=\x07") && raw.contains("\x1b[6n"), "{raw:?}");
 }

@@ -10,6 +10,7 @@ use crate::failure::CliFailure;
 use crate::out::CommandOutput;
 use crate::session::ApiSession;
 use crate::table;
+use crate::untrusted_stream::UntrustedStream;
 
 /// How a streamed answer ended, with its text.
 pub(super) enum StreamedAnswer {
@@ -28,15 +29,16 @@ pub(super) async fn stream_answer(
     let out = app.out;
     let mut text = String::new();
     let mut wrap = WordWrap::new(out.render_context().width);
+    let mut terminal = out.untrusted_stdout();
     let outcome = tokio::select! {
         outcome = async {
             let mut chunks =
                 app.session.call(async |client| client.chat_stream(project, request).await).await?;
-            print_chunks(&mut chunks, &app.session, &mut text, &mut wrap, out).await
+            print_chunks(&mut chunks, &app.session, &mut text, &mut wrap, &mut terminal, out).await
         } => outcome.map(|()| true),
         _ = tokio::signal::ctrl_c() => Ok(false),
     };
-    out.write_untrusted(&wrap.finish())?;
+    terminal.write(&wrap.finish())?;
     // Later output starts on its own line, even if the answer was cut off.
     if !text.is_empty() && !text.ends_with('\n') {
         out.data("\n")?;
@@ -49,15 +51,16 @@ async fn print_chunks(
     session: &ApiSession,
     text: &mut String,
     wrap: &mut WordWrap,
+    terminal: &mut UntrustedStream,
     out: CommandOutput,
 ) -> Result<(), CliFailure> {
     while let Some(chunk) = chunks.next().await.map_err(|error| session.convert_error(error))? {
         if let Some(tool) = format_tool_call(&chunk) {
-            out.write_untrusted(&wrap.finish())?;
+            terminal.write(&wrap.finish())?;
             out.print_message(&out.paint(2, &table::sanitize(&tool)));
         }
         text.push_str(chunk.text());
-        out.write_untrusted(&wrap.push(chunk.text()))?;
+        terminal.write(&wrap.push(chunk.text()))?;
     }
     Ok(())
 }

@@ -207,7 +207,7 @@ async fn print_thread(thread: ThreadId, app: &mut CliContext) -> Result<(), CliF
         let mut wrap = WordWrap::new(ctx.width);
         let text =
             wrap.push(&format_message(message, messages.get(index + 1), ctx)) + &wrap.finish();
-        app.out.write_untrusted(&text)?;
+        app.out.untrusted_stdout().write(&text)?;
     }
     Ok(())
 }

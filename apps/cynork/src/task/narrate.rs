@@ -218,6 +218,7 @@ mod tests {
         format: Format::Table,
         verbosity: Verbosity::Normal,
         style: TerminalStyle::Lines,
+        is_raw: false,
     };
 
     fn event(kind: &str, data: Value) -> Event {

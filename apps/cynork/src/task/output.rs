@@ -1,20 +1,28 @@
-//! Prints the output of a running task next to its progress.
+//! Prints the output of a task's jobs, next to its progress or alone.
 
-use cynode_wire::tasks::{LogQuery, TaskView};
+use cynode_wire::tasks::{LogQuery, LogsView, TaskView};
 
-use super::logs::Printed;
 use crate::app::CliContext;
 use crate::failure::CliFailure;
+use crate::out::CommandOutput;
 use crate::progress::CommandProgress;
+use crate::untrusted_stream::UntrustedStream;
 
-/// How much of a task's output is printed.
-#[derive(Debug, Default)]
+/// Prints each part of a task's output once.
+#[derive(Debug)]
 pub(super) struct TaskOutputPrinter {
-    stdout: Printed,
-    stderr: Printed,
+    stdout: (Printed, UntrustedStream),
+    stderr: (Printed, UntrustedStream),
 }
 
 impl TaskOutputPrinter {
+    pub(super) fn new(out: CommandOutput) -> Self {
+        Self {
+            stdout: (Printed::default(), out.untrusted_stdout()),
+            stderr: (Printed::default(), out.untrusted_stderr()),
+        }
+    }
+
     /// Prints the output since the last call.
     pub(super) async fn print_new(
         &mut self,
@@ -22,19 +30,18 @@ impl TaskOutputPrinter {
         progress: &CommandProgress,
         app: &mut CliContext,
     ) -> Result<(), CliFailure> {
-        let (id, query) = (task.id.to_string(), LogQuery::default());
-        let logs = app.session.read(async |client| client.task_logs(&id, &query).await).await?;
-        let (stdout, stderr) = if progress.is_animated() {
-            (self.stdout.new_lines(&logs.stdout, false), self.stderr.new_lines(&logs.stderr, false))
-        } else {
-            (self.stdout.new_part(&logs.stdout, false), self.stderr.new_part(&logs.stderr, false))
-        };
+        let logs = load_logs(task, app).await?;
+        if !progress.is_animated() {
+            return self.print_part(&logs, false);
+        }
+        let stdout = self.stdout.0.new_lines(&logs.stdout);
+        let stderr = self.stderr.0.new_lines(&logs.stderr);
         if stdout.is_empty() && stderr.is_empty() {
             return Ok(());
         }
         progress.with_spinner_hidden(|| {
-            app.out.tell(stderr);
-            app.out.data(stdout)
+            self.stderr.1.write(stderr)?;
+            self.stdout.1.write(stdout)
         })
     }
 
@@ -44,10 +51,67 @@ impl TaskOutputPrinter {
         task: &TaskView,
         app: &mut CliContext,
     ) -> Result<(), CliFailure> {
-        let (id, query) = (task.id.to_string(), LogQuery::default());
-        let logs = app.session.read(async |client| client.task_logs(&id, &query).await).await?;
-        app.out.data(self.stdout.new_part(&logs.stdout, true))?;
-        app.out.tell(self.stderr.new_part(&logs.stderr, true));
-        Ok(())
+        let logs = load_logs(task, app).await?;
+        self.print_part(&logs, true)
+    }
+
+    /// Prints what `logs` holds beyond the output printed so far.
+    pub(super) fn print_part(&mut self, logs: &LogsView, complete: bool) -> Result<(), CliFailure> {
+        self.stdout.1.write(self.stdout.0.new_part(&logs.stdout, complete))?;
+        self.stderr.1.write(self.stderr.0.new_part(&logs.stderr, complete))
+    }
+}
+
+async fn load_logs(task: &TaskView, app: &mut CliContext) -> Result<LogsView, CliFailure> {
+    let (id, query) = (task.id.to_string(), LogQuery::default());
+    app.session.read(async |client| client.task_logs(&id, &query).await).await
+}
+
+/// How many bytes of a growing text are printed.
+#[derive(Debug, Default)]
+struct Printed {
+    bytes: usize,
+}
+
+impl Printed {
+    /// Returns the unprinted part. A replacement character at the end may be half a character, so it is held
+    /// back until the text is `complete`.
+    fn new_part<'a>(&mut self, text: &'a str, complete: bool) -> &'a str {
+        let settled = if complete { text } else { text.trim_end_matches('\u{fffd}') };
+        let part = settled.get(self.bytes..).unwrap_or_default();
+        self.bytes += part.len();
+        part
+    }
+
+    /// As [`Printed::new_part`], but only whole lines, because other output may be printed in between.
+    fn new_lines<'a>(&mut self, text: &'a str) -> &'a str {
+        let end = text.rfind('\n').map_or(0, |newline| newline + 1);
+        self.new_part(text.get(..end).unwrap_or_default(), true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn followed_output_is_printed_once_and_whole() {
+        let mut printed = Printed::default();
+
+        assert_eq!(printed.new_part("one\n", false), "one\n");
+        assert_eq!(printed.new_part("one\ntw\u{fffd}", false), "tw");
+        assert_eq!(printed.new_part("one\ntwö", false), "ö");
+        assert_eq!(printed.new_part("one\ntwö\u{fffd}", true), "\u{fffd}");
+        assert_eq!(printed.new_part("one\ntwö\u{fffd}", true), "");
+    }
+
+    #[test]
+    fn beside_a_spinner_only_whole_lines_are_printed_until_the_end() {
+        let mut printed = Printed::default();
+
+        assert_eq!(printed.new_lines("one\ntw"), "one\n");
+        assert_eq!(printed.new_lines("one\ntwo"), "");
+        assert_eq!(printed.new_lines("one\ntwo\nthr"), "two\n");
+        assert_eq!(printed.new_part("one\ntwo\nthree", true), "three");
     }
 }
