@@ -11,6 +11,7 @@
 pub mod child_env;
 pub mod clock;
 pub mod config;
+pub mod descriptors;
 pub mod durable_file;
 pub mod env;
 pub mod failpoint;

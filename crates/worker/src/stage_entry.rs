@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
+use cynode_runtime::descriptors;
+
 use crate::{confine, init, shim};
 
 /// Supervises one job: `sandbox-shim <job directory>`.
@@ -21,8 +23,11 @@ pub(crate) const PROCESS_NAME: &str = "cynode-sandbox";
 
 /// Runs a sandbox stage if `args` (with the program's name first) request one.
 ///
-/// Must be the first call in `main`: the stages need a process that never had a second thread.
+/// Must be the first call in `main`: the stages need a process that never had a second thread, and no child may
+/// inherit a descriptor.
 pub fn run_stage_if_requested(args: &[OsString]) -> Option<ExitCode> {
+    // At every stage: neither a job nor a server may hold a descriptor that its node or a stage inherited.
+    descriptors::close_inherited_on_exec();
     let [_, stage, argument] = args else { return None };
     match stage.to_str()? {
         SHIM => Some(shim::main(Path::new(argument))),

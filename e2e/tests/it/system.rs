@@ -14,7 +14,7 @@ use serde::Deserialize;
 use crate::processes::{
     eventually, find_by_arguments, find_mentioning, send_signal, wait_until_none_left,
 };
-use crate::programs::{ProgramOutput, call, run_cynork};
+use crate::programs::{ProgramOutput, binary_path, isolated_shell, run_cynork};
 
 /// Long enough for anything on a busy machine, short enough to notice a hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
@@ -28,7 +28,9 @@ const FOREIGN: [&str; 6] = [
     "CYNODE_PRIVATE",
     "CYNODE_OTHER__PASSWORD",
 ];
-/// The value of each of them.
+/// A file that is open in the operator's shell, as descriptors 8 and 9.
+pub(crate) const FOREIGN_FILE: &str = "foreign";
+/// The value of each variable, and the content of that file.
 pub(crate) const FOREIGN_VALUE: &str = "of-the-operators-shell-alone";
 
 /// The line that `up --json` prints.
@@ -172,7 +174,11 @@ impl System {
 impl SystemDirectory {
     fn up_command(&self) -> std::process::Command {
         let home = self.home.path();
-        let mut command = call("cynode", home);
+        // As from a shell with open files, which no process of the product may pass on.
+        fs::write(home.join(FOREIGN_FILE), FOREIGN_VALUE).unwrap();
+        let mut command = isolated_shell(home);
+        let open = format!("exec 8>>{FOREIGN_FILE} 9<{FOREIGN_FILE}; exec \"$@\"");
+        command.args(["-c", &open, "sh"]).arg(binary_path("cynode"));
         command.args(["up", "--json", "--listen", "127.0.0.1:0", "--data-dir"]);
         command.arg(home.join("data")).arg("--config").arg(home.join("cynode.toml"));
         if let Some(database) = &self.database {

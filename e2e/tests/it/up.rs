@@ -2,14 +2,20 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::sys::signal::Signal;
 
 use crate::processes::{environment, eventually, find_descendants, find_mentioning, is_alive};
 use crate::programs::{ProgramOutput, call};
-use crate::system::{FOREIGN_VALUE, PATIENCE, System, SystemDatabase};
+use crate::system::{FOREIGN_FILE, FOREIGN_VALUE, PATIENCE, System, SystemDatabase};
 use crate::work::{commands, create_task_once, wait_until_closed};
+
+/// The files that a process has open; empty if it has ended.
+fn open_files(pid: i32) -> Vec<PathBuf> {
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    descriptors.filter_map(|descriptor| fs::read_link(descriptor.path()).ok()).collect()
+}
 
 fn file_mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -35,7 +41,7 @@ async fn up_on_an_empty_directory_announces_a_system_that_works() {
 }
 
 #[tokio::test]
-async fn no_process_of_up_inherits_the_variables_of_the_operators_shell() {
+async fn no_process_of_up_inherits_variables_or_files_of_the_operators_shell() {
     let system = System::new().await;
     let supervisor = system.supervisor();
     let task = create_task_once(&system.client, commands(&["sleep 600"])).await;
@@ -47,6 +53,9 @@ async fn no_process_of_up_inherits_the_variables_of_the_operators_shell() {
 
     let own = environment(supervisor).unwrap();
     assert!(own.contains(FOREIGN_VALUE), "the supervisor itself has them: {own}");
+    let foreign = system.home().join(FOREIGN_FILE);
+    let holds_foreign = |pid: i32| open_files(pid).contains(&foreign);
+    assert!(holds_foreign(supervisor), "the supervisor itself has it open");
     for role in ["orchestrator", "runner", "node", "pma"] {
         let pid = system.wait_for_role(role).await;
         assert!(found.contains(&pid) && environment(pid).is_some(), "{role}: {found:?}");
@@ -55,6 +64,7 @@ async fn no_process_of_up_inherits_the_variables_of_the_operators_shell() {
     for pid in found {
         let environment = environment(pid).unwrap_or_default();
         assert!(!environment.contains(FOREIGN_VALUE), "{pid}: {environment}");
+        assert!(!holds_foreign(pid), "{pid}: {:?}", open_files(pid));
     }
     system.client.task_cancel(&task.to_string()).await.unwrap();
 }

@@ -26,6 +26,7 @@ pub const TOOL: &str = "mcp.tool";
     utoipa::ToSchema,
 )]
 #[serde(tag = "subject_type", content = "subject_id", rename_all = "snake_case")]
+#[schema(as = Subject)]
 pub enum RuleSubject {
     /// Every caller.
     System,
