@@ -114,6 +114,9 @@ async fn run_components(
     let announcement = ReadyAnnouncement::collect(data_dir, &url, components.executable());
     announcement.publish(data_dir)?;
     announcement.print(args.json)?;
+    if let Some(warning) = cynode_orchestrator::exposure_warning(address) {
+        print_message(&format!("warning: {warning}"));
+    }
     components.while_supervised(std::future::pending()).await
 }
 

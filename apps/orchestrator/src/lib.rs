@@ -17,6 +17,7 @@ mod server_processes;
 mod service_secrets;
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -51,7 +52,37 @@ pub async fn run(cli: Cli, shutdown: Shutdown) -> anyhow::Result<ExitCode> {
     let data_dir = config::data_dir(cli.data_dir);
     let clock = Arc::new(SystemClock);
     let orchestrator = OrchestratorServer::start_with(&options, &gateway, &data_dir, clock).await?;
-    tracing::info!("listening on {}", orchestrator.address());
+    let address = orchestrator.address();
+    tracing::info!("listening on {address}");
+    if let Some(warning) = exposure_warning(address) {
+        tracing::warn!("{warning}");
+    }
     Box::pin(orchestrator.serve(shutdown)).await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A warning if other machines can reach the address: the orchestrator itself does not encrypt.
+pub fn exposure_warning(address: SocketAddr) -> Option<String> {
+    (!address.ip().is_loopback()).then(|| {
+        format!(
+            "{address} is reachable from other machines, and its connections are not encrypted: tokens and \
+             passwords can be read on the way. Put a reverse proxy with TLS in front, or listen on 127.0.0.1."
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_other_machines_reach_is_warned_about() {
+        for address in ["0.0.0.0:12080", "[::]:12080", "192.168.1.7:80"] {
+            let warning = exposure_warning(address.parse().unwrap()).unwrap();
+            assert!(warning.contains(address) && warning.contains("TLS"), "{warning}");
+        }
+        for address in ["127.0.0.1:12080", "127.3.2.1:1", "[::1]:12080"] {
+            assert_eq!(exposure_warning(address.parse().unwrap()), None);
+        }
+    }
 }

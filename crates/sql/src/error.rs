@@ -50,6 +50,12 @@ pub enum Error {
         /// The URL, without its password.
         url: String,
     },
+    /// The URL cannot be used.
+    #[error("the database URL cannot be used: {reason}")]
+    InvalidUrl {
+        /// Never contains the password.
+        reason: String,
+    },
     /// The store was closed while the operation waited.
     #[error("the store is closed")]
     Closed,
@@ -76,7 +82,8 @@ impl Classified for Error {
             | Self::Statement(_)
             | Self::Unreadable { .. }
             | Self::Newer { .. }
-            | Self::UnknownEngine { .. } => Classification::internal(),
+            | Self::UnknownEngine { .. }
+            | Self::InvalidUrl { .. } => Classification::internal(),
         }
     }
 }
@@ -102,6 +109,10 @@ impl Error {
 
     pub fn unavailable(cause: impl StdError + Send + Sync + 'static) -> Self {
         Self::Unavailable(Box::new(cause))
+    }
+
+    pub fn invalid_url(reason: impl Into<String>) -> Self {
+        Self::InvalidUrl { reason: reason.into() }
     }
 
     /// An operation broke the rules for operations.

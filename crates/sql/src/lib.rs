@@ -9,6 +9,7 @@ mod error;
 mod multi_insert;
 mod notifications;
 mod param;
+mod postgres_address;
 
 pub use column::{Column, Row};
 pub use connection::{EngineConnection, for_postgres};
@@ -16,3 +17,4 @@ pub use error::Error;
 pub use multi_insert::InsertStatements;
 pub use notifications::NotificationChannel;
 pub use param::Param;
+pub use postgres_address::PostgresAddress;

@@ -3,10 +3,11 @@
 
 use std::future::poll_fn;
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
-use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Socket, tls::NoTlsStream};
+use tokio_postgres::{AsyncMessage, Client, Connection, Socket};
 
-use crate::Error;
+use crate::{Error, PostgresAddress};
 
 /// A notification need not be durable.
 const SESSION: &str = "SET synchronous_commit = off; LISTEN cynode";
@@ -20,8 +21,8 @@ pub struct NotificationChannel {
 }
 
 impl NotificationChannel {
-    pub async fn open(url: &str) -> Result<Self, Error> {
-        let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    pub async fn open(address: PostgresAddress) -> Result<Self, Error> {
+        let (client, connection) = address.config.connect(address.tls).await?;
         let (sender, heard) = mpsc::unbounded_channel();
         spawn(connection, sender);
         client.batch_execute(SESSION).await?;
@@ -54,7 +55,7 @@ impl std::fmt::Debug for NotificationChannel {
 
 #[expect(clippy::disallowed_methods, reason = "ends by itself when the connection does")]
 fn spawn(
-    mut connection: Connection<Socket, NoTlsStream>,
+    mut connection: Connection<Socket, impl AsyncRead + AsyncWrite + Unpin + Send + 'static>,
     heard: mpsc::UnboundedSender<(i32, String)>,
 ) {
     tokio::spawn(async move {

@@ -3,10 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_postgres::{
-    Config, ManagerConfig, Pool, PoolConfig, RecyclingMethod, Runtime, Timeouts,
-};
-use tokio_postgres::NoTls;
+use cynode_sql::{Param, PostgresAddress, Row};
+use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 
 use crate::batch::committer::{BatchCommitter, WRITERS};
 use crate::batch::{BatchStatements, ReturnedRow};
@@ -14,8 +12,6 @@ use crate::operation::{OperationBody, OperationResult, Queued, run_guarded};
 use crate::quarantine::Quarantine;
 use crate::tx::TransactionStage;
 use crate::{Error, NotificationChannel, Tx};
-use cynode_sql::Param;
-use cynode_sql::Row;
 
 const CONNECTIONS: usize = 16;
 /// For claims: one runs while another waits for a lock.
@@ -37,7 +33,7 @@ const READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 /// An open PostgreSQL database. The committer ends when the last clone is dropped.
 #[derive(Clone)]
 pub(crate) struct Postgres {
-    url: Arc<str>,
+    address: PostgresAddress,
     pool: Pool,
     /// Connections that plan each statement once.
     claims: Pool,
@@ -48,25 +44,26 @@ pub(crate) struct Postgres {
 impl Postgres {
     /// Connects lazily; the first operation shows whether the server is reachable.
     pub(crate) fn open(url: &str) -> Result<Self, Error> {
-        let mut config = Config::new();
-        config.url = Some(url.to_owned());
-        config.application_name = Some("cynode".to_owned());
-        config.manager = Some(ManagerConfig { recycling_method: RecyclingMethod::Fast });
-        let timeouts = Timeouts {
-            wait: Some(CONNECTION_TIMEOUT),
-            create: Some(CONNECTION_TIMEOUT),
-            recycle: Some(CONNECTION_TIMEOUT),
-        };
-        let mut create_pool = |connections: usize, options: &str| {
-            config.options = Some(format!("{USE_INDEXES} {options}"));
-            config.pool = Some(PoolConfig { timeouts, ..PoolConfig::new(connections) });
-            config.create_pool(Some(Runtime::Tokio1), NoTls).map_err(Error::unavailable)
+        let mut address = PostgresAddress::parse(url)?;
+        address.config.application_name("cynode");
+        let create_pool = |connections: usize, options: &str| {
+            let mut config = address.config.clone();
+            config.options(format!("{USE_INDEXES} {options}"));
+            let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+            let manager = Manager::from_config(config, address.tls.clone(), manager);
+            let pool = Pool::builder(manager)
+                .max_size(connections)
+                .wait_timeout(Some(CONNECTION_TIMEOUT))
+                .create_timeout(Some(CONNECTION_TIMEOUT))
+                .recycle_timeout(Some(CONNECTION_TIMEOUT))
+                .runtime(Runtime::Tokio1);
+            pool.build().map_err(Error::unavailable)
         };
         let pool = create_pool(CONNECTIONS, "")?;
         let claims = create_pool(CLAIM_CONNECTIONS, PLAN_ONCE)?;
         let writers = create_pool(WRITERS, &format!("{PLAN_ONCE} {SHORT_WAITS}"))?;
         let committer = BatchCommitter::start(&writers);
-        Ok(Self { url: url.into(), pool, claims, committer, quarantine: Arc::default() })
+        Ok(Self { address, pool, claims, committer, quarantine: Arc::default() })
     }
 
     /// Runs `body` in a transaction of its own.
@@ -119,7 +116,7 @@ impl Postgres {
 
     /// Opens a connection for notifications.
     pub(crate) async fn open_notifications(&self) -> Result<NotificationChannel, Error> {
-        NotificationChannel::open(&self.url).await
+        NotificationChannel::open(self.address.clone()).await
     }
 
     /// Commits statements together with those of concurrent callers; returns the row of the item.

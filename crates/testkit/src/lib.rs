@@ -6,6 +6,7 @@
 //!
 //! For tests only: a failed set-up panics with the reason.
 
+mod certificates;
 mod database;
 mod durable_server;
 mod postgres_server;
@@ -17,6 +18,7 @@ mod secrets;
 mod sync_log;
 mod table_search;
 
+pub use certificates::TestCertificate;
 pub use database::{TestDatabase, postgres_database, sqlite_database};
 pub use durable_server::DurableServer;
 pub use query::query;

@@ -77,6 +77,14 @@ impl PostgresTools {
             .as_ref()
             .map_or(Ok(()), |user| chown(directory, Some(user.uid), Some(user.gid)))
     }
+
+    /// Writes a file that only the owner of the server can read.
+    pub(crate) fn write_private_file(&self, path: &Path, text: &str) -> std::io::Result<()> {
+        use std::os::unix::fs::{PermissionsExt, chown};
+        fs::write(path, text)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+        self.other_user.as_ref().map_or(Ok(()), |user| chown(path, Some(user.uid), Some(user.gid)))
+    }
 }
 
 /// The uid of this process, taken from a file that it creates.

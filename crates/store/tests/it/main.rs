@@ -11,6 +11,7 @@ mod audit_plans;
 mod audit_tampering;
 mod checkpoint_reference;
 mod conformance;
+mod encrypted_connections;
 mod list_plans;
 mod old_history;
 mod on_postgres;
