@@ -76,7 +76,9 @@ mod tests {
         let buffer = Buffer::default();
         let stream = Box::new(buffer.clone());
         let mut stream = UntrustedStream { stream, filter: Some(StripStr::new()) };
-        chunks.iter().for_each(|chunk| stream.write(chunk).unwrap());
+        for chunk in chunks {
+            stream.write(chunk).unwrap();
+        }
         String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap()
     }
 

@@ -176,7 +176,7 @@ impl Brain {
     }
 
     /// Makes a decision.
-    pub async fn think<D: BrainDecision>(
+    pub async fn decide<D: BrainDecision>(
         &self,
         question: &D,
     ) -> Result<DecisionOutcome<D::Answer>, MissingRecording> {

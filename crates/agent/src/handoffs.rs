@@ -35,7 +35,7 @@ pub(crate) async fn continue_run(
     let preferred = handoff.context.preferences.effective.get(IF_INTERRUPTED_KEY);
     let body = &handoff.body;
     let decided = work
-        .think(&ContinueBlockedRun {
+        .decide(&ContinueBlockedRun {
             node: body.node.clone(),
             situation: body.situation.clone(),
             attempts: body.attempts,
@@ -63,7 +63,7 @@ pub(crate) async fn decide(
         facts: body.facts.clone(),
         preferred: preferred.map(str::to_owned),
     };
-    let chosen = work.think(&question).await?;
+    let chosen = work.decide(&question).await?;
     let (choice, reason) = (chosen.choice, chosen.reason);
     Ok(DecideAnswer { choice, reason, decisions: work.decisions })
 }

@@ -80,11 +80,11 @@ impl HandoffSession {
     }
 
     /// Makes a decision and appends its record.
-    pub(crate) async fn think<D: BrainDecision>(
+    pub(crate) async fn decide<D: BrainDecision>(
         &mut self,
         question: &D,
     ) -> Result<D::Answer, HandoffAgentError> {
-        let decided = self.brain.think(question).await?;
+        let decided = self.brain.decide(question).await?;
         self.decisions.push(decided.record);
         Ok(decided.answer)
     }

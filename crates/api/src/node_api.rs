@@ -84,7 +84,7 @@ async fn stop(
     State(nodes): State<NodeService>,
     AuthenticatedNode(node): AuthenticatedNode,
 ) -> Result<StatusCode, ApiError> {
-    nodes.end_tenure(&node).await?;
+    nodes.end_incarnation(&node).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -1,12 +1,12 @@
 //! Worker nodes: registration, polling for jobs, reporting results, and job placement.
 
 mod assign;
+mod incarnation;
 mod manage;
 mod placement;
 mod poll;
 mod register;
 mod report;
-mod tenure;
 mod workspaces;
 
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};

@@ -128,7 +128,7 @@ impl GatewayInner {
     /// Stage `limits`: rejects while the circuit of the server is open, so that callers do not
     /// wait.
     pub(crate) fn circuit_denial(&self, server: &PolicyServer) -> Option<Denial> {
-        let fault = self.upstreams.at_rest(server.id)?;
+        let fault = self.upstreams.circuit_error(server.id)?;
         Some(Denial::new(Stage::Limits, ErrorKind::ServiceUnavailable, fault.to_string()))
     }
 
@@ -200,7 +200,7 @@ impl GatewayInner {
         Ok(CallResponse { response: answer(call, result), error_type: None })
     }
 
-    /// Sends a request to a server; `told` turns its result into an answer. Errors of the server
+    /// Sends a request to a server; `map_response` turns its result into an answer. Errors of the server
     /// are passed through.
     pub(crate) async fn ask(
         &self,

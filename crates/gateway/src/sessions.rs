@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::identity::TokenHash;
 use crate::options::GatewayOptions;
 use cynode_upstream::interface::ClientDescription;
-use cynode_upstream::interface::ClientGone;
+use cynode_upstream::interface::ClientUnreachable;
 use cynode_upstream::interface::SessionKey;
 use cynode_upstream::rpc;
 use cynode_upstream::rpc::RawFields;
@@ -44,7 +44,7 @@ pub(crate) struct GatewaySession {
     owner: TokenHash,
     /// The server slug at `/mcp/<server>`; `None` at `/mcp`.
     server_slug: Option<String>,
-    pub(crate) client_info: Arc<ClientDescription>,
+    pub(crate) client_description: Arc<ClientDescription>,
     last_used: Mutex<Instant>,
     /// Client requests in flight, by their id.
     calls: Mutex<HashMap<String, CancellationToken>>,
@@ -70,7 +70,7 @@ impl GatewaySessions {
         &self,
         owner: TokenHash,
         server_slug: Option<String>,
-        client_info: ClientDescription,
+        client_description: ClientDescription,
     ) -> Result<(Arc<GatewaySession>, Vec<Arc<GatewaySession>>), SessionLimitReached> {
         let mut open = lock(&self.open);
         let mut ended = remove_if(&mut open, |session| session.idle_for() > self.idle);
@@ -84,7 +84,8 @@ impl GatewaySessions {
             return Err(SessionLimitReached);
         }
         let session = Arc::new(
-            GatewaySession::new(owner, server_slug, client_info).ok_or(SessionLimitReached)?,
+            GatewaySession::new(owner, server_slug, client_description)
+                .ok_or(SessionLimitReached)?,
         );
         open.insert(session.id.clone(), Arc::clone(&session));
         Ok((session, ended))
@@ -149,7 +150,7 @@ impl GatewaySession {
     fn new(
         owner: TokenHash,
         server_slug: Option<String>,
-        client_info: ClientDescription,
+        client_description: ClientDescription,
     ) -> Option<Self> {
         let mut bits = [0_u8; 32];
         getrandom::fill(&mut bits).ok()?;
@@ -157,7 +158,7 @@ impl GatewaySession {
             id: hex::encode(bits),
             owner,
             server_slug,
-            client_info: Arc::new(client_info),
+            client_description: Arc::new(client_description),
             last_used: Mutex::new(Instant::now()),
             calls: Mutex::default(),
             pending_requests: Mutex::default(),
@@ -229,10 +230,12 @@ impl GatewaySession {
         &self,
         request: &RawValue,
         send: &mpsc::Sender<Box<RawValue>>,
-    ) -> Result<Box<RawValue>, ClientGone> {
-        let fields = RawFields::read(request).map_err(|_| ClientGone)?;
-        let (id, method) =
-            (fields.get("id").ok_or(ClientGone)?, fields.text("method").ok_or(ClientGone)?);
+    ) -> Result<Box<RawValue>, ClientUnreachable> {
+        let fields = RawFields::read(request).map_err(|_| ClientUnreachable)?;
+        let (id, method) = (
+            fields.get("id").ok_or(ClientUnreachable)?,
+            fields.text("method").ok_or(ClientUnreachable)?,
+        );
         let params = fields.get("params").map_or("{}", RawValue::get);
         let ours = self.next_request_id.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();
@@ -240,13 +243,13 @@ impl GatewaySession {
         let _forget = PendingRequestGuard { session: self, ask: ours };
         send.send(rpc::request(&ours.to_string(), &method, params))
             .await
-            .map_err(|_| ClientGone)?;
-        let answer = receiver.await.map_err(|_| ClientGone)?;
-        let answer = RawFields::read(&answer).map_err(|_| ClientGone)?;
+            .map_err(|_| ClientUnreachable)?;
+        let answer = receiver.await.map_err(|_| ClientUnreachable)?;
+        let answer = RawFields::read(&answer).map_err(|_| ClientUnreachable)?;
         let (name, value) = match (answer.get("result"), answer.get("error")) {
             (Some(result), None) => ("result", result),
             (None, Some(error)) => ("error", error),
-            _ => return Err(ClientGone),
+            _ => return Err(ClientUnreachable),
         };
         Ok(rpc::raw(format!(r#"{{"jsonrpc":"2.0","id":{},"{name}":{}}}"#, id.get(), value.get())))
     }
@@ -255,8 +258,8 @@ impl GatewaySession {
     pub(crate) async fn send_request_on_stream(
         &self,
         request: &RawValue,
-    ) -> Result<Box<RawValue>, ClientGone> {
-        let stream = lock(&self.stream).clone().ok_or(ClientGone)?;
+    ) -> Result<Box<RawValue>, ClientUnreachable> {
+        let stream = lock(&self.stream).clone().ok_or(ClientUnreachable)?;
         self.ask(request, &stream).await
     }
 

@@ -23,6 +23,7 @@ impl InsertStatements {
     }
 
     /// Appends `end` to every statement, such as an `ON CONFLICT` clause.
+    #[must_use]
     pub fn with_suffix(mut self, end: &str) -> Self {
         self.statements.iter_mut().for_each(|statement| statement.push_str(end));
         self

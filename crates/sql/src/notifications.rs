@@ -21,8 +21,8 @@ pub struct NotificationChannel {
 }
 
 impl NotificationChannel {
-    pub async fn open(address: PostgresAddress) -> Result<Self, Error> {
-        let (client, connection) = address.config.connect(address.tls).await?;
+    pub async fn open(address: &PostgresAddress) -> Result<Self, Error> {
+        let (client, connection) = address.config.connect(address.tls.clone()).await?;
         let (sender, heard) = mpsc::unbounded_channel();
         spawn(connection, sender);
         client.batch_execute(SESSION).await?;

@@ -135,29 +135,24 @@ fn client_config(
 
 fn load_roots(file: Option<&str>) -> Result<RootCertStore, Error> {
     let mut roots = RootCertStore::empty();
-    match file {
-        Some(file) => {
-            let invalid = |reason: String| {
-                Error::invalid_url(format!("sslrootcert {file} cannot be used: {reason}"))
-            };
-            let read = CertificateDer::pem_file_iter(file);
-            for certificate in read.map_err(|error| invalid(error.to_string()))? {
-                let certificate = certificate.map_err(|error| invalid(error.to_string()))?;
-                roots.add(certificate).map_err(|error| invalid(error.to_string()))?;
-            }
-            if roots.is_empty() {
-                return Err(invalid("it has no certificate".to_owned()));
-            }
+    let Some(file) = file else {
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if roots.is_empty() {
+            return Err(Error::invalid_url(
+                "this system has no certificate authorities: give a file with sslrootcert",
+            ));
         }
-        None => {
-            let (_, _) =
-                roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            if roots.is_empty() {
-                return Err(Error::invalid_url(
-                    "this system has no certificate authorities: give a file with sslrootcert",
-                ));
-            }
-        }
+        return Ok(roots);
+    };
+    let invalid = |reason: &dyn std::fmt::Display| {
+        Error::invalid_url(format!("sslrootcert {file} cannot be used: {reason}"))
+    };
+    for certificate in CertificateDer::pem_file_iter(file).map_err(|error| invalid(&error))? {
+        let certificate = certificate.map_err(|error| invalid(&error))?;
+        roots.add(certificate).map_err(|error| invalid(&error))?;
+    }
+    if roots.is_empty() {
+        return Err(invalid(&"it has no certificate"));
     }
     Ok(roots)
 }
@@ -178,14 +173,12 @@ impl ServerCertVerifier for LenientVerifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let Some(verifier) = &self.verifier else { return Ok(ServerCertVerified::assertion()) };
-        let verified =
-            verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        match verified {
+        let Some(known) = &self.verifier else { return Ok(ServerCertVerified::assertion()) };
+        match known.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
-            verified => verified,
+            outcome => outcome,
         }
     }
 

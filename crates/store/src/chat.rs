@@ -119,7 +119,7 @@ impl Tx {
 
     /// Loads the data that a turn in the user's default project needs, in one statement; `None` without such a
     /// project.
-    pub async fn thread_at_home(
+    pub async fn default_project_context_get(
         &mut self,
         user: UserId,
     ) -> Result<Option<DefaultProjectContext>, Error> {

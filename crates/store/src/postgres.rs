@@ -33,7 +33,7 @@ const READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 /// An open PostgreSQL database. The committer ends when the last clone is dropped.
 #[derive(Clone)]
 pub(crate) struct Postgres {
-    address: PostgresAddress,
+    address: Arc<PostgresAddress>,
     pool: Pool,
     /// Connections that plan each statement once.
     claims: Pool,
@@ -63,7 +63,7 @@ impl Postgres {
         let claims = create_pool(CLAIM_CONNECTIONS, PLAN_ONCE)?;
         let writers = create_pool(WRITERS, &format!("{PLAN_ONCE} {SHORT_WAITS}"))?;
         let committer = BatchCommitter::start(&writers);
-        Ok(Self { address, pool, claims, committer, quarantine: Arc::default() })
+        Ok(Self { address: Arc::new(address), pool, claims, committer, quarantine: Arc::default() })
     }
 
     /// Runs `body` in a transaction of its own.
@@ -116,7 +116,7 @@ impl Postgres {
 
     /// Opens a connection for notifications.
     pub(crate) async fn open_notifications(&self) -> Result<NotificationChannel, Error> {
-        NotificationChannel::open(self.address.clone()).await
+        NotificationChannel::open(&self.address).await
     }
 
     /// Commits statements together with those of concurrent callers; returns the row of the item.

@@ -184,7 +184,7 @@ impl Tx {
 
     /// Extends a claim to this many milliseconds from now and updates the status of the run; returns false if
     /// the claim is lost.
-    pub async fn schedule_run_keep(
+    pub async fn schedule_run_renew(
         &mut self,
         claim: ScheduleClaim,
         status: ScheduleRunStatus,
@@ -243,7 +243,10 @@ impl Tx {
 impl Tx {
     /// Acquires the right to create the tasks of an open run, in the transaction that creates them; returns
     /// false if they exist, or the run has ended.
-    pub async fn schedule_run_make(&mut self, run: ScheduleRunId) -> Result<bool, Error> {
+    pub async fn schedule_run_mark_tasks_created(
+        &mut self,
+        run: ScheduleRunId,
+    ) -> Result<bool, Error> {
         let sql = "UPDATE schedule_runs SET made_at = cynode_now()
                    WHERE id = $1 AND made_at IS NULL AND ended_at IS NULL";
         Ok(self.execute(sql, params![run]).await? == 1)

@@ -12,20 +12,15 @@ pub struct TestCertificate {
 
 impl TestCertificate {
     /// A certificate for `host`, signed by a new authority.
-    ///
-    /// # Panics
-    ///
-    /// When a key cannot be generated.
-    pub fn for_host(host: &str) -> Self {
-        let mut authority = CertificateParams::new(vec![]).expect("valid parameters");
+    pub fn for_host(host: &str) -> Result<Self, rcgen::Error> {
+        let mut authority = CertificateParams::new(vec![])?;
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let authority_key = KeyPair::generate().expect("a key");
-        let signed = authority.self_signed(&authority_key).expect("a certificate");
+        let authority_key = KeyPair::generate()?;
+        let signed = authority.self_signed(&authority_key)?;
         let issuer = Issuer::new(authority, authority_key);
-        let key = KeyPair::generate().expect("a key");
-        let certificate = CertificateParams::new(vec![host.to_owned()])
-            .and_then(|server| server.signed_by(&key, &issuer))
-            .expect("a certificate");
-        Self { authority: signed.pem(), certificate: certificate.pem(), key: key.serialize_pem() }
+        let key = KeyPair::generate()?;
+        let server = CertificateParams::new(vec![host.to_owned()])?.signed_by(&key, &issuer)?;
+        let (authority, certificate) = (signed.pem(), server.pem());
+        Ok(Self { authority, certificate, key: key.serialize_pem() })
     }
 }

@@ -42,7 +42,7 @@ impl ServerAdmission {
     }
 
     /// Why an attempt would be rejected now; changes nothing.
-    pub(super) fn at_rest(&self) -> Option<UpstreamError> {
+    pub(super) fn circuit_error(&self) -> Option<UpstreamError> {
         self.breaker.is_open().then(circuit_open_error)
     }
 

@@ -124,7 +124,8 @@ pub(super) async fn await_standing_stream(conversation: &UpstreamSession) {
     }
     if lock(&kept.listening).is_some() {
         let there = conversation.router.standing_stream.cancelled();
-        let _ = tokio::time::timeout(conversation.router.link.standing_timeout(), there).await;
+        let _ =
+            tokio::time::timeout(conversation.router.link.standing_stream_timeout(), there).await;
         kept.is_settled.store(true, Ordering::Release);
     }
 }
@@ -162,7 +163,7 @@ async fn run_subscription(router: &Arc<MessageRouter>, wishes: &Value) {
         let request = OutgoingRequest { id, method: method.to_owned(), name: None, text };
         let audience = Arc::new(SubscriptionForwarder {
             router: Arc::clone(router),
-            client_info: gateway_client_info(),
+            client_description: gateway_client_info(),
         });
         router.register_call(
             id,
@@ -190,13 +191,13 @@ fn gateway_client_info() -> ClientDescription {
 /// Forwards notifications of a subscription to the session it was opened for.
 struct SubscriptionForwarder {
     router: Arc<MessageRouter>,
-    client_info: ClientDescription,
+    client_description: ClientDescription,
 }
 
 #[async_trait::async_trait]
 impl UpstreamClient for SubscriptionForwarder {
     fn about(&self) -> &ClientDescription {
-        &self.client_info
+        &self.client_description
     }
 
     async fn notify(&self, message: Box<RawValue>) {
@@ -208,8 +209,8 @@ impl UpstreamClient for SubscriptionForwarder {
     async fn ask(
         &self,
         request: Box<RawValue>,
-    ) -> Result<Box<RawValue>, crate::interface::ClientGone> {
-        NullClient(self.client_info.clone()).ask(request).await
+    ) -> Result<Box<RawValue>, crate::interface::ClientUnreachable> {
+        NullClient(self.client_description.clone()).ask(request).await
     }
 }
 

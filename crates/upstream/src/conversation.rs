@@ -19,7 +19,7 @@ use super::message::{
 };
 use super::message_router::{MessageRouter, lock, next_id};
 use crate::interface::ClientDescription;
-use crate::interface::ClientGone;
+use crate::interface::ClientUnreachable;
 use crate::interface::ServerDescription;
 use crate::interface::Upstream;
 use crate::interface::UpstreamClient;
@@ -30,7 +30,7 @@ use crate::rpc;
 pub(super) struct UpstreamSession {
     pub(super) router: Arc<MessageRouter>,
     pub(super) revision_kind: RevisionKind,
-    server_info: ServerDescription,
+    server_description: ServerDescription,
     gate: Arc<ServerAdmission>,
     options: Arc<UpstreamOptions>,
     /// The client that was announced to the server; announced again when the session is reopened.
@@ -55,8 +55,8 @@ impl UpstreamSession {
         let met = perform_handshake(&router, options, client, greeting).await?;
         Ok(Self {
             router,
-            revision_kind: met.era,
-            server_info: met.server_info,
+            revision_kind: met.revision_kind,
+            server_description: met.server_description,
             gate,
             options: Arc::clone(options),
             client: client.clone(),
@@ -114,7 +114,7 @@ impl UpstreamSession {
         cancel: &CancellationToken,
     ) -> Result<Box<RawValue>, UpstreamLinkError> {
         let meta = RequestClientMeta {
-            client_info: client.about(),
+            client_description: client.about(),
             log_level: self.bridge_state.log_level(),
         };
         let (request, origin) = request.to_outgoing_request(next_id(), &self.revision_kind, &meta);
@@ -169,7 +169,7 @@ impl UpstreamSession {
 #[async_trait]
 impl Upstream for UpstreamSession {
     fn about(&self) -> &ServerDescription {
-        &self.server_info
+        &self.server_description
     }
 
     async fn request(
@@ -213,7 +213,7 @@ fn restore_client_ids(
     match ServerMessage::read(answer) {
         Ok(ServerMessage::Response { body, .. }) => {
             let renamed = match body {
-                ResponseBody::Result(result) => message::result_for_client(result, origin),
+                ResponseBody::Result(result) => message::restore_result_ids(result, origin),
                 ResponseBody::Error(_) => None,
             };
             Ok(renamed.as_deref().map_or(body, ResponseBody::Result).render_response(&origin.id))
@@ -234,7 +234,7 @@ async fn perform_handshake(
         answer = send_handshake(router, options, client, greeting).await?;
     }
     let met = greeting.parse_response(&answer)?;
-    router.link.apply_revision(&met.era);
+    router.link.apply_revision(&met.revision_kind);
     if greeting == Handshake::Initialize {
         router.link.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await?;
     }
@@ -311,7 +311,7 @@ impl UpstreamClient for NullClient {
 
     async fn notify(&self, _: Box<RawValue>) {}
 
-    async fn ask(&self, _: Box<RawValue>) -> Result<Box<RawValue>, ClientGone> {
-        Err(ClientGone)
+    async fn ask(&self, _: Box<RawValue>) -> Result<Box<RawValue>, ClientUnreachable> {
+        Err(ClientUnreachable)
     }
 }

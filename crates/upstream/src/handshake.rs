@@ -95,8 +95,8 @@ impl Handshake {
 /// The outcome of a handshake.
 #[derive(Debug)]
 pub(super) struct HandshakeOutcome {
-    pub(super) era: RevisionKind,
-    pub(super) server_info: ServerDescription,
+    pub(super) revision_kind: RevisionKind,
+    pub(super) server_description: ServerDescription,
 }
 
 /// Why a handshake failed.
@@ -169,8 +169,11 @@ fn parse_initialize_result(fields: &RawFields<'_>) -> Result<HandshakeOutcome, H
         return Err(HandshakeError::Unsupported);
     };
     let info = fields.get("serverInfo").map(ToOwned::to_owned);
-    let server_info = server_about(fields, info);
-    Ok(HandshakeOutcome { era: RevisionKind::Session { version: known.to_owned() }, server_info })
+    let server_description = server_about(fields, info);
+    Ok(HandshakeOutcome {
+        revision_kind: RevisionKind::Session { version: known.to_owned() },
+        server_description,
+    })
 }
 
 fn parse_discover_result(fields: &RawFields<'_>) -> Result<HandshakeOutcome, HandshakeError> {
@@ -181,7 +184,10 @@ fn parse_discover_result(fields: &RawFields<'_>) -> Result<HandshakeOutcome, Han
     }
     let meta = fields.get("_meta").and_then(|meta| RawFields::read(meta).ok()).unwrap_or_default();
     let info = meta.get(SERVER_INFO).or_else(|| fields.get("serverInfo")).map(ToOwned::to_owned);
-    Ok(HandshakeOutcome { era: RevisionKind::Stateless, server_info: server_about(fields, info) })
+    Ok(HandshakeOutcome {
+        revision_kind: RevisionKind::Stateless,
+        server_description: server_about(fields, info),
+    })
 }
 
 fn server_about(fields: &RawFields<'_>, info: Option<Box<RawValue>>) -> ServerDescription {

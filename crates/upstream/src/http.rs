@@ -60,10 +60,10 @@ impl HttpLink {
         &self,
         response: UpstreamHttpResponse,
         session_headers: &SessionHeaders,
-        quiet: Option<&Arc<MessageRouter>>,
+        router: Option<&Arc<MessageRouter>>,
     ) -> Result<Box<RawValue>, UpstreamLinkError> {
         let status = response.status();
-        let body = self.endpoint.read_body(response, quiet).await?;
+        let body = self.endpoint.read_body(response, router).await?;
         if status.is_success() {
             let text = String::from_utf8(body)
                 .map_err(|_| UpstreamLinkError::protocol("it is not UTF-8"))?;
@@ -89,11 +89,11 @@ impl HttpLink {
 
 /// Whether a response with an HTTP error status may carry a JSON-RPC response.
 fn may_carry_response(status: StatusCode) -> bool {
-    let is_about_us = matches!(
+    let is_auth_or_rate_limit = matches!(
         status,
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS
     );
-    status.is_client_error() && !is_about_us
+    status.is_client_error() && !is_auth_or_rate_limit
 }
 
 fn is_error(message: &RawValue) -> bool {
@@ -167,8 +167,8 @@ impl UpstreamLink for HttpLink {
         self.read(response, &session_headers, None).await.map(drop)
     }
 
-    fn apply_revision(&self, era: &RevisionKind) {
-        let session_headers = match era {
+    fn apply_revision(&self, revision_kind: &RevisionKind) {
+        let session_headers = match revision_kind {
             RevisionKind::Session { version } => SessionHeaders {
                 session: lock(&self.handshake_session).take(),
                 version: HeaderValue::from_str(version).ok(),
@@ -185,8 +185,8 @@ impl UpstreamLink for HttpLink {
         }
     }
 
-    fn standing_timeout(&self) -> Duration {
-        self.endpoint.options.standing_timeout
+    fn standing_stream_timeout(&self) -> Duration {
+        self.endpoint.options.standing_stream_timeout
     }
 
     fn needs_cancel_notification(&self) -> bool {

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 /// The client has disconnected, or cannot receive requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the client has disconnected, or accepts no requests")]
-pub struct ClientGone;
+pub struct ClientUnreachable;
 
 /// The description of a client.
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ pub trait UpstreamClient: Send + Sync {
 
     /// Sends a whole server request to the client and returns the whole response, with the server's
     /// id. Fails when the client has disconnected, or its revision has no such requests.
-    async fn ask(&self, request: Box<RawValue>) -> Result<Box<RawValue>, ClientGone>;
+    async fn ask(&self, request: Box<RawValue>) -> Result<Box<RawValue>, ClientUnreachable>;
 }
 
 /// The description of a server, from the handshake.
@@ -133,7 +133,7 @@ pub trait Upstreams: Send + Sync {
     ) -> Result<Arc<dyn Upstream>, UpstreamError>;
 
     /// Why calls to a server are rejected now; `None` while its circuit is closed.
-    fn at_rest(&self, _: ServerId) -> Option<UpstreamError> {
+    fn circuit_error(&self, _: ServerId) -> Option<UpstreamError> {
         None
     }
 

@@ -59,7 +59,7 @@ pub struct UpstreamOptions {
     /// Limit for the `server/discover` probe of the stateless revision.
     pub probe_timeout: Duration,
     /// How long the first request of a session waits for the standing (GET) stream to open.
-    pub standing_timeout: Duration,
+    pub standing_stream_timeout: Duration,
     pub max_response_bytes: usize,
     /// Concurrent requests per server.
     pub calls_per_server: u32,
@@ -77,7 +77,7 @@ impl Default for UpstreamOptions {
             quiet_timeout: Duration::from_mins(1),
             greeting_timeout: Duration::from_secs(15),
             probe_timeout: Duration::from_secs(3),
-            standing_timeout: Duration::from_millis(500),
+            standing_stream_timeout: Duration::from_millis(500),
             max_response_bytes: 4 * 1024 * 1024,
             calls_per_server: 256,
             processes_per_server: 8,

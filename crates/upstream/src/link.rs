@@ -26,14 +26,14 @@ pub(super) trait UpstreamLink: Send + Sync {
     async fn send(&self, message: &str) -> Result<(), UpstreamLinkError>;
 
     /// Applies the negotiated revision after the handshake.
-    fn apply_revision(&self, era: &RevisionKind);
+    fn apply_revision(&self, revision_kind: &RevisionKind);
 
     /// Receives messages outside of requests until the stream ends.
     async fn listen(&self, router: &Arc<MessageRouter>);
 
     /// How long the first request waits for the standing stream. Zero where one stream carries
     /// everything.
-    fn standing_timeout(&self) -> Duration {
+    fn standing_stream_timeout(&self) -> Duration {
         Duration::ZERO
     }
 

@@ -59,10 +59,10 @@ impl<'a> ParsedClientRequest<'a> {
     pub(super) fn to_outgoing_request(
         &self,
         id: u64,
-        era: &RevisionKind,
+        revision_kind: &RevisionKind,
         client: &RequestClientMeta<'_>,
     ) -> (OutgoingRequest, ClientRequestIds) {
-        let (params, token) = self.params_for(id, era, client);
+        let (params, token) = self.params_for(id, revision_kind, client);
         let method = Value::from(self.method.as_str());
         let params = params.map_or_else(String::new, |params| format!(r#","params":{params}"#));
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method}{params}}}"#);
@@ -74,13 +74,13 @@ impl<'a> ParsedClientRequest<'a> {
     fn params_for(
         &self,
         id: u64,
-        era: &RevisionKind,
+        revision_kind: &RevisionKind,
         client: &RequestClientMeta<'_>,
     ) -> (Option<String>, Option<Box<RawValue>>) {
         let text = self.params.map_or("{}", RawValue::get);
         let unchanged = || self.params.map(|params| params.get().to_owned());
         let has_token = text.contains("progressToken");
-        if *era != RevisionKind::Stateless && !has_token && !text.contains(RESERVED) {
+        if *revision_kind != RevisionKind::Stateless && !has_token && !text.contains(RESERVED) {
             return (unchanged(), None);
         }
         let Ok(params) = serde_json::from_str::<RawFields<'_>>(text) else {
@@ -89,7 +89,7 @@ impl<'a> ParsedClientRequest<'a> {
         let meta =
             params.get("_meta").and_then(|meta| RawFields::read(meta).ok()).unwrap_or_default();
         let token = meta.get("progressToken").map(ToOwned::to_owned);
-        let mut changes = client.meta_changes(era, &meta);
+        let mut changes = client.meta_changes(revision_kind, &meta);
         if token.is_some() {
             changes.push(("progressToken", Some(id.to_string())));
         }
@@ -102,7 +102,7 @@ impl<'a> ParsedClientRequest<'a> {
 
 /// Client metadata that is sent with each request.
 pub(super) struct RequestClientMeta<'a> {
-    pub(super) client_info: &'a ClientDescription,
+    pub(super) client_description: &'a ClientDescription,
     pub(super) log_level: Option<String>,
 }
 
@@ -110,18 +110,21 @@ impl RequestClientMeta<'_> {
     /// The changes to `_meta` of a request of this client.
     fn meta_changes(
         &self,
-        era: &RevisionKind,
+        revision_kind: &RevisionKind,
         meta: &RawFields<'_>,
     ) -> Vec<(&'static str, Option<String>)> {
-        if *era != RevisionKind::Stateless {
+        if *revision_kind != RevisionKind::Stateless {
             return STATELESS_ONLY.map(|name| (name, None)).into();
         }
         let mut changes = vec![(META_VERSION, Some(Value::from(STATELESS).to_string()))];
         if meta.get(META_CAPABILITIES).is_none() {
-            changes.push((META_CAPABILITIES, Some(self.client_info.capabilities.get().to_owned())));
+            changes.push((
+                META_CAPABILITIES,
+                Some(self.client_description.capabilities.get().to_owned()),
+            ));
         }
         if meta.get(META_INFO).is_none()
-            && let Some(info) = &self.client_info.info
+            && let Some(info) = &self.client_description.info
         {
             changes.push((META_INFO, Some(info.get().to_owned())));
         }
@@ -211,7 +214,7 @@ pub(super) fn notification_for_client(
 }
 
 /// A result with the client's own ids: a subscription is identified by the id of its request.
-pub(super) fn result_for_client(
+pub(super) fn restore_result_ids(
     result: &RawValue,
     origin: &ClientRequestIds,
 ) -> Option<Box<RawValue>> {
@@ -281,13 +284,18 @@ mod tests {
         }
     }
 
-    fn sent(message: &Value, era: &RevisionKind) -> (Value, ClientRequestIds) {
+    fn sent(message: &Value, revision_kind: &RevisionKind) -> (Value, ClientRequestIds) {
         let message = rpc::raw(message.to_string());
-        let client_info = about();
-        let meta =
-            RequestClientMeta { client_info: &client_info, log_level: Some("\"info\"".to_owned()) };
-        let (outgoing, origin) =
-            ParsedClientRequest::read(&message).unwrap().to_outgoing_request(7, era, &meta);
+        let client_description = about();
+        let meta = RequestClientMeta {
+            client_description: &client_description,
+            log_level: Some("\"info\"".to_owned()),
+        };
+        let (outgoing, origin) = ParsedClientRequest::read(&message).unwrap().to_outgoing_request(
+            7,
+            revision_kind,
+            &meta,
+        );
         (serde_json::from_str(&outgoing.text).unwrap(), origin)
     }
 
@@ -313,8 +321,8 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{ "name":"t","arguments":{"n": 1.0} }}"#
                 .to_owned(),
         );
-        let client_info = about();
-        let meta = RequestClientMeta { client_info: &client_info, log_level: None };
+        let client_description = about();
+        let meta = RequestClientMeta { client_description: &client_description, log_level: None };
 
         let (outgoing, _) =
             ParsedClientRequest::read(&message).unwrap().to_outgoing_request(2, &session(), &meta);

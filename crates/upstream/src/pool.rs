@@ -114,8 +114,8 @@ impl Upstreams for UpstreamPool {
         })
     }
 
-    fn at_rest(&self, server: ServerId) -> Option<UpstreamError> {
-        lock(&self.sites).get(&server)?.at_rest()
+    fn circuit_error(&self, server: ServerId) -> Option<UpstreamError> {
+        lock(&self.sites).get(&server)?.circuit_error()
     }
 
     async fn close(&self, session: &SessionKey) {

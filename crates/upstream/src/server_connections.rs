@@ -310,8 +310,8 @@ impl ServerConnections {
     }
 
     /// Why calls are rejected now; `None` while the circuit is closed.
-    pub(super) fn at_rest(&self) -> Option<UpstreamError> {
-        self.gate.at_rest()
+    pub(super) fn circuit_error(&self) -> Option<UpstreamError> {
+        self.gate.circuit_error()
     }
 
     /// Applies the lists of the server.

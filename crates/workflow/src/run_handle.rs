@@ -60,7 +60,7 @@ impl RunHandle {
     }
 
     /// The lease that authorises the calls of the run.
-    pub fn hold(&self) -> LeaseToken {
+    pub fn lease_token(&self) -> LeaseToken {
         self.lease_token
     }
 

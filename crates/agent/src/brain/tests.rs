@@ -92,7 +92,7 @@ fn question() -> HandleFailure {
 async fn decide(model: &Arc<ReactingModel>) -> DecisionOutcome<decisions::FailureHandling> {
     let model = Arc::clone(model) as Arc<dyn ChatModel>;
     let brain = Brain::new(Some(model), BrainOptions::default(), "SYSTEM".to_owned());
-    brain.think(&question()).await.unwrap()
+    brain.decide(&question()).await.unwrap()
 }
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn a_rule_that_decides_asks_no_model() {
     let brain = Brain::new(Some(model.clone()), BrainOptions::default(), String::new());
     let only = RouteAmbiguity { work: "w".to_owned(), roles: vec!["tester".to_owned()] };
 
-    let decided = brain.think(&only).await.unwrap();
+    let decided = brain.decide(&only).await.unwrap();
 
     assert_eq!((decided.record.by, decided.answer.role.as_str()), (DecidedBy::Rule, "tester"));
     assert!(model.requests().is_empty());
@@ -130,12 +130,12 @@ async fn a_rule_that_decides_asks_no_model() {
 async fn without_a_model_the_fallback_decides_and_says_why() {
     let brain = Brain::new(None, BrainOptions::default(), String::new());
 
-    let decided = brain.think(&question()).await.unwrap();
+    let decided = brain.decide(&question()).await.unwrap();
 
     assert_eq!(decided.answer.action, FailureAction::ReduceScope);
     assert_eq!(decided.record.by, DecidedBy::Fallback);
     assert_eq!(decided.record.reason, "reduce_scope: it failed twice (no model is configured)");
-    let again = brain.think(&question()).await.unwrap();
+    let again = brain.decide(&question()).await.unwrap();
     assert_eq!(decided.record, again.record, "the same input has the same hash");
 }
 
@@ -252,7 +252,7 @@ async fn a_rule_decides_while_somebody_still_waits_for_it_however_slow_the_model
         };
         let brain = Brain::new(Some(model.clone()), options, String::new());
 
-        let decided = brain.with_deadline(begun + patience).think(&question()).await.unwrap();
+        let decided = brain.with_deadline(begun + patience).decide(&question()).await.unwrap();
 
         assert_eq!(decided.record.by, DecidedBy::Fallback, "{:?}", decided.record);
         assert_eq!(model.requests().len(), request);
@@ -289,7 +289,7 @@ async fn a_question_that_quotes_the_request_is_told_it_once() {
         let brain = Brain::new(Some(model.clone()), BrainOptions::default(), system.clone());
         let question = HandleFailure { error: "it was slow".to_owned(), ..question() };
 
-        brain.with_task_part(Some(part(request))).think(&question).await.unwrap();
+        brain.with_task_part(Some(part(request))).decide(&question).await.unwrap();
 
         assert_eq!(model.requests()[0].messages[0].plain_text(), reported);
     }
@@ -301,7 +301,7 @@ async fn a_replay_without_a_record_fails_instead_of_falling_back() {
     let model = ReactingModel::new([ModelReaction::Fails(missing.clone().into())]);
     let brain = Brain::new(Some(model), BrainOptions::default(), String::new());
 
-    assert_eq!(brain.think(&question()).await.unwrap_err(), missing);
+    assert_eq!(brain.decide(&question()).await.unwrap_err(), missing);
 }
 
 #[test]

@@ -58,11 +58,11 @@ async fn a_recorded_decision_is_replayed_without_a_model_and_a_miss_is_loud() {
     let error = format!("run 0193a4b2-0000-7000-8000-000000000001 failed with {SECRET}");
     let model = Arc::new(Steady::default());
     let recording = brain(Some(model.clone()), &record);
-    let recorded = recording.think(&question(&error)).await.unwrap();
+    let recorded = recording.decide(&question(&error)).await.unwrap();
 
     let player = brain(None, &replay);
-    let again = player.think(&question(&error.replace("0001", "0002"))).await.unwrap();
-    let missed = player.think(&question("another failure")).await.unwrap_err();
+    let again = player.decide(&question(&error.replace("0001", "0002"))).await.unwrap();
+    let missed = player.decide(&question("another failure")).await.unwrap_err();
 
     assert_eq!(recorded.record.by, DecidedBy::Model);
     assert_eq!(again.answer.action, recorded.answer.action);
@@ -76,7 +76,7 @@ async fn a_record_is_readable_and_holds_no_secret() {
     let folder = tempfile::tempdir().unwrap();
     let mode = CassetteMode::Record(folder.path().to_owned());
     let recording = brain(Some(Arc::new(Steady::default())), &mode);
-    recording.think(&question(&format!("failed with {SECRET}"))).await.unwrap();
+    recording.decide(&question(&format!("failed with {SECRET}"))).await.unwrap();
 
     let [replayed] = &replay(folder.path()).await.unwrap()[..] else { panic!("one record") };
     let text = std::fs::read_to_string(&replayed.path).unwrap();
@@ -95,7 +95,7 @@ async fn a_replay_tells_what_changed_since() {
     let folder = tempfile::tempdir().unwrap();
     let mode = CassetteMode::Record(folder.path().to_owned());
     let recording = brain(Some(Arc::new(Steady::default())), &mode);
-    recording.think(&question("x")).await.unwrap();
+    recording.decide(&question("x")).await.unwrap();
     let [replayed] = &replay(folder.path()).await.unwrap()[..] else { panic!("one record") };
     let original = Recording::load(&replayed.path).await.unwrap();
     let verdict = async |changed: &Recording| {

@@ -34,7 +34,7 @@ pub(crate) async fn analyse(
     if question.decide_by_rule().is_none() {
         question.exhibits = read_evidence_files(&work, task, body).await?;
     }
-    let judged = work.think(&question).await?;
+    let judged = work.decide(&question).await?;
     // A fallback judged nothing, so it creates no findings.
     let has_looked = work.decisions.last().is_none_or(|record| record.by != DecidedBy::Fallback);
     let mut findings = Vec::new();

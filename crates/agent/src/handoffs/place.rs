@@ -19,7 +19,7 @@ pub(crate) async fn place(
         candidates: handoff.body.candidates.clone(),
         preferred: preferred.and_then(|value| value.as_str()).map(str::to_owned),
     };
-    let placed = work.think(&question).await?;
+    let placed = work.decide(&question).await?;
     let (node_slug, reason) = (placed.node_slug, placed.reason);
     Ok(PlaceAnswer { node_slug, reason, decisions: work.decisions })
 }

@@ -45,7 +45,7 @@ pub(crate) async fn plan(
         let background = load_background(&mut work, &handoff.context, task, &body.prompt).await?;
         question.background = Some(background);
     }
-    let planned = work.think(&question).await?.with_question_as_assumption();
+    let planned = work.decide(&question).await?.with_question_as_assumption();
     let by_rule = work.decisions.last().is_some_and(|record| record.by == DecidedBy::Rule);
     let mut checks = vec![];
     if let Some(task) = task {
@@ -83,8 +83,8 @@ async fn load_background(
     let request = prompt.to_owned();
     let ProjectBackground { has_brief, description: project } =
         gather_background(work, context, task).await?;
-    let kind = work.think(&ClassifyRequest { request: request.clone(), has_brief }).await?.kind;
-    let scoped = work.think(&AssessScope { request, kind, project: project.clone() }).await?;
+    let kind = work.decide(&ClassifyRequest { request: request.clone(), has_brief }).await?.kind;
+    let scoped = work.decide(&AssessScope { request, kind, project: project.clone() }).await?;
     work.brain = brain;
     Ok(PlanBackground { kind, scope: scoped.scope, project })
 }
@@ -101,7 +101,7 @@ async fn refine_criteria(
         criteria: task.acceptance_criteria.clone(),
         commands: commands.to_vec(),
     };
-    let refined = work.think(&question).await?;
+    let refined = work.decide(&question).await?;
     let of_steps = (0..commands.len()).map(|index| question.step_criteria(&refined, index));
     let of_steps = of_steps.collect();
     let criteria = question.with(&refined);

@@ -42,7 +42,7 @@ pub(super) async fn gather_background(
             Some(path) => read_file(work, task, path).await?,
             None => None,
         };
-        let sketch = work.think(&AnalyseCodebase { files, guide }).await?;
+        let sketch = work.decide(&AnalyseCodebase { files, guide }).await?;
         words.push(sketch_text(&sketch));
     }
     Ok(ProjectBackground { has_brief, description: words.join("\n") })

@@ -13,7 +13,7 @@ pub(crate) async fn replan(
 ) -> Result<ReplanAnswer, HandoffAgentError> {
     let (task, body) = (handoff.context.task.as_ref(), &handoff.body);
     let replanned = work
-        .think(&ReplanRejectedStep {
+        .decide(&ReplanRejectedStep {
             request: body.request.clone(),
             tried: body.tried.clone(),
             findings: body.findings.clone(),

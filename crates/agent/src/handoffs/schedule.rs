@@ -18,7 +18,7 @@ pub(crate) async fn scheduled_run(
 ) -> Result<ActedAnswer, HandoffAgentError> {
     let body = &handoff.body;
     let (schedule, payload) = (body.schedule.clone(), body.payload.clone());
-    let due = work.think(&InterpretSchedule { schedule, payload }).await?;
+    let due = work.decide(&InterpretSchedule { schedule, payload }).await?;
     // One call creates all tasks: a retry may decide differently, and must not mix with a partial first result.
     let call = DbScheduleMakeTasks { tasks: due.tasks.iter().map(new_task).collect() };
     let made: CreatedTasks = tools::call_tool(work.tools.as_ref(), &call).await?;

@@ -36,7 +36,7 @@ async fn decide_within(
         error: "the disk is full".to_owned(),
         checkpoint: None,
     };
-    brain(provider, timeout).think(&question).await.unwrap()
+    brain(provider, timeout).decide(&question).await.unwrap()
 }
 
 fn valid_answer() -> Answer {

@@ -8,7 +8,7 @@ use cynode_wire::nodes::{RegisterNode, RegisteredView};
 use secrecy::ExposeSecret;
 use serde_json::json;
 
-use super::{NodeError, NodeService, tenure};
+use super::{NodeError, NodeService, incarnation};
 use cynode_resources::NodeCaller;
 use cynode_resources::{tokens, tokens::OpaqueToken, tokens::TokenKind};
 
@@ -19,7 +19,7 @@ impl NodeService {
     /// another live process uses the name.
     pub async fn register(&self, request: RegisterNode) -> Result<RegisteredView, NodeError> {
         validate_registration(&request)?;
-        tenure::validate_incarnation(&request.incarnation)?;
+        incarnation::validate_incarnation(&request.incarnation)?;
         let token = OpaqueToken::generate(TokenKind::Node)?;
         let node = Node {
             id: NodeId::generate(),
@@ -39,7 +39,13 @@ impl NodeService {
             .write(move |tx| {
                 Box::pin(async move {
                     let id = tx.node_register(&node).await?;
-                    tenure::open_tenure(tx, id, &request.node_slug, &request.incarnation).await?;
+                    incarnation::start_incarnation(
+                        tx,
+                        id,
+                        &request.node_slug,
+                        &request.incarnation,
+                    )
+                    .await?;
                     Ok::<_, NodeError>(id)
                 })
             })

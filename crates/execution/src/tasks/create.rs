@@ -152,7 +152,7 @@ async fn insert_all_tasks(
     run: ScheduleRunId,
     all: Vec<TaskCreation>,
 ) -> Result<Vec<TaskView>, TaskError> {
-    if tx.schedule_run_make(run).await? {
+    if tx.schedule_run_mark_tasks_created(run).await? {
         let mut created = vec![];
         for new in all {
             created.push(new.insert(tx).await?);

@@ -8,12 +8,12 @@ use tokio::sync::mpsc;
 
 use crate::sessions::GatewaySession;
 use cynode_upstream::interface::ClientDescription;
-use cynode_upstream::interface::ClientGone;
+use cynode_upstream::interface::ClientUnreachable;
 use cynode_upstream::interface::UpstreamClient;
 
 /// The client of a request in flight.
 pub(super) struct RequestClient {
-    pub(super) client_info: Arc<ClientDescription>,
+    pub(super) client_description: Arc<ClientDescription>,
     /// The response stream of the request; `None` if the client does not accept streams.
     pub(super) stream: Option<mpsc::Sender<Box<RawValue>>>,
     /// Without a session the client cannot receive requests.
@@ -23,7 +23,7 @@ pub(super) struct RequestClient {
 #[async_trait]
 impl UpstreamClient for RequestClient {
     fn about(&self) -> &ClientDescription {
-        &self.client_info
+        &self.client_description
     }
 
     async fn notify(&self, message: Box<RawValue>) {
@@ -33,24 +33,24 @@ impl UpstreamClient for RequestClient {
         }
     }
 
-    async fn ask(&self, request: Box<RawValue>) -> Result<Box<RawValue>, ClientGone> {
+    async fn ask(&self, request: Box<RawValue>) -> Result<Box<RawValue>, ClientUnreachable> {
         match (&self.session, &self.stream) {
             (Some(session), Some(stream)) => session.ask(&request, stream).await,
-            _ => Err(ClientGone),
+            _ => Err(ClientUnreachable),
         }
     }
 }
 
 /// The client outside of requests: messages go to the stream of its session.
 pub(super) struct SessionClient {
-    pub(super) client_info: Arc<ClientDescription>,
+    pub(super) client_description: Arc<ClientDescription>,
     pub(super) session: Option<Arc<GatewaySession>>,
 }
 
 #[async_trait]
 impl UpstreamClient for SessionClient {
     fn about(&self) -> &ClientDescription {
-        &self.client_info
+        &self.client_description
     }
 
     async fn notify(&self, message: Box<RawValue>) {
@@ -59,10 +59,10 @@ impl UpstreamClient for SessionClient {
         }
     }
 
-    async fn ask(&self, request: Box<RawValue>) -> Result<Box<RawValue>, ClientGone> {
+    async fn ask(&self, request: Box<RawValue>) -> Result<Box<RawValue>, ClientUnreachable> {
         match &self.session {
             Some(session) => session.send_request_on_stream(&request).await,
-            None => Err(ClientGone),
+            None => Err(ClientUnreachable),
         }
     }
 }

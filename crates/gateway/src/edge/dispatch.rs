@@ -45,7 +45,7 @@ pub(super) struct DispatchedMessage {
     pub(super) server_slug: Option<String>,
     /// `None` in the revision without sessions.
     pub(super) session: Option<Arc<GatewaySession>>,
-    pub(super) client_info: Arc<ClientDescription>,
+    pub(super) client_description: Arc<ClientDescription>,
     pub(super) accepts_stream: bool,
 }
 
@@ -214,7 +214,7 @@ impl DispatchedMessage {
 
     fn session_client(&self) -> Arc<dyn UpstreamClient> {
         Arc::new(SessionClient {
-            client_info: Arc::clone(&self.client_info),
+            client_description: Arc::clone(&self.client_description),
             session: self.session.clone(),
         })
     }
@@ -235,7 +235,7 @@ impl DispatchedMessage {
             self.session.as_ref().map(|session| session.register_request(id, cancel.clone()));
         let is_stateless = self.session.is_none();
         let client = Arc::new(RequestClient {
-            client_info: self.client_info,
+            client_description: self.client_description,
             stream: self.accepts_stream.then_some(sender),
             session: self.session,
         });

@@ -221,8 +221,8 @@ async fn handle_request(
             let error = RpcError::new(rpc::HEADER_MISMATCH, fault);
             return response::json_response(StatusCode::BAD_REQUEST, rpc::error(Some(id), &error));
         }
-        let client_info = stateless_client(&meta.unwrap_or_default());
-        return dispatched_message(authenticated, None, Arc::new(client_info))
+        let client_description = stateless_client(&meta.unwrap_or_default());
+        return dispatched_message(authenticated, None, Arc::new(client_description))
             .handle_stateless(id, method, params)
             .await;
     }
@@ -231,8 +231,8 @@ async fn handle_request(
     }
     match find_session(authenticated) {
         Ok(session) => {
-            let client_info = Arc::clone(&session.client_info);
-            dispatched_message(authenticated, Some(session), client_info)
+            let client_description = Arc::clone(&session.client_description);
+            dispatched_message(authenticated, Some(session), client_description)
                 .handle_in_session(id, method, params)
                 .await
         }
@@ -274,8 +274,8 @@ async fn handle_notification(
 ) -> Response {
     match find_session(authenticated) {
         Ok(session) => {
-            let client_info = Arc::clone(&session.client_info);
-            dispatched_message(authenticated, Some(session), client_info)
+            let client_description = Arc::clone(&session.client_description);
+            dispatched_message(authenticated, Some(session), client_description)
                 .handle_notification(method, body)
                 .await;
             StatusCode::ACCEPTED.into_response()
@@ -342,7 +342,7 @@ fn look_up_session(
 fn dispatched_message(
     authenticated: &AuthenticatedRequest,
     session: Option<Arc<GatewaySession>>,
-    client_info: Arc<ClientDescription>,
+    client_description: Arc<ClientDescription>,
 ) -> DispatchedMessage {
     DispatchedMessage {
         inner: Arc::clone(&authenticated.gateway.inner),
@@ -350,7 +350,7 @@ fn dispatched_message(
         identity: Arc::clone(&authenticated.identity),
         server_slug: authenticated.server_slug.clone(),
         session,
-        client_info,
+        client_description,
         accepts_stream: accepts_stream(&authenticated.headers),
     }
 }

@@ -37,7 +37,7 @@ pub(super) async fn initialize(
         return response::json_response(StatusCode::OK, rpc::error(Some(id), &error));
     };
     let version = protocol::negotiate_version(&wanted);
-    let client_info = ClientDescription {
+    let client_description = ClientDescription {
         version: version.to_owned(),
         capabilities: fields
             .get("capabilities")
@@ -45,9 +45,11 @@ pub(super) async fn initialize(
         info: fields.get("clientInfo").map(ToOwned::to_owned),
     };
     let inner = &authenticated.gateway.inner;
-    let Ok((session, ended)) =
-        inner.sessions.open(authenticated.token, authenticated.server_slug.clone(), client_info)
-    else {
+    let Ok((session, ended)) = inner.sessions.open(
+        authenticated.token,
+        authenticated.server_slug.clone(),
+        client_description,
+    ) else {
         authenticated.reject(RejectionReason::TooManySessions);
         let error = RpcError::new(INVALID_REQUEST, "too many sessions; try again later");
         return response::json_response(
@@ -62,11 +64,11 @@ pub(super) async fn initialize(
         None => own_initialize_result(version),
         Some(slug) => {
             let listener = SessionClient {
-                client_info: Arc::clone(&session.client_info),
+                client_description: Arc::clone(&session.client_description),
                 session: Some(Arc::clone(&session)),
             };
             match open_server(authenticated, slug, listener, &session.key()).await {
-                Ok(client_info) => server_initialize_result(version, &client_info),
+                Ok(client_description) => server_initialize_result(version, &client_description),
                 Err(error) => {
                     inner.sessions.close(&session);
                     return response::json_response(StatusCode::OK, rpc::error(Some(id), &error));
@@ -113,19 +115,19 @@ fn own_initialize_result(version: &str) -> Value {
     })
 }
 
-fn server_initialize_result(version: &str, client_info: &ServerDescription) -> Value {
+fn server_initialize_result(version: &str, client_description: &ServerDescription) -> Value {
     let read =
         |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).unwrap_or_else(|_| json!({}));
     let mut result = json!({
         "protocolVersion": version,
-        "capabilities": read(&client_info.capabilities),
-        "serverInfo": read(&client_info.info),
+        "capabilities": read(&client_description.capabilities),
+        "serverInfo": read(&client_description.info),
     });
     // The gateway serves the tool list: it changes with rules and settings, too.
     if !result["capabilities"]["tools"].is_null() {
         result["capabilities"]["tools"]["listChanged"] = true.into();
     }
-    if let Some(instructions) = &client_info.instructions {
+    if let Some(instructions) = &client_description.instructions {
         result["instructions"] = instructions.clone().into();
     }
     result

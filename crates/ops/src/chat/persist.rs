@@ -246,7 +246,7 @@ struct TurnLocation {
 async fn locate_turn(tx: &mut Tx, call: &ChatCall) -> Result<Option<TurnLocation>, ChatError> {
     let user = call.caller.user;
     let Some(name_or_id) = &call.project else {
-        let home = tx.thread_at_home(user).await?;
+        let home = tx.default_project_context_get(user).await?;
         return Ok(home.map(
             |DefaultProjectContext {
                  project,

@@ -50,7 +50,7 @@ impl Schedules {
         request: UpdateSchedule,
     ) -> Result<ScheduleView, ScheduleError> {
         let (caller, schedule) = (caller.clone(), schedule.to_owned());
-        self.check_times(&caller, &schedule, &request).await?;
+        self.check_has_due_time(&caller, &schedule, &request).await?;
         let changed = self
             .store
             .write(move |tx| {
@@ -65,7 +65,7 @@ impl Schedules {
     }
 
     /// Rejects times that never come, before a transaction is opened.
-    async fn check_times(
+    async fn check_has_due_time(
         &self,
         caller: &Caller,
         schedule: &NameOrId<ScheduleId>,
@@ -82,7 +82,7 @@ impl Schedules {
             })
             .await?;
         let is_enabled = request.enabled.unwrap_or(found.is_enabled);
-        let rule = changed_rule(found.rule, request, now)?;
+        let rule = apply_rule_changes(found.rule, request, now)?;
         if let Some(rule) = rule.filter(|_| is_enabled) {
             validate::first_due(&rule, now)?;
         }
@@ -215,7 +215,7 @@ async fn insert_schedule(
 ) -> Result<ScheduleView, ScheduleError> {
     let ScheduleDraft { request, name, rule, payload, first } = draft;
     let now = rule.anchor;
-    let project = resolve_project(tx, caller, request.project.as_deref(), now).await?;
+    let project = resolve_or_create_project(tx, caller, request.project.as_deref(), now).await?;
     if tx.schedule_count(caller.user).await? >= MAX_SCHEDULES {
         return Err(ScheduleError::TooMany);
     }
@@ -242,7 +242,7 @@ async fn insert_schedule(
 }
 
 /// Resolves a project of the caller: tasks could not be created in another user's project.
-async fn resolve_project(
+async fn resolve_or_create_project(
     tx: &mut Tx,
     caller: &Caller,
     name_or_id: Option<&str>,
@@ -264,7 +264,7 @@ async fn resolve_project(
 }
 
 /// Applies the timing and zone of a request to a rule; `None` if it names neither.
-fn changed_rule(
+fn apply_rule_changes(
     mut rule: ScheduleRule,
     request: &UpdateSchedule,
     now: DateTime<Utc>,
@@ -292,7 +292,7 @@ async fn update_schedule(
     if let Some(name) = &request.name {
         schedule.name = validate::validate_name(name)?;
     }
-    let rule = changed_rule(schedule.rule.clone(), &request, now)?;
+    let rule = apply_rule_changes(schedule.rule.clone(), &request, now)?;
     let is_new_time = rule.is_some();
     schedule.rule = rule.unwrap_or(schedule.rule);
     if let Some(payload) =
@@ -309,8 +309,11 @@ async fn update_schedule(
         // An unchanged schedule keeps its next time, also one that is due right now.
         (true, true) if !is_new_time => schedule.next_due_at,
         (true, false) if !is_new_time => {
-            let dealt_with = last_processed_time(tx, schedule.id).await?;
-            Some(validate::first_due(&schedule.rule, dealt_with.map_or(now, |last| last.max(now)))?)
+            let last_due_at = last_processed_time(tx, schedule.id).await?;
+            Some(validate::first_due(
+                &schedule.rule,
+                last_due_at.map_or(now, |last| last.max(now)),
+            )?)
         }
         (true, _) => Some(validate::first_due(&schedule.rule, now)?),
     };

@@ -269,7 +269,7 @@ impl ScheduleRunProcessor {
         let (status, lease_ms) = (ScheduleRunStatus::HandedOver, millis(self.options.lease));
         self.store
             .write(move |tx| {
-                Box::pin(async move { tx.schedule_run_keep(claim, status, lease_ms).await })
+                Box::pin(async move { tx.schedule_run_renew(claim, status, lease_ms).await })
             })
             .await
     }

@@ -19,7 +19,7 @@ pub struct HealthListener {
 #[derive(Debug)]
 enum ListenerSocket {
     Tcp(TcpListener),
-    Unix(UnixListener, HealthSocketFile),
+    Unix(UnixListener, HealthSocketGuard),
 }
 
 impl HealthListener {
@@ -65,9 +65,9 @@ impl HealthListener {
 
 /// Removes the socket file when the listener ends.
 #[derive(Debug)]
-struct HealthSocketFile(PathBuf);
+struct HealthSocketGuard(PathBuf);
 
-impl Drop for HealthSocketFile {
+impl Drop for HealthSocketGuard {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_file(&self.0) {
             tracing::debug!(
@@ -80,14 +80,14 @@ impl Drop for HealthSocketFile {
 }
 
 async fn bind_unix(path: &Path) -> io::Result<ListenerSocket> {
-    remove_stale(path).await?;
+    ensure_socket_path_free(path).await?;
     let listener = UnixListener::bind(path)?;
-    let file = HealthSocketFile(path.to_owned());
+    let file = HealthSocketGuard(path.to_owned());
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
     Ok(ListenerSocket::Unix(listener, file))
 }
 
-async fn remove_stale(path: &Path) -> io::Result<()> {
+async fn ensure_socket_path_free(path: &Path) -> io::Result<()> {
     let Ok(metadata) = fs::symlink_metadata(path) else {
         return Ok(());
     };

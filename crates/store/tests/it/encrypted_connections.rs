@@ -25,9 +25,9 @@ fn encode(path: &Path) -> String {
 async fn a_connection_is_as_protected_as_its_url_asks() {
     let directory = tempfile::tempdir().unwrap();
     let (own, foreign) = (directory.path().join("own.pem"), directory.path().join("foreign.pem"));
-    let certificate = TestCertificate::for_host("localhost");
+    let certificate = TestCertificate::for_host("localhost").unwrap();
     fs::write(&own, &certificate.authority).unwrap();
-    fs::write(&foreign, TestCertificate::for_host("localhost").authority).unwrap();
+    fs::write(&foreign, TestCertificate::for_host("localhost").unwrap().authority).unwrap();
     let (_server, port) = DurableServer::start_with_tls(&certificate).unwrap();
     let url = |host: &str, options: &str| {
         format!("postgres://cynode@{host}:{port}/postgres?connect_timeout=10&{options}")

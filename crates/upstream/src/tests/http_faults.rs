@@ -165,12 +165,12 @@ async fn a_server_whose_answers_nobody_could_wait_for_is_left_alone_and_one_canc
         let request = upstream.request(message, Arc::clone(&client) as _, cancel);
         assert_eq!(request.await.err(), Some(UpstreamError::Canceled));
     }
-    assert_eq!(world.pool.at_rest(server), None);
+    assert_eq!(world.pool.circuit_error(server), None);
     for _ in 0..5 {
         leave(CancellationToken::new()).await;
     }
 
-    assert!(matches!(world.pool.at_rest(server), Some(UpstreamError::Unavailable(_))));
+    assert!(matches!(world.pool.circuit_error(server), Some(UpstreamError::Unavailable(_))));
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ use crate::ServerDirectory;
 use crate::UpstreamOptions;
 use crate::UpstreamPool;
 use crate::interface::ClientDescription;
-use crate::interface::ClientGone;
+use crate::interface::ClientUnreachable;
 use crate::interface::SessionKey;
 use crate::interface::Upstream;
 use crate::interface::UpstreamClient;
@@ -90,7 +90,7 @@ pub(super) fn quick() -> UpstreamOptions {
         quiet_timeout: Duration::from_mins(1),
         greeting_timeout: Duration::from_mins(1),
         probe_timeout: Duration::from_secs(30),
-        standing_timeout: Duration::from_mins(1),
+        standing_stream_timeout: Duration::from_mins(1),
         max_response_bytes: 64 * 1024,
         ..UpstreamOptions::default()
     }
@@ -217,10 +217,10 @@ impl UpstreamClient for RecordingClient {
         self.notified.lock().unwrap().push(serde_json::from_str(message.get()).unwrap());
     }
 
-    async fn ask(&self, request: Box<RawValue>) -> Result<Box<RawValue>, ClientGone> {
+    async fn ask(&self, request: Box<RawValue>) -> Result<Box<RawValue>, ClientUnreachable> {
         let request: Value = serde_json::from_str(request.get()).unwrap();
         self.requests.lock().unwrap().push(request.clone());
-        let answer = self.answer.clone().ok_or(ClientGone)?;
+        let answer = self.answer.clone().ok_or(ClientUnreachable)?;
         let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": answer});
         Ok(rpc::raw(answer.to_string()))
     }

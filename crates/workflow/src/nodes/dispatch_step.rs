@@ -35,7 +35,7 @@ impl WorkflowNode for DispatchStepNode {
     ) -> Result<DispatchedStepJob, WorkflowNodeError> {
         let StepDispatchInput { step_index, attempt, step } = dispatch;
         let key = format!("dispatch/{step_index}/{attempt}");
-        let body = DispatchStep { lease: self.0.hold(), step_index, attempt, step };
+        let body = DispatchStep { lease: self.0.lease_token(), step_index, attempt, step };
         let job_id = cx.effect(&key, async { Ok(self.0.call(&body).await?.job_id) }).await?;
         Ok(DispatchedStepJob { job_id, step_index, attempt })
     }

@@ -22,7 +22,7 @@ impl WorkflowNode for LoadTaskContextNode {
         _cx: &mut NodeContext<'_>,
         (): (),
     ) -> Result<TaskContextView, WorkflowNodeError> {
-        Ok(self.0.call(&LoadTask { task_id: self.0.hold().task_id }).await?)
+        Ok(self.0.call(&LoadTask { task_id: self.0.lease_token().task_id }).await?)
     }
 }
 

@@ -84,7 +84,8 @@ impl PlanStepsNode {
         cx: &mut NodeContext<'_>,
         answers: &[String],
     ) -> Result<PlanningView, WorkflowNodeError> {
-        let body = PlanRun { lease: self.0.hold(), answers: answers.to_vec(), wait_ms: POLL_MS };
+        let body =
+            PlanRun { lease: self.0.lease_token(), answers: answers.to_vec(), wait_ms: POLL_MS };
         cx.effect(&round_key("plan", answers), async {
             match self.0.call(&body).await? {
                 PlanningView::Waiting { waiting_for } => {

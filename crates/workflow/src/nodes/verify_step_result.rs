@@ -135,7 +135,7 @@ impl VerifyStepResultNode {
         let key = round_key(&format!("verify/{}", input.job_id), round);
         let life = cx.heartbeat();
         let body = VerifyStep {
-            lease: self.0.hold(),
+            lease: self.0.lease_token(),
             job_id: input.job_id,
             expected_outputs: input.expected_outputs.clone(),
             criteria: input.criteria.clone(),
@@ -184,7 +184,7 @@ impl VerifyStepResultNode {
     ) -> Result<ContinuationView, WorkflowNodeError> {
         let (key, life) = (format!("continue/{}", input.job_id), cx.heartbeat());
         let body = ContinueRun {
-            lease: self.0.hold(),
+            lease: self.0.lease_token(),
             job_id: input.job_id,
             continued: input.rejection.continued,
             wait_ms: POLL_MS,

@@ -23,7 +23,7 @@ impl ReportContext {
             request: self.task.prompt.clone(),
             criteria: self.criteria(),
         };
-        let clarified = self.work.think(&question).await?;
+        let clarified = self.work.decide(&question).await?;
         let from = self.from.clone();
         let shown = untrusted::inline(&inquiry.question);
         if clarified.answer.trim().is_empty() {

@@ -46,7 +46,7 @@ impl ReportContext {
             error: error.to_owned(),
             checkpoint: None,
         };
-        let handled = self.work.think(&question).await?;
+        let handled = self.work.decide(&question).await?;
         let (kind, words) = match handled.action {
             FailureAction::Retry => {
                 (InstructionKind::Continue, "Try again; fix what failed first.")

@@ -251,7 +251,7 @@ impl ReportContext {
         if roles.is_empty() {
             return Ok(None);
         }
-        let routed = self.work.think(&RouteAmbiguity { work: what.to_owned(), roles }).await?;
+        let routed = self.work.decide(&RouteAmbiguity { work: what.to_owned(), roles }).await?;
         Ok(Some(routed.role))
     }
 }

@@ -42,7 +42,7 @@ impl ReportContext {
             artifact: self.submitted_text(done).await?,
             checks: self.passed_checks(),
         };
-        let review = self.work.think(&question).await?;
+        let review = self.work.decide(&question).await?;
         let words = untrusted::inline(&review.notes);
         match review.verdict {
             ReviewVerdict::Approve => {
@@ -151,7 +151,7 @@ impl ReportContext {
             // Nothing indicates that there are none.
             has_tests: true,
         };
-        let tests = self.work.think(&question).await?;
+        let tests = self.work.decide(&question).await?;
         if !tests.needed {
             return Ok(format!("; no tests: {}", untrusted::inline(&tests.reason)));
         }
@@ -237,7 +237,7 @@ impl ReportContext {
         let notes = issue_notes(&open_issues);
         let unit_name = name.to_owned();
         let question = ReviewCapExceeded { unit: unit_name, rounds, open_issues, tests_pass };
-        let decided = self.work.think(&question).await?;
+        let decided = self.work.decide(&question).await?;
         let reason = untrusted::inline(&decided.reason);
         if decided.action == CapAction::Escalate {
             let words = "Wait: a person decides about the findings of the review.";

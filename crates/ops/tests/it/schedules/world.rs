@@ -152,7 +152,9 @@ impl Clockwork {
             .fixture
             .world
             .store
-            .write(move |tx| Box::pin(async move { tx.schedule_run_keep(claim, waiting, 0).await }))
+            .write(move |tx| {
+                Box::pin(async move { tx.schedule_run_renew(claim, waiting, 0).await })
+            })
             .await;
         assert!(ended.unwrap());
     }

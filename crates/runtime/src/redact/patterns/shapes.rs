@@ -8,10 +8,10 @@ pub(super) fn patterns() -> Vec<SecretPattern> {
     let shape = |(text, only, kind): &(&str, MatchCondition, SecretKind)| {
         SecretPattern::new(*text, *only, KindSource::Fixed(*kind))
     };
-    SHAPES.iter().map(shape).collect()
+    FORMAT_PATTERNS.iter().map(shape).collect()
 }
 
-const SHAPES: [(&str, MatchCondition, SecretKind); 27] = [
+const FORMAT_PATTERNS: [(&str, MatchCondition, SecretKind); 27] = [
     // Private keys in PEM: complete, truncated, or on one line with escaped line breaks.
     (
         r#"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?P<secret>.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\\*["']|\z)"#,

@@ -172,7 +172,7 @@ pub(crate) async fn the_place_of_a_chat_is_the_default_project_and_the_thread_th
     let world = World::new(store).await;
     let user = world.user;
     insert_thread(&world, 7).await;
-    assert_eq!(read_tx!(world.store, tx => tx.thread_at_home(user).await), None);
+    assert_eq!(read_tx!(world.store, tx => tx.default_project_context_get(user).await), None);
     let home = Project { is_default: true, ..project("home", user) };
     let (made, home) = (home.clone(), home.id);
     assert!(write_tx!(world.store, tx => tx.project_insert(&made).await));
@@ -183,7 +183,10 @@ pub(crate) async fn the_place_of_a_chat_is_the_default_project_and_the_thread_th
         has_preferences: false,
         revision,
     };
-    assert_eq!(read_tx!(world.store, tx => tx.thread_at_home(user).await), Some(bare.clone()));
+    assert_eq!(
+        read_tx!(world.store, tx => tx.default_project_context_get(user).await),
+        Some(bare.clone())
+    );
 
     let threads = [thread(user, home, 1), thread(user, home, 2)];
     let latest = Thread { updated_at: at(8), ..threads[1].clone() };
@@ -193,7 +196,7 @@ pub(crate) async fn the_place_of_a_chat_is_the_default_project_and_the_thread_th
     insert_message(&world, latest.id, "hello", 8).await;
     write_tx!(world.store, tx => tx.policy_bump_revision().await);
 
-    let found = read_tx!(world.store, tx => tx.thread_at_home(user).await);
+    let found = read_tx!(world.store, tx => tx.default_project_context_get(user).await);
     assert_eq!(
         found,
         Some(DefaultProjectContext {
@@ -215,7 +218,8 @@ pub(crate) async fn the_place_of_a_chat_tells_whether_there_are_preferences_for_
             let new = preference(*scope, "a", json!(1));
             write_tx!(world.store, tx => tx.preference_insert(&new).await);
         }
-        let found = read_tx!(world.store, tx => tx.thread_at_home(user).await).unwrap();
+        let found =
+            read_tx!(world.store, tx => tx.default_project_context_get(user).await).unwrap();
         for scope in scopes {
             let made = read_tx!(world.store, tx => tx.preference_get(scope, "a").await).unwrap();
             write_tx!(world.store, tx => tx.preference_delete(made.id, 1).await);

@@ -142,8 +142,9 @@ pub(crate) async fn a_place_of_a_turn_knows_of_preferences_of_the_users_groups(s
         updated_by: None,
     };
     write_tx!(store, tx => tx.preference_insert(&entry).await);
-    let knows =
-        async || read_tx!(store, tx => tx.thread_at_home(ada).await).unwrap().has_preferences;
+    let knows = async || {
+        read_tx!(store, tx => tx.default_project_context_get(ada).await).unwrap().has_preferences
+    };
 
     assert!(!knows().await, "another group's do not count");
     join(store, group, ada).await;

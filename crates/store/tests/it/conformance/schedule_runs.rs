@@ -38,12 +38,12 @@ pub(crate) async fn who_lost_the_claim_of_a_schedules_run_changes_nothing_more(s
     let (old, new) = (claim(&first), claim(&second));
     let (over, handed) = (ScheduleRunStatus::Done, ScheduleRunStatus::HandedOver);
 
-    assert!(!write_tx!(world.store, tx => tx.schedule_run_keep(old, handed, LONG_MS).await));
+    assert!(!write_tx!(world.store, tx => tx.schedule_run_renew(old, handed, LONG_MS).await));
     assert!(
         !write_tx!(world.store, tx => tx.schedule_run_release(old, 0, "again", ReleaseReason::Failed).await)
     );
     assert!(!write_tx!(world.store, tx => tx.schedule_run_end(old, over, "mine").await));
-    assert!(write_tx!(world.store, tx => tx.schedule_run_keep(new, handed, LONG_MS).await));
+    assert!(write_tx!(world.store, tx => tx.schedule_run_renew(new, handed, LONG_MS).await));
     assert!(write_tx!(world.store, tx => tx.schedule_run_end(new, over, "yours").await));
     assert!(!write_tx!(world.store, tx => tx.schedule_run_end(new, over, "twice").await));
 
@@ -141,7 +141,7 @@ pub(crate) async fn owners_of_schedules_take_turns_however_many_runs_one_of_them
         let runs = write_tx!(world.store, tx => tx.schedule_run_claim(LONG_MS, limit).await);
         for run in &runs {
             let (claim, handed) = (claim(run), ScheduleRunStatus::HandedOver);
-            write_tx!(world.store, tx => tx.schedule_run_keep(claim, handed, LONG_MS).await);
+            write_tx!(world.store, tx => tx.schedule_run_renew(claim, handed, LONG_MS).await);
         }
         let of = |id| runs.iter().filter(|run| run.schedule == id).count();
         (of(mine.id), of(theirs.id))
@@ -161,7 +161,8 @@ pub(crate) async fn the_tasks_of_a_schedules_run_are_made_by_one_of_many(store: 
     let world = World::new(store).await;
     let of = added(&world, "nightly").await;
     let (run, other) = (ran(&world, &of, 1).await, ran(&world, &of, 2).await);
-    let make = async |run| write_tx!(world.store, tx => tx.schedule_run_make(run).await);
+    let make =
+        async |run| write_tx!(world.store, tx => tx.schedule_run_mark_tasks_created(run).await);
 
     let rights = join_all((0..6).map(|_| make(run))).await;
 

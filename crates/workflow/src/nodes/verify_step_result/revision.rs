@@ -56,7 +56,8 @@ impl VerifyStepResultNode {
         input: &StepVerificationInput,
     ) -> Result<ReplanView, WorkflowNodeError> {
         let (key, life) = (format!("replan/{}", input.job_id), cx.heartbeat());
-        let body = ReplanStep { lease: self.0.hold(), job_id: input.job_id, wait_ms: POLL_MS };
+        let body =
+            ReplanStep { lease: self.0.lease_token(), job_id: input.job_id, wait_ms: POLL_MS };
         cx.effect(&key, async {
             loop {
                 let view = self.0.call(&body).await?;
