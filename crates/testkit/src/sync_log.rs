@@ -71,7 +71,9 @@ impl SyncLog {
 
     /// The lines so far, oldest first.
     pub fn lines(&self) -> Vec<String> {
-        fs::read_to_string(&self.log).unwrap_or_default().lines().map(str::to_owned).collect()
+        // The content of a database file is not text.
+        let log = fs::read(&self.log).unwrap_or_default();
+        String::from_utf8_lossy(&log).lines().map(str::to_owned).collect()
     }
 
     /// Forgets the lines so far.

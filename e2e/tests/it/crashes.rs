@@ -1,8 +1,13 @@
 //! Simultaneous crashes: the supervisor, a job's own supervisor, the whole machine.
 
+use std::fs;
+use std::process::Stdio;
+
+use cynode_testkit::SyncLog;
 use nix::sys::signal::Signal;
 
 use crate::processes::{eventually, send_signal};
+use crate::programs::call;
 use crate::system::{PATIENCE, System, SystemDatabase};
 use crate::work::{commands, count_step_runs, countable_task, create_task_once, wait_until_closed};
 
@@ -109,4 +114,27 @@ async fn a_command_outlives_a_killed_supervisor_and_the_next_one_delivers_it() {
     let view = wait_until_closed(&system.client, task, PATIENCE).await;
     assert_eq!(view.status.as_str(), "completed", "{view:#?}");
     assert_eq!(count_step_runs(&state, task, 1), 1);
+}
+
+#[tokio::test]
+async fn the_id_of_an_installation_is_durable_before_its_orchestrator_serves() {
+    let dir = tempfile::tempdir().unwrap();
+    let (syncs, data) = (SyncLog::build(dir.path()), dir.path().join("data"));
+    let mut command = call("cynode", dir.path());
+    command.args(["role", "orchestrator", "--listen", "127.0.0.1:0", "--data-dir"]).arg(&data);
+    command.envs(syncs.environment()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut orchestrator = command.spawn().unwrap();
+    let address = data.join("orchestrator.addr");
+    eventually("an orchestrator", PATIENCE, || address.exists().then_some(())).await;
+    let lines = syncs.lines();
+    orchestrator.kill().unwrap();
+    orchestrator.wait().unwrap();
+
+    let id = fs::read_to_string(data.join("instance.id")).unwrap();
+    let content = format!("content {}", id.trim());
+    let written = lines.iter().position(|line| *line == content);
+    let written = written.unwrap_or_else(|| panic!("{content} is not in {lines:#?}"));
+    // The rename is durable once the directory is.
+    let directory = format!("fsync {}", data.display());
+    assert!(lines[written..].contains(&directory), "{directory} is not in {lines:#?}");
 }
