@@ -9,9 +9,9 @@ use crate::ids::{LeaseId, TaskId};
 #[serde(deny_unknown_fields)]
 #[schema(as = Hold)]
 pub struct LeaseToken {
-    /// The task.
+    /// The task for which the runner may write.
     pub task_id: TaskId,
-    /// The lease.
+    /// The grant; each claim creates a new one.
     pub lease_id: LeaseId,
     /// Fencing epoch, incremented by every grant; writes with an older epoch are rejected.
     pub epoch: i64,
