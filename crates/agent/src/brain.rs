@@ -1,6 +1,6 @@
 //! Makes decisions: by rule, else by a model, else by a fallback rule.
 //!
-//! Start at [`Brain::think`] and [`BrainDecision`]; the decisions are in [`decisions`], one file each. Every model
+//! Start at [`Brain::decide`] and [`BrainDecision`]; the decisions are in [`decisions`], one file each. Every model
 //! request is a new exchange without history. The answer is the arguments of the one function that the model
 //! must call, validated against the schema and the objections of the decision.
 //!

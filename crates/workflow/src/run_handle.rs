@@ -1,7 +1,7 @@
 //! A run leased by this process: calls, effect journal and checkpoints of one run.
 //!
 //! Calls to an unavailable orchestrator are retried until a node's timeout or the end of the lease. All
-//! calls are idempotent. Nodes call through [`RunHandle::call`] with the lease of [`RunHandle::hold`].
+//! calls are idempotent. Nodes call through [`RunHandle::call`] with the lease of [`RunHandle::lease_token`].
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
