@@ -1,7 +1,7 @@
 //! How a PostgreSQL server is reached, and how its connections are protected.
 //!
 //! `sslmode` has the meaning that libpq gives it: `disable`, `prefer` (the default: encrypted if the server can),
-//! `require` (encrypted, whoever answers), `verify-ca` (the certificate is signed by a known authority) and
+//! `require` (encrypted, without a check of the certificate), `verify-ca` (the certificate is signed by a known authority) and
 //! `verify-full` (it also names the host). `sslrootcert` is a file with the authorities; without it those of the
 //! system are used.
 

@@ -8,7 +8,8 @@
 //! each grant, and takes all times from the database's clock, so that the clock of no process can extend or
 //! shorten a lease.
 //!
-//! Invariant: all SQL of the product is in this crate.
+//! Invariant: all SQL of the product is in this crate, except the two statements of `cynode-sql` that listen and
+//! notify.
 
 mod agent_checkpoints;
 mod agent_messages;

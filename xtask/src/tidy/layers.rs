@@ -57,6 +57,9 @@ const EDGES: [&str; 6] =
 
 /// The packages that may depend on a restricted package; `None` if it is not restricted.
 fn allowed_dependents(package: &str) -> Option<Vec<&'static str>> {
+    if package == "cynode-sql" {
+        return Some(vec!["cynode-store"]);
+    }
     if package == "cynode-store" {
         return Some([&OPERATIONS[..], &[TESTKIT, "cynode-bench", "cynode-e2e"]].concat());
     }
@@ -244,8 +247,11 @@ mod tests {
     #[test]
     fn only_operations_may_open_the_store() {
         let found = faults("cynode-runner", "cynode-store", false);
+        let engine = faults("cynode-ops", "cynode-sql", false);
 
         assert!(found[0].contains("which only cynode-resources"), "{found:?}");
+        assert!(engine[0].contains("which only cynode-store"), "{engine:?}");
+        assert_eq!(faults("cynode-store", "cynode-sql", false), Vec::<String>::new());
     }
 
     #[test]

@@ -63,8 +63,8 @@ impl ChatScript {
         self.requests.lock().unwrap().clone()
     }
 
-    fn hear(&self, requests: Value) {
-        self.requests.lock().unwrap().push(requests);
+    fn record_request(&self, request: Value) {
+        self.requests.lock().unwrap().push(request);
     }
 }
 
@@ -116,7 +116,7 @@ impl ModelSource for ScriptedChatModel {
         request: RedactedRequest,
     ) -> Result<EgressStream, EgressError> {
         assert_eq!(inference.purpose, "chat");
-        self.0.hear(serde_json::to_value(&*request).unwrap());
+        self.0.record_request(serde_json::to_value(&*request).unwrap());
         let name = request.model.clone().unwrap_or_default();
         if name != MODEL {
             return Err(EgressError::UnknownModel(name));
@@ -163,7 +163,7 @@ impl ProjectManager for ScriptedChatManager {
     }
 
     async fn chat(&self, handoff: Value, _: Duration) -> Result<HandoffChatEvents, HandoffError> {
-        self.0.hear(handoff);
+        self.0.record_request(handoff);
         let delta = |text: &str| Ok(ChatEvent::Delta { text: text.to_owned() });
         let tool = Ok(ChatEvent::Tool {
             name: "task.list".to_owned(),
