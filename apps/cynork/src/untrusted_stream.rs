@@ -3,7 +3,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use anstream::adapter::StripStr;
+use vte::{Parser, Perform};
 
 use crate::failure::CliFailure;
 use crate::table;
@@ -13,7 +13,42 @@ use crate::table;
 pub(crate) struct UntrustedStream {
     stream: Box<dyn Write + Send>,
     /// `None` if the text passes unchanged.
-    filter: Option<StripStr>,
+    filter: Option<Filter>,
+}
+
+/// Removes escape sequences and control characters. A line end also ends a sequence: one that is
+/// never closed hides at most the rest of its line.
+#[derive(Default)]
+struct Filter {
+    parser: Parser,
+}
+
+impl Filter {
+    fn apply(&mut self, text: &str) -> String {
+        let mut printable = Printable(String::with_capacity(text.len()));
+        for line in text.split_inclusive('\n') {
+            let end = line.strip_suffix('\n');
+            self.parser.advance(&mut printable, end.unwrap_or(line).as_bytes());
+            if end.is_some() {
+                self.parser = Parser::new();
+                printable.0.push('\n');
+            }
+        }
+        table::sanitize_stream(&printable.0)
+    }
+}
+
+/// Collects the characters outside escape sequences.
+struct Printable(String);
+
+impl Perform for Printable {
+    fn print(&mut self, c: char) {
+        self.0.push(c);
+    }
+
+    fn execute(&mut self, control: u8) {
+        self.0.push(char::from(control));
+    }
 }
 
 impl UntrustedStream {
@@ -28,7 +63,7 @@ impl UntrustedStream {
     }
 
     fn new(stream: impl Write + IsTerminal + Send + 'static, is_raw: bool) -> Self {
-        let filter = (stream.is_terminal() && !is_raw).then(StripStr::new);
+        let filter = (stream.is_terminal() && !is_raw).then(Filter::default);
         Self { stream: Box::new(stream), filter }
     }
 
@@ -36,10 +71,7 @@ impl UntrustedStream {
     pub(crate) fn write(&mut self, text: &str) -> Result<(), CliFailure> {
         match &mut self.filter {
             None => self.stream.write_all(text.as_bytes())?,
-            Some(filter) => {
-                let text: String = filter.strip_next(text).collect();
-                self.stream.write_all(table::sanitize_stream(&text).as_bytes())?;
-            }
+            Some(filter) => self.stream.write_all(filter.apply(text).as_bytes())?,
         }
         Ok(self.stream.flush()?)
     }
@@ -75,7 +107,7 @@ mod tests {
     fn filtered(chunks: &[&str]) -> String {
         let buffer = Buffer::default();
         let stream = Box::new(buffer.clone());
-        let mut stream = UntrustedStream { stream, filter: Some(StripStr::new()) };
+        let mut stream = UntrustedStream { stream, filter: Some(Filter::default()) };
         for chunk in chunks {
             stream.write(chunk).unwrap();
         }
@@ -93,6 +125,7 @@ mod tests {
             ("\x1b[32mok\x1b[0m\n", "ok\n"),
             ("hidden\rshown\x08\x07\n", "hidden shown  \n"),
             ("tab\tgrößer 🙂\n", "tab\tgrößer 🙂\n"),
+            ("a\x1b]0;unclosed\nb\x1b[\nc\n", "a\nb\nc\n"),
             ("c1 \u{9b}2J\u{9d}0;t\u{9c}\n", "c1  2J 0;t \n"),
         ] {
             assert_eq!(filtered(&[hostile]), shown, "{hostile:?}");
