@@ -4,7 +4,6 @@ use clap::{Args, Subcommand};
 use cynode_domain::ids::{JobId, TokenId, UserId};
 use cynode_domain::policy::AgentType;
 use cynode_wire::agents::{AgentTokenView, BindingView, IssueAgentToken};
-use cynode_wire::page::{MAX_LIMIT, PageQuery};
 use serde_json::json;
 
 use crate::app::CliContext;
@@ -89,16 +88,7 @@ async fn issue(args: AgentTokenIssueArgs, app: &mut CliContext) -> Result<(), Cl
 }
 
 async fn list(app: &mut CliContext) -> Result<(), CliFailure> {
-    let mut query = PageQuery { limit: Some(MAX_LIMIT), cursor: None };
-    let mut items = vec![];
-    loop {
-        let page = app.session.call(async |client| client.agent_token_list(&query).await).await?;
-        items.extend(page.items);
-        query.cursor = page.next_cursor;
-        if query.cursor.is_none() {
-            break;
-        }
-    }
+    let items = app.session.load_pages(async |c, page| c.agent_token_list(page).await).await?;
     app.out.list(items, render)
 }
 

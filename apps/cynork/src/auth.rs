@@ -1,9 +1,9 @@
-//! `auth`: sign in, sign out, whoami.
+//! `auth`: sign in, sign out, whoami, own password.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
 
 use clap::{Args, Subcommand};
-use cynode_wire::auth::{Login, RefreshToken, UserView};
+use cynode_wire::auth::{ChangePassword, Login, RefreshToken, UserView};
 
 use crate::app::CliContext;
 use crate::failure::CliFailure;
@@ -28,6 +28,15 @@ pub enum AuthCommand {
     Whoami,
     /// Renew the stored session now.
     Refresh,
+    /// Change your password and end your other sessions. Standard input: the current password on the first
+    /// line, the new one on the second.
+    ///
+    /// Example: cat current.password new.password | cynork auth change-password --password-stdin
+    ChangePassword {
+        /// Read both passwords from standard input.
+        #[arg(long)]
+        password_stdin: bool,
+    },
 }
 
 /// Arguments of `auth login`.
@@ -47,6 +56,9 @@ pub(crate) async fn run(command: AuthCommand, app: &mut CliContext) -> Result<()
         AuthCommand::Logout => logout(app).await,
         AuthCommand::Whoami => whoami(app).await,
         AuthCommand::Refresh => refresh(app).await,
+        AuthCommand::ChangePassword { password_stdin } => {
+            change_password(password_stdin, app).await
+        }
     }
 }
 
@@ -107,6 +119,26 @@ async fn refresh(app: &mut CliContext) -> Result<(), CliFailure> {
     Ok(())
 }
 
+async fn change_password(from_stdin: bool, app: &mut CliContext) -> Result<(), CliFailure> {
+    let (current_password, new_password) = if from_stdin {
+        let text = read_password_stdin()?;
+        let (current, new) = text.split_once('\n').ok_or_else(|| {
+            CliFailure::Usage("give the current and the new password on two lines".to_owned())
+        })?;
+        (current.trim_end_matches('\r').to_owned(), new.to_owned())
+    } else {
+        if !io::stdin().is_terminal() {
+            let usage = "give both passwords with --password-stdin";
+            return Err(CliFailure::Usage(usage.to_owned()));
+        }
+        (rpassword::prompt_password("current password: ")?, prompt_new_password()?)
+    };
+    let body = ChangePassword { current_password, new_password };
+    app.session.call(async |client| client.password_change(&body).await).await?;
+    app.out.print_message("password changed; your other sessions are ended");
+    Ok(())
+}
+
 fn prompt_handle(app: &CliContext) -> Result<String, CliFailure> {
     if !io::stdin().is_terminal() {
         return Err(CliFailure::Usage("give your handle with -u HANDLE".to_owned()));
@@ -160,6 +192,7 @@ pub(crate) fn render(user: &UserView, ctx: RenderContext) -> String {
     let pairs = [
         ("handle", Some(user.handle.clone())),
         ("role", Some(role.to_owned())),
+        ("state", (!user.is_active).then(|| "disabled".to_owned())),
         ("id", Some(user.id.to_string())),
         ("since", Some(relative_time::format_relative(ctx.now, user.created_at))),
     ];

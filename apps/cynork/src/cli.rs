@@ -157,7 +157,7 @@ pub enum CynorkCommand {
     /// Inspect model calls and their cost, and the decisions of the project manager.
     #[command(subcommand)]
     Brain(BrainCommand),
-    /// Create users.
+    /// Manage users: create, disable, reset passwords, end sessions and tokens.
     #[command(subcommand, visible_alias = "user")]
     Users(UsersCommand),
     /// Manage groups of users and their members.

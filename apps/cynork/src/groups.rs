@@ -3,7 +3,6 @@
 use clap::Subcommand;
 use cynode_domain::ids::GroupId;
 use cynode_wire::groups::{CreateGroup, GroupView, MemberView};
-use cynode_wire::page::{MAX_LIMIT, Page, PageQuery};
 use serde_json::json;
 
 use crate::app::CliContext;
@@ -59,8 +58,8 @@ pub enum GroupsCommand {
 pub(crate) async fn run(command: GroupsCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     match command {
         GroupsCommand::List => {
-            let page = Page { items: load_groups(app).await?, next_cursor: None };
-            app.out.show(&page, |page, ctx| render(&page.items, ctx))
+            let groups = app.session.load_pages(async |c, page| c.group_list(page).await);
+            app.out.list(groups.await?, render)
         }
         GroupsCommand::Create { name, display_name } => {
             let body = CreateGroup { name, display_name };
@@ -76,8 +75,8 @@ pub(crate) async fn run(command: GroupsCommand, app: &mut CliContext) -> Result<
             Ok(())
         }
         GroupsCommand::Members { group } => {
-            let page = Page { items: load_members(app, &group).await?, next_cursor: None };
-            app.out.show(&page, |page, ctx| render_members(&page.items, ctx))
+            let members = app.session.load_pages(async |c, page| c.member_list(&group, page).await);
+            app.out.list(members.await?, render_members)
         }
         GroupsCommand::Add { group, users } => {
             let mut added = vec![];
@@ -106,32 +105,6 @@ pub(crate) async fn resolve_id(app: &mut CliContext, group: &str) -> Result<Grou
         return Ok(id);
     }
     Ok(app.session.call(async |client| client.group_get(group).await).await?.id)
-}
-
-async fn load_groups(app: &mut CliContext) -> Result<Vec<GroupView>, CliFailure> {
-    let mut query = PageQuery { limit: Some(MAX_LIMIT), cursor: None };
-    let mut all = vec![];
-    loop {
-        let page = app.session.call(async |client| client.group_list(&query).await).await?;
-        all.extend(page.items);
-        query.cursor = page.next_cursor;
-        if query.cursor.is_none() {
-            return Ok(all);
-        }
-    }
-}
-
-async fn load_members(app: &mut CliContext, group: &str) -> Result<Vec<MemberView>, CliFailure> {
-    let mut query = PageQuery { limit: Some(MAX_LIMIT), cursor: None };
-    let mut all = vec![];
-    loop {
-        let page = app.session.call(async |client| client.member_list(group, &query).await).await?;
-        all.extend(page.items);
-        query.cursor = page.next_cursor;
-        if query.cursor.is_none() {
-            return Ok(all);
-        }
-    }
 }
 
 fn render(groups: &[GroupView], ctx: RenderContext) -> String {

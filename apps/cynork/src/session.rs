@@ -2,6 +2,7 @@
 
 use cynode_client::{Client, ClientError};
 use cynode_wire::auth::{RefreshToken, SessionView};
+use cynode_wire::page::{MAX_LIMIT, Page, PageQuery};
 use secrecy::SecretString;
 
 use crate::config_file::{ConfigFile, StoredSession};
@@ -66,6 +67,23 @@ impl ApiSession {
                 self.call_anonymous(call).await
             }
             answer => answer.map_err(|error| self.convert_error(error)),
+        }
+    }
+
+    /// Loads every page of a list.
+    pub(crate) async fn load_pages<T>(
+        &mut self,
+        list: impl AsyncFn(&Client, &PageQuery) -> Result<Page<T>, ClientError>,
+    ) -> Result<Vec<T>, CliFailure> {
+        let mut query = PageQuery { limit: Some(MAX_LIMIT), cursor: None };
+        let mut items = vec![];
+        loop {
+            let page = self.call(async |client| list(client, &query).await).await?;
+            items.extend(page.items);
+            query.cursor = page.next_cursor;
+            if query.cursor.is_none() {
+                return Ok(items);
+            }
         }
     }
 

@@ -3,7 +3,6 @@
 use clap::{Args, Subcommand};
 use cynode_domain::ids::TokenId;
 use cynode_wire::auth::{CreateToken, TokenView};
-use cynode_wire::page::{MAX_LIMIT, PageQuery};
 use serde_json::json;
 
 use crate::app::CliContext;
@@ -34,9 +33,12 @@ pub enum TokenCommand {
 pub struct TokenCreateArgs {
     /// A name that describes the purpose of the token.
     name: String,
-    /// Lifetime in days [default: no expiry].
+    /// Lifetime in days [default: 90].
     #[arg(long, value_name = "DAYS")]
     expires_in_days: Option<u32>,
+    /// Create a token that is valid until it is revoked.
+    #[arg(long, conflicts_with = "expires_in_days")]
+    no_expiry: bool,
 }
 
 pub(crate) async fn run(command: TokenCommand, app: &mut CliContext) -> Result<(), CliFailure> {
@@ -48,7 +50,11 @@ pub(crate) async fn run(command: TokenCommand, app: &mut CliContext) -> Result<(
 }
 
 async fn create(args: TokenCreateArgs, app: &mut CliContext) -> Result<(), CliFailure> {
-    let body = CreateToken { name: args.name, expires_in_days: args.expires_in_days };
+    let body = CreateToken {
+        name: args.name,
+        expires_in_days: args.expires_in_days,
+        never_expires: args.no_expiry,
+    };
     let made = app.session.call(async |client| client.token_create(&body).await).await?;
     app.out.show(&made, |made, _| made.secret.clone())?;
     app.out
@@ -75,16 +81,7 @@ async fn revoke(name_or_id: &str, app: &mut CliContext) -> Result<(), CliFailure
 }
 
 async fn load_tokens(app: &mut CliContext) -> Result<Vec<TokenView>, CliFailure> {
-    let mut query = PageQuery { limit: Some(MAX_LIMIT), cursor: None };
-    let mut all = Vec::new();
-    loop {
-        let page = app.session.call(async |client| client.token_list(&query).await).await?;
-        all.extend(page.items);
-        query.cursor = page.next_cursor;
-        if query.cursor.is_none() {
-            return Ok(all);
-        }
-    }
+    app.session.load_pages(async |client, query| client.token_list(query).await).await
 }
 
 fn resolve_token(name: &str, tokens: &[TokenView]) -> Result<TokenId, CliFailure> {
@@ -115,11 +112,15 @@ fn render(tokens: &[TokenView], ctx: RenderContext) -> String {
         vec![
             token.name.clone(),
             state,
+            token.last_used_at.map_or_else(
+                || "never".to_owned(),
+                |used| relative_time::format_relative(ctx.now, used),
+            ),
             relative_time::format_relative(ctx.now, token.created_at),
             token.id.to_string(),
         ]
     });
-    table::render_table(&["NAME", "STATE", "CREATED", "ID"], rows, ctx)
+    table::render_table(&["NAME", "STATE", "LAST USED", "CREATED", "ID"], rows, ctx)
 }
 
 #[cfg(test)]
@@ -135,6 +136,7 @@ mod tests {
             created_at: DateTime::UNIX_EPOCH,
             expires_at: Some(DateTime::UNIX_EPOCH + TimeDelta::days(3)),
             revoked_at: revoked.then_some(DateTime::UNIX_EPOCH + TimeDelta::seconds(30)),
+            last_used_at: revoked.then_some(DateTime::UNIX_EPOCH + TimeDelta::seconds(20)),
         }
     }
 

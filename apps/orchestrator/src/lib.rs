@@ -8,6 +8,7 @@
 mod agent_services;
 mod analyst_launcher;
 mod cli;
+mod connections;
 mod gateway_assembly;
 mod model_egress;
 mod options;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use cynode_runtime::clock::SystemClock;
 use cynode_runtime::config::{self, ConfigSources};
+use cynode_runtime::descriptors;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::telemetry::{self, LogOptions};
 
@@ -50,6 +52,7 @@ pub async fn run(cli: Cli, shutdown: Shutdown) -> anyhow::Result<ExitCode> {
     let _telemetry = telemetry::init("cynode-orchestrator", &log)?;
     let options = OrchestratorOptions { config_file: cli.config, ..options };
     let data_dir = config::data_dir(cli.data_dir);
+    descriptors::raise_open_file_limit();
     let clock = Arc::new(SystemClock);
     let orchestrator = OrchestratorServer::start_with(&options, &gateway, &data_dir, clock).await?;
     let address = orchestrator.address();
@@ -57,7 +60,7 @@ pub async fn run(cli: Cli, shutdown: Shutdown) -> anyhow::Result<ExitCode> {
     if let Some(warning) = exposure_warning(address) {
         tracing::warn!("{warning}");
     }
-    Box::pin(orchestrator.serve(shutdown)).await?;
+    Box::pin(orchestrator.serve(shutdown)).await;
     Ok(ExitCode::SUCCESS)
 }
 

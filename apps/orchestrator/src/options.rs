@@ -11,6 +11,7 @@ use cynode_ops::chat::ChatOptions;
 use cynode_runtime::config::{ConfigFault, ConfigSection};
 use serde::{Deserialize, Serialize};
 
+use crate::connections::{ConnectionLimits, HEADER_TIMEOUT};
 use crate::pma_instances::PmaAddress;
 
 /// Configuration of the orchestrator.
@@ -19,6 +20,11 @@ use crate::pma_instances::PmaAddress;
 pub struct OrchestratorOptions {
     /// Address to listen on.
     pub listen: String,
+    /// Maximum open connections, and no more than the limit of open files allows.
+    pub max_connections: u32,
+    /// Maximum open connections from one address. Processes on this machine and clients behind one proxy share an
+    /// address.
+    pub max_connections_per_address: u32,
     /// Database URL; the embedded database in the data directory when absent.
     pub database_url: Option<String>,
     /// Whether to start with an empty database even if files of earlier tasks exist.
@@ -57,6 +63,7 @@ pub struct OrchestratorOptions {
 
 /// A shorter lease would interrupt healthy jobs on a busy machine.
 const JOB_LEASE_MS: RangeInclusive<u32> = 1_000..=3_600_000;
+const CONNECTIONS: RangeInclusive<u32> = 16..=1_000_000;
 const CHAT_WAIT: RangeInclusive<u32> = 1..=3600;
 /// Less than the time limit for the response headers of a request.
 const WHOLE_ANSWER_S: u32 = 290;
@@ -68,6 +75,8 @@ impl Default for OrchestratorOptions {
     fn default() -> Self {
         Self {
             listen: "127.0.0.1:12080".to_owned(),
+            max_connections: 8192,
+            max_connections_per_address: 2048,
             database_url: None,
             allow_new_database: false,
             runner_token_file: None,
@@ -106,6 +115,12 @@ impl ConfigSection for OrchestratorOptions {
             ));
         }
         let ranges = [
+            ("orchestrator.max_connections", self.max_connections, CONNECTIONS),
+            (
+                "orchestrator.max_connections_per_address",
+                self.max_connections_per_address,
+                CONNECTIONS,
+            ),
             ("orchestrator.job_lease_ms", self.job_lease_ms, JOB_LEASE_MS),
             ("orchestrator.chat_wait_s", self.chat_wait_s, CHAT_WAIT),
             ("orchestrator.pma_max_open", self.pma_max_open, OPEN),
@@ -125,6 +140,14 @@ impl ConfigSection for OrchestratorOptions {
 }
 
 impl OrchestratorOptions {
+    pub(crate) fn connection_limits(&self) -> ConnectionLimits {
+        let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
+        let (total, per_address) =
+            (count(self.max_connections), count(self.max_connections_per_address));
+        let header_timeout = HEADER_TIMEOUT;
+        ConnectionLimits { total, per_address, header_timeout }.within_open_files()
+    }
+
     pub(crate) fn chat_options(&self) -> ChatOptions {
         let seconds = |seconds: u32| Duration::from_secs(seconds.into());
         let (chunk_timeout, answer_timeout) =

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
-use axum::serve::ListenerExt;
 use cynode_api::ApiServices;
 use cynode_execution::analysts::ManagedAnalyst;
 use cynode_execution::preferences::PreferenceService;
@@ -29,9 +28,11 @@ use cynode_runtime::metrics::{self, MetricsExporter};
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::BackgroundTasks;
 use tokio::net::TcpListener;
+use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use crate::OrchestratorOptions;
 use crate::agent_services::build_agent_services;
+use crate::connections::{self, ConnectionLimits};
 use crate::gateway_assembly::{self, GatewayDependencies, GatewayServices};
 use crate::model_egress::build_models;
 use crate::service_secrets::load_service_tokens;
@@ -45,6 +46,7 @@ const WRITE_GRACE: Duration = Duration::from_millis(500);
 pub struct OrchestratorServer {
     listener: TcpListener,
     address: SocketAddr,
+    limits: ConnectionLimits,
     router: Router,
     sweeper: Sweeper,
     job_lease_ms: u32,
@@ -101,9 +103,19 @@ impl OrchestratorServer {
         let router = gateway
             .router()
             .merge(cynode_console::router())
-            .fallback_service(cynode_api::router(services));
-        let job_lease_ms = options.job_lease_ms;
-        Ok(Self { listener, address, router, sweeper, job_lease_ms, gateway, exporter, background })
+            .fallback_service(cynode_api::router(services))
+            .layer(RequestBodyTimeoutLayer::new(connections::BODY_TIMEOUT));
+        Ok(Self {
+            listener,
+            address,
+            limits: options.connection_limits(),
+            router,
+            sweeper,
+            job_lease_ms: options.job_lease_ms,
+            gateway,
+            exporter,
+            background,
+        })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -111,15 +123,8 @@ impl OrchestratorServer {
     }
 
     /// Serves until `shutdown`, then gives open requests a grace period.
-    pub async fn serve(self, shutdown: Shutdown) -> anyhow::Result<()> {
-        let service = self.router.into_make_service_with_connect_info::<SocketAddr>();
-        let stop = shutdown.clone();
-        // Responses are small and latency matters.
-        let listener = self.listener.tap_io(|connection| {
-            let _ = connection.set_nodelay(true);
-        });
-        let server = axum::serve(listener, service)
-            .with_graceful_shutdown(async move { stop.triggered().await });
+    pub async fn serve(self, shutdown: Shutdown) {
+        let server = connections::serve(self.listener, self.router, self.limits, shutdown.clone());
         let background = self.background;
         // Boxed to keep the caller's future small.
         let work = Box::pin(async {
@@ -132,20 +137,18 @@ impl OrchestratorServer {
                 // requests end only then.
                 background.finish(GRACE).await;
             };
-            let (outcome, (), (), (), ()) = tokio::join!(server, sweeps, upkeep, calls, ends);
-            outcome.context("serving failed")
+            tokio::join!(server, sweeps, upkeep, calls, ends);
         });
         let overdue = async {
             shutdown.triggered().await;
             tokio::time::sleep(GRACE).await;
         };
-        let outcome = tokio::select! {
-            outcome = work => outcome,
-            () = overdue => Ok(()),
-        };
+        tokio::select! {
+            () = work => {}
+            () = overdue => {}
+        }
         // Remaining writes of ended requests.
         background.finish(WRITE_GRACE).await;
-        outcome
     }
 }
 
@@ -160,7 +163,7 @@ async fn build_services(
 ) -> anyhow::Result<(ApiServices, Sweeper, GatewayServices)> {
     let signals = Signals::new(store.engine());
     let blobs = BlobStore::new(data_dir.join("blobs"));
-    let accounts = Accounts::new(store.clone(), clock.clone());
+    let accounts = Accounts::new(store.clone(), clock.clone(), signals.clone());
     let agents = build_agent_services(store, clock, &signals, options, data_dir, background)?;
     let placer = JobPlacer::rule_based(store.clone(), clock.clone(), signals.clone())
         .with_handoffs(agents.handoffs.clone());

@@ -2,10 +2,12 @@
 
 use axum::Json;
 use axum::extract::State;
-use cynode_domain::ids::TokenId;
+use cynode_domain::ids::{TokenId, UserId};
+use cynode_domain::name_or_id::NameOrId;
 use cynode_resources::{Accounts, ClientAddress};
 use cynode_wire::auth::{
-    CreateToken, CreateUser, Login, NewTokenView, RefreshToken, SessionView, TokenView, UserView,
+    ChangePassword, CreateToken, CreateUser, EndedCount, Login, NewTokenView, RefreshToken,
+    SessionView, TokenView, UpdateUser, UserView,
 };
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::problem::Problem;
@@ -31,7 +33,11 @@ pub(crate) fn open_routes(accounts: Accounts) -> OpenApiRouter {
 pub(crate) fn routes(accounts: Accounts) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(whoami))
-        .routes(routes!(user_create))
+        .routes(routes!(password_change))
+        .routes(routes!(user_create, user_list))
+        .routes(routes!(user_update))
+        .routes(routes!(sessions_end))
+        .routes(routes!(tokens_revoke_all))
         .routes(routes!(token_create, token_list))
         .routes(routes!(token_revoke))
         .with_state(accounts)
@@ -92,6 +98,70 @@ async fn user_create(
 ) -> Result<(StatusCode, Json<UserView>), ApiError> {
     let user = accounts.user_create(&caller, body, &ClientAddress(address)).await?;
     Ok((StatusCode::CREATED, Json(user)))
+}
+
+/// Lists the users by handle. Administrators only.
+#[utoipa::path(get, path = "/v1/users", tag = "auth", params(PageQuery),
+    responses((status = 200, body = Page<UserView>), (status = "4XX", body = Problem)))]
+async fn user_list(
+    State(accounts): State<Accounts>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    QueryParams(query): QueryParams<PageQuery>,
+) -> Result<Json<Page<UserView>>, ApiError> {
+    Ok(Json(accounts.user_list(&caller, &query).await?))
+}
+
+/// Disables, enables or promotes a user, by handle or id, or resets the password. Administrators only.
+#[utoipa::path(patch, path = "/v1/users/{user}", tag = "auth", params(("user" = String, Path)),
+    request_body = UpdateUser,
+    responses((status = 200, body = UserView), (status = "4XX", body = Problem)))]
+async fn user_update(
+    State(accounts): State<Accounts>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PeerAddress(address): PeerAddress,
+    PathSegment(user): PathSegment<NameOrId<UserId>>,
+    JsonBody(body): JsonBody<UpdateUser>,
+) -> Result<Json<UserView>, ApiError> {
+    Ok(Json(accounts.user_update(&caller, &user, body, &ClientAddress(address)).await?))
+}
+
+/// Changes the caller's password and ends the caller's other sessions.
+#[utoipa::path(post, path = "/v1/users/me/password", tag = "auth", request_body = ChangePassword,
+    responses((status = 204), (status = "4XX", body = Problem)))]
+async fn password_change(
+    State(accounts): State<Accounts>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PeerAddress(address): PeerAddress,
+    JsonBody(body): JsonBody<ChangePassword>,
+) -> Result<StatusCode, ApiError> {
+    accounts.password_change(&caller, body, &ClientAddress(address)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Ends all sessions of a user: `me`, or for administrators any handle or id.
+#[utoipa::path(delete, path = "/v1/users/{user}/sessions", tag = "auth",
+    params(("user" = String, Path)),
+    responses((status = 200, body = EndedCount), (status = "4XX", body = Problem)))]
+async fn sessions_end(
+    State(accounts): State<Accounts>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PeerAddress(address): PeerAddress,
+    PathSegment(user): PathSegment<NameOrId<UserId>>,
+) -> Result<Json<EndedCount>, ApiError> {
+    Ok(Json(accounts.sessions_end(&caller, &user, &ClientAddress(address)).await?))
+}
+
+/// Revokes all API tokens of a user: `me`, or for administrators any handle or id.
+#[utoipa::path(delete, path = "/v1/users/{user}/tokens", tag = "auth",
+    params(("user" = String, Path)),
+    responses((status = 200, body = EndedCount), (status = "4XX", body = Problem)))]
+async fn tokens_revoke_all(
+    State(accounts): State<Accounts>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PeerAddress(address): PeerAddress,
+    PathSegment(user): PathSegment<NameOrId<UserId>>,
+) -> Result<Json<EndedCount>, ApiError> {
+    Ok(Json(accounts.tokens_revoke_all(&caller, &user, &ClientAddress(address)).await?))
 }
 
 /// Creates an API token for the caller. Only this response contains its secret.

@@ -2,7 +2,8 @@
 
 use cynode_domain::ids::TokenId;
 use cynode_wire::auth::{
-    CreateToken, CreateUser, Login, NewTokenView, RefreshToken, SessionView, TokenView, UserView,
+    ChangePassword, CreateToken, CreateUser, EndedCount, Login, NewTokenView, RefreshToken,
+    SessionView, TokenView, UpdateUser, UserView,
 };
 use cynode_wire::health::StatusView;
 use cynode_wire::page::{Page, PageQuery};
@@ -35,6 +36,38 @@ impl Client {
     /// `POST /v1/users`
     pub async fn user_create(&self, body: &CreateUser) -> Result<UserView, ClientError> {
         self.post(&["v1", "users"], body).await
+    }
+
+    /// `GET /v1/users`
+    pub async fn user_list(&self, page: &PageQuery) -> Result<Page<UserView>, ClientError> {
+        read_json(send(self.request(Method::GET, &["v1", "users"]).query(page)).await?).await
+    }
+
+    /// `PATCH /v1/users/{user}`
+    pub async fn user_update(
+        &self,
+        user: &str,
+        body: &UpdateUser,
+    ) -> Result<UserView, ClientError> {
+        let request = self.request(Method::PATCH, &["v1", "users", user]).json(body);
+        read_json(send(request).await?).await
+    }
+
+    /// `POST /v1/users/me/password`
+    pub async fn password_change(&self, body: &ChangePassword) -> Result<(), ClientError> {
+        self.post_empty(&["v1", "users", "me", "password"], body).await
+    }
+
+    /// `DELETE /v1/users/{user}/sessions`
+    pub async fn sessions_end(&self, user: &str) -> Result<EndedCount, ClientError> {
+        let path = ["v1", "users", user, "sessions"];
+        read_json(send(self.request(Method::DELETE, &path)).await?).await
+    }
+
+    /// `DELETE /v1/users/{user}/tokens`
+    pub async fn tokens_revoke_all(&self, user: &str) -> Result<EndedCount, ClientError> {
+        let path = ["v1", "users", user, "tokens"];
+        read_json(send(self.request(Method::DELETE, &path)).await?).await
     }
 
     /// `POST /v1/tokens`

@@ -19,6 +19,7 @@ use crate::plain_http::{FullResponse, PlainHttp};
 /// Longer than any long poll, so that the server ends it.
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The scheme of requests with an invalid path, which are not sent.
 const INVALID_SCHEME: &str = "nowhere";
 /// User agent.
@@ -44,7 +45,8 @@ impl Client {
         if !matches!(base.scheme(), "http" | "https") {
             return Err(bad("it must start with http:// or https://".to_owned()));
         }
-        let mut builder = reqwest::Client::builder();
+        // The server closes idle connections later.
+        let mut builder = reqwest::Client::builder().pool_idle_timeout(IDLE_TIMEOUT);
         let mut near = None;
         if is_loopback(&base) {
             // A proxy cannot reach loopback addresses, and must not see the tokens.

@@ -1,10 +1,11 @@
-//! Accounts: the first administrator, signing in, sessions and API tokens.
+//! Accounts: the first administrator, signing in, sessions, API tokens, and their end.
 
+mod administration;
 mod bootstrap;
 mod login;
 mod passwords;
 mod sessions;
-mod tokens;
+pub(crate) mod tokens;
 mod users;
 
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use login::LoginLimits;
 use passwords::PasswordHashing;
 pub use sessions::PresentedToken;
 
-use crate::PageError;
+use crate::{PageError, Signals};
 
 /// Errors of account operations.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +39,14 @@ pub enum AccountError {
     HandleTaken(String),
     #[error("there is no such token")]
     NoSuchToken,
+    #[error("there is no user \"{0}\"")]
+    NoSuchUser(String),
+    #[error("the user \"system\" cannot be changed")]
+    SystemUser,
+    #[error("this would leave no active administrator: make another user an administrator first")]
+    LastAdmin,
+    #[error("the current password is wrong")]
+    WrongPassword,
     #[error(transparent)]
     Page(#[from] PageError),
     /// The system random number generator or the password hash failed.
@@ -54,10 +63,16 @@ impl Classified for AccountError {
                 Classification::new(ErrorClass::Unauthenticated, self)
             }
             Self::TooManyAttempts => Classification::new(ErrorClass::RateLimited, self),
-            Self::NotAdmin => Classification::new(ErrorClass::Forbidden, self),
+            Self::NotAdmin | Self::SystemUser | Self::WrongPassword => {
+                Classification::new(ErrorClass::Forbidden, self)
+            }
             Self::Invalid(faults) => Classification::invalid(self, faults),
-            Self::HandleTaken(_) => Classification::new(ErrorClass::Conflict, self),
-            Self::NoSuchToken => Classification::new(ErrorClass::NotFound, self),
+            Self::HandleTaken(_) | Self::LastAdmin => {
+                Classification::new(ErrorClass::Conflict, self)
+            }
+            Self::NoSuchToken | Self::NoSuchUser(_) => {
+                Classification::new(ErrorClass::NotFound, self)
+            }
             Self::Secret(_) => Classification::internal(),
             Self::Page(error) => error.classify(),
             Self::Store(error) => error.classify(),
@@ -76,6 +91,7 @@ impl From<getrandom::Error> for AccountError {
 pub struct Accounts {
     store: Store,
     clock: SharedClock,
+    signals: Signals,
     /// Bounds how many password hashes are computed at once: each takes 19 MiB.
     passwords: PasswordHashing,
     /// Bounds how often one handle or address may try to sign in.
@@ -83,8 +99,8 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    pub fn new(store: Store, clock: SharedClock) -> Self {
+    pub fn new(store: Store, clock: SharedClock, signals: Signals) -> Self {
         let limits = Arc::new(LoginLimits::new());
-        Self { store, clock, passwords: PasswordHashing::default(), limits }
+        Self { store, clock, signals, passwords: PasswordHashing::default(), limits }
     }
 }

@@ -151,6 +151,11 @@ const MIGRATIONS: &[Migration] = &[
         postgres: include_str!("../migrations/postgres/0028_inbox.sql"),
         sqlite: include_str!("../migrations/sqlite/0028_inbox.sql"),
     },
+    Migration {
+        version: 29,
+        postgres: include_str!("../migrations/postgres/0029_accounts.sql"),
+        sqlite: include_str!("../migrations/sqlite/0029_accounts.sql"),
+    },
 ];
 
 /// An arbitrary number; the same in every process, so that only one process migrates a PostgreSQL database at a

@@ -36,6 +36,15 @@ pub struct ApiToken {
     /// Never expires if absent.
     pub expires_at: Option<DateTime<Utc>>,
     pub revoked_at: Option<DateTime<Utc>>,
+    /// Within a few minutes; `None` if it was never used.
+    pub last_used_at: Option<DateTime<Utc>>,
+}
+
+impl ApiToken {
+    /// Whether it is neither revoked nor expired.
+    pub fn is_valid(&self, now: DateTime<Utc>) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|end| end > now)
+    }
 }
 
 /// The columns of the user, joined to those of the session or token.
@@ -141,6 +150,18 @@ impl Tx {
         self.execute(sql, params![id, false]).await.map(drop)
     }
 
+    /// Ends the sessions of a user, except the one whose access token has the hash `except`. Returns how
+    /// many.
+    pub async fn session_end_all(
+        &mut self,
+        user: UserId,
+        except: Option<&[u8]>,
+    ) -> Result<u64, Error> {
+        let sql = "UPDATE refresh_sessions SET is_active = $2 WHERE user_id = $1 AND is_active
+                   AND ($3 /*pg ::bytea */ IS NULL OR access_token_hash <> $3)";
+        self.execute(sql, params![user, false, except.map(<[u8]>::to_vec)]).await
+    }
+
     pub async fn token_insert(&mut self, token: &ApiToken) -> Result<(), Error> {
         let sql = "INSERT INTO api_tokens (id, user_id, name, token_hash, created_at, expires_at)
                    VALUES ($1, $2, $3, $4, $5, $6)";
@@ -198,6 +219,29 @@ impl Tx {
                    WHERE id = $2 AND user_id = $1";
         Ok(self.execute(sql, params![user, id, at]).await? == 1)
     }
+
+    /// Revokes all tokens of a user. Returns how many.
+    pub async fn token_revoke_all(
+        &mut self,
+        user: UserId,
+        at: DateTime<Utc>,
+    ) -> Result<u64, Error> {
+        let sql = "UPDATE api_tokens SET revoked_at = $2
+                   WHERE user_id = $1 AND revoked_at IS NULL";
+        self.execute(sql, params![user, at]).await
+    }
+
+    /// Records that a token was used, unless a use after `since` is recorded already.
+    pub async fn token_mark_used(
+        &mut self,
+        id: TokenId,
+        at: DateTime<Utc>,
+        since: DateTime<Utc>,
+    ) -> Result<(), Error> {
+        let sql = "UPDATE api_tokens SET last_used_at = $2
+                   WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $3)";
+        self.execute(sql, params![id, at, since]).await.map(drop)
+    }
 }
 
 pub(crate) fn session(row: &Row) -> Result<Session, Error> {
@@ -222,5 +266,6 @@ pub(crate) fn token(row: &Row) -> Result<ApiToken, Error> {
         created_at: row.get("created_at")?,
         expires_at: row.get("expires_at")?,
         revoked_at: row.get("revoked_at")?,
+        last_used_at: row.get("last_used_at")?,
     })
 }

@@ -59,6 +59,27 @@ impl Tx {
         self.one(&tables::USERS, sql, params![handle], user).await
     }
 
+    /// Lists a page of users by handle, after `after`.
+    pub async fn user_list(&mut self, after: Option<&str>, limit: u32) -> Result<Vec<User>, Error> {
+        let sql = "SELECT * FROM users WHERE ($1 /*pg ::text */ IS NULL OR handle > $1)
+                   ORDER BY handle LIMIT $2";
+        self.page(&tables::USERS, sql, params![after.map(ToOwned::to_owned), limit], user).await
+    }
+
+    /// Returns the active administrators, locked until the transaction ends: of two that remove each
+    /// other's rights at the same time, the second sees what the first did.
+    pub async fn user_lock_admins(&mut self) -> Result<Vec<UserId>, Error> {
+        let sql =
+            "SELECT id FROM users WHERE is_admin AND is_active ORDER BY id /*pg FOR UPDATE */";
+        self.rows(sql, &[]).await?.iter().map(|row| row.id("id")).collect()
+    }
+
+    /// Sets whether a user may sign in and is an administrator.
+    pub async fn user_update(&mut self, user: &User, at: DateTime<Utc>) -> Result<(), Error> {
+        let sql = "UPDATE users SET is_active = $2, is_admin = $3, updated_at = $4 WHERE id = $1";
+        self.execute(sql, params![user.id, user.is_active, user.is_admin, at]).await.map(drop)
+    }
+
     /// Serialises the writes of starting processes until the transaction ends.
     pub async fn startup_lock(&mut self) -> Result<(), Error> {
         // SQLite has one writer and reads the lock as a comment. The number is arbitrary.

@@ -63,15 +63,50 @@ pub struct CreateUser {
     pub is_admin: bool,
 }
 
+/// `PATCH /v1/users/{user}`. Absent fields stay as they are.
+#[derive(Clone, Default, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpdateUser {
+    /// Whether the user may sign in. False ends the user's sessions and suspends every token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_active: Option<bool>,
+    /// Whether the user is an administrator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_admin: Option<bool>,
+    /// A new password, at least 12 characters. It ends the user's sessions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<String>,
+}
+
+/// `POST /v1/users/me/password`
+#[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangePassword {
+    /// The current password.
+    pub current_password: String,
+    /// The new password, at least 12 characters.
+    pub new_password: String,
+}
+
+/// How many sessions or tokens a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct EndedCount {
+    /// Number of sessions or tokens that were valid before.
+    pub ended: u64,
+}
+
 /// `POST /v1/tokens`
-#[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateToken {
     /// Purpose of the token.
     pub name: String,
-    /// Lifetime in days; no expiry when absent.
+    /// Lifetime in days; 90 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_days: Option<u32>,
+    /// Whether the token never expires.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub never_expires: bool,
 }
 
 /// An API token without its secret.
@@ -87,6 +122,8 @@ pub struct TokenView {
     pub expires_at: Option<DateTime<Utc>>,
     /// When it was revoked.
     pub revoked_at: Option<DateTime<Utc>>,
+    /// When it was last used, to within five minutes; absent if it never was.
+    pub last_used_at: Option<DateTime<Utc>>,
 }
 
 /// A new API token; the only response with the secret.

@@ -287,7 +287,7 @@ pub(crate) async fn create_user(system: &System, handle: &str) -> (Client, Strin
     let anonymous = Client::anonymous(&system.announced.url).unwrap();
     let session = anonymous.login(&Login { handle, password }).await.unwrap();
     let client = |token: String| Client::new(&system.announced.url, SecretString::from(token));
-    let request = CreateToken { name: "client".to_owned(), expires_in_days: None };
+    let request = CreateToken { name: "client".to_owned(), ..CreateToken::default() };
     let made = client(session.access_token).unwrap().token_create(&request).await.unwrap();
     (client(made.secret.clone()).unwrap(), made.secret)
 }

@@ -133,7 +133,7 @@ async fn issue_token(client: &Client, number: usize) -> (cynode_domain::ids::Tok
         let made = client.agent_token_issue(&body).await.unwrap();
         return (made.token.id, made.secret);
     }
-    let body = CreateToken { name: format!("person {number}"), expires_in_days: None };
+    let body = CreateToken { name: format!("person {number}"), ..CreateToken::default() };
     let made = client.token_create(&body).await.unwrap();
     (made.token.id, made.secret)
 }

@@ -126,7 +126,11 @@ pub(crate) async fn events_of_others_are_invisible(harness: OrchestratorHarness)
 
 pub(crate) async fn a_stream_ends_when_its_token_no_longer_counts(harness: OrchestratorHarness) {
     let admin = harness.admin();
-    let request = CreateToken { name: "watcher".to_owned(), expires_in_days: Some(1) };
+    let request = CreateToken {
+        name: "watcher".to_owned(),
+        expires_in_days: Some(1),
+        ..CreateToken::default()
+    };
     let revoked = admin.token_create(&request).await.unwrap();
     let expired = admin.token_create(&request).await.unwrap();
     let query = EventQuery::default();

@@ -32,8 +32,7 @@ impl GatewayInstallation {
         let url = format!("http://{}", orchestrator.address());
         let shutdown = Shutdown::new();
         let stop = shutdown.clone();
-        BackgroundTasks::new()
-            .spawn("orchestrator", async move { orchestrator.serve(stop).await.unwrap() });
+        BackgroundTasks::new().spawn("orchestrator", async move { orchestrator.serve(stop).await });
         let admin =
             std::fs::read_to_string(data.path().join("admin.token")).unwrap().trim().to_owned();
         let http = reqwest::Client::builder().no_proxy().build().unwrap();

@@ -87,7 +87,7 @@ impl OrchestratorHarness {
         let address = orchestrator.address();
         let (shutdown, tasks) = (Shutdown::new(), BackgroundTasks::new());
         let stop = shutdown.clone();
-        tasks.spawn("orchestrator", async move { orchestrator.serve(stop).await.unwrap() });
+        tasks.spawn("orchestrator", async move { orchestrator.serve(stop).await });
         Ok(Self {
             clock,
             options,

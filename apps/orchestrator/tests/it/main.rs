@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "behaviours are called by tests; a failure is the finding")]
 
 mod access;
+mod accounts;
 mod actors;
 mod bad_input;
 mod bad_requests;
@@ -203,6 +204,14 @@ on_both_engines! {
         an_api_token_ends_on_its_day,
         nobody_revokes_the_token_of_another,
         requests_without_a_good_token_are_told_to_authenticate,
+    }
+    accounts {
+        a_disabled_user_has_no_way_in_until_enabled,
+        only_administrators_manage_other_users,
+        an_active_administrator_always_remains,
+        a_user_changes_the_password_and_stays_signed_in_here_only,
+        an_administrator_resets_a_password_and_ends_sessions_and_tokens,
+        tokens_expire_unless_told_otherwise_and_show_their_last_use,
     }
     access {
         users_cannot_see_what_belongs_to_each_other,

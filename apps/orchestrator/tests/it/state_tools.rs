@@ -300,7 +300,7 @@ pub(crate) async fn runs_are_shown_to_those_they_belong_to(harness: Orchestrator
     let (pm, run) = (pm(&harness).await, task.run_id.unwrap());
     let binding = BindingView { task_id: Some(other.id), ..BindingView::default() };
     let pa = bound(&harness, AgentType::Pa, binding).await;
-    let token = CreateToken { name: "mcp".to_owned(), expires_in_days: None };
+    let token = CreateToken { name: "mcp".to_owned(), ..CreateToken::default() };
     let bob = harness.user("bob").await.token_create(&token).await.unwrap();
     let bob = Mcp::at(&harness.url(), &bob.secret);
 

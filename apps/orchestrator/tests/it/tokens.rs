@@ -10,7 +10,7 @@ use reqwest::Method;
 use crate::harness::{HarnessResponse, OrchestratorHarness, refused};
 
 fn named(name: &str, days: Option<u32>) -> CreateToken {
-    CreateToken { name: name.to_owned(), expires_in_days: days }
+    CreateToken { name: name.to_owned(), expires_in_days: days, never_expires: false }
 }
 
 pub(crate) async fn an_api_token_is_shown_once_listed_and_revoked(harness: OrchestratorHarness) {

@@ -95,7 +95,7 @@ async fn two_orchestrators_on_one_database_decide_alike_and_write_a_chain_each()
     let url = format!("http://{}", second.address());
     let (shutdown, tasks) = (Shutdown::new(), BackgroundTasks::new());
     let stop = shutdown.clone();
-    tasks.spawn("second", async move { second.serve(stop).await.unwrap() });
+    tasks.spawn("second", async move { second.serve(stop).await });
     let secret = crate::mcp::issue(&first, AgentType::Pm, BindingView::default()).await.secret;
     let (here, there) = (Mcp::at(&first.url(), &secret), Mcp::at(&url, &secret));
 

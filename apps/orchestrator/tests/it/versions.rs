@@ -157,7 +157,7 @@ async fn a_task_that_ends_on_one_orchestrator_wakes_a_claim_on_another() {
     let url = format!("http://{}", second.address());
     let (shutdown, tasks) = (Shutdown::new(), BackgroundTasks::new());
     let stop = shutdown.clone();
-    tasks.spawn("second orchestrator", async move { second.serve(stop).await.unwrap() });
+    tasks.spawn("second orchestrator", async move { second.serve(stop).await });
     let token = secret_file::read(directory.path().join("runner.token")).unwrap();
     let (one, far) = (harness.runner(), HarnessRunner::new(Client::new(&url, token).unwrap()));
     let first = harness.task().await.id;

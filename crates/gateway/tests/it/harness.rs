@@ -44,7 +44,7 @@ pub(crate) async fn services(data: &TempDir) -> (ToolServices, Caller) {
     let clock: SharedClock = Arc::new(SystemClock);
     let signals = Signals::new(store.engine());
     let blobs = BlobStore::new(data.path().join("blobs"));
-    let accounts = Accounts::new(store.clone(), clock.clone());
+    let accounts = Accounts::new(store.clone(), clock.clone(), signals.clone());
     accounts.bootstrap(data.path()).await.unwrap();
     let token = std::fs::read_to_string(data.path().join("admin.token")).unwrap();
     let known = accounts.authenticate(token.trim()).await.unwrap();

@@ -86,7 +86,7 @@ async fn a_token_under_another_prefix_is_no_token() {
 
 async fn a_persons_api_token_acts_in_the_role_of_a_user_until_it_is_revoked() {
     let world = World::new().await;
-    let body = CreateToken { name: "ide".to_owned(), expires_in_days: None };
+    let body = CreateToken { name: "ide".to_owned(), ..CreateToken::default() };
     let made = world.accounts.token_create(&world.bob, body).await.unwrap();
 
     let who = world.agents.authenticate(&made.secret).await.unwrap();

@@ -89,6 +89,7 @@ async fn create_first_admin(
         created_at: now,
         expires_at: None,
         revoked_at: None,
+        last_used_at: None,
     };
     tx.user_insert(&system).await?;
     tx.user_insert(&admin).await?;

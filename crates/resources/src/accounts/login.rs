@@ -85,6 +85,24 @@ impl Accounts {
         }
     }
 
+    /// Whether this is the password of a signed-in user. Limited and recorded like a sign-in, so that a
+    /// stolen token cannot be used to guess it.
+    pub(super) async fn is_own_password(
+        &self,
+        handle: &str,
+        password: String,
+        origin: &ClientAddress,
+    ) -> Result<bool, AccountError> {
+        if !self.limits.allows_address(origin) || !self.limits.allows_handle(handle) {
+            return Err(AccountError::TooManyAttempts);
+        }
+        let login = Login { handle: handle.to_owned(), password };
+        let Err(reason) = self.verify_password(&login).await? else { return Ok(true) };
+        let attempt = AuthAttempt::failed("password_change_failure", handle, reason);
+        self.record_attempt(origin, attempt).await?;
+        Ok(false)
+    }
+
     /// Evicts old attempts, which bounds the limiter's memory.
     pub fn evict_old_attempts(&self) {
         self.limits.handles.retain_recent();

@@ -2,11 +2,12 @@
 
 use chrono::{DateTime, Duration, Utc};
 use cynode_domain::ids::{SessionId, UserId};
-use cynode_store::{Session, Tx, User};
+use cynode_store::{ApiToken, Session, Tx, User};
 use cynode_wire::auth::SessionView;
 use secrecy::ExposeSecret;
 
 use super::login::AuthAttempt;
+use super::tokens::record_use;
 use super::{AccountError, Accounts, ClientAddress};
 use crate::Caller;
 use crate::{tokens, tokens::OpaqueToken, tokens::TokenKind};
@@ -35,25 +36,36 @@ impl PresentedToken {
         Self { hash: tokens::hash_token(token), is_api_token }
     }
 
+    /// The SHA-256 hash of the token.
+    pub(super) fn hash(&self) -> &[u8] {
+        &self.hash
+    }
+
     /// The owner; `None` if the token has expired or was revoked, or the user was disabled.
     pub async fn load_owner(
         &self,
         tx: &mut Tx,
         now: DateTime<Utc>,
     ) -> Result<Option<User>, cynode_store::Error> {
-        let owner = if self.is_api_token {
+        Ok(self.load_valid(tx, now).await?.map(|(user, _)| user))
+    }
+
+    /// The owner of a valid token, with the row of an API token.
+    async fn load_valid(
+        &self,
+        tx: &mut Tx,
+        now: DateTime<Utc>,
+    ) -> Result<Option<(User, Option<ApiToken>)>, cynode_store::Error> {
+        let found = if self.is_api_token {
             let found = tx.token_with_user(&self.hash).await?;
-            found
-                .filter(|(token, _)| token.revoked_at.is_none())
-                .filter(|(token, _)| token.expires_at.is_none_or(|end| end > now))
-                .map(|(_, user)| user)
+            found.filter(|(token, _)| token.is_valid(now)).map(|(token, user)| (user, Some(token)))
         } else {
             let found = tx.session_with_user(&self.hash).await?;
             found
                 .filter(|(session, _)| session.is_active && session.access_expires_at > now)
-                .map(|(_, user)| user)
+                .map(|(_, user)| (user, None))
         };
-        Ok(owner.filter(|user| user.is_active))
+        Ok(found.filter(|(user, _)| user.is_active))
     }
 }
 
@@ -62,13 +74,16 @@ impl Accounts {
     pub async fn authenticate(&self, token: &str) -> Result<Caller, AccountError> {
         let (credential, now) = (PresentedToken::from_token(token), self.clock.now());
         let presented = credential.clone();
-        let user = self
+        let found = self
             .store
             .read(move |tx| {
-                Box::pin(async move { Ok::<_, AccountError>(presented.load_owner(tx, now).await?) })
+                Box::pin(async move { Ok::<_, AccountError>(presented.load_valid(tx, now).await?) })
             })
             .await?;
-        let user = user.ok_or(AccountError::BadToken)?;
+        let (user, api_token) = found.ok_or(AccountError::BadToken)?;
+        if let Some(token) = api_token {
+            record_use(&self.store, &token, now).await;
+        }
         let credential = Some(credential);
         Ok(Caller { user: user.id, handle: user.handle, is_admin: user.is_admin, credential })
     }

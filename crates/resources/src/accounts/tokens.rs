@@ -1,8 +1,8 @@
 //! API tokens of a user.
 
-use chrono::Duration;
+use chrono::{DateTime, Duration, Utc};
 use cynode_domain::ids::TokenId;
-use cynode_store::ApiToken;
+use cynode_store::{ApiToken, Store};
 use cynode_wire::auth::{CreateToken, NewTokenView, TokenView};
 use cynode_wire::page::{Page, PageQuery};
 use secrecy::ExposeSecret;
@@ -10,10 +10,15 @@ use secrecy::ExposeSecret;
 use super::{AccountError, Accounts};
 use crate::Caller;
 use crate::paging::PageRequest;
+use crate::signals::Topic;
 use crate::{tokens::OpaqueToken, tokens::TokenKind};
 
 const MAX_NAME_CHARS: usize = 100;
 const MAX_DAYS: u32 = 3650;
+/// Lifetime unless the request names another, or none.
+const DEFAULT_DAYS: u32 = 90;
+/// A use sooner after the recorded one is not recorded: the time of use costs no write per request.
+const USE_INTERVAL: Duration = Duration::minutes(5);
 
 impl Accounts {
     /// Creates a token for the caller. Only this response contains its secret.
@@ -31,8 +36,9 @@ impl Accounts {
             name: request.name.trim().to_owned(),
             hash: secret.hash(),
             created_at: now,
-            expires_at: request.expires_in_days.map(|days| now + Duration::days(i64::from(days))),
+            expires_at: lifetime(&request).map(|lifetime| now + lifetime),
             revoked_at: None,
+            last_used_at: None,
         };
         let row = token.clone();
         self.store
@@ -77,7 +83,25 @@ impl Accounts {
                 })
             })
             .await?;
+        self.signals.send(Topic::Policy);
         if known { Ok(()) } else { Err(AccountError::NoSuchToken) }
+    }
+}
+
+/// Records the use of a token. A failure is logged and does not reject the request, which may be a read
+/// while the disk is full.
+pub(crate) async fn record_use(store: &Store, token: &ApiToken, now: DateTime<Utc>) {
+    let since = now - USE_INTERVAL;
+    if token.last_used_at.is_some_and(|used| used >= since) {
+        return;
+    }
+    let id = token.id;
+    let recorded: Result<(), cynode_store::Error> = store
+        .write(move |tx| Box::pin(async move { tx.token_mark_used(id, now, since).await }))
+        .await;
+    if let Err(error) = recorded {
+        let error = &error as &dyn std::error::Error;
+        tracing::warn!(token.id = %id, error, "recording the use of a token failed");
     }
 }
 
@@ -93,7 +117,16 @@ fn validate_token_request(request: &CreateToken) -> Result<(), AccountError> {
     if request.expires_in_days.is_some_and(|days| !(1..=MAX_DAYS).contains(&days)) {
         faults.push(format!("expires_in_days is 1 to {MAX_DAYS}, or absent"));
     }
+    if request.never_expires && request.expires_in_days.is_some() {
+        faults.push("give expires_in_days or never_expires, not both".to_owned());
+    }
     if faults.is_empty() { Ok(()) } else { Err(AccountError::Invalid(faults)) }
+}
+
+/// The lifetime that a request asks for; `None` for no expiry.
+fn lifetime(request: &CreateToken) -> Option<Duration> {
+    let days = request.expires_in_days.unwrap_or(DEFAULT_DAYS);
+    (!request.never_expires).then(|| Duration::days(i64::from(days)))
 }
 
 fn token_view(token: ApiToken) -> TokenView {
@@ -103,5 +136,6 @@ fn token_view(token: ApiToken) -> TokenView {
         created_at: token.created_at,
         expires_at: token.expires_at,
         revoked_at: token.revoked_at,
+        last_used_at: token.last_used_at,
     }
 }

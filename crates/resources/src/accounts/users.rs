@@ -76,20 +76,28 @@ fn validate_user_request(request: &CreateUser) -> Result<(), AccountError> {
         faults
             .push("handle may contain only lowercase letters, digits and single dashes".to_owned());
     }
-    if request.handle == SYSTEM_HANDLE {
-        faults.push("the handle \"system\" is reserved".to_owned());
-    }
-    if request.password.chars().count() < MIN_PASSWORD_CHARS
-        || request.password.len() > MAX_PASSWORD_BYTES
+    // Requests use "me" for the caller, and read what looks like an id as one.
+    if [SYSTEM_HANDLE, "me"].contains(&request.handle.as_str())
+        || request.handle.parse::<UserId>().is_ok()
     {
-        faults.push(format!(
-            "password needs at least {MIN_PASSWORD_CHARS} characters and at most {MAX_PASSWORD_BYTES} bytes"
-        ));
+        faults.push(format!("the handle \"{}\" is reserved", request.handle));
     }
+    faults.extend(password_fault(&request.password));
     if faults.is_empty() { Ok(()) } else { Err(AccountError::Invalid(faults)) }
 }
 
-fn user_view(user: User) -> UserView {
+/// Why a new password is rejected.
+pub(super) fn password_fault(password: &str) -> Option<String> {
+    let is_valid =
+        password.chars().count() >= MIN_PASSWORD_CHARS && password.len() <= MAX_PASSWORD_BYTES;
+    (!is_valid).then(|| {
+        format!(
+            "password needs at least {MIN_PASSWORD_CHARS} characters and at most {MAX_PASSWORD_BYTES} bytes"
+        )
+    })
+}
+
+pub(super) fn user_view(user: User) -> UserView {
     UserView {
         id: user.id,
         handle: user.handle,

@@ -3,10 +3,11 @@
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{GroupId, TokenId};
 use cynode_domain::policy::{AgentType, Principal};
-use cynode_store::{TokenBinding, TokenOrigin, Tx, User};
+use cynode_store::{ApiToken, TokenBinding, TokenOrigin, Tx, User};
 
 use super::{AgentIdentity, AgentTokenError, AgentTokens, binding};
 use crate::Caller;
+use crate::accounts::tokens::record_use;
 use crate::groups;
 use crate::{tokens, tokens::TokenKind};
 
@@ -16,19 +17,25 @@ impl AgentTokens {
     pub async fn authenticate(&self, token: &str) -> Result<AgentIdentity, AgentTokenError> {
         let (hash, now) = (tokens::hash_token(token), self.clock.now());
         let kind = principal_from_prefix(token).ok_or(AgentTokenError::BadToken)?;
-        self.store
+        let (identity, api_token) = self
+            .store
             .read(move |tx| {
                 Box::pin(async move {
                     let found = match kind {
                         Principal::Agent(agent) => {
-                            load_agent_identity(tx, &hash, agent, now).await?
+                            let identity = load_agent_identity(tx, &hash, agent, now).await?;
+                            identity.map(|identity| (identity, None))
                         }
                         Principal::User => load_user_identity(tx, &hash, now).await?,
                     };
                     found.ok_or(AgentTokenError::BadToken)
                 })
             })
-            .await
+            .await?;
+        if let Some(token) = api_token {
+            record_use(&self.store, &token, now).await;
+        }
+        Ok(identity)
     }
 }
 
@@ -55,7 +62,8 @@ async fn load_agent_identity(
     if token.agent != agent || token.revoked_at.is_some() || token.expires_at <= now {
         return Ok(None);
     }
-    let Some(user) = filter_active(tx.user_get(token.user).await?) else {
+    let user = tx.user_get(token.user).await?;
+    let Some(user) = user.filter(|user| user.is_active) else {
         return Ok(None);
     };
     if !binding::is_consistent(tx, &token).await? {
@@ -71,30 +79,22 @@ async fn load_user_identity(
     tx: &mut Tx,
     hash: &[u8],
     now: DateTime<Utc>,
-) -> Result<Option<AgentIdentity>, AgentTokenError> {
-    let token = tx.token_by_hash(hash).await?;
-    let token = token
-        .filter(|token| token.revoked_at.is_none())
-        .filter(|token| token.expires_at.is_none_or(|end| end > now));
-    let Some(token) = token else {
-        return Ok(None);
-    };
-    let Some(user) = filter_active(tx.user_get(token.user).await?) else {
+) -> Result<Option<(AgentIdentity, Option<ApiToken>)>, AgentTokenError> {
+    let found = tx.token_with_user(hash).await?;
+    let found = found.filter(|(token, user)| token.is_valid(now) && user.is_active);
+    let Some((token, user)) = found else {
         return Ok(None);
     };
     let groups = groups::load_group_ids(tx, user.id).await?;
-    Ok(Some(identity(
+    let identity = identity(
         Principal::User,
         token.id,
         user,
         groups,
         TokenBinding::default(),
         token.expires_at,
-    )))
-}
-
-fn filter_active(user: Option<User>) -> Option<User> {
-    user.filter(|user| user.is_active)
+    );
+    Ok(Some((identity, Some(token))))
 }
 
 /// Builds the gateway's identity of a caller. An agent of an administrator can access the

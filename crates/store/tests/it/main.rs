@@ -54,6 +54,7 @@ conformance_tests! {
         a_taken_handle_is_a_duplicate,
         a_new_password_replaces_the_old_one,
         sign_in_records_are_listed_newest_first,
+        users_are_listed_by_handle_and_updated,
     }
     groups {
         a_group_reads_back_and_its_name_is_taken_once,
@@ -71,6 +72,8 @@ conformance_tests! {
         api_tokens_are_paged_newest_first,
         an_api_token_is_revoked_by_its_owner_only_and_for_good,
         a_token_hash_is_stored_only_once,
+        all_sessions_and_tokens_of_a_user_end_and_no_others,
+        the_last_use_of_a_token_is_recorded_once_in_a_while,
     }
     schedules {
         a_schedule_reads_back_as_it_was_made_and_as_it_was_changed,

@@ -54,7 +54,7 @@ impl World {
             Arc::new(ManualClock::new(DateTime::from_timestamp(1_800_000_000, 7_000).unwrap()));
         let shared: SharedClock = clock.clone();
         let signals = Signals::new(store.engine());
-        let accounts = Accounts::new(store.clone(), shared.clone());
+        let accounts = Accounts::new(store.clone(), shared.clone(), signals.clone());
         accounts.bootstrap(data.path()).await.unwrap();
         let token = std::fs::read_to_string(data.path().join("admin.token")).unwrap();
         let admin = accounts.authenticate(token.trim()).await.unwrap();

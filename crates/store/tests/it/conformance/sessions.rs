@@ -3,7 +3,7 @@
 use cynode_domain::ids::{SessionId, TokenId, UserId};
 use cynode_store::{ApiToken, Session, Store};
 
-use crate::world::{World, at};
+use crate::world::{World, at, user};
 
 fn session(user: UserId, tokens: &str) -> Session {
     Session {
@@ -27,6 +27,7 @@ fn token(user: UserId, name: &str) -> ApiToken {
         created_at: at(0),
         expires_at: Some(at(60)),
         revoked_at: None,
+        last_used_at: None,
     }
 }
 
@@ -157,4 +158,50 @@ pub(crate) async fn a_token_hash_is_stored_only_once(store: Store) {
 
     assert!(same_session.unwrap_err().is_duplicate());
     assert!(same_token.unwrap_err().is_duplicate());
+}
+
+pub(crate) async fn all_sessions_and_tokens_of_a_user_end_and_no_others(store: Store) {
+    let world = World::new(store).await;
+    let (kept, ended) = (signed_in(&world, "kept").await, signed_in(&world, "ended").await);
+    let other = user("eve");
+    let (foreign, id) = (session(other.id, "foreign"), world.user);
+    let (ours, theirs) = (token(id, "ours"), token(other.id, "theirs"));
+    let made = (other, foreign.clone(), ours.clone(), theirs.clone());
+    write_tx!(world.store, tx => {
+        tx.user_insert(&made.0).await?;
+        tx.session_insert(&made.1).await?;
+        tx.token_insert(&made.2).await?;
+        tx.token_insert(&made.3).await
+    });
+
+    let except = kept.access_hash.clone();
+    let sessions = write_tx!(world.store, tx => tx.session_end_all(id, Some(&except)).await);
+    let tokens = write_tx!(world.store, tx => tx.token_revoke_all(id, at(5)).await);
+
+    assert_eq!((sessions, tokens), (1, 1));
+    for (session, is_active) in [(&kept, true), (&ended, false), (&foreign, true)] {
+        let id = session.id;
+        let found = read_tx!(world.store, tx => tx.session_get(id).await).unwrap();
+        assert_eq!(found.is_active, is_active);
+    }
+    for (token, revoked_at) in [(&ours, Some(at(5))), (&theirs, None)] {
+        let hash = token.hash.clone();
+        let found = read_tx!(world.store, tx => tx.token_by_hash(&hash).await).unwrap();
+        assert_eq!(found.revoked_at, revoked_at);
+    }
+    assert_eq!(write_tx!(world.store, tx => tx.session_end_all(id, None).await), 1);
+}
+
+pub(crate) async fn the_last_use_of_a_token_is_recorded_once_in_a_while(store: Store) {
+    let world = World::new(store).await;
+    let token = token(world.user, "laptop");
+    let (id, made) = (token.id, token.clone());
+    write_tx!(world.store, tx => tx.token_insert(&made).await);
+
+    for (used, since, recorded) in [(10, 0, 10), (20, 5, 10), (30, 11, 30)] {
+        write_tx!(world.store, tx => tx.token_mark_used(id, at(used), at(since)).await);
+        let hash = token.hash.clone();
+        let found = read_tx!(world.store, tx => tx.token_by_hash(&hash).await).unwrap();
+        assert_eq!(found.last_used_at, Some(at(recorded)));
+    }
 }

@@ -1,7 +1,7 @@
 //! Tests of users, passwords and sign-in records.
 
 use cynode_domain::ids::UserId;
-use cynode_store::{AuthEvent, Error, Store};
+use cynode_store::{AuthEvent, Error, Store, User};
 
 use crate::world::{at, user};
 
@@ -55,4 +55,27 @@ pub(crate) async fn sign_in_records_are_listed_newest_first(store: Store) {
 
     assert_eq!(newest, [("login_success".to_owned(), true), ("login_failure".to_owned(), false)]);
     assert_eq!(read_tx!(store, tx => tx.auth_event_list(1).await), newest[..1]);
+}
+
+pub(crate) async fn users_are_listed_by_handle_and_updated(store: Store) {
+    for handle in ["eve", "ada", "bob"] {
+        write_tx!(store, tx => tx.user_insert(&user(handle)).await);
+    }
+    let first = read_tx!(store, tx => tx.user_list(None, 2).await);
+    let rest = read_tx!(store, tx => tx.user_list(Some("bob"), 2).await);
+    let handles = |users: &[User]| users.iter().map(|u| u.handle.clone()).collect::<Vec<_>>();
+    assert_eq!(
+        (handles(&first), handles(&rest)),
+        (vec!["ada".into(), "bob".into()], vec!["eve".into()])
+    );
+
+    let changed = User { is_admin: true, is_active: true, ..first[0].clone() };
+    let (id, row) = (changed.id, changed.clone());
+    write_tx!(store, tx => tx.user_update(&row, at(9)).await);
+
+    assert_eq!(read_tx!(store, tx => tx.user_get(id).await), Some(changed.clone()));
+    assert_eq!(write_tx!(store, tx => tx.user_lock_admins().await), [id]);
+    let disabled = User { is_active: false, ..changed };
+    write_tx!(store, tx => tx.user_update(&disabled, at(9)).await);
+    assert_eq!(write_tx!(store, tx => tx.user_lock_admins().await), []);
 }
