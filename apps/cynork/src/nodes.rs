@@ -1,14 +1,15 @@
 //! `nodes`: the worker nodes.
 
 use clap::Subcommand;
-use cynode_wire::nodes::NodeView;
+use cynode_domain::ids::TokenId;
+use cynode_wire::nodes::{CreateJoinToken, JoinTokenView, NewJoinTokenView, NodeView};
 
 use crate::app::CliContext;
 use crate::failure::CliFailure;
 use crate::out::RenderContext;
 use crate::{relative_time, table};
 
-/// List worker nodes; drain and enable them.
+/// Manage worker nodes: list, drain and remove them, let new ones join, rotate their keys.
 #[derive(Debug, Subcommand)]
 pub enum NodesCommand {
     /// List all worker nodes.
@@ -28,6 +29,37 @@ pub enum NodesCommand {
         /// The node, by name or id.
         node: String,
     },
+    /// Remove a worker node without open jobs; its key and token are revoked, and its name is free.
+    #[command(visible_alias = "remove")]
+    Delete {
+        /// The node, by name or id.
+        node: String,
+    },
+    /// Revoke the key and token of a worker node; prints the one-time join token that registers its next key.
+    ///
+    /// On the node: write the token to its join token file, delete `node.key` in its state directory, restart it.
+    RotateKey {
+        /// The node, by name or id.
+        node: String,
+    },
+    /// Create a one-time join token for a new worker node; printed once, on standard output.
+    ///
+    /// Example: `cynork -q nodes join-token --node anvil > node-join.token`
+    JoinToken {
+        /// Let only a node with this name use it.
+        #[arg(long, value_name = "NAME")]
+        node: Option<String>,
+        /// Lifetime in minutes, up to 10080 [default: 60].
+        #[arg(long, value_name = "MINUTES")]
+        expires_in: Option<u32>,
+    },
+    /// List the one-time join tokens.
+    JoinTokens,
+    /// Revoke a one-time join token.
+    RevokeJoinToken {
+        /// The token id.
+        token: TokenId,
+    },
 }
 
 pub(crate) async fn run(command: NodesCommand, app: &mut CliContext) -> Result<(), CliFailure> {
@@ -37,11 +69,60 @@ pub(crate) async fn run(command: NodesCommand, app: &mut CliContext) -> Result<(
             let nodes = session.call(async |client| client.node_list().await).await?;
             return app.out.list(nodes, render_all);
         }
+        NodesCommand::Delete { node } => {
+            session.call(async |client| client.node_remove(&node).await).await?;
+            app.out.print_message(&format!("node {node} removed"));
+            return Ok(());
+        }
+        NodesCommand::RotateKey { node } => {
+            let token = session.call(async |client| client.node_rotate_key(&node).await).await?;
+            return show_secret(&token, app);
+        }
+        NodesCommand::JoinToken { node, expires_in } => {
+            let body = CreateJoinToken { node_slug: node, expires_in_minutes: expires_in };
+            let token = session.call(async |client| client.join_token_create(&body).await).await?;
+            return show_secret(&token, app);
+        }
+        NodesCommand::JoinTokens => {
+            let tokens = session.load_pages(async |c, page| c.join_token_list(page).await).await?;
+            return app.out.list(tokens, render_join_tokens);
+        }
+        NodesCommand::RevokeJoinToken { token } => {
+            session.call(async |client| client.join_token_revoke(token).await).await?;
+            app.out.print_message(&format!("join token {token} revoked"));
+            return Ok(());
+        }
         NodesCommand::Get { node } => session.call(async |c| c.node_get(&node).await).await?,
         NodesCommand::Drain { node } => session.call(async |c| c.node_drain(&node).await).await?,
         NodesCommand::Enable { node } => session.call(async |c| c.node_enable(&node).await).await?,
     };
     app.out.show(&view, render)
+}
+
+fn show_secret(token: &NewJoinTokenView, app: &CliContext) -> Result<(), CliFailure> {
+    app.out.show(token, |token, _| token.secret.clone())?;
+    let end = relative_time::format_relative(app.out.render_context().now, token.token.expires_at);
+    app.out
+        .print_message(&format!("Store this token now; it registers one node and expires {end}."));
+    Ok(())
+}
+
+fn render_join_tokens(tokens: &[JoinTokenView], ctx: RenderContext) -> String {
+    let rows = tokens.iter().map(|token| {
+        let (label, at) = match (token.revoked_at, token.used_at) {
+            (Some(at), _) => ("revoked", at),
+            (None, Some(at)) => ("used", at),
+            (None, None) if token.expires_at <= ctx.now => ("expired", token.expires_at),
+            (None, None) => ("expires", token.expires_at),
+        };
+        vec![
+            token.node_slug.clone().unwrap_or_else(|| "any".to_owned()),
+            format!("{label} {}", relative_time::format_relative(ctx.now, at)),
+            relative_time::format_relative(ctx.now, token.created_at),
+            token.id.to_string(),
+        ]
+    });
+    table::render_table(&["NODE", "STATE", "CREATED", "ID"], rows, ctx)
 }
 
 fn render_all(nodes: &[NodeView], ctx: RenderContext) -> String {

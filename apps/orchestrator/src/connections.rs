@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, HttpBody as _};
 use axum::extract::ConnectInfo;
+use axum::middleware::Next;
 use axum::response::Response;
 use cynode_runtime::descriptors::open_file_limit;
 use cynode_runtime::shutdown::Shutdown;
@@ -24,12 +25,13 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
 use tower::Service as _;
+use tower_http::timeout::TimeoutBody;
 
 /// How long a connection may wait for a complete request header, also between two requests. Longer than the idle
 /// timeout of our own clients, which would otherwise send a request on a connection that is being closed.
 pub(crate) const HEADER_TIMEOUT: Duration = Duration::from_secs(75);
 /// Maximum time between two parts of a request body.
-pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// File descriptors that connections leave to the database, blobs, pipes and outgoing requests.
 const RESERVED_DESCRIPTORS: u64 = 256;
 /// Delay after a failed accept, for example without a free descriptor.
@@ -92,6 +94,14 @@ pub(crate) async fn serve(
     }
     drop(listener);
     graceful.shutdown().await;
+}
+
+/// Limits the time between two parts of the request body.
+pub(crate) async fn limit_body_time(request: axum::extract::Request, next: Next) -> Response {
+    if request.body().is_end_stream() {
+        return next.run(request).await;
+    }
+    next.run(request.map(|body| Body::new(TimeoutBody::new(BODY_TIMEOUT, body)))).await
 }
 
 /// Serves the requests of one connection.

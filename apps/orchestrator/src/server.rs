@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
+use axum::middleware::from_fn;
 use cynode_api::ApiServices;
 use cynode_execution::analysts::ManagedAnalyst;
 use cynode_execution::preferences::PreferenceService;
@@ -28,7 +29,6 @@ use cynode_runtime::metrics::{self, MetricsExporter};
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::BackgroundTasks;
 use tokio::net::TcpListener;
-use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use crate::OrchestratorOptions;
 use crate::agent_services::build_agent_services;
@@ -104,7 +104,7 @@ impl OrchestratorServer {
             .router()
             .merge(cynode_console::router())
             .fallback_service(cynode_api::router(services))
-            .layer(RequestBodyTimeoutLayer::new(connections::BODY_TIMEOUT));
+            .layer(from_fn(connections::limit_body_time));
         Ok(Self {
             listener,
             address,

@@ -7,8 +7,8 @@ use axum::extract::{FromRequestParts, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use cynode_domain::ids::IncarnationId;
-use cynode_execution::NodeService;
-use cynode_resources::{Accounts, Caller, NodeCaller};
+use cynode_execution::{JoinCredential, NodeService};
+use cynode_resources::{Accounts, Caller, NodeCaller, TokenKind};
 use cynode_runtime::problem::ProblemKind;
 use cynode_wire::nodes::INCARNATION_HEADER;
 use http::header::AUTHORIZATION;
@@ -45,9 +45,9 @@ pub(crate) struct AuthenticatedRunner;
 #[derive(Clone)]
 pub(crate) struct AuthenticatedNode(pub(crate) NodeCaller);
 
-/// A client with the join token, which may register a node.
-#[derive(Clone, Copy)]
-pub(crate) struct AuthenticatedJoin;
+/// A client with a join token. The shared one is checked; a one-time token is checked when the node registers.
+#[derive(Clone)]
+pub(crate) struct AuthenticatedJoin(pub(crate) JoinCredential);
 
 macro_rules! proofs {
     ($($proof:ty),*) => {$(
@@ -99,8 +99,15 @@ pub(crate) async fn require_join(
     mut request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    check_token(bearer_token(request.headers())?, &tokens.join)?;
-    request.extensions_mut().insert(AuthenticatedJoin);
+    let token = bearer_token(request.headers())?;
+    let credential = match check_token(token, &tokens.join) {
+        Ok(()) => JoinCredential::Shared,
+        Err(_) if token.starts_with(TokenKind::Join.prefix()) => {
+            JoinCredential::OneTime(hash_token(token).to_vec())
+        }
+        Err(error) => return Err(error),
+    };
+    request.extensions_mut().insert(AuthenticatedJoin(credential));
     Ok(next.run(request).await)
 }
 

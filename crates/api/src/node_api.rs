@@ -50,16 +50,17 @@ pub(crate) fn routes(nodes: NodeService, artifacts: ArtifactService) -> OpenApiR
     jobs.merge(files)
 }
 
-/// Registers a worker node. Registering a name again keeps the node's id and issues a new token;
-/// rejected while another process is active under that name.
+/// Registers a worker node. The first registration binds the name to the node's key. Registering it again with that
+/// key keeps the node's id and issues a new token; rejected with another key, and while another process is active
+/// under that name.
 #[utoipa::path(post, path = "/v1/nodes/register", tag = "node api", request_body = RegisterNode,
     responses((status = 200, body = RegisteredView), (status = "4XX", body = Problem)))]
 async fn register(
     State(nodes): State<NodeService>,
-    _: AuthenticatedJoin,
+    AuthenticatedJoin(credential): AuthenticatedJoin,
     JsonBody(body): JsonBody<RegisterNode>,
 ) -> Result<Json<RegisteredView>, ApiError> {
-    Ok(Json(nodes.register(body).await?))
+    Ok(Json(nodes.register(body, credential).await?))
 }
 
 /// Starts a process of the node; it takes over the jobs of earlier processes. Rejected while another

@@ -2,22 +2,27 @@
 
 use axum::Json;
 use axum::extract::State;
-use cynode_domain::ids::NodeId;
+use cynode_domain::ids::{NodeId, TokenId};
 use cynode_domain::name_or_id::NameOrId;
 use cynode_execution::NodeService;
-use cynode_wire::nodes::NodeView;
+use cynode_wire::nodes::{CreateJoinToken, JoinTokenView, NewJoinTokenView, NodeView};
+use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::problem::Problem;
+use http::StatusCode;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::PathSegment;
+use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
 
 pub(crate) fn routes(nodes: NodeService) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(list))
-        .routes(routes!(get))
+        .routes(routes!(get, remove))
+        .routes(routes!(join_token_create, join_token_list))
+        .routes(routes!(join_token_revoke))
+        .routes(routes!(rotate_key))
         .routes(routes!(drain))
         .routes(routes!(enable))
         .with_state(nodes)
@@ -67,4 +72,65 @@ async fn enable(
     PathSegment(node): PathSegment<NameOrId<NodeId>>,
 ) -> Result<Json<NodeView>, ApiError> {
     Ok(Json(nodes.enable(&caller, &node).await?))
+}
+
+/// Revokes the key and the token of a worker node; the response has the only join token that registers it again.
+/// Administrators only.
+#[utoipa::path(post, path = "/v1/nodes/{node}/rotate-key", tag = "nodes",
+    params(("node" = String, Path, description = "id or name")),
+    responses((status = 201, body = NewJoinTokenView), (status = "4XX", body = Problem)))]
+async fn rotate_key(
+    State(nodes): State<NodeService>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(node): PathSegment<NameOrId<NodeId>>,
+) -> Result<(StatusCode, Json<NewJoinTokenView>), ApiError> {
+    Ok((StatusCode::CREATED, Json(nodes.rotate_key(&caller, &node).await?)))
+}
+
+/// Removes a worker node without open jobs; its key and token are revoked. Administrators only.
+#[utoipa::path(delete, path = "/v1/nodes/{node}", tag = "nodes",
+    params(("node" = String, Path, description = "id or name")),
+    responses((status = 204), (status = "4XX", body = Problem)))]
+async fn remove(
+    State(nodes): State<NodeService>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(node): PathSegment<NameOrId<NodeId>>,
+) -> Result<StatusCode, ApiError> {
+    nodes.remove(&caller, &node).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Creates a one-time join token for a worker node. Administrators only. Only this response contains its secret.
+#[utoipa::path(post, path = "/v1/nodes/join-tokens", tag = "nodes", request_body = CreateJoinToken,
+    responses((status = 201, body = NewJoinTokenView), (status = "4XX", body = Problem)))]
+async fn join_token_create(
+    State(nodes): State<NodeService>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    JsonBody(body): JsonBody<CreateJoinToken>,
+) -> Result<(StatusCode, Json<NewJoinTokenView>), ApiError> {
+    Ok((StatusCode::CREATED, Json(nodes.join_token_create(&caller, body).await?)))
+}
+
+/// Lists the one-time join tokens, newest first. Administrators only.
+#[utoipa::path(get, path = "/v1/nodes/join-tokens", tag = "nodes", params(PageQuery),
+    responses((status = 200, body = Page<JoinTokenView>), (status = "4XX", body = Problem)))]
+async fn join_token_list(
+    State(nodes): State<NodeService>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    QueryParams(query): QueryParams<PageQuery>,
+) -> Result<Json<Page<JoinTokenView>>, ApiError> {
+    Ok(Json(nodes.join_token_list(&caller, &query).await?))
+}
+
+/// Revokes a one-time join token. Administrators only.
+#[utoipa::path(delete, path = "/v1/nodes/join-tokens/{token}", tag = "nodes",
+    params(("token" = TokenId, Path)),
+    responses((status = 204), (status = "4XX", body = Problem)))]
+async fn join_token_revoke(
+    State(nodes): State<NodeService>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(token): PathSegment<TokenId>,
+) -> Result<StatusCode, ApiError> {
+    nodes.join_token_revoke(&caller, token).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -3,13 +3,14 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use cynode_domain::ids::JobId;
+use cynode_domain::ids::{JobId, TokenId};
 use cynode_wire::artifacts::ArtifactView;
 use cynode_wire::jobs::{JobResult, Stream};
 use cynode_wire::nodes::{
-    AppendLog, AskWorkspaces, Incarnation, LogPosition, NodeView, Poll, PollView, RegisterNode,
-    RegisteredView, WorkspacesView,
+    AppendLog, AskWorkspaces, CreateJoinToken, Incarnation, JoinTokenView, LogPosition,
+    NewJoinTokenView, NodeView, Poll, PollView, RegisterNode, RegisteredView, WorkspacesView,
 };
+use cynode_wire::page::{Page, PageQuery};
 use reqwest::Method;
 
 use crate::request::{read_json, send, unreachable_error};
@@ -19,6 +20,39 @@ impl Client {
     /// `POST /v1/nodes/register`, authenticated with the join token.
     pub async fn node_register(&self, body: &RegisterNode) -> Result<RegisteredView, ClientError> {
         self.post(&["v1", "nodes", "register"], body).await
+    }
+
+    /// `POST /v1/nodes/join-tokens`
+    pub async fn join_token_create(
+        &self,
+        body: &CreateJoinToken,
+    ) -> Result<NewJoinTokenView, ClientError> {
+        self.post(&["v1", "nodes", "join-tokens"], body).await
+    }
+
+    /// `GET /v1/nodes/join-tokens`
+    pub async fn join_token_list(
+        &self,
+        page: &PageQuery,
+    ) -> Result<Page<JoinTokenView>, ClientError> {
+        let request = self.request(Method::GET, &["v1", "nodes", "join-tokens"]).query(page);
+        read_json(send(request).await?).await
+    }
+
+    /// `DELETE /v1/nodes/join-tokens/{token}`
+    pub async fn join_token_revoke(&self, token: TokenId) -> Result<(), ClientError> {
+        let path = ["v1", "nodes", "join-tokens", &token.to_string()];
+        send(self.request(Method::DELETE, &path)).await.map(drop)
+    }
+
+    /// `POST /v1/nodes/{node}/rotate-key`
+    pub async fn node_rotate_key(&self, node: &str) -> Result<NewJoinTokenView, ClientError> {
+        self.post(&["v1", "nodes", node, "rotate-key"], &serde_json::json!({})).await
+    }
+
+    /// `DELETE /v1/nodes/{node}`
+    pub async fn node_remove(&self, node: &str) -> Result<(), ClientError> {
+        send(self.request(Method::DELETE, &["v1", "nodes", node])).await.map(drop)
     }
 
     /// `POST /v1/node/start`: this process takes the node's name.

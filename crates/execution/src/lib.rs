@@ -20,7 +20,7 @@ pub mod workflow;
 
 pub use artifacts::{ArtifactError, ArtifactService};
 pub use events::{EventError, EventService, EventSubscription};
-pub use nodes::{JobPlacer, NodeError, NodeService};
+pub use nodes::{JobPlacer, JoinCredential, NodeError, NodeService};
 pub use sweeper::Sweeper;
 pub use tasks::{TaskError, TaskService};
 pub use workflow::{WorkflowError, WorkflowService, analyst};

@@ -2,6 +2,7 @@
 
 mod assign;
 mod incarnation;
+mod join_tokens;
 mod manage;
 mod placement;
 mod poll;
@@ -17,11 +18,12 @@ use cynode_store::Store;
 use serde::{Deserialize, Serialize};
 
 pub use assign::{AssignmentOutcome, AssignmentPass, unassign_silent_jobs};
+pub use join_tokens::JoinCredential;
 pub use placement::JobPlacer;
 pub use placement::PURPOSE as PLACEMENT;
 pub use report::close_job;
 
-use cynode_resources::Signals;
+use cynode_resources::{PageError, Signals};
 
 /// A node that has not polled for this long gets no more jobs.
 pub(crate) const NODE_TIMEOUT_MS: i64 = 40_000;
@@ -31,6 +33,24 @@ pub(crate) const NODE_TIMEOUT_MS: i64 = 40_000;
 pub enum NodeError {
     #[error("the node token is unknown or was replaced: register again")]
     BadToken,
+    #[error("the signature of the registration does not match its public key")]
+    BadProof,
+    #[error(
+        "the join token is unknown, expired, used, or for another node: create one with \
+         `cynork nodes join-token`"
+    )]
+    BadJoinToken,
+    #[error(
+        "the node name \"{0}\" belongs to a node with another key: give this node another name with --slug, or \
+         remove the other one with `cynork nodes delete {0}`"
+    )]
+    KeyMismatch(String),
+    #[error(
+        "the node \"{slug}\" has {open_jobs} open jobs: drain it with `cynork nodes drain {slug}` and wait for them"
+    )]
+    HasOpenJobs { slug: String, open_jobs: i64 },
+    #[error("there is no such join token")]
+    NoSuchJoinToken,
     #[error("there is no node \"{0}\"")]
     NotFound(String),
     #[error("only an administrator may do this")]
@@ -60,21 +80,30 @@ pub enum NodeError {
     #[error("cannot generate a node token")]
     TokenGeneration(#[from] getrandom::Error),
     #[error(transparent)]
+    Page(#[from] PageError),
+    #[error(transparent)]
     Store(#[from] cynode_store::Error),
 }
 
 impl Classified for NodeError {
     fn classify(&self) -> Classification<'_> {
         match self {
-            Self::BadToken => Classification::new(ErrorClass::Unauthenticated, self),
-            Self::NotFound(_) => Classification::new(ErrorClass::NotFound, self),
+            Self::BadToken | Self::BadProof | Self::BadJoinToken => {
+                Classification::new(ErrorClass::Unauthenticated, self)
+            }
+            Self::NotFound(_) | Self::NoSuchJoinToken => {
+                Classification::new(ErrorClass::NotFound, self)
+            }
             Self::NotAdmin => Classification::new(ErrorClass::Forbidden, self),
             Self::Invalid(faults) => Classification::invalid(self, faults),
             Self::NameInUse { .. }
+            | Self::KeyMismatch(_)
+            | Self::HasOpenJobs { .. }
             | Self::Superseded(_)
             | Self::JobNotHeld(_)
             | Self::IllegalTransition(_) => Classification::new(ErrorClass::Conflict, self),
             Self::TokenGeneration(_) => Classification::internal(),
+            Self::Page(error) => error.classify(),
             Self::Store(error) => error.classify(),
         }
     }

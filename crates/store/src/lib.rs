@@ -30,6 +30,7 @@ mod groups;
 mod inferences;
 mod job_memory;
 mod jobs;
+mod join_tokens;
 mod leases;
 mod lookups;
 mod mcp_servers;
@@ -92,6 +93,7 @@ pub use inferences::{
 };
 pub use job_memory::{JobNote, JobNoteTotals};
 pub use jobs::{Job, NewJob};
+pub use join_tokens::JoinToken;
 pub use leases::{Lease, LeaseWait, StaleLease};
 pub use lookups::{Dependency, NewestRun, NodeSummary};
 pub use mcp_servers::{McpServer, ServerTransport};

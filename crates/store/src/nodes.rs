@@ -17,6 +17,11 @@ pub struct Node {
     pub slug: String,
     pub status: NodeStatus,
     pub token_hash: Vec<u8>,
+    /// The Ed25519 key that the node proves when it registers again; `None` if a node of an older version registered,
+    /// or the key was revoked.
+    pub public_key: Option<Vec<u8>>,
+    /// Whether only a join token for this node may register its next key.
+    pub is_key_revoked: bool,
     /// As reported by the node.
     pub capabilities: Value,
     /// Whether it can run jobs in a sandbox.
@@ -49,9 +54,11 @@ impl Tx {
     /// Adds a node, or updates token and capabilities of the node with the same slug. Returns the stored id.
     pub async fn node_register(&mut self, node: &Node) -> Result<NodeId, Error> {
         let sql = "INSERT INTO nodes (id, node_slug, status, token_hash, capabilities,
-                   sandbox_supported, max_concurrency, created_at, updated_at)
-                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)
+                   sandbox_supported, max_concurrency, created_at, updated_at, public_key)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9)
                    ON CONFLICT (node_slug) DO UPDATE SET token_hash = excluded.token_hash,
+                       public_key = excluded.public_key,
+                       is_key_revoked = excluded.is_key_revoked,
                        capabilities = excluded.capabilities,
                        sandbox_supported = excluded.sandbox_supported,
                        max_concurrency = excluded.max_concurrency,
@@ -66,29 +73,30 @@ impl Tx {
             node.sandbox_supported,
             node.max_concurrency,
             node.created_at,
+            node.public_key.clone(),
         ];
         self.row(sql, params).await?.map_or(Ok(node.id), |row| row.id("id"))
     }
 
     pub async fn node_get(&mut self, id: NodeId) -> Result<Option<Node>, Error> {
-        let sql = format!("{NODE} WHERE n.id = $1");
+        let sql = format!("{NODE} WHERE n.id = $1 AND n.removed_at IS NULL");
         self.one(&tables::NODES, &sql, params![id], node).await
     }
 
     pub async fn node_by_slug(&mut self, slug: &str) -> Result<Option<Node>, Error> {
-        let sql = format!("{NODE} WHERE n.node_slug = $1");
+        let sql = format!("{NODE} WHERE n.node_slug = $1 AND n.removed_at IS NULL");
         self.one(&tables::NODES, &sql, params![slug], node).await
     }
 
     /// Returns the node whose token has this hash.
     pub async fn node_by_token(&mut self, hash: &[u8]) -> Result<Option<Node>, Error> {
-        let sql = format!("{NODE} WHERE n.token_hash = $1");
+        let sql = format!("{NODE} WHERE n.token_hash = $1 AND n.removed_at IS NULL");
         self.one(&tables::NODES, &sql, params![hash], node).await
     }
 
     /// Lists all nodes, by slug.
     pub async fn node_list(&mut self) -> Result<Vec<Node>, Error> {
-        let sql = format!("{NODE} ORDER BY n.node_slug");
+        let sql = format!("{NODE} WHERE n.removed_at IS NULL ORDER BY n.node_slug");
         self.list(&tables::NODES, &sql, &[], node).await
     }
 
@@ -137,6 +145,34 @@ impl Tx {
         self.execute(sql, params![id, status]).await.map(drop)
     }
 
+    /// Serialises registrations until the transaction ends: the key of a name is checked and set by one at a time.
+    pub async fn node_registration_lock(&mut self) -> Result<(), Error> {
+        // SQLite has one writer and reads the lock as a comment. The number is arbitrary.
+        let sql = "SELECT 1 AS one /*pg , pg_advisory_xact_lock(6299005) */";
+        self.rows(sql, &[]).await.map(drop)
+    }
+
+    /// Revokes token and key of a node and ends its process; only a join token for it registers it again.
+    pub async fn node_revoke_key(&mut self, id: NodeId, unusable: &[u8]) -> Result<(), Error> {
+        let sql = "UPDATE nodes SET token_hash = $2, public_key = NULL, is_key_revoked = $3,
+                   incarnation_id = NULL, updated_at = cynode_now() WHERE id = $1";
+        self.execute(sql, params![id, unusable.to_vec(), true]).await.map(drop)
+    }
+
+    /// Removes a node: token and key are revoked and the name is free. Its row stays, for its jobs. Tokens that could
+    /// register it are revoked.
+    pub async fn node_remove(&mut self, node: &Node, unusable: &[u8]) -> Result<(), Error> {
+        self.node_revoke_key(node.id, unusable).await?;
+        let sql = "UPDATE nodes SET removed_at = cynode_now(), status = 'inactive', node_slug = $2
+                   WHERE id = $1";
+        // No slug has a tilde.
+        let name = format!("{}~{}", node.slug, node.id);
+        self.execute(sql, params![node.id, name]).await?;
+        let sql = "UPDATE node_join_tokens SET revoked_at = cynode_now()
+                   WHERE node_slug = $1 AND revoked_at IS NULL";
+        self.execute(sql, params![&node.slug]).await.map(drop)
+    }
+
     /// Deactivates active nodes that have not polled for `silent_ms`, or never. Returns how many.
     pub async fn node_deactivate_silent(&mut self, silent_ms: i64) -> Result<u64, Error> {
         let sql = "UPDATE nodes SET status = 'inactive', updated_at = cynode_now()
@@ -152,6 +188,8 @@ pub(crate) fn node(row: &Row) -> Result<Node, Error> {
         slug: row.get("node_slug")?,
         status: row.keyword("status")?,
         token_hash: row.get("token_hash")?,
+        public_key: row.get("public_key")?,
+        is_key_revoked: row.get("is_key_revoked")?,
         capabilities: row.get("capabilities")?,
         sandbox_supported: row.get("sandbox_supported")?,
         max_concurrency: row.count("max_concurrency")?,

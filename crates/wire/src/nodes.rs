@@ -7,7 +7,7 @@
 //! node has at most one live incarnation, and only the incarnation that holds a job reports on it.
 
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::{IncarnationId, JobId, NodeId, RunId, TaskId};
+use cynode_domain::ids::{IncarnationId, JobId, NodeId, RunId, TaskId, TokenId};
 use cynode_domain::job::{Action, Limits};
 use cynode_domain::status::NodeStatus;
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,64 @@ pub struct RegisterNode {
     pub capabilities: Capabilities,
     /// The process that registers.
     pub incarnation: Incarnation,
+    /// Proof that the process has the node's key. The first registration binds the name to the key.
+    pub proof: NodeKeyProof,
+}
+
+/// An Ed25519 signature of [`registration_message`] by the node's key, both in base64.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NodeKeyProof {
+    /// The node's public key.
+    pub public_key: String,
+    /// The signature.
+    pub signature: String,
+}
+
+/// What a node signs to register: it binds the name to this process.
+pub fn registration_message(node_slug: &str, incarnation: IncarnationId) -> String {
+    format!("cynode node registration\n{node_slug}\n{incarnation}\n")
+}
+
+/// `POST /v1/nodes/join-tokens`
+#[derive(Debug, Clone, Default, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateJoinToken {
+    /// The only node that may use it; any new node when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_slug: Option<String>,
+    /// Lifetime in minutes, up to 10080; 60 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_in_minutes: Option<u32>,
+}
+
+/// A one-time join token without its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct JoinTokenView {
+    /// The token's id.
+    pub id: TokenId,
+    /// The only node that may use it; absent for any new node.
+    pub node_slug: Option<String>,
+    /// Creation time.
+    pub created_at: DateTime<Utc>,
+    /// Expiry time.
+    pub expires_at: DateTime<Utc>,
+    /// When a node used it.
+    pub used_at: Option<DateTime<Utc>>,
+    /// The node that used it.
+    pub used_by: Option<NodeId>,
+    /// When it was revoked.
+    pub revoked_at: Option<DateTime<Utc>>,
+}
+
+/// A new join token; the only response with the secret.
+#[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct NewJoinTokenView {
+    /// The token without its secret.
+    #[serde(flatten)]
+    pub token: JoinTokenView,
+    /// The secret. It is not stored and cannot be shown again.
+    pub secret: String,
 }
 
 /// A process of a node and its predecessors. Also the body of `POST /v1/node/start`, sent by a process that
@@ -81,7 +139,7 @@ pub struct SandboxLevel {
 /// Response to a registration.
 #[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct RegisteredView {
-    /// The node's id; the same for the same slug.
+    /// The node's id; the same for the same key and slug.
     pub node_id: NodeId,
     /// Node token for later calls. Earlier ones are revoked.
     pub node_token: String,

@@ -177,9 +177,10 @@ impl NodeDaemon {
         }
         let capabilities = detect_capabilities(&options, &sandbox);
         let state_dir = &options.sandbox.state_dir;
-        let lineage = ProcessLineage::begin(state_dir)
-            .map_err(|cause| NodeDaemonError::StateDir { path: state_dir.clone(), cause })?;
-        let link = OrchestratorConnection::new(&options, capabilities, lineage)
+        let unusable = |cause| NodeDaemonError::StateDir { path: state_dir.clone(), cause };
+        let lineage = ProcessLineage::begin(state_dir).map_err(unusable)?;
+        let key = connection::load_key(state_dir).map_err(unusable)?;
+        let link = OrchestratorConnection::new(&options, capabilities, lineage, &key)
             .map_err(NodeDaemonError::Address)?;
         let (roster, tasks) = (JobRegistry::default(), BackgroundTasks::new());
         let context =

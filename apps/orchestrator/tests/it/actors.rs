@@ -1,6 +1,6 @@
 //! The processes that talk to an orchestrator: workflow runners and worker nodes.
 
-use cynode_client::{Client, ClientError};
+use cynode_client::{Client, ClientError, NodeKey};
 use cynode_domain::ids::{HolderId, IncarnationId, JobId, NodeId, TaskId};
 use cynode_domain::job::{Action, Ending};
 use cynode_domain::plan::Step;
@@ -216,9 +216,20 @@ pub(crate) fn exited_result(code: i32) -> JobResult {
     }
 }
 
+/// The key of the node with this name.
+fn node_key(slug: &str) -> NodeKey {
+    let mut seed = [7; 32];
+    for (byte, of_name) in seed.iter_mut().zip(slug.bytes()) {
+        *byte = of_name;
+    }
+    NodeKey::from_seed(&seed).unwrap()
+}
+
 /// How a node with this name introduces itself.
 pub(crate) fn registration(slug: &str, has_sandbox: bool) -> RegisterNode {
+    let process = IncarnationId::generate();
     RegisterNode {
+        proof: node_key(slug).prove(slug, process),
         node_slug: slug.to_owned(),
         capabilities: Capabilities {
             os: "linux".to_owned(),
@@ -233,10 +244,6 @@ pub(crate) fn registration(slug: &str, has_sandbox: bool) -> RegisterNode {
             },
             max_concurrency: 4,
         },
-        incarnation: Incarnation {
-            id: IncarnationId::generate(),
-            succeeds: vec![],
-            predecessors_ended: false,
-        },
+        incarnation: Incarnation { id: process, succeeds: vec![], predecessors_ended: false },
     }
 }

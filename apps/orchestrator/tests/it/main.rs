@@ -29,6 +29,7 @@ mod health;
 mod history;
 mod job_tokens;
 mod mcp;
+mod node_keys;
 mod nodes;
 mod payloads;
 mod preferences;
@@ -304,6 +305,14 @@ on_both_engines! {
         a_command_in_a_sandbox_is_a_job_that_is_none_of_the_steps,
         a_task_that_names_its_node_waits_for_it,
         sandboxes_are_for_the_project_manager_and_open_tasks,
+    }
+    node_keys {
+        a_join_token_does_not_take_over_the_name_of_a_node,
+        a_one_time_token_registers_one_node_once,
+        of_two_nodes_with_one_token_one_registers,
+        a_rotated_node_joins_again_with_its_own_token_only,
+        a_removed_node_is_gone_and_its_name_is_free,
+        a_node_of_an_older_version_gets_its_key_when_it_joins_again,
     }
     nodes {
         a_node_that_registers_again_keeps_its_id_and_loses_its_old_token,

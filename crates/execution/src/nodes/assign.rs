@@ -151,6 +151,8 @@ mod tests {
             slug: slug.to_owned(),
             status: NodeStatus::Active,
             token_hash: vec![],
+            public_key: None,
+            is_key_revoked: false,
             capabilities: Value::Null,
             sandbox_supported: true,
             max_concurrency: 4,

@@ -1,15 +1,18 @@
-//! Node administration: list, get, drain and enable.
+//! Node administration: list, get, drain, enable, rotate the key, remove.
 
+use chrono::{DateTime, Utc};
 use cynode_domain::ids::NodeId;
 use cynode_domain::name::lookup_name;
 use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::status::NodeStatus;
-use cynode_store::{Node, Tx};
-use cynode_wire::nodes::NodeView;
+use cynode_store::{AccessChange, Node, Tx};
+use cynode_wire::nodes::{NewJoinTokenView, NodeView};
 
+use super::join_tokens::{ROTATION_MINUTES, new_join_token, require_admin};
 use super::{NodeError, NodeService, unassign_silent_jobs};
 use cynode_resources::Caller;
 use cynode_resources::signals::Topic;
+use cynode_resources::{tokens::OpaqueToken, tokens::TokenKind};
 
 impl NodeService {
     /// Lists every node, by name.
@@ -54,15 +57,60 @@ impl NodeService {
         self.set_status(caller, node, NodeStatus::Active).await
     }
 
+    /// Revokes key and token of a node, for example because they were read by others, and returns the only join token
+    /// that registers its next key. Jobs of its process count as interrupted when their leases expire.
+    /// Administrators only.
+    pub async fn rotate_key(
+        &self,
+        caller: &Caller,
+        node: &NameOrId<NodeId>,
+    ) -> Result<NewJoinTokenView, NodeError> {
+        require_admin(caller)?;
+        let (node, by, now) = (node.to_owned(), caller.clone(), self.clock.now());
+        let view = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let node = find_node(tx, &node).await?;
+                    let slug = Some(node.slug.clone());
+                    let (token, view) = new_join_token(&by, slug, ROTATION_MINUTES, now)?;
+                    tx.node_revoke_key(node.id, &unusable_hash()?).await?;
+                    tx.join_token_insert(&token).await?;
+                    record_change(tx, "node.rotate_key", &by, &node, now).await?;
+                    Ok::<_, NodeError>(view)
+                })
+            })
+            .await?;
+        self.signals.send(Topic::Jobs);
+        Ok(view)
+    }
+
+    /// Removes a node without open jobs; its key and token are revoked, and its name is free. Administrators only.
+    pub async fn remove(&self, caller: &Caller, node: &NameOrId<NodeId>) -> Result<(), NodeError> {
+        require_admin(caller)?;
+        let (node, by, now) = (node.to_owned(), caller.clone(), self.clock.now());
+        self.store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let node = find_node(tx, &node).await?;
+                    if node.open_jobs > 0 {
+                        let (slug, open_jobs) = (node.slug, node.open_jobs);
+                        return Err(NodeError::HasOpenJobs { slug, open_jobs });
+                    }
+                    tx.node_remove(&node, &unusable_hash()?).await?;
+                    record_change(tx, "node.remove", &by, &node, now).await
+                })
+            })
+            .await
+    }
+
     async fn set_status(
         &self,
         caller: &Caller,
         node: &NameOrId<NodeId>,
         status: NodeStatus,
     ) -> Result<NodeView, NodeError> {
-        if !caller.is_admin {
-            return Err(NodeError::NotAdmin);
-        }
+        require_admin(caller)?;
         let (node, placing) = (node.to_owned(), self.placer.assignment_pass());
         let (changed, awaiting_placement) = self
             .store
@@ -85,6 +133,31 @@ impl NodeService {
         self.signals.send(Topic::Jobs);
         Ok(changed)
     }
+}
+
+/// The hash of a token that is not kept.
+fn unusable_hash() -> Result<Vec<u8>, NodeError> {
+    Ok(OpaqueToken::generate(TokenKind::Node)?.hash())
+}
+
+async fn record_change(
+    tx: &mut Tx,
+    action: &'static str,
+    by: &Caller,
+    node: &Node,
+    at: DateTime<Utc>,
+) -> Result<(), NodeError> {
+    let change = AccessChange {
+        by: Some(by.user),
+        action,
+        resource_type: "node",
+        resource: node.id.to_string(),
+        allowed: true,
+        reason: Some(format!("node \"{}\"", node.slug)),
+        task: None,
+        at,
+    };
+    Ok(tx.access_change_append(&change).await?)
 }
 
 async fn find_node(tx: &mut Tx, name_or_id: &NameOrId<NodeId>) -> Result<Node, NodeError> {

@@ -1,13 +1,19 @@
 //! Node registration and authentication by node token.
 
+use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use cynode_domain::ids::{IncarnationId, NodeId};
 use cynode_domain::name::Slug;
 use cynode_domain::status::NodeStatus;
-use cynode_store::Node;
-use cynode_wire::nodes::{RegisterNode, RegisteredView};
+use cynode_store::{Node, Tx};
+use cynode_wire::nodes::{
+    Incarnation, NodeKeyProof, RegisterNode, RegisteredView, registration_message,
+};
 use secrecy::ExposeSecret;
 use serde_json::json;
 
+use super::join_tokens::{JoinCredential, JoinPermission};
 use super::{NodeError, NodeService, incarnation};
 use cynode_resources::NodeCaller;
 use cynode_resources::{tokens, tokens::OpaqueToken, tokens::TokenKind};
@@ -15,17 +21,25 @@ use cynode_resources::{tokens, tokens::OpaqueToken, tokens::TokenKind};
 const MAX_CONCURRENCY: u32 = 256;
 
 impl NodeService {
-    /// Registers a node, or issues a new token to the node with that name; older tokens are revoked. Fails while
-    /// another live process uses the name.
-    pub async fn register(&self, request: RegisterNode) -> Result<RegisteredView, NodeError> {
+    /// Registers a node, or issues a new token to the node with that name and key; older tokens are revoked. Fails
+    /// while another live process uses the name. A name is bound to the key that registered it first: a join token
+    /// registers new names, never those of others.
+    pub async fn register(
+        &self,
+        request: RegisterNode,
+        credential: JoinCredential,
+    ) -> Result<RegisteredView, NodeError> {
         validate_registration(&request)?;
         incarnation::validate_incarnation(&request.incarnation)?;
+        let public_key = verify_proof(&request)?;
         let token = OpaqueToken::generate(TokenKind::Node)?;
         let node = Node {
             id: NodeId::generate(),
             slug: request.node_slug.clone(),
             status: NodeStatus::Registered,
             token_hash: token.hash(),
+            public_key: Some(public_key),
+            is_key_revoked: false,
             capabilities: json!(request.capabilities),
             sandbox_supported: request.capabilities.sandbox.supported,
             max_concurrency: request.capabilities.max_concurrency,
@@ -34,20 +48,11 @@ impl NodeService {
             last_seen_at: None,
             created_at: self.clock.now(),
         };
+        let process = request.incarnation;
         let node_id = self
             .store
             .write(move |tx| {
-                Box::pin(async move {
-                    let id = tx.node_register(&node).await?;
-                    incarnation::start_incarnation(
-                        tx,
-                        id,
-                        &request.node_slug,
-                        &request.incarnation,
-                    )
-                    .await?;
-                    Ok::<_, NodeError>(id)
-                })
+                Box::pin(async move { register_node(tx, &node, &process, &credential).await })
             })
             .await?;
         Ok(RegisteredView { node_id, node_token: token.reveal().expose_secret().to_owned() })
@@ -69,6 +74,47 @@ impl NodeService {
         let node = node.ok_or(NodeError::BadToken)?;
         Ok(NodeCaller { node: node.id, slug: node.slug, incarnation })
     }
+}
+
+/// Registers the node if its key or the credential allows it.
+async fn register_node(
+    tx: &mut Tx,
+    node: &Node,
+    process: &Incarnation,
+    credential: &JoinCredential,
+) -> Result<NodeId, NodeError> {
+    tx.node_registration_lock().await?;
+    let known = tx.node_by_slug(&node.slug).await?;
+    let permission = match &known {
+        Some(Node { public_key: Some(key), .. }) if Some(key) == node.public_key.as_ref() => {
+            JoinPermission::OwnKey
+        }
+        Some(Node { public_key: Some(_), .. }) => {
+            return Err(NodeError::KeyMismatch(node.slug.clone()));
+        }
+        _ => {
+            let is_key_revoked = known.as_ref().is_some_and(|known| known.is_key_revoked);
+            credential.permit(tx, &node.slug, is_key_revoked, node.created_at).await?
+        }
+    };
+    let id = tx.node_register(node).await?;
+    if let JoinPermission::OneTime(token) = permission {
+        tx.join_token_use(token, id, node.created_at).await?;
+    }
+    incarnation::start_incarnation(tx, id, &node.slug, process).await?;
+    Ok(id)
+}
+
+/// Verifies the proof of a registration; returns the public key.
+fn verify_proof(request: &RegisterNode) -> Result<Vec<u8>, NodeError> {
+    let NodeKeyProof { public_key, signature } = &request.proof;
+    let decode = |text: &str| STANDARD.decode(text).map_err(|_| NodeError::BadProof);
+    let (public_key, signature) = (decode(public_key)?, decode(signature)?);
+    let message = registration_message(&request.node_slug, request.incarnation.id);
+    UnparsedPublicKey::new(&ED25519, &public_key)
+        .verify(message.as_bytes(), &signature)
+        .map_err(|_| NodeError::BadProof)?;
+    Ok(public_key)
 }
 
 fn validate_registration(request: &RegisterNode) -> Result<(), NodeError> {

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cynode_client::NodeKey;
 use cynode_domain::ids::{HolderId, IncarnationId, JobId, TaskId};
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
 use cynode_execution::runs::RunQueries;
-use cynode_execution::{JobPlacer, NodeService, TaskService, WorkflowService};
+use cynode_execution::{JobPlacer, JoinCredential, NodeService, TaskService, WorkflowService};
 use cynode_execution::{
     handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
     handoff::HandoffService, handoff::NoProjectManager, handoff::ProjectManager,
@@ -152,8 +153,10 @@ impl PlacementFixture {
         let node_slug = slug.to_owned();
         let id = process_of(slug);
         let incarnation = Incarnation { id, succeeds: vec![], predecessors_ended: false };
-        let body = RegisterNode { node_slug, capabilities, incarnation };
-        let node = self.nodes.register(body).await.unwrap();
+        let seed = [slug.as_bytes()[0]; 32];
+        let proof = NodeKey::from_seed(&seed).unwrap().prove(slug, id);
+        let body = RegisterNode { node_slug, capabilities, incarnation, proof };
+        let node = self.nodes.register(body, JoinCredential::Shared).await.unwrap();
         NodeCaller { node: node.node_id, slug: slug.to_owned(), incarnation: id }
     }
 

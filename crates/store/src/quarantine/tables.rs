@@ -2,8 +2,8 @@
 
 use crate::{
     Error, agent_checkpoints, agent_tokens, artifacts, audit, changes, chat, chat_records,
-    credentials, decisions, events, findings, groups, inferences, job_memory, jobs, leases,
-    mcp_servers, mcp_tools, model_providers, nodes, preferences, projects, questions,
+    credentials, decisions, events, findings, groups, inferences, job_memory, jobs, join_tokens,
+    leases, mcp_servers, mcp_tools, model_providers, nodes, preferences, projects, questions,
     report_claims, rules, run_control, run_overview, sandboxes, schedule_runs, schedules, sessions,
     settings, skills, task_agents, tasks, users, verdicts, work_units, workflow,
 };
@@ -123,6 +123,7 @@ tables! {
     JOB_OUTPUTS = "job_outputs" [Uuid "job_id", Text "path"] from artifacts::OUTPUT, "o."
         => artifacts::output;
     JOB_MEMORY = "job_memory" [Uuid "job_id", Text "key"] => job_memory::note;
+    JOIN_TOKENS = "node_join_tokens" [Uuid "id"] => join_tokens::join_token;
     LEASES = "task_workflow_leases" [Uuid "task_id"] from leases::LEASE, "" => leases::lease;
     MEMBERS = "user_group_members" [Uuid "group_id", Uuid "user_id"] => groups::membership;
     NODES = "nodes" [Uuid "id"] from nodes::NODE, "n." => nodes::node;

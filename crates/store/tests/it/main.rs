@@ -217,6 +217,8 @@ conformance_tests! {
         one_process_at_a_time_works_under_a_nodes_name,
         a_silent_node_is_retired,
         a_node_counts_its_open_jobs,
+        a_removed_node_leaves_its_name_and_its_row,
+        a_join_token_is_used_revoked_and_deleted,
     }
     artifacts {
         the_newest_artifact_at_a_path_stays,

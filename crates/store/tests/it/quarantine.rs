@@ -190,6 +190,9 @@ lists! {
     "agent_tokens" ("agent_type", Both(ODD_WORD, "id")) KEY =>
         |tx| tx.agent_token_list(None, None, 10).await;
     "api_tokens" ("token_hash", Sqlite("id")) KEY => |tx| tx.token_list(user(), None, 10).await;
+    "node_join_tokens" ("token_hash", Sqlite("id")) KEY =>
+        |tx| tx.join_token_list(None, 10).await;
+    "users" ("is_admin", Sqlite("id")) KEY => |tx| tx.user_list(None, 10).await;
     "auth_audit_log" ("success", Sqlite("id")) KEY => |tx| tx.auth_event_list(10).await;
     "skills" ("scope", Both(ODD_WORD, "id")) KEY =>
         |tx| tx.skill_list(&SkillFilter { owner: Some(user()), limit: 10, ..SkillFilter::default() }).await;
@@ -257,7 +260,6 @@ const NOT_LISTED: &[&str] = &[
     "spent_refresh_tokens",
     "task_dependencies",
     "task_workflow_leases",
-    "users",
     "work_plans",
     "work_units",
     "workflow_checkpoints",

@@ -181,6 +181,8 @@ pub(crate) fn new_node(slug: &str) -> Node {
         slug: slug.to_owned(),
         status: NodeStatus::Registered,
         token_hash: format!("token of {slug}").into_bytes(),
+        public_key: Some(format!("key of {slug}").into_bytes()),
+        is_key_revoked: false,
         capabilities: json!({"cores": 2}),
         sandbox_supported: true,
         max_concurrency: 4,

@@ -1,17 +1,17 @@
 //! The node's connection to the orchestrator: its identity, and how calls fail.
 //!
-//! A node joins with the join token and receives a node token, which it stores in the state directory.
+//! A node joins with a join token and its own key, and receives a node token, which it stores in the state directory.
 //! When the node token is rejected, or the node's description has changed, it joins again under the same
-//! name. With either token, a process registers before its first call, and is rejected while another
+//! name; its key then proves that the name is its own. With either token, a process registers before its first call, and is rejected while another
 //! process is registered under the node's name.
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use cynode_client::{Client, ClientError};
+use cynode_client::{Client, ClientError, NodeKey};
 use cynode_runtime::durable_file;
 use cynode_runtime::secret_file::{self, SecretFileError};
 use cynode_wire::nodes::{Capabilities, RegisterNode};
@@ -66,6 +66,22 @@ impl OrchestratorCallError {
     }
 }
 
+/// Reads the key of the node; generates it on first use. It is durable before it is used: a name that the
+/// orchestrator binds to a lost key could not be registered again.
+pub(super) fn load_key(state_dir: &Path) -> io::Result<NodeKey> {
+    let path = state_dir.join("node.key");
+    if !path.exists() {
+        let (key, stored) = NodeKey::generate().map_err(io::Error::other)?;
+        secret_file::replace(&path, &stored)?;
+        return Ok(key);
+    }
+    let stored = secret_file::read(&path).map_err(io::Error::other)?;
+    NodeKey::parse(&stored).map_err(|error| {
+        let message = format!("{}: {error}", path.display());
+        io::Error::new(io::ErrorKind::InvalidData, message)
+    })
+}
+
 #[derive(Debug)]
 pub(super) struct OrchestratorConnection {
     anonymous: Client,
@@ -91,6 +107,7 @@ impl OrchestratorConnection {
         options: &NodeDaemonOptions,
         capabilities: Capabilities,
         lineage: ProcessLineage,
+        key: &NodeKey,
     ) -> Result<Self, ClientError> {
         let incarnation = lineage.incarnation().clone();
         let anonymous =
@@ -102,6 +119,7 @@ impl OrchestratorConnection {
             registration: RegisterNode {
                 node_slug: options.slug.clone(),
                 capabilities,
+                proof: key.prove(&options.slug, incarnation.id),
                 incarnation,
             },
             lineage,
@@ -209,8 +227,10 @@ impl OrchestratorConnection {
 
     /// Serializes everything the orchestrator stores about the node, to detect changes.
     fn describe_node(&self) -> String {
-        let RegisterNode { node_slug, capabilities, incarnation: _ } = &self.registration;
-        let body = serde_json::json!({ "node_slug": node_slug, "capabilities": capabilities });
+        let RegisterNode { node_slug, capabilities, proof, incarnation: _ } = &self.registration;
+        let body = serde_json::json!({
+            "node_slug": node_slug, "capabilities": capabilities, "public_key": proof.public_key,
+        });
         format!("{}\n{body}\n", self.anonymous.base_url())
     }
 

@@ -1,8 +1,8 @@
 //! Tests of worker nodes.
 
-use cynode_domain::ids::{IncarnationId, NodeId};
+use cynode_domain::ids::{IncarnationId, NodeId, TokenId};
 use cynode_domain::status::{JobStatus, NodeStatus};
-use cynode_store::{Node, Store};
+use cynode_store::{JoinToken, Node, Store};
 use serde_json::json;
 
 use crate::world::{World, at, eventually, new_node, process_of};
@@ -31,6 +31,7 @@ pub(crate) async fn a_node_that_registers_again_keeps_its_id(store: Store) {
     world.set_status(id, NodeStatus::Drained).await;
     let again = Node {
         token_hash: b"another token".to_vec(),
+        public_key: Some(b"another key".to_vec()),
         capabilities: json!({"cores": 64}),
         sandbox_supported: false,
         max_concurrency: 9,
@@ -151,4 +152,59 @@ pub(crate) async fn a_node_counts_its_open_jobs(store: Store) {
     write_tx!(world.store, tx => tx.job_close(first, JobStatus::Completed, None).await);
 
     assert_eq!(world.node_now(id).await.open_jobs, 1);
+}
+
+pub(crate) async fn a_removed_node_leaves_its_name_and_its_row(store: Store) {
+    let world = World::new(store).await;
+    let id = world.node("n").await;
+    let node = world.node_now(id).await;
+    write_tx!(world.store, tx => tx.node_revoke_key(id, b"unusable").await);
+    let revoked = world.node_now(id).await;
+    assert_eq!((revoked.public_key, revoked.is_key_revoked), (None, true));
+    assert_eq!(read_tx!(world.store, tx => tx.node_by_token(b"token of n").await), None);
+
+    write_tx!(world.store, tx => tx.node_remove(&node, b"unusable too").await);
+
+    assert_eq!(read_tx!(world.store, tx => tx.node_list().await), []);
+    assert_eq!(read_tx!(world.store, tx => tx.node_get(id).await), None);
+    assert_eq!(read_tx!(world.store, tx => tx.node_by_token(b"unusable too").await), None);
+    assert_ne!(world.node("n").await, id);
+}
+
+pub(crate) async fn a_join_token_is_used_revoked_and_deleted(store: Store) {
+    let world = World::new(store).await;
+    let node = world.node("n").await;
+    let token = |name: &str, seconds| JoinToken {
+        id: TokenId::generate(),
+        hash: name.as_bytes().to_vec(),
+        node_slug: None,
+        created_by: world.user,
+        created_at: at(0),
+        expires_at: at(seconds),
+        used_at: None,
+        used_by: None,
+        revoked_at: None,
+    };
+    let (old, new) = (token("old", 10), token("new", 90));
+    let (first, second) = (old.clone(), new.clone());
+    write_tx!(world.store, tx => {
+        tx.join_token_insert(&first).await?;
+        tx.join_token_insert(&second).await
+    });
+
+    let id = new.id;
+    write_tx!(world.store, tx => tx.join_token_use(id, node, at(5)).await);
+    assert!(write_tx!(world.store, tx => tx.join_token_revoke(id, at(6)).await));
+    assert!(write_tx!(world.store, tx => tx.join_token_revoke(id, at(7)).await));
+
+    let changed =
+        JoinToken { used_at: Some(at(5)), used_by: Some(node), revoked_at: Some(at(6)), ..new };
+    let found = write_tx!(world.store, tx => tx.join_token_lock(b"new").await);
+    assert_eq!(found.as_ref(), Some(&changed));
+    let all = read_tx!(world.store, tx => tx.join_token_list(None, 5).await);
+    assert_eq!(all, [changed.clone(), old]);
+    let before = read_tx!(world.store, tx => tx.join_token_list(Some(id), 5).await);
+    assert_eq!(before, all[1..]);
+    assert_eq!(write_tx!(world.store, tx => tx.join_token_delete_expired(at(50)).await), 1);
+    assert_eq!(read_tx!(world.store, tx => tx.join_token_list(None, 5).await), [changed]);
 }

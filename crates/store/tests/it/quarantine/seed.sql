@@ -2,6 +2,7 @@
 INSERT INTO users VALUES ('{id}', 'u#', {no}, {yes}, {t}, {t});
 INSERT INTO refresh_sessions VALUES ('{id}', '{user}', {b}, {b}, {t}, {yes}, {t}, {t}, {t});
 INSERT INTO api_tokens (id, user_id, name, token_hash, created_at) VALUES ('{id}', '{user}', 'n#', {b}, {t});
+INSERT INTO node_join_tokens (id, token_hash, created_by, created_at, expires_at) VALUES ('{id}', {b}, '{user}', {t}, {t});
 INSERT INTO auth_audit_log (id, event_type, success, created_at) VALUES ('{id}', 'login', {yes}, {t});
 INSERT INTO projects VALUES ('{id}', 'p#', 'P', '', '{user}', {no}, {yes}, {t}, {t});
 INSERT INTO tasks (id, created_by, project_id, name, status, closed, input_mode, prompt, commands, acceptance_criteria, options, created_at, updated_at)
