@@ -16,6 +16,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use cynode_runtime::descriptors::open_file_limit;
 use cynode_runtime::shutdown::Shutdown;
+use cynode_runtime::tasks::BackgroundTasks;
 use http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -64,7 +65,7 @@ pub(crate) async fn serve(
     shutdown: Shutdown,
 ) {
     let open = Arc::new(OpenConnections::new(limits));
-    let graceful = GracefulShutdown::new();
+    let (graceful, tasks) = (GracefulShutdown::new(), BackgroundTasks::new());
     loop {
         let accepted = tokio::select! {
             biased;
@@ -77,7 +78,7 @@ pub(crate) async fn serve(
                 if let Some(permit) = open.admit(address.ip()) {
                     let service = RequestService { address, router: router.clone() };
                     let connection = service.serve(stream, limits.header_timeout, &graceful);
-                    tokio::spawn(async move {
+                    tasks.spawn("connection", async move {
                         connection.await;
                         drop(permit);
                     });
@@ -246,7 +247,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = Router::new().route("/", get(|| async { "hello" }));
-        tokio::spawn(serve(listener, router, limits, shutdown.clone()));
+        BackgroundTasks::new().spawn("server", serve(listener, router, limits, shutdown.clone()));
         address
     }
 

@@ -12,6 +12,7 @@ use cynode_wire::auth::{ChangePassword, EndedCount, UpdateUser, UserView};
 use cynode_wire::page::{Page, PageQuery};
 
 use super::bootstrap::SYSTEM_HANDLE;
+use super::sessions::PresentedToken;
 use super::users::{password_fault, user_view};
 use super::{AccountError, Accounts, ClientAddress};
 use crate::Caller;
@@ -99,7 +100,7 @@ impl Accounts {
                 Box::pin(async move {
                     let user = tx.user_get(id).await?.ok_or(AccountError::BadToken)?;
                     tx.password_set(id, &hash, change.at).await?;
-                    let kept = presented.as_ref().map(|token| token.hash());
+                    let kept = presented.as_ref().map(PresentedToken::hash);
                     tx.session_end_all(id, kept).await?;
                     change.record(tx, "password_changed", &user).await
                 })
