@@ -31,6 +31,10 @@ pub struct Cli {
     /// Maximum concurrent jobs [default: 4]
     #[arg(long, value_name = "NUMBER")]
     pub max_concurrency: Option<u32>,
+    /// Start only if the sandbox enforces this feature, for example `landlock`; may be repeated
+    #[arg(long, value_name = "FEATURE")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub require: Vec<String>,
     /// Health endpoint.
     #[arg(
         long,

@@ -30,6 +30,8 @@ pub struct NodeOptions {
     pub workspace_retention_h: u32,
     /// Directories that jobs may read in addition to the system's, such as `/opt/toolchain`.
     pub expose: Vec<PathBuf>,
+    /// Features that the sandbox must enforce, such as `landlock`; without them the node does not start.
+    pub require: Vec<String>,
 }
 
 impl Default for NodeOptions {
@@ -43,6 +45,7 @@ impl Default for NodeOptions {
             health_listen: None,
             workspace_retention_h: 24,
             expose: vec![],
+            require: vec![],
         }
     }
 }
@@ -88,6 +91,7 @@ impl NodeOptions {
             max_concurrency: self.max_concurrency,
             workspace_retention: Duration::from_hours(self.workspace_retention_h.into()),
             sandbox,
+            required_features: self.require.clone(),
         }
     }
 }

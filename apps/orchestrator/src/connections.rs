@@ -28,6 +28,8 @@ use tokio::time::Instant;
 use tower::Service as _;
 use tower_http::timeout::TimeoutBody;
 
+use crate::trusted_proxies::TrustedProxies;
+
 /// How long a connection may wait for a complete request header, also between two requests. Longer than the idle
 /// timeout of our own clients, which would otherwise send a request on a connection that is being closed.
 pub(crate) const HEADER_TIMEOUT: Duration = Duration::from_secs(75);
@@ -41,11 +43,13 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// How many connections are open at once, and how long one may be idle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConnectionLimits {
     pub(crate) total: usize,
     pub(crate) per_address: usize,
     pub(crate) header_timeout: Duration,
+    /// Not limited by address: all their clients share it.
+    pub(crate) proxies: TrustedProxies,
 }
 
 impl ConnectionLimits {
@@ -76,8 +80,12 @@ pub(crate) async fn serve(
             Ok((stream, address)) => {
                 // A connection over a limit is dropped here, which closes it.
                 if let Some(permit) = open.admit(address.ip()) {
-                    let service = RequestService { address, router: router.clone() };
-                    let connection = service.serve(stream, limits.header_timeout, &graceful);
+                    let service = RequestService {
+                        peer: address,
+                        proxies: open.limits.proxies.clone(),
+                        router: router.clone(),
+                    };
+                    let connection = service.serve(stream, open.limits.header_timeout, &graceful);
                     tasks.spawn("connection", async move {
                         connection.await;
                         drop(permit);
@@ -107,7 +115,8 @@ pub(crate) async fn limit_body_time(request: axum::extract::Request, next: Next)
 
 /// Serves the requests of one connection.
 struct RequestService {
-    address: SocketAddr,
+    peer: SocketAddr,
+    proxies: TrustedProxies,
     router: Router,
 }
 
@@ -122,7 +131,8 @@ impl RequestService {
         // Responses are small and latency matters.
         let _ = stream.set_nodelay(true);
         let service = service_fn(move |mut request: Request<Incoming>| {
-            request.extensions_mut().insert(ConnectInfo(self.address));
+            let client = self.proxies.client_address(self.peer, request.headers());
+            request.extensions_mut().insert(ConnectInfo(client));
             let mut router = self.router.clone();
             async move { router.call(request.map(Body::new)).await as Result<Response, Infallible> }
         });
@@ -169,7 +179,8 @@ impl OpenConnections {
     fn admit(self: &Arc<Self>, address: IpAddr) -> Option<ConnectionPermit> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let of_address = counts.by_address.get(&address).copied().unwrap_or_default();
-        let limit = if of_address >= self.limits.per_address {
+        let is_proxy = self.limits.proxies.contains(address);
+        let limit = if of_address >= self.limits.per_address && !is_proxy {
             "address"
         } else if counts.total >= self.limits.total {
             "total"
@@ -218,14 +229,18 @@ mod tests {
 
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n";
 
+    fn limits(total: usize, per_address: usize, header_timeout: Duration) -> ConnectionLimits {
+        let proxies = TrustedProxies::parse(&["10.0.0.9".to_owned()]).unwrap();
+        ConnectionLimits { total, per_address, header_timeout, proxies }
+    }
+
     fn address(last: u8) -> IpAddr {
         IpAddr::from([10, 0, 0, last])
     }
 
     #[test]
     fn one_address_leaves_room_for_others_and_gets_its_own_back() {
-        let limits =
-            ConnectionLimits { total: 3, per_address: 2, header_timeout: Duration::from_mins(1) };
+        let limits = limits(3, 2, Duration::from_mins(1));
         let open = Arc::new(OpenConnections::new(limits));
 
         let first = [open.admit(address(1)), open.admit(address(1))];
@@ -236,6 +251,9 @@ mod tests {
         assert!(open.admit(address(3)).is_none(), "the limit in total");
 
         drop(first);
+        let of_proxy = [open.admit(address(9)), open.admit(address(9))];
+        assert!(of_proxy.iter().all(Option::is_some) && open.admit(address(9)).is_none());
+        drop(of_proxy);
         assert!(open.admit(address(3)).is_some());
         drop(other);
         let counts = open.counts.lock().unwrap();
@@ -267,10 +285,8 @@ mod tests {
 
     #[tokio::test]
     async fn idle_connections_of_one_client_do_not_keep_others_out() {
-        let header_timeout = Duration::from_mins(10);
-        let limits = ConnectionLimits { total: 100, per_address: 8, header_timeout };
         let shutdown = Shutdown::new();
-        let server = start(limits, &shutdown).await;
+        let server = start(limits(100, 8, Duration::from_mins(10)), &shutdown).await;
 
         let mut idle = vec![];
         for _ in 0..20 {
@@ -293,9 +309,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_without_a_complete_header_is_closed() {
-        let header_timeout = Duration::from_millis(50);
-        let limits = ConnectionLimits { total: 8, per_address: 8, header_timeout };
-        let server = start(limits, &Shutdown::new()).await;
+        let server = start(limits(8, 8, Duration::from_millis(50)), &Shutdown::new()).await;
 
         for sent in [&b""[..], b"GET / HTTP/1.1\r\nhost: he", REQUEST] {
             let mut stream = connect(1, server).await;

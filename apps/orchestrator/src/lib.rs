@@ -16,6 +16,7 @@ mod pma_instances;
 mod server;
 mod server_processes;
 mod service_secrets;
+mod trusted_proxies;
 
 use std::io::Write;
 use std::net::SocketAddr;

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cynode_domain::job::Limits;
 use cynode_execution::analysts::AnalystOptions;
 use cynode_execution::handoff::HandoffOptions;
 use cynode_ops::chat::ChatOptions;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::connections::{ConnectionLimits, HEADER_TIMEOUT};
 use crate::pma_instances::PmaAddress;
+use crate::trusted_proxies::TrustedProxies;
 
 /// Configuration of the orchestrator.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -25,6 +27,8 @@ pub struct OrchestratorOptions {
     /// Maximum open connections from one address. Processes on this machine and clients behind one proxy share an
     /// address.
     pub max_connections_per_address: u32,
+    /// Addresses and networks of reverse proxies, such as `10.0.0.0/8`, whose header `X-Forwarded-For` names the client.
+    pub trusted_proxies: Vec<String>,
     /// Database URL; the embedded database in the data directory when absent.
     pub database_url: Option<String>,
     /// Whether to start with an empty database even if files of earlier tasks exist.
@@ -33,6 +37,14 @@ pub struct OrchestratorOptions {
     pub runner_token_file: Option<PathBuf>,
     /// File with the join token of worker nodes.
     pub join_token_file: Option<PathBuf>,
+    /// The most memory that a task may ask for its jobs, in MiB.
+    pub max_job_memory_mib: u32,
+    /// The most disk that a task may ask for its jobs, in MiB.
+    pub max_job_disk_mib: u32,
+    /// The most processes that a task may ask for each of its jobs.
+    pub max_job_processes: u32,
+    /// The longest time that a task may ask for each of its jobs, in seconds.
+    pub max_job_timeout_s: u32,
     /// Lease of a job: it counts as interrupted if its worker node does not report it for this long.
     pub job_lease_ms: u32,
     /// Timeout between two chunks of a streamed chat answer, in seconds; a non-streamed answer may take at most 290.
@@ -77,10 +89,15 @@ impl Default for OrchestratorOptions {
             listen: "127.0.0.1:12080".to_owned(),
             max_connections: 8192,
             max_connections_per_address: 2048,
+            trusted_proxies: vec![],
             database_url: None,
             allow_new_database: false,
             runner_token_file: None,
             join_token_file: None,
+            max_job_memory_mib: 32 * 1024,
+            max_job_disk_mib: 256 * 1024,
+            max_job_processes: Limits::MAX.processes,
+            max_job_timeout_s: Limits::MAX.timeout_s,
             job_lease_ms: 60_000,
             chat_wait_s: 600,
             pma_addresses: vec![],
@@ -114,6 +131,10 @@ impl ConfigSection for OrchestratorOptions {
                 allowed,
             ));
         }
+        if let Err(text) = TrustedProxies::parse(&self.trusted_proxies) {
+            let allowed = "addresses and networks, such as 10.0.0.7 and 10.0.0.0/8";
+            faults.push(ConfigFault::new("orchestrator.trusted_proxies", text, allowed));
+        }
         let ranges = [
             ("orchestrator.max_connections", self.max_connections, CONNECTIONS),
             (
@@ -121,6 +142,14 @@ impl ConfigSection for OrchestratorOptions {
                 self.max_connections_per_address,
                 CONNECTIONS,
             ),
+            (
+                "orchestrator.max_job_memory_mib",
+                self.max_job_memory_mib,
+                1..=Limits::MAX.memory_mib,
+            ),
+            ("orchestrator.max_job_disk_mib", self.max_job_disk_mib, 1..=Limits::MAX.disk_mib),
+            ("orchestrator.max_job_processes", self.max_job_processes, 1..=Limits::MAX.processes),
+            ("orchestrator.max_job_timeout_s", self.max_job_timeout_s, 1..=Limits::MAX.timeout_s),
             ("orchestrator.job_lease_ms", self.job_lease_ms, JOB_LEASE_MS),
             ("orchestrator.chat_wait_s", self.chat_wait_s, CHAT_WAIT),
             ("orchestrator.pma_max_open", self.pma_max_open, OPEN),
@@ -144,8 +173,20 @@ impl OrchestratorOptions {
         let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
         let (total, per_address) =
             (count(self.max_connections), count(self.max_connections_per_address));
+        // Validated when the configuration was loaded; without a list no header is believed.
+        let proxies = TrustedProxies::parse(&self.trusted_proxies).unwrap_or_default();
         let header_timeout = HEADER_TIMEOUT;
-        ConnectionLimits { total, per_address, header_timeout }.within_open_files()
+        ConnectionLimits { total, per_address, header_timeout, proxies }.within_open_files()
+    }
+
+    pub(crate) fn job_ceiling(&self) -> Limits {
+        Limits {
+            timeout_s: self.max_job_timeout_s,
+            memory_mib: self.max_job_memory_mib,
+            processes: self.max_job_processes,
+            disk_mib: self.max_job_disk_mib,
+            ..Limits::MAX
+        }
     }
 
     pub(crate) fn chat_options(&self) -> ChatOptions {

@@ -174,7 +174,8 @@ async fn build_services(
         clock,
         signals: &signals,
         data_dir,
-        tasks: TaskService::new(store.clone(), clock.clone(), signals.clone(), blobs.clone()),
+        tasks: TaskService::new(store.clone(), clock.clone(), signals.clone(), blobs.clone())
+            .with_job_ceiling(options.job_ceiling()),
         projects: Projects::new(store.clone(), clock.clone()),
         artifacts: ArtifactService::new(store.clone(), clock.clone(), blobs.clone()),
         nodes: NodeService::new(

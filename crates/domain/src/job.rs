@@ -58,12 +58,17 @@ impl Limits {
 
     /// Validation errors: one for each field outside 1 to [`Limits::MAX`].
     pub fn validation_errors(&self) -> Vec<String> {
+        self.errors_above(&Self::MAX)
+    }
+
+    /// Validation errors: one for each field outside 1 to that of `ceiling`.
+    pub fn errors_above(&self, ceiling: &Self) -> Vec<String> {
         let fields = [
-            ("timeout_s", self.timeout_s, Self::MAX.timeout_s),
-            ("memory_mib", self.memory_mib, Self::MAX.memory_mib),
-            ("processes", self.processes, Self::MAX.processes),
-            ("output_bytes", self.output_bytes, Self::MAX.output_bytes),
-            ("disk_mib", self.disk_mib, Self::MAX.disk_mib),
+            ("timeout_s", self.timeout_s, ceiling.timeout_s),
+            ("memory_mib", self.memory_mib, ceiling.memory_mib),
+            ("processes", self.processes, ceiling.processes),
+            ("output_bytes", self.output_bytes, ceiling.output_bytes),
+            ("disk_mib", self.disk_mib, ceiling.disk_mib),
         ];
         fields
             .iter()

@@ -17,6 +17,7 @@ mod view;
 use cynode_domain::criteria::CriteriaWeakening;
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::ids::{ProjectId, TaskId, UserId};
+use cynode_domain::job::Limits;
 use cynode_domain::name::lookup_name;
 use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::status::ShownTaskStatus;
@@ -127,12 +128,20 @@ pub struct TaskService {
     clock: SharedClock,
     signals: Signals,
     blobs: BlobStore,
+    /// The most that the jobs of a task may ask for.
+    job_ceiling: Limits,
 }
 
 impl TaskService {
     /// Creates the service; attachments are stored in `blobs`.
     pub fn new(store: Store, clock: SharedClock, signals: Signals, blobs: BlobStore) -> Self {
-        Self { store, clock, signals, blobs }
+        Self { store, clock, signals, blobs, job_ceiling: Limits::MAX }
+    }
+
+    /// Sets the most that the jobs of a task may ask for.
+    #[must_use]
+    pub fn with_job_ceiling(self, job_ceiling: Limits) -> Self {
+        Self { job_ceiling, ..self }
     }
 }
 

@@ -57,6 +57,8 @@ pub struct NodeDaemonOptions {
     /// How long a task's workspace is kept after the task is closed.
     pub workspace_retention: Duration,
     pub sandbox: SandboxOptions,
+    /// Features that the sandbox must enforce; without them the node does not start.
+    pub required_features: Vec<String>,
 }
 
 /// Why the daemon cannot start or continue.
@@ -71,6 +73,11 @@ pub enum NodeDaemonError {
         #[source]
         cause: io::Error,
     },
+    #[error(
+        "the sandbox of this machine does not enforce {}, which --require demands; it enforces {}",
+        .missing.join(", "), .enforced.join(", ")
+    )]
+    MissingFeatures { missing: Vec<String>, enforced: Vec<String> },
     #[error("job directories cannot be read or written")]
     Jobs(#[from] JobDirError),
     #[error(transparent)]
@@ -174,6 +181,14 @@ impl NodeDaemon {
         match (&sandbox.level().reason, sandbox.level().features.join(", ")) {
             (Some(reason), _) => tracing::error!(reason, "sandbox unavailable, rejecting jobs"),
             (None, features) => tracing::info!("sandbox ready: {features}"),
+        }
+        let enforced = &sandbox.level().features;
+        let is_missing = |feature: &&String| !enforced.contains(feature);
+        let missing: Vec<_> =
+            options.required_features.iter().filter(is_missing).cloned().collect();
+        if !missing.is_empty() {
+            let enforced = enforced.clone();
+            return Err(NodeDaemonError::MissingFeatures { missing, enforced });
         }
         let capabilities = detect_capabilities(&options, &sandbox);
         let state_dir = &options.sandbox.state_dir;

@@ -251,6 +251,7 @@ fn options(state: &Path, orchestrator: SocketAddr) -> NodeDaemonOptions {
         max_concurrency: 2,
         workspace_retention: Duration::from_hours(1),
         sandbox,
+        required_features: vec![],
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use cynode_domain::job::{Ending, Limits};
 use cynode_wire::jobs::Stream;
+use cynode_wire::nodes::Assignment;
 use cynode_worker::job_dir::StopRequest;
 
 use crate::workbench::{
@@ -137,6 +138,76 @@ fn memory_hidden_in_temporary_files_counts() {
     let done = SandboxWorkbench::new().run_within(line, little);
 
     assert_eq!(reached_limit(done.ending()), "it used more than 32 MiB of memory");
+}
+
+/// Hides 256 MiB from the private memory of its process, in several ways.
+const HIDING_PLACES: [&str; 5] = [
+    // Written to a memfd that is never mapped.
+    r#"$fd = syscall($memfd, my $n = "x", 0); open(F, ">&=", $fd) or die; $b = "x" x 1_048_576;
+       syswrite(F, $b) for 1..256; sleep 20"#,
+    // A shared mapping without a file.
+    r#"$at = map_shared(-1, 0x21); fill($at); sleep 20"#,
+    // A memfd that is mapped, and then closed.
+    r#"$fd = syscall($memfd, my $n = "x", 0); syscall($ftruncate, $fd, $size);
+       $at = map_shared($fd, 1); syscall($close, $fd); fill($at); sleep 20"#,
+    // System V segments without a process that is attached to them.
+    r#"for (1..16) { $id = shmget(0, 16_777_216, 01600) // die; shmwrite($id, "x" x 16_777_216, 0, 16_777_216) or die; } sleep 20"#,
+    // A mapping that many processes share, each with a part of it.
+    r#"$at = map_shared(-1, 0x21); for $part (0..7) { next if fork; fill($at + $part * 33_554_432, 33_554_432); sleep 20; } sleep 20"#,
+];
+const HIDING_TOOLS: &str = r#"
+    use strict 'subs'; $size = 268_435_456;
+    ($memfd, $mmap, $ftruncate, $close, $read) =
+        `uname -m` =~ /aarch64/ ? (279, 222, 46, 57, 63) : (319, 9, 77, 3, 0);
+    sub map_shared { my ($fd, $flags) = @_; my $at = syscall($mmap, 0, $size, 3, $flags, $fd, 0); die "mmap" if $at == -1; $at }
+    sub fill { my ($at, $length) = @_; open(my $zeros, "<", "/dev/zero") or die;
+        my $n = syscall($read, fileno($zeros), $at, $length // $size); die "read $n" if $n <= 0; }
+"#;
+
+#[test]
+fn memory_hidden_from_the_private_memory_of_processes_counts() {
+    let little = Limits { memory_mib: 64, ..limits() };
+    for place in HIDING_PLACES {
+        let text = format!("#!/usr/bin/perl\n{HIDING_TOOLS}\n{place}\n");
+        let bench = SandboxWorkbench::new();
+
+        let done = bench.run_assignment(Assignment { limits: little, ..script(&text) });
+
+        assert!(matches!(done.ending(), Ending::LimitReached { .. }), "{place}: {done:?}");
+        assert_eq!(reached_limit(done.ending()), "it used more than 64 MiB of memory");
+    }
+}
+
+#[test]
+fn memory_that_processes_share_counts_once() {
+    let enough = Limits { memory_mib: 400, ..limits() };
+    let place = r#"$at = map_shared(-1, 0x21); fill($at);
+        for (1..6) { next if fork; fill($at); sleep 2; exit 0 } 1 while wait != -1; print "shared\n""#;
+    let text = format!("#!/usr/bin/perl\n{HIDING_TOOLS}\n{place}\n");
+
+    let done =
+        SandboxWorkbench::new().run_assignment(Assignment { limits: enough, ..script(&text) });
+
+    assert_eq!((done.ending(), done.stdout.as_str()), (&Ending::Exited { code: 0 }, "shared\n"));
+}
+
+#[test]
+fn empty_files_cannot_fill_the_memory() {
+    let line = r#"perl -e 'for (1..200_000) { open(F, ">", "/tmp/$_") or die "stopped at $_: $!\n" } print "all\n"'"#;
+
+    let done = SandboxWorkbench::new().run(line);
+
+    assert!(done.stderr.contains("No space left on device"), "{done:?}");
+}
+
+#[test]
+fn a_job_cannot_change_the_limits_of_its_sandbox() {
+    let line = "prlimit --pid 1 --nofile=10:10 2>&1; prlimit --pid $PPID --core=0:0 2>&1; ulimit -n 100 && ulimit -n";
+
+    let done = SandboxWorkbench::new().run(line);
+
+    assert_eq!(done.stdout.matches("Operation not permitted").count(), 2, "{done:?}");
+    assert!(done.stdout.ends_with("100\n"), "its own limits are its own: {done:?}");
 }
 
 #[test]

@@ -309,3 +309,19 @@ pub(crate) async fn odd_users_are_refused(harness: OrchestratorHarness) {
     let problem = refused(admin.user_create(&user("admin", "correct horse")).await, 409);
     assert_eq!(problem.detail, "the handle \"admin\" is taken");
 }
+
+pub(crate) async fn a_task_cannot_ask_for_more_than_the_installation_allows(
+    harness: OrchestratorHarness,
+) {
+    let admin = harness.admin();
+    let ask = |limits: serde_json::Value| {
+        let mut body = create_commands_task(&["true"]);
+        body.limits = serde_json::from_value(limits).unwrap();
+        body
+    };
+
+    let problem = refused(admin.task_create(&ask(json!({ "memory_mib": 1 << 20 }))).await, 400);
+    assert!(problem.detail.contains("allowed is 1 to 32768"), "{problem:?}");
+    refused(admin.task_create(&ask(json!({ "disk_mib": 1 << 20 }))).await, 400);
+    admin.task_create(&ask(json!({ "memory_mib": 32768 }))).await.unwrap();
+}

@@ -240,6 +240,7 @@ on_both_engines! {
         concurrent_dependencies_never_make_a_cycle,
         odd_projects_are_refused,
         odd_users_are_refused,
+        a_task_cannot_ask_for_more_than_the_installation_allows,
     }
     tasks {
         a_task_name_is_normalised_and_numbered,

@@ -103,7 +103,10 @@ impl TaskService {
         request: CreateTask,
     ) -> Result<TaskCreation, TaskError> {
         let request = request.redact_secrets();
-        let faults = validate_task_request(&request);
+        let mut faults = validate_task_request(&request);
+        if faults.is_empty() {
+            faults = request.limits.errors_above(&self.job_ceiling);
+        }
         if !faults.is_empty() {
             return Err(TaskError::Invalid(faults));
         }

@@ -1,6 +1,8 @@
-//! Password sign-in, rate limited per handle and per address.
+//! Password sign-in, rate limited by handle and address.
 
+use std::collections::HashSet;
 use std::num::NonZeroU32;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cynode_domain::ids::UserId;
 use cynode_store::{AuthEvent, User};
@@ -9,21 +11,31 @@ use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
 use super::{AccountError, Accounts};
 
-/// Attempts a minute for one handle.
-const ATTEMPTS_PER_HANDLE: u32 = 10;
-/// Attempts a minute from one address.
-const ATTEMPTS_PER_ADDRESS: u32 = 60;
+/// Attempts a minute for one handle from one address.
+const ATTEMPTS_PER_PAIR: u32 = 10;
+/// Attempts a minute for one handle from all addresses together, except those where its user signed in before.
+const ATTEMPTS_PER_HANDLE: u32 = 60;
+/// Attempts a minute from one address, which many users may share.
+const ATTEMPTS_PER_ADDRESS: u32 = 300;
 /// No handle is longer; longer input is rejected before it takes memory in the rate limiter.
 const MAX_HANDLE_BYTES: usize = 128;
+/// How many pairs of handle and address are remembered.
+const MAX_KNOWN_PAIRS: usize = 10_000;
 
 /// The client address of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ClientAddress(pub String);
 
 /// Rate limits for sign-in attempts.
+///
+/// Wrong passwords lock out whoever sends them, not the owner of the account: a user who signed in from an address
+/// before is limited there by the attempts of that pair alone.
 pub(super) struct LoginLimits {
+    pairs: DefaultKeyedRateLimiter<(String, ClientAddress)>,
     handles: DefaultKeyedRateLimiter<String>,
     addresses: DefaultKeyedRateLimiter<ClientAddress>,
+    /// Where users signed in, in this process.
+    known: Mutex<HashSet<(String, ClientAddress)>>,
 }
 
 impl LoginLimits {
@@ -31,8 +43,10 @@ impl LoginLimits {
         let per_minute =
             |count| Quota::per_minute(NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN));
         Self {
+            pairs: RateLimiter::keyed(per_minute(ATTEMPTS_PER_PAIR)),
             handles: RateLimiter::keyed(per_minute(ATTEMPTS_PER_HANDLE)),
             addresses: RateLimiter::keyed(per_minute(ATTEMPTS_PER_ADDRESS)),
+            known: Mutex::default(),
         }
     }
 
@@ -41,9 +55,39 @@ impl LoginLimits {
         self.addresses.check_key(origin).is_ok()
     }
 
-    fn allows_handle(&self, handle: &str) -> bool {
-        self.handles.check_key(&handle.to_owned()).is_ok()
+    /// Consumes one attempt of this handle from this address.
+    pub(super) fn check(&self, handle: &str, origin: &ClientAddress) -> LoginAllowance {
+        let pair = (handle.to_owned(), origin.clone());
+        let is_known = self.lock_known().contains(&pair);
+        if !is_known && !self.allows_address(origin) {
+            return LoginAllowance::AddressExceeded;
+        }
+        let is_allowed = self.pairs.check_key(&pair).is_ok()
+            && (is_known || self.handles.check_key(&pair.0).is_ok());
+        if is_allowed { LoginAllowance::Allowed } else { LoginAllowance::HandleExceeded }
     }
+
+    /// Remembers that the user of this handle signed in from this address.
+    fn remember(&self, handle: &str, origin: &ClientAddress) {
+        let mut known = self.lock_known();
+        if known.len() >= MAX_KNOWN_PAIRS {
+            known.clear();
+        }
+        known.insert((handle.to_owned(), origin.clone()));
+    }
+
+    fn lock_known(&self) -> MutexGuard<'_, HashSet<(String, ClientAddress)>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether an attempt may be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LoginAllowance {
+    Allowed,
+    /// Not recorded, so that a client cannot fill the disk.
+    AddressExceeded,
+    HandleExceeded,
 }
 
 impl Accounts {
@@ -56,20 +100,18 @@ impl Accounts {
         if login.handle.len() > MAX_HANDLE_BYTES {
             return Err(AccountError::WrongCredentials);
         }
-        // Rejections over this limit are not recorded, so that a client cannot fill the disk.
-        if !self.limits.allows_address(origin) {
-            return Err(AccountError::TooManyAttempts);
-        }
-        if !self.limits.allows_handle(&login.handle) {
-            self.record_attempt(
-                origin,
-                AuthAttempt::failed("login_failure", &login.handle, "rate limit"),
-            )
-            .await?;
-            return Err(AccountError::TooManyAttempts);
+        match self.limits.check(&login.handle, origin) {
+            LoginAllowance::Allowed => {}
+            LoginAllowance::AddressExceeded => return Err(AccountError::TooManyAttempts),
+            LoginAllowance::HandleExceeded => {
+                let attempt = AuthAttempt::failed("login_failure", &login.handle, "rate limit");
+                self.record_attempt(origin, attempt).await?;
+                return Err(AccountError::TooManyAttempts);
+            }
         }
         match self.verify_password(&login).await? {
             Ok(user) => {
+                self.limits.remember(&user.handle, origin);
                 let session = self.open_session(user.id).await?;
                 self.record_attempt(origin, AuthAttempt::succeeded("login_success", &user)).await?;
                 Ok(session)
@@ -93,7 +135,7 @@ impl Accounts {
         password: String,
         origin: &ClientAddress,
     ) -> Result<bool, AccountError> {
-        if !self.limits.allows_address(origin) || !self.limits.allows_handle(handle) {
+        if self.limits.check(handle, origin) != LoginAllowance::Allowed {
             return Err(AccountError::TooManyAttempts);
         }
         let login = Login { handle: handle.to_owned(), password };
@@ -105,6 +147,7 @@ impl Accounts {
 
     /// Evicts old attempts, which bounds the limiter's memory.
     pub fn evict_old_attempts(&self) {
+        self.limits.pairs.retain_recent();
         self.limits.handles.retain_recent();
         self.limits.addresses.retain_recent();
     }
@@ -172,5 +215,50 @@ impl<'a> AuthAttempt<'a> {
     /// A rejected attempt.
     pub(super) fn failed(event_type: &'static str, handle: &'a str, refusal: &'a str) -> Self {
         Self { event_type, user: None, handle, refusal: Some(refusal) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(name: &str) -> ClientAddress {
+        ClientAddress(name.to_owned())
+    }
+
+    fn allowed(limits: &LoginLimits, handle: &str, from: &str, attempts: u32) -> u32 {
+        let check = |_: &u32| limits.check(handle, &address(from)) == LoginAllowance::Allowed;
+        u32::try_from((0..attempts).filter(check).count()).unwrap()
+    }
+
+    #[test]
+    fn wrong_passwords_for_some_users_of_an_address_lock_out_no_other_user_there() {
+        let limits = LoginLimits::new();
+
+        assert_eq!(allowed(&limits, "ada", "proxy", 60), ATTEMPTS_PER_PAIR);
+
+        assert_eq!(allowed(&limits, "bob", "proxy", 1), 1);
+        assert_eq!(allowed(&limits, "ada", "elsewhere", 1), 1);
+    }
+
+    #[test]
+    fn guesses_from_many_addresses_are_limited_and_do_not_lock_out_the_user() {
+        let limits = LoginLimits::new();
+        limits.remember("ada", &address("home"));
+
+        let guesses: u32 = (0..200).map(|n| allowed(&limits, "ada", &format!("bot {n}"), 10)).sum();
+
+        assert!(guesses <= ATTEMPTS_PER_HANDLE + 2, "{guesses}");
+        assert_eq!(allowed(&limits, "ada", "home", 1), 1);
+        assert_eq!(allowed(&limits, "ada", "a new place", 1), 0);
+    }
+
+    #[test]
+    fn one_address_cannot_try_the_passwords_of_many_users() {
+        let limits = LoginLimits::new();
+
+        let tried: u32 = (0..500).map(|n| allowed(&limits, &format!("u{n}"), "bot", 1)).sum();
+
+        assert!(tried <= ATTEMPTS_PER_ADDRESS + 5, "{tried}");
     }
 }

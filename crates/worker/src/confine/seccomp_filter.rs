@@ -87,6 +87,9 @@ fn build_rules() -> Result<SyscallRules, BackendError> {
         .map(|domain| Condition::new(0, Len::Dword, Op::Ne, u64::from(domain.unsigned_abs())));
     let other_sockets = other_sockets.into_iter().collect::<Result<_, _>>()?;
     rules.insert(libc::SYS_socket, vec![Rule::new(other_sockets)?]);
+    // Limits of the calling process only: in a user namespace a job may change those of PID 1.
+    let other_process = Condition::new(0, Len::Dword, Op::Ne, 0)?;
+    rules.insert(libc::SYS_prlimit64, vec![Rule::new(vec![other_process])?]);
     Ok(rules)
 }
 

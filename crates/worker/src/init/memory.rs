@@ -1,13 +1,28 @@
 //! Measures the memory usage of a sandbox.
+//!
+//! Counted are private pages, the files of memory-backed directories, and memory that is shared or held without being
+//! mapped: `MAP_SHARED` pages, memfds and System V segments. Each sample first takes an upper bound, in which mapped shared pages
+//! count once for each process and again as files; only if that exceeds the limit, the mappings are read one by one.
+//!
+//! Not counted: buffers of sockets, and memfds that are on their way through a socket.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 use nix::sys::statvfs::statvfs;
-use nix::unistd::{SysconfVar, sysconf};
 
 /// Memory-backed directories: files there use memory that is not attributed to a process.
 const MEMORY_MOUNTS: [&str; 2] = ["/tmp", "/dev/shm"];
+/// The System V segments of the sandbox's IPC namespace, attached or not.
+const SEGMENTS: &str = "/proc/sysvipc/shm";
+/// Beginning of the link of a descriptor, and of the path of a mapping, of a memfd.
+const MEMFD: &str = "/memfd:";
+/// Path of a `MAP_SHARED` mapping without a file.
+const SHARED_ANONYMOUS: &str = "/dev/zero (deleted)";
+/// The unit of `st_blocks`.
+const BLOCK_BYTES: u64 = 512;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SandboxUsage {
@@ -15,37 +30,118 @@ pub(super) struct SandboxUsage {
     pub(super) processes: u64,
 }
 
-/// Sums every process except PID 1, and the memory-backed directories.
-pub(super) fn measure_usage() -> SandboxUsage {
-    let mut usage = measure_processes(Path::new("/proc"), page_bytes());
-    usage.bytes += MEMORY_MOUNTS.into_iter().map(used_bytes).sum::<u64>();
-    usage
+/// Measures every process except PID 1, and memory that belongs to none. The result is exact if it exceeds `limit`.
+pub(super) fn measure_usage(limit: u64) -> SandboxUsage {
+    let segments = fs::read_to_string(SEGMENTS).unwrap_or_default();
+    let of_no_process =
+        MEMORY_MOUNTS.into_iter().map(used_bytes).sum::<u64>() + segment_bytes(&segments);
+    let processes = Processes::list(Path::new("/proc"));
+    let memfds = processes.memfd_bytes();
+    let private = processes.sum_status(&["RssAnon:"]);
+    let shared = processes.sum_status(&["RssShmem:"]);
+    let bound = of_no_process + private + shared + memfds.values().sum::<u64>();
+    let bytes = if bound > limit {
+        of_no_process + private + processes.shared_bytes(memfds)
+    } else {
+        bound
+    };
+    SandboxUsage { bytes, processes: processes.count() }
 }
 
-fn measure_processes(proc: &Path, page_bytes: u64) -> SandboxUsage {
-    let mut usage = SandboxUsage::default();
-    for entry in fs::read_dir(proc).into_iter().flatten().flatten() {
-        let pid = entry.file_name().to_string_lossy().parse::<u32>();
-        if pid.is_ok_and(|pid| pid != 1) {
-            // A process that has exited meanwhile uses nothing.
-            let statm = fs::read_to_string(entry.path().join("statm")).unwrap_or_default();
-            usage.bytes += resident_pages(&statm) * page_bytes;
-            usage.processes += 1;
+/// The directories in `/proc` of the processes of a sandbox.
+struct Processes(Vec<PathBuf>);
+
+/// A file without a name: device and inode.
+type FileId = (u64, u64);
+
+impl Processes {
+    fn list(proc: &Path) -> Self {
+        let entries = fs::read_dir(proc).into_iter().flatten().flatten();
+        let is_counted = |entry: &fs::DirEntry| {
+            entry.file_name().to_string_lossy().parse::<u32>().is_ok_and(|pid| pid != 1)
+        };
+        Self(entries.filter(is_counted).map(|entry| entry.path()).collect())
+    }
+
+    fn count(&self) -> u64 {
+        self.0.len().try_into().unwrap_or(u64::MAX)
+    }
+
+    /// Sums fields of `status`. A process that has exited meanwhile uses nothing.
+    fn sum_status(&self, fields: &[&str]) -> u64 {
+        let read =
+            |process: &PathBuf| fs::read_to_string(process.join("status")).unwrap_or_default();
+        self.0.iter().map(|process| sum_kib(&read(process), fields)).sum()
+    }
+
+    /// The bytes of each memfd that a process has open, mapped or not.
+    fn memfd_bytes(&self) -> HashMap<FileId, u64> {
+        let mut files = HashMap::new();
+        for process in &self.0 {
+            for entry in fs::read_dir(process.join("fd")).into_iter().flatten().flatten() {
+                let is_memfd = fs::read_link(entry.path()).is_ok_and(|link| {
+                    link.as_os_str().as_encoded_bytes().starts_with(MEMFD.as_bytes())
+                });
+                if is_memfd && let Ok(file) = fs::metadata(entry.path()) {
+                    files.insert((file.dev(), file.ino()), file.blocks() * BLOCK_BYTES);
+                }
+            }
+        }
+        files
+    }
+
+    /// Shared pages, each counted once: those of memfds, open or only mapped, and of mappings without a file. Mapped
+    /// files of memory-backed directories and attached segments are counted elsewhere.
+    fn shared_bytes(&self, memfds: HashMap<FileId, u64>) -> u64 {
+        let open: HashSet<u64> = memfds.keys().map(|(_, inode)| *inode).collect();
+        let mut bytes = memfds.values().sum();
+        for process in &self.0 {
+            let smaps = fs::read_to_string(process.join("smaps")).unwrap_or_default();
+            bytes += mapped_shared_bytes(&smaps, &open);
+        }
+        bytes
+    }
+}
+
+/// The share of a process of its shared mappings, without those of memfds that are counted as open files.
+fn mapped_shared_bytes(smaps: &str, open_memfds: &HashSet<u64>) -> u64 {
+    let (mut bytes, mut is_counted) = (0, false);
+    for line in smaps.lines() {
+        let mut words = line.split_ascii_whitespace();
+        let is_header = words.next().is_some_and(|word| word.contains('-') && !word.ends_with(':'));
+        if is_header {
+            // Permissions, offset, device, inode, path.
+            let inode = words.nth(3).and_then(|inode| inode.parse().ok()).unwrap_or_default();
+            let path = words.collect::<Vec<_>>().join(" ");
+            is_counted = path == SHARED_ANONYMOUS
+                || (path.starts_with(MEMFD) && !open_memfds.contains(&inode));
+        } else if is_counted {
+            bytes += sum_kib(line, &["Pss:"]);
         }
     }
-    usage
+    bytes
 }
 
-fn page_bytes() -> u64 {
-    let size = sysconf(SysconfVar::PAGE_SIZE).ok().flatten();
-    size.and_then(|size| u64::try_from(size).ok()).unwrap_or(4096)
+/// Sums the named fields of lines such as `RssAnon:   12 kB`, in bytes.
+fn sum_kib(text: &str, fields: &[&str]) -> u64 {
+    let value = |line: &str| {
+        let mut words = line.split_ascii_whitespace();
+        let name = words.next()?;
+        let kib: u64 = words.next()?.parse().ok()?;
+        fields.contains(&name).then_some(kib * 1024)
+    };
+    text.lines().filter_map(value).sum()
 }
 
-/// Resident pages except file-backed ones, which are shared and can be evicted.
-fn resident_pages(statm: &str) -> u64 {
-    let mut fields = statm.split(' ').skip(1).map(|field| field.trim().parse().unwrap_or(0));
-    let (resident, shared): (u64, u64) = (fields.next().unwrap_or(0), fields.next().unwrap_or(0));
-    resident.saturating_sub(shared)
+/// The resident bytes of all segments: the column `rss`.
+fn segment_bytes(table: &str) -> u64 {
+    let mut lines = table.lines();
+    let header = lines.next().unwrap_or_default();
+    let Some(column) = header.split_ascii_whitespace().position(|name| name == "rss") else {
+        return 0;
+    };
+    let rss = |line: &str| line.split_ascii_whitespace().nth(column)?.parse::<u64>().ok();
+    lines.filter_map(rss).sum()
 }
 
 fn used_bytes(path: &str) -> u64 {
@@ -60,15 +156,40 @@ mod tests {
     #[test]
     fn private_memory_of_every_process_but_the_first_is_counted() {
         let proc = tempfile::tempdir().unwrap();
-        for (pid, statm) in [("1", "9 9 0 0 0 0 0"), ("7", "100 30 10 1 0 9 0\n"), ("8", "")] {
+        let status = "Name:\tx\nVmRSS:\t  99 kB\nRssAnon:\t  20 kB\nRssShmem:\t  7 kB\n";
+        for (pid, status) in [("1", status), ("7", status), ("8", "")] {
             fs::create_dir(proc.path().join(pid)).unwrap();
-            fs::write(proc.path().join(pid).join("statm"), statm).unwrap();
+            fs::write(proc.path().join(pid).join("status"), status).unwrap();
         }
         fs::create_dir(proc.path().join("sys")).unwrap();
 
-        assert_eq!(
-            measure_processes(proc.path(), 4096),
-            SandboxUsage { bytes: 20 * 4096, processes: 2 }
-        );
+        let processes = Processes::list(proc.path());
+
+        assert_eq!(processes.count(), 2);
+        assert_eq!(processes.sum_status(&["RssAnon:"]), 20 * 1024);
+        assert_eq!(processes.sum_status(&["RssShmem:"]), 7 * 1024);
+    }
+
+    #[test]
+    fn shared_mappings_are_counted_unless_they_are_files_that_are_counted_elsewhere() {
+        let smaps = "\
+7f00-7f10 rw-s 00000000 00:01 11    /dev/zero (deleted)\nSize: 64 kB\nPss: 1 kB\nPss_Dirty: 1 kB\n\
+7f10-7f20 rw-s 00000000 00:01 12    /memfd:open one (deleted)\nPss: 2 kB\n\
+7f20-7f30 rw-s 00000000 00:01 13    /memfd:closed (deleted)\nPss: 4 kB\n\
+7f30-7f40 rw-s 00000000 00:01 14    /SYSV00000000 (deleted)\nPss: 8 kB\n\
+7f40-7f50 rw-s 00000000 00:2a 15    /dev/shm/file\nPss: 16 kB\n\
+7f50-7f60 rw-p 00000000 00:00 0\nPss: 32 kB\n";
+
+        assert_eq!(mapped_shared_bytes(smaps, &HashSet::from([12])), 5 * 1024);
+    }
+
+    #[test]
+    fn segments_are_counted_whether_attached_or_not() {
+        let table = "       key      shmid perms  size  cpid  lpid nattch   uid   gid  cuid  cgid      atime      dtime      ctime        rss       swap\n\
+         0          0   600  8192    2     2      0     0     0     0     0          0          0          1      4096          0\n\
+         0          1   600  8192    2     2      1     0     0     0     0          0          0          1      8192          0\n";
+
+        assert_eq!(segment_bytes(table), 12288);
+        assert_eq!(segment_bytes(""), 0);
     }
 }

@@ -73,10 +73,11 @@ impl Reaper {
         if Instant::now() < self.next_sample {
             return None;
         }
-        let usage = memory::measure_usage();
-        self.next_sample = Instant::now() + SAMPLE_INTERVAL;
         let Limits { memory_mib, processes, .. } = self.limits;
-        if usage.bytes > u64::from(memory_mib) << 20 {
+        let memory_limit = u64::from(memory_mib) << 20;
+        let usage = memory::measure_usage(memory_limit);
+        self.next_sample = Instant::now() + SAMPLE_INTERVAL;
+        if usage.bytes > memory_limit {
             return Some(format!("it used more than {memory_mib} MiB of memory"));
         }
         (usage.processes > u64::from(processes))

@@ -38,12 +38,16 @@ const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 /// Kernel settings, mounted read-only even for their owner.
 const READ_ONLY_PROC: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
 
+/// Maximum files in each memory-backed directory: every one takes about a kilobyte of the kernel's memory, which the size
+/// of the directory does not bound.
+const MAX_INODES: u32 = 32_768;
+
 /// Replaces this process's root filesystem with the job's.
 pub(super) fn build_root(dir: &JobDir, spec: &JobSpec) -> io::Result<()> {
     umask(Mode::from_bits_truncate(0o022));
     set_mount_flags("/", MsFlags::MS_REC | MsFlags::MS_PRIVATE)?;
     let root = SandboxRoot { path: dir.root_dir() };
-    mount_tmpfs(&root.path, "size=64m,mode=0755")?;
+    mount_tmpfs(&root.path, "size=64m,nr_inodes=8192,mode=0755")?;
     root.add_system()?;
     root.add_etc(spec)?;
     root.add_devices_and_proc()?;
@@ -126,7 +130,8 @@ impl SandboxRoot {
         let size_mib = spec.assignment.limits.memory_mib.div_ceil(2);
         for name in ["tmp", "dev/shm"] {
             fs::create_dir(self.host_path(name))?;
-            mount_tmpfs(&self.host_path(name), &format!("size={size_mib}m,mode=1777"))?;
+            let options = format!("size={size_mib}m,nr_inodes={MAX_INODES},mode=1777");
+            mount_tmpfs(&self.host_path(name), &options)?;
         }
         for (host, inside) in [(&spec.workspace, WORKSPACE), (&dir.artifacts_dir(), ARTIFACTS)] {
             let path = self.host_path(inside);
