@@ -7,6 +7,7 @@ mod loopback;
 mod memory;
 mod reaper;
 mod root;
+mod socket_memory;
 
 use std::fmt::Display;
 use std::fs::File;
@@ -53,10 +54,14 @@ fn run_sandbox(dir: &JobDir, reporter: &InitReporter) -> Result<Ending, String> 
         .and_then(|process| dir.set_process(process))
         .map_err(with_context("the sandbox process cannot be recorded"))?;
     let spec = dir.spec().map_err(|error| error.to_string())?;
-    let reaper = reaper::Reaper::new(spec.assignment.limits)
+    let mut reaper = reaper::Reaper::new(spec.assignment.limits)
         .map_err(with_context("signals cannot be blocked"))?;
     let has_network = spec.interactive.as_ref().is_some_and(|program| program.network);
     enter_namespaces(has_network)?;
+    // With the network of the host, its sockets cannot be told apart from those of the sandbox.
+    if !has_network {
+        reaper.count_sockets();
+    }
     let plan = build_exec_plan(&spec);
     root::build_root(dir, &spec)
         .map_err(|error| format!("the filesystem cannot be built: {error}"))?;

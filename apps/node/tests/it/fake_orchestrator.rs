@@ -240,7 +240,7 @@ pub(crate) fn join_token(state: &Path) -> PathBuf {
     path
 }
 
-fn options(state: &Path, orchestrator: SocketAddr) -> NodeDaemonOptions {
+pub(crate) fn options(state: &Path, orchestrator: SocketAddr) -> NodeDaemonOptions {
     let join_token_file = join_token(state);
     let mut sandbox = SandboxOptions::new(state.join("node"));
     sandbox.executable = PathBuf::from(env!("CARGO_BIN_EXE_cynode-node"));

@@ -3,10 +3,12 @@
 use std::fs;
 
 use cynode_domain::job::Ending;
+use cynode_runtime::health::Readiness;
 use cynode_wire::jobs::Stream;
 use cynode_wire::nodes::Assignment;
+use cynode_worker::agent::{NodeDaemon, NodeDaemonOptions};
 
-use crate::fake_orchestrator::received_log;
+use crate::fake_orchestrator::{options, received_log};
 use crate::testbed::NodeTestbed;
 use crate::workbench::{command, eventually, limits, processes_naming};
 
@@ -254,4 +256,20 @@ async fn output_that_is_not_text_is_replaced_in_the_result() {
 
     assert_eq!((result.stdout.as_str(), result.truncated.stdout), ("grü", true));
     node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_whose_sandbox_lacks_a_required_feature_does_not_start() {
+    for (feature, is_enforced) in [("seccomp", true), ("warp_drive", false)] {
+        let state = tempfile::tempdir().unwrap();
+        let required_features = vec!["pid_namespace".to_owned(), feature.to_owned()];
+        let options = options(state.path(), ([127, 0, 0, 1], 9).into());
+        let options = NodeDaemonOptions { required_features, ..options };
+
+        let prepared = NodeDaemon::prepare(options, Readiness::new()).await;
+
+        let message = prepared.err().map(|error| error.to_string());
+        let is_named = |text: String| text.contains("does not enforce warp_drive, which --require");
+        assert_eq!(message.map(is_named), (!is_enforced).then_some(true));
+    }
 }

@@ -1,10 +1,10 @@
 //! Measures the memory usage of a sandbox.
 //!
-//! Counted are private pages, the files of memory-backed directories, and memory that is shared or held without being
-//! mapped: `MAP_SHARED` pages, memfds and System V segments. Each sample first takes an upper bound, in which mapped shared pages
+//! Counted are private pages, the files of memory-backed directories, buffers of sockets, and memory that is shared or held
+//! without being mapped: `MAP_SHARED` pages, memfds and System V segments. Each sample first takes an upper bound, in which mapped shared pages
 //! count once for each process and again as files; only if that exceeds the limit, the mappings are read one by one.
 //!
-//! Not counted: buffers of sockets, and memfds that are on their way through a socket.
+//! Not counted: memfds that are on their way through a socket.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -12,6 +12,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use nix::sys::statvfs::statvfs;
+
+use super::socket_memory::SocketMemory;
 
 /// Memory-backed directories: files there use memory that is not attributed to a process.
 const MEMORY_MOUNTS: [&str; 2] = ["/tmp", "/dev/shm"];
@@ -31,10 +33,11 @@ pub(super) struct SandboxUsage {
 }
 
 /// Measures every process except PID 1, and memory that belongs to none. The result is exact if it exceeds `limit`.
-pub(super) fn measure_usage(limit: u64) -> SandboxUsage {
+pub(super) fn measure_usage(limit: u64, sockets: Option<&SocketMemory>) -> SandboxUsage {
     let segments = fs::read_to_string(SEGMENTS).unwrap_or_default();
-    let of_no_process =
-        MEMORY_MOUNTS.into_iter().map(used_bytes).sum::<u64>() + segment_bytes(&segments);
+    let of_no_process = MEMORY_MOUNTS.into_iter().map(used_bytes).sum::<u64>()
+        + segment_bytes(&segments)
+        + sockets.map_or(0, SocketMemory::measure);
     let processes = Processes::list(Path::new("/proc"));
     let memfds = processes.memfd_bytes();
     let private = processes.sum_status(&["RssAnon:"]);

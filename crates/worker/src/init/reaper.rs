@@ -12,6 +12,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use super::memory;
+use super::socket_memory::SocketMemory;
 
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 /// Every process of the namespace except PID 1 itself.
@@ -22,6 +23,8 @@ pub(super) struct Reaper {
     signals: SignalFd,
     limits: Limits,
     next_sample: Instant,
+    /// `None` if the sockets of the sandbox cannot be listed.
+    sockets: Option<SocketMemory>,
 }
 
 impl Reaper {
@@ -32,7 +35,13 @@ impl Reaper {
             .collect();
         mask.thread_block()?;
         let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-        Ok(Self { signals, limits, next_sample: Instant::now() + SAMPLE_INTERVAL })
+        let next_sample = Instant::now() + SAMPLE_INTERVAL;
+        Ok(Self { signals, limits, next_sample, sockets: None })
+    }
+
+    /// Counts the buffers of the sockets of the current network namespace from now on.
+    pub(super) fn count_sockets(&mut self) {
+        self.sockets = SocketMemory::open().ok();
     }
 
     /// Runs until `command` ends, a limit is reached, or the supervisor is gone.
@@ -75,7 +84,7 @@ impl Reaper {
         }
         let Limits { memory_mib, processes, .. } = self.limits;
         let memory_limit = u64::from(memory_mib) << 20;
-        let usage = memory::measure_usage(memory_limit);
+        let usage = memory::measure_usage(memory_limit, self.sockets.as_ref());
         self.next_sample = Instant::now() + SAMPLE_INTERVAL;
         if usage.bytes > memory_limit {
             return Some(format!("it used more than {memory_mib} MiB of memory"));
