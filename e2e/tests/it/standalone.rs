@@ -95,7 +95,7 @@ async fn two_nodes_that_were_given_one_name_run_no_command_twice() {
     eventually("one of them is rejected", PATIENCE, || {
         let text = logs.iter().map(|log| fs::read_to_string(log).unwrap_or_default());
         let text: String = text.collect();
-        (text.contains("is in use") && text.contains("--slug")).then_some(())
+        (text.contains("another key") && text.contains("--slug")).then_some(())
     })
     .await;
     let token = fs::read_to_string(data.join("admin.token")).unwrap();

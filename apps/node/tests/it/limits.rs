@@ -146,7 +146,7 @@ const HIDING_PLACES: [&str; 7] = [
     r#"$fd = syscall($memfd, my $n = "x", 0); open(F, ">&=", $fd) or die; $b = "x" x 1_048_576;
        syswrite(F, $b) for 1..256; sleep 20"#,
     // A shared mapping without a file.
-    r#"$at = map_shared(-1, 0x21); fill($at); sleep 20"#,
+    r"$at = map_shared(-1, 0x21); fill($at); sleep 20",
     // A memfd that is mapped, and then closed.
     r#"$fd = syscall($memfd, my $n = "x", 0); syscall($ftruncate, $fd, $size);
        $at = map_shared($fd, 1); syscall($close, $fd); fill($at); sleep 20"#,
@@ -159,7 +159,7 @@ const HIDING_PLACES: [&str; 7] = [
        for (1..80) { socket(my $a, AF_INET, SOCK_STREAM, 0) or last; connect($a, sockaddr_in(7777, INADDR_LOOPBACK)) or die;
        push @open, $a; fcntl($a, F_SETFL, O_NONBLOCK); 1 while syswrite($a, "x" x 65_536); } sleep 20"#,
     // A mapping that many processes share, each with a part of it.
-    r#"$at = map_shared(-1, 0x21); for $part (0..7) { next if fork; fill($at + $part * 33_554_432, 33_554_432); sleep 20; } sleep 20"#,
+    r"$at = map_shared(-1, 0x21); for $part (0..7) { next if fork; fill($at + $part * 33_554_432, 33_554_432); sleep 20; } sleep 20",
 ];
 const HIDING_TOOLS: &str = r#"
     use strict 'subs'; $size = 268_435_456;

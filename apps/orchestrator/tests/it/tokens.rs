@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cynode_domain::ids::TokenId;
-use cynode_wire::auth::CreateToken;
+use cynode_wire::auth::{CreateToken, TokenView};
 use cynode_wire::page::PageQuery;
 use reqwest::Method;
 
@@ -21,7 +21,8 @@ pub(crate) async fn an_api_token_is_shown_once_listed_and_revoked(harness: Orche
     assert_eq!(new.token.name, "laptop");
 
     let listed = client.token_list(&PageQuery::default()).await.unwrap();
-    assert_eq!(listed.items, std::slice::from_ref(&new.token));
+    let last_used_at = listed.items[0].last_used_at;
+    assert_eq!(listed.items, [TokenView { last_used_at, ..new.token.clone() }]);
     user.token_revoke(new.token.id).await.unwrap();
 
     refused(client.whoami().await, 401);

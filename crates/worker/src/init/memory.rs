@@ -44,7 +44,7 @@ pub(super) fn measure_usage(limit: u64, sockets: Option<&SocketMemory>) -> Sandb
     let shared = processes.sum_status(&["RssShmem:"]);
     let bound = of_no_process + private + shared + memfds.values().sum::<u64>();
     let bytes = if bound > limit {
-        of_no_process + private + processes.shared_bytes(memfds)
+        of_no_process + private + processes.shared_bytes(&memfds)
     } else {
         bound
     };
@@ -95,7 +95,7 @@ impl Processes {
 
     /// Shared pages, each counted once: those of memfds, open or only mapped, and of mappings without a file. Mapped
     /// files of memory-backed directories and attached segments are counted elsewhere.
-    fn shared_bytes(&self, memfds: HashMap<FileId, u64>) -> u64 {
+    fn shared_bytes(&self, memfds: &HashMap<FileId, u64>) -> u64 {
         let open: HashSet<u64> = memfds.keys().map(|(_, inode)| *inode).collect();
         let mut bytes = memfds.values().sum();
         for process in &self.0 {
