@@ -57,7 +57,8 @@ impl ConnectionLimits {
     pub(crate) fn within_open_files(self) -> Self {
         let available = open_file_limit().saturating_sub(RESERVED_DESCRIPTORS).max(1);
         let total = self.total.min(usize::try_from(available).unwrap_or(usize::MAX));
-        Self { total, per_address: self.per_address.min(total), ..self }
+        // One address leaves room for others.
+        Self { total, per_address: self.per_address.min((total / 4).max(1)), ..self }
     }
 }
 
@@ -177,9 +178,10 @@ impl OpenConnections {
 
     /// Counts a new connection; `None` if it is over a limit.
     fn admit(self: &Arc<Self>, address: IpAddr) -> Option<ConnectionPermit> {
+        let (peer, address) = (address, client_network(address));
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let of_address = counts.by_address.get(&address).copied().unwrap_or_default();
-        let is_proxy = self.limits.proxies.contains(address);
+        let is_proxy = self.limits.proxies.contains(peer);
         let limit = if of_address >= self.limits.per_address && !is_proxy {
             "address"
         } else if counts.total >= self.limits.total {
@@ -202,6 +204,14 @@ impl OpenConnections {
             );
         }
         None
+    }
+}
+
+/// The address whose connections are counted together: of IPv6 the network of 64 bits, which one host can have.
+fn client_network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::from((u128::from(address) >> 64 << 64).to_be_bytes()),
+        address @ IpAddr::V4(_) => address,
     }
 }
 
@@ -236,6 +246,14 @@ mod tests {
 
     fn address(last: u8) -> IpAddr {
         IpAddr::from([10, 0, 0, last])
+    }
+
+    #[test]
+    fn addresses_of_one_ipv6_network_count_together() {
+        let network = |text: &str| client_network(text.parse().unwrap()).to_string();
+
+        assert_eq!(network("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
+        assert_eq!(network("::ffff:10.0.0.1"), "10.0.0.1");
     }
 
     #[test]

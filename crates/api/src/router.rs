@@ -141,6 +141,11 @@ impl<S: Send + Sync> FromRequestParts<S> for PeerAddress {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
         let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-        Ok(Self(peer.map_or_else(|| "unknown".to_owned(), |peer| peer.0.ip().to_string())))
+        Ok(Self(
+            peer.map_or_else(
+                || "unknown".to_owned(),
+                |peer| peer.0.ip().to_canonical().to_string(),
+            ),
+        ))
     }
 }

@@ -61,6 +61,23 @@ impl Limits {
         self.errors_above(&Self::MAX)
     }
 
+    /// Lowers each field that has its default value to that of `ceiling`: a request that names no limit is valid
+    /// under every ceiling.
+    #[must_use]
+    pub fn with_defaults_below(self, ceiling: &Self) -> Self {
+        let usual = Self::default();
+        let lower = |value: u32, usual: u32, most: u32| {
+            if value == usual { value.min(most) } else { value }
+        };
+        Self {
+            timeout_s: lower(self.timeout_s, usual.timeout_s, ceiling.timeout_s),
+            memory_mib: lower(self.memory_mib, usual.memory_mib, ceiling.memory_mib),
+            processes: lower(self.processes, usual.processes, ceiling.processes),
+            output_bytes: lower(self.output_bytes, usual.output_bytes, ceiling.output_bytes),
+            disk_mib: lower(self.disk_mib, usual.disk_mib, ceiling.disk_mib),
+        }
+    }
+
     /// Validation errors: one for each field outside 1 to that of `ceiling`.
     pub fn errors_above(&self, ceiling: &Self) -> Vec<String> {
         let fields = [

@@ -49,7 +49,6 @@ pub struct EarlierSteps {
     pub attempts_below: u32,
 }
 
-/// Files of a task.
 impl Tx {
     /// Adds an artifact, replacing the one at its path if it is newer. Returns the stored artifact. One that a
     /// job produced is also recorded as an output of that job.

@@ -39,7 +39,6 @@ pub struct NewGroupMember {
     pub at: DateTime<Utc>,
 }
 
-/// Groups of users, and their members.
 impl Tx {
     /// Adds a group; returns false if its slug is taken.
     pub async fn group_insert(&mut self, group: &Group) -> Result<bool, Error> {

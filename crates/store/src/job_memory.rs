@@ -29,7 +29,6 @@ pub struct JobNoteTotals {
     pub bytes: i64,
 }
 
-/// Notes of jobs.
 impl Tx {
     /// Writes a note, replacing an earlier one with the same key.
     pub async fn note_put(&mut self, note: &JobNote) -> Result<(), Error> {

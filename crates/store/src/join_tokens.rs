@@ -40,6 +40,12 @@ impl Tx {
         self.execute(sql, params).await.map(drop)
     }
 
+    /// Whether a token with this hash exists, valid or not.
+    pub async fn join_token_is_known(&mut self, hash: &[u8]) -> Result<bool, Error> {
+        let sql = "SELECT id FROM node_join_tokens WHERE token_hash = $1";
+        Ok(self.row(sql, params![hash]).await?.is_some())
+    }
+
     /// Returns the token with this hash; locked until the transaction ends.
     pub async fn join_token_lock(&mut self, hash: &[u8]) -> Result<Option<JoinToken>, Error> {
         let sql = "SELECT * FROM node_join_tokens WHERE token_hash = $1 /*pg FOR UPDATE */";

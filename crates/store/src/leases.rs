@@ -56,7 +56,6 @@ impl Tx {
 pub(crate) const LEASE: &str = "SELECT task_id, run_id, lease_id, epoch, holder_id,
     coalesce(expires_at > cynode_now(), 1 = 0) AS is_live FROM task_workflow_leases";
 
-/// Leases of tasks.
 impl Tx {
     /// Returns the task's lease, whatever its holder.
     pub async fn lease_get(&mut self, task: TaskId) -> Result<Option<Lease>, Error> {

@@ -152,25 +152,25 @@ impl Tx {
         self.rows(sql, &[]).await.map(drop)
     }
 
-    /// Revokes token and key of a node and ends its process; only a join token for it registers it again.
-    pub async fn node_revoke_key(&mut self, id: NodeId, unusable: &[u8]) -> Result<(), Error> {
+    /// Revokes the token and the key of a node and every join token for it, and ends its process; only a new join token
+    /// for it registers it again.
+    pub async fn node_revoke_key(&mut self, node: &Node, unusable: &[u8]) -> Result<(), Error> {
+        let sql = "UPDATE node_join_tokens SET revoked_at = cynode_now()
+                   WHERE node_slug = $1 AND revoked_at IS NULL";
+        self.execute(sql, params![&node.slug]).await?;
         let sql = "UPDATE nodes SET token_hash = $2, public_key = NULL, is_key_revoked = $3,
                    incarnation_id = NULL, updated_at = cynode_now() WHERE id = $1";
-        self.execute(sql, params![id, unusable.to_vec(), true]).await.map(drop)
+        self.execute(sql, params![node.id, unusable.to_vec(), true]).await.map(drop)
     }
 
-    /// Removes a node: token and key are revoked and the name is free. Its row stays, for its jobs. Tokens that could
-    /// register it are revoked.
+    /// Removes a node: its token and key are revoked and its name is free. Its row stays, for its jobs.
     pub async fn node_remove(&mut self, node: &Node, unusable: &[u8]) -> Result<(), Error> {
-        self.node_revoke_key(node.id, unusable).await?;
+        self.node_revoke_key(node, unusable).await?;
         let sql = "UPDATE nodes SET removed_at = cynode_now(), status = 'inactive', node_slug = $2
                    WHERE id = $1";
         // No slug has a tilde.
         let name = format!("{}~{}", node.slug, node.id);
-        self.execute(sql, params![node.id, name]).await?;
-        let sql = "UPDATE node_join_tokens SET revoked_at = cynode_now()
-                   WHERE node_slug = $1 AND revoked_at IS NULL";
-        self.execute(sql, params![&node.slug]).await.map(drop)
+        self.execute(sql, params![node.id, name]).await.map(drop)
     }
 
     /// Deactivates active nodes that have not polled for `silent_ms`, or never. Returns how many.

@@ -233,7 +233,6 @@ fn is_full(rows: usize, limit: i64) -> bool {
     i64::try_from(rows).unwrap_or(i64::MAX) >= limit
 }
 
-/// The quarantine.
 impl Tx {
     /// Lists rows in quarantine, oldest first.
     pub async fn quarantine_list(&mut self, limit: u32) -> Result<Vec<QuarantinedRow>, Error> {

@@ -43,7 +43,6 @@ pub struct NewRunQuestion {
     pub within_ms: Option<i64>,
 }
 
-/// Questions of runs to people.
 impl Tx {
     /// Adds a question; returns false if the run already has it.
     pub async fn question_insert(&mut self, question: &NewRunQuestion) -> Result<bool, Error> {

@@ -30,7 +30,6 @@ pub struct ScheduleWait {
     pub run: Option<TimeDelta>,
 }
 
-/// Due schedules.
 impl Tx {
     /// Lists due schedules, locked until the transaction ends. Rows locked by others are skipped.
     pub async fn schedule_list_due(&mut self, limit: u32) -> Result<Vec<DueSchedule>, Error> {

@@ -90,13 +90,7 @@ impl Tx {
         self.one(&tables::SESSIONS, sql, params![id], session).await
     }
 
-    /// Returns the session whose access token has this hash.
-    pub async fn session_by_access(&mut self, hash: &[u8]) -> Result<Option<Session>, Error> {
-        let sql = "SELECT * FROM refresh_sessions WHERE access_token_hash = $1";
-        self.one(&tables::SESSIONS, sql, params![hash], session).await
-    }
-
-    /// As [`crate::Tx::session_by_access`], with the user.
+    /// Returns the session whose access token has this hash, with the user.
     pub async fn session_with_user(
         &mut self,
         hash: &[u8],
@@ -176,12 +170,7 @@ impl Tx {
         self.execute(sql, params).await.map(drop)
     }
 
-    pub async fn token_by_hash(&mut self, hash: &[u8]) -> Result<Option<ApiToken>, Error> {
-        let sql = "SELECT * FROM api_tokens WHERE token_hash = $1";
-        self.one(&tables::API_TOKENS, sql, params![hash], token).await
-    }
-
-    /// As [`crate::Tx::token_by_hash`], with the user.
+    /// Returns the token with this hash, with the user.
     pub async fn token_with_user(
         &mut self,
         hash: &[u8],

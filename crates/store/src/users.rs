@@ -39,7 +39,6 @@ pub struct AuthEvent {
     pub at: DateTime<Utc>,
 }
 
-/// Users, their passwords, and the log of sign-ins.
 impl Tx {
     /// Adds a user. A handle that exists is an [`Error::Duplicate`].
     pub async fn user_insert(&mut self, user: &User) -> Result<(), Error> {
@@ -51,6 +50,12 @@ impl Tx {
 
     pub async fn user_get(&mut self, id: UserId) -> Result<Option<User>, Error> {
         let sql = "SELECT * FROM users WHERE id = $1";
+        self.one(&tables::USERS, sql, params![id], user).await
+    }
+
+    /// Returns a user, locked until the transaction ends.
+    pub async fn user_lock(&mut self, id: UserId) -> Result<Option<User>, Error> {
+        let sql = "SELECT * FROM users WHERE id = $1 /*pg FOR UPDATE */";
         self.one(&tables::USERS, sql, params![id], user).await
     }
 

@@ -141,7 +141,7 @@ fn memory_hidden_in_temporary_files_counts() {
 }
 
 /// Hides 256 MiB from the private memory of its process, in several ways.
-const HIDING_PLACES: [&str; 7] = [
+const HIDING_PLACES: [&str; 8] = [
     // Written to a memfd that is never mapped.
     r#"$fd = syscall($memfd, my $n = "x", 0); open(F, ">&=", $fd) or die; $b = "x" x 1_048_576;
        syswrite(F, $b) for 1..256; sleep 20"#,
@@ -152,6 +152,8 @@ const HIDING_PLACES: [&str; 7] = [
        $at = map_shared($fd, 1); syscall($close, $fd); fill($at); sleep 20"#,
     // System V segments without a process that is attached to them.
     r#"for (1..16) { $id = shmget(0, 16_777_216, 01600) // die; shmwrite($id, "x" x 16_777_216, 0, 16_777_216) or die; } sleep 20"#,
+    // System V semaphores, which are memory of the kernel.
+    "for (1..60) { semget(0, 32_000, 01600) // die } sleep 20",
     // Sent over sockets that are not read.
     r#"use Socket; use Fcntl; for (1..450) { socketpair(my $a, my $b, AF_UNIX, SOCK_STREAM, 0) or last; push @open, $a, $b;
        fcntl($a, F_SETFL, O_NONBLOCK); 1 while syswrite($a, "x" x 65_536); } sleep 20"#,

@@ -76,6 +76,8 @@ pub(crate) async fn a_one_time_token_registers_one_node_once(harness: Orchestrat
     root.join_token_revoke(revoked.token.id).await.unwrap();
     refused(register_with(&harness, &revoked.secret, &registration("other", true)).await, 401);
     refused(register_with(&harness, "cyn_jn_unknown", &registration("other", true)).await, 401);
+    // Who has no token learns nothing about names.
+    refused(register_with(&harness, "cyn_jn_unknown", &stranger("anvil")).await, 401);
 
     let listed = root.join_token_list(&PageQuery::default()).await.unwrap().items;
     let used: Vec<_> = listed.iter().map(|token| token.used_by).collect();
@@ -108,6 +110,8 @@ pub(crate) async fn a_rotated_node_joins_again_with_its_own_token_only(
 ) {
     let (root, node) = (harness.admin(), harness.node("anvil").await);
     let general = root.join_token_create(&CreateJoinToken::default()).await.unwrap();
+    let bound = CreateJoinToken { node_slug: Some("anvil".to_owned()), expires_in_minutes: None };
+    let earlier = root.join_token_create(&bound).await.unwrap();
     refused(harness.user("ada").await.node_rotate_key("anvil").await, 403);
 
     let token = root.node_rotate_key("anvil").await.unwrap();
@@ -117,6 +121,7 @@ pub(crate) async fn a_rotated_node_joins_again_with_its_own_token_only(
     let shared = harness.client(harness.secret("node-join.token"));
     refused(shared.node_register(&registration("anvil", true)).await, 401);
     refused(register_with(&harness, &general.secret, &stranger("anvil")).await, 401);
+    refused(register_with(&harness, &earlier.secret, &stranger("anvil")).await, 401);
     let body = stranger("anvil");
     let renewed = register_with(&harness, &token.secret, &body).await.unwrap();
     assert_eq!(renewed.id, node.id);

@@ -71,10 +71,12 @@ impl NodeService {
             .store
             .write(move |tx| {
                 Box::pin(async move {
+                    // A registration with the old key must not overlap.
+                    tx.node_registration_lock().await?;
                     let node = find_node(tx, &node).await?;
                     let slug = Some(node.slug.clone());
                     let (token, view) = new_join_token(&by, slug, ROTATION_MINUTES, now)?;
-                    tx.node_revoke_key(node.id, &unusable_hash()?).await?;
+                    tx.node_revoke_key(&node, &unusable_hash()?).await?;
                     tx.join_token_insert(&token).await?;
                     record_change(tx, "node.rotate_key", &by, &node, now).await?;
                     Ok::<_, NodeError>(view)
@@ -92,7 +94,11 @@ impl NodeService {
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    let node = find_node(tx, &node).await?;
+                    tx.node_registration_lock().await?;
+                    let id = find_node(tx, &node).await?.id;
+                    // Assignments to the node wait for this transaction, or it sees their jobs.
+                    tx.node_lock_process(id).await?;
+                    let node = find_node(tx, &NameOrId::Id(id)).await?;
                     if node.open_jobs > 0 {
                         let (slug, open_jobs) = (node.slug, node.open_jobs);
                         return Err(NodeError::HasOpenJobs { slug, open_jobs });

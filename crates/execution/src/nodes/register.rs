@@ -48,6 +48,7 @@ impl NodeService {
             last_seen_at: None,
             created_at: self.clock.now(),
         };
+        self.check_credential(&node, &credential).await?;
         let process = request.incarnation;
         let node_id = self
             .store
@@ -56,6 +57,29 @@ impl NodeService {
             })
             .await?;
         Ok(RegisteredView { node_id, node_token: token.reveal().expose_secret().to_owned() })
+    }
+
+    /// Rejects a registration with neither a known key nor a known token, without a write transaction: whoever can
+    /// connect can send one.
+    async fn check_credential(
+        &self,
+        node: &Node,
+        credential: &JoinCredential,
+    ) -> Result<(), NodeError> {
+        let JoinCredential::OneTime(hash) = credential else { return Ok(()) };
+        let (hash, slug, key) = (hash.clone(), node.slug.clone(), node.public_key.clone());
+        self.store
+            .read(move |tx| {
+                Box::pin(async move {
+                    if tx.join_token_is_known(&hash).await? {
+                        return Ok(());
+                    }
+                    let known = tx.node_by_slug(&slug).await?;
+                    let is_own = known.is_some_and(|known| known.public_key == key);
+                    if is_own { Ok(()) } else { Err(NodeError::BadJoinToken) }
+                })
+            })
+            .await
     }
 
     /// Authenticates a node by its token, for the given incarnation.
@@ -90,6 +114,8 @@ async fn register_node(
             JoinPermission::OwnKey
         }
         Some(Node { public_key: Some(_), .. }) => {
+            // Only a holder of a join token learns that the name is taken.
+            credential.permit(tx, &node.slug, false, node.created_at).await?;
             return Err(NodeError::KeyMismatch(node.slug.clone()));
         }
         _ => {

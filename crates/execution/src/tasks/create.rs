@@ -102,7 +102,8 @@ impl TaskService {
         schedule_run: Option<ScheduleRunId>,
         request: CreateTask,
     ) -> Result<TaskCreation, TaskError> {
-        let request = request.redact_secrets();
+        let mut request = request.redact_secrets();
+        request.limits = request.limits.with_defaults_below(&self.job_ceiling);
         let mut faults = validate_task_request(&request);
         if faults.is_empty() {
             faults = request.limits.errors_above(&self.job_ceiling);

@@ -90,19 +90,20 @@ impl Accounts {
     ) -> Result<(), AccountError> {
         let change = self.change_by(caller, origin);
         let current = request.current_password;
-        if !self.is_own_password(&caller.handle, current, origin).await? {
-            return Err(AccountError::WrongPassword);
-        }
+        let verified = self.verify_own_password(&caller.handle, current, origin).await?;
+        let verified = verified.ok_or(AccountError::WrongPassword)?;
         let hash = self.hash_new_password(request.new_password).await?;
         let (id, presented) = (caller.user, caller.credential.clone());
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    let user = tx.user_get(id).await?.ok_or(AccountError::BadToken)?;
+                    if !verified.still_holds(tx).await? {
+                        return Err(AccountError::WrongPassword);
+                    }
                     tx.password_set(id, &hash, change.at).await?;
                     let kept = presented.as_ref().map(PresentedToken::hash);
                     tx.session_end_all(id, kept).await?;
-                    change.record(tx, "password_changed", &user).await
+                    change.record(tx, "password_changed", &verified.user).await
                 })
             })
             .await
@@ -188,7 +189,9 @@ impl AccountChange {
         if !tx.user_lock_admins().await?.contains(&self.by) {
             return Err(AccountError::NotAdmin);
         }
-        find_user(tx, user).await
+        let found = find_user(tx, user).await?;
+        // A sign-in that verified the old password waits for this transaction.
+        tx.user_lock(found.id).await?.ok_or_else(|| AccountError::NoSuchUser(user.excerpt()))
     }
 
     /// Writes what differs between `before` and `after`.

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cynode_domain::ids::UserId;
-use cynode_store::{AuthEvent, User};
+use cynode_store::{AuthEvent, Tx, User};
 use cynode_wire::auth::{Login, SessionView};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
@@ -29,7 +29,8 @@ pub struct ClientAddress(pub String);
 /// Rate limits for sign-in attempts.
 ///
 /// Wrong passwords lock out whoever sends them, not the owner of the account: a user who signed in from an address
-/// before is limited there by the attempts of that pair alone.
+/// before, as far as this process knows, is limited there by the attempts of that pair alone. Clients behind a proxy
+/// that is not trusted share its address.
 pub(super) struct LoginLimits {
     pairs: DefaultKeyedRateLimiter<(String, ClientAddress)>,
     handles: DefaultKeyedRateLimiter<String>,
@@ -64,14 +65,19 @@ impl LoginLimits {
         }
         let is_allowed = self.pairs.check_key(&pair).is_ok()
             && (is_known || self.handles.check_key(&pair.0).is_ok());
-        if is_allowed { LoginAllowance::Allowed } else { LoginAllowance::HandleExceeded }
+        if is_allowed {
+            return LoginAllowance::Allowed;
+        }
+        LoginAllowance::HandleExceeded { is_recorded: !is_known || self.allows_address(origin) }
     }
 
     /// Remembers that the user of this handle signed in from this address.
     fn remember(&self, handle: &str, origin: &ClientAddress) {
         let mut known = self.lock_known();
-        if known.len() >= MAX_KNOWN_PAIRS {
-            known.clear();
+        if known.len() >= MAX_KNOWN_PAIRS
+            && let Some(any) = known.iter().next().cloned()
+        {
+            known.remove(&any);
         }
         known.insert((handle.to_owned(), origin.clone()));
     }
@@ -87,7 +93,10 @@ pub(super) enum LoginAllowance {
     Allowed,
     /// Not recorded, so that a client cannot fill the disk.
     AddressExceeded,
-    HandleExceeded,
+    HandleExceeded {
+        /// Whether the address is within its limit.
+        is_recorded: bool,
+    },
 }
 
 impl Accounts {
@@ -103,17 +112,20 @@ impl Accounts {
         match self.limits.check(&login.handle, origin) {
             LoginAllowance::Allowed => {}
             LoginAllowance::AddressExceeded => return Err(AccountError::TooManyAttempts),
-            LoginAllowance::HandleExceeded => {
-                let attempt = AuthAttempt::failed("login_failure", &login.handle, "rate limit");
-                self.record_attempt(origin, attempt).await?;
+            LoginAllowance::HandleExceeded { is_recorded } => {
+                if is_recorded {
+                    let attempt = AuthAttempt::failed("login_failure", &login.handle, "rate limit");
+                    self.record_attempt(origin, attempt).await?;
+                }
                 return Err(AccountError::TooManyAttempts);
             }
         }
         match self.verify_password(&login).await? {
-            Ok(user) => {
+            Ok(verified) => {
+                let user = &verified.user;
                 self.limits.remember(&user.handle, origin);
-                let session = self.open_session(user.id).await?;
-                self.record_attempt(origin, AuthAttempt::succeeded("login_success", &user)).await?;
+                let session = self.open_session(&verified).await?;
+                self.record_attempt(origin, AuthAttempt::succeeded("login_success", user)).await?;
                 Ok(session)
             }
             Err(reason) => {
@@ -127,22 +139,25 @@ impl Accounts {
         }
     }
 
-    /// Whether this is the password of a signed-in user. Limited and recorded like a sign-in, so that a
+    /// Verifies the password of a signed-in user; `None` if it is wrong. Limited and recorded like a sign-in, so that a
     /// stolen token cannot be used to guess it.
-    pub(super) async fn is_own_password(
+    pub(super) async fn verify_own_password(
         &self,
         handle: &str,
         password: String,
         origin: &ClientAddress,
-    ) -> Result<bool, AccountError> {
+    ) -> Result<Option<VerifiedPassword>, AccountError> {
         if self.limits.check(handle, origin) != LoginAllowance::Allowed {
             return Err(AccountError::TooManyAttempts);
         }
         let login = Login { handle: handle.to_owned(), password };
-        let Err(reason) = self.verify_password(&login).await? else { return Ok(true) };
+        let reason = match self.verify_password(&login).await? {
+            Ok(verified) => return Ok(Some(verified)),
+            Err(reason) => reason,
+        };
         let attempt = AuthAttempt::failed("password_change_failure", handle, reason);
         self.record_attempt(origin, attempt).await?;
-        Ok(false)
+        Ok(None)
     }
 
     /// Evicts old attempts, which bounds the limiter's memory.
@@ -155,7 +170,7 @@ impl Accounts {
     async fn verify_password(
         &self,
         login: &Login,
-    ) -> Result<Result<User, &'static str>, AccountError> {
+    ) -> Result<Result<VerifiedPassword, &'static str>, AccountError> {
         let handle = login.handle.clone();
         let (user, hash) = self
             .store
@@ -169,12 +184,12 @@ impl Accounts {
                 })
             })
             .await?;
-        let matches = self.passwords.verify(login.password.clone().into(), hash).await?;
+        let matches = self.passwords.verify(login.password.clone().into(), hash.clone()).await?;
         Ok(match user {
             None => Err("unknown handle"),
             Some(_) if !matches => Err("wrong password"),
             Some(user) if !user.is_active => Err("account is disabled"),
-            Some(user) => Ok(user),
+            Some(user) => Ok(VerifiedPassword { user, hash }),
         })
     }
 
@@ -195,6 +210,23 @@ impl Accounts {
         self.store
             .write(move |tx| Box::pin(async move { Ok(tx.auth_event_append(&event).await?) }))
             .await
+    }
+}
+
+/// A user whose password was verified, with the hash it matched. Hashing takes time, in which an administrator may
+/// disable the user or reset the password, so a transaction that relies on it checks again.
+#[derive(Clone)]
+pub(super) struct VerifiedPassword {
+    pub(super) user: User,
+    hash: Option<String>,
+}
+
+impl VerifiedPassword {
+    /// Whether the user is still active and has the same password; locks the user until the transaction ends.
+    pub(super) async fn still_holds(&self, tx: &mut Tx) -> Result<bool, cynode_store::Error> {
+        let user = tx.user_lock(self.user.id).await?;
+        let is_active = user.is_some_and(|user| user.is_active);
+        Ok(is_active && tx.password_get(self.user.id).await? == self.hash)
     }
 }
 

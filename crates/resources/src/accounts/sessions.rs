@@ -6,7 +6,7 @@ use cynode_store::{ApiToken, Session, Tx, User};
 use cynode_wire::auth::SessionView;
 use secrecy::ExposeSecret;
 
-use super::login::AuthAttempt;
+use super::login::{AuthAttempt, VerifiedPassword};
 use super::tokens::record_use;
 use super::{AccountError, Accounts, ClientAddress};
 use crate::Caller;
@@ -88,11 +88,20 @@ impl Accounts {
         Ok(Caller { user: user.id, handle: user.handle, is_admin: user.is_admin, credential })
     }
 
-    pub(super) async fn open_session(&self, user: UserId) -> Result<SessionView, AccountError> {
-        let (session, view) = self.generate_session(SessionId::generate(), user)?;
+    pub(super) async fn open_session(
+        &self,
+        verified: &VerifiedPassword,
+    ) -> Result<SessionView, AccountError> {
+        let (session, view) = self.generate_session(SessionId::generate(), verified.user.id)?;
+        let verified = verified.clone();
         self.store
             .write(move |tx| {
-                Box::pin(async move { Ok::<_, AccountError>(tx.session_insert(&session).await?) })
+                Box::pin(async move {
+                    if !verified.still_holds(tx).await? {
+                        return Err(AccountError::WrongCredentials);
+                    }
+                    Ok(tx.session_insert(&session).await?)
+                })
             })
             .await?;
         Ok(view)

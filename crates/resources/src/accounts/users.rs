@@ -45,11 +45,15 @@ impl Accounts {
             is_active: true,
             created_at: now,
         };
-        let row = user.clone();
+        let (row, by) = (user.clone(), caller.user);
         let added = self
             .store
             .write(move |tx| {
                 Box::pin(async move {
+                    // The caller may have lost the right while the password was hashed.
+                    if !tx.user_lock_admins().await?.contains(&by) {
+                        return Err(AccountError::NotAdmin);
+                    }
                     tx.user_insert(&row).await?;
                     Ok::<_, AccountError>(tx.password_set(row.id, &hash, now).await?)
                 })

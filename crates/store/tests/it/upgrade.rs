@@ -159,9 +159,9 @@ async fn assert_work_is_there(store: &Store) {
     read_tx!(store, tx => {
         assert!(tx.user_by_handle("ada").await?.unwrap().is_admin);
         assert!(tx.password_get(user).await?.is_some());
-        assert!(tx.session_by_access(&[0x0b]).await?.is_some());
+        assert!(tx.session_with_user(&[0x0b]).await.map(|found| found.map(|(session, _)| session))?.is_some());
         assert!(tx.session_by_spent_refresh(&[0x0c]).await?.is_some());
-        assert_eq!(tx.token_by_hash(&[0x0d]).await?.unwrap().name, "laptop");
+        assert_eq!(tx.token_with_user(&[0x0d]).await.map(|found| found.map(|(token, _)| token))?.unwrap().name, "laptop");
         assert_eq!(tx.auth_event_list(10).await?.len(), 1);
         assert_eq!(tx.project_default(user).await?.unwrap().slug, "engine");
         let done = tx.task_get(task).await?.unwrap();

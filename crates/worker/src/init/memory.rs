@@ -4,7 +4,8 @@
 //! without being mapped: `MAP_SHARED` pages, memfds and System V segments. Each sample first takes an upper bound, in which mapped shared pages
 //! count once for each process and again as files; only if that exceeds the limit, the mappings are read one by one.
 //!
-//! Not counted: memfds that are on their way through a socket.
+//! Not counted: memfds that are on their way through a socket, pages of a shared mapping that no process has mapped any
+//! more while another part of it is, what was sent over a Unix socket whose sender is closed, and pipes.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -17,8 +18,10 @@ use super::socket_memory::SocketMemory;
 
 /// Memory-backed directories: files there use memory that is not attributed to a process.
 const MEMORY_MOUNTS: [&str; 2] = ["/tmp", "/dev/shm"];
-/// The System V segments of the sandbox's IPC namespace, attached or not.
-const SEGMENTS: &str = "/proc/sysvipc/shm";
+/// The System V segments, attached or not, semaphores and messages of the sandbox's IPC namespace.
+const SYSTEM_V: [&str; 3] = ["/proc/sysvipc/shm", "/proc/sysvipc/sem", "/proc/sysvipc/msg"];
+/// The kernel's memory for one semaphore.
+const SEMAPHORE_BYTES: u64 = 64;
 /// Beginning of the link of a descriptor, and of the path of a mapping, of a memfd.
 const MEMFD: &str = "/memfd:";
 /// Path of a `MAP_SHARED` mapping without a file.
@@ -34,13 +37,16 @@ pub(super) struct SandboxUsage {
 
 /// Measures every process except PID 1, and memory that belongs to none. The result is exact if it exceeds `limit`.
 pub(super) fn measure_usage(limit: u64, sockets: Option<&SocketMemory>) -> SandboxUsage {
-    let segments = fs::read_to_string(SEGMENTS).unwrap_or_default();
+    let [segments, semaphores, messages] =
+        SYSTEM_V.map(|table| fs::read_to_string(table).unwrap_or_default());
     let of_no_process = MEMORY_MOUNTS.into_iter().map(used_bytes).sum::<u64>()
-        + segment_bytes(&segments)
+        + sum_column(&segments, "rss")
+        + sum_column(&semaphores, "nsems") * SEMAPHORE_BYTES
+        + sum_column(&messages, "cbytes")
         + sockets.map_or(0, SocketMemory::measure);
     let processes = Processes::list(Path::new("/proc"));
     let memfds = processes.memfd_bytes();
-    let private = processes.sum_status(&["RssAnon:"]);
+    let private = processes.sum_status(&["RssAnon:", "VmPTE:"]);
     let shared = processes.sum_status(&["RssShmem:"]);
     let bound = of_no_process + private + shared + memfds.values().sum::<u64>();
     let bytes = if bound > limit {
@@ -72,8 +78,7 @@ impl Processes {
 
     /// Sums fields of `status`. A process that has exited meanwhile uses nothing.
     fn sum_status(&self, fields: &[&str]) -> u64 {
-        let read =
-            |process: &PathBuf| fs::read_to_string(process.join("status")).unwrap_or_default();
+        let read = |process: &PathBuf| read_of_process(process, "status", "RssAnon:");
         self.0.iter().map(|process| sum_kib(&read(process), fields)).sum()
     }
 
@@ -81,7 +86,9 @@ impl Processes {
     fn memfd_bytes(&self) -> HashMap<FileId, u64> {
         let mut files = HashMap::new();
         for process in &self.0 {
-            for entry in fs::read_dir(process.join("fd")).into_iter().flatten().flatten() {
+            // A thread may have descriptors of its own.
+            let tables = tasks(process).into_iter().map(|task| task.join("fd"));
+            for entry in tables.flat_map(fs::read_dir).flatten().flatten() {
                 let is_memfd = fs::read_link(entry.path()).is_ok_and(|link| {
                     link.as_os_str().as_encoded_bytes().starts_with(MEMFD.as_bytes())
                 });
@@ -99,11 +106,27 @@ impl Processes {
         let open: HashSet<u64> = memfds.keys().map(|(_, inode)| *inode).collect();
         let mut bytes = memfds.values().sum();
         for process in &self.0 {
-            let smaps = fs::read_to_string(process.join("smaps")).unwrap_or_default();
+            let smaps = read_of_process(process, "smaps", "Pss:");
             bytes += mapped_shared_bytes(&smaps, &open);
         }
         bytes
     }
+}
+
+/// The threads of a process.
+fn tasks(process: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(process.join("task")).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+/// Reads a file about the memory of a process. If its first thread has ended, only those of other threads contain `field`.
+fn read_of_process(process: &Path, file: &str, field: &str) -> String {
+    let read = |path: PathBuf| fs::read_to_string(path.join(file)).unwrap_or_default();
+    let text = read(process.to_owned());
+    if text.contains(field) {
+        return text;
+    }
+    tasks(process).into_iter().map(read).find(|text| text.contains(field)).unwrap_or_default()
 }
 
 /// The share of a process of its shared mappings, without those of memfds that are counted as open files.
@@ -136,15 +159,15 @@ fn sum_kib(text: &str, fields: &[&str]) -> u64 {
     text.lines().filter_map(value).sum()
 }
 
-/// The resident bytes of all segments: the column `rss`.
-fn segment_bytes(table: &str) -> u64 {
+/// Sums a column of a table with a header.
+fn sum_column(table: &str, name: &str) -> u64 {
     let mut lines = table.lines();
     let header = lines.next().unwrap_or_default();
-    let Some(column) = header.split_ascii_whitespace().position(|name| name == "rss") else {
+    let Some(column) = header.split_ascii_whitespace().position(|title| title == name) else {
         return 0;
     };
-    let rss = |line: &str| line.split_ascii_whitespace().nth(column)?.parse::<u64>().ok();
-    lines.filter_map(rss).sum()
+    let value = |line: &str| line.split_ascii_whitespace().nth(column)?.parse::<u64>().ok();
+    lines.filter_map(value).sum()
 }
 
 fn used_bytes(path: &str) -> u64 {
@@ -192,7 +215,7 @@ mod tests {
          0          0   600  8192    2     2      0     0     0     0     0          0          0          1      4096          0\n\
          0          1   600  8192    2     2      1     0     0     0     0          0          0          1      8192          0\n";
 
-        assert_eq!(segment_bytes(table), 12288);
-        assert_eq!(segment_bytes(""), 0);
+        assert_eq!(sum_column(table, "rss"), 12288);
+        assert_eq!((sum_column("", "rss"), sum_column(table, "nsems")), (0, 0));
     }
 }

@@ -158,7 +158,8 @@ pub(crate) async fn a_removed_node_leaves_its_name_and_its_row(store: Store) {
     let world = World::new(store).await;
     let id = world.node("n").await;
     let node = world.node_now(id).await;
-    write_tx!(world.store, tx => tx.node_revoke_key(id, b"unusable").await);
+    let row = node.clone();
+    write_tx!(world.store, tx => tx.node_revoke_key(&row, b"unusable").await);
     let revoked = world.node_now(id).await;
     assert_eq!((revoked.public_key, revoked.is_key_revoked), (None, true));
     assert_eq!(read_tx!(world.store, tx => tx.node_by_token(b"token of n").await), None);

@@ -42,9 +42,9 @@ pub(crate) async fn a_session_is_found_by_either_of_its_tokens(store: Store) {
     let world = World::new(store).await;
     let session = signed_in(&world, "one").await;
 
-    let by_access = read_tx!(world.store, tx => tx.session_by_access(b"access one").await);
+    let by_access = read_tx!(world.store, tx => tx.session_with_user(b"access one").await.map(|found| found.map(|(session, _)| session)));
     let by_refresh = write_tx!(world.store, tx => tx.session_by_refresh(b"refresh one").await);
-    let crossed = read_tx!(world.store, tx => tx.session_by_access(b"refresh one").await);
+    let crossed = read_tx!(world.store, tx => tx.session_with_user(b"refresh one").await.map(|found| found.map(|(session, _)| session)));
 
     assert_eq!((by_access, by_refresh), (Some(session.clone()), Some(session)));
     assert_eq!(crossed, None);
@@ -80,9 +80,12 @@ pub(crate) async fn a_rotated_session_answers_to_its_new_tokens_only(store: Stor
     let id = old.id;
     write_tx!(world.store, tx => tx.session_rotate(&old, &new).await);
 
-    let found = read_tx!(world.store, tx => tx.session_by_access(b"access new").await);
+    let found = read_tx!(world.store, tx => tx.session_with_user(b"access new").await.map(|found| found.map(|(session, _)| session)));
     assert_eq!(found, Some(rotated));
-    assert_eq!(read_tx!(world.store, tx => tx.session_by_access(b"access old").await), None);
+    assert_eq!(
+        read_tx!(world.store, tx => tx.session_with_user(b"access old").await.map(|found| found.map(|(session, _)| session))),
+        None
+    );
     assert_eq!(write_tx!(world.store, tx => tx.session_by_refresh(b"refresh old").await), None);
     let spent = read_tx!(world.store, tx => tx.session_by_spent_refresh(b"refresh old").await);
     assert_eq!(spent, Some(id));
@@ -98,7 +101,7 @@ pub(crate) async fn a_refresh_token_is_spent_only_once(store: Store) {
     let refused = try_write_tx!(world.store, tx => tx.session_rotate(&again, &second).await);
 
     assert!(refused.unwrap_err().is_duplicate());
-    let found = read_tx!(world.store, tx => tx.session_by_access(b"access first").await);
+    let found = read_tx!(world.store, tx => tx.session_with_user(b"access first").await.map(|found| found.map(|(session, _)| session)));
     assert!(found.is_some());
 }
 
@@ -108,7 +111,7 @@ pub(crate) async fn an_ended_session_stays_ended(store: Store) {
 
     for _ in 0..2 {
         write_tx!(world.store, tx => tx.session_end(id).await);
-        let found = read_tx!(world.store, tx => tx.session_by_access(b"access one").await);
+        let found = read_tx!(world.store, tx => tx.session_with_user(b"access one").await.map(|found| found.map(|(session, _)| session)));
         assert!(!found.unwrap().is_active);
     }
 }
@@ -137,12 +140,12 @@ pub(crate) async fn an_api_token_is_revoked_by_its_owner_only_and_for_good(store
     write_tx!(world.store, tx => tx.token_insert(&new).await);
 
     assert!(!write_tx!(world.store, tx => tx.token_revoke(other, id, at(5)).await));
-    let untouched = read_tx!(world.store, tx => tx.token_by_hash(b"hash of a").await).unwrap();
+    let untouched = read_tx!(world.store, tx => tx.token_with_user(b"hash of a").await.map(|found| found.map(|(token, _)| token))).unwrap();
     assert_eq!(untouched.revoked_at, None);
 
     assert!(write_tx!(world.store, tx => tx.token_revoke(user, id, at(6)).await));
     assert!(write_tx!(world.store, tx => tx.token_revoke(user, id, at(7)).await));
-    let revoked = read_tx!(world.store, tx => tx.token_by_hash(b"hash of a").await).unwrap();
+    let revoked = read_tx!(world.store, tx => tx.token_with_user(b"hash of a").await.map(|found| found.map(|(token, _)| token))).unwrap();
     assert_eq!(revoked.revoked_at, Some(at(6)));
 }
 
@@ -186,7 +189,7 @@ pub(crate) async fn all_sessions_and_tokens_of_a_user_end_and_no_others(store: S
     }
     for (token, revoked_at) in [(&ours, Some(at(5))), (&theirs, None)] {
         let hash = token.hash.clone();
-        let found = read_tx!(world.store, tx => tx.token_by_hash(&hash).await).unwrap();
+        let found = read_tx!(world.store, tx => tx.token_with_user(&hash).await.map(|found| found.map(|(token, _)| token))).unwrap();
         assert_eq!(found.revoked_at, revoked_at);
     }
     assert_eq!(write_tx!(world.store, tx => tx.session_end_all(id, None).await), 1);
@@ -201,7 +204,7 @@ pub(crate) async fn the_last_use_of_a_token_is_recorded_once_in_a_while(store: S
     for (used, since, recorded) in [(10, 0, 10), (20, 5, 10), (30, 11, 30)] {
         write_tx!(world.store, tx => tx.token_mark_used(id, at(used), at(since)).await);
         let hash = token.hash.clone();
-        let found = read_tx!(world.store, tx => tx.token_by_hash(&hash).await).unwrap();
+        let found = read_tx!(world.store, tx => tx.token_with_user(&hash).await.map(|found| found.map(|(token, _)| token))).unwrap();
         assert_eq!(found.last_used_at, Some(at(recorded)));
     }
 }
