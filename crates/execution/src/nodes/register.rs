@@ -59,8 +59,8 @@ impl NodeService {
         Ok(RegisteredView { node_id, node_token: token.reveal().expose_secret().to_owned() })
     }
 
-    /// Rejects a registration with neither a known key nor a known token, without a write transaction: whoever can
-    /// connect can send one.
+    /// Rejects a registration with neither a known key nor a known token, without a write transaction: any
+    /// client that can connect may send one.
     async fn check_credential(
         &self,
         node: &Node,

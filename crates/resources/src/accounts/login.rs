@@ -28,7 +28,7 @@ pub struct ClientAddress(pub String);
 
 /// Rate limits for sign-in attempts.
 ///
-/// Wrong passwords lock out whoever sends them, not the owner of the account: a user who signed in from an address
+/// Wrong passwords lock out the client that sends them, not the owner of the account: a user who signed in from an address
 /// before, as far as this process knows, is limited there by the attempts of that pair alone. Clients behind a proxy
 /// that is not trusted share its address.
 pub(super) struct LoginLimits {
