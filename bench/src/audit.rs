@@ -14,7 +14,7 @@ use anyhow::Context as _;
 use clap::Args;
 use cynode_domain::ids::ChainId;
 use cynode_domain::policy::Effect;
-use cynode_store::{AuditWriter, Store};
+use cynode_store::{AuditKeys, AuditWriter, Store};
 use futures_util::future::try_join_all;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
@@ -64,7 +64,8 @@ async fn measure_audit_log(
     let store = Store::open(url).await.context("the database cannot be opened")?;
     writeln!(out, "audit log on {}, {} writers", store.engine().as_str(), args.writers)?;
     let world = AuditWorkload::default();
-    let filled = write_audit_records(&store, &world, args).await?;
+    let keys = Arc::new(AuditKeys::new(&[0; 32], vec![])?);
+    let filled = write_audit_records(&store, &world, &keys, args).await?;
     let records = f64::from(filled.records);
     writeln!(
         out,
@@ -74,7 +75,7 @@ async fn measure_audit_log(
         filled.cpu.as_secs_f64() * 1e6 / records,
     )?;
     out.flush()?;
-    queries::measure_queries(&store, &world, out).await
+    queries::measure_queries(&store, &world, &keys, out).await
 }
 
 struct AuditWriteResult {
@@ -86,12 +87,15 @@ struct AuditWriteResult {
 async fn write_audit_records(
     store: &Store,
     world: &AuditWorkload,
+    keys: &Arc<AuditKeys>,
     args: &AuditBenchArgs,
 ) -> anyhow::Result<AuditWriteResult> {
     let lane = AuditWriter::open(
         store,
         ChainId::generate(),
+        None,
         ChainId::generate(),
+        Arc::clone(keys),
         Arc::new(AuditWorkload::latest_time),
     )
     .await?;

@@ -6,7 +6,9 @@ use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use cynode_domain::ids::{CallId, ProjectId, TaskId, UserId};
 use cynode_domain::policy::Effect;
-use cynode_wire::audit::{AuditQuery, CallView, ChatRecordQuery, ChatRecordView, VerifyView};
+use cynode_wire::audit::{
+    AuditQuery, CallView, ChatRecordQuery, ChatRecordView, VerifyQuery, VerifyView,
+};
 use cynode_wire::changes::ChangeQuery;
 use cynode_wire::page::{MAX_LIMIT, PageQuery};
 
@@ -47,8 +49,16 @@ pub enum AuditCommand {
         #[command(flatten)]
         page: HistoryPageArgs,
     },
+    /// Print the newest record of every chain, on one line. Administrators only.
+    ///
+    /// Keep it where nobody can change it together with the database, and give it to `audit verify --since`.
+    Head,
     /// Verify the hash chains: no record was edited, removed, moved or inserted. Exits with 1 otherwise.
-    Verify,
+    Verify {
+        /// An earlier output of `audit head`: its records must still exist, and only newer ones are verified.
+        #[arg(long, value_name = "HEAD")]
+        since: Option<String>,
+    },
     /// Print every matching call as one JSON object per line, newest first.
     Export(AuditFilterArgs),
 }
@@ -116,7 +126,11 @@ pub(crate) async fn run(command: AuditCommand, app: &mut CliContext) -> Result<(
             let page = app.session.call(async |client| client.access_changes(&query).await).await?;
             history::show(&page, app)
         }
-        AuditCommand::Verify => verify(app).await,
+        AuditCommand::Head => {
+            let view = app.session.call(async |client| client.audit_head().await).await?;
+            app.out.show(&view, |view, _| view.head.clone())
+        }
+        AuditCommand::Verify { since } => verify(VerifyQuery { since }, app).await,
         AuditCommand::Export(filter) => export(build_query(filter), app).await,
     }
 }
@@ -153,8 +167,8 @@ fn render_chats(records: &[ChatRecordView], ctx: RenderContext) -> String {
     )
 }
 
-async fn verify(app: &mut CliContext) -> Result<(), CliFailure> {
-    let view = app.session.call(async |client| client.audit_verify().await).await?;
+async fn verify(query: VerifyQuery, app: &mut CliContext) -> Result<(), CliFailure> {
+    let view = app.session.call(async |client| client.audit_verify(&query).await).await?;
     app.out.show(&view, render_verify)?;
     // The output names the faults.
     if view.intact { Ok(()) } else { Err(CliFailure::NotCompleted) }

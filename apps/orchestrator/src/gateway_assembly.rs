@@ -23,7 +23,7 @@ use cynode_ops::sandboxes::Sandboxes;
 use cynode_ops::{AgentMessages, WorkService};
 use cynode_ops::{schedules::Scheduler, schedules::Schedules};
 use cynode_resources::agents::AgentTokens;
-use cynode_resources::audit::AuditLog;
+use cynode_resources::audit::{AuditLog, AuditOptions};
 use cynode_resources::rules::AccessRules;
 use cynode_resources::servers::InstalledServers;
 use cynode_resources::settings::InstallationSettings;
@@ -36,6 +36,7 @@ use cynode_upstream::UpstreamOptions;
 use cynode_upstream::UpstreamPool;
 
 use crate::agent_services::AgentServices;
+use crate::audit_stream::{AuditStream, StreamTarget};
 use crate::server_processes::ServerProcessSpawner;
 
 /// Services shared by the gateway and the rest of the process.
@@ -44,6 +45,8 @@ pub(crate) struct GatewayDependencies<'a> {
     pub(crate) clock: &'a SharedClock,
     pub(crate) signals: &'a Signals,
     pub(crate) data_dir: &'a Path,
+    pub(crate) audit: AuditOptions,
+    pub(crate) stream_targets: Vec<StreamTarget>,
     pub(crate) tasks: TaskService,
     pub(crate) projects: Projects,
     pub(crate) artifacts: ArtifactService,
@@ -62,6 +65,7 @@ pub(crate) struct GatewayServices {
     pub(crate) launcher: Arc<crate::analyst_launcher::AnalystProcessLauncher>,
     inbox: Inbox,
     scheduler: Scheduler,
+    audit_stream: AuditStream,
 }
 
 /// Builds the gateway. It has no tools before [`GatewayServices::start`].
@@ -70,7 +74,7 @@ pub(crate) async fn build_gateway(
     options: &GatewayOptions,
 ) -> anyhow::Result<GatewayServices> {
     let GatewayDependencies { store, clock, signals, data_dir, .. } = shared;
-    let audit = AuditLog::open(store.clone(), clock.clone(), data_dir)
+    let audit = AuditLog::open(store.clone(), clock.clone(), &shared.audit)
         .await
         .context("the audit log cannot be opened")?;
     let registry = ToolRegistry::new(store.clone(), clock.clone(), signals.clone());
@@ -125,6 +129,7 @@ pub(crate) async fn build_gateway(
         audit,
         access: Access::new(store.clone(), Arc::new(gateway.clone())),
     };
+    let stream = AuditStream::new(operations.audit.clone(), shared.stream_targets, data_dir);
     let launcher = Arc::clone(&shared.agents.launcher);
     let inbox =
         Inbox::new(store.clone(), clock.clone(), signals.clone(), shared.agents.handoffs.clone());
@@ -137,6 +142,7 @@ pub(crate) async fn build_gateway(
         launcher,
         inbox,
         scheduler,
+        audit_stream: stream,
     })
 }
 
@@ -163,13 +169,14 @@ impl GatewayServices {
         cynode_gateway::router(self.gateway.clone())
     }
 
-    /// Runs the gateway, the connection pool, the inbox, the scheduler and the audit log until `shutdown`.
+    /// Runs the gateway, the connection pool, the inbox, the scheduler, the audit log and its stream until `shutdown`.
     pub(crate) async fn run(self, shutdown: Shutdown) {
         tokio::join!(
             self.gateway.run(&self.operations, shutdown.clone()),
             self.pool.run(shutdown.clone()),
             Box::pin(self.inbox.run(shutdown.clone())),
             Box::pin(self.scheduler.run(shutdown.clone())),
+            self.audit_stream.run(shutdown.clone()),
             self.operations.audit.clone().run(shutdown),
         );
     }

@@ -7,6 +7,7 @@
 
 mod agent_services;
 mod analyst_launcher;
+mod audit_stream;
 mod cli;
 mod connections;
 mod gateway_assembly;

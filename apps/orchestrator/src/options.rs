@@ -9,9 +9,11 @@ use cynode_domain::job::Limits;
 use cynode_execution::analysts::AnalystOptions;
 use cynode_execution::handoff::HandoffOptions;
 use cynode_ops::chat::ChatOptions;
+use cynode_resources::audit::{AuditOptions, parse_public_key};
 use cynode_runtime::config::{ConfigFault, ConfigSection};
 use serde::{Deserialize, Serialize};
 
+use crate::audit_stream::StreamTarget;
 use crate::connections::{ConnectionLimits, HEADER_TIMEOUT};
 use crate::pma_instances::PmaAddress;
 use crate::trusted_proxies::TrustedProxies;
@@ -37,6 +39,14 @@ pub struct OrchestratorOptions {
     pub runner_token_file: Option<PathBuf>,
     /// File with the join token of worker nodes.
     pub join_token_file: Option<PathBuf>,
+    /// File with the key that signs the audit log; `audit.key` in the data directory when absent. Orchestrators that
+    /// share a database share this key.
+    pub audit_key_file: Option<PathBuf>,
+    /// Public keys, in base64, whose signatures of the audit log count too, such as that of an earlier key.
+    pub audit_trusted_keys: Vec<String>,
+    /// Where every audit record is sent too: `file:/path`, `syslog:/dev/log`, `syslog:udp:host:514`,
+    /// `syslog:tcp:host:601` or `otlp:http://host:4318`.
+    pub audit_stream: Vec<String>,
     /// The most memory that a task may ask for its jobs, in MiB.
     pub max_job_memory_mib: u32,
     /// The most disk that a task may ask for its jobs, in MiB.
@@ -94,6 +104,9 @@ impl Default for OrchestratorOptions {
             allow_new_database: false,
             runner_token_file: None,
             join_token_file: None,
+            audit_key_file: None,
+            audit_trusted_keys: vec![],
+            audit_stream: vec![],
             max_job_memory_mib: 32 * 1024,
             max_job_disk_mib: 256 * 1024,
             max_job_processes: Limits::MAX.processes,
@@ -134,6 +147,16 @@ impl ConfigSection for OrchestratorOptions {
         if let Err(text) = TrustedProxies::parse(&self.trusted_proxies) {
             let allowed = "addresses and networks, such as 10.0.0.7 and 10.0.0.0/8";
             faults.push(ConfigFault::new("orchestrator.trusted_proxies", text, allowed));
+        }
+        for key in self.audit_trusted_keys.iter().filter(|key| parse_public_key(key).is_none()) {
+            let allowed = "an Ed25519 public key, 32 bytes in base64";
+            faults.push(ConfigFault::new("orchestrator.audit_trusted_keys", key, allowed));
+        }
+        for target in &self.audit_stream {
+            if let Err(allowed) = target.parse::<StreamTarget>() {
+                let text = format!("{target:?}");
+                faults.push(ConfigFault::new("orchestrator.audit_stream", text, allowed));
+            }
         }
         let ranges = [
             ("orchestrator.max_connections", self.max_connections, CONNECTIONS),
@@ -177,6 +200,19 @@ impl OrchestratorOptions {
         let proxies = TrustedProxies::parse(&self.trusted_proxies).unwrap_or_default();
         let header_timeout = HEADER_TIMEOUT;
         ConnectionLimits { total, per_address, header_timeout, proxies }.within_open_files()
+    }
+
+    pub(crate) fn audit_options(&self, data_dir: &Path) -> AuditOptions {
+        AuditOptions {
+            key_file: self.audit_key_file.clone(),
+            trusted_keys: self.audit_trusted_keys.clone(),
+            ..AuditOptions::new(data_dir)
+        }
+    }
+
+    /// Validated when the configuration was loaded.
+    pub(crate) fn stream_targets(&self) -> Vec<StreamTarget> {
+        self.audit_stream.iter().filter_map(|target| target.parse().ok()).collect()
     }
 
     pub(crate) fn job_ceiling(&self) -> Limits {

@@ -174,6 +174,8 @@ async fn build_services(
         clock,
         signals: &signals,
         data_dir,
+        audit: options.audit_options(data_dir),
+        stream_targets: options.stream_targets(),
         tasks: TaskService::new(store.clone(), clock.clone(), signals.clone(), blobs.clone())
             .with_job_ceiling(options.job_ceiling()),
         projects: Projects::new(store.clone(), clock.clone()),

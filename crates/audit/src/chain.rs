@@ -5,10 +5,11 @@
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::ChainId;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use crate::{AuditCall, AuditOutcome, AuditRecord};
+use crate::{AuditCall, AuditOutcome, AuditRecord, LogRow};
 
 /// The newest link of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +59,7 @@ fn digest(chain: ChainId, seq: i64, prev_hash: &[u8], record: &AuditRecord) -> V
     let mut encoder = RecordHasher::new(match record {
         AuditRecord::Call(_) => "cynode audit call 1",
         AuditRecord::Outcome(_) => "cynode audit outcome 1",
+        AuditRecord::Log(_) => "cynode audit log 1",
     });
     encoder.id(Some(chain));
     encoder.number(Some(seq));
@@ -65,6 +67,7 @@ fn digest(chain: ChainId, seq: i64, prev_hash: &[u8], record: &AuditRecord) -> V
     match record {
         AuditRecord::Call(call) => encode_call(&mut encoder, call),
         AuditRecord::Outcome(outcome) => encode_outcome(&mut encoder, outcome),
+        AuditRecord::Log(row) => encode_log_row(&mut encoder, row),
     }
     encoder.finish()
 }
@@ -102,17 +105,28 @@ fn encode_outcome(encoder: &mut RecordHasher, outcome: &AuditOutcome) {
     encoder.time(outcome.recorded_at);
 }
 
+fn encode_log_row(encoder: &mut RecordHasher, row: &LogRow) {
+    encoder.text(Some(row.log));
+    encoder.id(Some(row.id));
+    encoder.time(row.at);
+    encoder.count(row.columns.len());
+    for (name, value) in &row.columns {
+        encoder.text(Some(name));
+        encoder.json(value);
+    }
+}
+
 /// Feeds values to the hash in an injective encoding.
-struct RecordHasher(Sha256);
+pub(crate) struct RecordHasher(Sha256);
 
 impl RecordHasher {
-    fn new(domain: &str) -> Self {
+    pub(crate) fn new(domain: &str) -> Self {
         let mut encoder = Self(Sha256::new());
         encoder.text(Some(domain));
         encoder
     }
 
-    fn bytes(&mut self, value: Option<&[u8]>) {
+    pub(crate) fn bytes(&mut self, value: Option<&[u8]>) {
         // Lengths start at 1, so an absent value and an empty value differ.
         let length = value.map_or(0, |value| value.len() as u64 + 1);
         self.0.update(length.to_be_bytes());
@@ -123,7 +137,7 @@ impl RecordHasher {
         self.bytes(value.map(str::as_bytes));
     }
 
-    fn number(&mut self, value: Option<i64>) {
+    pub(crate) fn number(&mut self, value: Option<i64>) {
         self.bytes(value.map(i64::to_be_bytes).as_ref().map(<[u8; 8]>::as_slice));
     }
 
@@ -135,12 +149,45 @@ impl RecordHasher {
         self.number(Some(value.timestamp_micros()));
     }
 
-    fn id(&mut self, value: Option<impl Into<Uuid>>) {
+    pub(crate) fn id(&mut self, value: Option<impl Into<Uuid>>) {
         let value: Option<Uuid> = value.map(Into::into);
         self.bytes(value.as_ref().map(|id| id.as_bytes().as_slice()));
     }
 
-    fn finish(self) -> Vec<u8> {
+    /// Each kind of value has its own first word, and the keys of an object are sorted.
+    fn json(&mut self, value: &Value) {
+        match value {
+            Value::Null => self.text(Some("null")),
+            Value::Bool(value) => self.text(Some(if *value { "true" } else { "false" })),
+            Value::Number(value) => {
+                self.text(Some("number"));
+                self.text(Some(&value.to_string()));
+            }
+            Value::String(value) => {
+                self.text(Some("text"));
+                self.text(Some(value));
+            }
+            Value::Array(items) => {
+                self.text(Some("array"));
+                self.count(items.len());
+                for item in items {
+                    self.json(item);
+                }
+            }
+            Value::Object(fields) => {
+                self.text(Some("object"));
+                self.count(fields.len());
+                let mut sorted: Vec<_> = fields.iter().collect();
+                sorted.sort_unstable_by_key(|(key, _)| *key);
+                for (key, item) in sorted {
+                    self.text(Some(key));
+                    self.json(item);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn finish(self) -> Vec<u8> {
         self.0.finalize().to_vec()
     }
 }

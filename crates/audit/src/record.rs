@@ -2,8 +2,10 @@
 
 use chrono::{DateTime, Utc};
 use cynode_domain::agent::TokenBinding;
-use cynode_domain::ids::{CallId, GroupId, TokenId, UserId};
+use cynode_domain::ids::{CallId, ChainId, GroupId, ProjectId, TaskId, TokenId, UserId};
 use cynode_domain::policy::{CallStatus, Effect, Stage};
+
+use crate::LogRow;
 
 /// The caller of a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -57,8 +59,56 @@ pub struct AuditOutcome {
 }
 
 /// One record of a chain.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum AuditRecord {
     Call(Box<AuditCall>),
     Outcome(AuditOutcome),
+    Log(LogRow),
+}
+
+impl AuditRecord {
+    /// When it was recorded.
+    pub fn at(&self) -> DateTime<Utc> {
+        match self {
+            Self::Call(call) => call.created_at,
+            Self::Outcome(outcome) => outcome.recorded_at,
+            Self::Log(row) => row.at,
+        }
+    }
+}
+
+/// A call with its position in the chain and its outcome.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredCall {
+    pub call: AuditCall,
+    pub chain: ChainId,
+    /// Its position in the chain.
+    pub seq: i64,
+    pub hash: Vec<u8>,
+    /// `None` while the call runs.
+    pub outcome: Option<AuditOutcome>,
+}
+
+/// A position in the list of calls, newest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuditCursor {
+    pub created_at: DateTime<Utc>,
+    pub id: CallId,
+}
+
+/// Selects calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AuditFilter {
+    pub user: Option<UserId>,
+    pub task: Option<TaskId>,
+    pub project: Option<ProjectId>,
+    pub tool: Option<String>,
+    /// Allowed or denied.
+    pub decision: Option<Effect>,
+    /// Inclusive.
+    pub since: Option<DateTime<Utc>>,
+    /// Exclusive.
+    pub until: Option<DateTime<Utc>>,
+    /// Only older calls.
+    pub before: Option<AuditCursor>,
 }

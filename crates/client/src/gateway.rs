@@ -2,7 +2,7 @@
 
 use cynode_domain::ids::{CallId, RuleId, TokenId};
 use cynode_wire::agents::{AgentTokenView, IssueAgentToken, NewAgentTokenView};
-use cynode_wire::audit::{AuditQuery, CallView, VerifyView};
+use cynode_wire::audit::{AuditHeadView, AuditQuery, CallView, VerifyQuery, VerifyView};
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::rules::{CreateRule, RuleView};
 use cynode_wire::servers::{InstallServer, ServerView, UpdateServer};
@@ -156,9 +156,14 @@ impl Client {
         self.get(&["v1", "audit", "calls", &call.to_string()]).await
     }
 
+    /// `GET /v1/audit/head`
+    pub async fn audit_head(&self) -> Result<AuditHeadView, ClientError> {
+        self.get(&["v1", "audit", "head"]).await
+    }
+
     /// `GET /v1/audit/verify`
-    pub async fn audit_verify(&self) -> Result<VerifyView, ClientError> {
-        let request = self.request(Method::GET, &["v1", "audit", "verify"]).timeout(VERIFY_TIMEOUT);
-        read_json(send(request).await?).await
+    pub async fn audit_verify(&self, query: &VerifyQuery) -> Result<VerifyView, ClientError> {
+        let request = self.request(Method::GET, &["v1", "audit", "verify"]).query(query);
+        read_json(send(request.timeout(VERIFY_TIMEOUT)).await?).await
     }
 }

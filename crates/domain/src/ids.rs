@@ -39,6 +39,10 @@ macro_rules! typed_ids {
             pub const fn as_uuid(self) -> Uuid {
                 self.0
             }
+
+            pub const fn from_uuid(id: Uuid) -> Self {
+                Self(id)
+            }
         }
 
         impl schemars::JsonSchema for $name {

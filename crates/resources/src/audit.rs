@@ -1,21 +1,38 @@
 //! The audit log: every tool call is recorded before it is made, and its outcome afterwards.
 //!
-//! Start at [`AuditLog::begin`]: no call is made without the ticket it returns. Reading and
-//! verification are in `query`, retention in `retention`; `history` reads access changes and chat records.
+//! Start at [`AuditLog::begin`]: no call is made without the ticket it returns. `sealing` chains the other logs,
+//! `verification` detects changes, `signing` has the key and the noted heads. Reading is in `query` and `history`,
+//! and `export` has records for other systems.
 
+mod chain_pages;
+mod export;
 mod history;
 mod query;
 mod rejections;
 mod retention;
+mod sealing;
+mod signing;
+mod verification;
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, Utc};
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::ids::{CallId, GroupId, JobId, ProjectId, RunId, TaskId, TokenId, UserId};
 use cynode_domain::policy::{CallStatus, Effect, ErrorKind, Principal, Stage};
 use cynode_runtime::clock::SharedClock;
-use cynode_store::{AuditCall, AuditCaller, AuditOutcome, AuditWriter, Store, TokenBinding};
+use cynode_store::{
+    AuditCall, AuditCaller, AuditKeys, AuditOutcome, AuditWriter, InvalidPosition, Store,
+    TokenBinding,
+};
 
+pub use chain_pages::verify_chain;
+pub use export::ExportedRecord;
 pub use rejections::RejectionSummary;
+pub use signing::{AuditOptions, parse_public_key};
+
+use self::signing::HeadFile;
 
 use crate::PageError;
 
@@ -32,9 +49,12 @@ pub enum AuditError {
     NotAdmin,
     #[error(transparent)]
     Page(#[from] PageError),
-    /// The file with the id of this writer's chain cannot be used.
+    /// A value that is not what [`AuditLog::head`] returned.
+    #[error(transparent)]
+    InvalidHead(#[from] InvalidPosition),
+    /// A file with the id, the key or the heads of chains cannot be used.
     #[error("the file {path} cannot be used: {cause}")]
-    Instance {
+    File {
         path: String,
         #[source]
         cause: std::io::Error,
@@ -49,7 +69,8 @@ impl Classified for AuditError {
         match self {
             Self::NotFound => Classification::new(ErrorClass::NotFound, self),
             Self::NotAdmin => Classification::new(ErrorClass::Forbidden, self),
-            Self::Instance { .. } => Classification::internal(),
+            Self::InvalidHead(_) => Classification::new(ErrorClass::Invalid, self),
+            Self::File { .. } => Classification::internal(),
             Self::Page(error) => error.classify(),
             Self::Store(error) => error.classify(),
         }
@@ -107,6 +128,9 @@ pub struct AuditLog {
     clock: SharedClock,
     /// The only writer of this process's chain.
     lane: AuditWriter,
+    keys: Arc<AuditKeys>,
+    heads: Arc<Mutex<HeadFile>>,
+    is_refusal_logged: Arc<AtomicBool>,
 }
 
 impl AuditLog {

@@ -17,9 +17,11 @@ pub struct InsertStatements {
 }
 
 impl InsertStatements {
-    pub fn for_table(table: &str, columns: &[&str]) -> Self {
-        let statement = |power: usize| insert_statement(table, columns, 1 << power);
-        Self { columns: columns.len(), statements: (0..=MAX_POWER).map(statement).collect() }
+    /// For these columns, separated by commas.
+    pub fn for_table(table: &str, columns: &str) -> Self {
+        let count = columns.split(',').count();
+        let statement = |power: usize| insert_statement(table, columns, count, 1 << power);
+        Self { columns: count, statements: (0..=MAX_POWER).map(statement).collect() }
     }
 
     /// Appends `end` to every statement, such as an `ON CONFLICT` clause.
@@ -55,11 +57,11 @@ impl InsertStatements {
     }
 }
 
-fn insert_statement(table: &str, columns: &[&str], rows: usize) -> String {
-    let mut sql = format!("INSERT INTO {table} ({}) VALUES ", columns.join(", "));
+fn insert_statement(table: &str, columns: &str, count: usize, rows: usize) -> String {
+    let mut sql = format!("INSERT INTO {table} ({columns}) VALUES ");
     for row in 0..rows {
-        let first = row * columns.len() + 1;
-        for number in first..first + columns.len() {
+        let first = row * count + 1;
+        for number in first..first + count {
             let _ = write!(sql, "{}${number}", if number == first { "(" } else { ", " });
         }
         sql.push_str(if row + 1 == rows { ")" } else { "), " });
@@ -73,7 +75,7 @@ mod tests {
 
     #[test]
     fn rows_are_parted_into_few_statements_that_hold_all_of_them() {
-        let inserts = InsertStatements::for_table("t", &["a", "b"]);
+        let inserts = InsertStatements::for_table("t", "a, b");
         let values: Vec<Param> = (0..2 * 69_i64).map(Param::Int).collect();
 
         let parted = inserts.for_values(&values, false);

@@ -62,8 +62,7 @@ pub(crate) const THREAD: &str = "SELECT t.*, coalesce((SELECT m.created_at FROM 
                       AS updated_at FROM chat_threads t";
 
 /// The columns of a message, in the order of [`message_params`].
-const MESSAGE: &[&str] =
-    &["id", "thread_id", "role", "content", "is_partial", "metadata", "turn_id", "created_at"];
+const MESSAGE: &str = "id, thread_id, role, content, is_partial, metadata, turn_id, created_at";
 
 pub(crate) static MESSAGE_INSERTS: LazyLock<InsertStatements> =
     LazyLock::new(|| InsertStatements::for_table("chat_messages", MESSAGE));

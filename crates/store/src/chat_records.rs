@@ -36,20 +36,8 @@ pub struct ChatRecord {
 }
 
 /// The columns of a record, in the order of [`record_params`].
-const RECORD: &[&str] = &[
-    "id",
-    "created_at",
-    "user_id",
-    "project_id",
-    "thread_id",
-    "model",
-    "outcome",
-    "error_code",
-    "redaction_applied",
-    "redaction_kinds",
-    "duration_ms",
-    "request_id",
-];
+const RECORD: &str = "id, created_at, user_id, project_id, thread_id, model, outcome, error_code, \
+    redaction_applied, redaction_kinds, duration_ms, request_id";
 
 pub(crate) static RECORD_INSERTS: LazyLock<InsertStatements> =
     LazyLock::new(|| InsertStatements::for_table("chat_audit_log", RECORD));

@@ -106,44 +106,13 @@ macro_rules! selected {
 }
 
 /// The columns of a call, in the order of [`call_params`].
-const CALL: &[&str] = &[
-    "id",
-    "created_at",
-    "purpose",
-    "agent",
-    "user_id",
-    "project_id",
-    "task_id",
-    "run_id",
-    "thread_id",
-    "trace_id",
-    "provider",
-    "model",
-    "prompt_hash",
-    "input_tokens",
-    "output_tokens",
-    "cost_micro_usd",
-    "is_estimate",
-    "latency_ms",
-    "first_ms",
-    "outcome",
-    "error",
-];
+const CALL: &str = "id, created_at, purpose, agent, user_id, project_id, task_id, run_id, thread_id, \
+    trace_id, provider, model, prompt_hash, input_tokens, output_tokens, cost_micro_usd, \
+    is_estimate, latency_ms, first_ms, outcome, error";
 
 /// The columns of a decision, in the order of [`decision_params`].
-const DECISION: &[&str] = &[
-    "id",
-    "created_at",
-    "call_id",
-    "agent",
-    "user_id",
-    "task_id",
-    "resource",
-    "decision",
-    "reason",
-    "credential_id",
-    "trace_id",
-];
+const DECISION: &str = "id, created_at, call_id, agent, user_id, task_id, resource, decision, reason, \
+    credential_id, trace_id";
 
 pub(crate) static CALL_INSERTS: LazyLock<InsertStatements> = LazyLock::new(|| {
     InsertStatements::for_table("brain_calls", CALL).with_suffix(COMPLETE_OPEN_CALL)

@@ -68,6 +68,9 @@ mod work_units;
 mod workflow;
 
 pub use cynode_audit::{AuditCall, AuditCaller, AuditOutcome, AuditRecord, ChainHead, RecordSeal};
+pub use cynode_audit::{AuditCursor, AuditFilter, LOG_CHAIN, StoredCall};
+pub use cynode_audit::{AuditKeys, ChainPosition, ChainReport, ChainVerifier, KnownPosition};
+pub use cynode_audit::{InvalidPosition, PositionSource, SignedClaim, SignedPosition};
 pub use cynode_sql::{Error, NotificationChannel};
 
 pub use agent_checkpoints::AgentCheckpoint;
@@ -75,9 +78,9 @@ pub use agent_messages::{AgentMessage, MessageFilter, MessageOrder, NewAgentMess
 pub use agent_tokens::{AgentToken, TokenBinding, TokenOrigin};
 pub use append_rows::{AppendRows, Entry};
 pub use artifacts::{Artifact, EarlierSteps, JobOutput};
-pub use audit::verify::{ChainReport, verify};
+pub use audit::logs::LogSealing;
 pub use audit::writer::{AuditWriter, NowFn};
-pub use audit::{AuditCursor, AuditFilter, SealedRecord, StoredCall};
+pub use audit::{SealedRecord, SignedHead};
 pub use batch::{BatchStatements, BatchWrite, ReturnedRow};
 pub use changes::{AccessChangeFilter, ChangeRecord};
 pub use chat::{DefaultProjectContext, Thread, ThreadMessage};

@@ -52,6 +52,7 @@ const MIGRATIONS: &[Migration] = migrations! {
     28 "0028_inbox",
     29 "0029_accounts",
     30 "0030_node_keys",
+    31 "0031_audit_signatures",
 };
 
 /// An arbitrary number; the same in every process, so that only one process migrates a PostgreSQL database at a

@@ -104,6 +104,25 @@ pub struct VerifyView {
     pub chains: Vec<ChainView>,
 }
 
+/// The newest records of all chains.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct AuditHeadView {
+    /// Positions and hashes, as text. Kept elsewhere, it proves later that no record up to here was changed or removed.
+    pub head: String,
+    /// The public key that verifies the signatures of heads, in base64.
+    pub public_key: String,
+}
+
+/// What to verify.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct VerifyQuery {
+    /// An earlier value of `GET /v1/audit/head`: its records must still exist, and only records after it are verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+}
+
 /// Result of the verification of one chain.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ChainView {

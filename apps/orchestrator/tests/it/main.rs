@@ -8,6 +8,7 @@
 mod access;
 mod accounts;
 mod actors;
+mod audit_tampering;
 mod bad_input;
 mod bad_requests;
 mod brain;
@@ -358,6 +359,15 @@ on_both_engines! {
         an_edited_record_of_a_call_is_reported_by_the_verification,
         the_record_of_calls_goes_on_in_one_chain_after_a_restart,
         rejected_requests_are_on_record_in_sum,
+    }
+    audit_tampering {
+        a_cut_tail_with_an_earlier_signed_head_is_reported,
+        a_dropped_chain_is_reported,
+        records_behind_a_forged_anchor_are_reported,
+        every_log_is_chained,
+        a_rebuilt_chain_of_logs_is_not_extended,
+        a_head_kept_elsewhere_proves_what_came_before,
+        every_record_reaches_the_configured_targets,
     }
     token_bindings {
         a_token_is_bound_only_to_ids_of_its_user_that_belong_together,

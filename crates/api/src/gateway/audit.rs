@@ -4,7 +4,9 @@ use axum::Json;
 use axum::extract::State;
 use cynode_domain::ids::CallId;
 use cynode_resources::audit::AuditLog;
-use cynode_wire::audit::{AuditQuery, CallView, ChatRecordQuery, ChatRecordView, VerifyView};
+use cynode_wire::audit::{
+    AuditHeadView, AuditQuery, CallView, ChatRecordQuery, ChatRecordView, VerifyQuery, VerifyView,
+};
 use cynode_wire::changes::{ChangeQuery, ChangeView};
 use cynode_wire::page::Page;
 use cynode_wire::problem::Problem;
@@ -19,6 +21,7 @@ pub(crate) fn routes(audit: AuditLog) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(get))
+        .routes(routes!(head))
         .routes(routes!(verify))
         .routes(routes!(changes))
         .routes(routes!(chats))
@@ -49,14 +52,26 @@ async fn get(
     Ok(Json(audit.get(&caller, call).await?))
 }
 
-/// Verifies every record of every audit chain. Administrators only.
+/// Returns the newest record of every audit chain, to be kept elsewhere. Administrators only.
+#[utoipa::path(get, path = "/v1/audit/head", tag = "audit",
+    responses((status = 200, body = AuditHeadView), (status = "4XX", body = Problem)))]
+async fn head(
+    State(audit): State<AuditLog>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+) -> Result<Json<AuditHeadView>, ApiError> {
+    Ok(Json(audit.head(&caller).await?))
+}
+
+/// Verifies every record of every audit chain, or those after a head that was kept elsewhere. Administrators only.
 #[utoipa::path(get, path = "/v1/audit/verify", tag = "audit",
+    params(VerifyQuery),
     responses((status = 200, body = VerifyView), (status = "4XX", body = Problem)))]
 async fn verify(
     State(audit): State<AuditLog>,
     AuthenticatedUser(caller): AuthenticatedUser,
+    QueryParams(query): QueryParams<VerifyQuery>,
 ) -> Result<Json<VerifyView>, ApiError> {
-    Ok(Json(audit.verify(&caller).await?))
+    Ok(Json(audit.verify(&caller, query.since.as_deref()).await?))
 }
 
 /// Lists changes of rules, credentials, providers, servers, tools and groups, newest first.

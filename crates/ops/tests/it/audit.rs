@@ -7,7 +7,9 @@ use cynode_resources::Caller;
 use cynode_resources::{
     audit::AuditError, audit::AuditLog, audit::ToolCallOutcome, audit::ToolCallRecord,
 };
-use cynode_wire::audit::AuditQuery;
+use cynode_store::LOG_CHAIN;
+use cynode_testkit::query;
+use cynode_wire::audit::{AuditQuery, VerifyView};
 use cynode_wire::settings::SetSetting;
 use serde_json::json;
 
@@ -22,6 +24,7 @@ on_each_engine! {
     a_user_sees_their_own_calls_and_an_administrator_all,
     pages_of_calls_join_without_gaps_or_repeats,
     records_are_kept_as_long_as_the_setting_says_and_the_chain_stays_whole,
+    retention_does_not_cover_up_a_change,
 }
 
 fn record(caller: &Caller) -> ToolCallRecord {
@@ -66,7 +69,7 @@ async fn a_call_is_on_record_before_it_is_made_and_with_its_end_afterwards() {
     assert_eq!((before.decision, before.status), (Effect::Allow, CallStatus::Pending));
     assert_eq!((after.status, after.error_type.as_deref()), (CallStatus::Error, Some("timeout")));
     assert_eq!(after.duration_ms, Some(5));
-    assert!(log.verify(&world.admin).await.unwrap().intact);
+    assert!(log.verify(&world.admin, None).await.unwrap().intact);
 }
 
 async fn a_refused_call_is_one_record_with_its_stage_and_reason() {
@@ -85,7 +88,7 @@ async fn a_refused_call_is_one_record_with_its_stage_and_reason() {
     assert_eq!((seen.decision, seen.stage), (Effect::Deny, Stage::Authenticate));
     assert_eq!((seen.status, seen.agent_type.as_str()), (CallStatus::Error, "unknown"));
     assert_eq!(seen.error_type.as_deref(), Some("invalid_agent_token"));
-    assert_eq!(log.verify(&world.admin).await.unwrap().records, 1);
+    assert_eq!(call_records(&log.verify(&world.admin, None).await.unwrap()), 1);
 }
 
 async fn an_odd_tool_name_is_recorded_without_its_control_characters() {
@@ -112,8 +115,8 @@ async fn calls_of_a_process_that_died_are_interrupted_when_it_comes_back() {
 
     let seen = log.get(&world.bob, call).await.unwrap();
     assert_eq!((seen.status, seen.error_type.as_deref()), (CallStatus::Error, Some("interrupted")));
-    let view = log.verify(&world.admin).await.unwrap();
-    assert_eq!((view.intact, view.chains.len(), view.records), (true, 1, 2));
+    let view = log.verify(&world.admin, None).await.unwrap();
+    assert_eq!((view.intact, view.chains.len(), call_records(&view)), (true, 2, 2));
 }
 
 async fn a_user_sees_their_own_calls_and_an_administrator_all() {
@@ -133,7 +136,7 @@ async fn a_user_sees_their_own_calls_and_an_administrator_all() {
     assert_eq!(log.list(&world.admin, of_admin).await.unwrap().items.len(), 1);
     let hidden = log.get(&world.bob, all.items[1].id).await;
     assert!(matches!(hidden, Err(AuditError::NotFound)));
-    assert!(matches!(log.verify(&world.bob).await, Err(AuditError::NotAdmin)));
+    assert!(matches!(log.verify(&world.bob, None).await, Err(AuditError::NotAdmin)));
 }
 
 async fn pages_of_calls_join_without_gaps_or_repeats() {
@@ -161,6 +164,40 @@ async fn pages_of_calls_join_without_gaps_or_repeats() {
     assert!(matches!(log.list(&world.bob, odd).await, Err(AuditError::Page(_))));
 }
 
+/// Retention does not replace a forged anchor by a signed one, and does not delete changed records.
+async fn retention_does_not_cover_up_a_change() {
+    let changes = [
+        "INSERT INTO mcp_audit_anchors (chain_id, seq, hash, created_at)
+         SELECT chain_id, seq, hash, created_at FROM mcp_tool_call_audit_log WHERE seq = 2;
+         DELETE FROM mcp_tool_call_audit_log WHERE seq <= 2",
+        "UPDATE mcp_tool_call_audit_log SET tool_name = 'help.get' WHERE seq = 1",
+        "DELETE FROM mcp_tool_call_audit_log WHERE seq = 1",
+    ];
+    for change in changes {
+        let world = World::new().await;
+        let log = world.audit().await;
+        for _ in 0..4 {
+            log.record_denial(record(&world.bob)).await.unwrap();
+        }
+        let body = SetSetting { value: json!(1), expected_version: None, reason: None };
+        world.settings.set(&world.admin, "mcp.audit.retention_days", body).await.unwrap();
+        query(&world.database.url, change).await;
+        let before = log.verify(&world.admin, None).await.unwrap();
+        assert!(!before.intact, "{change}");
+        world.clock.advance(Duration::from_hours(48));
+
+        assert_eq!(log.apply_retention().await.unwrap(), 0, "{change}");
+
+        assert_eq!(log.verify(&world.admin, None).await.unwrap().chains, before.chains);
+    }
+}
+
+/// Records of tool calls; the logs have a chain of their own.
+fn call_records(view: &VerifyView) -> u64 {
+    let chains = view.chains.iter().filter(|chain| chain.chain_id != LOG_CHAIN);
+    chains.map(|chain| chain.records).sum()
+}
+
 async fn records_are_kept_as_long_as_the_setting_says_and_the_chain_stays_whole() {
     let world = World::new().await;
     let log = world.audit().await;
@@ -175,8 +212,8 @@ async fn records_are_kept_as_long_as_the_setting_says_and_the_chain_stays_whole(
     world.settings.set(&world.admin, "mcp.audit.retention_days", body).await.unwrap();
 
     assert_eq!(log.apply_retention().await.unwrap(), 2, "not the call that goes on");
-    assert!(log.verify(&world.admin).await.unwrap().intact);
+    assert!(log.verify(&world.admin, None).await.unwrap().intact);
     log.finish(open, outcome(None)).await.unwrap();
-    assert!(log.verify(&world.admin).await.unwrap().intact);
+    assert!(log.verify(&world.admin, None).await.unwrap().intact);
     assert_eq!(log.list(&world.bob, AuditQuery::default()).await.unwrap().items.len(), 2);
 }

@@ -6,7 +6,7 @@ use chrono::DateTime;
 use cynode_domain::ids::TaskId;
 use cynode_domain::policy::ToolScope;
 use cynode_resources::agents::AgentTokens;
-use cynode_resources::audit::AuditLog;
+use cynode_resources::audit::{AuditLog, AuditOptions};
 use cynode_resources::rules::AccessRules;
 use cynode_resources::servers::InstalledServers;
 use cynode_resources::settings::InstallationSettings;
@@ -101,7 +101,8 @@ impl World {
     }
 
     pub(crate) async fn audit(&self) -> AuditLog {
-        AuditLog::open(self.store.clone(), self.clock.clone(), self.data.path()).await.unwrap()
+        let options = AuditOptions::new(self.data.path());
+        AuditLog::open(self.store.clone(), self.clock.clone(), &options).await.unwrap()
     }
 
     pub(crate) async fn sync(&self, names: &[&str]) {

@@ -1,9 +1,9 @@
-//! Reading and verifying the audit log.
+//! Reading the audit log of tool calls.
 
 use chrono::DateTime;
 use cynode_domain::ids::CallId;
 use cynode_store::{AuditCursor, AuditFilter, StoredCall};
-use cynode_wire::audit::{AuditQuery, CallView, ChainView, VerifyView};
+use cynode_wire::audit::{AuditQuery, CallView};
 use cynode_wire::page::{Page, PageQuery};
 
 use super::{AuditError, AuditLog};
@@ -59,28 +59,6 @@ impl AuditLog {
         let is_seen =
             |found: &StoredCall| caller.is_admin || found.call.caller.user == Some(caller.user);
         found.filter(is_seen).map(call_view).ok_or(AuditError::NotFound)
-    }
-
-    /// Verifies every record of every chain. Administrators only.
-    pub async fn verify(&self, caller: &Caller) -> Result<VerifyView, AuditError> {
-        if !caller.is_admin {
-            return Err(AuditError::NotAdmin);
-        }
-        let chains = cynode_store::verify(&self.store).await?;
-        Ok(VerifyView {
-            intact: chains.iter().all(|chain| chain.faults.is_empty()),
-            records: chains.iter().map(|chain| chain.records).sum(),
-            chains: chains
-                .into_iter()
-                .map(|chain| ChainView {
-                    chain_id: chain.chain,
-                    records: chain.records,
-                    last_seq: chain.seq,
-                    head: hex::encode(chain.hash),
-                    faults: chain.faults,
-                })
-                .collect(),
-        })
     }
 }
 

@@ -3,23 +3,24 @@
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::ChainId;
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::durable_file;
-use cynode_runtime::shutdown::Shutdown;
-use cynode_store::{AuditRecord, AuditWriter, ChainHead, SealedRecord, Store, Tx};
-use tracing::{info, warn};
+use cynode_store::{
+    AuditKeys, AuditWriter, ChainHead, ChainPosition, ChainVerifier, LOG_CHAIN, SealedRecord,
+    Store, Tx,
+};
+use tracing::warn;
 
+use super::signing::{AuditOptions, HeadFile};
 use super::{AuditError, AuditLog, truncate_to_micros};
 
 /// Setting: days to retain records; without it they are never deleted.
 const RETENTION_DAYS: &str = "mcp.audit.retention_days";
 
-const RETENTION_INTERVAL: Duration = Duration::from_hours(1);
 /// Records deleted per transaction, so that retention does not block writers for long.
 const DELETE_BATCH: u32 = 2000;
 
@@ -29,37 +30,25 @@ impl AuditLog {
     pub async fn open(
         store: Store,
         clock: SharedClock,
-        data_dir: &Path,
+        options: &AuditOptions,
     ) -> Result<Self, AuditError> {
-        let path = data_dir.join("instance.id");
-        let failed = |cause| AuditError::Instance { path: path.display().to_string(), cause };
+        let path = options.data_dir.join("instance.id");
+        let failed = |cause| AuditError::File { path: path.display().to_string(), cause };
         let chain = load_chain_id(&path).map_err(failed)?;
+        let keys = Arc::new(options.load_keys()?);
+        let heads = open_heads(&store, &keys, options).await?;
         let now = {
             let clock = clock.clone();
             Arc::new(move || truncate_to_micros(clock.now()))
         };
-        let lane = AuditWriter::open(&store, chain, ChainId::generate(), now).await?;
+        let (known, instead) = (heads.get(chain), ChainId::generate());
+        let writer_keys = Arc::clone(&keys);
+        let lane = AuditWriter::open(&store, chain, known, instead, writer_keys, now).await?;
         if lane.chain() != chain {
             write_chain_id(&path, lane.chain()).map_err(failed)?;
         }
-        Ok(Self { store, clock, lane })
-    }
-
-    /// Applies retention every hour until shutdown.
-    pub async fn run(self, shutdown: Shutdown) {
-        loop {
-            match self.apply_retention().await {
-                Ok(0) => {}
-                Ok(removed) => info!(removed, "expired audit records deleted"),
-                Err(error) => {
-                    warn!(error = &error as &dyn std::error::Error, "audit retention failed");
-                }
-            }
-            tokio::select! {
-                () = shutdown.triggered() => return,
-                () = tokio::time::sleep(RETENTION_INTERVAL) => {}
-            }
-        }
+        let heads = Arc::new(Mutex::new(heads));
+        Ok(Self { store, clock, lane, keys, heads, is_refusal_logged: Arc::default() })
     }
 
     /// Deletes expired records: from the beginning of each chain up to the first record that is younger
@@ -83,14 +72,14 @@ impl AuditLog {
             return Ok(0);
         };
         let mut removed = 0;
-        for head in chains {
+        for (head, _) in chains.into_iter().filter(|(head, _)| head.chain != LOG_CHAIN) {
             loop {
-                let head = head.clone();
+                let (head, keys) = (head.clone(), Arc::clone(&self.keys));
                 let some = self
                     .store
                     .write(move |tx| {
                         Box::pin(async move {
-                            delete_expired(tx, &head, end, truncate_to_micros(now)).await
+                            delete_expired(tx, &head, &keys, end, truncate_to_micros(now)).await
                         })
                     })
                     .await?;
@@ -107,24 +96,50 @@ impl AuditLog {
 async fn delete_expired(
     tx: &mut Tx,
     head: &ChainHead,
+    keys: &AuditKeys,
     end: DateTime<Utc>,
     now: DateTime<Utc>,
 ) -> Result<u64, AuditError> {
-    let from = tx.chain_anchor(head.chain).await?.map_or(0, |(seq, _)| seq);
-    let oldest = tx.chain_records(head.chain, from, DELETE_BATCH).await?;
-    let is_over = |sealed: &&SealedRecord| {
-        let time = match &sealed.record {
-            Ok(AuditRecord::Call(call)) => call.created_at,
-            Ok(AuditRecord::Outcome(outcome)) => outcome.recorded_at,
-            // An unreadable record is evidence.
-            Err(_) => return false,
-        };
-        time < end && sealed.seal.seq < head.open_from
-    };
-    let Some(last) = oldest.iter().take_while(is_over).last() else {
-        return Ok(0);
-    };
-    Ok(tx.chain_truncate(head.chain, (last.seal.seq, &last.seal.hash), now).await?)
+    let anchor = tx.chain_anchor(head.chain).await?;
+    let start = ChainPosition::start(head.chain);
+    let mut verifier = ChainVerifier::after_anchor(start, anchor.as_ref(), vec![], keys);
+    let from = verifier.position().seq;
+    let mut last = None;
+    for SealedRecord { seal, record } in tx.chain_records(head.chain, from, DELETE_BATCH).await? {
+        let is_over = record.as_ref().is_ok_and(|record| record.at() < end);
+        verifier.check_record(&seal, record.as_ref().map_err(ToString::to_string));
+        // A changed record is evidence, and a new anchor would cover it up.
+        if !is_over || seal.seq >= head.open_from || !verifier.is_intact() {
+            break;
+        }
+        last = Some(verifier.position().clone());
+    }
+    match last {
+        Some(last) => Ok(tx.chain_truncate(&last, keys, now).await?),
+        None => Ok(0),
+    }
+}
+
+/// The heads that this data directory has noted. On the first start that notes heads, the chains of earlier versions are
+/// signed as they are.
+async fn open_heads(
+    store: &Store,
+    keys: &Arc<AuditKeys>,
+    options: &AuditOptions,
+) -> Result<HeadFile, AuditError> {
+    let path = options.head_file();
+    if let Some(heads) = HeadFile::load(&path)? {
+        return Ok(heads);
+    }
+    let keys = Arc::clone(keys);
+    store
+        .write(move |tx| {
+            Box::pin(async move { Ok::<_, AuditError>(tx.chain_sign_all(&keys).await?) })
+        })
+        .await?;
+    let mut heads = HeadFile::empty(&path);
+    heads.save().map_err(|cause| AuditError::File { path: path.display().to_string(), cause })?;
+    Ok(heads)
 }
 
 /// The chain id of this data directory, generated on first use. An empty file (an earlier version

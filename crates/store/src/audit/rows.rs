@@ -1,55 +1,26 @@
 //! Conversion of audit records to and from rows.
 
-use cynode_audit::{AuditCall, AuditCaller, AuditOutcome, AuditRecord, ChainHead, RecordSeal};
-use cynode_domain::ids::GroupId;
+use cynode_audit::{
+    AuditCall, AuditCaller, AuditOutcome, AuditRecord, ChainHead, ChainPosition, RecordSeal,
+    SignedPosition, StoredCall,
+};
+use cynode_domain::ids::{ChainId, GroupId};
 use serde_json::json;
 
-use super::{SealedRecord, StoredCall};
+use super::{SealedRecord, SignedHead};
 use crate::Error;
 use crate::agent_tokens::TokenBinding;
 use cynode_sql::Param;
 use cynode_sql::Row;
 
 /// The columns of a call, in the order of [`call_params`].
-pub(super) const CALL: &[&str] = &[
-    "id",
-    "chain_id",
-    "seq",
-    "created_at",
-    "agent_type",
-    "token_id",
-    "user_id",
-    "group_ids",
-    "role_names",
-    "project_id",
-    "task_id",
-    "run_id",
-    "job_id",
-    "tool_name",
-    "server",
-    "decision",
-    "stage",
-    "status",
-    "error_type",
-    "duration_ms",
-    "origin",
-    "request_id",
-    "prev_hash",
-    "hash",
-];
+pub(super) const CALL: &str = "id, chain_id, seq, created_at, agent_type, token_id, user_id, group_ids, role_names, \
+    project_id, task_id, run_id, job_id, tool_name, server, decision, stage, status, \
+    error_type, duration_ms, origin, request_id, prev_hash, hash";
 
 /// The columns of an outcome, in the order of [`outcome_params`].
-pub(super) const OUTCOME: &[&str] = &[
-    "call_id",
-    "chain_id",
-    "seq",
-    "status",
-    "error_type",
-    "duration_ms",
-    "recorded_at",
-    "prev_hash",
-    "hash",
-];
+pub(super) const OUTCOME: &str =
+    "call_id, chain_id, seq, status, error_type, duration_ms, recorded_at, prev_hash, hash";
 
 pub(super) fn call_params(call: &AuditCall, seal: &RecordSeal) -> [Param; 24] {
     let (caller, bound) = (&call.caller, &call.binding);
@@ -160,8 +131,13 @@ pub(crate) fn stored_call(row: &Row) -> Result<StoredCall, Error> {
 }
 
 fn seal(row: &Row) -> Result<RecordSeal, Error> {
+    seal_in(row.id("chain_id")?, row)
+}
+
+/// The seal of a row that does not name its chain.
+pub(super) fn seal_in(chain: ChainId, row: &Row) -> Result<RecordSeal, Error> {
     Ok(RecordSeal {
-        chain: row.id("chain_id")?,
+        chain,
         seq: row.get("seq")?,
         prev_hash: row.get("prev_hash")?,
         hash: row.get("hash")?,
@@ -177,11 +153,18 @@ pub(super) fn sealed_outcome(row: &Row) -> Result<SealedRecord, Error> {
     Ok(SealedRecord { seal: seal(row)?, record: outcome(row).map(AuditRecord::Outcome) })
 }
 
-pub(super) fn head(row: &Row) -> Result<ChainHead, Error> {
-    Ok(ChainHead {
+pub(super) fn head(row: &Row) -> Result<SignedHead, Error> {
+    let head = ChainHead {
         chain: row.id("chain_id")?,
         seq: row.get("seq")?,
         hash: row.get("hash")?,
         open_from: row.get("open_from")?,
-    })
+    };
+    Ok((head, row.get("signature")?))
+}
+
+pub(super) fn anchor(row: &Row) -> Result<SignedPosition, Error> {
+    let position =
+        ChainPosition { chain: row.id("chain_id")?, seq: row.get("seq")?, hash: row.get("hash")? };
+    Ok(SignedPosition { position, signature: row.get("signature")? })
 }

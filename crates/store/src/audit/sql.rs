@@ -4,13 +4,17 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use chrono::{DateTime, Utc};
-use cynode_audit::{AuditRecord, ChainHead, RecordSeal};
+use cynode_audit::{
+    AuditFilter, AuditKeys, AuditRecord, ChainHead, ChainPosition, LOG_CHAIN, RecordSeal,
+    SignedClaim, SignedPosition, StoredCall,
+};
 use cynode_domain::ids::{CallId, ChainId};
 
 use super::rows::{
-    CALL, OUTCOME, call_params, head, outcome_params, sealed_call, sealed_outcome, stored_call,
+    CALL, OUTCOME, anchor, call_params, head, outcome_params, sealed_call, sealed_outcome,
+    stored_call,
 };
-use super::{AuditFilter, SealedRecord, StoredCall};
+use super::{SealedRecord, SignedHead, logs};
 use crate::quarantine::tables;
 use crate::{Error, Tx};
 use cynode_sql::InsertStatements;
@@ -29,27 +33,120 @@ pub(crate) const STORED_CALL: &str =
     o.duration_ms AS o_duration_ms, o.recorded_at AS o_recorded_at
     FROM mcp_tool_call_audit_log c LEFT JOIN mcp_tool_call_outcomes o ON o.call_id = c.id";
 
-pub(super) async fn call_get(tx: &mut Tx, id: CallId) -> Result<Option<StoredCall>, Error> {
-    let sql = format!("{STORED_CALL} WHERE c.id = $1");
-    tx.one(&tables::AUDIT_CALLS, &sql, params![id], stored_call).await
-}
+/// The audit log, for readers and for retention.
+impl Tx {
+    pub async fn call_get(&mut self, id: CallId) -> Result<Option<StoredCall>, Error> {
+        let sql = format!("{STORED_CALL} WHERE c.id = $1");
+        self.one(&tables::AUDIT_CALLS, &sql, params![id], stored_call).await
+    }
 
-pub(super) async fn call_list(
-    tx: &mut Tx,
-    filter: &AuditFilter,
-    limit: u32,
-) -> Result<Vec<StoredCall>, Error> {
-    let (sql, params) = list_statement(filter, limit);
-    tx.page(&tables::AUDIT_CALLS, &sql, &params, stored_call).await
-}
+    /// Lists calls, newest first.
+    pub async fn call_list(
+        &mut self,
+        filter: &AuditFilter,
+        limit: u32,
+    ) -> Result<Vec<StoredCall>, Error> {
+        let (sql, params) = list_statement(filter, limit);
+        self.page(&tables::AUDIT_CALLS, &sql, &params, stored_call).await
+    }
 
-pub(super) async fn call_list_plan(
-    tx: &mut Tx,
-    filter: &AuditFilter,
-    limit: u32,
-) -> Result<String, Error> {
-    let (sql, params) = list_statement(filter, limit);
-    tx.plan(&sql, &params).await
+    /// Returns the query plan of the engine.
+    pub async fn call_list_plan(
+        &mut self,
+        filter: &AuditFilter,
+        limit: u32,
+    ) -> Result<String, Error> {
+        let (sql, params) = list_statement(filter, limit);
+        self.plan(&sql, &params).await
+    }
+
+    /// Lists every chain that a writer created, oldest first.
+    pub async fn chain_list(&mut self) -> Result<Vec<SignedHead>, Error> {
+        let sql = "SELECT * FROM mcp_audit_chains ORDER BY created_at, chain_id";
+        self.rows(sql, &[]).await?.iter().map(head).collect()
+    }
+
+    pub async fn chain_get(&mut self, chain: ChainId) -> Result<Option<SignedHead>, Error> {
+        let sql = "SELECT * FROM mcp_audit_chains WHERE chain_id = $1";
+        self.row(sql, params![chain]).await?.as_ref().map(head).transpose()
+    }
+
+    /// Signs the heads and anchors of an earlier version as they are.
+    pub async fn chain_sign_all(&mut self, keys: &AuditKeys) -> Result<(), Error> {
+        for (head, _) in self.chain_list().await? {
+            chain_sign(self, &head, head.sign(keys)).await?;
+            if let Some(SignedPosition { position, .. }) = self.chain_anchor(head.chain).await? {
+                let signature = keys.sign(SignedClaim::Anchor, &position);
+                anchor_sign(self, &position, signature).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists chain ids of records for which no chain exists.
+    pub async fn chain_list_unregistered(&mut self) -> Result<Vec<ChainId>, Error> {
+        let sql = "SELECT chain_id FROM mcp_tool_call_audit_log
+                   WHERE chain_id NOT IN (SELECT chain_id FROM mcp_audit_chains) OR chain_id = $1
+                   UNION SELECT chain_id FROM mcp_tool_call_outcomes
+                   WHERE chain_id NOT IN (SELECT chain_id FROM mcp_audit_chains) OR chain_id = $1
+                   UNION SELECT chain_id FROM mcp_audit_anchors
+                   WHERE chain_id NOT IN (SELECT chain_id FROM mcp_audit_chains)";
+        // The chain of the logs has no tool calls.
+        self.rows(sql, params![LOG_CHAIN]).await?.iter().map(|row| row.id("chain_id")).collect()
+    }
+
+    /// Lists up to `limit` records of a chain after `seq`, in order.
+    pub async fn chain_records(
+        &mut self,
+        chain: ChainId,
+        seq: i64,
+        limit: u32,
+    ) -> Result<Vec<SealedRecord>, Error> {
+        if chain == LOG_CHAIN {
+            return logs::log_records(self, seq, limit).await;
+        }
+        let sql = |table| {
+            format!("SELECT * FROM {table} WHERE chain_id = $1 AND seq > $2 ORDER BY seq LIMIT $3")
+        };
+        let params = params![chain, seq, limit];
+        let calls = self.rows(&sql(CALLS), params).await?;
+        let outcomes = self.rows(&sql(OUTCOMES), params).await?;
+        let mut records = calls.iter().map(sealed_call).collect::<Result<Vec<_>, _>>()?;
+        for row in &outcomes {
+            records.push(sealed_outcome(row)?);
+        }
+        records.sort_by_key(|record| record.seal.seq);
+        records.truncate(limit as usize);
+        Ok(records)
+    }
+
+    /// Returns the position after which a chain starts, if older records were deleted.
+    pub async fn chain_anchor(&mut self, chain: ChainId) -> Result<Option<SignedPosition>, Error> {
+        let sql = "SELECT * FROM mcp_audit_anchors WHERE chain_id = $1 ORDER BY seq DESC LIMIT 1";
+        self.row(sql, params![chain]).await?.as_ref().map(anchor).transpose()
+    }
+
+    /// Deletes the records of a chain up to `last`, and keeps that as the signed anchor.
+    pub async fn chain_truncate(
+        &mut self,
+        last: &ChainPosition,
+        keys: &AuditKeys,
+        at: DateTime<Utc>,
+    ) -> Result<u64, Error> {
+        let (chain, seq) = (last.chain, last.seq);
+        let signature = keys.sign(SignedClaim::Anchor, last);
+        let anchor = "INSERT INTO mcp_audit_anchors (chain_id, seq, hash, signature, created_at)
+                      VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING";
+        self.execute(anchor, params![chain, seq, last.hash.clone(), signature, at]).await?;
+        let older = "DELETE FROM mcp_audit_anchors WHERE chain_id = $1 AND seq < $2";
+        self.execute(older, params![chain, seq]).await?;
+        let mut removed = 0;
+        for table in [CALLS, OUTCOMES] {
+            let sql = format!("DELETE FROM {table} WHERE chain_id = $1 AND seq <= $2");
+            removed += self.execute(&sql, params![chain, seq]).await?;
+        }
+        Ok(removed)
+    }
 }
 
 /// The statement contains only the requested conditions, so each engine can plan for an index.
@@ -79,62 +176,37 @@ fn list_statement(filter: &AuditFilter, limit: u32) -> (String, Vec<Param>) {
     (sql, params)
 }
 
-pub(super) async fn chain_get(tx: &mut Tx, chain: ChainId) -> Result<Option<ChainHead>, Error> {
-    let sql = "SELECT * FROM mcp_audit_chains WHERE chain_id = $1";
-    tx.row(sql, params![chain]).await?.as_ref().map(head).transpose()
-}
-
 /// As [`chain_get`], but waits for commits to the chain that are in progress, including those of a writer that
 /// died meanwhile: the server completes or aborts them without it.
-pub(super) async fn chain_lock(tx: &mut Tx, chain: ChainId) -> Result<Option<ChainHead>, Error> {
+pub(super) async fn chain_lock(tx: &mut Tx, chain: ChainId) -> Result<Option<SignedHead>, Error> {
     let sql = "SELECT * FROM mcp_audit_chains WHERE chain_id = $1 /*pg FOR NO KEY UPDATE */";
     tx.row(sql, params![chain]).await?.as_ref().map(head).transpose()
 }
 
 /// Inserts an empty chain if it does not exist. Processes that share a data directory start with the
 /// same chain id, possibly at the same time.
-pub(super) async fn chain_ensure(tx: &mut Tx, chain: ChainId) -> Result<(), Error> {
+pub(super) async fn chain_ensure(
+    tx: &mut Tx,
+    chain: ChainId,
+    keys: &AuditKeys,
+) -> Result<(), Error> {
     let head = ChainHead::new(chain);
-    let sql = "INSERT INTO mcp_audit_chains (chain_id, seq, hash, open_from, created_at)
-               VALUES ($1, $2, $3, $4, cynode_now()) ON CONFLICT (chain_id) DO NOTHING";
-    let params = params![head.chain, head.seq, head.hash, head.open_from];
+    let sql = "INSERT INTO mcp_audit_chains (chain_id, seq, hash, open_from, signature, created_at)
+               VALUES ($1, $2, $3, $4, $5, cynode_now()) ON CONFLICT (chain_id) DO NOTHING";
+    let signature = head.sign(keys);
+    let params = params![head.chain, head.seq, head.hash, head.open_from, signature];
     tx.execute(sql, params).await.map(drop)
 }
 
-pub(super) async fn chain_list(tx: &mut Tx) -> Result<Vec<ChainHead>, Error> {
-    let sql = "SELECT * FROM mcp_audit_chains ORDER BY created_at, chain_id";
-    tx.rows(sql, &[]).await?.iter().map(head).collect()
-}
-
-pub(super) async fn chain_list_unregistered(tx: &mut Tx) -> Result<Vec<ChainId>, Error> {
-    let sql = "SELECT chain_id FROM mcp_tool_call_audit_log
-               WHERE chain_id NOT IN (SELECT chain_id FROM mcp_audit_chains)
-               UNION SELECT chain_id FROM mcp_tool_call_outcomes
-               WHERE chain_id NOT IN (SELECT chain_id FROM mcp_audit_chains)
-               UNION SELECT chain_id FROM mcp_audit_anchors
-               WHERE chain_id NOT IN (SELECT chain_id FROM mcp_audit_chains)";
-    tx.rows(sql, &[]).await?.iter().map(|row| row.id("chain_id")).collect()
-}
-
-pub(super) async fn chain_records(
+/// Signs a head of an earlier version, which is not signed.
+pub(super) async fn chain_sign(
     tx: &mut Tx,
-    chain: ChainId,
-    seq: i64,
-    limit: u32,
-) -> Result<Vec<SealedRecord>, Error> {
-    let sql = |table| {
-        format!("SELECT * FROM {table} WHERE chain_id = $1 AND seq > $2 ORDER BY seq LIMIT $3")
-    };
-    let params = params![chain, seq, limit];
-    let calls = tx.rows(&sql(CALLS), params).await?;
-    let outcomes = tx.rows(&sql(OUTCOMES), params).await?;
-    let mut records = calls.iter().map(sealed_call).collect::<Result<Vec<_>, _>>()?;
-    for row in &outcomes {
-        records.push(sealed_outcome(row)?);
-    }
-    records.sort_by_key(|record| record.seal.seq);
-    records.truncate(limit as usize);
-    Ok(records)
+    head: &ChainHead,
+    signature: Vec<u8>,
+) -> Result<(), Error> {
+    let sql = "UPDATE mcp_audit_chains SET signature = $1
+               WHERE chain_id = $2 AND seq = $3 AND signature IS NULL";
+    tx.execute(sql, params![signature, head.chain, head.seq]).await.map(drop)
 }
 
 /// Lists allowed calls from this position on that have no outcome, oldest first.
@@ -151,34 +223,15 @@ pub(super) async fn calls_open(
     rows.iter().map(|row| Ok((row.get("seq")?, row.id("id")?))).collect()
 }
 
-pub(super) async fn chain_anchor(
+/// Signs an anchor of an earlier version, which is not signed.
+pub(super) async fn anchor_sign(
     tx: &mut Tx,
-    chain: ChainId,
-) -> Result<Option<(i64, Vec<u8>)>, Error> {
-    let sql = "SELECT seq, hash FROM mcp_audit_anchors WHERE chain_id = $1
-               ORDER BY seq DESC LIMIT 1";
-    let row = tx.row(sql, params![chain]).await?;
-    row.map(|row| Ok((row.get("seq")?, row.get("hash")?))).transpose()
-}
-
-pub(super) async fn chain_truncate(
-    tx: &mut Tx,
-    chain: ChainId,
-    last: (i64, &[u8]),
-    at: DateTime<Utc>,
-) -> Result<u64, Error> {
-    let (seq, hash) = last;
-    let anchor = "INSERT INTO mcp_audit_anchors (chain_id, seq, hash, created_at)
-                  VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
-    tx.execute(anchor, params![chain, seq, hash, at]).await?;
-    let older = "DELETE FROM mcp_audit_anchors WHERE chain_id = $1 AND seq < $2";
-    tx.execute(older, params![chain, seq]).await?;
-    let mut removed = 0;
-    for table in [CALLS, OUTCOMES] {
-        let sql = format!("DELETE FROM {table} WHERE chain_id = $1 AND seq <= $2");
-        removed += tx.execute(&sql, params![chain, seq]).await?;
-    }
-    Ok(removed)
+    anchor: &ChainPosition,
+    signature: Vec<u8>,
+) -> Result<(), Error> {
+    let sql = "UPDATE mcp_audit_anchors SET signature = $1
+               WHERE chain_id = $2 AND seq = $3 AND signature IS NULL";
+    tx.execute(sql, params![signature, anchor.chain, anchor.seq]).await.map(drop)
 }
 
 /// Writes the records between two heads. Fails without writing if the head of the chain is not `old`, that is,
@@ -187,25 +240,57 @@ pub(super) async fn chain_append(
     tx: &mut Tx,
     old: &ChainHead,
     new: &ChainHead,
+    signature: &[u8],
     records: &[(AuditRecord, RecordSeal)],
 ) -> Result<(), Error> {
-    let moved = "UPDATE mcp_audit_chains SET seq = $1, hash = $2, open_from = $3
-                 WHERE chain_id = $4 AND seq = $5 AND hash = $6";
-    let head: &[Param] =
-        params![new.seq, new.hash.clone(), new.open_from, new.chain, old.seq, old.hash.clone()];
+    let head = advance_params(old, new, signature);
     let (mut calls, mut outcomes) = (vec![], vec![]);
     for (record, seal) in records {
         match record {
             AuditRecord::Call(call) => calls.extend(call_params(call, seal)),
             AuditRecord::Outcome(outcome) => outcomes.extend(outcome_params(outcome, seal)),
+            AuditRecord::Log(_) => {
+                return Err(Error::invalid_operation("a log row has its own chain"));
+            }
         }
     }
     let is_sqlite = tx.is_sqlite();
-    let mut statements = vec![(moved, head)];
+    let mut statements = vec![(ADVANCE, head.as_slice())];
     statements.extend(CALL_INSERTS.for_values(&calls, is_sqlite));
     statements.extend(OUTCOME_INSERTS.for_values(&outcomes, is_sqlite));
     let changed = tx.execute_all(&statements).await?;
-    if changed.first() == Some(&1) {
+    check_advanced(changed.first().copied())
+}
+
+const ADVANCE: &str =
+    "UPDATE mcp_audit_chains SET seq = $1, hash = $2, open_from = $3, signature = $4
+                       WHERE chain_id = $5 AND seq = $6 AND hash = $7";
+
+fn advance_params(old: &ChainHead, new: &ChainHead, signature: &[u8]) -> [Param; 7] {
+    [
+        new.seq.into(),
+        new.hash.clone().into(),
+        new.open_from.into(),
+        signature.into(),
+        new.chain.into(),
+        old.seq.into(),
+        old.hash.clone().into(),
+    ]
+}
+
+/// Replaces the head `old`, and fails if it is another one.
+pub(super) async fn chain_advance(
+    tx: &mut Tx,
+    old: &ChainHead,
+    new: &ChainHead,
+    signature: &[u8],
+) -> Result<(), Error> {
+    let changed = tx.execute(ADVANCE, &advance_params(old, new, signature)).await?;
+    check_advanced(Some(changed))
+}
+
+fn check_advanced(changed: Option<u64>) -> Result<(), Error> {
+    if changed == Some(1) {
         Ok(())
     } else {
         Err(Error::Duplicate { constraint: "mcp_audit_chains head".to_owned() })

@@ -14,12 +14,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use cynode_audit::{AuditCall, AuditOutcome, AuditRecord, ChainHead};
+use cynode_audit::{
+    AuditCall, AuditKeys, AuditOutcome, AuditRecord, ChainHead, ChainPosition, SignedClaim,
+    SignedPosition,
+};
 use cynode_domain::ids::{CallId, ChainId};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{error, warn};
 
 use self::chain_writer::{ChainWriter, PendingRecord};
@@ -40,7 +43,8 @@ pub type NowFn = Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>;
 pub struct AuditWriter(Arc<AuditWriterInner>);
 
 struct AuditWriterInner {
-    chain: ChainId,
+    /// The head after the last commit.
+    committed: watch::Receiver<ChainHead>,
     store: Store,
     queue: mpsc::Sender<PendingRecord>,
     /// Calls whose caller will report no outcome; at most as many as there are open calls.
@@ -52,27 +56,30 @@ struct AuditWriterInner {
 
 impl AuditWriter {
     /// Resumes a chain after its previous writer, or creates it. Calls that were open get an outcome. A chain
-    /// whose newest records do not match its head is not extended: it is kept as evidence, and a chain with the
-    /// id `instead` is created.
+    /// whose newest records do not match its head, whose head is not signed, or that does not contain the `known`
+    /// position is not extended: it is kept as evidence, and a chain with the id `instead` is created.
     pub async fn open(
         store: &Store,
         chain: ChainId,
+        known: Option<ChainPosition>,
         instead: ChainId,
+        keys: Arc<AuditKeys>,
         now: NowFn,
     ) -> Result<Self, Error> {
-        let (head, open) = if let Some(left) = resume_chain(store, chain).await? {
+        let (head, open) = if let Some(left) = resume_chain(store, chain, known, &keys).await? {
             left
         } else {
             error!(chain.id = %chain, "audit chain {chain} was modified outside CyNode: run `audit verify`");
-            resume_chain(store, instead).await?.ok_or(Error::Closed)?
+            resume_chain(store, instead, None, &keys).await?.ok_or(Error::Closed)?
         };
         let (queue, waiting) = mpsc::channel(QUEUE);
         let (abandoned, orphans) = mpsc::unbounded_channel();
-        let (chain, is_left_open) = (head.chain, !open.is_empty());
-        let mut writer = ChainWriter::new(head, now, waiting, orphans);
+        let (sender, committed) = watch::channel(head);
+        let is_left_open = !open.is_empty();
+        let mut writer = ChainWriter::new(sender, keys, now, waiting, orphans);
         writer.adopt_calls(&open);
         let lane = Self(Arc::new(AuditWriterInner {
-            chain,
+            committed,
             store: store.clone(),
             queue,
             abandoned_calls: abandoned,
@@ -86,7 +93,12 @@ impl AuditWriter {
     }
 
     pub fn chain(&self) -> ChainId {
-        self.0.chain
+        self.head().chain
+    }
+
+    /// The position of the newest record that is durable.
+    pub fn head(&self) -> ChainPosition {
+        self.0.committed.borrow().position()
     }
 
     /// Records the decision on a call. If the caller disconnects before the reply, the call counts as
@@ -203,28 +215,24 @@ impl Operation for ChainWriteOperation {
 /// The head of a chain and its open calls, as the previous writer left them.
 type ResumedChain = (ChainHead, Vec<(i64, CallId)>);
 
-/// Locks and reads the chain, which begins here if it is new; `None` if its newest records do not match its head.
-async fn resume_chain(store: &Store, chain: ChainId) -> Result<Option<ResumedChain>, Error> {
+/// Locks and reads the chain, which begins here if it is new; `None` if it was changed by something else.
+async fn resume_chain(
+    store: &Store,
+    chain: ChainId,
+    known: Option<ChainPosition>,
+    keys: &Arc<AuditKeys>,
+) -> Result<Option<ResumedChain>, Error> {
+    let keys = Arc::clone(keys);
     store
         .write(move |tx| {
             Box::pin(async move {
-                sql::chain_ensure(tx, chain).await?;
-                let head = sql::chain_lock(tx, chain).await?.ok_or(Error::Closed)?;
-                // The newest record, and no record after it.
-                let last = sql::chain_records(tx, chain, head.seq - 1, 2).await?;
-                let is_whole = match last.as_slice() {
-                    [] => match sql::chain_anchor(tx, chain).await? {
-                        Some((seq, hash)) => seq == head.seq && hash == head.hash,
-                        None => head == ChainHead::new(chain),
-                    },
-                    [only] => {
-                        let fits =
-                            only.record.as_ref().is_ok_and(|record| only.seal.matches(record));
-                        fits && only.seal.seq == head.seq && only.seal.hash == head.hash
-                    }
-                    _ => false,
-                };
-                if !is_whole {
+                sql::chain_ensure(tx, chain, &keys).await?;
+                let (head, signature) = sql::chain_lock(tx, chain).await?.ok_or(Error::Closed)?;
+                let signed = SignedPosition { position: head.position(), signature };
+                if !signed.is_signed(SignedClaim::Head, &keys)
+                    || !ends_at_head(tx, &head).await?
+                    || !contains(tx, known, &head).await?
+                {
                     return Ok(None);
                 }
                 let open = sql::calls_open(tx, chain, head.open_from).await?;
@@ -232,4 +240,39 @@ async fn resume_chain(store: &Store, chain: ChainId) -> Result<Option<ResumedCha
             })
         })
         .await
+}
+
+/// Whether the newest record is the head.
+async fn ends_at_head(tx: &mut Tx, head: &ChainHead) -> Result<bool, Error> {
+    // The newest record, and no record after it.
+    let last = tx.chain_records(head.chain, head.seq - 1, 2).await?;
+    Ok(match last.as_slice() {
+        [] => match tx.chain_anchor(head.chain).await? {
+            Some(anchor) => anchor.position == head.position(),
+            None => *head == ChainHead::new(head.chain),
+        },
+        [only] => {
+            let fits = only.record.as_ref().is_ok_and(|record| only.seal.matches(record));
+            fits && only.seal.seq == head.seq && only.seal.hash == head.hash
+        }
+        _ => false,
+    })
+}
+
+/// Whether the chain contains the known position, or has deleted it because of its age.
+async fn contains(
+    tx: &mut Tx,
+    known: Option<ChainPosition>,
+    head: &ChainHead,
+) -> Result<bool, Error> {
+    let Some(known) = known else { return Ok(true) };
+    if known.seq >= head.seq {
+        return Ok(known == head.position());
+    }
+    let anchor = tx.chain_anchor(known.chain).await?;
+    if anchor.is_some_and(|anchor| anchor.position.seq >= known.seq) || known.seq == 0 {
+        return Ok(true);
+    }
+    let record = tx.chain_records(known.chain, known.seq - 1, 1).await?;
+    Ok(record.first().is_some_and(|found| found.seal.hash == known.hash))
 }

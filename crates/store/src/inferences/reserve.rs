@@ -28,11 +28,12 @@ pub struct SpendingLimits {
 const LOCK: &str = "SELECT pg_advisory_xact_lock(8351207)";
 
 static RESERVE: LazyLock<String> = LazyLock::new(|| {
-    let values: Vec<String> = (1..=CALL.len()).map(|number| format!("${number}")).collect();
-    let first = CALL.len() + 1;
+    let columns = CALL.split(',').count();
+    let values: Vec<String> = (1..=columns).map(|number| format!("${number}")).collect();
+    let first = columns + 1;
     let [most, since, most_of_run, run, cost] = [0, 1, 2, 3, 4].map(|n| format!("${}", first + n));
     format!(
-        "INSERT INTO brain_calls ({}) SELECT {}
+        "INSERT INTO brain_calls ({CALL}) SELECT {}
          WHERE ({most} /*pg ::bigint */ IS NULL OR {cost} /*pg ::bigint */ +
              (SELECT coalesce(sum(cost_micro_usd), 0) FROM brain_calls
               WHERE created_at >= {since} /*pg ::timestamptz */ AND cost_micro_usd > 0) <= {most})
@@ -40,7 +41,6 @@ static RESERVE: LazyLock<String> = LazyLock::new(|| {
              (SELECT coalesce(sum(cost_micro_usd), 0) FROM brain_calls
               WHERE run_id = {run} /*pg ::uuid */) <= {most_of_run})
          ON CONFLICT (id) DO NOTHING",
-        CALL.join(", "),
         values.join(", "),
     )
 });

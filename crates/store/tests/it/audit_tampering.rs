@@ -1,10 +1,10 @@
 //! Changes of the audit log by anything but its writer are detected.
 
 use cynode_domain::ids::ChainId;
-use cynode_store::{Store, verify};
+use cynode_store::Store;
 use cynode_testkit::{TestDatabase, postgres_database, sqlite_database};
 
-use crate::conformance::audit::{call, denied, open_writer, success};
+use crate::conformance::audit::{call, denied, open_writer, open_writer_at, success, verify};
 use crate::opening::execute;
 
 const CALLS: &str = "mcp_tool_call_audit_log";
@@ -25,7 +25,7 @@ async fn log(database: &TestDatabase, chain: ChainId) -> Store {
 }
 
 async fn faults(store: &Store) -> Vec<String> {
-    verify(store).await.unwrap().into_iter().flat_map(|report| report.faults).collect()
+    verify(store).await.into_iter().flat_map(|report| report.faults).collect()
 }
 
 /// The faults that a verification reports after `sql` was executed, on each engine.
@@ -66,9 +66,9 @@ async fn an_edited_audit_record_is_found_whichever_column_was_edited() {
                 format!("UPDATE {CALLS} SET {edit} WHERE chain_id = '{chain}' AND seq = {seq}");
             execute(&database.url, &sql).await;
 
-            let reports = verify(&store).await.unwrap();
+            let reports = verify(&store).await;
 
-            let report = reports.iter().find(|report| report.chain == chain).unwrap();
+            let report = reports.iter().find(|report| report.head.chain == chain).unwrap();
             let expected = format!("record {seq} was edited");
             assert!(
                 report.faults.len() == 1 && report.faults[0].contains(&expected),
@@ -156,17 +156,104 @@ async fn a_removed_chain_leaves_its_records_as_evidence() {
     }
 }
 
+/// What cuts the last two records, and gives the chain the head that it had before them, but not its signature.
+const REWIND: &str = "UPDATE mcp_audit_chains SET seq = 10, hash =
+    (SELECT hash FROM mcp_tool_call_outcomes WHERE seq = 10);
+    DELETE FROM mcp_tool_call_audit_log WHERE seq > 10";
+
 #[tokio::test]
-async fn a_writer_does_not_go_on_with_a_chain_that_somebody_changed() {
+async fn a_rebuilt_end_is_found_because_the_key_is_not_in_the_database() {
+    for reported in faults_after(REWIND).await {
+        assert_eq!(reported, ["no trusted key signed the head at record 10"]);
+    }
+}
+
+#[tokio::test]
+async fn records_removed_behind_a_forged_anchor_are_found() {
+    let forge = |last: i64, table: &str| {
+        format!(
+            "INSERT INTO mcp_audit_anchors (chain_id, seq, hash, created_at, signature)
+             SELECT c.chain_id, r.seq, r.hash, c.created_at, c.signature
+             FROM mcp_audit_chains c, {table} r WHERE r.seq = {last};
+             DELETE FROM {CALLS} WHERE seq <= {last}; DELETE FROM {OUTCOMES} WHERE seq <= {last}"
+        )
+    };
+    for (last, table) in [(6, OUTCOMES), (12, CALLS)] {
+        for reported in faults_after(&forge(last, table)).await {
+            let expected = format!("records 1 to {last} are missing: no trusted key signed");
+            assert!(reported.len() == 1 && reported[0].starts_with(&expected), "{reported:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_writer_does_not_go_on_with_a_chain_that_something_else_changed() {
+    let cut = format!("DELETE FROM {CALLS} WHERE seq = 12");
+    for database in [sqlite_database(), postgres_database().await] {
+        for change in [&cut, REWIND] {
+            let chain = ChainId::generate();
+            let store = log(&database, chain).await;
+            execute(&database.url, change).await;
+
+            let next = open_writer(&store, chain).await;
+            next.call(call(1)).await.unwrap();
+
+            assert_ne!(next.chain(), chain, "{change}");
+            // The next case has the database for itself.
+            execute(
+                &database.url,
+                &format!(
+                    "DELETE FROM {CALLS}; DELETE FROM {OUTCOMES}; DELETE FROM mcp_audit_chains"
+                ),
+            )
+            .await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_writer_does_not_go_on_with_a_chain_that_lost_what_is_known_of_it() {
     for database in [sqlite_database(), postgres_database().await] {
         let chain = ChainId::generate();
-        let store = log(&database, chain).await;
-        execute(&database.url, &format!("DELETE FROM {CALLS} WHERE seq = 12")).await;
+        let store = Store::open(&database.url).await.unwrap();
+        let writer = open_writer(&store, chain).await;
+        for number in 0..4 {
+            writer.call(denied(number)).await.unwrap();
+        }
+        let (known, other) = (writer.head(), ChainId::generate());
+        drop(writer);
+        let again = open_writer_at(&store, chain, Some(known.clone())).await;
+        assert_eq!(again.chain(), chain);
+        drop(again);
+        execute(&database.url, &format!("DELETE FROM {CALLS}; DELETE FROM mcp_audit_chains")).await;
 
-        let next = open_writer(&store, chain).await;
-        next.call(call(1)).await.unwrap();
+        let next = open_writer_at(&store, chain, Some(known.clone())).await;
 
         assert_ne!(next.chain(), chain);
-        assert_eq!(faults(&store).await, ["records 12 to 12 are missing"]);
+        // Without that knowledge, a dropped chain looks like a new one.
+        assert_eq!(open_writer_at(&store, other, None).await.chain(), other);
+    }
+}
+
+#[tokio::test]
+async fn a_running_writer_stops_when_its_chain_is_rewound() {
+    for database in [sqlite_database(), postgres_database().await] {
+        let store = Store::open(&database.url).await.unwrap();
+        let writer = open_writer(&store, ChainId::generate()).await;
+        for number in 0..4 {
+            writer.call(denied(number)).await.unwrap();
+        }
+        execute(
+            &database.url,
+            &format!(
+                "UPDATE mcp_audit_chains SET seq = 2, hash = (SELECT hash FROM {CALLS} WHERE seq = 2);
+                 DELETE FROM {CALLS} WHERE seq > 2"
+            ),
+        )
+        .await;
+
+        for number in 4..8 {
+            assert!(writer.call(denied(number)).await.is_err());
+        }
     }
 }

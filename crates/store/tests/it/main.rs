@@ -311,6 +311,10 @@ conformance_tests! {
         forgetting_the_oldest_records_keeps_the_chain_whole,
         a_second_writer_of_the_same_chain_does_not_break_it,
     }
+    audit_logs {
+        rows_of_a_log_are_sealed_once_and_in_order,
+        concurrent_sealers_of_the_logs_make_one_chain,
+    }
     task_agents {
         an_agent_is_found_by_its_role_and_by_its_holder,
         a_role_has_one_open_life_and_the_newest_counts,

@@ -3,11 +3,13 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use cynode_audit::{AuditOutcome, AuditRecord, ChainHead, RecordSeal};
+use cynode_audit::{
+    AuditKeys, AuditOutcome, AuditRecord, ChainHead, RecordSeal, SignedClaim, SignedPosition,
+};
 use cynode_domain::ids::CallId;
 use cynode_domain::policy::{CallStatus, Effect, ErrorKind};
-use tokio::sync::{mpsc, oneshot};
-use tracing::warn;
+use tokio::sync::{mpsc, oneshot, watch};
+use tracing::{error, warn};
 
 use super::NowFn;
 use crate::audit::sql;
@@ -26,6 +28,9 @@ type RecordReply = oneshot::Sender<Result<(), Error>>;
 
 pub(super) struct ChainWriter {
     head: ChainHead,
+    keys: Arc<AuditKeys>,
+    /// The head after the last commit, for readers.
+    committed: watch::Sender<ChainHead>,
     now: NowFn,
     pending: mpsc::Receiver<PendingRecord>,
     abandoned_calls: mpsc::UnboundedReceiver<CallId>,
@@ -42,13 +47,17 @@ pub(super) struct ChainWriter {
 
 impl ChainWriter {
     pub(super) fn new(
-        head: ChainHead,
+        committed: watch::Sender<ChainHead>,
+        keys: Arc<AuditKeys>,
         now: NowFn,
         pending: mpsc::Receiver<PendingRecord>,
         abandoned_calls: mpsc::UnboundedReceiver<CallId>,
     ) -> Self {
+        let head = committed.borrow().clone();
         Self {
             head,
+            keys,
+            committed,
             now,
             pending,
             abandoned_calls,
@@ -92,7 +101,7 @@ impl ChainWriter {
         // Calls that end in this batch still count as open; the next batch advances `open_from`.
         new.open_from = self.open_positions.first().copied().unwrap_or(new.seq + 1);
         let (new, sealed) = &*self.unconfirmed.insert((new, sealed));
-        sql::chain_append(tx, &self.head, new, sealed).await
+        sql::chain_append(tx, &self.head, new, &new.sign(&self.keys), sealed).await
     }
 
     /// Takes records from the queue; rejects second outcomes.
@@ -185,6 +194,7 @@ impl ChainWriter {
         let Some((head, records)) = self.unconfirmed.take() else {
             return;
         };
+        self.committed.send_replace(head.clone());
         self.head = head;
         for (record, _) in records {
             if let AuditRecord::Outcome(outcome) = record
@@ -203,7 +213,7 @@ impl ChainWriter {
         };
         let chain = self.head.chain;
         // The lock waits for a commit that is still in progress.
-        let found = sql::chain_lock(tx, chain).await?.ok_or(Error::Closed)?;
+        let (found, signature) = sql::chain_lock(tx, chain).await?.ok_or(Error::Closed)?;
         let begun: Vec<CallId> =
             records.iter().filter_map(|(record, _)| started_call(record)).collect();
         if found.seq == attempted.seq && found.hash == attempted.hash {
@@ -219,7 +229,14 @@ impl ChainWriter {
             }
         }
         if found.seq != self.head.seq || found.hash != self.head.hash {
+            let signed = SignedPosition { position: found.position(), signature };
+            if found.seq <= self.head.seq || !signed.is_signed(SignedClaim::Head, &self.keys) {
+                // Not another writer: the chain was changed. No record can be appended, so no call is made.
+                error!(chain.id = %chain, "audit chain {chain} was modified outside CyNode: restart to begin a new chain");
+                return Err(Error::Closed);
+            }
             warn!(chain.id = %chain, "audit chain {chain} has another writer; appending after its records");
+            self.committed.send_replace(found.clone());
             self.head = found;
         }
         Ok(())
@@ -230,6 +247,6 @@ impl ChainWriter {
 fn started_call(record: &AuditRecord) -> Option<CallId> {
     match record {
         AuditRecord::Call(call) => (call.decision == Effect::Allow).then_some(call.id),
-        AuditRecord::Outcome(_) => None,
+        AuditRecord::Outcome(_) | AuditRecord::Log(_) => None,
     }
 }

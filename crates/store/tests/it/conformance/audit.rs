@@ -5,8 +5,8 @@ use std::sync::Arc;
 use cynode_domain::ids::{CallId, ChainId, ProjectId, TaskId, UserId};
 use cynode_domain::policy::{CallStatus, Effect, Stage};
 use cynode_store::{
-    AuditCall, AuditCaller, AuditCursor, AuditFilter, AuditOutcome, AuditWriter, Store, StoredCall,
-    TokenBinding, verify,
+    AuditCall, AuditCaller, AuditCursor, AuditFilter, AuditKeys, AuditOutcome, AuditWriter,
+    ChainPosition, ChainReport, ChainVerifier, SignedPosition, Store, StoredCall, TokenBinding,
 };
 use futures_util::future::join_all;
 
@@ -55,13 +55,46 @@ pub(crate) fn success(call: CallId) -> AuditOutcome {
     }
 }
 
+pub(crate) fn keys() -> Arc<AuditKeys> {
+    Arc::new(AuditKeys::new(&[7; 32], vec![]).unwrap())
+}
+
 pub(crate) async fn open_writer(store: &Store, chain: ChainId) -> AuditWriter {
-    AuditWriter::open(store, chain, ChainId::generate(), Arc::new(|| at(99))).await.unwrap()
+    open_writer_at(store, chain, None).await
+}
+
+/// Opens a chain that must contain the known position.
+pub(crate) async fn open_writer_at(
+    store: &Store,
+    chain: ChainId,
+    known: Option<ChainPosition>,
+) -> AuditWriter {
+    let now = Arc::new(|| at(99));
+    AuditWriter::open(store, chain, known, ChainId::generate(), keys(), now).await.unwrap()
+}
+
+/// Verifies every chain.
+pub(crate) async fn verify(store: &Store) -> Vec<ChainReport> {
+    let mut reports = vec![];
+    for (head, signature) in read_tx!(store, tx => tx.chain_list().await) {
+        let chain = head.chain;
+        let anchor = read_tx!(store, tx => tx.chain_anchor(chain).await);
+        let start = ChainPosition::start(chain);
+        let mut verifier = ChainVerifier::after_anchor(start, anchor.as_ref(), vec![], &keys());
+        for found in read_tx!(store, tx => tx.chain_records(chain, i64::MIN, 10_000).await) {
+            verifier.check_record(&found.seal, found.record.as_ref().map_err(ToString::to_string));
+        }
+        let head = SignedPosition { position: head.position(), signature };
+        reports.push(verifier.finish(Some(&head), &keys()));
+    }
+    let strays = read_tx!(store, tx => tx.chain_list_unregistered().await);
+    reports.extend(strays.into_iter().map(ChainReport::of_unregistered_chain));
+    reports
 }
 
 /// Asserts that every chain verifies; returns the number of records.
 async fn verified_records(store: &Store) -> u64 {
-    let reports = verify(store).await.unwrap();
+    let reports = verify(store).await;
     for report in &reports {
         assert_eq!(report.faults, Vec::<String>::new());
     }
@@ -117,9 +150,9 @@ pub(crate) async fn many_concurrent_calls_make_one_whole_chain(store: Store) {
 
     join_all(calls).await;
 
-    let reports = verify(&store).await.unwrap();
+    let reports = verify(&store).await;
     assert_eq!(reports.len(), 1);
-    assert_eq!((reports[0].records, reports[0].seq), (333, 333));
+    assert_eq!((reports[0].records, reports[0].head.seq), (333, 333));
     assert_eq!(reports[0].faults, Vec::<String>::new());
 }
 
@@ -223,7 +256,7 @@ pub(crate) async fn each_writer_has_a_chain_of_its_own(store: Store) {
         second.unwrap();
     }
 
-    let reports = verify(&store).await.unwrap();
+    let reports = verify(&store).await;
 
     assert_eq!(reports.iter().map(|report| report.records).collect::<Vec<_>>(), [10, 10]);
     assert_eq!(verified_records(&store).await, 20);
@@ -237,11 +270,12 @@ pub(crate) async fn forgetting_the_oldest_records_keeps_the_chain_whole(store: S
     }
     for last in [2, 5] {
         let sealed = read_tx!(store, tx => tx.chain_records(chain, last - 1, 1).await);
-        let hash = sealed[0].seal.hash.clone();
-        write_tx!(store, tx => tx.chain_truncate(chain, (last, &hash), at(50)).await);
+        let position = ChainPosition { chain, seq: last, hash: sealed[0].seal.hash.clone() };
+        write_tx!(store, tx => tx.chain_truncate(&position, &keys(), at(50)).await);
         assert_eq!(verified_records(&store).await, u64::try_from(5 - last).unwrap());
     }
-    assert_eq!(read_tx!(store, tx => tx.chain_anchor(chain).await).unwrap().0, 5);
+    let anchor = read_tx!(store, tx => tx.chain_anchor(chain).await).unwrap();
+    assert_eq!(anchor.position.seq, 5);
 
     writer.call(denied(6)).await.unwrap();
     drop(writer);
