@@ -47,7 +47,7 @@ pub enum ToolsCommand {
         /// The tool [default: all changed tools].
         tool: Option<String>,
     },
-    /// Approve a changed tool as shown by `tools review`. Administrators only.
+    /// Approve a new or changed tool as shown by `tools review`. Administrators only.
     Approve {
         /// The tool.
         tool: String,
@@ -60,7 +60,7 @@ pub(crate) async fn run(command: ToolsCommand, app: &mut CliContext) -> Result<(
     let view = match command {
         ToolsCommand::List => return list(app, |_| true).await,
         ToolsCommand::Review { tool: None } => {
-            return list(app, |tool| tool.approval == Approval::Changed).await;
+            return list(app, |tool| tool.approval != Approval::Approved).await;
         }
         ToolsCommand::Review { tool: Some(tool) } => {
             let view = app.session.call(async |c| c.tool_get(&tool).await).await?;
@@ -128,6 +128,7 @@ fn format_state(tool: &ToolView) -> &'static str {
     match (tool.enabled, tool.approval) {
         (false, _) => "disabled",
         (true, Approval::Changed) => "changed",
+        (true, Approval::New) => "new",
         (true, Approval::Approved) => "enabled",
     }
 }
@@ -149,12 +150,13 @@ fn render(view: &ToolDetailView, ctx: RenderContext) -> String {
     table::render_pairs(&pairs, ctx)
 }
 
-/// Diff of the approved and the current definition.
+/// Diff of the approved and the current definition; all of it if none was approved.
 fn render_change(view: &ToolDetailView) -> String {
-    let Some(approved) = &view.approved else {
+    if view.tool.approval == Approval::Approved {
         return format!("{} has not changed since its approval", view.tool.name);
-    };
-    let (old, new) = (pretty(approved), pretty(&view.definition));
+    }
+    let old = view.approved.as_ref().map(pretty).unwrap_or_default();
+    let new = pretty(&view.definition);
     let difference = TextDiff::from_lines(&old, &new);
     let changes: Vec<String> = difference
         .iter_all_changes()

@@ -25,7 +25,7 @@ use cynode_ops::{schedules::Scheduler, schedules::Schedules};
 use cynode_resources::agents::AgentTokens;
 use cynode_resources::audit::{AuditLog, AuditOptions};
 use cynode_resources::rules::AccessRules;
-use cynode_resources::servers::InstalledServers;
+use cynode_resources::servers::{InstalledServers, SecretSealer};
 use cynode_resources::settings::InstallationSettings;
 use cynode_resources::skills::Skills;
 use cynode_resources::tools::ToolRegistry;
@@ -53,6 +53,8 @@ pub(crate) struct GatewayDependencies<'a> {
     pub(crate) nodes: NodeService,
     pub(crate) placer: JobPlacer,
     pub(crate) agents: &'a AgentServices,
+    /// Encrypts secrets of servers.
+    pub(crate) sealer: Arc<dyn SecretSealer>,
 }
 
 /// The gateway and its background services.
@@ -95,7 +97,8 @@ pub(crate) async fn build_gateway(
         shared.tasks.clone(),
         shared.agents.handoffs.clone(),
     );
-    let pool = Arc::new(build_pool(&registry, options, data_dir));
+    let directory = RegistryDirectory::new(registry.clone(), Arc::clone(&shared.sealer));
+    let pool = Arc::new(build_pool(directory, options, data_dir));
     let gateway = McpGateway::new(GatewayParts {
         options: options.clone(),
         backend: Arc::new(operations.clone()),
@@ -123,7 +126,12 @@ pub(crate) async fn build_gateway(
     let administration = GatewayAdministration {
         agents,
         registry,
-        servers: InstalledServers::new(store.clone(), clock.clone(), signals.clone()),
+        servers: InstalledServers::new(
+            store.clone(),
+            clock.clone(),
+            signals.clone(),
+            shared.sealer,
+        ),
         rules: AccessRules::new(store.clone(), clock.clone(), signals.clone()),
         settings,
         audit,
@@ -147,20 +155,26 @@ pub(crate) async fn build_gateway(
 }
 
 /// Connections to installed servers.
-fn build_pool(registry: &ToolRegistry, options: &GatewayOptions, data_dir: &Path) -> UpstreamPool {
+fn build_pool(
+    directory: RegistryDirectory,
+    options: &GatewayOptions,
+    data_dir: &Path,
+) -> UpstreamPool {
     let upstream = UpstreamOptions {
         max_response_bytes: usize::try_from(options.max_response_bytes).unwrap_or(usize::MAX),
         calls_per_server: options.calls_per_server,
         ..UpstreamOptions::default()
     };
     let spawner = Arc::new(ServerProcessSpawner::new(data_dir.join("mcp"), options.expose.clone()));
-    let directory = Arc::new(RegistryDirectory::new(registry.clone()));
+    let directory = Arc::new(directory);
     UpstreamPool::new(directory, spawner, upstream, cynode_runtime::tasks::BackgroundTasks::new())
 }
 
 impl GatewayServices {
-    /// Registers the built-in tools and skill, and loads the tool registry.
+    /// Registers the built-in tools and skill, encrypts secrets of earlier versions, and loads the tool registry.
     pub(crate) async fn start(&self) -> anyhow::Result<()> {
+        let sealed = self.administration.servers.seal_plain_secrets();
+        Box::pin(sealed).await.context("the secrets of servers cannot be encrypted")?;
         Box::pin(self.skills.seed()).await.context("the built-in skill cannot be written")?;
         self.gateway.start(&self.operations).await.context("the tool registry cannot be loaded")
     }

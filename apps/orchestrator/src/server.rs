@@ -169,6 +169,7 @@ async fn build_services(
         .with_handoffs(agents.handoffs.clone());
     let sweeper = Sweeper::new(store.clone(), signals.clone(), accounts.clone(), clock.clone())
         .with_placer(placer.clone());
+    let models = build_models(store, clock, &signals, data_dir, background.clone());
     let shared = GatewayDependencies {
         store,
         clock,
@@ -189,11 +190,11 @@ async fn build_services(
         .with_placer(placer.clone()),
         placer: placer.clone(),
         agents: &agents,
+        sealer: Arc::new(models.credentials.clone()),
     };
     let (projects, tasks) = (shared.projects.clone(), shared.tasks.clone());
     let (artifacts, nodes) = (shared.artifacts.clone(), shared.nodes.clone());
     let assembled = gateway_assembly::build_gateway(shared, gateway_options).await?;
-    let models = build_models(store, clock, &signals, data_dir, background.clone());
     let services = ApiServices {
         accounts,
         projects,

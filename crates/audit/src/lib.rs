@@ -11,7 +11,7 @@ mod record;
 mod verify;
 
 pub use chain::{ChainHead, RecordSeal};
-pub use log::{ColumnKind, LOG_CHAIN, LOGS, LogRow, LogTable};
+pub use log::{ColumnKind, LOG_CHAIN, LOGS, LogRow, LogSealing, LogTable};
 pub use position::{AuditKeys, ChainPosition, InvalidAuditKey, InvalidPosition, SignedClaim};
 pub use record::{
     AuditCall, AuditCaller, AuditCursor, AuditFilter, AuditOutcome, AuditRecord, StoredCall,

@@ -5,6 +5,8 @@ use cynode_domain::ids::ChainId;
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::ChainPosition;
+
 /// The chain of the logs; each database has one.
 pub const LOG_CHAIN: ChainId = ChainId::from_uuid(Uuid::from_u128(1));
 
@@ -18,6 +20,15 @@ pub struct LogRow {
     pub at: DateTime<Utc>,
     /// The other columns by name, in the order of their declaration.
     pub columns: Vec<(&'static str, Value)>,
+}
+
+/// The outcome of a pass that seals rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogSealing {
+    /// The head after this many new records.
+    Sealed(ChainPosition, usize),
+    /// The chain was changed by something else: its head is not signed, or is not the known one. Nothing was written.
+    Refused,
 }
 
 /// A log and its columns, without `id`, the time and those of the seal.

@@ -9,11 +9,12 @@ import { scopeWords } from "./scopes.js";
 
 /** Shows a tool; `approved` is called with what it is after an approval. */
 export function review(tool, me, approved) {
-  const content = tool.approval === "changed" ? changed(tool) : [definition(tool.definition)];
+  const contents = { approved: () => [definition(tool.definition)], changed: () => changed(tool), new: () => added(tool) };
+  const content = contents[tool.approval]();
   const box = open(visible(tool.name), facts(tool), ...content);
-  if (tool.approval !== "changed") return;
+  if (tool.approval === "approved") return;
   if (!me.is_admin) {
-    box.dialog.append(el("p", { class: "hint" }, "An administrator has to approve the change."));
+    box.dialog.append(el("p", { class: "hint" }, "An administrator has to approve it."));
     return;
   }
   const button = el("button", { type: "button", class: "main" }, "Approve this definition");
@@ -41,6 +42,13 @@ function facts(tool) {
     fact("Scope", scopeWords(tool.scope)), fact("First seen", moment(tool.first_seen_at)),
     fact("Last change", moment(tool.updated_at)),
     fact("Fingerprint", el("code", {}, tool.definition_sha256)));
+}
+
+function added(tool) {
+  return [
+    el("p", {}, "The server added this tool after its installation. It cannot be called until an administrator has read and approved it."),
+    definition(tool.definition),
+  ];
 }
 
 function changed(tool) {

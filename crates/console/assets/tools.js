@@ -15,7 +15,7 @@ export async function render({ me, query }) {
   const [tools, servers] = await Promise.all([get("/v1/tools"), get("/v1/servers")]);
   const known = new Map(servers.map((server) => [server.slug, server]));
   // What waits for somebody comes first; beyond that the list stays in the order of names.
-  const waiting = (tool) => (tool.approval === "changed" ? 0 : 1);
+  const waiting = (tool) => (tool.approval === "approved" ? 1 : 0);
   tools.sort((a, b) => waiting(a) - waiting(b));
   const rows = tools.map((tool) => new Row(tool, known.get(tool.server), me));
 
@@ -72,7 +72,7 @@ class Row {
 
   matches(words, server, state) {
     const { name, description, enabled, approval } = this.tool;
-    const states = { on: enabled, off: !enabled, changed: approval === "changed" };
+    const states = { on: enabled, off: !enabled, changed: approval !== "approved" };
     return (!words || `${name}\n${description}`.toLowerCase().includes(words))
       && (!server || this.tool.server === server) && (!state || states[state]);
   }
@@ -87,7 +87,7 @@ class Row {
   }
 
   makeSwitch() {
-    if (!this.me.is_admin || this.server?.enabled === false) return;
+    if ((!this.me.is_admin && !this.server) || this.server?.enabled === false) return;
     this.flip = toggle(`${visible(this.tool.name)} is on`, this.tool.enabled);
     this.flip.addEventListener("change", () => this.change(this.flip, { enabled: this.flip.checked }));
     fill(this.on, this.flip);
@@ -111,15 +111,15 @@ class Row {
   /** Shows what is so, also after a change that was refused. */
   draw() {
     const { tool } = this;
-    const changed = tool.approval === "changed";
+    const waits = tool.approval !== "approved";
     this.about.textContent = visible(tool.description);
     this.node.classList.toggle("off", !tool.enabled);
     if (this.choice) this.choice.value = tool.scope;
     else fill(this.scope, scopeWords(tool.scope));
     if (this.flip) this.flip.checked = tool.enabled;
     else fill(this.on, this.server?.enabled === false ? "server is off" : tool.enabled ? "on" : "off");
-    fill(this.state, changed
-      ? el("button", { type: "button", class: "badge warn", onclick: () => this.open() }, "changed: review")
+    fill(this.state, waits
+      ? el("button", { type: "button", class: "badge warn", onclick: () => this.open() }, `${tool.approval}: review`)
       : el("span", { class: "badge fine" }, "approved"));
   }
 

@@ -171,10 +171,10 @@ impl GatewayOperations {
 fn registry_data(state: RegistryState) -> RegistryData {
     let tools = state.tools.into_iter().map(|tool| ToolRow {
         needs_review: !tool.is_approved(),
+        is_enabled: tool.is_enabled(),
         name: tool.name,
         server: tool.server,
         scope: tool.scope,
-        is_enabled: tool.enabled,
         definition: definition(tool.definition),
     });
     let servers = state.servers.into_iter().map(|server| ServerRow {

@@ -1,8 +1,11 @@
 //! The registry's implementation of the upstream directory.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use cynode_domain::ids::ServerId;
 use cynode_domain::policy::network::{ALLOWED_NETWORKS_SETTING, AllowedNetworks};
+use cynode_resources::servers::{SecretSealer, open_transport};
 use cynode_resources::{tools::McpServer, tools::ServerTransport, tools::ToolRegistry};
 use cynode_wire::servers::Transport;
 use tracing::warn;
@@ -18,11 +21,24 @@ use cynode_upstream::outbound::parse_openings;
 #[derive(Clone)]
 pub struct RegistryDirectory {
     registry: ToolRegistry,
+    sealer: Arc<dyn SecretSealer>,
 }
 
 impl RegistryDirectory {
-    pub fn new(registry: ToolRegistry) -> Self {
-        Self { registry }
+    pub fn new(registry: ToolRegistry, sealer: Arc<dyn SecretSealer>) -> Self {
+        Self { registry, sealer }
+    }
+
+    /// The server with its secrets; `None` if they cannot be decrypted, which its owner sees as its error.
+    async fn open(&self, server: McpServer, opened: &AllowedNetworks) -> Option<InstalledServer> {
+        match open_transport(&server, self.sealer.as_ref()) {
+            Ok(transport) => Some(installed(server, transport, opened)),
+            Err(error) => {
+                warn!(server.slug = %server.slug, %error, "secrets of a server cannot be decrypted");
+                self.record_health(server.id, Some(error.to_string())).await;
+                None
+            }
+        }
     }
 }
 
@@ -31,8 +47,11 @@ impl ServerDirectory for RegistryDirectory {
     async fn servers(&self) -> Result<Vec<InstalledServer>, String> {
         let state = self.registry.load().await.map_err(|fault| fault.to_string())?;
         let opened = parse_openings(state.settings.get(ALLOWED_NETWORKS_SETTING));
-        let enabled = state.servers.into_iter().filter(|server| server.enabled);
-        Ok(enabled.map(|server| installed(server, &opened)).collect())
+        let mut servers = vec![];
+        for server in state.servers.into_iter().filter(|server| server.enabled) {
+            servers.extend(self.open(server, &opened).await);
+        }
+        Ok(servers)
     }
 
     async fn server(&self, id: ServerId) -> Result<Option<InstalledServer>, String> {
@@ -55,17 +74,11 @@ impl ServerDirectory for RegistryDirectory {
     }
 }
 
-fn installed(server: McpServer, opened: &AllowedNetworks) -> InstalledServer {
-    let mut reach = NetworkReach::Public(opened.clone());
-    let transport = match server.transport {
-        ServerTransport::Stdio { command, args, env, allow_network } => {
-            Transport::Stdio { command, args, env, allow_network }
-        }
-        ServerTransport::Http { url, headers, may_be_internal } => {
-            if may_be_internal {
-                reach = NetworkReach::Anywhere;
-            }
-            Transport::Http { url, headers }
+fn installed(server: McpServer, transport: Transport, opened: &AllowedNetworks) -> InstalledServer {
+    let reach = match server.transport {
+        ServerTransport::Http { may_be_internal: true, .. } => NetworkReach::Anywhere,
+        ServerTransport::Http { .. } | ServerTransport::Stdio { .. } => {
+            NetworkReach::Public(opened.clone())
         }
     };
     InstalledServer { id: server.id, slug: server.slug, transport, reach }

@@ -29,6 +29,8 @@ pub struct GatewayOptions {
     /// Concurrent calls per server.
     pub calls_per_server: u32,
     pub sessions_per_token: u32,
+    /// Open sessions of one user, with all tokens; beyond it, the least recently used ends.
+    pub sessions_per_user: u32,
     /// Sessions in total.
     pub sessions: u32,
     /// Idle time after which a session is closed, in seconds.
@@ -52,6 +54,7 @@ impl Default for GatewayOptions {
             request_burst: 20_000,
             calls_per_server: 256,
             sessions_per_token: 64,
+            sessions_per_user: 512,
             sessions: 10_000,
             session_idle_seconds: 1800,
             page_size: 100,
@@ -87,6 +90,7 @@ impl ConfigSection for GatewayOptions {
         bound("request_burst", self.request_burst.into(), 1, 1_000_000);
         bound("calls_per_server", self.calls_per_server.into(), 1, 100_000);
         bound("sessions_per_token", self.sessions_per_token.into(), 1, 10_000);
+        bound("sessions_per_user", self.sessions_per_user.into(), 1, 100_000);
         bound("sessions", self.sessions.into(), 1, 1_000_000);
         bound("session_idle_seconds", self.session_idle_seconds, 1, 604_800);
         bound("page_size", self.page_size.into(), 1, 1000);

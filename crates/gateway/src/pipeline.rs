@@ -120,8 +120,10 @@ pub fn check_reviewed(tool: &PolicyTool) -> Result<(), Denial> {
     if !tool.needs_review {
         return Ok(());
     }
-    let text =
-        format!("the definition of \"{}\" changed: an administrator must review it", tool.name);
+    let text = format!(
+        "the definition of \"{}\" is new or changed: an administrator must review it",
+        tool.name
+    );
     Err(Denial::new(Stage::Review, ErrorKind::ReviewRequired, text))
 }
 

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use cynode_domain::ids::UserId;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -29,6 +30,7 @@ const STREAM_BUFFER: usize = 256;
 pub(crate) struct GatewaySessions {
     open: Mutex<HashMap<String, Arc<GatewaySession>>>,
     per_token_limit: usize,
+    per_user_limit: usize,
     total_limit: usize,
     idle: Duration,
 }
@@ -42,6 +44,7 @@ pub(crate) struct GatewaySession {
     /// The `Mcp-Session-Id`.
     pub(crate) id: String,
     owner: TokenHash,
+    user: UserId,
     /// The server slug at `/mcp/<server>`; `None` at `/mcp`.
     server_slug: Option<String>,
     pub(crate) client_description: Arc<ClientDescription>,
@@ -60,6 +63,7 @@ impl GatewaySessions {
         Self {
             open: Mutex::default(),
             per_token_limit: options.sessions_per_token as usize,
+            per_user_limit: options.sessions_per_user as usize,
             total_limit: options.sessions as usize,
             idle: Duration::from_secs(options.session_idle_seconds),
         }
@@ -68,23 +72,19 @@ impl GatewaySessions {
     /// Opens a session; returns also the one that was evicted for it.
     pub(crate) fn open(
         &self,
-        owner: TokenHash,
+        (owner, user): (TokenHash, UserId),
         server_slug: Option<String>,
         client_description: ClientDescription,
     ) -> Result<(Arc<GatewaySession>, Vec<Arc<GatewaySession>>), SessionLimitReached> {
         let mut open = lock(&self.open);
         let mut ended = remove_if(&mut open, |session| session.idle_for() > self.idle);
-        let own = |session: &&Arc<GatewaySession>| session.owner == owner;
-        if open.values().filter(own).count() >= self.per_token_limit {
-            let oldest = open.values().filter(own).max_by_key(|session| session.idle_for());
-            let oldest = oldest.map(|session| session.id.clone());
-            ended.extend(oldest.and_then(|id| open.remove(&id)));
-        }
+        ended.extend(evict(&mut open, self.per_token_limit, |session| session.owner == owner));
+        ended.extend(evict(&mut open, self.per_user_limit, |session| session.user == user));
         if open.len() >= self.total_limit {
             return Err(SessionLimitReached);
         }
         let session = Arc::new(
-            GatewaySession::new(owner, server_slug, client_description)
+            GatewaySession::new((owner, user), server_slug, client_description)
                 .ok_or(SessionLimitReached)?,
         );
         open.insert(session.id.clone(), Arc::clone(&session));
@@ -129,6 +129,20 @@ impl GatewaySessions {
     }
 }
 
+/// Removes the least recently used of the matching sessions if they have reached the limit.
+fn evict(
+    open: &mut HashMap<String, Arc<GatewaySession>>,
+    limit: usize,
+    matches: impl Fn(&GatewaySession) -> bool,
+) -> Option<Arc<GatewaySession>> {
+    let own = || open.values().filter(|session| matches(session));
+    if own().count() < limit {
+        return None;
+    }
+    let oldest = own().max_by_key(|session| session.idle_for())?.id.clone();
+    open.remove(&oldest)
+}
+
 fn remove_if(
     open: &mut HashMap<String, Arc<GatewaySession>>,
     is_over: impl Fn(&GatewaySession) -> bool,
@@ -148,7 +162,7 @@ fn remove_if(
 impl GatewaySession {
     /// `None` if the system has no randomness.
     fn new(
-        owner: TokenHash,
+        (owner, user): (TokenHash, UserId),
         server_slug: Option<String>,
         client_description: ClientDescription,
     ) -> Option<Self> {
@@ -157,6 +171,7 @@ impl GatewaySession {
         Some(Self {
             id: hex::encode(bits),
             owner,
+            user,
             server_slug,
             client_description: Arc::new(client_description),
             last_used: Mutex::new(Instant::now()),
@@ -310,6 +325,11 @@ mod tests {
         ClientDescription { version: "2025-11-25".to_owned(), capabilities, info: None }
     }
 
+    /// A token; all tokens belong to one user.
+    fn by(token: &str) -> (TokenHash, UserId) {
+        (hash_token(token), UserId::from_uuid(uuid::Uuid::nil()))
+    }
+
     fn sessions(per_token: u32, in_all: u32) -> GatewaySessions {
         let limits = GatewayOptions {
             sessions_per_token: per_token,
@@ -322,8 +342,7 @@ mod tests {
     #[test]
     fn a_session_is_found_only_by_its_token_and_at_its_address() {
         let sessions = sessions(9, 9);
-        let (session, _) =
-            sessions.open(hash_token("a"), Some("files".to_owned()), about()).unwrap();
+        let (session, _) = sessions.open(by("a"), Some("files".to_owned()), about()).unwrap();
 
         assert!(sessions.get(&session.id, &hash_token("a"), Some("files")).is_some());
         assert!(sessions.get(&session.id, &hash_token("b"), Some("files")).is_none());
@@ -335,28 +354,45 @@ mod tests {
     #[test]
     fn a_token_with_too_many_sessions_loses_the_one_it_used_least_recently() {
         let sessions = sessions(2, 9);
-        let (first, _) = sessions.open(hash_token("a"), None, about()).unwrap();
-        let (second, _) = sessions.open(hash_token("a"), None, about()).unwrap();
+        let (first, _) = sessions.open(by("a"), None, about()).unwrap();
+        let (second, _) = sessions.open(by("a"), None, about()).unwrap();
         sessions.get(&first.id, &hash_token("a"), None).unwrap();
 
-        let (_, ended) = sessions.open(hash_token("a"), None, about()).unwrap();
+        let (_, ended) = sessions.open(by("a"), None, about()).unwrap();
 
         assert_eq!(ended.iter().map(|session| &session.id).collect::<Vec<_>>(), [&second.id]);
         assert_eq!(sessions.count(), 2);
     }
 
     #[test]
+    fn a_user_with_many_tokens_does_not_fill_all_sessions() {
+        let limits = GatewayOptions { sessions_per_user: 3, sessions: 4, ..Default::default() };
+        let sessions = GatewaySessions::new(&limits);
+        for token in 0..9 {
+            sessions.open(by(&token.to_string()), None, about()).unwrap();
+        }
+        assert_eq!(sessions.count(), 3);
+
+        let other = (hash_token("other"), UserId::generate());
+        let (kept, ended) = sessions.open(other, None, about()).unwrap();
+
+        assert!(ended.is_empty());
+        sessions.open(by("9"), None, about()).unwrap();
+        assert!(sessions.get(&kept.id, &hash_token("other"), None).is_some());
+    }
+
+    #[test]
     fn sessions_are_bounded_in_all() {
         let sessions = sessions(9, 1);
-        sessions.open(hash_token("a"), None, about()).unwrap();
+        sessions.open(by("a"), None, about()).unwrap();
 
-        assert_eq!(sessions.open(hash_token("b"), None, about()).err(), Some(SessionLimitReached));
+        assert_eq!(sessions.open(by("b"), None, about()).err(), Some(SessionLimitReached));
     }
 
     #[tokio::test]
     async fn an_answer_of_the_client_finds_its_question_and_gets_its_id_back() {
         let sessions = sessions(9, 9);
-        let (session, _) = sessions.open(hash_token("a"), None, about()).unwrap();
+        let (session, _) = sessions.open(by("a"), None, about()).unwrap();
         let (sender, mut receiver) = mpsc::channel(1);
         let question = rpc::request("\"q\"", "sampling/createMessage", r#"{"n":1}"#);
         let client = async {
@@ -378,7 +414,7 @@ mod tests {
     #[tokio::test]
     async fn ending_a_session_withdraws_what_is_under_way() {
         let sessions = sessions(9, 9);
-        let (session, _) = sessions.open(hash_token("a"), None, about()).unwrap();
+        let (session, _) = sessions.open(by("a"), None, about()).unwrap();
         let (cancel, id) = (CancellationToken::new(), rpc::raw("7".to_owned()));
         let _call = session.register_request(&id, cancel.clone());
         let mut stream = session.open_stream();

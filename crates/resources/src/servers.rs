@@ -1,6 +1,9 @@
 //! MCP servers that users install.
 
+mod sealing;
 mod validate;
+
+use std::sync::Arc;
 
 use cynode_domain::ids::{RuleId, ServerId};
 use cynode_domain::name::lookup_name;
@@ -15,17 +18,28 @@ use crate::signals::Topic;
 use crate::tools::ToolError;
 use crate::{Caller, Signals};
 
+pub use sealing::{SealedText, SealingError, SecretSealer, open_transport, reseal};
+
+/// More than people install; each may be a process.
+const MAX_SERVERS_OF_USER: usize = 64;
+
 /// Installed servers. Cheap to clone.
 #[derive(Clone)]
 pub struct InstalledServers {
     store: Store,
     clock: SharedClock,
     signals: Signals,
+    sealer: Arc<dyn SecretSealer>,
 }
 
 impl InstalledServers {
-    pub fn new(store: Store, clock: SharedClock, signals: Signals) -> Self {
-        Self { store, clock, signals }
+    pub fn new(
+        store: Store,
+        clock: SharedClock,
+        signals: Signals,
+        sealer: Arc<dyn SecretSealer>,
+    ) -> Self {
+        Self { store, clock, signals, sealer }
     }
 
     /// Installs a server for the caller. The caller and agents acting for the caller can call its tools;
@@ -37,7 +51,7 @@ impl InstalledServers {
     ) -> Result<ServerView, ToolError> {
         let transport = validate::validate_install(caller, &request)?;
         let now = self.clock.now();
-        let server = McpServer {
+        let mut server = McpServer {
             id: ServerId::generate(),
             slug: request.slug,
             owner: caller.user,
@@ -45,15 +59,22 @@ impl InstalledServers {
             scope: request.scope.unwrap_or(ToolScope::Both),
             enabled: true,
             last_error: None,
+            listed_at: None,
             created_at: now,
             updated_at: now,
         };
+        sealing::seal_secrets(&mut server, self.sealer.as_ref()).await?;
         let slug = server.slug.clone();
         let added = self
             .change_server(
                 "server.install",
                 move |tx| {
                     Box::pin(async move {
+                        let servers = tx.server_list().await?.into_iter();
+                        let own = servers.filter(|other| other.owner == server.owner).count();
+                        if own >= MAX_SERVERS_OF_USER {
+                            return Err(ToolError::TooManyServers);
+                        }
                         tx.server_insert(&server).await?;
                         tx.rule_insert(&owner_rule(&server)?).await?;
                         Ok(server)
@@ -107,6 +128,10 @@ impl InstalledServers {
         let transport = transport
             .map(|transport| validate::validate_transport(caller, transport))
             .transpose()?;
+        let transport = match transport {
+            Some(transport) => Some(self.sealed_transport(caller, server, transport).await?),
+            None => None,
+        };
         let (asking, server, now) = (caller.clone(), server.to_owned(), self.clock.now());
         let changed = self
             .change_server(
@@ -125,6 +150,23 @@ impl InstalledServers {
             )
             .await?;
         Ok(server_view(changed))
+    }
+
+    /// Seals the secrets of a new transport for a server.
+    async fn sealed_transport(
+        &self,
+        caller: &Caller,
+        server: &NameOrId<ServerId>,
+        transport: ServerTransport,
+    ) -> Result<ServerTransport, ToolError> {
+        let (asking, server) = (caller.clone(), server.to_owned());
+        let found = self
+            .store
+            .read(move |tx| Box::pin(async move { find_server(tx, &asking, &server).await }))
+            .await?;
+        let mut changed = McpServer { transport, ..found };
+        sealing::seal_secrets(&mut changed, self.sealer.as_ref()).await?;
+        Ok(changed.transport)
     }
 
     /// Deletes a server, its tools and every rule about them. For its owner or an administrator.
@@ -238,13 +280,13 @@ fn server_view(server: McpServer) -> ServerView {
         ServerTransport::Stdio { command, args, env, allow_network } => TransportView::Stdio {
             command,
             args,
-            env_names: env.into_keys().collect(),
+            env_names: sealing::secret_names(&env),
             allow_network,
         },
-        // The query string may contain a key.
+        // The query of a row that is not sealed yet may contain a key.
         ServerTransport::Http { url, headers, .. } => TransportView::Http {
             url: url.split('?').next().unwrap_or_default().to_owned(),
-            header_names: headers.into_keys().collect(),
+            header_names: sealing::secret_names(&headers),
         },
     };
     ServerView {

@@ -39,6 +39,11 @@ pub enum ToolError {
     Taken(String),
     #[error("the tool changed since you read it: read it again")]
     Changed,
+    #[error("you have 64 servers, which is the limit: remove one first")]
+    TooManyServers,
+    /// The secrets of a server cannot be encrypted.
+    #[error("the secrets cannot be stored: {0}")]
+    Sealing(#[from] crate::servers::SealingError),
     #[error("{}", .0.join("; "))]
     Invalid(Vec<String>),
     #[error(transparent)]
@@ -54,7 +59,10 @@ impl Classified for ToolError {
                 Classification::new(ErrorClass::NotFound, self)
             }
             Self::NotAdmin => Classification::new(ErrorClass::Forbidden, self),
-            Self::Taken(_) | Self::Changed => Classification::new(ErrorClass::Conflict, self),
+            Self::Taken(_) | Self::Changed | Self::TooManyServers => {
+                Classification::new(ErrorClass::Conflict, self)
+            }
+            Self::Sealing(_) => Classification::new(ErrorClass::Outage, self),
             Self::Invalid(faults) => Classification::invalid(self, faults),
             Self::Page(error) => error.classify(),
             Self::Store(error) => error.classify(),

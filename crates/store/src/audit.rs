@@ -4,7 +4,7 @@
 //! updated. Only an [`writer::AuditWriter`] writes records; it seals them into its chain ([`ChainHead::seal`]) and signs
 //! the new head. [`logs`] seals the rows of the other logs.
 
-pub(crate) mod logs;
+mod logs;
 mod rows;
 mod sql;
 pub(crate) mod writer;

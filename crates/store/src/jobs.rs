@@ -1,7 +1,7 @@
 //! Jobs, their leases and their output.
 
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::{IncarnationId, JobId, NodeId, RunId, TaskId};
+use cynode_domain::ids::{IncarnationId, JobId, NodeId, RunId, TaskId, UserId};
 use cynode_domain::status::JobStatus;
 use serde_json::Value;
 
@@ -48,6 +48,16 @@ pub struct Job {
     pub ended_at: Option<DateTime<Utc>>,
 }
 
+/// A user for whom unassigned jobs are open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingUser {
+    pub id: UserId,
+    /// Open jobs on nodes.
+    pub running: i64,
+    /// Whether there are other active users.
+    pub has_others: bool,
+}
+
 /// Jobs, their leases and their output. A closed job is immutable, except that the late result of a job with an
 /// expired lease is added once.
 impl Tx {
@@ -55,8 +65,9 @@ impl Tx {
     /// new.
     pub async fn job_insert(&mut self, job: &NewJob) -> Result<(JobId, bool), Error> {
         let sql = "INSERT INTO jobs (id, task_id, run_id, step_index, attempt, status, closed,
-                   pinned_node_id, payload, cancel_requested, acknowledged, created_at)
-                   VALUES ($1, $2, $3, $4, $5, 'queued', $8, $6, $7, $8, $8, cynode_now())
+                   pinned_node_id, payload, cancel_requested, acknowledged, created_at, owner_id)
+                   VALUES ($1, $2, $3, $4, $5, 'queued', $8, $6, $7, $8, $8, cynode_now(),
+                       (SELECT created_by FROM tasks WHERE id = $2))
                    ON CONFLICT (run_id, step_index, attempt) DO NOTHING";
         let params = params![
             job.id,
@@ -115,11 +126,35 @@ impl Tx {
         self.list(&tables::JOBS, sql, params![task], job).await
     }
 
-    /// Lists open jobs that can be assigned, oldest first; locked, rows locked by others are skipped. Excluded
+    /// Lists the users for whom unassigned jobs are open. The work depends on the number of users, not of jobs.
+    pub async fn job_list_waiting_users(&mut self) -> Result<Vec<WaitingUser>, Error> {
+        let sql = "WITH RECURSIVE waiting(id) AS (
+                   SELECT (SELECT owner_id FROM jobs WHERE NOT closed AND node_id IS NULL
+                       ORDER BY owner_id LIMIT 1)
+                   UNION ALL SELECT (SELECT j.owner_id FROM jobs j WHERE NOT j.closed AND j.node_id IS NULL
+                       AND j.owner_id > w.id ORDER BY j.owner_id LIMIT 1)
+                   FROM waiting w WHERE w.id IS NOT NULL)
+                   SELECT w.id, (SELECT count(*) FROM jobs j WHERE j.owner_id = w.id AND NOT j.closed
+                       AND j.node_id IS NOT NULL) AS running,
+                   EXISTS (SELECT 1 FROM users u WHERE u.is_active AND u.id <> w.id) AS has_others
+                   FROM waiting w WHERE w.id IS NOT NULL";
+        let user = |row: &Row| {
+            let (running, has_others) = (row.get("running")?, row.get("has_others")?);
+            Ok(WaitingUser { id: row.id("id")?, running, has_others })
+        };
+        self.rows(sql, &[]).await?.iter().map(user).collect()
+    }
+
+    /// Lists open jobs of a user that can be assigned, oldest first; locked, rows locked by others are skipped. Excluded
     /// are jobs whose placement is being decided, and jobs pinned to a node that accepts none now. Of a task's
     /// unpinned jobs only the oldest is listed: the others follow it.
-    pub async fn job_list_unassigned(&mut self, limit: u32) -> Result<Vec<Job>, Error> {
-        let sql = "SELECT * FROM jobs j WHERE j.node_id IS NULL AND NOT j.closed
+    pub async fn job_list_unassigned(
+        &mut self,
+        user: UserId,
+        limit: u32,
+    ) -> Result<Vec<Job>, Error> {
+        let sql =
+            "SELECT * FROM jobs j WHERE j.owner_id = $2 AND j.node_id IS NULL AND NOT j.closed
                    AND (j.place_until IS NULL OR j.place_until <= cynode_now())
                    AND (j.pinned_node_id IS NULL OR j.pinned_node_id IN (
                        SELECT n.id FROM nodes n WHERE n.status = 'active' AND n.sandbox_supported
@@ -129,7 +164,7 @@ impl Tx {
                        SELECT 1 FROM jobs o WHERE o.task_id = j.task_id AND o.id < j.id
                        AND NOT o.closed AND o.node_id IS NULL AND o.pinned_node_id IS NULL))
                    ORDER BY j.id LIMIT $1 /*pg FOR NO KEY UPDATE SKIP LOCKED */";
-        self.page(&tables::JOBS, sql, params![limit], job).await
+        self.page(&tables::JOBS, sql, params![limit, user], job).await
     }
 
     /// Lists unassigned open jobs created before this time and pinned to a node that accepts no jobs, has not

@@ -68,7 +68,7 @@ mod work_units;
 mod workflow;
 
 pub use cynode_audit::{AuditCall, AuditCaller, AuditOutcome, AuditRecord, ChainHead, RecordSeal};
-pub use cynode_audit::{AuditCursor, AuditFilter, LOG_CHAIN, StoredCall};
+pub use cynode_audit::{AuditCursor, AuditFilter, LOG_CHAIN, LogSealing, StoredCall};
 pub use cynode_audit::{AuditKeys, ChainPosition, ChainReport, ChainVerifier, KnownPosition};
 pub use cynode_audit::{InvalidPosition, PositionSource, SignedClaim, SignedPosition};
 pub use cynode_sql::{Error, NotificationChannel};
@@ -78,7 +78,6 @@ pub use agent_messages::{AgentMessage, MessageFilter, MessageOrder, NewAgentMess
 pub use agent_tokens::{AgentToken, TokenBinding, TokenOrigin};
 pub use append_rows::{AppendRows, Entry};
 pub use artifacts::{Artifact, EarlierSteps, JobOutput};
-pub use audit::logs::LogSealing;
 pub use audit::writer::{AuditWriter, NowFn};
 pub use audit::{SealedRecord, SignedHead};
 pub use batch::{BatchStatements, BatchWrite, ReturnedRow};
@@ -95,11 +94,11 @@ pub use inferences::{
     EgressDecision, InferenceCall, InferenceFilter, InferenceSums, SpendingLimits,
 };
 pub use job_memory::{JobNote, JobNoteTotals};
-pub use jobs::{Job, NewJob};
+pub use jobs::{Job, NewJob, WaitingUser};
 pub use join_tokens::JoinToken;
 pub use leases::{Lease, LeaseWait, StaleLease};
 pub use lookups::{Dependency, NewestRun, NodeSummary};
-pub use mcp_servers::{McpServer, ServerTransport};
+pub use mcp_servers::{McpServer, ServerSecrets, ServerTransport};
 pub use mcp_tools::{McpToolDefinition, StoredTool};
 pub use model_providers::ModelProvider;
 pub use nodes::{Node, NodeProcessRow};

@@ -22,18 +22,28 @@ pub enum ServerTransport {
         command: String,
         args: Vec<String>,
         /// Its whole environment.
-        env: BTreeMap<String, String>,
+        env: ServerSecrets,
         allow_network: bool,
     },
     /// A streamable HTTP endpoint.
     Http {
         url: String,
         /// Sent with every request.
-        headers: BTreeMap<String, String>,
+        headers: ServerSecrets,
         /// Whether an administrator allowed addresses in an internal network.
         #[serde(default)]
         may_be_internal: bool,
     },
+}
+
+/// Values by name that are encrypted at rest.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ServerSecrets {
+    /// One ciphertext of all values, in base64, and the id of its key.
+    Sealed { names: Vec<String>, key: String, sealed: String },
+    /// Not encrypted yet, or in a row of an earlier version.
+    Plain(BTreeMap<String, String>),
 }
 
 /// An installed server.
@@ -51,6 +61,8 @@ pub struct McpServer {
     pub enabled: bool,
     /// The error of the last connection.
     pub last_error: Option<String>,
+    /// When it first listed its tools.
+    pub listed_at: Option<DateTime<Utc>>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
 }
@@ -60,6 +72,18 @@ impl ServerTransport {
         match self {
             Self::Stdio { .. } => "stdio",
             Self::Http { .. } => "http",
+        }
+    }
+
+    pub const fn secrets(&self) -> &ServerSecrets {
+        match self {
+            Self::Stdio { env: secrets, .. } | Self::Http { headers: secrets, .. } => secrets,
+        }
+    }
+
+    pub const fn secrets_mut(&mut self) -> &mut ServerSecrets {
+        match self {
+            Self::Stdio { env: secrets, .. } | Self::Http { headers: secrets, .. } => secrets,
         }
     }
 }
@@ -81,8 +105,8 @@ impl Tx {
     /// Adds a server. A slug that exists is an [`Error::Duplicate`].
     pub async fn server_insert(&mut self, server: &McpServer) -> Result<(), Error> {
         let sql = "INSERT INTO mcp_servers (id, slug, owner_id, transport, config, scope, enabled,
-                   last_error, created_at, updated_at)
-                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+                   last_error, listed_at, created_at, updated_at)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
         let params = params![
             server.id,
             &server.slug,
@@ -92,6 +116,7 @@ impl Tx {
             server.scope,
             server.enabled,
             server.last_error.clone(),
+            server.listed_at,
             server.created_at,
             server.updated_at,
         ];
@@ -114,10 +139,10 @@ impl Tx {
         self.list(&tables::SERVERS, sql, &[], server).await
     }
 
-    /// Updates transport, scope, switch, error and time of a server.
+    /// Updates transport, scope, switch, error and times of a server.
     pub async fn server_update(&mut self, server: &McpServer) -> Result<(), Error> {
         let sql = "UPDATE mcp_servers SET transport = $2, config = $3, scope = $4, enabled = $5,
-                   last_error = $6, updated_at = $7 WHERE id = $1";
+                   last_error = $6, listed_at = $7, updated_at = $8 WHERE id = $1";
         let params = params![
             server.id,
             server.transport.kind(),
@@ -125,6 +150,7 @@ impl Tx {
             server.scope,
             server.enabled,
             server.last_error.clone(),
+            server.listed_at,
             server.updated_at,
         ];
         self.execute(sql, params).await.map(drop)
@@ -145,6 +171,7 @@ pub(crate) fn server(row: &Row) -> Result<McpServer, Error> {
         scope: row.keyword("scope")?,
         enabled: row.get("enabled")?,
         last_error: row.get("last_error")?,
+        listed_at: row.get("listed_at")?,
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
     })

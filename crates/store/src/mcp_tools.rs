@@ -37,7 +37,10 @@ pub struct StoredTool {
     pub server: Option<ServerId>,
     /// Where it may be called from.
     pub scope: ToolScope,
+    /// The switch of administrators.
     pub enabled: bool,
+    /// The switch of its server's owner.
+    pub disabled_by_owner: bool,
     /// Whether its server still lists it.
     pub present: bool,
     /// The current definition.
@@ -46,13 +49,18 @@ pub struct StoredTool {
     pub definition_sha256: String,
     /// The definition that was approved.
     pub approved: McpToolDefinition,
-    /// The SHA-256 of the approved definition, in hex.
+    /// The SHA-256 of the approved definition, in hex; empty if none was approved.
     pub approved_sha256: String,
     pub first_seen_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
 }
 
 impl StoredTool {
+    /// Whether neither an administrator nor its owner disabled it.
+    pub const fn is_enabled(&self) -> bool {
+        self.enabled && !self.disabled_by_owner
+    }
+
     /// Whether the current definition is the approved one.
     pub fn is_approved(&self) -> bool {
         self.definition_sha256 == self.approved_sha256
@@ -64,8 +72,9 @@ impl Tx {
     /// Adds a tool. A name that exists is an [`Error::Duplicate`].
     pub async fn tool_insert(&mut self, tool: &StoredTool) -> Result<(), Error> {
         let sql = "INSERT INTO mcp_tools (id, name, server_id, scope, enabled, present, definition,
-                   definition_sha256, approved_definition, approved_sha256, first_seen_at, updated_at)
-                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+                   definition_sha256, approved_definition, approved_sha256, first_seen_at, updated_at,
+                   disabled_by_owner)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
         let params = params![
             tool.id,
             &tool.name,
@@ -79,6 +88,7 @@ impl Tx {
             &tool.approved_sha256,
             tool.first_seen_at,
             tool.updated_at,
+            tool.disabled_by_owner,
         ];
         self.execute(sql, params).await.map(drop)
     }
@@ -97,7 +107,7 @@ impl Tx {
     pub async fn tool_update(&mut self, tool: &StoredTool) -> Result<(), Error> {
         let sql = "UPDATE mcp_tools SET scope = $2, enabled = $3, present = $4, definition = $5,
                    definition_sha256 = $6, approved_definition = $7, approved_sha256 = $8,
-                   updated_at = $9 WHERE id = $1";
+                   updated_at = $9, disabled_by_owner = $10 WHERE id = $1";
         let params = params![
             tool.id,
             tool.scope,
@@ -108,6 +118,7 @@ impl Tx {
             json!(tool.approved),
             &tool.approved_sha256,
             tool.updated_at,
+            tool.disabled_by_owner,
         ];
         self.execute(sql, params).await.map(drop)
     }
@@ -129,6 +140,7 @@ pub(crate) fn tool(row: &Row) -> Result<StoredTool, Error> {
         server: row.id_opt("server_id")?,
         scope: row.keyword("scope")?,
         enabled: row.get("enabled")?,
+        disabled_by_owner: row.get("disabled_by_owner")?,
         present: row.get("present")?,
         definition: row.json("definition")?,
         definition_sha256: row.get("definition_sha256")?,

@@ -53,6 +53,8 @@ const MIGRATIONS: &[Migration] = migrations! {
     29 "0029_accounts",
     30 "0030_node_keys",
     31 "0031_audit_signatures",
+    32 "0032_server_review",
+    33 "0033_fair_jobs",
 };
 
 /// An arbitrary number; the same in every process, so that only one process migrates a PostgreSQL database at a

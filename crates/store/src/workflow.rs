@@ -127,27 +127,6 @@ impl Tx {
         claim::next_claimable(self, GraphVersionRange::ANY).await
     }
 
-    /// Whether there is a run for [`crate::Tx::run_next`]. Locks nothing.
-    pub async fn run_has_next(&mut self) -> Result<bool, Error> {
-        claim::has_claimable(self, GraphVersionRange::ANY).await
-    }
-
-    /// See [`crate::Store::run_claim`].
-    pub(crate) async fn run_claim(&mut self, claim: &RunClaim) -> Result<Vec<GrantedRun>, Error> {
-        claim::claim_runs(self, claim).await
-    }
-
-    /// Records that a runner was granted a run, as [`crate::Store::run_claim`] does; `started` is the kind of the
-    /// event that announces it.
-    pub async fn run_record_grant(
-        &mut self,
-        run: &Run,
-        versions: GraphVersionRange,
-        started: &'static str,
-    ) -> Result<(), Error> {
-        claim::record_grant(self, run, versions, started).await
-    }
-
     /// Returns the version of the graph that drives the run; before the first grant, the oldest version it
     /// requires, if any.
     pub async fn run_version(&mut self, run: RunId) -> Result<Option<u32>, Error> {
@@ -214,11 +193,6 @@ impl Tx {
         self.execute(sql, params![on]).await
     }
 
-    /// Returns the newest checkpoint of a task.
-    pub async fn checkpoint_get(&mut self, task: TaskId) -> Result<Option<Checkpoint>, Error> {
-        history::checkpoint(self, task).await
-    }
-
     /// Returns the number of the newest transition of a task; 0 before the first.
     pub async fn checkpoint_position(&mut self, task: TaskId) -> Result<i64, Error> {
         let sql = "SELECT sequence FROM workflow_checkpoints WHERE task_id = $1";
@@ -236,11 +210,6 @@ impl Tx {
         let sql = "SELECT * FROM workflow_history WHERE run_id = $1
                    ORDER BY sequence DESC LIMIT 1";
         self.one(&tables::HISTORY, sql, params![run], transition).await
-    }
-
-    /// Returns the full state of a run after transition `sequence`; `None` if there is no such transition.
-    pub async fn state_at(&mut self, run: RunId, sequence: i64) -> Result<Option<Value>, Error> {
-        history::state_at(self, run, sequence).await
     }
 
     /// Journals an effect; the first answer under a key is kept. Returns the journalled answer.

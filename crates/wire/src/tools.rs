@@ -29,6 +29,8 @@ pub enum Approval {
     Approved,
     /// Its definition changed; it cannot be called until an administrator approves the change.
     Changed,
+    /// Its server added it after the first list of tools; it cannot be called until an administrator approves it.
+    New,
 }
 
 /// A tool in a list.

@@ -239,6 +239,42 @@ fn many_files_cannot_fill_the_disk() {
 }
 
 #[test]
+fn deleted_files_that_are_open_count_as_disk() {
+    let little = Limits { disk_mib: 4, ..limits() };
+    // Each file is within the limit of one file.
+    let hold = |directory: &str| {
+        format!(
+            "cd {directory}; exec 3> a 4> b 5> c; rm a b c
+             for fd in 3 4 5; do head -c 3M /dev/zero >&$fd; done; sleep ${{1:-60}}"
+        )
+    };
+
+    for directory in [".", "$CYNODE_ARTIFACTS_DIR"] {
+        let done = SandboxWorkbench::new().run_within(&hold(directory), little);
+
+        let reason = "its deleted files that are still open filled 4 MiB of disk";
+        assert_eq!(reached_limit(done.ending()), reason);
+    }
+    // Those of memory-backed directories count as memory.
+    let line = format!("set -- 0.4; {}", hold("/tmp"));
+    let done = SandboxWorkbench::new().run_within(&line, little);
+    assert_eq!(done.ending(), &Ending::Exited { code: 0 });
+}
+
+#[test]
+fn sparse_artifacts_count_with_their_holes() {
+    let little = Limits { disk_mib: 4, ..limits() };
+    let line = "for name in a b c; do truncate -s 3M $DIRECTORY/$name; done; echo fine";
+
+    let artifacts = line.replace("$DIRECTORY", "$CYNODE_ARTIFACTS_DIR");
+    let done = SandboxWorkbench::new().run_within(&artifacts, little);
+    assert_eq!(reached_limit(done.ending()), "the workspace and artifacts filled 4 MiB of disk");
+
+    let done = SandboxWorkbench::new().run_within(&line.replace("$DIRECTORY", "."), little);
+    assert_eq!(done.ending(), &Ending::Exited { code: 0 });
+}
+
+#[test]
 fn a_background_process_does_not_outlive_its_job() {
     let bench = SandboxWorkbench::new();
     let begun = Instant::now();

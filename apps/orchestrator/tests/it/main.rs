@@ -318,6 +318,7 @@ on_both_engines! {
     }
     nodes {
         a_node_that_registers_again_keeps_its_id_and_loses_its_old_token,
+        long_jobs_of_one_user_do_not_keep_another_waiting,
         a_second_node_with_a_name_in_use_is_rejected_and_changes_nothing,
         a_process_with_a_copied_token_gets_no_job_and_reports_none,
         a_restarted_node_takes_over_at_once_with_the_jobs_it_had,

@@ -263,3 +263,37 @@ pub(crate) async fn odd_registrations_are_refused(harness: OrchestratorHarness) 
         refused(joining.node_register(&body).await, 400);
     }
 }
+
+pub(crate) async fn long_jobs_of_one_user_do_not_keep_another_waiting(
+    harness: OrchestratorHarness,
+) {
+    let (runner, node) = (harness.runner(), harness.node("anvil").await);
+    let slots = usize::try_from(registration("anvil", true).capabilities.max_concurrency).unwrap();
+    // A single user has all slots.
+    for _ in 0..slots + 3 {
+        job(&harness, &runner).await;
+    }
+    let held = ids(&node.poll(&[]).await);
+    assert_eq!(held.len(), slots);
+    for job in &held {
+        node.end(*job, 0).await.unwrap();
+    }
+    // With a second user, one slot stays free for others.
+    let bob = harness.user("bob").await;
+    for _ in 0..slots {
+        job(&harness, &runner).await;
+    }
+    let held = ids(&node.poll(&[]).await);
+    assert_eq!(held.len(), slots - 1);
+
+    let task = bob.task_create(&crate::harness::create_commands_task(&["true"])).await.unwrap();
+    let lease = runner.start(task.id).await.unwrap().lease;
+    let quick = runner.dispatch(lease, 0).await.unwrap();
+
+    assert_eq!(ids(&node.poll(&held).await), [quick]);
+    // Its slot is not taken by those who waited longer.
+    node.end(quick, 0).await.unwrap();
+    assert!(ids(&node.poll(&held).await).is_empty());
+    node.end(held[0], 0).await.unwrap();
+    assert_eq!(ids(&node.poll(&held[1..]).await).len(), 1);
+}

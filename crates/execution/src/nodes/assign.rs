@@ -3,18 +3,22 @@
 //! All jobs of a task share a workspace, so only the first job has a choice; later jobs go to the same node.
 //! If several nodes are eligible, the project manager chooses (`place.rs`) and the job stays unassigned meanwhile.
 //! If it does not answer in time, the rule here decides.
+//!
+//! Users take turns: whoever has the fewest jobs on nodes is next. While there are other users, the jobs of one user leave
+//! a quarter of all slots free, at least one, so that long jobs of one user do not keep others waiting.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::JobId;
 use cynode_domain::status::NodeStatus;
-use cynode_store::{Job, Node, Tx};
+use cynode_store::{Job, Node, Tx, WaitingUser};
 
 use super::NODE_TIMEOUT_MS;
 use super::placement::{NodeChoice, record_placement};
 use crate::handoff::PLACEMENT_TIMEOUT;
 
+/// Jobs of one user per pass.
 const BATCH: u32 = 100;
 /// How long a job stays unassigned while the project manager chooses its node.
 const PLACEMENT_DEADLINE_MS: u32 = 2_000;
@@ -43,13 +47,18 @@ impl AssignmentPass {
         self,
         tx: &mut Tx,
     ) -> Result<AssignmentOutcome, cynode_store::Error> {
-        let jobs = tx.job_list_unassigned(BATCH).await?;
-        if jobs.is_empty() {
+        let users = tx.job_list_waiting_users().await?;
+        if users.is_empty() {
             return Ok(AssignmentOutcome::default());
         }
         let mut nodes = tx.node_list().await?;
+        let mut turns = vec![];
+        for user in users {
+            let jobs = tx.job_list_unassigned(user.id, BATCH).await?;
+            turns.push(UserTurn::new(&user, jobs, &nodes));
+        }
         let mut assigned = AssignmentOutcome::default();
-        for mut job in jobs {
+        while let Some((mut job, turn)) = next_turn(&mut turns) {
             if eligible_nodes(&job, &nodes).next().is_none() {
                 continue;
             }
@@ -71,12 +80,41 @@ impl AssignmentPass {
             } else {
                 tx.job_record_placement(job.spec.id, assignment_rule(&job, &nodes)).await?;
             }
+            turns[turn].running += 1;
             for taken in nodes.iter_mut().filter(|other| other.id == node.id) {
                 taken.open_jobs += 1;
             }
         }
         Ok(assigned)
     }
+}
+
+/// The jobs of a user that wait for a slot.
+struct UserTurn {
+    /// Jobs of the user on nodes.
+    running: i64,
+    /// The most that may be there.
+    share: i64,
+    /// Oldest first.
+    jobs: VecDeque<Job>,
+}
+
+impl UserTurn {
+    fn new(user: &WaitingUser, jobs: Vec<Job>, nodes: &[Node]) -> Self {
+        let usable = nodes.iter().filter(|node| accepts_jobs(node));
+        let slots: i64 = usable.map(|node| i64::from(node.max_concurrency)).sum();
+        let left = if user.has_others { (slots / 4).max(1) } else { 0 };
+        Self { running: user.running, share: (slots - left).max(1), jobs: jobs.into() }
+    }
+}
+
+/// The next job of the user with the fewest jobs on nodes, and the position of that user.
+fn next_turn(turns: &mut [UserTurn]) -> Option<(Job, usize)> {
+    let waiting = turns.iter_mut().enumerate();
+    let waiting = waiting.filter(|(_, turn)| turn.running < turn.share && !turn.jobs.is_empty());
+    let (index, turn) =
+        waiting.min_by_key(|(_, turn)| (turn.running, turn.jobs.front().map(|job| job.spec.id)))?;
+    turn.jobs.pop_front().map(|job| (job, index))
 }
 
 /// Names the rule that assigned a job without the project manager.
@@ -126,9 +164,13 @@ pub(super) fn eligible_nodes<'a>(job: &Job, nodes: &'a [Node]) -> impl Iterator<
     let pinned = job.spec.pinned_node;
     nodes
         .iter()
-        .filter(|node| node.status == NodeStatus::Active && node.sandbox_supported)
+        .filter(|node| accepts_jobs(node))
         .filter(move |node| pinned.is_none_or(|pinned| pinned == node.id))
         .filter(|node| node.open_jobs < i64::from(node.max_concurrency))
+}
+
+fn accepts_jobs(node: &Node) -> bool {
+    node.status == NodeStatus::Active && node.sandbox_supported
 }
 
 /// The least loaded eligible node; ties go to the first name.
@@ -138,7 +180,7 @@ pub(super) fn best_node<'a>(job: &Job, nodes: &'a [Node]) -> Option<&'a Node> {
 
 #[cfg(test)]
 mod tests {
-    use cynode_domain::ids::{NodeId, RunId, TaskId};
+    use cynode_domain::ids::{NodeId, RunId, TaskId, UserId};
     use cynode_domain::status::JobStatus;
     use cynode_store::NewJob;
     use serde_json::Value;
@@ -196,6 +238,41 @@ mod tests {
         let nodes = [node("a", 3), node("b", 1), node("c", 1)];
 
         assert_eq!(pick_node(&job(None), &nodes), Some(nodes[1].id));
+    }
+
+    fn turn(running: i64, has_others: bool, jobs: usize, slots: &[i64]) -> UserTurn {
+        let user = WaitingUser { id: UserId::generate(), running, has_others };
+        let nodes: Vec<_> = slots.iter().map(|open| node("n", *open)).collect();
+        UserTurn::new(&user, (0..jobs).map(|_| job(None)).collect(), &nodes)
+    }
+
+    #[test]
+    fn users_take_turns_and_leave_a_quarter_of_the_slots_to_others() {
+        // Two nodes with four slots each.
+        let mut turns = [turn(0, true, 9, &[0, 0]), turn(2, true, 2, &[0, 0])];
+        let mut order = vec![];
+        while let Some((_, user)) = next_turn(&mut turns) {
+            turns[user].running += 1;
+            order.push(user);
+        }
+
+        assert_eq!(order, [0, 0, 0, 1, 0, 1, 0, 0]);
+        assert_eq!(turns[0].running, 6, "two of eight slots stay free");
+    }
+
+    #[test]
+    fn a_single_user_and_a_single_slot_are_used_in_full() {
+        let drain = |mut turn: UserTurn| {
+            let turns = std::slice::from_mut(&mut turn);
+            while next_turn(turns).is_some() {
+                turns[0].running += 1;
+            }
+            turn.running
+        };
+
+        assert_eq!(drain(turn(0, false, 9, &[0])), 4);
+        assert_eq!(drain(turn(0, true, 9, &[0])), 3);
+        assert_eq!(drain(turn(0, true, 9, &[])), 1, "no node: the job waits for one");
     }
 
     #[test]

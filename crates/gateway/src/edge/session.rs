@@ -46,7 +46,7 @@ pub(super) async fn initialize(
     };
     let inner = &authenticated.gateway.inner;
     let Ok((session, ended)) = inner.sessions.open(
-        authenticated.token,
+        (authenticated.token, authenticated.identity.caller.user),
         authenticated.server_slug.clone(),
         client_description,
     ) else {

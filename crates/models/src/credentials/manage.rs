@@ -13,6 +13,7 @@ use secrecy::SecretString;
 use uuid::Uuid;
 
 use super::keys::CredentialKeySet;
+use super::server_secrets::{reseal_servers, server_keys};
 use super::update::validate_expiry;
 use super::{CREDENTIAL, CredentialError, CredentialManager, credential_view, seal};
 use cynode_resources::Caller;
@@ -121,7 +122,7 @@ impl CredentialManager {
         .await
     }
 
-    /// Reseals every credential with a new key. Administrators only. If interrupted at any point,
+    /// Reseals every credential, and the secrets of every installed server, with a new key. Administrators only. If interrupted at any point,
     /// every credential can still be decrypted, and the next rotation finishes the work.
     ///
     /// The previous key stays in the file until the next rotation, because another process may be
@@ -160,6 +161,7 @@ impl CredentialManager {
                         }
                         append_change(tx, "credential.rekey", &row, now).await?;
                     }
+                    reseal_servers(tx, &keys).await?;
                     Ok(count)
                 })
             })
@@ -169,13 +171,27 @@ impl CredentialManager {
         Ok(RotatedKeyView { key_id, credentials })
     }
 
-    /// Returns the sealing key and those that stored credentials were sealed with.
+    /// Returns the sealing key and those that stored secrets were sealed with.
     async fn load_needed_keys(&self) -> Result<CredentialKeySet, CredentialError> {
-        let rows = self.load_all().await?;
-        let (path, count) = (self.key_file.to_path_buf(), rows.len());
+        let needed = self.needed_keys().await?;
+        let (path, count) = (self.key_file.to_path_buf(), needed.len());
         let keys =
             CredentialKeySet::read(&path)?.ok_or(CredentialError::KeyMissing { path, count })?;
-        Ok(keys.retain_needed(|id| rows.iter().any(|row| row.key == id)))
+        Ok(keys.retain_needed(|id| needed.iter().any(|key| key == id)))
+    }
+
+    /// The id of the key of each stored credential and server.
+    async fn needed_keys(&self) -> Result<Vec<String>, CredentialError> {
+        self.store
+            .read(|tx| {
+                Box::pin(async move {
+                    let rows = tx.credential_list().await?.into_iter();
+                    let mut keys: Vec<String> = rows.map(|row| row.key).collect();
+                    keys.extend(server_keys(tx).await?);
+                    Ok(keys)
+                })
+            })
+            .await
     }
 
     /// Loads all credentials, still sealed.
@@ -212,11 +228,13 @@ impl CredentialManager {
     /// Returns the keys and creates the key file for the first credential. A missing file is not
     /// replaced while stored credentials need it: a new file would hide that the old one must be
     /// restored.
-    async fn load_or_create_keys(&self) -> Result<Arc<CredentialKeySet>, CredentialError> {
+    pub(super) async fn load_or_create_keys(
+        &self,
+    ) -> Result<Arc<CredentialKeySet>, CredentialError> {
         if let Some(keys) = self.read_keys()? {
             return Ok(keys);
         }
-        let count = self.load_all().await?.len();
+        let count = self.needed_keys().await?.len();
         let path = self.key_file.to_path_buf();
         if count > 0 {
             return Err(CredentialError::KeyMissing { path, count });

@@ -17,12 +17,20 @@ pub(super) fn seal(
     row: &Credential,
     secret: &SecretString,
 ) -> Result<Vec<u8>, CredentialError> {
+    seal_text(key, &associated_data(row), secret)
+}
+
+/// Encrypts `secret`, bound to `context`.
+pub(super) fn seal_text(
+    key: &CredentialKey,
+    context: &[u8],
+    secret: &SecretString,
+) -> Result<Vec<u8>, CredentialError> {
     let broken = |_| CredentialError::Seal("encryption failed".to_owned());
     let cipher = cipher(key)?;
     let mut buffer = Zeroizing::new(secret.expose_secret().as_bytes().to_vec());
-    let nonce = cipher
-        .seal_in_place_append_tag(Aad::from(associated_data(row)), &mut *buffer)
-        .map_err(broken)?;
+    let nonce =
+        cipher.seal_in_place_append_tag(Aad::from(context), &mut *buffer).map_err(broken)?;
     let mut sealed = vec![FORMAT];
     sealed.extend_from_slice(nonce.as_ref());
     sealed.extend_from_slice(&buffer);
@@ -31,19 +39,25 @@ pub(super) fn seal(
 
 /// Decrypts the secret of this row.
 pub(super) fn open(key: &CredentialKey, row: &Credential) -> Result<SecretString, CredentialError> {
-    let wrong = || CredentialError::Unopenable { id: row.id, key: key.id.clone() };
-    let (format, rest) = row.sealed.split_first().ok_or_else(wrong)?;
-    let (nonce, body) = rest.split_at_checked(NONCE_LEN).ok_or_else(wrong)?;
+    open_text(key, &associated_data(row), &row.sealed)
+        .ok_or_else(|| CredentialError::Unopenable { id: row.id, key: key.id.clone() })
+}
+
+/// Decrypts what was sealed with this key and context; `None` if it was not.
+pub(super) fn open_text(
+    key: &CredentialKey,
+    context: &[u8],
+    sealed: &[u8],
+) -> Option<SecretString> {
+    let (format, rest) = sealed.split_first()?;
+    let (nonce, body) = rest.split_at_checked(NONCE_LEN)?;
     if *format != FORMAT {
-        return Err(wrong());
+        return None;
     }
-    let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| wrong())?;
+    let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
     let mut buffer = Zeroizing::new(body.to_vec());
-    let opened = cipher(key)?
-        .open_in_place(nonce, Aad::from(associated_data(row)), &mut buffer)
-        .map_err(|_| wrong())?;
-    let text = std::str::from_utf8(opened).map_err(|_| wrong())?;
-    Ok(SecretString::from(text))
+    let opened = cipher(key).ok()?.open_in_place(nonce, Aad::from(context), &mut buffer).ok()?;
+    Some(SecretString::from(std::str::from_utf8(opened).ok()?))
 }
 
 fn cipher(key: &CredentialKey) -> Result<RandomizedNonceKey, CredentialError> {

@@ -25,6 +25,7 @@ mod registry;
 mod replanning;
 mod rules;
 mod schedules;
+mod server_secrets;
 mod skills;
 mod starts;
 mod step_criteria;

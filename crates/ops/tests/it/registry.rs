@@ -18,6 +18,8 @@ on_each_engine! {
     only_administrators_turn_tools_on_and_off,
     a_tool_that_changed_after_its_installation_waits_for_approval,
     a_tool_that_changed_again_after_it_was_read_is_not_approved,
+    a_tool_that_its_server_adds_later_waits_for_approval,
+    an_owner_disables_tools_but_does_not_enable_what_an_administrator_disabled,
     a_tool_cannot_change_by_going_away_and_coming_back,
     a_tool_with_an_odd_name_is_left_out_and_its_neighbours_are_not,
     an_installed_server_is_its_owners_and_administrators_business,
@@ -106,6 +108,49 @@ async fn a_tool_that_changed_again_after_it_was_read_is_not_approved() {
 
     assert!(matches!(refused, Err(ToolError::Changed)));
     assert!(!world.tool("files.read").await.unwrap().is_approved());
+}
+
+async fn a_tool_that_its_server_adds_later_waits_for_approval() {
+    for first in [vec![observed("read", "reads")], vec![]] {
+        let world = World::new().await;
+        let server = world.servers.install(&world.bob, stdio("files")).await.unwrap();
+        let names: Vec<String> = first.iter().map(|tool| tool.name.clone()).collect();
+        world.registry.observe_server_tools(server.id, first).await.unwrap();
+        for name in names {
+            assert!(world.tool(&format!("files.{name}")).await.unwrap().is_approved());
+        }
+
+        let later = vec![observed("read", "reads"), observed("wipe", "wipes the disk")];
+        world.registry.observe_server_tools(server.id, later.clone()).await.unwrap();
+        // Also if it is listed again.
+        world.registry.observe_server_tools(server.id, later).await.unwrap();
+
+        assert!(!world.tool("files.wipe").await.unwrap().is_approved());
+        let seen = world.registry.get(&world.bob, "files.wipe").await.unwrap();
+        assert_eq!((seen.tool.approval, seen.approved), (Approval::New, None));
+        let body = ApproveTool { definition_sha256: seen.definition_sha256 };
+        world.registry.approve(&world.admin, "files.wipe", body).await.unwrap();
+        assert!(world.tool("files.wipe").await.unwrap().is_approved());
+    }
+}
+
+async fn an_owner_disables_tools_but_does_not_enable_what_an_administrator_disabled() {
+    let world = World::new().await;
+    let server = world.servers.install(&world.bob, stdio("files")).await.unwrap();
+    world.registry.observe_server_tools(server.id, vec![observed("read", "reads")]).await.unwrap();
+    let set = async |caller, enabled| {
+        let body = UpdateTool { enabled: Some(enabled), scope: None };
+        let changed = world.registry.update(caller, "files.read", body).await;
+        let is_enabled = world.tool("files.read").await.unwrap().is_enabled();
+        changed.map(|view| assert_eq!(view.tool.enabled, is_enabled)).map(|()| is_enabled)
+    };
+
+    assert!(!set(&world.bob, false).await.unwrap());
+    assert!(set(&world.bob, true).await.unwrap());
+    assert!(!set(&world.admin, false).await.unwrap());
+    assert!(matches!(set(&world.bob, true).await, Err(ToolError::NotAdmin)));
+    assert!(!set(&world.bob, false).await.unwrap());
+    assert!(set(&world.admin, true).await.unwrap(), "both switches");
 }
 
 async fn a_tool_cannot_change_by_going_away_and_coming_back() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use chrono::DateTime;
 use cynode_domain::ids::TaskId;
 use cynode_domain::policy::ToolScope;
+use cynode_models::credentials::CredentialManager;
 use cynode_resources::agents::AgentTokens;
 use cynode_resources::audit::{AuditLog, AuditOptions};
 use cynode_resources::rules::AccessRules;
@@ -32,6 +33,7 @@ pub(crate) struct World {
     pub(crate) agents: AgentTokens,
     pub(crate) registry: ToolRegistry,
     pub(crate) servers: InstalledServers,
+    pub(crate) credentials: CredentialManager,
     pub(crate) rules: AccessRules,
     pub(crate) settings: InstallationSettings,
     pub(crate) admin: Caller,
@@ -61,10 +63,19 @@ impl World {
         let origin = ClientAddress("here".to_owned());
         let bob = accounts.user_create(&admin, bob, &origin).await.unwrap();
         let bob = Caller::on_behalf_of(bob.id, bob.handle, false);
+        let key = data.path().join("credentials.key");
+        let credentials =
+            CredentialManager::new(store.clone(), shared.clone(), signals.clone(), key);
         Self {
             agents: AgentTokens::new(store.clone(), shared.clone(), signals.clone()),
             registry: ToolRegistry::new(store.clone(), shared.clone(), signals.clone()),
-            servers: InstalledServers::new(store.clone(), shared.clone(), signals.clone()),
+            servers: InstalledServers::new(
+                store.clone(),
+                shared.clone(),
+                signals.clone(),
+                Arc::new(credentials.clone()),
+            ),
+            credentials,
             rules: AccessRules::new(store.clone(), shared.clone(), signals.clone()),
             settings: InstallationSettings::new(store.clone(), shared, signals),
             clock,

@@ -3,7 +3,7 @@
 use cynode_domain::name::Slug;
 use cynode_domain::policy::allowlist::is_reserved_namespace;
 use cynode_domain::policy::network::{is_internal_name, is_public};
-use cynode_store::ServerTransport;
+use cynode_store::{ServerSecrets, ServerTransport};
 use cynode_wire::servers::{InstallServer, Transport};
 use url::{Host, Url};
 
@@ -45,10 +45,11 @@ pub(super) fn validate_transport(
     }
     Ok(match transport.clone() {
         Transport::Stdio { command, args, env, allow_network } => {
-            ServerTransport::Stdio { command, args, env, allow_network }
+            ServerTransport::Stdio { command, args, env: ServerSecrets::Plain(env), allow_network }
         }
         Transport::Http { url, headers } => {
-            ServerTransport::Http { url, headers, may_be_internal: caller.is_admin }
+            let (headers, may_be_internal) = (ServerSecrets::Plain(headers), caller.is_admin);
+            ServerTransport::Http { url, headers, may_be_internal }
         }
     })
 }

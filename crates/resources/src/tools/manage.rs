@@ -43,8 +43,8 @@ impl ToolRegistry {
             .await
     }
 
-    /// Enables or disables a tool (administrators), or sets its scope (administrators, and the owner of
-    /// its server).
+    /// Enables or disables a tool, or sets its scope: administrators, and the owner of its server. A tool that an
+    /// administrator disabled stays disabled for its owner.
     pub async fn update(
         &self,
         caller: &Caller,
@@ -57,13 +57,16 @@ impl ToolRegistry {
             request.scope.map_or("unchanged", |scope| scope.as_str()),
         );
         self.change_tool(caller, name, "tool.update", what, move |caller, tool, owner| {
-            if request.enabled.is_some() && !caller.is_admin {
+            if !caller.is_admin && owner != Some(caller.user) {
                 return Err(ToolError::NotAdmin);
             }
-            if request.scope.is_some() && !caller.is_admin && owner != Some(caller.user) {
-                return Err(ToolError::NotAdmin);
+            match (request.enabled, caller.is_admin) {
+                (Some(true), false) if !tool.enabled => return Err(ToolError::NotAdmin),
+                (Some(enabled), false) => tool.disabled_by_owner = !enabled,
+                (Some(true), true) => (tool.enabled, tool.disabled_by_owner) = (true, false),
+                (Some(false), true) => tool.enabled = false,
+                (None, _) => {}
             }
-            tool.enabled = request.enabled.unwrap_or(tool.enabled);
             tool.scope = request.scope.unwrap_or(tool.scope);
             Ok(())
         })
@@ -176,8 +179,12 @@ fn tool_view(tool: &StoredTool, servers: &ServersById) -> ToolView {
         name: tool.name.clone(),
         server: server.map_or("builtin".to_owned(), |server| server.slug.clone()),
         scope: tool.scope,
-        enabled: tool.enabled && server.is_none_or(|server| server.enabled),
-        approval: if tool.is_approved() { Approval::Approved } else { Approval::Changed },
+        enabled: tool.is_enabled() && server.is_none_or(|server| server.enabled),
+        approval: match tool.is_approved() {
+            true => Approval::Approved,
+            false if tool.approved_sha256.is_empty() => Approval::New,
+            false => Approval::Changed,
+        },
         description: tool.definition.description.clone(),
         first_seen_at: tool.first_seen_at,
         updated_at: tool.updated_at,
@@ -187,7 +194,8 @@ fn tool_view(tool: &StoredTool, servers: &ServersById) -> ToolView {
 fn tool_detail_view(tool: StoredTool, servers: &ServersById) -> ToolDetailView {
     ToolDetailView {
         tool: tool_view(&tool, servers),
-        approved: (!tool.is_approved()).then(|| definition_view(tool.approved)),
+        approved: (!tool.is_approved() && !tool.approved_sha256.is_empty())
+            .then(|| definition_view(tool.approved)),
         definition: definition_view(tool.definition),
         definition_sha256: tool.definition_sha256,
     }

@@ -43,8 +43,8 @@ impl ToolRegistry {
         Ok(())
     }
 
-    /// Persists the tools a server lists. A definition that differs from the approved one blocks its
-    /// tool until an administrator approves the change.
+    /// Persists the tools a server lists. A definition that differs from the approved one, and a tool that was not in
+    /// the first list, wait for the approval of an administrator.
     pub async fn observe_server_tools(
         &self,
         server: ServerId,
@@ -160,7 +160,11 @@ async fn persist_observed_tools(
             Some(tool) => update_observed(tx, tool, definition, now).await?,
             None if is_name_taken(tx, &name).await? => false,
             None => {
-                let tool = new_tool(name, Some(server.id), server.scope, definition, now);
+                let mut tool = new_tool(name, Some(server.id), server.scope, definition, now);
+                if server.listed_at.is_some() {
+                    warn!(tool.name = %tool.name, "new tool, approval required");
+                    tool.approved_sha256.clear();
+                }
                 tx.tool_insert(&tool).await?;
                 true
             }
@@ -170,6 +174,9 @@ async fn persist_observed_tools(
     for tool in known.into_values().filter(|tool| tool.present) {
         tx.tool_update(&StoredTool { present: false, updated_at: now, ..tool }).await?;
         changed = true;
+    }
+    if server.listed_at.is_none() {
+        tx.server_update(&McpServer { listed_at: Some(now), ..server }).await?;
     }
     if changed {
         tx.policy_bump_revision().await?;
@@ -195,7 +202,7 @@ async fn update_observed(
     Ok(true)
 }
 
-/// A new tool is approved as first listed: installing its server implies the approval.
+/// A tool that is approved: built in, or in the first list of a server, whose installation implies the approval.
 fn new_tool(
     name: String,
     server: Option<ServerId>,
@@ -210,6 +217,7 @@ fn new_tool(
         server,
         scope,
         enabled: true,
+        disabled_by_owner: false,
         present: true,
         approved: definition.clone(),
         approved_sha256: sha256.clone(),

@@ -4,8 +4,8 @@
 //! shortly afterwards. So no request waits for another one, and a row that was changed or deleted later is detected.
 
 use cynode_audit::{
-    AuditKeys, AuditRecord, ChainPosition, ColumnKind, LOG_CHAIN, LOGS, LogRow, LogTable,
-    SignedClaim,
+    AuditKeys, AuditRecord, ChainPosition, ColumnKind, LOG_CHAIN, LOGS, LogRow, LogSealing,
+    LogTable, SignedClaim,
 };
 use cynode_sql::{Row, params};
 use serde_json::Value;
@@ -13,15 +13,6 @@ use uuid::Uuid;
 
 use super::{SealedRecord, rows, sql};
 use crate::{Error, Tx};
-
-/// The outcome of a pass that seals rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LogSealing {
-    /// The head after this many new records.
-    Sealed(ChainPosition, usize),
-    /// The chain was changed by something else: its head is not signed, or is not the known one. Nothing was written.
-    Refused,
-}
 
 impl Tx {
     /// Seals up to `limit` rows of each log, oldest first, into [`LOG_CHAIN`]. `known` is a position that the chain must

@@ -93,63 +93,68 @@ pub(super) async fn next_claimable(
     }
 }
 
-/// Whether there is a claimable run; locks nothing.
-pub(super) async fn has_claimable(tx: &mut Tx, versions: GraphVersionRange) -> Result<bool, Error> {
-    let sql = format!(
-        "SELECT r.id FROM runs r JOIN tasks o ON o.id = r.task_id WHERE {}
-         ORDER BY r.id LIMIT 1",
-        *CLAIMABLE
-    );
-    Ok(tx.row(&sql, params![versions.oldest, versions.newest]).await?.is_some())
-}
+impl Tx {
+    /// Whether there is a run for [`crate::Tx::run_next`]. Locks nothing.
+    pub async fn run_has_next(&mut self) -> Result<bool, Error> {
+        let versions = GraphVersionRange::ANY;
+        let sql = format!(
+            "SELECT r.id FROM runs r JOIN tasks o ON o.id = r.task_id WHERE {}
+             ORDER BY r.id LIMIT 1",
+            *CLAIMABLE
+        );
+        Ok(self.row(&sql, params![versions.oldest, versions.newest]).await?.is_some())
+    }
 
-/// Claims runs, oldest first.
-pub(super) async fn claim_runs(tx: &mut Tx, claim: &RunClaim) -> Result<Vec<GrantedRun>, Error> {
-    if !tx.is_sqlite() {
-        return claim_in_batches(tx, claim).await;
+    /// See [`crate::Store::run_claim`].
+    pub(crate) async fn run_claim(&mut self, claim: &RunClaim) -> Result<Vec<GrantedRun>, Error> {
+        if !self.is_sqlite() {
+            return claim_in_batches(self, claim).await;
+        }
+        let mut granted = vec![];
+        while granted.len() < usize::try_from(claim.max).unwrap_or(usize::MAX)
+            && let Some(run) = next_claimable(self, claim.versions).await?
+        {
+            let Some(lease) =
+                self.lease_grant(run.task, run.id, claim.holder, claim.lease_ms).await?
+            else {
+                break;
+            };
+            self.run_record_grant(&run, claim.versions, claim.started_event).await?;
+            granted.push(GrantedRun { run, lease });
+        }
+        Ok(granted)
     }
-    let mut granted = vec![];
-    while granted.len() < usize::try_from(claim.max).unwrap_or(usize::MAX)
-        && let Some(run) = next_claimable(tx, claim.versions).await?
-    {
-        let Some(lease) = tx.lease_grant(run.task, run.id, claim.holder, claim.lease_ms).await?
-        else {
-            break;
-        };
-        record_grant(tx, &run, claim.versions, claim.started_event).await?;
-        granted.push(GrantedRun { run, lease });
-    }
-    Ok(granted)
-}
 
-/// Records that a runner drives a run: task and run are running, with this version of the graph.
-pub(super) async fn record_grant(
-    tx: &mut Tx,
-    run: &Run,
-    versions: GraphVersionRange,
-    started: &'static str,
-) -> Result<(), Error> {
-    if let Some(task) = tx.task_get(run.task).await?
-        && task.status == TaskStatus::Pending
-    {
-        tx.task_set_status(run.task, TaskStatus::Running, None).await?;
-        let event = NewEvent {
-            kind: started,
-            owner: Some(task.spec.created_by),
-            project: Some(task.spec.project),
-            task: Some(run.task),
-            run: None,
-            job: None,
-            data: json!({ "run_id": run.id }),
-        };
-        tx.event_append(&event).await?;
+    /// Records that a runner was granted a run, as [`crate::Store::run_claim`] does; `started` is the kind of the
+    /// event that announces it.
+    pub async fn run_record_grant(
+        &mut self,
+        run: &Run,
+        versions: GraphVersionRange,
+        started: &'static str,
+    ) -> Result<(), Error> {
+        if let Some(task) = self.task_get(run.task).await?
+            && task.status == TaskStatus::Pending
+        {
+            self.task_set_status(run.task, TaskStatus::Running, None).await?;
+            let event = NewEvent {
+                kind: started,
+                owner: Some(task.spec.created_by),
+                project: Some(task.spec.project),
+                task: Some(run.task),
+                run: None,
+                job: None,
+                data: json!({ "run_id": run.id }),
+            };
+            self.event_append(&event).await?;
+        }
+        if run.status == RunStatus::Pending {
+            self.run_set_status(run.id, RunStatus::Running).await?;
+        }
+        let sql = "UPDATE runs SET graph_version = coalesce(graph_version, $2),
+                   put_down_reason = NULL, not_before = NULL WHERE id = $1";
+        self.execute(sql, params![run.id, versions.newest]).await.map(drop)
     }
-    if run.status == RunStatus::Pending {
-        tx.run_set_status(run.id, RunStatus::Running).await?;
-    }
-    let sql = "UPDATE runs SET graph_version = coalesce(graph_version, $2),
-               put_down_reason = NULL, not_before = NULL WHERE id = $1";
-    tx.execute(sql, params![run.id, versions.newest]).await.map(drop)
 }
 
 /// As the loop, usually in one round trip.

@@ -10,25 +10,6 @@ use crate::{Error, Tx};
 use cynode_sql::Row;
 use cynode_sql::params;
 
-/// Returns the newest checkpoint of a task with its full state.
-pub(super) async fn checkpoint(tx: &mut Tx, task: TaskId) -> Result<Option<Checkpoint>, Error> {
-    let sql = "SELECT * FROM workflow_checkpoints WHERE task_id = $1 AND sequence > 0";
-    let Some(row) = tx.row(sql, params![task]).await? else {
-        return Ok(None);
-    };
-    let (run, base, mut checkpoint) = tx.decode(&tables::CHECKPOINTS, &row, position)?;
-    let sequence = checkpoint.sequence;
-    if checkpoint.state.is_null() {
-        let unreadable = || Error::unreadable("checkpoint", format!("{run} has no row {sequence}"));
-        checkpoint.state = state_at(tx, run, sequence).await?.ok_or_else(unreadable)?;
-    } else if base < sequence {
-        // A transition may have been written since; its changes are not part of this checkpoint.
-        let rows = records(tx, run, base + 1, sequence).await?;
-        checkpoint.state = apply_changes(tx, checkpoint.state, &rows)?;
-    }
-    Ok(Some(checkpoint))
-}
-
 /// Decodes the run of a checkpoint, the transition of its newest full state, and the checkpoint with that
 /// state.
 pub(crate) fn position(row: &Row) -> Result<(RunId, i64, Checkpoint), Error> {
@@ -42,28 +23,46 @@ pub(crate) fn position(row: &Row) -> Result<(RunId, i64, Checkpoint), Error> {
     Ok((row.id("run_id")?, row.get("base_sequence")?, checkpoint))
 }
 
-/// Returns the state of a run after transition `sequence`.
-pub(super) async fn state_at(
-    tx: &mut Tx,
-    run: RunId,
-    sequence: i64,
-) -> Result<Option<Value>, Error> {
-    let sql = "SELECT sequence FROM workflow_history
-               WHERE run_id = $1 AND sequence <= $2 AND state IS NOT NULL
-               ORDER BY sequence DESC LIMIT 1";
-    let base = match tx.row(sql, params![run, sequence]).await? {
-        Some(row) => row.get("sequence")?,
-        None => 1,
-    };
-    let rows = records(tx, run, base, sequence).await?;
-    let is_there = match rows.last() {
-        Some(last) => last.get::<i64>("sequence")? == sequence,
-        None => false,
-    };
-    if !is_there {
-        return Ok(None);
+impl Tx {
+    /// Returns the newest checkpoint of a task.
+    pub async fn checkpoint_get(&mut self, task: TaskId) -> Result<Option<Checkpoint>, Error> {
+        let sql = "SELECT * FROM workflow_checkpoints WHERE task_id = $1 AND sequence > 0";
+        let Some(row) = self.row(sql, params![task]).await? else {
+            return Ok(None);
+        };
+        let (run, base, mut checkpoint) = self.decode(&tables::CHECKPOINTS, &row, position)?;
+        let sequence = checkpoint.sequence;
+        if checkpoint.state.is_null() {
+            let unreadable =
+                || Error::unreadable("checkpoint", format!("{run} has no row {sequence}"));
+            checkpoint.state = self.state_at(run, sequence).await?.ok_or_else(unreadable)?;
+        } else if base < sequence {
+            // A transition may have been written since; its changes are not part of this checkpoint.
+            let rows = records(self, run, base + 1, sequence).await?;
+            checkpoint.state = apply_changes(self, checkpoint.state, &rows)?;
+        }
+        Ok(Some(checkpoint))
     }
-    apply_changes(tx, Value::Object(serde_json::Map::new()), &rows).map(Some)
+
+    /// Returns the full state of a run after transition `sequence`; `None` if there is no such transition.
+    pub async fn state_at(&mut self, run: RunId, sequence: i64) -> Result<Option<Value>, Error> {
+        let sql = "SELECT sequence FROM workflow_history
+                   WHERE run_id = $1 AND sequence <= $2 AND state IS NOT NULL
+                   ORDER BY sequence DESC LIMIT 1";
+        let base = match self.row(sql, params![run, sequence]).await? {
+            Some(row) => row.get("sequence")?,
+            None => 1,
+        };
+        let rows = records(self, run, base, sequence).await?;
+        let is_there = match rows.last() {
+            Some(last) => last.get::<i64>("sequence")? == sequence,
+            None => false,
+        };
+        if !is_there {
+            return Ok(None);
+        }
+        apply_changes(self, Value::Object(serde_json::Map::new()), &rows).map(Some)
+    }
 }
 
 async fn records(tx: &mut Tx, run: RunId, from: i64, to: i64) -> Result<Vec<Row>, Error> {

@@ -197,11 +197,11 @@ async fn jobs_that_are_being_assigned_are_skipped_by_others() {
     for name in ["a", "b", "c"] {
         jobs.push(world.job(&world.run(name).await, 0).await);
     }
-    let other = world.store.clone();
+    let (other, user) = (world.store.clone(), world.user);
 
     let (mine, theirs) = write_tx!(world.store, tx => {
-        let mine = tx.job_list_unassigned(2).await?;
-        Ok::<_, Error>((mine, write_tx!(other, tx => tx.job_list_unassigned(2).await)))
+        let mine = tx.job_list_unassigned(user, 2).await?;
+        Ok::<_, Error>((mine, write_tx!(other, tx => tx.job_list_unassigned(user, 2).await)))
     });
 
     let ids = |jobs: Vec<cynode_store::Job>| -> Vec<JobId> {

@@ -32,7 +32,7 @@ fn seed(text: &str, is_sqlite: bool, number: u32) -> String {
     let server = ServerTransport::Stdio {
         command: "files".to_owned(),
         args: vec![],
-        env: [].into(),
+        env: cynode_store::ServerSecrets::Plain([].into()),
         allow_network: false,
     };
     let definition = McpToolDefinition {

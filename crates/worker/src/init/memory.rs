@@ -1,11 +1,12 @@
-//! Measures the memory usage of a sandbox.
+//! Measures the memory usage of a sandbox, and the disk usage of its deleted files.
 //!
 //! Counted are private pages, the files of memory-backed directories, buffers of sockets, and memory that is shared or held
 //! without being mapped: `MAP_SHARED` pages, memfds and System V segments. Each sample first takes an upper bound, in which mapped shared pages
 //! count once for each process and again as files; only if that exceeds the limit, the mappings are read one by one.
 //!
 //! Not counted: memfds that are on their way through a socket, pages of a shared mapping that no process has mapped any
-//! more while another part of it is, what was sent over a Unix socket whose sender is closed, and pipes.
+//! more while another part of it is, what was sent over a Unix socket whose sender is closed, pipes, and deleted files that
+//! are only mapped.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -24,6 +25,8 @@ const SYSTEM_V: [&str; 3] = ["/proc/sysvipc/shm", "/proc/sysvipc/sem", "/proc/sy
 const SEMAPHORE_BYTES: u64 = 64;
 /// Beginning of the link of a descriptor, and of the path of a mapping, of a memfd.
 const MEMFD: &str = "/memfd:";
+/// End of the link of a descriptor whose file has no name.
+const DELETED: &str = " (deleted)";
 /// Path of a `MAP_SHARED` mapping without a file.
 const SHARED_ANONYMOUS: &str = "/dev/zero (deleted)";
 /// The unit of `st_blocks`.
@@ -33,6 +36,8 @@ const BLOCK_BYTES: u64 = 512;
 pub(super) struct SandboxUsage {
     pub(super) bytes: u64,
     pub(super) processes: u64,
+    /// Bytes on disk of files that are open and have no name: no scan of directories finds them.
+    pub(super) deleted_file_bytes: u64,
 }
 
 /// Measures every process except PID 1, and memory that belongs to none. The result is exact if it exceeds `limit`.
@@ -45,7 +50,7 @@ pub(super) fn measure_usage(limit: u64, sockets: Option<&SocketMemory>) -> Sandb
         + sum_column(&messages, "cbytes")
         + sockets.map_or(0, SocketMemory::measure);
     let processes = Processes::list(Path::new("/proc"));
-    let memfds = processes.memfd_bytes();
+    let NamelessFiles { memfds, on_disk } = processes.nameless_files(&memory_devices());
     let private = processes.sum_status(&["RssAnon:", "VmPTE:"]);
     let shared = processes.sum_status(&["RssShmem:"]);
     let bound = of_no_process + private + shared + memfds.values().sum::<u64>();
@@ -54,7 +59,8 @@ pub(super) fn measure_usage(limit: u64, sockets: Option<&SocketMemory>) -> Sandb
     } else {
         bound
     };
-    SandboxUsage { bytes, processes: processes.count() }
+    let deleted_file_bytes = on_disk.values().sum();
+    SandboxUsage { bytes, processes: processes.count(), deleted_file_bytes }
 }
 
 /// The directories in `/proc` of the processes of a sandbox.
@@ -62,6 +68,18 @@ struct Processes(Vec<PathBuf>);
 
 /// A file without a name: device and inode.
 type FileId = (u64, u64);
+
+/// The bytes of open files without a name.
+#[derive(Debug, Default)]
+struct NamelessFiles {
+    memfds: HashMap<FileId, u64>,
+    on_disk: HashMap<FileId, u64>,
+}
+
+fn memory_devices() -> HashSet<u64> {
+    let device = |path: &&str| fs::metadata(path).ok().map(|directory| directory.dev());
+    MEMORY_MOUNTS.iter().filter_map(device).collect()
+}
 
 impl Processes {
     fn list(proc: &Path) -> Self {
@@ -82,18 +100,25 @@ impl Processes {
         self.0.iter().map(|process| sum_kib(&read(process), fields)).sum()
     }
 
-    /// The bytes of each memfd that a process has open, mapped or not.
-    fn memfd_bytes(&self) -> HashMap<FileId, u64> {
-        let mut files = HashMap::new();
+    /// The bytes of each file without a name that a process has open, mapped or not. Those of memory-backed directories
+    /// are counted with their directory.
+    fn nameless_files(&self, memory_devices: &HashSet<u64>) -> NamelessFiles {
+        let mut files = NamelessFiles::default();
         for process in &self.0 {
             // A thread may have descriptors of its own.
             let tables = tasks(process).into_iter().map(|task| task.join("fd"));
             for entry in tables.flat_map(fs::read_dir).flatten().flatten() {
-                let is_memfd = fs::read_link(entry.path()).is_ok_and(|link| {
-                    link.as_os_str().as_encoded_bytes().starts_with(MEMFD.as_bytes())
-                });
-                if is_memfd && let Ok(file) = fs::metadata(entry.path()) {
-                    files.insert((file.dev(), file.ino()), file.blocks() * BLOCK_BYTES);
+                let link = fs::read_link(entry.path()).unwrap_or_default();
+                let link = link.as_os_str().as_encoded_bytes();
+                if !link.ends_with(DELETED.as_bytes()) {
+                    continue;
+                }
+                let Ok(file) = fs::metadata(entry.path()) else { continue };
+                let (id, bytes) = ((file.dev(), file.ino()), file.blocks() * BLOCK_BYTES);
+                if link.starts_with(MEMFD.as_bytes()) {
+                    files.memfds.insert(id, bytes);
+                } else if file.is_file() && file.nlink() == 0 && !memory_devices.contains(&id.0) {
+                    files.on_disk.insert(id, bytes);
                 }
             }
         }

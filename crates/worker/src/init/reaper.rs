@@ -82,12 +82,17 @@ impl Reaper {
         if Instant::now() < self.next_sample {
             return None;
         }
-        let Limits { memory_mib, processes, .. } = self.limits;
+        let Limits { memory_mib, processes, disk_mib, .. } = self.limits;
         let memory_limit = u64::from(memory_mib) << 20;
         let usage = memory::measure_usage(memory_limit, self.sockets.as_ref());
         self.next_sample = Instant::now() + SAMPLE_INTERVAL;
         if usage.bytes > memory_limit {
             return Some(format!("it used more than {memory_mib} MiB of memory"));
+        }
+        if usage.deleted_file_bytes > u64::from(disk_mib) << 20 {
+            return Some(format!(
+                "its deleted files that are still open filled {disk_mib} MiB of disk"
+            ));
         }
         (usage.processes > u64::from(processes))
             .then(|| format!("it had more than {processes} processes"))

@@ -16,14 +16,15 @@ const SCAN_DUTY_DIVISOR: u32 = 10;
 
 /// Watches the directories of one job.
 pub(super) struct DiskWatch {
-    paths: Vec<PathBuf>,
+    workspace: PathBuf,
+    artifacts: PathBuf,
     limit_mib: u32,
     next: Instant,
 }
 
 impl DiskWatch {
-    pub(super) fn new(paths: Vec<PathBuf>, limit_mib: u32) -> Self {
-        Self { paths, limit_mib, next: Instant::now() + MIN_SCAN_INTERVAL }
+    pub(super) fn new(workspace: PathBuf, artifacts: PathBuf, limit_mib: u32) -> Self {
+        Self { workspace, artifacts, limit_mib, next: Instant::now() + MIN_SCAN_INTERVAL }
     }
 
     /// Scans if a scan is due; returns the exceeded limit.
@@ -40,7 +41,9 @@ impl DiskWatch {
     /// Scans now; returns the exceeded limit.
     pub(super) fn find_excess(&self) -> Option<String> {
         let mut usage = DiskUsage { bytes: 0, entries: 0, limit: u64::from(self.limit_mib) << 20 };
-        self.paths.iter().find_map(|path| usage.add(path).err()).map(|excess| match excess {
+        let added = usage.add(&self.workspace, allocated_bytes);
+        let added = added.and_then(|()| usage.add(&self.artifacts, stored_bytes));
+        added.err().map(|excess| match excess {
             DiskExcess::Bytes => {
                 format!("the workspace and artifacts filled {} MiB of disk", self.limit_mib)
             }
@@ -65,7 +68,7 @@ struct DiskUsage {
 
 impl DiskUsage {
     /// Adds the tree under `root`. Files deleted during the scan are not counted.
-    fn add(&mut self, root: &Path) -> Result<(), DiskExcess> {
+    fn add(&mut self, root: &Path, bytes_of: fn(&fs::Metadata) -> u64) -> Result<(), DiskExcess> {
         let mut pending = vec![(root.to_owned(), 0)];
         while let Some((path, depth)) = pending.pop() {
             if depth >= MAX_DEPTH {
@@ -80,7 +83,7 @@ impl DiskUsage {
             for entry in entries.filter_map(io::Result::ok) {
                 // Of the entry itself: symbolic links are not followed.
                 let Ok(metadata) = entry.metadata() else { continue };
-                self.count(metadata.blocks() * 512)?;
+                self.count(bytes_of(&metadata))?;
                 if metadata.is_dir() {
                     pending.push((entry.path(), depth + 1));
                 }
@@ -100,6 +103,19 @@ impl DiskUsage {
     }
 }
 
+/// The unit of `st_blocks`.
+const BLOCK_BYTES: u64 = 512;
+
+fn allocated_bytes(metadata: &fs::Metadata) -> u64 {
+    metadata.blocks() * BLOCK_BYTES
+}
+
+/// What a file occupies once it is stored as an artifact: its holes are written there.
+fn stored_bytes(metadata: &fs::Metadata) -> u64 {
+    let length = if metadata.is_file() { metadata.len() } else { 0 };
+    allocated_bytes(metadata).max(length)
+}
+
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
@@ -109,7 +125,20 @@ mod tests {
     use super::*;
 
     fn watch(path: &Path) -> DiskWatch {
-        DiskWatch::new(vec![path.to_owned()], 1)
+        DiskWatch::new(path.to_owned(), path.join("none"), 1)
+    }
+
+    #[test]
+    fn holes_count_in_artifacts_and_not_in_the_workspace() {
+        let root = tempfile::tempdir().unwrap();
+        let sparse = fs::File::create(root.path().join("sparse")).unwrap();
+        sparse.set_len(100 << 20).unwrap();
+        assert_eq!(watch(root.path()).find_excess(), None);
+
+        let none = root.path().join("none");
+        let excess = DiskWatch::new(none, root.path().to_owned(), 1).find_excess();
+
+        assert_eq!(excess.unwrap(), "the workspace and artifacts filled 1 MiB of disk");
     }
 
     #[test]

@@ -73,8 +73,8 @@ struct ProgramSupervisor {
 
 impl ProgramSupervisor {
     fn new(dir: &JobDir, spec: &JobSpec, init: Child, reports: io::PipeReader) -> Self {
-        let paths = vec![spec.workspace.clone(), dir.artifacts_dir()];
-        let disk = DiskWatch::new(paths, spec.assignment.limits.disk_mib);
+        let limit = spec.assignment.limits.disk_mib;
+        let disk = DiskWatch::new(spec.workspace.clone(), dir.artifacts_dir(), limit);
         Self { init, reports, report_buffer: vec![], disk, ending: None, kill_at: None }
     }
 

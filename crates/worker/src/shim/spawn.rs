@@ -98,7 +98,7 @@ fn start_init(dir: &JobDir, spec: &JobSpec, signals: SignalFd) -> io::Result<Job
         dir: dir.clone(),
         limits,
         outputs: [keep(stdout, Stream::Stdout)?, keep(stderr, Stream::Stderr)?],
-        disk: DiskWatch::new(vec![spec.workspace.clone(), dir.artifacts_dir()], limits.disk_mib),
+        disk: DiskWatch::new(spec.workspace.clone(), dir.artifacts_dir(), limits.disk_mib),
         reports: File::from(OwnedFd::from(reports)),
         init,
         signals,

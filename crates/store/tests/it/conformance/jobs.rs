@@ -20,7 +20,10 @@ impl World {
     }
 
     async fn unassigned(&self, limit: u32) -> Vec<JobId> {
-        let jobs = write_tx!(self.store, tx => tx.job_list_unassigned(limit).await);
+        let jobs = {
+            let user = self.user;
+            write_tx!(self.store, tx => tx.job_list_unassigned(user, limit).await)
+        };
         jobs.into_iter().map(|job| job.spec.id).collect()
     }
 }

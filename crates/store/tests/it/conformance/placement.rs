@@ -12,7 +12,10 @@ const MINUTE: u32 = 60_000;
 
 impl World {
     async fn to_be_assigned(&self) -> Vec<JobId> {
-        let jobs = write_tx!(self.store, tx => tx.job_list_unassigned(100).await);
+        let jobs = {
+            let user = self.user;
+            write_tx!(self.store, tx => tx.job_list_unassigned(user, 100).await)
+        };
         jobs.into_iter().map(|job| job.spec.id).collect()
     }
 

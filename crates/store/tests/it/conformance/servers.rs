@@ -2,7 +2,9 @@
 
 use cynode_domain::ids::{ServerId, ToolId, UserId};
 use cynode_domain::policy::ToolScope;
-use cynode_store::{Error, McpServer, McpToolDefinition, ServerTransport, Store, StoredTool};
+use cynode_store::{
+    Error, McpServer, McpToolDefinition, ServerSecrets, ServerTransport, Store, StoredTool,
+};
 use serde_json::json;
 
 use crate::world::{World, at};
@@ -15,12 +17,13 @@ fn server(owner: UserId, slug: &str) -> McpServer {
         transport: ServerTransport::Stdio {
             command: "files".to_owned(),
             args: vec!["--root".to_owned(), "/srv".to_owned()],
-            env: [("KEY".to_owned(), "sesame".to_owned())].into(),
+            env: ServerSecrets::Plain([("KEY".to_owned(), "sesame".to_owned())].into()),
             allow_network: false,
         },
         scope: ToolScope::Both,
         enabled: true,
         last_error: None,
+        listed_at: None,
         created_at: at(1),
         updated_at: at(1),
     }
@@ -43,6 +46,7 @@ fn tool(server: Option<ServerId>, name: &str) -> StoredTool {
         server,
         scope: ToolScope::Pm,
         enabled: true,
+        disabled_by_owner: false,
         present: true,
         definition: definition("reads a file"),
         definition_sha256: "aa".to_owned(),
@@ -66,10 +70,15 @@ pub(crate) async fn a_server_reads_back_with_its_secrets_and_hides_them_in_debug
 
     made.transport = ServerTransport::Http {
         url: "https://mcp.example/mcp".to_owned(),
-        headers: [("authorization".to_owned(), "Bearer sesame".to_owned())].into(),
+        headers: ServerSecrets::Sealed {
+            names: vec!["authorization".to_owned()],
+            key: "k".to_owned(),
+            sealed: "AAEC".to_owned(),
+        },
         may_be_internal: true,
     };
     (made.enabled, made.last_error, made.updated_at) = (false, Some("gone".to_owned()), at(2));
+    made.listed_at = Some(at(2));
     let row = made.clone();
     write_tx!(world.store, tx => tx.server_update(&row).await);
     assert_eq!(read_tx!(world.store, tx => tx.server_by_slug("files").await), Some(made.clone()));
@@ -96,6 +105,7 @@ pub(crate) async fn a_tool_reads_back_as_it_was_written_and_updated(store: Store
     made.definition = definition("reads a file and sends it away");
     (made.definition_sha256, made.scope) = ("bb".to_owned(), ToolScope::Both);
     (made.enabled, made.present, made.updated_at) = (false, false, at(3));
+    made.disabled_by_owner = true;
     let row = made.clone();
     write_tx!(store, tx => tx.tool_update(&row).await);
 

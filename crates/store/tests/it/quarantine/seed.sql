@@ -13,24 +13,24 @@ INSERT INTO workflow_history (run_id, sequence, task_id, node_id, edge, state, e
 INSERT INTO workflow_effects VALUES ('{run}', 'key/#', 1, '{}', {t});
 INSERT INTO nodes (id, node_slug, status, token_hash, capabilities, sandbox_supported, max_concurrency, created_at, updated_at)
     VALUES ('{id}', 'n#', 'drained', {b}, '{}', {yes}, 4, {t}, {t});
-INSERT INTO jobs (id, task_id, run_id, step_index, attempt, status, closed, payload, cancel_requested, acknowledged, created_at)
-    VALUES ('{id}', '{task}', '{run}', #, 1, 'queued', {no}, '{}', {no}, {no}, {t});
+INSERT INTO jobs (id, task_id, run_id, step_index, attempt, status, closed, payload, cancel_requested, acknowledged, created_at, owner_id)
+    VALUES ('{id}', '{task}', '{run}', #, 1, 'queued', {no}, '{}', {no}, {no}, {t}, '{user}');
 INSERT INTO task_artifacts VALUES ('{id}', '{task}', NULL, 'output', 'p#', 1, 'aa', {t});
 INSERT INTO events (kind, owner_id, data, occurred_at) VALUES ('k#', '{user}', '{}', {t});
 INSERT INTO agent_tokens (id, token_hash, agent_type, user_id, name, created_by, created_at, expires_at)
     VALUES ('{id}', {b}, 'pm', '{user}', 'n', '{user}', {t}, {t});
 INSERT INTO mcp_servers (id, slug, owner_id, transport, config, scope, enabled, created_at, updated_at)
     VALUES ('{id}', 's#', '{user}', 'stdio', '{server}', 'both', {yes}, {t}, {t});
-INSERT INTO mcp_tools VALUES ('{id}', 'tool#', NULL, 'both', {yes}, {yes}, '{definition}', 'aa', '{definition}', 'aa', {t}, {t});
+INSERT INTO mcp_tools VALUES ('{id}', 'tool#', NULL, 'both', {yes}, {yes}, '{definition}', 'aa', '{definition}', 'aa', {t}, {t}, {no});
 INSERT INTO access_control_rules VALUES ('{id}', 'system', NULL, 'mcp.tool.invoke', 'mcp.tool', 'files.*', 'deny', 1, '{}', NULL, {t}, {t});
 INSERT INTO access_control_audit_log (id, subject_type, subject_id, action, resource_type, resource, decision, created_at)
     VALUES ('{id}', 'user', '{user}', 'rule.create', 'mcp.tool', 'r', 'allow', {t});
 INSERT INTO system_settings VALUES ('k#', '1', 'number', 1, {t}, NULL);
-INSERT INTO system_settings_audit_log VALUES ('{id}', 'k', NULL, '1', NULL, {t}, NULL);
+INSERT INTO system_settings_audit_log VALUES ('{id}', 'k', NULL, '1', NULL, {t}, NULL, NULL, NULL, NULL);
 INSERT INTO mcp_tool_call_audit_log (id, chain_id, seq, created_at, agent_type, group_ids, role_names, tool_name, server, decision, stage, status, origin, request_id, prev_hash, hash)
     VALUES ('{id}', '{id}', 1, {t}, 'pm', '[]', '[]', 'tool', 'builtin', 'allow', 'invoke', 'pending', 'gateway', 'r', {b}, {b});
 INSERT INTO preference_entries VALUES ('{id}', 'user', '{user}', 'k#', '1', 'number', 1, {t}, NULL);
-INSERT INTO preference_audit_log VALUES ('{id}', '{id}', 'user', '{user}', 'k', NULL, '1', NULL, {t}, NULL);
+INSERT INTO preference_audit_log VALUES ('{id}', '{id}', 'user', '{user}', 'k', NULL, '1', NULL, {t}, NULL, NULL, NULL, NULL);
 INSERT INTO job_memory VALUES ('{job}', 'k#', NULL, 'text', 4, {t});
 INSERT INTO skills (id, name, scope, owner_id, content, content_sha256, version, created_at, updated_at)
     VALUES ('{id}', 's', 'user', '{user}', 'text', 'aa', 1, {t}, {t});
