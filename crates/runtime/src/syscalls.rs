@@ -14,6 +14,17 @@ pub type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 /// CyNode does not use them.
 const X32_SYSCALL_BIT: u32 = 0x4000_0000;
 
+/// Lets only these calls pass; others return `ENOSYS`. Returns whether the filter is enforced: it is not on unsupported
+/// architectures.
+pub fn allow_syscalls(calls: impl Iterator<Item = i64>) -> Result<bool, seccompiler::Error> {
+    let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else { return Ok(false) };
+    let absent = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
+    let rules: SyscallRules = calls.map(|call| (call, vec![])).collect();
+    let filter = SeccompFilter::new(rules, absent, SeccompAction::Allow, arch)?;
+    seccompiler::apply_filter(&BpfProgram::try_from(filter)?)?;
+    Ok(true)
+}
+
 /// Denies these calls with `EPERM`. Returns whether the filter is enforced: it is not on unsupported
 /// architectures.
 ///

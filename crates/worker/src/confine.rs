@@ -3,6 +3,7 @@
 //! The order matters: limits and ids while the process has the capabilities to set them, then the
 //! capabilities, then `no_new_privs`, Landlock and the system call filter, which need none.
 
+mod allowed_syscalls;
 mod landlock_rules;
 mod seccomp_filter;
 

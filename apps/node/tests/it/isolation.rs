@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use cynode_domain::job::Ending;
+use nix::errno::Errno;
 
 use crate::workbench::{SandboxWorkbench, command, script};
 
@@ -202,4 +203,48 @@ fn programs_of_one_job_talk_over_loopback() {
                 $c = IO::Socket::INET->new(PeerAddr => \"127.0.0.1\", PeerPort => $s->sockport) or die; print \"met\\n\"'";
 
     assert_eq!(SandboxWorkbench::new().run(line).stdout, "met\n");
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn calls_that_programs_do_not_need_do_not_exist_and_dangerous_ones_are_denied() {
+    // memfd_secret, fanotify_init, iopl, a number of the future; then unshare, mount, bpf.
+    let line = "perl -e 'for (447, 300, 172, 9999, 272, 165, 321) { $! = 0; syscall($_, 0, 0, 0, 0, 0); \
+                print $! + 0, \" \"; }'";
+
+    let done = SandboxWorkbench::new().run(line);
+
+    let (absent, denied) = (Errno::ENOSYS as i32, Errno::EPERM as i32);
+    let expected =
+        [absent, absent, absent, absent, denied, denied, denied].map(|code| code.to_string());
+    assert_eq!(done.stdout.trim(), expected.join(" "));
+}
+
+#[test]
+fn ordinary_programs_work_in_the_sandbox() {
+    let python = r#"
+import asyncio, concurrent.futures, json, mmap, multiprocessing, os, socket, sqlite3, subprocess, tempfile, threading, time
+with concurrent.futures.ThreadPoolExecutor(4) as pool: assert sum(pool.map(lambda n: n * n, range(10))) == 285
+context = multiprocessing.get_context("fork")
+with context.Pool(2) as pool: assert pool.map(abs, [-1, 2]) == [1, 2]
+assert subprocess.run(["sh", "-c", "echo hi | tr h H"], capture_output=True).stdout == b"Hi\n"
+db = sqlite3.connect(tempfile.mkstemp()[1]); db.execute("create table t (a)"); db.execute("insert into t values (1)"); db.commit()
+async def serve():
+    server = await asyncio.start_server(lambda r, w: w.close(), "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    reader, writer = await asyncio.open_connection("127.0.0.1", port); await reader.read(); server.close()
+asyncio.run(serve())
+with open("m", "w+b") as f: f.truncate(4096); mmap.mmap(f.fileno(), 4096)[0:1] = b"x"
+os.symlink("m", "l"); os.rename("l", "k"); os.utime("m"); os.chmod("m", 0o600); os.link("m", "n"); os.listdir("."); os.statvfs(".")
+os.nice(1); os.sched_getaffinity(0); os.getloadavg(); time.sleep(0.01); os.kill(os.getpid(), 0); os.sync()
+print("python fine")
+"#;
+    let line = format!(
+        "/usr/bin/python3 -c '{python}' && perl -MPOSIX -e 'print \"perl fine\n\"' && \
+                        tar cf t.tar m && gzip t.tar && sort -u m > /dev/null && echo shell fine"
+    );
+
+    let done = SandboxWorkbench::new().run(&line);
+
+    assert_eq!(done.stdout, "python fine\nperl fine\nshell fine\n", "{}", done.stderr);
 }
