@@ -55,7 +55,7 @@ pub enum AuditCommand {
     Head,
     /// Verify the hash chains: no record was edited, removed, moved or inserted. Exits with 1 otherwise.
     Verify {
-        /// An earlier output of `audit head`: its records must still exist, and only newer ones are verified.
+        /// An earlier output of `audit head`: the chains must still contain its records, unchanged.
         #[arg(long, value_name = "HEAD")]
         since: Option<String>,
     },

@@ -77,7 +77,7 @@ impl AuditStream {
         for chain in self.audit.extended_chains() {
             loop {
                 let seq = positions.get(&name).and_then(|known| known.get(&chain)).copied();
-                let records = self.audit.export(chain, seq.unwrap_or(0), BATCH).await?;
+                let records = self.audit.export(chain, seq.unwrap_or(0) + 1, BATCH).await?;
                 let Some(last) = records.last().map(|record| record.seq) else { break };
                 target.send(&records).await?;
                 positions.entry(name.clone()).or_default().insert(chain, last);

@@ -126,6 +126,7 @@ impl OrchestratorServer {
     pub async fn serve(self, shutdown: Shutdown) {
         let server = connections::serve(self.listener, self.router, self.limits, shutdown.clone());
         let background = self.background;
+        let audit = self.gateway.administration.audit.clone();
         // Boxed to keep the caller's future small.
         let work = Box::pin(async {
             let sweeps = self.sweeper.run(self.job_lease_ms, shutdown.clone());
@@ -149,6 +150,7 @@ impl OrchestratorServer {
         }
         // Remaining writes of ended requests.
         background.finish(WRITE_GRACE).await;
+        let _ = tokio::time::timeout(GRACE, audit.close()).await;
     }
 }
 

@@ -89,7 +89,7 @@ async fn measure_verify(
     let chains = store.read(|tx| Box::pin(async move { tx.chain_list().await })).await?;
     let mut reports = vec![];
     for (head, _) in chains {
-        reports.push(verify_chain(store, head.chain, None, vec![], keys).await?);
+        reports.push(verify_chain(store, head.chain, vec![], keys).await?);
     }
     if reports.iter().any(|report| !report.faults.is_empty()) {
         bail!("the log does not verify: {reports:?}");

@@ -107,7 +107,7 @@ fn encode_outcome(encoder: &mut RecordHasher, outcome: &AuditOutcome) {
 
 fn encode_log_row(encoder: &mut RecordHasher, row: &LogRow) {
     encoder.text(Some(row.log));
-    encoder.id(Some(row.id));
+    encoder.text(Some(&row.id));
     encoder.time(row.at);
     encoder.count(row.columns.len());
     for (name, value) in &row.columns {

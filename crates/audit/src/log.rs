@@ -15,8 +15,9 @@ pub const LOG_CHAIN: ChainId = ChainId::from_uuid(Uuid::from_u128(1));
 pub struct LogRow {
     /// The table.
     pub log: &'static str,
-    pub id: Uuid,
-    /// When it was written, in whole microseconds.
+    /// As stored, also if it is not an id.
+    pub id: String,
+    /// When it was written, in whole microseconds; the epoch if that is unreadable.
     pub at: DateTime<Utc>,
     /// The other columns by name, in the order of their declaration.
     pub columns: Vec<(&'static str, Value)>,
@@ -25,8 +26,14 @@ pub struct LogRow {
 /// The outcome of a pass that seals rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogSealing {
-    /// The head after this many new records.
-    Sealed(ChainPosition, usize),
+    Sealed {
+        /// The head after it.
+        head: ChainPosition,
+        /// New records.
+        rows: usize,
+        /// Rows that cannot be updated, because their id was changed.
+        unsealable: usize,
+    },
     /// The chain was changed by something else: its head is not signed, or is not the known one. Nothing was written.
     Refused,
 }

@@ -24,7 +24,6 @@ use cynode_store::{Credential, Store};
 use cynode_wire::credentials::CredentialView;
 use secrecy::SecretString;
 
-use cynode_resources::servers::SealingError;
 use cynode_resources::{PageError, Signals};
 use keys::CredentialKeySet;
 
@@ -70,12 +69,6 @@ pub enum CredentialError {
         #[source]
         cause: std::io::Error,
     },
-    #[error("the secrets of server \"{slug}\" cannot be decrypted: {cause}")]
-    ServerSecrets {
-        slug: String,
-        #[source]
-        cause: SealingError,
-    },
     #[error("the secret cannot be encrypted: {0}")]
     Seal(String),
     #[error(transparent)]
@@ -96,7 +89,6 @@ impl Classified for CredentialError {
             | Self::KeyUnknown { .. }
             | Self::Unopenable { .. }
             | Self::KeyFile { .. }
-            | Self::ServerSecrets { .. }
             | Self::SecretFile(_)
             | Self::KeyFileUnwritable { .. } => Classification::new(ErrorClass::Outage, self),
             Self::Seal(_) => Classification::internal(),

@@ -130,7 +130,7 @@ pub struct AuditLog {
     lane: AuditWriter,
     keys: Arc<AuditKeys>,
     heads: Arc<Mutex<HeadFile>>,
-    is_refusal_logged: Arc<AtomicBool>,
+    is_fault_logged: Arc<AtomicBool>,
 }
 
 impl AuditLog {

@@ -52,7 +52,7 @@ pub struct Job {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingUser {
     pub id: UserId,
-    /// Open jobs on nodes.
+    /// Open jobs on nodes that accept jobs, and those whose node is being chosen.
     pub running: i64,
     /// Whether there are other active users.
     pub has_others: bool,
@@ -135,7 +135,8 @@ impl Tx {
                        AND j.owner_id > w.id ORDER BY j.owner_id LIMIT 1)
                    FROM waiting w WHERE w.id IS NOT NULL)
                    SELECT w.id, (SELECT count(*) FROM jobs j WHERE j.owner_id = w.id AND NOT j.closed
-                       AND j.node_id IS NOT NULL) AS running,
+                       AND (j.place_until > cynode_now() OR j.node_id IN (SELECT n.id FROM nodes n
+                           WHERE n.status = 'active' AND n.sandbox_supported))) AS running,
                    EXISTS (SELECT 1 FROM users u WHERE u.is_active AND u.id <> w.id) AS has_others
                    FROM waiting w WHERE w.id IS NOT NULL";
         let user = |row: &Row| {
@@ -154,7 +155,7 @@ impl Tx {
         limit: u32,
     ) -> Result<Vec<Job>, Error> {
         let sql =
-            "SELECT * FROM jobs j WHERE j.owner_id = $2 AND j.node_id IS NULL AND NOT j.closed
+            "SELECT * FROM jobs j WHERE j.owner_id = $1 AND j.node_id IS NULL AND NOT j.closed
                    AND (j.place_until IS NULL OR j.place_until <= cynode_now())
                    AND (j.pinned_node_id IS NULL OR j.pinned_node_id IN (
                        SELECT n.id FROM nodes n WHERE n.status = 'active' AND n.sandbox_supported
@@ -163,8 +164,8 @@ impl Tx {
                    AND (j.pinned_node_id IS NOT NULL OR NOT EXISTS (
                        SELECT 1 FROM jobs o WHERE o.task_id = j.task_id AND o.id < j.id
                        AND NOT o.closed AND o.node_id IS NULL AND o.pinned_node_id IS NULL))
-                   ORDER BY j.id LIMIT $1 /*pg FOR NO KEY UPDATE SKIP LOCKED */";
-        self.page(&tables::JOBS, sql, params![limit, user], job).await
+                   ORDER BY j.id LIMIT $2 /*pg FOR NO KEY UPDATE SKIP LOCKED */";
+        self.page(&tables::JOBS, sql, params![user, limit], job).await
     }
 
     /// Lists unassigned open jobs created before this time and pinned to a node that accepts no jobs, has not

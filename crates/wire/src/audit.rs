@@ -118,7 +118,7 @@ pub struct AuditHeadView {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct VerifyQuery {
-    /// An earlier value of `GET /v1/audit/head`: its records must still exist, and only records after it are verified.
+    /// An earlier value of `GET /v1/audit/head`: the chains must still contain its records, unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! The receivers of audit records.
 
 use std::fmt;
-use std::io::Write as _;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::net::ToSocketAddrs as _;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -15,6 +15,8 @@ use tokio::net::{TcpStream, UdpSocket, UnixDatagram};
 
 const ALLOWED: &str = "file:/path, syslog:/dev/log, syslog:udp:host:514, syslog:tcp:host:601 or otlp:http://host:4318";
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// Less than a datagram can hold, with room for the header.
+const MAX_DATAGRAM: usize = 60_000;
 /// RFC 5424: facility 13 (log audit), severity 6 (informational).
 const PRIORITY: u32 = 13 * 8 + 6;
 
@@ -53,13 +55,19 @@ impl FromStr for StreamTarget {
                 }
                 _ => return Err(ALLOWED),
             },
-            Some(("otlp", url)) if url.starts_with("http://") || url.starts_with("https://") => {
+            Some(("otlp", url)) if is_plain_url(url) => {
                 Self::Otlp(url.trim_end_matches('/').to_owned())
             }
             _ => return Err(ALLOWED),
         };
         Ok(parsed)
     }
+}
+
+/// Without credentials, since targets are logged.
+fn is_plain_url(url: &str) -> bool {
+    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.contains('@'))
 }
 
 impl fmt::Display for StreamTarget {
@@ -118,7 +126,16 @@ async fn append(path: PathBuf, lines: Vec<u8>) -> anyhow::Result<()> {
     let written = tokio::task::spawn_blocking(move || {
         let mut options = std::fs::OpenOptions::new();
         std::os::unix::fs::OpenOptionsExt::mode(options.create(true).append(true), 0o600);
-        let mut file = options.open(path)?;
+        let mut file = options.read(true).open(path)?;
+        // A write that failed may have left a part of a line.
+        if file.metadata()?.len() > 0 {
+            let mut last = [0];
+            file.seek(SeekFrom::End(-1))?;
+            file.read_exact(&mut last)?;
+            if last != *b"\n" {
+                file.write_all(b"\n")?;
+            }
+        }
         file.write_all(&lines)?;
         file.sync_data()
     });
@@ -138,9 +155,15 @@ fn to_lines(records: &[ExportedRecord]) -> Vec<u8> {
     lines.collect::<String>().into_bytes()
 }
 
+/// A record that does not fit into a datagram is sent without its content.
 fn syslog_message(record: &ExportedRecord) -> String {
     let at = record.at.map_or("-".to_owned(), |at| at.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string());
-    let (process, fields) = (std::process::id(), &record.fields);
+    let (process, mut fields) = (std::process::id(), record.fields.to_string());
+    if fields.len() > MAX_DATAGRAM {
+        let mut short = record.fields.clone();
+        short["record"] = json!({ "truncated": true });
+        fields = short.to_string();
+    }
     format!("<{PRIORITY}>1 {at} - cynode-orchestrator {process} audit - {fields}")
 }
 
@@ -186,9 +209,16 @@ mod tests {
         ] {
             assert_eq!(text.parse::<StreamTarget>().unwrap().to_string(), text);
         }
-        for text in
-            ["", "file:a", "syslog:", "syslog:udp:h", "syslog:sctp:h:1", "otlp:h:4318", "http://h"]
-        {
+        for text in [
+            "",
+            "file:a",
+            "syslog:",
+            "syslog:udp:h",
+            "syslog:sctp:h:1",
+            "otlp:h:4318",
+            "otlp:http://user:password@h",
+            "http://h",
+        ] {
             assert_eq!(text.parse::<StreamTarget>(), Err(ALLOWED), "{text}");
         }
     }

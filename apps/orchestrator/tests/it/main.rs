@@ -368,6 +368,8 @@ on_both_engines! {
         every_log_is_chained,
         a_rebuilt_chain_of_logs_is_not_extended,
         a_head_kept_elsewhere_proves_what_came_before,
+        records_at_impossible_and_taken_positions_are_reported,
+        unreadable_rows_of_logs_do_not_stop_the_sealing,
         every_record_reaches_the_configured_targets,
     }
     token_bindings {

@@ -18,7 +18,7 @@ use super::NODE_TIMEOUT_MS;
 use super::placement::{NodeChoice, record_placement};
 use crate::handoff::PLACEMENT_TIMEOUT;
 
-/// Jobs of one user per pass.
+/// The most jobs of one user per pass.
 const BATCH: u32 = 100;
 /// How long a job stays unassigned while the project manager chooses its node.
 const PLACEMENT_DEADLINE_MS: u32 = 2_000;
@@ -52,9 +52,15 @@ impl AssignmentPass {
             return Ok(AssignmentOutcome::default());
         }
         let mut nodes = tx.node_list().await?;
+        let free = free_slots(&nodes);
+        if free == 0 {
+            return Ok(AssignmentOutcome::default());
+        }
+        // More than fit: some are pinned to nodes that fill up during this pass.
+        let limit = free.saturating_mul(2).min(BATCH);
         let mut turns = vec![];
         for user in users {
-            let jobs = tx.job_list_unassigned(user.id, BATCH).await?;
+            let jobs = tx.job_list_unassigned(user.id, limit).await?;
             turns.push(UserTurn::new(&user, jobs, &nodes));
         }
         let mut assigned = AssignmentOutcome::default();
@@ -69,6 +75,7 @@ impl AssignmentPass {
             if has_choice && self.asks_manager && !was_awaited {
                 tx.job_defer_assignment(job.spec.id, PLACEMENT_DEADLINE_MS).await?;
                 assigned.awaiting_placement.push(job.spec.id);
+                turns[turn].running += 1;
                 continue;
             }
             let Some(node) = best_node(&job, &nodes).cloned() else { continue };
@@ -91,7 +98,7 @@ impl AssignmentPass {
 
 /// The jobs of a user that wait for a slot.
 struct UserTurn {
-    /// Jobs of the user on nodes.
+    /// Jobs of the user on nodes, or whose node is being chosen.
     running: i64,
     /// The most that may be there.
     share: i64,
@@ -106,6 +113,12 @@ impl UserTurn {
         let left = if user.has_others { (slots / 4).max(1) } else { 0 };
         Self { running: user.running, share: (slots - left).max(1), jobs: jobs.into() }
     }
+}
+
+fn free_slots(nodes: &[Node]) -> u32 {
+    let free = |node: &Node| (i64::from(node.max_concurrency) - node.open_jobs).max(0);
+    let free: i64 = nodes.iter().filter(|node| accepts_jobs(node)).map(free).sum();
+    u32::try_from(free).unwrap_or(u32::MAX)
 }
 
 /// The next job of the user with the fewest jobs on nodes, and the position of that user.

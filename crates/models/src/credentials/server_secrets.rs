@@ -18,7 +18,7 @@ impl SecretSealer for CredentialManager {
     ) -> BoxFuture<'a, Result<SealedText, SealingError>> {
         Box::pin(async move {
             let _alone = self.sealing_lock.lock().await;
-            let keys = self.load_or_create_keys().await.map_err(describe)?;
+            let keys = self.load_or_create_keys().await.map_err(|error| describe(&error))?;
             seal_with(&keys, context, secret)
         })
     }
@@ -28,7 +28,7 @@ impl SecretSealer for CredentialManager {
         let keys = match cached.filter(|keys| keys.find(&sealed.key).is_some()) {
             Some(keys) => Some(keys),
             // Another process may have rotated the key.
-            None => self.read_keys().map_err(describe)?,
+            None => self.read_keys().map_err(|error| describe(&error))?,
         };
         let missing = || {
             let path = self.key_file.display();
@@ -51,7 +51,7 @@ pub(super) async fn server_keys(tx: &mut Tx) -> Result<Vec<String>, CredentialEr
     Ok(servers.filter_map(key).collect())
 }
 
-/// Seals the secrets of every server with the newest key.
+/// Seals the secrets of every server with the newest key. Those that cannot be opened stay as they are.
 pub(super) async fn reseal_servers(
     tx: &mut Tx,
     keys: &CredentialKeySet,
@@ -60,9 +60,12 @@ pub(super) async fn reseal_servers(
         let sealed = reseal(&mut server, &KeySetSealer(keys), |context, secret| {
             seal_with(keys, context, secret)
         });
-        let slug = server.slug.clone();
-        sealed.map_err(|cause| CredentialError::ServerSecrets { slug, cause })?;
-        tx.server_update(&server).await?;
+        match sealed {
+            Ok(()) => tx.server_update(&server).await?,
+            Err(error) => {
+                tracing::warn!(server.slug = %server.slug, %error, "secrets of a server not encrypted again");
+            }
+        }
     }
     Ok(())
 }
@@ -92,7 +95,7 @@ fn seal_with(
 ) -> Result<SealedText, SealingError> {
     let empty = || SealingError("the key file contains no key".to_owned());
     let key = keys.newest().ok_or_else(empty)?;
-    let bytes = seal::seal_text(key, context, secret).map_err(describe)?;
+    let bytes = seal::seal_text(key, context, secret).map_err(|error| describe(&error))?;
     Ok(SealedText { key: key.id.clone(), bytes })
 }
 
@@ -108,6 +111,6 @@ fn open_with(
     Some(seal::open_text(key, context, &sealed.bytes).ok_or_else(changed))
 }
 
-fn describe(error: CredentialError) -> SealingError {
+fn describe(error: &CredentialError) -> SealingError {
     SealingError(error.to_string())
 }

@@ -79,7 +79,7 @@ async fn secrets_are_not_sent_to_where_a_changed_row_says() {
     let change = if world.database.url.starts_with("sqlite:") {
         change.to_owned()
     } else {
-        format!("{}::json", change)
+        format!("{change}::json")
     };
     query(&world.database.url, &change).await;
 

@@ -17,39 +17,17 @@ struct ChainPage {
     head: Option<SignedPosition>,
 }
 
-impl ChainPage {
-    fn starts_with(&self, start: &ChainPosition) -> bool {
-        let seal = self.records.first().map(|record| &record.seal);
-        seal.is_some_and(|seal| seal.seq == start.seq && seal.hash == start.hash)
-    }
-}
-
-/// Verifies a chain, which must contain the `known` positions. With `start`, a position that the caller kept elsewhere,
-/// only the records after it.
+/// Verifies a chain, which must contain the `known` positions.
 pub async fn verify_chain(
     store: &Store,
     chain: ChainId,
-    start: Option<&ChainPosition>,
     known: Vec<KnownPosition>,
     keys: &AuditKeys,
 ) -> Result<ChainReport, Error> {
     // Records before the anchor should be deleted; reading from the start detects leftovers.
-    let mut page =
-        read_store_page(store, chain, start.map_or(i64::MIN, |start| start.seq - 1)).await?;
-    let mut verifier = match start {
-        Some(start) if page.starts_with(start) => {
-            page.records.remove(0);
-            ChainVerifier::new(start.clone(), known)
-        }
-        Some(_) | None => {
-            if start.is_some() {
-                // It is gone: the whole chain is verified, which says what became of it.
-                page = read_store_page(store, chain, i64::MIN).await?;
-            }
-            let first = ChainPosition::start(chain);
-            ChainVerifier::after_anchor(first, page.anchor.as_ref(), known, keys)
-        }
-    };
+    let mut page = read_store_page(store, chain, i64::MIN).await?;
+    let first = ChainPosition::start(chain);
+    let mut verifier = ChainVerifier::after_anchor(first, page.anchor.as_ref(), known, keys);
     loop {
         for SealedRecord { seal, record } in &page.records {
             verifier.check_record(seal, record.as_ref().map_err(ToString::to_string));
@@ -57,17 +35,21 @@ pub async fn verify_chain(
         if page.is_last {
             return Ok(verifier.finish(page.head.as_ref(), keys));
         }
-        page = read_store_page(store, chain, verifier.position().seq).await?;
+        page = read_store_page(store, chain, verifier.position().seq + 1).await?;
+        if let Some(anchor) = &page.anchor {
+            // Retention may have deleted records meanwhile.
+            verifier.skip_to(anchor, keys);
+        }
     }
 }
 
-async fn read_store_page(store: &Store, chain: ChainId, after: i64) -> Result<ChainPage, Error> {
-    store.read(move |tx| Box::pin(async move { read_page(tx, chain, after).await })).await
+async fn read_store_page(store: &Store, chain: ChainId, from: i64) -> Result<ChainPage, Error> {
+    store.read(move |tx| Box::pin(async move { read_page(tx, chain, from).await })).await
 }
 
-async fn read_page(tx: &mut Tx, chain: ChainId, after: i64) -> Result<ChainPage, Error> {
+async fn read_page(tx: &mut Tx, chain: ChainId, from: i64) -> Result<ChainPage, Error> {
     let anchor = tx.chain_anchor(chain).await?;
-    let records = tx.chain_records(chain, after, PAGE).await?;
+    let records = tx.chain_records(chain, from, PAGE).await?;
     let head = tx.chain_get(chain).await?;
     let head =
         head.map(|(head, signature)| SignedPosition { position: head.position(), signature });

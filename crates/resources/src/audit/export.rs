@@ -25,18 +25,18 @@ impl AuditLog {
         [self.lane.chain(), LOG_CHAIN]
     }
 
-    /// Returns up to `limit` records of a chain after `seq`, in order.
+    /// Returns some `limit` records of a chain from position `from` on, in order.
     pub async fn export(
         &self,
         chain: ChainId,
-        seq: i64,
+        from: i64,
         limit: u32,
     ) -> Result<Vec<ExportedRecord>, AuditError> {
         let records = self
             .store
             .read(move |tx| {
                 Box::pin(
-                    async move { Ok::<_, AuditError>(tx.chain_records(chain, seq, limit).await?) },
+                    async move { Ok::<_, AuditError>(tx.chain_records(chain, from, limit).await?) },
                 )
             })
             .await?;
@@ -53,7 +53,7 @@ fn export(sealed: SealedRecord) -> ExportedRecord {
         Ok(AuditRecord::Log(row)) => {
             let columns = row.columns.into_iter().map(|(name, value)| (name.to_owned(), value));
             let mut fields: Map<String, Value> = columns.collect();
-            fields.insert("id".to_owned(), json!(row.id.to_string()));
+            fields.insert("id".to_owned(), json!(row.id));
             (row.log, Value::Object(fields))
         }
         Err(error) => ("unreadable", json!({ "error": error.to_string() })),

@@ -10,8 +10,8 @@ use cynode_domain::ids::ChainId;
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::durable_file;
 use cynode_store::{
-    AuditKeys, AuditWriter, ChainHead, ChainPosition, ChainVerifier, LOG_CHAIN, SealedRecord,
-    Store, Tx,
+    AccessChange, AuditKeys, AuditWriter, ChainHead, ChainPosition, ChainVerifier, LOG_CHAIN,
+    SealedRecord, Store, Tx,
 };
 use tracing::warn;
 
@@ -34,9 +34,15 @@ impl AuditLog {
     ) -> Result<Self, AuditError> {
         let path = options.data_dir.join("instance.id");
         let failed = |cause| AuditError::File { path: path.display().to_string(), cause };
+        let is_known_directory = path.exists();
         let chain = load_chain_id(&path).map_err(failed)?;
-        let keys = Arc::new(options.load_keys()?);
-        let heads = open_heads(&store, &keys, options).await?;
+        let heads = HeadFile::load(&options.head_file())?;
+        let has_signed = heads.as_ref().is_some_and(|heads| !heads.heads().is_empty());
+        let keys = Arc::new(options.load_keys(has_signed)?);
+        let heads = match heads {
+            Some(heads) => heads,
+            None => create_heads(&store, &keys, options, is_known_directory).await?,
+        };
         let now = {
             let clock = clock.clone();
             Arc::new(move || truncate_to_micros(clock.now()))
@@ -48,7 +54,7 @@ impl AuditLog {
             write_chain_id(&path, lane.chain()).map_err(failed)?;
         }
         let heads = Arc::new(Mutex::new(heads));
-        Ok(Self { store, clock, lane, keys, heads, is_refusal_logged: Arc::default() })
+        Ok(Self { store, clock, lane, keys, heads, is_fault_logged: Arc::default() })
     }
 
     /// Deletes expired records: from the beginning of each chain up to the first record that is younger
@@ -105,7 +111,9 @@ async fn delete_expired(
     let mut verifier = ChainVerifier::after_anchor(start, anchor.as_ref(), vec![], keys);
     let from = verifier.position().seq;
     let mut last = None;
-    for SealedRecord { seal, record } in tx.chain_records(head.chain, from, DELETE_BATCH).await? {
+    for SealedRecord { seal, record } in
+        tx.chain_records(head.chain, from + 1, DELETE_BATCH).await?
+    {
         let is_over = record.as_ref().is_ok_and(|record| record.at() < end);
         verifier.check_record(&seal, record.as_ref().map_err(ToString::to_string));
         // A changed record is evidence, and a new anchor would cover it up.
@@ -115,28 +123,42 @@ async fn delete_expired(
         last = Some(verifier.position().clone());
     }
     match last {
-        Some(last) => Ok(tx.chain_truncate(&last, keys, now).await?),
+        Some(last) => {
+            // So that a short retention, set for a while, leaves a trace.
+            let change = AccessChange {
+                by: None,
+                action: "audit.expire",
+                resource_type: "audit_chain",
+                resource: head.chain.to_string(),
+                allowed: true,
+                reason: Some(format!("records up to {} were deleted", last.seq)),
+                task: None,
+                at: now,
+            };
+            tx.access_change_append(&change).await?;
+            Ok(tx.chain_truncate(&last, keys, now).await?)
+        }
         None => Ok(0),
     }
 }
 
-/// The heads that this data directory has noted. On the first start that notes heads, the chains of earlier versions are
-/// signed as they are.
-async fn open_heads(
+/// Begins to note heads. A directory that has a chain but no notes is one of an earlier version, or its operator deleted
+/// them to accept the database: its chains are signed as they are.
+async fn create_heads(
     store: &Store,
     keys: &Arc<AuditKeys>,
     options: &AuditOptions,
+    is_known_directory: bool,
 ) -> Result<HeadFile, AuditError> {
-    let path = options.head_file();
-    if let Some(heads) = HeadFile::load(&path)? {
-        return Ok(heads);
+    if is_known_directory {
+        let keys = Arc::clone(keys);
+        store
+            .write(move |tx| {
+                Box::pin(async move { Ok::<_, AuditError>(tx.chain_sign_all(&keys).await?) })
+            })
+            .await?;
     }
-    let keys = Arc::clone(keys);
-    store
-        .write(move |tx| {
-            Box::pin(async move { Ok::<_, AuditError>(tx.chain_sign_all(&keys).await?) })
-        })
-        .await?;
+    let path = options.head_file();
     let mut heads = HeadFile::empty(&path);
     heads.save().map_err(|cause| AuditError::File { path: path.display().to_string(), cause })?;
     Ok(heads)

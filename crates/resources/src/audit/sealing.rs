@@ -1,5 +1,6 @@
 //! Sealing of the logs, and the notes of heads: a pass every second.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +16,30 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const PASSES_PER_SAVE: u32 = 5;
 /// Rows of each log per transaction.
 const SEAL_BATCH: u32 = 200;
+/// Batches per pass: a large backlog of an upgrade does not keep heads from being noted.
+const MAX_BATCHES: u32 = 50;
 const RETENTION_INTERVAL: Duration = Duration::from_hours(1);
+
+/// What a pass found.
+#[derive(Debug, Default)]
+pub(super) struct LogState {
+    is_refused: bool,
+    unsealable: usize,
+}
+
+impl LogState {
+    pub(super) fn fault(&self) -> Option<String> {
+        match self {
+            Self { is_refused: true, .. } => {
+                Some("newer records are not sealed: the chain was changed".to_owned())
+            }
+            Self { unsealable: 0, .. } => None,
+            Self { unsealable, .. } => {
+                Some(format!("{unsealable} newer records cannot be sealed: their ids were changed"))
+            }
+        }
+    }
+}
 
 impl AuditLog {
     /// Seals the logs, notes heads and applies retention until shutdown.
@@ -25,21 +49,15 @@ impl AuditLog {
 
     async fn run_sealing(&self, shutdown: Shutdown) {
         let (mut passes, mut has_failed) = (0_u32, false);
-        loop {
-            let is_last = shutdown.is_triggered();
+        while !shutdown.is_triggered() {
             let sealed = self.seal_logs().await;
             if let (Err(error), false) = (&sealed, has_failed) {
-                warn!(
-                    error = error as &dyn std::error::Error,
-                    "audit logs cannot be sealed, retrying"
-                );
+                let error = error as &dyn std::error::Error;
+                warn!(error, "audit logs cannot be sealed, retrying");
             }
             has_failed = sealed.is_err();
-            if is_last || passes.is_multiple_of(PASSES_PER_SAVE) {
+            if passes.is_multiple_of(PASSES_PER_SAVE) {
                 self.save_heads();
-            }
-            if is_last {
-                return;
             }
             passes = passes.wrapping_add(1);
             tokio::select! {
@@ -47,6 +65,15 @@ impl AuditLog {
                 () = tokio::time::sleep(INTERVAL) => {}
             }
         }
+    }
+
+    /// Seals and notes what the last requests wrote, after they have ended.
+    pub async fn close(&self) {
+        if let Err(error) = self.seal_logs().await {
+            let error = &error as &dyn std::error::Error;
+            warn!(error, "audit logs cannot be sealed; the next start seals them");
+        }
+        self.save_heads();
     }
 
     async fn run_retention(&self, shutdown: Shutdown) {
@@ -65,9 +92,9 @@ impl AuditLog {
         }
     }
 
-    /// Seals all rows of the logs, and notes the heads of all chains. Returns whether the chain of the logs can be
-    /// extended.
-    pub(super) async fn seal_logs(&self) -> Result<bool, AuditError> {
+    /// Seals new rows of the logs, and notes the heads of all chains.
+    pub(super) async fn seal_logs(&self) -> Result<LogState, AuditError> {
+        let known = self.lock_heads().heads();
         let (has_unsealed, chains) = self
             .store
             .read(|tx| {
@@ -76,40 +103,52 @@ impl AuditLog {
                 })
             })
             .await?;
-        self.observe(&chains);
-        let mut is_whole = true;
-        while has_unsealed && is_whole {
-            let (keys, known) = (Arc::clone(&self.keys), self.lock_heads().get(LOG_CHAIN));
-            let sealing = self
-                .store
-                .write(move |tx| {
-                    Box::pin(async move {
-                        let sealing = tx.log_seal(&keys, known.as_ref(), SEAL_BATCH).await?;
-                        Ok::<_, AuditError>(sealing)
-                    })
-                })
-                .await?;
-            match sealing {
-                LogSealing::Sealed(_, 0) => break,
-                LogSealing::Sealed(head, _) => self.lock_heads().observe(head),
-                LogSealing::Refused => is_whole = false,
+        self.note_heads(&known, &chains);
+        let mut state = LogState::default();
+        for _ in 0..if has_unsealed { MAX_BATCHES } else { 0 } {
+            match self.seal_batch().await? {
+                LogSealing::Sealed { head, rows, unsealable } => {
+                    self.lock_heads().observe(head);
+                    state.unsealable = unsealable;
+                    if rows < SEAL_BATCH as usize {
+                        break;
+                    }
+                }
+                LogSealing::Refused => {
+                    state.is_refused = true;
+                    break;
+                }
             }
         }
-        if !is_whole && !self.is_refusal_logged.swap(true, std::sync::atomic::Ordering::Relaxed) {
-            error!(
-                "the audit logs were modified outside CyNode and are no longer sealed: run `audit verify`"
-            );
+        if state.fault().is_some() && !self.is_fault_logged.swap(true, Ordering::Relaxed) {
+            error!("the audit logs were modified outside CyNode: run `audit verify`");
         }
-        Ok(is_whole)
+        Ok(state)
     }
 
-    /// Notes heads that a trusted key signed.
-    pub(super) fn observe(&self, chains: &[SignedHead]) {
+    async fn seal_batch(&self) -> Result<LogSealing, AuditError> {
+        let (keys, known) = (Arc::clone(&self.keys), self.lock_heads().get(LOG_CHAIN));
+        self.store
+            .write(move |tx| {
+                Box::pin(async move { Ok(tx.log_seal(&keys, known.as_ref(), SEAL_BATCH).await?) })
+            })
+            .await
+    }
+
+    /// Notes heads that a trusted key signed, and that of the own chain. `known` was noted before `chains` were read.
+    fn note_heads(&self, known: &[ChainPosition], chains: &[SignedHead]) {
+        let own = self.lane.head();
         let mut heads = self.lock_heads();
-        chains
-            .iter()
-            .filter_map(|head| trusted_position(head, &self.keys))
-            .for_each(|head| heads.observe(head));
+        for position in chains.iter().filter_map(|head| trusted_position(head, &self.keys)) {
+            let is_rewound = known.iter().any(|known| {
+                known.chain == position.chain && known.seq >= position.seq && *known != position
+            });
+            if is_rewound {
+                heads.report_rewound(&position);
+            }
+            heads.observe(position);
+        }
+        heads.observe(own);
     }
 
     fn save_heads(&self) {

@@ -37,14 +37,19 @@ impl AuditOptions {
         Self { data_dir: data_dir.to_owned(), key_file: None, trusted_keys: vec![] }
     }
 
-    /// Reads the signing key; creates it if its file does not exist.
-    pub(super) fn load_keys(&self) -> Result<AuditKeys, AuditError> {
+    /// Reads the signing key; creates it if its file does not exist and no chain was signed with it.
+    pub(super) fn load_keys(&self, has_signed: bool) -> Result<AuditKeys, AuditError> {
         let path = self.key_file.clone().unwrap_or_else(|| self.data_dir.join(KEY_FILE));
         let failed =
             |cause: io::Error| AuditError::File { path: path.display().to_string(), cause };
         let invalid = |reason: String| failed(io::Error::new(ErrorKind::InvalidData, reason));
         let decode =
             |text: &str| STANDARD.decode(text.trim()).map_err(|error| invalid(error.to_string()));
+        if !path.exists() && has_signed {
+            let reason = "it is missing, and audit-heads.json notes chains that were signed with it: restore it, or \
+                          delete audit-heads.json to sign the chains as they are with a new key";
+            return Err(failed(io::Error::new(ErrorKind::NotFound, reason)));
+        }
         if !path.exists() {
             match secret_file::write_new(&path, &generate_seed().map_err(failed)?) {
                 // Another process created it first; use that one.
@@ -114,21 +119,20 @@ impl HeadFile {
         self.heads.values().cloned().collect()
     }
 
-    /// Notes a head whose signature was checked.
+    /// Notes a head that is known to be right, unless a later one is noted.
     pub(super) fn observe(&mut self, head: ChainPosition) {
-        match self.heads.get(&head.chain) {
-            Some(known) if *known == head => {}
-            Some(known) if known.seq >= head.seq => {
-                if !self.reported.contains(&head.chain) {
-                    let (chain, seq, known) = (head.chain, head.seq, known.seq);
-                    error!(chain.id = %chain, seq, known, "audit chain {chain} was rewound: run `audit verify`");
-                    self.reported.push(head.chain);
-                }
-            }
-            Some(_) | None => {
-                self.heads.insert(head.chain, head);
-                self.is_changed = true;
-            }
+        if self.heads.get(&head.chain).is_none_or(|known| known.seq < head.seq) {
+            self.heads.insert(head.chain, head);
+            self.is_changed = true;
+        }
+    }
+
+    /// Logs once that a chain was rewound to this head.
+    pub(super) fn report_rewound(&mut self, head: &ChainPosition) {
+        if !self.reported.contains(&head.chain) {
+            let (chain, seq) = (head.chain, head.seq);
+            error!(chain.id = %chain, seq, "audit chain {chain} was rewound: run `audit verify`");
+            self.reported.push(chain);
         }
     }
 
@@ -187,11 +191,13 @@ mod tests {
     fn a_key_is_created_once_and_a_damaged_one_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let options = AuditOptions::new(folder.path());
-        let first = options.load_keys().unwrap();
-        assert_eq!(options.load_keys().unwrap().public_key(), first.public_key());
+        let refused = options.load_keys(true).unwrap_err().to_string();
+        assert!(refused.contains("restore it"), "{refused}");
+        let first = options.load_keys(false).unwrap();
+        assert_eq!(options.load_keys(true).unwrap().public_key(), first.public_key());
 
         fs::write(folder.path().join(KEY_FILE), "AAAA").unwrap();
-        let rejected = options.load_keys().unwrap_err().to_string();
+        let rejected = options.load_keys(true).unwrap_err().to_string();
         assert!(rejected.contains("audit.key") && rejected.contains("Ed25519"), "{rejected}");
     }
 }

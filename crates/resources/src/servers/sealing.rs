@@ -8,7 +8,7 @@ use cynode_store::{McpServer, ServerSecrets, ServerTransport};
 use futures_util::future::BoxFuture;
 use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret as _, SecretString};
-use tracing::info;
+use tracing::{info, warn};
 
 use super::InstalledServers;
 use crate::tools::ToolError;
@@ -42,7 +42,8 @@ pub struct SealedText {
 pub struct SealingError(pub String);
 
 impl InstalledServers {
-    /// Seals the secrets that an earlier version stored in plain text.
+    /// Seals the secrets that an earlier version stored in plain text. Those that cannot be sealed stay as they are, and
+    /// are logged: the orchestrator works without the key.
     pub async fn seal_plain_secrets(&self) -> Result<(), ToolError> {
         let servers = self
             .store
@@ -52,11 +53,24 @@ impl InstalledServers {
             if !matches!(server.transport.secrets(), ServerSecrets::Plain(_)) {
                 continue;
             }
-            seal_secrets(&mut server, self.sealer.as_ref()).await?;
+            let plain = server.transport.clone();
+            if let Err(error) = seal_secrets(&mut server, self.sealer.as_ref()).await {
+                let error = &error as &dyn std::error::Error;
+                warn!(error, server.slug = %server.slug, "secrets of a server cannot be encrypted");
+                continue;
+            }
             info!(server.slug = %server.slug, "secrets of a server encrypted");
             self.store
                 .write(move |tx| {
-                    Box::pin(async move { Ok::<_, ToolError>(tx.server_update(&server).await?) })
+                    Box::pin(async move {
+                        let found = tx.server_get(server.id).await?;
+                        // Unless it was changed meanwhile, which sealed it.
+                        if let Some(found) = found.filter(|found| found.transport == plain) {
+                            let transport = server.transport;
+                            tx.server_update(&McpServer { transport, ..found }).await?;
+                        }
+                        Ok::<_, ToolError>(())
+                    })
                 })
                 .await?;
         }
@@ -101,12 +115,12 @@ fn open_secrets(
     server: &McpServer,
     sealer: &dyn SecretSealer,
 ) -> Result<BTreeMap<String, String>, SealingError> {
-    let (key, sealed) = match server.transport.secrets() {
+    let (key, encoded) = match server.transport.secrets() {
         ServerSecrets::Plain(values) => return Ok(values.clone()),
         ServerSecrets::Sealed { key, sealed, .. } => (key.clone(), sealed),
     };
     let damaged = || SealingError("its stored secrets are damaged; set them again".to_owned());
-    let bytes = STANDARD.decode(sealed).map_err(|_| damaged())?;
+    let bytes = STANDARD.decode(encoded).map_err(|_| damaged())?;
     let opened = sealer.open(&sealing_context(server), &SealedText { key, bytes })?;
     serde_json::from_str(opened.expose_secret()).map_err(|_| damaged())
 }

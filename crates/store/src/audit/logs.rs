@@ -3,11 +3,12 @@
 //! A row is written in the transaction of what it records, without waiting for a chain; [`Tx::log_seal`] appends it
 //! shortly afterwards. So no request waits for another one, and a row that was changed or deleted later is detected.
 
+use chrono::DateTime;
 use cynode_audit::{
     AuditKeys, AuditRecord, ChainPosition, ColumnKind, LOG_CHAIN, LOGS, LogRow, LogSealing,
     LogTable, SignedClaim,
 };
-use cynode_sql::{Row, params};
+use cynode_sql::{Param, Row, params};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -27,33 +28,42 @@ impl Tx {
         sql::chain_ensure(self, LOG_CHAIN, keys).await?;
         let (head, signature) = sql::chain_lock(self, LOG_CHAIN).await?.ok_or(Error::Closed)?;
         let position = head.position();
+        let is_known = known == Some(&position);
         let is_signed =
             signature.is_some_and(|bytes| keys.verify(SignedClaim::Head, &position, &bytes));
-        let is_rewound = known.is_some_and(|known| {
-            known.seq > position.seq || known.seq == position.seq && known.hash != position.hash
-        });
-        if !is_signed || is_rewound {
+        let is_rewound = known.is_some_and(|known| known.seq >= position.seq && !is_known);
+        if is_rewound || !is_signed && !is_known {
             return Ok(LogSealing::Refused);
         }
-        let mut rows = vec![];
+        let mut found = vec![];
         for table in LOGS {
             let sql =
                 format!("SELECT * FROM {} WHERE seq IS NULL ORDER BY id LIMIT $1", table.name);
-            let found = self.rows(&sql, params![limit]).await?;
-            rows.extend(found.iter().filter_map(|row| log_row(table, row).ok()));
+            let rows = self.rows(&sql, params![limit]).await?;
+            found.extend(rows.iter().map(|row| log_row(table, row)));
         }
-        rows.sort_by_key(|row| (row.at, row.id));
-        let mut new = head.clone();
-        for row in &rows {
-            let seal = new.seal(&AuditRecord::Log(row.clone()));
+        found.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
+        let (mut new, mut rows, mut unsealable) = (head.clone(), 0, 0);
+        for row in found {
             let sql =
                 format!("UPDATE {} SET seq = $1, prev_hash = $2, hash = $3 WHERE id = $4", row.log);
-            self.execute(&sql, params![seal.seq, seal.prev_hash, seal.hash, row.id]).await?;
+            let id = match Uuid::parse_str(&row.id) {
+                Ok(id) if !self.is_sqlite() => Param::from(id),
+                Ok(_) | Err(_) => Param::from(&row.id),
+            };
+            let mut next = new.clone();
+            let seal = next.seal(&AuditRecord::Log(row));
+            let values = [seal.seq.into(), seal.prev_hash.into(), seal.hash.into(), id];
+            if self.execute(&sql, &values).await? == 1 {
+                (new, rows) = (next, rows + 1);
+            } else {
+                unsealable += 1;
+            }
         }
-        if !rows.is_empty() {
+        if rows > 0 || !is_signed {
             sql::chain_advance(self, &head, &new, &new.sign(keys)).await?;
         }
-        Ok(LogSealing::Sealed(new.position(), rows.len()))
+        Ok(LogSealing::Sealed { head: new.position(), rows, unsealable })
     }
 
     /// Whether there is a row that is not sealed.
@@ -67,33 +77,32 @@ impl Tx {
     }
 }
 
-/// Lists up to `limit` sealed rows after `seq`, in order.
+/// Lists the sealed rows from position `from` on, in order: some `limit`, see [`sql::end_page`].
 pub(super) async fn log_records(
     tx: &mut Tx,
-    seq: i64,
+    from: i64,
     limit: u32,
 ) -> Result<Vec<SealedRecord>, Error> {
     let mut records = vec![];
     for table in LOGS {
-        let sql = format!("SELECT * FROM {} WHERE seq > $1 ORDER BY seq LIMIT $2", table.name);
-        for row in tx.rows(&sql, params![seq, limit]).await? {
-            let seal = rows::seal_in(LOG_CHAIN, &row)?;
-            records.push(SealedRecord { seal, record: log_row(table, &row).map(AuditRecord::Log) });
-        }
+        let sql = format!("SELECT * FROM {} WHERE seq >= $1 ORDER BY seq LIMIT $2", table.name);
+        records.extend(tx.rows(&sql, params![from, limit]).await?.iter().map(|row| SealedRecord {
+            seal: rows::seal_in(LOG_CHAIN, row),
+            record: Ok(AuditRecord::Log(log_row(table, row))),
+        }));
     }
-    records.sort_by_key(|record| record.seal.seq);
-    records.truncate(limit as usize);
-    Ok(records)
+    Ok(sql::end_page(records, limit))
 }
 
-fn log_row(table: &LogTable, row: &Row) -> Result<LogRow, Error> {
+fn log_row(table: &LogTable, row: &Row) -> LogRow {
     let columns = table.columns.iter().map(|(name, kind)| (*name, column(row, name, *kind)));
-    Ok(LogRow {
+    LogRow {
         log: table.name,
-        id: row.get("id")?,
-        at: row.get(table.time)?,
+        // On SQLite the stored text, which need not be in the usual form of an id.
+        id: row.get("id").unwrap_or_else(|_| row.id_text("id")),
+        at: row.get(table.time).unwrap_or(DateTime::UNIX_EPOCH),
         columns: columns.collect(),
-    })
+    }
 }
 
 /// A value that cannot be decoded does not keep its row from being sealed.

@@ -131,17 +131,17 @@ pub(crate) fn stored_call(row: &Row) -> Result<StoredCall, Error> {
 }
 
 fn seal(row: &Row) -> Result<RecordSeal, Error> {
-    seal_in(row.id("chain_id")?, row)
+    Ok(seal_in(row.id("chain_id")?, row))
 }
 
-/// The seal of a row that does not name its chain.
-pub(super) fn seal_in(chain: ChainId, row: &Row) -> Result<RecordSeal, Error> {
-    Ok(RecordSeal {
+/// The seal of a row that does not name its chain. A seal that cannot be decoded fits no record.
+pub(super) fn seal_in(chain: ChainId, row: &Row) -> RecordSeal {
+    RecordSeal {
         chain,
-        seq: row.get("seq")?,
-        prev_hash: row.get("prev_hash")?,
-        hash: row.get("hash")?,
-    })
+        seq: row.get("seq").unwrap_or(i64::MAX),
+        prev_hash: row.get("prev_hash").unwrap_or_default(),
+        hash: row.get("hash").unwrap_or_default(),
+    }
 }
 
 pub(super) fn sealed_call(row: &Row) -> Result<SealedRecord, Error> {

@@ -71,14 +71,16 @@ impl Tx {
         self.row(sql, params![chain]).await?.as_ref().map(head).transpose()
     }
 
-    /// Signs the heads and anchors of an earlier version as they are.
+    /// Signs the heads and anchors that no trusted key signed, as they are.
     pub async fn chain_sign_all(&mut self, keys: &AuditKeys) -> Result<(), Error> {
         for (head, _) in self.chain_list().await? {
-            chain_sign(self, &head, head.sign(keys)).await?;
-            if let Some(SignedPosition { position, .. }) = self.chain_anchor(head.chain).await? {
-                let signature = keys.sign(SignedClaim::Anchor, &position);
-                anchor_sign(self, &position, signature).await?;
-            }
+            let sql = "UPDATE mcp_audit_chains SET signature = $1 WHERE chain_id = $2 AND seq = $3";
+            self.execute(sql, params![head.sign(keys), head.chain, head.seq]).await?;
+            let Some(anchor) = self.chain_anchor(head.chain).await? else { continue };
+            let sql =
+                "UPDATE mcp_audit_anchors SET signature = $1 WHERE chain_id = $2 AND seq = $3";
+            let signature = keys.sign(SignedClaim::Anchor, &anchor.position);
+            self.execute(sql, params![signature, head.chain, anchor.position.seq]).await?;
         }
         Ok(())
     }
@@ -95,29 +97,27 @@ impl Tx {
         self.rows(sql, params![LOG_CHAIN]).await?.iter().map(|row| row.id("chain_id")).collect()
     }
 
-    /// Lists up to `limit` records of a chain after `seq`, in order.
+    /// Lists the records of a chain from position `from` on, in order: some `limit`, see [`end_page`].
     pub async fn chain_records(
         &mut self,
         chain: ChainId,
-        seq: i64,
+        from: i64,
         limit: u32,
     ) -> Result<Vec<SealedRecord>, Error> {
         if chain == LOG_CHAIN {
-            return logs::log_records(self, seq, limit).await;
+            return logs::log_records(self, from, limit).await;
         }
         let sql = |table| {
-            format!("SELECT * FROM {table} WHERE chain_id = $1 AND seq > $2 ORDER BY seq LIMIT $3")
+            format!("SELECT * FROM {table} WHERE chain_id = $1 AND seq >= $2 ORDER BY seq LIMIT $3")
         };
-        let params = params![chain, seq, limit];
+        let params = params![chain, from, limit];
         let calls = self.rows(&sql(CALLS), params).await?;
         let outcomes = self.rows(&sql(OUTCOMES), params).await?;
         let mut records = calls.iter().map(sealed_call).collect::<Result<Vec<_>, _>>()?;
         for row in &outcomes {
             records.push(sealed_outcome(row)?);
         }
-        records.sort_by_key(|record| record.seal.seq);
-        records.truncate(limit as usize);
-        Ok(records)
+        Ok(end_page(records, limit))
     }
 
     /// Returns the position after which a chain starts, if older records were deleted.
@@ -147,6 +147,15 @@ impl Tx {
         }
         Ok(removed)
     }
+}
+
+/// Sorts records and ends the page after `limit` of them, or later if others have the position of the last one.
+pub(super) fn end_page(mut records: Vec<SealedRecord>, limit: u32) -> Vec<SealedRecord> {
+    records.sort_by_key(|record| record.seal.seq);
+    if let Some(last) = records.get((limit as usize).saturating_sub(1)).map(|last| last.seal.seq) {
+        records.truncate(records.partition_point(|record| record.seal.seq <= last));
+    }
+    records
 }
 
 /// The statement contains only the requested conditions, so each engine can plan for an index.
@@ -198,17 +207,6 @@ pub(super) async fn chain_ensure(
     tx.execute(sql, params).await.map(drop)
 }
 
-/// Signs a head of an earlier version, which is not signed.
-pub(super) async fn chain_sign(
-    tx: &mut Tx,
-    head: &ChainHead,
-    signature: Vec<u8>,
-) -> Result<(), Error> {
-    let sql = "UPDATE mcp_audit_chains SET signature = $1
-               WHERE chain_id = $2 AND seq = $3 AND signature IS NULL";
-    tx.execute(sql, params![signature, head.chain, head.seq]).await.map(drop)
-}
-
 /// Lists allowed calls from this position on that have no outcome, oldest first.
 pub(super) async fn calls_open(
     tx: &mut Tx,
@@ -221,17 +219,6 @@ pub(super) async fn calls_open(
                ORDER BY c.seq";
     let rows = tx.rows(sql, params![chain, from]).await?;
     rows.iter().map(|row| Ok((row.get("seq")?, row.id("id")?))).collect()
-}
-
-/// Signs an anchor of an earlier version, which is not signed.
-pub(super) async fn anchor_sign(
-    tx: &mut Tx,
-    anchor: &ChainPosition,
-    signature: Vec<u8>,
-) -> Result<(), Error> {
-    let sql = "UPDATE mcp_audit_anchors SET signature = $1
-               WHERE chain_id = $2 AND seq = $3 AND signature IS NULL";
-    tx.execute(sql, params![signature, anchor.chain, anchor.seq]).await.map(drop)
 }
 
 /// Writes the records between two heads. Fails without writing if the head of the chain is not `old`, that is,

@@ -245,7 +245,7 @@ async fn resume_chain(
 /// Whether the newest record is the head.
 async fn ends_at_head(tx: &mut Tx, head: &ChainHead) -> Result<bool, Error> {
     // The newest record, and no record after it.
-    let last = tx.chain_records(head.chain, head.seq - 1, 2).await?;
+    let last = tx.chain_records(head.chain, head.seq, 2).await?;
     Ok(match last.as_slice() {
         [] => match tx.chain_anchor(head.chain).await? {
             Some(anchor) => anchor.position == head.position(),
@@ -273,6 +273,6 @@ async fn contains(
     if anchor.is_some_and(|anchor| anchor.position.seq >= known.seq) || known.seq == 0 {
         return Ok(true);
     }
-    let record = tx.chain_records(known.chain, known.seq - 1, 1).await?;
+    let record = tx.chain_records(known.chain, known.seq, 1).await?;
     Ok(record.first().is_some_and(|found| found.seal.hash == known.hash))
 }

@@ -269,7 +269,7 @@ pub(crate) async fn forgetting_the_oldest_records_keeps_the_chain_whole(store: S
         writer.call(denied(number)).await.unwrap();
     }
     for last in [2, 5] {
-        let sealed = read_tx!(store, tx => tx.chain_records(chain, last - 1, 1).await);
+        let sealed = read_tx!(store, tx => tx.chain_records(chain, last, 1).await);
         let position = ChainPosition { chain, seq: last, hash: sealed[0].seal.hash.clone() };
         write_tx!(store, tx => tx.chain_truncate(&position, &keys(), at(50)).await);
         assert_eq!(verified_records(&store).await, u64::try_from(5 - last).unwrap());
