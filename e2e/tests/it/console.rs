@@ -175,11 +175,14 @@ async fn a_user_installs_a_server_in_the_console_and_sets_the_scope_of_its_tool(
 
     assert_eq!(client.tool_get("mine.echo").await.unwrap().tool.scope, ToolScope::Sandbox);
     assert_eq!(wait_for_denial(&system, &token, "mine.echo", arguments).await, "unknown");
-    let controls =
-        "return document.querySelectorAll('[role=switch], [data-tool^=\"node.\"] select').length";
+    let controls = "return document.querySelectorAll(
+        '[data-tool^=\"node.\"] [role=switch], [data-tool^=\"node.\"] select').length";
     browser.click("#pages a[href='#/tools']").await;
     browser.wait_for_text("[data-tool='node.list']", "node.list").await;
     assert_eq!(browser.run(controls).await, 0, "a user is offered what is not theirs to change");
+    browser.click("[data-tool='mine.echo'] [role=switch]").await;
+    wait_for_status_message(&browser, "mine.echo is now off").await;
+    assert!(!client.tool_get("mine.echo").await.unwrap().tool.enabled);
     let wide = "return document.documentElement.scrollWidth > innerWidth";
     assert_eq!(browser.run(wide).await, false, "the page scrolls sideways");
 }
