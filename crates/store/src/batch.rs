@@ -16,11 +16,8 @@ use futures_util::future::BoxFuture;
 
 pub(crate) use self::merged::one_item;
 use crate::store::StoreBackend;
-use crate::tx::check_params;
 use crate::{Error, Store, Tx};
-use cynode_sql::InsertStatements;
-use cynode_sql::Param;
-use cynode_sql::Row;
+use cynode_sql::{InsertStatements, Param, Row, check_params};
 
 /// A write that shares its commit. Implemented in this crate only.
 pub trait BatchWrite: Send + Sync + 'static {

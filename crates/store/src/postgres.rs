@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cynode_sql::{Param, PostgresAddress, Row};
+use cynode_sql::{Param, PostgresAddress, Row, TransactionStage};
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 
 use crate::batch::committer::{BatchCommitter, WRITERS};
 use crate::batch::{BatchStatements, ReturnedRow};
 use crate::operation::{OperationBody, OperationResult, Queued, run_guarded};
 use crate::quarantine::Quarantine;
-use crate::tx::TransactionStage;
 use crate::{Error, NotificationChannel, Tx};
 
 const CONNECTIONS: usize = 16;

@@ -11,9 +11,8 @@ use chrono::{DateTime, Utc};
 
 use super::{CALL, InferenceCall, call_params};
 use crate::store::StoreBackend;
-use crate::tx::{check_params, for_postgres};
 use crate::{Error, Store};
-use cynode_sql::Param;
+use cynode_sql::{Param, check_params, for_postgres};
 
 /// Spending limits, in millionths of a US dollar; open calls count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
