@@ -59,7 +59,11 @@ pub struct AddStdioArgs {
     /// The program gets no other variables.
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<String>,
-    /// Allow the program to use the network.
+    /// A host that the program may connect to: HOST, *.HOST or HOST:PORT, port 443 by default; repeatable. It connects
+    /// through a proxy, which `HTTPS_PROXY` and `HTTP_PROXY` name.
+    #[arg(long, value_name = "HOST")]
+    allow_host: Vec<String>,
+    /// Allow the program to connect to every public host, at ports 80 and 443; for administrators.
     #[arg(long)]
     allow_network: bool,
     /// Who may call its tools: sandbox, pm or both.
@@ -141,6 +145,7 @@ fn stdio_request(args: AddStdioArgs) -> Result<InstallServer, CliFailure> {
         args: words.collect(),
         env: parse_values(&args.env, &env::var)?,
         allow_network: args.allow_network,
+        allowed_hosts: args.allow_host,
     };
     Ok(InstallServer { slug: args.slug, transport, scope: args.scope })
 }
@@ -191,10 +196,13 @@ fn format_transport(transport: &TransportView) -> String {
 
 fn render(server: &ServerView, ctx: RenderContext) -> String {
     let (names, network) = match &server.transport {
-        TransportView::Stdio { env_names, allow_network, .. } => {
-            (env_names.join(", "), if *allow_network { "allowed" } else { "none" })
+        TransportView::Stdio { env_names, allow_network, allowed_hosts, .. } => {
+            let mut hosts = allowed_hosts.clone();
+            hosts.extend(allow_network.then(|| "every public host".to_owned()));
+            let network = if hosts.is_empty() { "none".to_owned() } else { hosts.join(", ") };
+            (env_names.join(", "), Some(network))
         }
-        TransportView::Http { header_names, .. } => (header_names.join(", "), "allowed"),
+        TransportView::Http { header_names, .. } => (header_names.join(", "), None),
     };
     let pairs = [
         ("server", Some(server.slug.clone())),
@@ -202,7 +210,7 @@ fn render(server: &ServerView, ctx: RenderContext) -> String {
         ("scope", Some(server.scope.to_string())),
         ("where", Some(format_transport(&server.transport))),
         ("values", Some(names)),
-        ("network", Some(network.to_owned())),
+        ("network", network),
         ("last error", server.last_error.clone()),
         ("installed", Some(relative_time::format_relative(ctx.now, server.created_at))),
         ("id", Some(server.id.to_string())),

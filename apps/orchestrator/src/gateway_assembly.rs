@@ -32,6 +32,7 @@ use cynode_resources::tools::ToolRegistry;
 use cynode_resources::{Projects, Signals, Store};
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_upstream::UpstreamOptions;
 use cynode_upstream::UpstreamPool;
 
@@ -98,7 +99,7 @@ pub(crate) async fn build_gateway(
         shared.agents.handoffs.clone(),
     );
     let directory = RegistryDirectory::new(registry.clone(), Arc::clone(&shared.sealer));
-    let pool = Arc::new(build_pool(directory, options, data_dir));
+    let pool = Arc::new(build_pool(directory, audit.clone(), options, data_dir));
     let gateway = McpGateway::new(GatewayParts {
         options: options.clone(),
         backend: Arc::new(operations.clone()),
@@ -157,6 +158,7 @@ pub(crate) async fn build_gateway(
 /// Connections to installed servers.
 fn build_pool(
     directory: RegistryDirectory,
+    audit: AuditLog,
     options: &GatewayOptions,
     data_dir: &Path,
 ) -> UpstreamPool {
@@ -165,9 +167,10 @@ fn build_pool(
         calls_per_server: options.calls_per_server,
         ..UpstreamOptions::default()
     };
-    let spawner = Arc::new(ServerProcessSpawner::new(data_dir.join("mcp"), options.expose.clone()));
-    let directory = Arc::new(directory);
-    UpstreamPool::new(directory, spawner, upstream, cynode_runtime::tasks::BackgroundTasks::new())
+    let tasks = BackgroundTasks::new();
+    let (state_dir, expose) = (data_dir.join("mcp"), options.expose.clone());
+    let spawner = Arc::new(ServerProcessSpawner::new(state_dir, expose, audit, tasks.clone()));
+    UpstreamPool::new(Arc::new(directory), spawner, upstream, tasks)
 }
 
 impl GatewayServices {

@@ -1,10 +1,16 @@
-//! Runs installed stdio MCP servers in the same sandboxes as jobs.
+//! Runs installed stdio MCP servers in the same sandboxes as jobs, with a proxy to the hosts that they may reach.
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use cynode_domain::job::Limits;
+use cynode_network::proxy::{
+    ConnectionEvent, ConnectionLog, ConnectionNotRecorded, ProxyPolicy, SandboxProxy,
+};
+use cynode_resources::audit::{AuditLog, ServerConnectionRecord};
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_upstream::ProcessHandle;
 use cynode_upstream::ProcessSpawner;
 use cynode_upstream::ServerCommand;
@@ -12,6 +18,8 @@ use cynode_upstream::ServerProcess;
 use cynode_upstream::SpawnError;
 use cynode_worker::sandbox::{InteractiveControl, InteractiveProgram, Sandbox, SandboxOptions};
 use tokio::sync::OnceCell;
+use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// Limits of each process and its children.
 const LIMITS: Limits = Limits {
@@ -23,18 +31,52 @@ const LIMITS: Limits = Limits {
     disk_mib: 1024,
 };
 
+/// How long a sandbox may take to listen for connections.
+const LISTEN_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// Starts server processes. The sandbox is prepared on first use.
 pub(crate) struct ServerProcessSpawner {
     options: SandboxOptions,
     sandbox: OnceCell<Arc<Sandbox>>,
+    audit: AuditLog,
+    tasks: BackgroundTasks,
 }
 
 impl ServerProcessSpawner {
     /// Processes write below `state_dir` and may read `expose`.
-    pub(crate) fn new(state_dir: PathBuf, expose: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(
+        state_dir: PathBuf,
+        expose: Vec<PathBuf>,
+        audit: AuditLog,
+        tasks: BackgroundTasks,
+    ) -> Self {
         let mut options = SandboxOptions::new(state_dir);
         options.expose = expose;
-        Self { options, sandbox: OnceCell::new() }
+        Self { options, sandbox: OnceCell::new(), audit, tasks }
+    }
+
+    /// Serves the connections of a started program until the guard is dropped.
+    async fn serve_proxy(
+        &self,
+        launch: &ServerCommand,
+        control: &mut InteractiveControl,
+    ) -> Result<DropGuard, SpawnError> {
+        let listener = match timeout(LISTEN_TIMEOUT, control.proxy_listener()).await {
+            Ok(Ok(listener)) => listener,
+            // Its sandbox failed, and says why.
+            Ok(Err(_)) => return Err(SpawnError::NotStarted(control.wait_ended().await)),
+            Err(_) => return Err(SpawnError::NotStarted("its sandbox is not ready".to_owned())),
+        };
+        let policy = ProxyPolicy {
+            hosts: launch.hosts.clone(),
+            reach: launch.reach.clone(),
+            advice: format!("{} may connect to the hosts it was installed with", launch.slug),
+        };
+        let log = ServerConnectionLog { audit: self.audit.clone(), server: launch.slug.clone() };
+        let closed = CancellationToken::new();
+        let proxy = SandboxProxy::new(policy, Arc::new(log), self.tasks.clone(), closed.clone());
+        proxy.serve(listener);
+        Ok(closed.drop_guard())
     }
 
     async fn prepared_sandbox(&self) -> Result<&Arc<Sandbox>, SpawnError> {
@@ -70,32 +112,77 @@ impl ProcessSpawner for ServerProcessSpawner {
             owner: owner.map_err(|_| failed("the server's id is invalid".to_owned()))?,
             argv,
             env: launch.env.clone(),
-            network: launch.allow_network,
+            has_proxy: !launch.hosts.is_empty(),
             limits: LIMITS,
         };
-        let talk = self
+        let mut talk = self
             .prepared_sandbox()
             .await?
             .spawn_interactive(program)
             .map_err(|error| failed(error.to_string()))?;
+        let proxy = match launch.hosts.is_empty() {
+            true => None,
+            false => Some(self.serve_proxy(launch, &mut talk.control).await?),
+        };
         Ok(ServerProcess {
             stdin: Box::new(talk.stdin),
             stdout: Box::new(talk.stdout),
             stderr: Box::new(talk.stderr),
-            handle: Box::new(SandboxedServerProcess(talk.control)),
+            handle: Box::new(SandboxedServerProcess { control: talk.control, _proxy: proxy }),
         })
     }
 }
 
-struct SandboxedServerProcess(InteractiveControl);
+struct SandboxedServerProcess {
+    control: InteractiveControl,
+    /// Ends the proxy with the process.
+    _proxy: Option<DropGuard>,
+}
 
 #[async_trait]
 impl ProcessHandle for SandboxedServerProcess {
     async fn wait_ended(&mut self) -> String {
-        self.0.wait_ended().await
+        self.control.wait_ended().await
     }
 
     fn kill(&mut self) {
-        self.0.stop();
+        self.control.stop();
+    }
+}
+
+/// Records connections of one server in the access log.
+struct ServerConnectionLog {
+    audit: AuditLog,
+    server: String,
+}
+
+#[async_trait]
+impl ConnectionLog for ServerConnectionLog {
+    async fn record(
+        &self,
+        target: &str,
+        event: &ConnectionEvent,
+    ) -> Result<(), ConnectionNotRecorded> {
+        let (action, allowed, details) = match event {
+            ConnectionEvent::Opened { address } => {
+                ("server.connect", true, format!("at {address}"))
+            }
+            ConnectionEvent::Refused { reason } => ("server.refuse", false, reason.clone()),
+            ConnectionEvent::Closed { reason, sent, received, open_for } => {
+                let seconds = open_for.as_secs_f64();
+                let end = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+                let details =
+                    format!("after {seconds:.1} s, {sent} bytes sent, {received} received{end}");
+                ("server.disconnect", true, details)
+            }
+        };
+        let description = format!("{target} {details}");
+        let record =
+            ServerConnectionRecord { server: self.server.clone(), action, allowed, description };
+        self.audit.record_connection(record).await.map_err(|error| {
+            let error = &error as &dyn std::error::Error;
+            tracing::error!(error, server.slug = %self.server, "connection not recorded");
+            ConnectionNotRecorded
+        })
     }
 }

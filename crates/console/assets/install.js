@@ -14,6 +14,7 @@ export function install(me, installed) {
   const command = input({ name: "command", placeholder: "/usr/bin/my-server" });
   const args = lines({ name: "args" });
   const env = lines({ name: "env", placeholder: "API_KEY=…" });
+  const hosts = lines({ name: "hosts", placeholder: "api.example.com" });
   const network = el("input", { type: "checkbox", name: "network" });
   const url = input({ name: "url", type: "url", placeholder: "https://example.com/mcp" });
   const headers = lines({ name: "headers", placeholder: "Authorization=Bearer …" });
@@ -21,7 +22,8 @@ export function install(me, installed) {
   const program = el("div", { class: "fields" },
     field("Program", command), field("Arguments", args, "One on each line."),
     field("Variables", env, "NAME=VALUE, one on each line. Other variables are not passed on; the values are not shown again."),
-    me.is_admin ? el("label", { class: "check" }, network, "It may use the network") : null);
+    field("Hosts it may connect to", hosts, "One on each line, such as api.example.com, *.example.com or example.com:8443. Without any, it has no network."),
+    me.is_admin ? el("label", { class: "check" }, network, "It may connect to every public host") : null);
   const endpoint = el("div", { class: "fields" },
     field("URL", url), field("Headers", headers, "NAME=VALUE, one on each line; the values are not shown again."));
 
@@ -53,6 +55,7 @@ export function install(me, installed) {
         : {
           type: "stdio", command: command.value.trim(), args: args.value.split("\n").filter((line) => line !== ""),
           env: pairs(env.value, "variable"), allow_network: network.checked,
+          allowed_hosts: hosts.value.split("\n").map((line) => line.trim()).filter(Boolean),
         };
       await post("/v1/servers", { slug: slug.value, transport, scope: scope.value });
       box.close();

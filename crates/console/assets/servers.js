@@ -96,7 +96,8 @@ function reached(transport) {
   const target = transport.type === "stdio"
     ? [transport.command, ...transport.args].join(" ") : transport.url;
   const notes = [
-    transport.allow_network ? "with network" : null,
+    transport.allow_network ? "connects to every public host" : null,
+    transport.allowed_hosts?.length ? `connects to ${transport.allowed_hosts.map(visible).join(", ")}` : null,
     names.length ? `${kind}: ${names.map(visible).join(", ")}` : null,
   ].filter(Boolean);
   return el("div", {}, el("code", { class: "target" }, visible(target)),

@@ -11,6 +11,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+pub mod allowed_hosts;
 pub mod allowlist;
 mod error_kind;
 pub mod network;

@@ -11,11 +11,11 @@ use cynode_wire::servers::Transport;
 use tracing::warn;
 
 use crate::backend::to_observed_tool;
+use cynode_network::parse_openings;
 use cynode_upstream::InstalledServer;
 use cynode_upstream::ListedTool;
 use cynode_upstream::NetworkReach;
 use cynode_upstream::ServerDirectory;
-use cynode_upstream::outbound::parse_openings;
 
 /// Installed servers, loaded from the registry.
 #[derive(Clone)]

@@ -5,6 +5,7 @@
 //! and `export` has records for other systems.
 
 mod chain_pages;
+mod connections;
 mod export;
 mod history;
 mod query;
@@ -28,6 +29,7 @@ use cynode_store::{
 };
 
 pub use chain_pages::verify_chain;
+pub use connections::ServerConnectionRecord;
 pub use export::ExportedRecord;
 pub use rejections::RejectionSummary;
 pub use signing::{AuditOptions, parse_public_key};

@@ -277,12 +277,10 @@ async fn find_server(
 
 fn server_view(server: McpServer) -> ServerView {
     let transport = match server.transport {
-        ServerTransport::Stdio { command, args, env, allow_network } => TransportView::Stdio {
-            command,
-            args,
-            env_names: sealing::secret_names(&env),
-            allow_network,
-        },
+        ServerTransport::Stdio { command, args, env, allow_network, allowed_hosts } => {
+            let env_names = sealing::secret_names(&env);
+            TransportView::Stdio { command, args, env_names, allow_network, allowed_hosts }
+        }
         // The query of a row that is not sealed yet may contain a key.
         ServerTransport::Http { url, headers, .. } => TransportView::Http {
             url: url.split('?').next().unwrap_or_default().to_owned(),

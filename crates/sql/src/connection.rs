@@ -12,14 +12,14 @@ use crate::param::Param;
 
 /// The SQLite connection is owned so that a transaction may move between threads; its futures never wait, so
 /// the writer thread runs a whole operation in one poll.
-pub enum EngineConnection {
+pub(crate) enum EngineConnection {
     Postgres { client: Option<Object>, open: bool },
     Sqlite(rusqlite::Connection),
 }
 
 impl EngineConnection {
     /// Has every statement prepared anew, here and on the other connections of the pool.
-    pub fn clear_statements(&self) {
+    pub(crate) fn clear_statements(&self) {
         if let Self::Postgres { client: Some(client), .. } = self {
             client.statement_cache.clear();
             if let Some(pool) = Object::pool(client) {
@@ -28,7 +28,7 @@ impl EngineConnection {
         }
     }
 
-    pub async fn rows(
+    pub(crate) async fn rows(
         &mut self,
         begin: Option<&str>,
         sql: &str,
@@ -47,7 +47,7 @@ impl EngineConnection {
         }
     }
 
-    pub async fn execute(
+    pub(crate) async fn execute(
         &mut self,
         begin: Option<&str>,
         sql: &str,
@@ -60,7 +60,7 @@ impl EngineConnection {
         self.execute_untranslated(begin, &sql, params).await
     }
 
-    pub async fn execute_all(
+    pub(crate) async fn execute_all(
         &mut self,
         statements: &[(&str, &[Param])],
     ) -> Result<Vec<u64>, Error> {
@@ -79,7 +79,7 @@ impl EngineConnection {
         Ok(changed)
     }
 
-    pub async fn commit_all(
+    pub(crate) async fn commit_all(
         &mut self,
         queries: &[(&'static str, Vec<Param>)],
         inserts: &[(&str, &[Param])],
@@ -118,7 +118,7 @@ impl EngineConnection {
         Ok(rows.map(|rows| rows.into_iter().map(Row::Postgres).collect()).collect())
     }
 
-    pub async fn execute_untranslated(
+    pub(crate) async fn execute_untranslated(
         &mut self,
         begin: Option<&str>,
         sql: &str,
@@ -138,7 +138,7 @@ impl EngineConnection {
         }
     }
 
-    pub async fn batch(&mut self, sql: &str) -> Result<(), Error> {
+    pub(crate) async fn batch(&mut self, sql: &str) -> Result<(), Error> {
         match self {
             Self::Postgres { client, .. } => {
                 let client = client.as_ref().ok_or(Error::Closed)?;

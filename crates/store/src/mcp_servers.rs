@@ -23,7 +23,11 @@ pub enum ServerTransport {
         args: Vec<String>,
         /// Its whole environment.
         env: ServerSecrets,
+        /// Whether it may connect to every public host.
         allow_network: bool,
+        /// Hosts that it may connect to.
+        #[serde(default)]
+        allowed_hosts: Vec<String>,
     },
     /// A streamable HTTP endpoint.
     Http {

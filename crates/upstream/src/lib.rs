@@ -22,7 +22,6 @@ mod listing;
 mod message;
 mod message_router;
 pub mod mirrored_headers;
-pub mod outbound;
 mod pool;
 pub mod protocol;
 pub mod rpc;
@@ -40,7 +39,7 @@ use cynode_domain::ids::ServerId;
 use cynode_wire::servers::Transport;
 use serde_json::Value;
 
-pub use crate::outbound::NetworkReach;
+pub use cynode_network::NetworkReach;
 pub use listing::ServerListing;
 pub use pool::UpstreamPool;
 pub use stdio::{
@@ -94,7 +93,7 @@ pub struct InstalledServer {
     pub slug: String,
     /// Holds secrets.
     pub transport: Transport,
-    /// Networks that an HTTP server may be in.
+    /// Networks that an HTTP server, and the hosts that a process connects to, may be in.
     pub reach: NetworkReach,
 }
 

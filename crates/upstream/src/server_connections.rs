@@ -95,12 +95,22 @@ impl ServerConnections {
                 &server.reach,
                 options,
             )?)),
-            Transport::Stdio { command, args, env, allow_network } => ServerRoute::Stdio {
-                launch: ServerCommand { server: server.id, command, args, env, allow_network },
-                spawner,
-                backoff: Arc::default(),
-                places: Arc::new(Semaphore::new(options.processes_per_server)),
-            },
+            Transport::Stdio { command, args, env, allow_network, allowed_hosts } => {
+                ServerRoute::Stdio {
+                    launch: ServerCommand {
+                        server: server.id,
+                        slug: server.slug.clone(),
+                        command,
+                        args,
+                        env,
+                        hosts: crate::stdio::parse_hosts(allow_network, allowed_hosts),
+                        reach: server.reach.clone(),
+                    },
+                    spawner,
+                    backoff: Arc::default(),
+                    places: Arc::new(Semaphore::new(options.processes_per_server)),
+                }
+            }
         };
         Ok(Self {
             server,

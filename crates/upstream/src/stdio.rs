@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cynode_domain::ids::ServerId;
+use cynode_domain::policy::allowed_hosts::AllowedHosts;
+use cynode_network::NetworkReach;
 use cynode_runtime::redact::redact;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -40,11 +42,23 @@ const STDERR_TAIL_BYTES: usize = 4096;
 #[derive(Clone)]
 pub struct ServerCommand {
     pub server: ServerId,
+    pub slug: String,
     pub command: String,
     pub args: Vec<String>,
     /// The complete environment; values may be secret.
     pub env: BTreeMap<String, String>,
-    pub allow_network: bool,
+    /// Hosts that it may connect to; without any it has no network.
+    pub hosts: AllowedHosts,
+    /// Networks that these hosts may be in.
+    pub reach: NetworkReach,
+}
+
+/// The hosts that a server may connect to. An invalid list, which cannot be installed, allows none.
+pub(super) fn parse_hosts(allow_network: bool, mut allowed: Vec<String>) -> AllowedHosts {
+    if allow_network {
+        allowed.extend(AllowedHosts::ANY.map(str::to_owned));
+    }
+    AllowedHosts::parse(&allowed).unwrap_or_default()
 }
 
 /// A started process. Dropping it must kill it.
@@ -74,8 +88,8 @@ pub enum SpawnError {
     NotStarted(String),
 }
 
-/// Starts processes in a sandbox: own environment, declared variables only, no network unless
-/// granted, bounded memory and process count.
+/// Starts processes in a sandbox: own environment, declared variables only, no network but a proxy to allowed hosts,
+/// bounded memory and process count.
 #[async_trait]
 pub trait ProcessSpawner: Send + Sync {
     async fn spawn(&self, launch: &ServerCommand) -> Result<ServerProcess, SpawnError>;

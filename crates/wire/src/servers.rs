@@ -46,9 +46,13 @@ pub enum Transport {
         /// Its environment variables; it gets no others.
         #[serde(default)]
         env: BTreeMap<String, String>,
-        /// Whether it may use the network.
+        /// Whether it may connect to every public host, at ports 80 and 443. Only an administrator may set it.
         #[serde(default)]
         allow_network: bool,
+        /// Hosts that it may connect to: `api.example.com`, `*.example.com`, `example.com:8443`. The port is 443 if an
+        /// entry names none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        allowed_hosts: Vec<String>,
     },
     /// A streamable HTTP endpoint.
     Http {
@@ -72,8 +76,11 @@ pub enum TransportView {
         args: Vec<String>,
         /// Names of its environment variables.
         env_names: Vec<String>,
-        /// Whether it may use the network.
+        /// Whether it may connect to every public host.
         allow_network: bool,
+        /// Hosts that it may connect to.
+        #[serde(default)]
+        allowed_hosts: Vec<String>,
     },
     /// A streamable HTTP endpoint.
     Http {

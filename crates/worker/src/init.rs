@@ -12,6 +12,7 @@ mod socket_memory;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -24,10 +25,12 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, sethostname};
 
+use crate::descriptor_passing::send_file;
 use crate::job_dir::JobDir;
 use crate::sandbox_process::SandboxProcess;
 use crate::spec::{
-    ConfinementReport, DECLARED_ENV_VAR, ExecPlan, InitReport, Isolation, JobSpec, build_argv,
+    ConfinementReport, DECLARED_ENV_VAR, ExecPlan, InitReport, Isolation, JobSpec, PROXY_PORT,
+    build_argv,
 };
 use crate::stage_entry;
 
@@ -56,18 +59,19 @@ fn run_sandbox(dir: &JobDir, reporter: &InitReporter) -> Result<Ending, String> 
     let spec = dir.spec().map_err(|error| error.to_string())?;
     let mut reaper = reaper::Reaper::new(spec.assignment.limits)
         .map_err(with_context("signals cannot be blocked"))?;
-    let has_network = spec.interactive.as_ref().is_some_and(|program| program.network);
-    enter_namespaces(has_network)?;
-    // With the network of the host, its sockets cannot be told apart from those of the sandbox.
-    if !has_network {
-        reaper.count_sockets();
+    enter_namespaces()?;
+    reaper.count_sockets();
+    if spec.interactive.as_ref().is_some_and(|program| program.has_proxy) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PROXY_PORT));
+        listener
+            .and_then(|listener| reporter.send_listener(&listener))
+            .map_err(with_context("the network cannot be set up"))?;
     }
     let plan = build_exec_plan(&spec);
     root::build_root(dir, &spec)
         .map_err(|error| format!("the filesystem cannot be built: {error}"))?;
     let (command, mut features) = start_command(&plan)?;
-    let namespaces = NAMESPACES.iter().filter(|name| !has_network || **name != NETWORK);
-    features.splice(0..0, namespaces.map(|name| (*name).to_owned()));
+    features.splice(0..0, NAMESPACES.map(str::to_owned));
     if spec.isolation == Isolation::UserNamespace {
         features.insert(0, "user_namespace".to_owned());
     }
@@ -77,19 +81,16 @@ fn run_sandbox(dir: &JobDir, reporter: &InitReporter) -> Result<Ending, String> 
     Ok(reaper.run(command, reporter.fd()))
 }
 
-const NETWORK: &str = "network_namespace";
 const NAMESPACES: [&str; 5] =
-    ["pid_namespace", "mount_namespace", NETWORK, "ipc_namespace", "uts_namespace"];
+    ["pid_namespace", "mount_namespace", "network_namespace", "ipc_namespace", "uts_namespace"];
 
-fn enter_namespaces(has_network: bool) -> Result<(), String> {
-    let mut namespaces =
-        CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
-    namespaces.set(CloneFlags::CLONE_NEWNET, !has_network);
+fn enter_namespaces() -> Result<(), String> {
+    let namespaces = CloneFlags::CLONE_NEWNS
+        | CloneFlags::CLONE_NEWNET
+        | CloneFlags::CLONE_NEWIPC
+        | CloneFlags::CLONE_NEWUTS;
     unshare(namespaces).map_err(with_context("this system does not allow namespaces"))?;
     sethostname("sandbox").map_err(with_context("the host name cannot be set"))?;
-    if has_network {
-        return Ok(());
-    }
     loopback::bring_up_loopback().map_err(with_context("the loopback interface cannot be set up"))
 }
 
@@ -113,6 +114,9 @@ fn build_exec_plan(spec: &JobSpec) -> ExecPlan {
         ]);
     }
     let program = spec.interactive.as_ref();
+    if program.is_some_and(|program| program.has_proxy) {
+        env.extend(proxy_variables());
+    }
     ExecPlan {
         argv: program.map_or_else(|| build_argv(&job.action).1, |program| program.argv.clone()),
         env: env.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
@@ -123,6 +127,16 @@ fn build_exec_plan(spec: &JobSpec) -> ExecPlan {
             Isolation::UserNamespace => None,
         },
     }
+}
+
+/// Tells programs to use the proxy. Some read only the lower-case names, some only the others.
+fn proxy_variables() -> impl Iterator<Item = (&'static str, String)> {
+    let proxy = format!("http://127.0.0.1:{PROXY_PORT}");
+    let proxied = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"];
+    let direct = ["no_proxy", "NO_PROXY"].map(|name| (name, "localhost,127.0.0.1,::1".to_owned()));
+    // Node.js ignores the others without it.
+    let node = ("NODE_USE_ENV_PROXY", "1".to_owned());
+    proxied.map(|name| (name, proxy.clone())).into_iter().chain(direct).chain([node])
 }
 
 /// Starts the command; returns once it is confined and running.
@@ -152,7 +166,7 @@ fn start_command(plan: &ExecPlan) -> Result<(Pid, Vec<String>), String> {
     }
 }
 
-/// Pipe to the supervisor, inherited as standard input.
+/// Pipe or socket to the supervisor, inherited as standard input.
 struct InitReporter(File);
 
 impl InitReporter {
@@ -164,6 +178,13 @@ impl InitReporter {
         let mut line = serde_json::to_vec(report)?;
         line.push(b'\n');
         (&self.0).write_all(&line)
+    }
+
+    /// Passes a listener of this network namespace to the supervisor.
+    fn send_listener(&self, listener: &TcpListener) -> io::Result<()> {
+        let mut line = serde_json::to_vec(&InitReport::ProxyListening)?;
+        line.push(b'\n');
+        send_file(self.fd(), &line, listener.as_fd())
     }
 
     fn fd(&self) -> BorrowedFd<'_> {

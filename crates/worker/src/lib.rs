@@ -15,6 +15,7 @@
 
 pub mod agent;
 mod confine;
+mod descriptor_passing;
 mod durable_files;
 mod init;
 pub mod job_dir;

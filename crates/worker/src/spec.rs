@@ -32,9 +32,12 @@ pub struct JobSpec {
 pub struct InteractiveCommand {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Whether it may use the network.
-    pub network: bool,
+    /// Whether PID 1 listens for its connections at [`PROXY_PORT`], and passes the listener out of the sandbox.
+    pub has_proxy: bool,
 }
+
+/// The port of the proxy on the loopback interface of a sandbox.
+pub(crate) const PROXY_PORT: u16 = 3128;
 
 /// How a job is isolated from the user the node runs as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +78,8 @@ pub struct SandboxJobOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum InitReport {
+    /// The listener of the proxy is attached.
+    ProxyListening,
     /// The command runs, confined by these isolation features.
     Started { features: Vec<String> },
     /// The command has ended.

@@ -257,7 +257,13 @@ fn described_server(words: &str) -> Transport {
     );
     let args = vec!["-c".to_owned(), script];
     let command = "/bin/sh".to_owned();
-    Transport::Stdio { command, args, env: BTreeMap::new(), allow_network: false }
+    Transport::Stdio {
+        command,
+        args,
+        env: BTreeMap::new(),
+        allow_network: false,
+        allowed_hosts: vec![],
+    }
 }
 
 /// Waits until the tool has this approval state.

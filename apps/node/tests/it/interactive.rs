@@ -6,6 +6,7 @@ use std::time::Duration;
 use cynode_domain::ids::TaskId;
 use cynode_worker::sandbox::{InteractiveProcess, InteractiveProgram};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpListener;
 
 use crate::workbench::{SandboxWorkbench, TEST_TIMEOUT, limits, processes_naming};
 
@@ -14,7 +15,7 @@ fn shell_program(script: &str) -> InteractiveProgram {
         owner: TaskId::generate(),
         argv: ["/bin/sh", "-c", script].map(str::to_owned).into(),
         env: BTreeMap::new(),
-        network: false,
+        has_proxy: false,
         limits: limits(),
     }
 }
@@ -73,18 +74,40 @@ async fn a_program_sees_the_variables_declared_for_it_and_no_others() {
 }
 
 #[tokio::test]
-async fn a_program_has_no_network_unless_it_is_granted() {
+async fn a_program_has_no_network() {
     let bench = new_workbench().await;
     let interfaces = "cat /proc/net/dev | grep -c :";
-    let host = std::fs::read_to_string("/proc/net/dev").unwrap().matches(':').count();
 
-    let (alone, _) =
+    let (text, _) =
         read_to_end(bench.sandbox.spawn_interactive(shell_program(interfaces)).unwrap()).await;
-    let granted = InteractiveProgram { network: true, ..shell_program(interfaces) };
-    let (granted, _) = read_to_end(bench.sandbox.spawn_interactive(granted).unwrap()).await;
+    let talk = bench.sandbox.spawn_interactive(shell_program("true")).unwrap();
+    let listener = tokio::time::timeout(TEST_TIMEOUT, talk.control.proxy_listener()).await.unwrap();
 
-    assert_eq!(alone.trim(), "1");
-    assert_eq!(granted.trim(), host.to_string());
+    assert_eq!(text.trim(), "1");
+    assert!(listener.is_err(), "nothing listens for its connections");
+}
+
+#[tokio::test]
+async fn the_proxy_is_the_only_way_out_of_a_sandbox() {
+    let bench = new_workbench().await;
+    let host = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = host.local_addr().unwrap().port();
+    let script = format!(
+        "cat /proc/net/dev | grep -c :; echo $HTTPS_PROXY $http_proxy
+         perl -MIO::Socket::INET -e '
+           $proxy = IO::Socket::INET->new(\"127.0.0.1:3128\"); print scalar <$proxy>;
+           print IO::Socket::INET->new(\"127.0.0.1:{port}\") ? \"host\\n\" : \"alone\\n\"'"
+    );
+    let program = InteractiveProgram { has_proxy: true, ..shell_program(&script) };
+    let talk = bench.sandbox.spawn_interactive(program).unwrap();
+
+    let listener = tokio::time::timeout(TEST_TIMEOUT, talk.control.proxy_listener()).await;
+    let accepted = tokio::time::timeout(TEST_TIMEOUT, listener.unwrap().unwrap().accept()).await;
+    accepted.unwrap().unwrap().0.write_all(b"from outside\n").await.unwrap();
+    let (text, ended) = read_to_end(talk).await;
+
+    let proxy = "http://127.0.0.1:3128";
+    assert_eq!(text, format!("1\n{proxy} {proxy}\nfrom outside\nalone\n"), "{ended}");
 }
 
 #[tokio::test]

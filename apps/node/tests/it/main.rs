@@ -5,6 +5,8 @@ mod durability;
 #[cfg(test)]
 mod fake_orchestrator;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod incarnations;
 #[cfg(test)]
 mod interactive;

@@ -154,6 +154,7 @@ pub(crate) fn stdio(slug: &str) -> InstallServer {
             args: vec![],
             env: [("KEY".to_owned(), "sesame".to_owned())].into(),
             allow_network: false,
+            allowed_hosts: vec![],
         },
         scope: None,
     }

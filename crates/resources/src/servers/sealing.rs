@@ -101,8 +101,8 @@ pub fn open_transport(
     use cynode_wire::servers::Transport;
     let mut values = open_secrets(server, sealer)?;
     Ok(match server.transport.clone() {
-        ServerTransport::Stdio { command, args, allow_network, .. } => {
-            Transport::Stdio { command, args, env: values, allow_network }
+        ServerTransport::Stdio { command, args, allow_network, allowed_hosts, .. } => {
+            Transport::Stdio { command, args, env: values, allow_network, allowed_hosts }
         }
         ServerTransport::Http { url, .. } => {
             let query = values.remove(QUERY).map(|query| format!("?{query}")).unwrap_or_default();
@@ -142,14 +142,18 @@ pub fn reseal(
     Ok(())
 }
 
-/// What the secrets are bound to: the server, and where they are sent. A row whose command or address was changed in
-/// the database does not receive them.
+/// What the secrets are bound to: the server, and where they are sent. A row whose command, address or allowed
+/// hosts were changed in the database does not receive them.
 fn sealing_context(server: &McpServer) -> Vec<u8> {
     let id = server.id.to_string();
+    let network: String;
     let mut parts = vec!["cynode.mcp_server", &id];
     match &server.transport {
-        ServerTransport::Stdio { command, args, allow_network, .. } => {
-            parts.extend(["stdio", command, if *allow_network { "network" } else { "" }]);
+        ServerTransport::Stdio { command, args, allow_network, allowed_hosts, .. } => {
+            let flag = if *allow_network { "network" } else { "" };
+            let words = std::iter::once(flag).chain(allowed_hosts.iter().map(String::as_str));
+            network = words.collect::<Vec<_>>().join(" ");
+            parts.extend(["stdio", command, &network]);
             parts.extend(args.iter().map(String::as_str));
         }
         ServerTransport::Http { url, may_be_internal, .. } => {

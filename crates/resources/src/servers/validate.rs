@@ -1,6 +1,7 @@
 //! Validation of server installations.
 
 use cynode_domain::name::Slug;
+use cynode_domain::policy::allowed_hosts::AllowedHosts;
 use cynode_domain::policy::allowlist::is_reserved_namespace;
 use cynode_domain::policy::network::{is_internal_name, is_public};
 use cynode_store::{ServerSecrets, ServerTransport};
@@ -44,8 +45,9 @@ pub(super) fn validate_transport(
         return Err(ToolError::Invalid(faults));
     }
     Ok(match transport.clone() {
-        Transport::Stdio { command, args, env, allow_network } => {
-            ServerTransport::Stdio { command, args, env: ServerSecrets::Plain(env), allow_network }
+        Transport::Stdio { command, args, env, allow_network, allowed_hosts } => {
+            let env = ServerSecrets::Plain(env);
+            ServerTransport::Stdio { command, args, env, allow_network, allowed_hosts }
         }
         Transport::Http { url, headers } => {
             let (headers, may_be_internal) = (ServerSecrets::Plain(headers), caller.is_admin);
@@ -59,13 +61,21 @@ pub(super) fn validate_transport(
 fn network_fault(transport: &Transport) -> Option<String> {
     match transport {
         Transport::Stdio { allow_network: true, .. } => {
-            Some("only an administrator may give a server network access".to_owned())
+            Some("only an administrator may allow a server to connect to every host".to_owned())
+        }
+        Transport::Stdio { allowed_hosts, .. } if allowed_hosts.iter().any(|host| is_any(host)) => {
+            Some("only an administrator may allow a server to connect to every host".to_owned())
         }
         Transport::Http { url, .. } if is_internal(url) => {
             Some("only an administrator may install a server at an internal address".to_owned())
         }
         Transport::Stdio { .. } | Transport::Http { .. } => None,
     }
+}
+
+/// Whether an entry of allowed hosts names all of them.
+fn is_any(entry: &str) -> bool {
+    entry == "*" || entry.starts_with("*:")
 }
 
 /// Whether a URL names this machine or a private network. A public name that resolves to one is
@@ -82,7 +92,10 @@ fn is_internal(url: &str) -> bool {
 fn transport_faults(transport: &Transport) -> Vec<String> {
     let mut faults = vec![];
     match transport {
-        Transport::Stdio { command, args, env, .. } => {
+        Transport::Stdio { command, args, env, allowed_hosts, .. } => {
+            if let Err(error) = AllowedHosts::parse(allowed_hosts) {
+                faults.push(format!("allowed_hosts: {error}"));
+            }
             let is_odd = |text: &str| text.contains('\0') || text.len() > MAX_VALUE_BYTES;
             if command.is_empty() || is_odd(command) {
                 faults.push(format!("command must have 1 to {MAX_VALUE_BYTES} bytes and no NUL"));

@@ -34,6 +34,7 @@ fn seed(text: &str, is_sqlite: bool, number: u32) -> String {
         args: vec![],
         env: cynode_store::ServerSecrets::Plain([].into()),
         allow_network: false,
+        allowed_hosts: vec![],
     };
     let definition = McpToolDefinition {
         title: None,

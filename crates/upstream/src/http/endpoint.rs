@@ -22,10 +22,10 @@ use super::transport::{HttpTransport, OutgoingHttpRequest, UpstreamHttpResponse}
 use crate::interface::UpstreamError;
 use crate::mirrored_headers;
 use crate::mirrored_headers::MirroredArgument;
-use crate::outbound::NetworkReach;
 use crate::protocol::SESSION_HEADER;
 use crate::protocol::STATELESS;
 use crate::protocol::VERSION_HEADER;
+use cynode_network::NetworkReach;
 
 const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
 const NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");

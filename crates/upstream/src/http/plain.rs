@@ -13,9 +13,7 @@ use tokio::net::TcpStream;
 use super::super::link::UpstreamLinkError;
 use super::transport::{BROKEN, INTERNAL, OutgoingHttpRequest, UNREACHABLE};
 use crate::interface::UpstreamError;
-use crate::outbound::InternalAddress;
-use crate::outbound::NetworkReach;
-use crate::outbound::USER_AGENT;
+use cynode_network::{InternalAddress, NetworkReach, USER_AGENT};
 
 /// One address and its idle connections.
 pub(super) struct DirectHttp {

@@ -9,8 +9,7 @@ use reqwest::{Client, Url};
 use super::super::link::UpstreamLinkError;
 use super::plain::{self, DirectHttp};
 use crate::interface::UpstreamError;
-use crate::outbound;
-use crate::outbound::NetworkReach;
+use cynode_network::NetworkReach;
 
 /// Reported for a server in an internal network that a user without that right installed.
 pub(super) const INTERNAL: &str =
@@ -114,7 +113,7 @@ impl UpstreamHttpResponse {
 fn classify_error(error: &reqwest::Error) -> UpstreamLinkError {
     if error.is_timeout() {
         UpstreamLinkError::Failed(UpstreamError::Timeout)
-    } else if outbound::is_internal(error) {
+    } else if cynode_network::is_internal(error) {
         UpstreamLinkError::unavailable(INTERNAL)
     } else if error.is_connect() {
         UpstreamLinkError::unavailable(UNREACHABLE)

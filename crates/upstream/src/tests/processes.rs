@@ -93,6 +93,7 @@ fn process_fixture_with_env(
             args: vec!["-c".to_owned(), script],
             env,
             allow_network: false,
+            allowed_hosts: vec![],
         },
     );
     ProcessFixture { world, plain, server }
@@ -373,6 +374,7 @@ async fn a_program_that_does_not_exist_is_an_error_of_that_server_alone() {
             args: vec![],
             env: BTreeMap::new(),
             allow_network: false,
+            allowed_hosts: vec![],
         },
     );
     let client = RecordingClient::plain();

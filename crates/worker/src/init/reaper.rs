@@ -39,7 +39,7 @@ impl Reaper {
         Ok(Self { signals, limits, next_sample, sockets: None })
     }
 
-    /// Counts the buffers of the sockets of the current network namespace from now on.
+    /// Counts the buffers of the sockets of the current network namespace from now on, where the kernel lists them.
     pub(super) fn count_sockets(&mut self) {
         self.sockets = SocketMemory::open().ok();
     }

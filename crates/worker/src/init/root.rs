@@ -14,7 +14,7 @@ use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{chdir, pivot_root};
 
 use crate::job_dir::JobDir;
-use crate::spec::{InteractiveCommand, JobSpec, SANDBOX_SCRIPT, SANDBOX_STDIN, build_argv};
+use crate::spec::{JobSpec, SANDBOX_SCRIPT, SANDBOX_STDIN, build_argv};
 
 pub(super) const WORKSPACE: &str = "/workspace";
 pub(super) const ARTIFACTS: &str = "/job/artifacts";
@@ -55,7 +55,7 @@ pub(super) fn build_root(dir: &JobDir, spec: &JobSpec) -> io::Result<()> {
     // Last, because an exposed path may be below a directory created above.
     spec.expose.iter().try_for_each(|host| root.bind_read_only(host))?;
     match &spec.interactive {
-        Some(program) => root.add_interactive_files(dir, program)?,
+        Some(_) => root.add_interactive_stdin(dir)?,
         None => root.add_script(spec)?,
     }
     root.pivot()
@@ -142,17 +142,10 @@ impl SandboxRoot {
         Ok(())
     }
 
-    /// Adds the standard input pipe and, with network access, name resolution.
-    fn add_interactive_files(&self, dir: &JobDir, program: &InteractiveCommand) -> io::Result<()> {
+    fn add_interactive_stdin(&self, dir: &JobDir) -> io::Result<()> {
         let path = self.host_path(SANDBOX_STDIN);
         fs::write(&path, "")?;
-        bind_mount(&dir.stdin_path(), &path)?;
-        if program.network {
-            self.bind_read_only(Path::new("/etc/resolv.conf"))?;
-            let names = "passwd: files\ngroup: files\nhosts: files dns\n";
-            fs::write(self.host_path("etc/nsswitch.conf"), names)?;
-        }
-        Ok(())
+        bind_mount(&dir.stdin_path(), &path)
     }
 
     fn add_script(&self, spec: &JobSpec) -> io::Result<()> {

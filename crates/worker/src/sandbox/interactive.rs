@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs::DirBuilder;
 use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::process::Stdio;
 
@@ -14,10 +15,13 @@ use cynode_runtime::child_env::{Allowlist, ChildEnv as _};
 use cynode_wire::nodes::Assignment;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
+use tokio::io::Interest;
 use tokio::net::unix::pipe;
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::net::{TcpListener, UnixStream};
+use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 
 use super::Sandbox;
+use crate::descriptor_passing::receive;
 use crate::job_dir::{JobDir, JobDirError};
 use crate::remove::remove_tree;
 use crate::spec::{DECLARED_ENV_VAR, InteractiveCommand, JobSpec};
@@ -32,7 +36,8 @@ pub struct InteractiveProgram {
     pub argv: Vec<String>,
     /// Environment variables besides `PATH`, `HOME` and `LANG`; values may be secret.
     pub env: BTreeMap<String, String>,
-    pub network: bool,
+    /// Whether its connections go to a proxy: see [`InteractiveControl::proxy_listener`]. Without one it has no network.
+    pub has_proxy: bool,
     /// The time limit is ignored.
     pub limits: Limits,
 }
@@ -51,7 +56,7 @@ pub struct InteractiveProcess {
 pub struct InteractiveControl {
     supervisor: Child,
     /// The supervisor stops the program when this closes.
-    keep_alive: Option<ChildStdin>,
+    keep_alive: Option<UnixStream>,
     dir: JobDir,
 }
 
@@ -83,7 +88,10 @@ impl Sandbox {
             workspace,
             isolation: self.isolation,
             expose: self.options.expose.clone(),
-            interactive: Some(InteractiveCommand { argv: program.argv, network: program.network }),
+            interactive: Some(InteractiveCommand {
+                argv: program.argv,
+                has_proxy: program.has_proxy,
+            }),
         };
         let dir = JobDir::create(&talks, &spec)?;
         self.spawn_program_shim(&dir, &declared).map_err(|cause| {
@@ -97,6 +105,7 @@ impl Sandbox {
         mkfifo(&dir.stdin_path(), Mode::from_bits_truncate(0o600))?;
         // Opened read-write, so that neither side blocks until the other opens the pipe.
         let stdin = pipe::OpenOptions::new().read_write(true).open_sender(dir.stdin_path())?;
+        let (keep_alive, held) = std::os::unix::net::UnixStream::pair()?;
         let mut supervisor = Command::new(&self.options.executable)
             .arg0(stage_entry::PROCESS_NAME)
             .arg(stage_entry::PROGRAM_SHIM)
@@ -104,15 +113,16 @@ impl Sandbox {
             .inherit_only(&Allowlist::none())
             .env(DECLARED_ENV_VAR, declared)
             .current_dir("/")
-            .stdin(Stdio::piped())
+            .stdin(OwnedFd::from(held))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()?;
         let missing = || io::Error::other("a pipe is missing");
         let stdout = supervisor.stdout.take().ok_or_else(missing)?;
         let stderr = supervisor.stderr.take().ok_or_else(missing)?;
-        let wanted = supervisor.stdin.take();
-        let control = InteractiveControl { supervisor, keep_alive: wanted, dir: dir.clone() };
+        keep_alive.set_nonblocking(true)?;
+        let keep_alive = Some(UnixStream::from_std(keep_alive)?);
+        let control = InteractiveControl { supervisor, keep_alive, dir: dir.clone() };
         Ok(InteractiveProcess { stdin, stdout, stderr, control })
     }
 
@@ -133,6 +143,18 @@ impl InteractiveControl {
         };
         let _ = remove_tree(self.dir.path());
         words
+    }
+
+    /// Receives the listener of the proxy, in the network namespace of the program, whose every connection arrives there.
+    /// Fails if the sandbox ends before it listens, or has no proxy.
+    pub async fn proxy_listener(&self) -> io::Result<TcpListener> {
+        let socket = self.keep_alive.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        let mut message = [0; 1];
+        let (_, listener) =
+            socket.async_io(Interest::READABLE, || receive(socket.as_fd(), &mut message)).await?;
+        let listener = std::net::TcpListener::from(listener.ok_or(io::ErrorKind::UnexpectedEof)?);
+        listener.set_nonblocking(true)?;
+        TcpListener::from_std(listener)
     }
 
     /// Ends the program: SIGTERM, then SIGKILL a second later.

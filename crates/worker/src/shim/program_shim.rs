@@ -1,10 +1,11 @@
 //! The supervisor of an interactive program.
 //!
-//! Unlike a job, such a program is useless without its client. The client holds the standard input of this
-//! process open; when it closes, the sandbox ends.
+//! Unlike a job, such a program is useless without its client. The client holds a socket open that is the standard
+//! input of this process; when it closes, the sandbox ends. The listener of the sandbox's proxy goes to the client over it.
 
-use std::io::{self, Read as _};
+use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -19,12 +20,15 @@ use nix::unistd::Pid;
 
 use super::disk::DiskWatch;
 use super::spawn::{chown_directories, unshare_pid_namespace};
+use crate::descriptor_passing::{receive, send_file};
 use crate::job_dir::JobDir;
 use crate::sandbox;
 use crate::spec::{DECLARED_ENV_VAR, InitReport, JobSpec};
 use crate::stage_entry;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// The message that carries the listener of the proxy to the client.
+pub(crate) const PROXY_LISTENER: u8 = b'p';
 /// Time between SIGTERM and SIGKILL.
 const TERM_GRACE: Duration = Duration::from_secs(1);
 
@@ -46,7 +50,7 @@ fn run_program(dir: &JobDir) -> Result<Ending, String> {
     let words = |error: io::Error| format!("the sandbox process cannot be started: {error}");
     chown_directories(dir, &spec).map_err(|error| words(error.into()))?;
     unshare_pid_namespace(spec.isolation)?;
-    let (reports, reporter) = io::pipe().map_err(words)?;
+    let (reports, reporter) = UnixStream::pair().map_err(words)?;
     let init = Command::new(stage_entry::SELF_EXE)
         .arg0(stage_entry::PROCESS_NAME)
         .arg(stage_entry::INIT)
@@ -62,8 +66,8 @@ fn run_program(dir: &JobDir) -> Result<Ending, String> {
 
 struct ProgramSupervisor {
     init: Child,
-    /// Reports of PID 1, one JSON line each.
-    reports: io::PipeReader,
+    /// Reports of PID 1, one JSON line each; the listener of the proxy may be attached.
+    reports: UnixStream,
     report_buffer: Vec<u8>,
     disk: DiskWatch,
     ending: Option<Ending>,
@@ -72,7 +76,7 @@ struct ProgramSupervisor {
 }
 
 impl ProgramSupervisor {
-    fn new(dir: &JobDir, spec: &JobSpec, init: Child, reports: io::PipeReader) -> Self {
+    fn new(dir: &JobDir, spec: &JobSpec, init: Child, reports: UnixStream) -> Self {
         let limit = spec.assignment.limits.disk_mib;
         let disk = DiskWatch::new(spec.workspace.clone(), dir.artifacts_dir(), limit);
         Self { init, reports, report_buffer: vec![], disk, ending: None, kill_at: None }
@@ -136,9 +140,15 @@ impl ProgramSupervisor {
     /// Reads reports of PID 1; returns false after PID 1 has exited.
     fn read_reports(&mut self) -> bool {
         let mut chunk = [0; 4096];
-        match self.reports.read(&mut chunk) {
-            Ok(0) | Err(_) => return false,
-            Ok(count) => self.report_buffer.extend_from_slice(&chunk[..count]),
+        match receive(self.reports.as_fd(), &mut chunk) {
+            Ok((0, _)) | Err(_) => return false,
+            Ok((count, listener)) => {
+                self.report_buffer.extend_from_slice(&chunk[..count]);
+                if let Some(listener) = listener {
+                    // A client that is gone is noticed by the next poll.
+                    let _ = send_file(io::stdin().as_fd(), &[PROXY_LISTENER], listener.as_fd());
+                }
+            }
         }
         while let Some(end) = self.report_buffer.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.report_buffer.drain(..=end).collect();

@@ -170,7 +170,7 @@ impl JobSupervisor {
                 Ok(InitReport::Ended { ending }) => {
                     self.ending.get_or_insert(ending);
                 }
-                Err(_) => {}
+                Ok(InitReport::ProxyListening) | Err(_) => {}
             }
         }
     }

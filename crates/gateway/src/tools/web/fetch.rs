@@ -17,12 +17,8 @@ use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
-use cynode_upstream::outbound::NetworkReach;
-use cynode_upstream::outbound::fetch::FetchError;
-use cynode_upstream::outbound::fetch::FetchLimits;
-use cynode_upstream::outbound::fetch::FetchedDocument;
-use cynode_upstream::outbound::fetch::get;
-use cynode_upstream::outbound::parse_openings;
+use cynode_network::fetch::{FetchError, FetchLimits, FetchedDocument, get};
+use cynode_network::{NetworkReach, parse_openings};
 
 const BOUNDS: FetchLimits = FetchLimits {
     time: Duration::from_secs(20),

@@ -19,6 +19,7 @@ fn server(owner: UserId, slug: &str) -> McpServer {
             args: vec!["--root".to_owned(), "/srv".to_owned()],
             env: ServerSecrets::Plain([("KEY".to_owned(), "sesame".to_owned())].into()),
             allow_network: false,
+            allowed_hosts: vec![],
         },
         scope: ToolScope::Both,
         enabled: true,

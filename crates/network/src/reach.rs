@@ -1,11 +1,7 @@
-//! Outbound HTTP that is protected against SSRF.
+//! Which networks outbound connections reach.
 //!
-//! Start at [`NetworkReach`], the networks that a request may connect to. A name is resolved once, every
-//! resolved address is checked, and the connection is made to those same addresses. A literal
-//! address in a URL never reaches the resolver, so it is checked first. `fetch` follows redirects
-//! itself, because each hop is a new address.
-
-pub mod fetch;
+//! A name is resolved once, every resolved address is checked, and the connection is made to those same addresses. A
+//! literal address in a URL never reaches the resolver of a client, so it is checked first.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,7 +13,7 @@ use reqwest::{ClientBuilder, Url};
 use serde_json::Value;
 
 /// The `User-Agent` header.
-pub(crate) const USER_AGENT: &str = concat!("cynode/", env!("CARGO_PKG_VERSION"));
+pub const USER_AGENT: &str = concat!("cynode/", env!("CARGO_PKG_VERSION"));
 
 /// The networks that outbound requests may connect to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +46,7 @@ impl NetworkReach {
     }
 
     /// Resolves a host; fails unless every address is allowed.
-    pub(crate) async fn resolve(
+    pub async fn resolve(
         &self,
         host: &str,
         port: u16,
@@ -104,7 +100,7 @@ impl Resolve for GuardedResolver {
 }
 
 /// Whether a request failed because its address is internal.
-pub(crate) fn is_internal(error: &reqwest::Error) -> bool {
+pub fn is_internal(error: &reqwest::Error) -> bool {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
         if error.is::<InternalAddress>() {

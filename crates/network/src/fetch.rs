@@ -1,4 +1,4 @@
-//! Fetches a document: redirects are followed by hand, within limits of time and size.
+//! Fetches a document within limits of time and size. Redirects are followed here, because each hop is a new address.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use http::StatusCode;
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Response, Url};
 
-use super::{NetworkReach, is_internal};
+use crate::reach::{NetworkReach, is_internal};
 
 /// Limits of one fetch.
 #[derive(Debug, Clone, Copy)]

@@ -1,0 +1,314 @@
+//! The only way out of a sandbox: an HTTP proxy that connects to allowed hosts.
+//!
+//! Start at [`SandboxProxy::serve`], which accepts connections of one sandbox. HTTPS goes through a tunnel (CONNECT), plain
+//! HTTP is forwarded. The proxy resolves names itself, checks every address, and connects to a checked one; what a tunnel
+//! carries must be TLS for the same host.
+//!
+//! Invariants: a connection that is not recorded is not made. Whatever cannot be checked is refused.
+
+mod client_hello;
+mod forward;
+mod target;
+mod tunnel;
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use cynode_domain::policy::allowed_hosts::AllowedHosts;
+use cynode_runtime::tasks::BackgroundTasks;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use self::target::Target;
+use self::tunnel::ServerConnection;
+use crate::{InternalAddress, NetworkReach};
+
+/// Connections of one sandbox at a time; further ones wait.
+const MAX_CONNECTIONS: usize = 64;
+/// New connections of one sandbox in a second, after a burst of as many as are open at most: each costs a record.
+const CONNECTIONS_PER_SECOND: NonZeroU32 = NonZeroU32::new(20).unwrap();
+/// How long a client may take to send the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long it may take to resolve a name, and to connect.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// The longest silence of a connection.
+const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
+
+type ProxyBody = BoxBody<Bytes, hyper::Error>;
+
+/// What a sandbox may reach.
+#[derive(Debug, Clone)]
+pub struct ProxyPolicy {
+    pub hosts: AllowedHosts,
+    /// Bounds the addresses of these hosts.
+    pub reach: NetworkReach,
+    /// Tells a reader of a refusal how to allow a host.
+    pub advice: String,
+}
+
+/// What happened to a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConnectionEvent {
+    /// It is about to be made.
+    Opened {
+        address: SocketAddr,
+    },
+    Refused {
+        reason: String,
+    },
+    /// It has ended. Bytes are counted at the connection to the server.
+    Closed {
+        reason: Option<String>,
+        sent: u64,
+        received: u64,
+        open_for: Duration,
+    },
+}
+
+/// Where connections are recorded.
+#[async_trait]
+pub trait ConnectionLog: Send + Sync {
+    /// Records an event of a connection to `target`, such as `api.example.com:443`. It is durable when this returns.
+    async fn record(
+        &self,
+        target: &str,
+        event: &ConnectionEvent,
+    ) -> Result<(), ConnectionNotRecorded>;
+}
+
+/// The event could not be recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the connection cannot be recorded")]
+pub struct ConnectionNotRecorded;
+
+/// Why a request is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum Refusal {
+    #[error("{0}")]
+    Invalid(&'static str),
+    #[error("the host is not allowed")]
+    NotAllowed,
+    #[error(transparent)]
+    Internal(#[from] InternalAddress),
+    #[error("the name cannot be resolved")]
+    Unresolved,
+    #[error("the host cannot be reached")]
+    Unreachable,
+    #[error(transparent)]
+    NotRecorded(#[from] ConnectionNotRecorded),
+}
+
+impl Refusal {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Invalid(_) => StatusCode::BAD_REQUEST,
+            Self::NotAllowed | Self::Internal(_) => StatusCode::FORBIDDEN,
+            Self::Unresolved | Self::Unreachable => StatusCode::BAD_GATEWAY,
+            Self::NotRecorded(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+/// The proxy of one sandbox. Clones share it.
+#[derive(Clone)]
+pub struct SandboxProxy {
+    policy: Arc<ProxyPolicy>,
+    log: Arc<dyn ConnectionLog>,
+    tasks: BackgroundTasks,
+    closed: CancellationToken,
+}
+
+impl SandboxProxy {
+    /// `closed` ends the proxy and its connections.
+    pub fn new(
+        policy: ProxyPolicy,
+        log: Arc<dyn ConnectionLog>,
+        tasks: BackgroundTasks,
+        closed: CancellationToken,
+    ) -> Self {
+        Self { policy: Arc::new(policy), log, tasks, closed }
+    }
+
+    /// Serves connections in the background.
+    pub fn serve(self, listener: TcpListener) {
+        let (tasks, closed) = (self.tasks.clone(), self.closed.clone());
+        tasks.spawn_until_finish("sandbox-proxy", async move {
+            tokio::select! {
+                () = self.accept_connections(&listener) => {}
+                () = closed.cancelled() => {}
+            }
+        });
+    }
+
+    async fn accept_connections(&self, listener: &TcpListener) {
+        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let mut pace = Pace::new(CONNECTIONS_PER_SECOND, MAX_CONNECTIONS);
+        loop {
+            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
+            pace.wait().await;
+            match listener.accept().await {
+                Ok((stream, _)) => self.serve_connection(stream, permit),
+                // For example, this process has too many open files.
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            }
+        }
+    }
+
+    fn serve_connection(&self, stream: TcpStream, permit: OwnedSemaphorePermit) {
+        let (proxy, permit) = (self.clone(), Arc::new(permit));
+        self.tasks.spawn_until_finish("proxy-connection", async move {
+            let service = service_fn(|request| {
+                let (proxy, permit) = (proxy.clone(), Arc::clone(&permit));
+                async move { Ok::<_, Infallible>(proxy.respond(request, permit).await) }
+            });
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD_TIMEOUT)
+                .serve_connection(TokioIo::new(stream), service)
+                .with_upgrades();
+            tokio::select! {
+                // A client that breaks the protocol or disconnects ends only its own connection.
+                _ = connection => {}
+                () = proxy.closed.cancelled() => {}
+            }
+        });
+    }
+
+    async fn respond(
+        &self,
+        request: Request<Incoming>,
+        permit: Arc<OwnedSemaphorePermit>,
+    ) -> Response<ProxyBody> {
+        let is_tunnel = request.method() == Method::CONNECT;
+        let target =
+            if is_tunnel { Target::of_connect(&request) } else { Target::of_request(&request) };
+        let target = match target {
+            Ok(target) => target,
+            Err(reason) => return self.refuse(None, &Refusal::Invalid(reason)).await,
+        };
+        let answer = match self.connect(&target).await {
+            Ok(server) if is_tunnel => Ok(self.open_tunnel(request, server, permit)),
+            Ok(server) => self.forward(request, server, permit).await,
+            Err(refusal) => Err(refusal),
+        };
+        match answer {
+            Ok(response) => response,
+            Err(refusal) => self.refuse(Some(&target), &refusal).await,
+        }
+    }
+
+    /// Checks, records and makes a connection, in this order.
+    async fn connect(&self, target: &Target) -> Result<ServerConnection, Refusal> {
+        if !self.policy.hosts.allows(&target.host, target.port) {
+            return Err(Refusal::NotAllowed);
+        }
+        let resolved = self.policy.reach.resolve(&target.host, target.port);
+        let addresses = match timeout(CONNECT_TIMEOUT, resolved).await {
+            Ok(Ok(addresses)) => addresses,
+            Ok(Err(error)) if error.is::<InternalAddress>() => return Err(InternalAddress.into()),
+            Ok(Err(_)) | Err(_) => return Err(Refusal::Unresolved),
+        };
+        let address = *addresses.first().ok_or(Refusal::Unresolved)?;
+        self.log.record(&target.to_string(), &ConnectionEvent::Opened { address }).await?;
+        match timeout(CONNECT_TIMEOUT, TcpStream::connect(&addresses[..])).await {
+            Ok(Ok(stream)) => {
+                // Each write of a client is passed on as it is. Best effort.
+                let _ = stream.set_nodelay(true);
+                Ok(ServerConnection::new(stream, target.clone()))
+            }
+            Ok(Err(_)) | Err(_) => Err(Refusal::Unreachable),
+        }
+    }
+
+    /// Records a refusal, and describes it to the client.
+    async fn refuse(&self, target: Option<&Target>, refusal: &Refusal) -> Response<ProxyBody> {
+        let reason = refusal.to_string();
+        if let Some(target) = target {
+            let event = ConnectionEvent::Refused { reason: reason.clone() };
+            // Nothing depends on it: the connection is refused in any case.
+            let _ = self.log.record(&target.to_string(), &event).await;
+        }
+        let name = target.map_or_else(String::new, |target| format!("{target}: "));
+        let advice = match refusal {
+            Refusal::NotAllowed => format!("; {}", self.policy.advice),
+            _ => String::new(),
+        };
+        let text = format!("{name}{reason}{advice}\n");
+        let mut response = Response::new(full_body(text));
+        *response.status_mut() = refusal.status();
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+        response
+    }
+}
+
+fn full_body(text: impl Into<Bytes>) -> ProxyBody {
+    Full::new(text.into()).map_err(|never| match never {}).boxed()
+}
+
+/// A token bucket: limits the rate of an activity by waiting.
+struct Pace {
+    /// The time of one token.
+    step: Duration,
+    burst: Duration,
+    /// When the bucket is empty; in the past if it is full.
+    next: Instant,
+}
+
+impl Pace {
+    fn new(per_second: NonZeroU32, burst: usize) -> Self {
+        let step = Duration::from_secs(1) / per_second.get();
+        let burst = step * u32::try_from(burst).unwrap_or(u32::MAX);
+        Self { step, burst, next: Instant::now() - burst }
+    }
+
+    async fn wait(&mut self) {
+        tokio::time::sleep_until(self.next).await;
+        let full = Instant::now() - self.burst;
+        self.next = self.next.max(full) + self.step;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn after_a_burst_the_pace_is_kept() {
+        tokio::time::advance(Duration::from_hours(1)).await;
+        let start = Instant::now();
+        let mut pace = Pace::new(CONNECTIONS_PER_SECOND, 40);
+
+        for _ in 0..=40 {
+            pace.wait().await;
+        }
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        for _ in 0..20 {
+            pace.wait().await;
+        }
+
+        assert_eq!(start.elapsed(), Duration::from_secs(1));
+        tokio::time::advance(Duration::from_secs(60)).await;
+        let later = Instant::now();
+        for _ in 0..=40 {
+            pace.wait().await;
+        }
+        assert_eq!(later.elapsed(), Duration::ZERO, "the burst does not grow beyond its size");
+        pace.wait().await;
+        assert!(later.elapsed() > Duration::ZERO);
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests of the proxy over real connections.
+
+mod proxy;
+mod support;
