@@ -70,7 +70,7 @@ pub(super) const ALLOWED_HERE: &[i64] = calls! {
     SYS_open SYS_creat SYS_stat SYS_lstat SYS_access SYS_link SYS_unlink SYS_symlink SYS_readlink SYS_mkdir SYS_rmdir
     SYS_rename SYS_mknod SYS_chmod SYS_chown SYS_lchown SYS_utime SYS_utimes SYS_futimesat SYS_getdents SYS_dup2 SYS_pipe
     SYS_poll SYS_select SYS_epoll_create SYS_epoll_wait SYS_eventfd SYS_signalfd SYS_inotify_init SYS_fork SYS_vfork
-    SYS_pause SYS_alarm SYS_getpgrp SYS_time SYS_getrlimit SYS_setrlimit SYS_arch_prctl SYS_modify_ldt
+    SYS_pause SYS_alarm SYS_getpgrp SYS_time SYS_getrlimit SYS_setrlimit SYS_arch_prctl
     SYS_set_thread_area SYS_get_thread_area
 };
 #[cfg(not(target_arch = "x86_64"))]

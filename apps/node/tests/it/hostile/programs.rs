@@ -40,7 +40,7 @@ pub(super) const PROGRAMS: &[(&str, &str)] = &[
     ("leave the root through /proc/self/root", "escaped(read('/proc/self/root/../@SECRET@'))"),
     ("leave the root through the root of PID 1", "escaped(read('/proc/1/root/@SECRET@'))"),
     ("use the working directory of PID 1", "escaped(read('/proc/1/cwd/@SECRET@'))"),
-    ("use open files of PID 1", "escaped(attempt(os.listdir, '/proc/1/fd'))"),
+    ("use open files of PID 1", "paths = ['/proc/1/fd/' + n for n in attempt(os.listdir, '/proc/1/fd') or map(str, range(16))]\nescaped([p for p in paths if attempt(os.readlink, p) or attempt(os.open, p, os.O_RDONLY | os.O_NONBLOCK)])"),
     ("read the environment of PID 1", "escaped(read('/proc/1/environ'))"),
     ("read the memory of PID 1", "escaped(read('/proc/1/maps') and attempt(open, '/proc/1/mem', 'rb'))"),
     ("write the memory of PID 1", "escaped(attempt(open, '/proc/1/mem', 'r+b'))"),
