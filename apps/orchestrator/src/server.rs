@@ -189,7 +189,8 @@ async fn build_services(
             signals.clone(),
             options.job_lease_ms,
         )
-        .with_placer(placer.clone()),
+        .with_placer(placer.clone())
+        .with_job_ceiling(options.job_ceiling()),
         placer: placer.clone(),
         agents: &agents,
         sealer: Arc::new(models.credentials.clone()),

@@ -78,6 +78,18 @@ impl Limits {
         }
     }
 
+    /// Lowers each field to that of `ceiling`.
+    #[must_use]
+    pub fn at_most(self, ceiling: &Self) -> Self {
+        Self {
+            timeout_s: self.timeout_s.min(ceiling.timeout_s),
+            memory_mib: self.memory_mib.min(ceiling.memory_mib),
+            processes: self.processes.min(ceiling.processes),
+            output_bytes: self.output_bytes.min(ceiling.output_bytes),
+            disk_mib: self.disk_mib.min(ceiling.disk_mib),
+        }
+    }
+
     /// Validation errors: one for each field outside 1 to that of `ceiling`.
     pub fn errors_above(&self, ceiling: &Self) -> Vec<String> {
         let fields = [

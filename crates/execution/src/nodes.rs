@@ -127,18 +127,26 @@ pub struct NodeService {
     /// Lease of a running job; a job whose node does not renew it counts as interrupted.
     job_lease_ms: u32,
     placer: JobPlacer,
+    /// The limits of a job are lowered to it when the job is assigned.
+    job_ceiling: Limits,
 }
 
 impl NodeService {
     /// Creates the service. A job whose node does not renew it within `job_lease_ms` counts as interrupted.
     pub fn new(store: Store, clock: SharedClock, signals: Signals, job_lease_ms: u32) -> Self {
         let placer = JobPlacer::rule_based(store.clone(), clock.clone(), signals.clone());
-        Self { store, clock, signals, job_lease_ms, placer }
+        Self { store, clock, signals, job_lease_ms, placer, job_ceiling: Limits::MAX }
     }
 
     /// Sets the placer that chooses nodes for jobs.
     #[must_use]
     pub fn with_placer(self, placer: JobPlacer) -> Self {
         Self { placer, ..self }
+    }
+
+    /// Sets the most that a job may use.
+    #[must_use]
+    pub fn with_job_ceiling(self, job_ceiling: Limits) -> Self {
+        Self { job_ceiling, ..self }
     }
 }

@@ -325,3 +325,20 @@ pub(crate) async fn a_task_cannot_ask_for_more_than_the_installation_allows(
     refused(admin.task_create(&ask(json!({ "disk_mib": 1 << 20 }))).await, 400);
     admin.task_create(&ask(json!({ "memory_mib": 32768 }))).await.unwrap();
 }
+
+pub(crate) async fn jobs_of_older_tasks_are_held_to_a_lowered_ceiling(
+    harness: OrchestratorHarness,
+) {
+    let mut body = create_commands_task(&["true"]);
+    body.limits = serde_json::from_value(json!({ "memory_mib": 4096, "processes": 8 })).unwrap();
+    harness.admin().task_create(&body).await.unwrap();
+    let harness = harness.restart_with(|options| options.max_job_memory_mib = 512).await;
+    let (runner, node) = (harness.runner(), harness.node("anvil").await);
+    let lease = runner.claim(0).await.unwrap().lease;
+    runner.dispatch(lease, 0).await.unwrap();
+
+    let news = node.poll(&[]).await;
+
+    let limits = news.assignments[0].limits;
+    assert_eq!((limits.memory_mib, limits.processes), (512, 8));
+}

@@ -242,6 +242,7 @@ on_both_engines! {
         odd_projects_are_refused,
         odd_users_are_refused,
         a_task_cannot_ask_for_more_than_the_installation_allows,
+        jobs_of_older_tasks_are_held_to_a_lowered_ceiling,
     }
     tasks {
         a_task_name_is_normalised_and_numbered,

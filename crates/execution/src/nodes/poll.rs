@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cynode_domain::ids::IncarnationId;
-use cynode_domain::job::Ending;
+use cynode_domain::job::{Ending, Limits};
 use cynode_domain::status::{JobStatus, NodeStatus};
 use cynode_store::{Job, NewEvent, TaskScope, Tx};
 use cynode_wire::jobs::{JobResult, Truncated};
@@ -35,7 +35,11 @@ impl NodeService {
         let mut listener = self.signals.subscribe(Topic::Jobs).with_max_interval(often);
         loop {
             let (node, request) = (node.clone(), request.clone());
-            let terms = PollSettings { lease_ms, pass: self.placer.assignment_pass() };
+            let terms = PollSettings {
+                lease_ms,
+                job_ceiling: self.job_ceiling,
+                pass: self.placer.assignment_pass(),
+            };
             let PollOutcome { view: news, is_revoked, assigned } = self
                 .store
                 .write(move |tx| {
@@ -64,6 +68,7 @@ impl NodeService {
 #[derive(Clone, Copy)]
 struct PollSettings {
     lease_ms: u32,
+    job_ceiling: Limits,
     pass: AssignmentPass,
 }
 
@@ -80,7 +85,7 @@ async fn poll_once(
     tx: &mut Tx,
     node: &NodeCaller,
     request: &Poll,
-    PollSettings { lease_ms, pass: placing }: PollSettings,
+    PollSettings { lease_ms, job_ceiling, pass: placing }: PollSettings,
 ) -> Result<PollOutcome, NodeError> {
     if !tx.node_record_poll(node.node, node.incarnation).await? {
         return Err(NodeError::Superseded(node.slug.clone()));
@@ -108,8 +113,11 @@ async fn poll_once(
                 is_revoked |= close_job(tx, &job, canceled, None, &Ending::Canceled).await?;
             }
         } else if needs_assignment(&job, node, request) && free > 0 {
-            let payload = match serde_json::from_value(job.spec.payload.clone()) {
-                Ok(payload) => payload,
+            let payload = match serde_json::from_value::<JobPayload>(job.spec.payload.clone()) {
+                Ok(payload) => {
+                    // The task may be older than the ceiling, or a fork of an older one.
+                    JobPayload { limits: payload.limits.at_most(&job_ceiling), ..payload }
+                }
                 Err(error) => {
                     is_revoked |= fail_unreadable_job(tx, &job, &error).await?;
                     continue;
