@@ -66,7 +66,7 @@ pub enum TaskCommand {
         /// The task, by name or id.
         task: String,
     },
-    /// List and download the files of a task.
+    /// List, download and delete the files of a task.
     #[command(subcommand)]
     Artifacts(ArtifactsCommand),
     /// Show the transitions of a task's workflow.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use cynode_domain::job::Limits;
 use cynode_execution::analysts::AnalystOptions;
+use cynode_execution::artifacts::StorageLimits;
 use cynode_execution::handoff::HandoffOptions;
 use cynode_ops::chat::ChatOptions;
 use cynode_resources::audit::{AuditOptions, parse_public_key};
@@ -55,6 +56,10 @@ pub struct OrchestratorOptions {
     pub max_job_processes: u32,
     /// The longest time that a task may ask for each of its jobs, in seconds.
     pub max_job_timeout_s: u32,
+    /// The most MiB that the files of one user's tasks may take; 0 is no limit.
+    pub max_storage_mib_per_user: u32,
+    /// The most MiB that the files of one project's tasks may take; 0 is no limit.
+    pub max_storage_mib_per_project: u32,
     /// Lease of a job: it counts as interrupted if its worker node does not report it for this long.
     pub job_lease_ms: u32,
     /// Timeout between two chunks of a streamed chat answer, in seconds; a non-streamed answer may take at most 290.
@@ -111,6 +116,8 @@ impl Default for OrchestratorOptions {
             max_job_disk_mib: 256 * 1024,
             max_job_processes: Limits::MAX.processes,
             max_job_timeout_s: Limits::MAX.timeout_s,
+            max_storage_mib_per_user: 50 * 1024,
+            max_storage_mib_per_project: 50 * 1024,
             job_lease_ms: 60_000,
             chat_wait_s: 600,
             pma_addresses: vec![],
@@ -225,6 +232,14 @@ impl OrchestratorOptions {
         }
     }
 
+    pub(crate) fn storage_limits(&self) -> StorageLimits {
+        let bytes = |mib: u32| (mib > 0).then(|| i64::from(mib) * 1024 * 1024);
+        StorageLimits {
+            user_bytes: bytes(self.max_storage_mib_per_user),
+            project_bytes: bytes(self.max_storage_mib_per_project),
+        }
+    }
+
     pub(crate) fn chat_options(&self) -> ChatOptions {
         let seconds = |seconds: u32| Duration::from_secs(seconds.into());
         let (chunk_timeout, answer_timeout) =
@@ -294,6 +309,27 @@ mod tests {
             options(true, 5, 90),
             "the file beats it"
         );
+    }
+
+    #[test]
+    fn limits_of_storage_come_from_file_then_environment_then_default_and_zero_is_none() {
+        let file =
+            "[orchestrator]\nmax_storage_mib_per_user = 0\nmax_storage_mib_per_project = 1\n";
+        let env = [
+            ("CYNODE_ORCHESTRATOR__MAX_STORAGE_MIB_PER_USER", "2"),
+            ("CYNODE_ORCHESTRATOR__MAX_STORAGE_MIB_PER_PROJECT", "4294967295"),
+        ];
+        let limits = |user_bytes: Option<i64>, project_bytes: Option<i64>| StorageLimits {
+            user_bytes,
+            project_bytes,
+        };
+        let mib = 1024 * 1024;
+
+        let usual = Some(51_200 * mib);
+        assert_eq!(load_options("", &[]).storage_limits(), limits(usual, usual));
+        let of_env = limits(Some(2 * mib), Some(i64::from(u32::MAX) * mib));
+        assert_eq!(load_options("", &env).storage_limits(), of_env);
+        assert_eq!(load_options(file, &env).storage_limits(), limits(None, Some(mib)));
     }
 
     #[test]

@@ -22,7 +22,9 @@ use cynode_ops::chat::Chat;
 use cynode_ops::schedules::Schedules;
 use cynode_ops::{AgentMessages, StorageHealth};
 use cynode_resources::groups::Groups;
-use cynode_resources::{Accounts, BlobStore, BootstrapOutcome, Projects, Signals, Store};
+use cynode_resources::{
+    Accounts, BlobCollector, BlobStore, BootstrapOutcome, Projects, Signals, Store,
+};
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::durable_file;
 use cynode_runtime::metrics::{self, MetricsExporter};
@@ -49,6 +51,7 @@ pub struct OrchestratorServer {
     limits: ConnectionLimits,
     router: Router,
     sweeper: Sweeper,
+    collector: BlobCollector,
     job_lease_ms: u32,
     gateway: GatewayServices,
     exporter: MetricsExporter,
@@ -111,6 +114,7 @@ impl OrchestratorServer {
             limits: options.connection_limits(),
             router,
             sweeper,
+            collector: BlobCollector::new(store, blob_store(data_dir), clock),
             job_lease_ms: options.job_lease_ms,
             gateway,
             exporter,
@@ -138,7 +142,8 @@ impl OrchestratorServer {
                 // requests end only then.
                 background.finish(GRACE).await;
             };
-            tokio::join!(server, sweeps, upkeep, calls, ends);
+            let collection = self.collector.run(shutdown.clone());
+            tokio::join!(server, sweeps, upkeep, calls, collection, ends);
         });
         let overdue = async {
             shutdown.triggered().await;
@@ -154,6 +159,10 @@ impl OrchestratorServer {
     }
 }
 
+fn blob_store(data_dir: &Path) -> BlobStore {
+    BlobStore::new(data_dir.join("blobs"))
+}
+
 /// Builds all services over one store.
 async fn build_services(
     store: &Store,
@@ -164,7 +173,7 @@ async fn build_services(
     background: &BackgroundTasks,
 ) -> anyhow::Result<(ApiServices, Sweeper, GatewayServices)> {
     let signals = Signals::new(store.engine());
-    let blobs = BlobStore::new(data_dir.join("blobs"));
+    let blobs = blob_store(data_dir);
     let accounts = Accounts::new(store.clone(), clock.clone(), signals.clone());
     let agents = build_agent_services(store, clock, &signals, options, data_dir, background)?;
     let placer = JobPlacer::rule_based(store.clone(), clock.clone(), signals.clone())
@@ -180,9 +189,13 @@ async fn build_services(
         audit: options.audit_options(data_dir),
         stream_targets: options.stream_targets(),
         tasks: TaskService::new(store.clone(), clock.clone(), signals.clone(), blobs.clone())
-            .with_job_ceiling(options.job_ceiling()),
+            .with_job_ceiling(options.job_ceiling())
+            .with_storage_limits(options.storage_limits()),
         projects: Projects::new(store.clone(), clock.clone()),
-        artifacts: ArtifactService::new(store.clone(), clock.clone(), blobs.clone()),
+        artifacts: ArtifactService::new(store.clone(), clock.clone(), blobs.clone())
+            .with_storage_limits(options.storage_limits()),
+        steering: RunOperations::new(store.clone(), clock.clone(), signals.clone())
+            .with_storage_limits(options.storage_limits()),
         nodes: NodeService::new(
             store.clone(),
             clock.clone(),
@@ -197,6 +210,7 @@ async fn build_services(
     };
     let (projects, tasks) = (shared.projects.clone(), shared.tasks.clone());
     let (artifacts, nodes) = (shared.artifacts.clone(), shared.nodes.clone());
+    let steering = shared.steering.clone();
     let assembled = gateway_assembly::build_gateway(shared, gateway_options).await?;
     let services = ApiServices {
         accounts,
@@ -204,7 +218,7 @@ async fn build_services(
         tasks,
         schedules: Schedules::new(store.clone(), signals.clone()),
         runs: RunQueries::new(store.clone()),
-        steering: RunOperations::new(store.clone(), clock.clone(), signals.clone()),
+        steering,
         messages: AgentMessages::new(store.clone(), clock.clone(), signals.clone()),
         artifacts,
         nodes,

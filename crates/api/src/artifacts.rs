@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use cynode_domain::ids::TaskId;
 use cynode_domain::name_or_id::NameOrId;
 use cynode_execution::ArtifactService;
-use cynode_wire::artifacts::ArtifactView;
+use cynode_wire::artifacts::{ArtifactView, DeleteArtifacts, DeletedArtifactsView, StorageView};
 use cynode_wire::problem::Problem;
 use http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use serde::Deserialize;
@@ -15,11 +15,16 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::{PathSegment, QueryParams};
+use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
 
 pub(crate) fn routes(artifacts: ArtifactService) -> OpenApiRouter {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(content)).with_state(artifacts)
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(content))
+        .routes(routes!(delete))
+        .routes(routes!(usage))
+        .with_state(artifacts)
 }
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
@@ -60,4 +65,28 @@ async fn content(
         (X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
     ];
     Ok((headers, Body::from_stream(file)).into_response())
+}
+
+/// Deletes files of a closed task, with the versions of earlier jobs: all of them, or those at the paths. The task itself
+/// stays. If attachments were deleted, its run cannot be retried or forked; earlier forks keep their own.
+#[utoipa::path(post, path = "/v1/tasks/{task}/artifacts/delete", tag = "artifacts",
+    params(("task" = String, Path, description = "id or name")), request_body = DeleteArtifacts,
+    responses((status = 200, body = DeletedArtifactsView), (status = "4XX", body = Problem)))]
+async fn delete(
+    State(artifacts): State<ArtifactService>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(task): PathSegment<NameOrId<TaskId>>,
+    JsonBody(body): JsonBody<DeleteArtifacts>,
+) -> Result<Json<DeletedArtifactsView>, ApiError> {
+    Ok(Json(artifacts.delete(&caller, &task, body).await?))
+}
+
+/// Returns the bytes that the caller's files take, and the limits.
+#[utoipa::path(get, path = "/v1/storage", tag = "artifacts",
+    responses((status = 200, body = StorageView), (status = "4XX", body = Problem)))]
+async fn usage(
+    State(artifacts): State<ArtifactService>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+) -> Result<Json<StorageView>, ApiError> {
+    Ok(Json(artifacts.usage(&caller).await?))
 }

@@ -73,6 +73,7 @@ fn problem_kind(class: ErrorClass) -> ProblemKind {
         C::NotFound => ProblemKind::NotFound,
         C::Conflict => ProblemKind::Conflict,
         C::TooLarge => ProblemKind::TooLarge,
+        C::StorageLimit => ProblemKind::StorageLimit,
         C::RateLimited => ProblemKind::RateLimited,
         C::Canceled | C::UpstreamFailed | C::Unavailable | C::Outage => ProblemKind::Unavailable,
         C::Timeout => ProblemKind::Timeout,

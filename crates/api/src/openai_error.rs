@@ -199,6 +199,7 @@ fn status_of(class: ErrorClass) -> StatusCode {
         C::Canceled => StatusCode::REQUEST_TIMEOUT,
         C::Conflict => StatusCode::CONFLICT,
         C::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        C::StorageLimit => StatusCode::UNPROCESSABLE_ENTITY,
         C::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         C::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         C::UpstreamFailed => StatusCode::BAD_GATEWAY,

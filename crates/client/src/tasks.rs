@@ -1,7 +1,7 @@
 //! Tasks, projects and artifacts. A `task` or `project` argument is an id or a name.
 
 use bytes::Bytes;
-use cynode_wire::artifacts::ArtifactView;
+use cynode_wire::artifacts::{ArtifactView, DeleteArtifacts, DeletedArtifactsView, StorageView};
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::projects::{CreateProject, ProjectView, UpdateProject};
 use cynode_wire::tasks::{
@@ -79,6 +79,20 @@ impl Client {
             .request(Method::GET, &["v1", "tasks", task, "artifacts", "content"])
             .query(&[("path", path)]);
         send(request).await?.bytes().await.map_err(unreachable_error)
+    }
+
+    /// `POST /v1/tasks/{task}/artifacts/delete`
+    pub async fn artifact_delete(
+        &self,
+        task: &str,
+        body: &DeleteArtifacts,
+    ) -> Result<DeletedArtifactsView, ClientError> {
+        self.post(&["v1", "tasks", task, "artifacts", "delete"], body).await
+    }
+
+    /// `GET /v1/storage`
+    pub async fn storage_usage(&self) -> Result<StorageView, ClientError> {
+        self.get(&["v1", "storage"]).await
     }
 
     /// `POST /v1/projects`

@@ -24,6 +24,8 @@ pub enum ErrorClass {
     Conflict,
     /// The content is larger than allowed.
     TooLarge,
+    /// The files of a user or project would take more bytes than allowed.
+    StorageLimit,
     /// Too many requests: retry later.
     RateLimited,
     /// The caller ended the request.

@@ -1,30 +1,33 @@
 //! Files of a task: outputs that worker nodes upload, and attachments of the request.
 
+mod delete;
 mod evidence;
+mod limits;
 mod store;
+mod usage;
 
 use bytes::Bytes;
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::ids::{ArtifactId, JobId, TaskId};
 use cynode_domain::name_or_id::NameOrId;
-use cynode_domain::status::JobStatus;
+use cynode_domain::status::{JobStatus, ShownTaskStatus};
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{Artifact, Job, Store};
 use cynode_wire::artifacts::{ArtifactView, MAX_PATH_BYTES};
 use futures_util::Stream;
 use tracing::warn;
 
+pub(crate) use self::limits::NewFile;
+pub use self::limits::{StorageLimitExceeded, StorageLimits};
 use crate::{tasks, tasks::TaskError};
+use cynode_resources::blobs::{BLOBS_TABLE, BlobContent, BlobVerdictCallback, ExpectedBlob};
 use cynode_resources::{BlobError, BlobStore, Caller, NodeCaller};
-use cynode_resources::{blobs::BlobContent, blobs::BlobVerdictCallback, blobs::ExpectedBlob};
 
 /// Kind of files that jobs produce.
 pub(crate) const OUTPUT: &str = "output";
 /// Kind of files that were sent with the task.
 pub(crate) const ATTACHMENT: &str = "attachment";
 
-/// The quarantine table name of damaged content.
-const BLOBS: &str = "blobs";
 const MAX_ARTIFACT_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Why a file was not stored or read.
@@ -38,6 +41,16 @@ pub enum ArtifactError {
     JobNotHeld(JobId),
     #[error("the task has no file \"{0}\"")]
     NotFound(String),
+    /// Files of an open task cannot be deleted.
+    #[error(
+        "task \"{name}\" is {status}: its files can be deleted once it is closed; `cynork task cancel {name}` \
+         closes it"
+    )]
+    TaskOpen { name: String, status: ShownTaskStatus },
+    #[error("{}", .0.join("; "))]
+    Invalid(Vec<String>),
+    #[error(transparent)]
+    StorageLimit(#[from] StorageLimitExceeded),
     #[error(transparent)]
     Task(#[from] TaskError),
     #[error(transparent)]
@@ -50,7 +63,11 @@ impl Classified for ArtifactError {
     fn classify(&self) -> Classification<'_> {
         match self {
             Self::BadPath(_) => Classification::new(ErrorClass::Invalid, self),
-            Self::JobNotHeld(_) => Classification::new(ErrorClass::Conflict, self),
+            Self::JobNotHeld(_) | Self::TaskOpen { .. } => {
+                Classification::new(ErrorClass::Conflict, self)
+            }
+            Self::Invalid(faults) => Classification::invalid(self, faults),
+            Self::StorageLimit(error) => error.classify(),
             Self::NotFound(_) => Classification::new(ErrorClass::NotFound, self),
             Self::Task(error) => error.classify(),
             Self::Blob(error) => error.classify(),
@@ -65,12 +82,19 @@ pub struct ArtifactService {
     store: Store,
     clock: SharedClock,
     blobs: BlobStore,
+    limits: StorageLimits,
 }
 
 impl ArtifactService {
-    /// Creates the service; contents are stored in `blobs`.
+    /// Creates the service, without limits; contents are stored in `blobs`.
     pub fn new(store: Store, clock: SharedClock, blobs: BlobStore) -> Self {
-        Self { store, clock, blobs }
+        Self { store, clock, blobs, limits: StorageLimits::default() }
+    }
+
+    /// Sets the most bytes that files may take.
+    #[must_use]
+    pub fn with_storage_limits(self, limits: StorageLimits) -> Self {
+        Self { limits, ..self }
     }
 
     /// Lists every file of a task.
@@ -128,16 +152,16 @@ impl ArtifactService {
     ) -> Result<ArtifactView, ArtifactError> {
         validate_artifact_path(path).map_err(ArtifactError::BadPath)?;
         let task = self.load_open_job(node, job).await?.spec.task;
-        let blob = self.blobs.put(content, MAX_ARTIFACT_BYTES).await?;
-        let node = node.clone();
+        let content = self.blobs.stage(content, MAX_ARTIFACT_BYTES).await?;
+        let (node, limits, sha256) = (node.clone(), self.limits, content.sha256.clone());
         let artifact = Artifact {
             id: ArtifactId::generate(),
             task,
             job: Some(job),
             kind: OUTPUT.to_owned(),
             path: path.to_owned(),
-            size_bytes: blob.size_bytes,
-            sha256: blob.sha256,
+            size_bytes: content.size_bytes,
+            sha256: sha256.clone(),
             created_at: self.clock.now(),
         };
         let stored = self
@@ -146,11 +170,14 @@ impl ArtifactService {
                 Box::pin(async move {
                     // The job may have ended during the upload.
                     require_open_job(tx.job_lock(job).await?, &node, job)?;
-                    Ok::<_, ArtifactError>(tx.artifact_put(&artifact).await?)
+                    let scope = tx.task_scope(task).await?.ok_or(ArtifactError::JobNotHeld(job))?;
+                    let files = vec![NewFile { artifact, content }];
+                    limits.insert_files::<ArtifactError>(tx, scope, files).await
                 })
             })
             .await?;
-        Ok(artifact_view(stored))
+        self.blobs.sync(&sha256).await?;
+        stored_view(stored, path)
     }
 
     /// Opens an attachment of the task of a job that the node holds.
@@ -202,20 +229,20 @@ impl ArtifactService {
 async fn update_quarantine(store: Store, sha256: String, fault: Option<String>) {
     let read = sha256.clone();
     let known = store
-        .read(move |tx| Box::pin(async move { tx.quarantine_contains(BLOBS, &read).await }))
+        .read(move |tx| Box::pin(async move { tx.quarantine_contains(BLOBS_TABLE, &read).await }))
         .await;
     let noted = match (known, fault) {
         (Ok(false), Some(fault)) => {
             store
                 .write(move |tx| {
-                    Box::pin(async move { tx.quarantine_add(BLOBS, &sha256, &fault).await })
+                    Box::pin(async move { tx.quarantine_add(BLOBS_TABLE, &sha256, &fault).await })
                 })
                 .await
         }
         (Ok(true), None) => {
             store
                 .write(move |tx| {
-                    Box::pin(async move { tx.quarantine_remove(BLOBS, &sha256).await })
+                    Box::pin(async move { tx.quarantine_remove(BLOBS_TABLE, &sha256).await })
                 })
                 .await
         }
@@ -253,6 +280,12 @@ pub fn validate_artifact_path(path: &str) -> Result<(), String> {
     } else {
         Err(format!("\"{}\" is not a relative file path", path.escape_debug()))
     }
+}
+
+/// The view of the one file that was stored.
+fn stored_view(stored: Vec<Artifact>, path: &str) -> Result<ArtifactView, ArtifactError> {
+    let stored = stored.into_iter().next();
+    stored.map(artifact_view).ok_or_else(|| ArtifactError::NotFound(path.to_owned()))
 }
 
 fn artifact_view(artifact: Artifact) -> ArtifactView {

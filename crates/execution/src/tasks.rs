@@ -31,6 +31,7 @@ pub use self::create::find_required_node;
 pub use self::scope::IdInTask;
 pub use self::validation::validate_task_request;
 pub use self::view::{view, views};
+use crate::artifacts::{StorageLimitExceeded, StorageLimits};
 use cynode_resources::projects::ProjectError;
 use cynode_resources::secrets::RedactSecrets as _;
 use cynode_resources::{BlobError, BlobStore, Caller, PageError, Signals};
@@ -93,6 +94,9 @@ pub enum TaskError {
     /// An attachment could not be stored.
     #[error(transparent)]
     Blob(#[from] BlobError),
+    /// The attachments exceed a limit.
+    #[error(transparent)]
+    StorageLimit(#[from] StorageLimitExceeded),
     #[error(transparent)]
     Page(#[from] PageError),
     #[error(transparent)]
@@ -115,6 +119,7 @@ impl Classified for TaskError {
             Self::Weakening(_) => Classification::new(ErrorClass::Forbidden, self),
             Self::Project(error) => error.classify(),
             Self::Blob(error) => error.classify(),
+            Self::StorageLimit(error) => error.classify(),
             Self::Page(error) => error.classify(),
             Self::Store(error) => error.classify(),
         }
@@ -130,18 +135,26 @@ pub struct TaskService {
     blobs: BlobStore,
     /// The most that the jobs of a task may ask for.
     job_ceiling: Limits,
+    storage_limits: StorageLimits,
 }
 
 impl TaskService {
     /// Creates the service; attachments are stored in `blobs`.
     pub fn new(store: Store, clock: SharedClock, signals: Signals, blobs: BlobStore) -> Self {
-        Self { store, clock, signals, blobs, job_ceiling: Limits::MAX }
+        let (job_ceiling, storage_limits) = (Limits::MAX, StorageLimits::default());
+        Self { store, clock, signals, blobs, job_ceiling, storage_limits }
     }
 
     /// Sets the most that the jobs of a task may ask for.
     #[must_use]
     pub fn with_job_ceiling(self, job_ceiling: Limits) -> Self {
         Self { job_ceiling, ..self }
+    }
+
+    /// Sets the most bytes that files may take.
+    #[must_use]
+    pub fn with_storage_limits(self, storage_limits: StorageLimits) -> Self {
+        Self { storage_limits, ..self }
     }
 }
 
@@ -160,8 +173,14 @@ pub async fn find(
         .ok_or_else(|| TaskError::NotFound(name_or_id.excerpt()))
 }
 
+/// The creator and the project of a task.
+pub(crate) const fn scope_of(task: &Task) -> TaskScope {
+    let NewTask { id, created_by, project, .. } = task.spec;
+    TaskScope { task: id, created_by, project }
+}
+
 /// Locks a task until the transaction ends; fails if it does not exist.
-async fn lock_task(tx: &mut Tx, id: TaskId) -> Result<Task, TaskError> {
+pub(crate) async fn lock_task(tx: &mut Tx, id: TaskId) -> Result<Task, TaskError> {
     tx.task_lock(id).await?.ok_or_else(|| TaskError::NotFound(id.to_string()))
 }
 

@@ -25,7 +25,7 @@ pub mod tokens;
 pub mod tools;
 
 pub use accounts::{AccountError, Accounts, BootstrapOutcome, ClientAddress};
-pub use blobs::{BlobContent, BlobError, BlobStore};
+pub use blobs::{BlobCollector, BlobContent, BlobError, BlobStore};
 pub use caller::{Caller, NodeCaller};
 pub use paging::PageError;
 pub use projects::{ProjectError, Projects};

@@ -21,6 +21,8 @@ pub enum ProblemKind {
     TooLarge,
     /// The body has an unsupported format.
     UnsupportedMedia,
+    /// The files of a user or project would take more bytes than allowed.
+    StorageLimit,
     /// Too many requests: retry later.
     RateLimited,
     /// An internal error; the log has the cause.
@@ -34,7 +36,7 @@ pub enum ProblemKind {
 }
 
 impl ProblemKind {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Validation,
         Self::Authentication,
         Self::Forbidden,
@@ -43,6 +45,7 @@ impl ProblemKind {
         Self::Conflict,
         Self::TooLarge,
         Self::UnsupportedMedia,
+        Self::StorageLimit,
         Self::RateLimited,
         Self::Internal,
         Self::NotImplemented,
@@ -61,6 +64,7 @@ impl ProblemKind {
             Self::Conflict => 409,
             Self::TooLarge => 413,
             Self::UnsupportedMedia => 415,
+            Self::StorageLimit => 422,
             Self::RateLimited => 429,
             Self::Internal => 500,
             Self::NotImplemented => 501,
@@ -80,6 +84,7 @@ impl ProblemKind {
             Self::Conflict => "urn:cynode:error:conflict",
             Self::TooLarge => "urn:cynode:error:too_large",
             Self::UnsupportedMedia => "urn:cynode:error:unsupported_media",
+            Self::StorageLimit => "urn:cynode:error:storage_limit",
             Self::RateLimited => "urn:cynode:error:rate_limited",
             Self::Internal => "urn:cynode:error:internal",
             Self::NotImplemented => "urn:cynode:error:not_implemented",
@@ -99,6 +104,7 @@ impl ProblemKind {
             Self::Conflict => "Conflict with the current state",
             Self::TooLarge => "Too large",
             Self::UnsupportedMedia => "Unsupported media type",
+            Self::StorageLimit => "Too many stored bytes",
             Self::RateLimited => "Too many requests",
             Self::Internal => "Internal error",
             Self::NotImplemented => "Not implemented",

@@ -1,7 +1,7 @@
 //! Files of a task. Content is sent as the raw body of a request or response.
 
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::{ArtifactId, JobId, TaskId};
+use cynode_domain::ids::{ArtifactId, JobId, ProjectId, TaskId};
 use serde::{Deserialize, Serialize};
 
 /// The longest path of a file.
@@ -73,4 +73,53 @@ pub struct OutputDiff {
     pub is_binary: bool,
     /// Whether the diff was truncated.
     pub is_cut: bool,
+}
+
+/// The most paths in one request to delete files.
+pub const MAX_DELETED_PATHS: usize = 1000;
+
+/// A request to delete files of a closed task.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeleteArtifacts {
+    /// Paths of attachments and outputs, at most 1000; all files when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paths: Option<Vec<String>>,
+}
+
+/// What was deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct DeletedArtifactsView {
+    /// How many attachments and outputs were deleted.
+    pub files: u64,
+    /// The bytes that no longer count, with those of earlier versions of the files.
+    pub freed_bytes: i64,
+}
+
+/// The bytes that stored files take. A file counts with its size, at least 4096 bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct StorageView {
+    /// The user.
+    pub handle: String,
+    /// Bytes of the files of the user's tasks.
+    pub used_bytes: i64,
+    /// The most that they may take; absent without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_bytes: Option<i64>,
+    /// The user's projects, at most 200, those that use the most first.
+    pub projects: Vec<ProjectStorageView>,
+}
+
+/// The bytes that the files of a project take.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct ProjectStorageView {
+    /// The project's id.
+    pub id: ProjectId,
+    /// Its slug.
+    pub slug: String,
+    /// Bytes of the files of its tasks.
+    pub used_bytes: i64,
+    /// The most that they may take; absent without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_bytes: Option<i64>,
 }

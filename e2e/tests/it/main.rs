@@ -74,6 +74,8 @@ mod steering;
 #[cfg(test)]
 mod stopping;
 #[cfg(test)]
+mod storage;
+#[cfg(test)]
 mod system;
 #[cfg(test)]
 mod terminal;

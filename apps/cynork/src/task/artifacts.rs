@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use cynode_wire::artifacts::ArtifactView;
+use cynode_wire::artifacts::{ArtifactView, DeleteArtifacts, StorageView};
 use serde_json::json;
 
 use crate::app::CliContext;
@@ -14,7 +14,7 @@ use crate::failure::CliFailure;
 use crate::out::RenderContext;
 use crate::{relative_time, table};
 
-/// List and download the files of a task.
+/// List, download and delete the files of a task.
 #[derive(Debug, Subcommand)]
 pub enum ArtifactsCommand {
     /// List attachments and outputs.
@@ -24,6 +24,20 @@ pub enum ArtifactsCommand {
     },
     /// Download one file.
     Get(ArtifactGetArgs),
+    /// Delete files of a closed task. Without its attachments, it cannot be retried or forked.
+    Delete(ArtifactDeleteArgs),
+    /// Show how many bytes your files take, and the limits.
+    Usage,
+}
+
+/// Arguments of `task artifacts delete`.
+#[derive(Debug, Args)]
+pub struct ArtifactDeleteArgs {
+    /// The task, by name or id.
+    task: String,
+    /// The paths that `artifacts list` shows [default: all files].
+    #[arg(value_name = "PATH")]
+    paths: Vec<String>,
 }
 
 /// Arguments of `task artifacts get`.
@@ -48,7 +62,24 @@ pub(crate) async fn run(command: ArtifactsCommand, app: &mut CliContext) -> Resu
             app.out.list(files, render)
         }
         ArtifactsCommand::Get(args) => download(args, app).await,
+        ArtifactsCommand::Delete(args) => delete(args, app).await,
+        ArtifactsCommand::Usage => {
+            let usage = app.session.call(async |client| client.storage_usage().await).await?;
+            app.out.show(&usage, render_usage)
+        }
     }
+}
+
+async fn delete(args: ArtifactDeleteArgs, app: &mut CliContext) -> Result<(), CliFailure> {
+    let ArtifactDeleteArgs { task, paths } = args;
+    let body = DeleteArtifacts { paths: (!paths.is_empty()).then_some(paths) };
+    let deleted =
+        app.session.call(async |client| client.artifact_delete(&task, &body).await).await?;
+    app.out.show(&deleted, |deleted, _| match deleted.files {
+        0 if deleted.freed_bytes == 0 => format!("task {task} has no files; nothing was deleted"),
+        1 => format!("deleted one file; {} B are free", deleted.freed_bytes),
+        files => format!("deleted {files} files; {} B are free", deleted.freed_bytes),
+    })
 }
 
 async fn download(args: ArtifactGetArgs, app: &mut CliContext) -> Result<(), CliFailure> {
@@ -118,6 +149,26 @@ fn render(files: &[ArtifactView], ctx: RenderContext) -> String {
         ]
     });
     table::render_table(&["PATH", "KIND", "SIZE", "CREATED", "SHA-256"], rows, ctx)
+}
+
+fn render_usage(usage: &StorageView, ctx: RenderContext) -> String {
+    let row = |kind: &str, name: &str, used: i64, limit: Option<i64>| {
+        let share = limit.map(|limit| format!("{} %", used.saturating_mul(100) / limit.max(1)));
+        vec![
+            kind.to_owned(),
+            name.to_owned(),
+            format!("{used} B"),
+            limit.map_or_else(|| "none".to_owned(), |limit| format!("{limit} B")),
+            share.unwrap_or_default(),
+        ]
+    };
+    let user = row("user", &usage.handle, usage.used_bytes, usage.limit_bytes);
+    let projects = usage
+        .projects
+        .iter()
+        .map(|project| row("project", &project.slug, project.used_bytes, project.limit_bytes));
+    let rows = std::iter::once(user).chain(projects);
+    table::render_table(&["KIND", "NAME", "USED", "LIMIT", "SHARE"], rows, ctx)
 }
 
 #[cfg(test)]

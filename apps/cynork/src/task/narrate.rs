@@ -37,6 +37,9 @@ pub(crate) fn render_event(event: &Event, task: &str, out: CommandOutput) -> Ren
         "task.updated" => {
             with_line(format!("{} changed by {}", out.paint(DIM, "•"), format_actor(data)))
         }
+        "task.artifacts_deleted" => {
+            with_line(format!("{} files deleted by {}", out.paint(DIM, "•"), format_actor(data)))
+        }
         "task.started" => with_activity("claimed by a runner".to_owned()),
         "workflow.transition" => {
             RenderedEvent { line: Some(render_transition(data, out)), activity: None }

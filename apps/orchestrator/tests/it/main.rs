@@ -44,6 +44,7 @@ mod skills;
 mod start_triggers;
 mod state_tools;
 mod steering;
+mod storage;
 mod tasks;
 mod token_bindings;
 mod tokens;
@@ -347,6 +348,20 @@ on_both_engines! {
         an_attachment_whose_content_is_missing_is_reported_as_missing,
         a_job_stays_alive_while_its_node_waits_for_news,
         output_may_hold_any_byte,
+    }
+    storage {
+        files_count_for_the_creator_and_the_project_of_their_task,
+        uploads_that_race_for_the_last_bytes_do_not_exceed_the_limit,
+        attachments_beyond_a_limit_create_no_task,
+        an_agent_stores_files_within_the_limits_of_the_tasks_creator,
+        files_of_a_closed_task_are_deleted_by_its_owner_or_an_administrator,
+        deleting_the_files_of_a_task_keeps_those_of_its_forks,
+        a_fork_and_a_deletion_at_once_leave_no_fork_without_its_files,
+        a_fork_counts_its_attachments,
+        unused_content_is_collected_after_its_grace_period,
+        content_that_is_uploaded_while_it_is_collected_is_kept,
+        content_that_a_killed_process_left_aside_is_restored,
+        content_of_another_database_is_not_collected,
     }
     events {
         events_arrive_in_order_as_soon_as_they_happen,

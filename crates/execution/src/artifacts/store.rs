@@ -10,7 +10,7 @@ use cynode_wire::artifacts::ArtifactView;
 use futures_util::stream;
 
 use super::{
-    ArtifactError, ArtifactService, MAX_ARTIFACT_BYTES, OUTPUT, artifact_view,
+    ArtifactError, ArtifactService, MAX_ARTIFACT_BYTES, NewFile, OUTPUT, stored_view,
     validate_artifact_path,
 };
 use crate::tasks;
@@ -27,28 +27,31 @@ impl ArtifactService {
     ) -> Result<ArtifactView, ArtifactError> {
         validate_artifact_path(path).map_err(ArtifactError::BadPath)?;
         let chunks = stream::iter([Ok::<_, Infallible>(content)]);
-        let blob = self.blobs.put(chunks, MAX_ARTIFACT_BYTES).await?;
-        let (caller, task, path, now) =
-            (caller.clone(), task.to_owned(), path.to_owned(), self.clock.now());
+        let content = self.blobs.stage(chunks, MAX_ARTIFACT_BYTES).await?;
+        let (limits, sha256) = (self.limits, content.sha256.clone());
+        let (caller, task, now) = (caller.clone(), task.to_owned(), self.clock.now());
+        let stored_path = path.to_owned();
         let stored = self
             .store
             .write(move |tx| {
                 Box::pin(async move {
-                    let task = tasks::find(tx, &caller, &task).await?.spec.id;
+                    let scope = tasks::scope_of(&tasks::find(tx, &caller, &task).await?);
                     let artifact = Artifact {
                         id: ArtifactId::generate(),
-                        task,
+                        task: scope.task,
                         job: None,
                         kind: OUTPUT.to_owned(),
-                        path,
-                        size_bytes: blob.size_bytes,
-                        sha256: blob.sha256,
+                        path: stored_path,
+                        size_bytes: content.size_bytes,
+                        sha256: content.sha256.clone(),
                         created_at: now,
                     };
-                    Ok::<_, ArtifactError>(tx.artifact_put(&artifact).await?)
+                    let files = vec![NewFile { artifact, content }];
+                    limits.insert_files::<ArtifactError>(tx, scope, files).await
                 })
             })
             .await?;
-        Ok(artifact_view(stored))
+        self.blobs.sync(&sha256).await?;
+        stored_view(stored, path)
     }
 }

@@ -1,23 +1,24 @@
 //! Forking a run: a new task with its own workspace continues from any row of the run.
 //!
 //! A step that was in progress at that row is dispatched again: its job belongs to the other task. The new task has the
-//! attachments of the old one and none of its outputs, which are evidence about the old one.
+//! attachments of the old one, as rows of its own that outlive those of the old one, and none of its outputs, which are
+//! evidence about the old one. The old task is locked, so that its attachments are not deleted in between.
 
 use cynode_domain::ids::{ArtifactId, RunId, TraceId};
 use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::run::{COLLECT_NODE, DISPATCH_NODE, FAILED_EDGE, RunVerb};
 use cynode_domain::status::RunStatus;
 use cynode_domain::workflow_state::StoredState;
-use cynode_store::{Artifact, BranchSeed, Run, RunBranch, Task, Tx};
+use cynode_store::{Artifact, BranchSeed, Run, RunBranch, Task, Tx, counted_bytes};
 use cynode_wire::runs::{ForkRun, RunDetail};
 use serde_json::json;
 
-use super::operations::{LockedRun, RunOperations, record_act};
+use super::operations::{LockedRun, RunOperations, lock_run, record_act, reject_lost_attachments};
 use super::retry::load_seed;
-use super::{RunError, find_run, queries};
-use crate::artifacts::ATTACHMENT;
+use super::{RunError, queries};
+use crate::artifacts::{ATTACHMENT, StorageLimits};
 use crate::tasks::start::insert_forked_run;
-use crate::tasks::{TaskCopyRequest, copy_task};
+use crate::tasks::{TaskCopyRequest, TaskError, copy_task, scope_of};
 use cynode_resources::Caller;
 use cynode_resources::signals::Topic;
 
@@ -30,20 +31,18 @@ impl RunOperations {
         request: ForkRun,
     ) -> Result<RunDetail, RunError> {
         let (caller, run, now) = (caller.clone(), run.to_owned(), self.clock.now());
+        let limits = self.storage_limits;
         let forked = self
             .store
             .write(move |tx| {
                 Box::pin(async move {
-                    let found = find_run(tx, &caller, &run).await?;
-                    let task = tx.task_get(found.record.run.task).await?;
-                    let task = task.ok_or_else(|| RunError::NotFound(run.excerpt()))?;
-                    let locked = LockedRun { run: found, task };
+                    let locked = lock_run(tx, &caller, &run).await?;
                     let copied = TaskCopyRequest {
                         name: request.task_name.clone(),
                         key: request.idempotency_key.clone(),
                         now,
                     };
-                    fork_run(tx, &caller, &locked, request.sequence, copied).await
+                    fork_run(tx, &caller, &locked, request.sequence, copied, limits).await
                 })
             })
             .await?;
@@ -58,13 +57,17 @@ async fn fork_run(
     locked: &LockedRun,
     sequence: i64,
     copied: TaskCopyRequest,
+    limits: StorageLimits,
 ) -> Result<RunDetail, RunError> {
     let old = locked.run.record.run.id;
     let row = settled_row(tx, old, sequence).await?;
     let seed = load_seed(tx, old, row).await?;
     let (task, is_new) = copy_task(tx, caller, &locked.task, &copied).await?;
     let id = if is_new {
-        insert_branch(tx, caller, locked, row, seed, &task).await?
+        reject_lost_attachments(tx, &locked.task).await?;
+        let id = insert_branch(tx, caller, locked, row, seed, &task).await?;
+        copy_attachments(tx, &locked.task, &task, limits).await?;
+        id
     } else {
         let known = tx.run_of_task(task.spec.id).await?;
         known.ok_or_else(|| RunError::NotFound(task.spec.name.clone()))?.id
@@ -94,12 +97,6 @@ async fn insert_branch(
     task: &Task,
 ) -> Result<RunId, RunError> {
     let old = locked.run.record.run;
-    // Attachments only: outputs of the old task are not evidence about the new task.
-    let inputs = tx.artifact_list(old.task).await?.into_iter();
-    for artifact in inputs.filter(|artifact| artifact.kind == ATTACHMENT) {
-        let (id, task) = (ArtifactId::generate(), task.spec.id);
-        tx.artifact_put(&Artifact { id, task, job: None, ..artifact }).await?;
-    }
     let (id, trace, status) = (RunId::generate(), TraceId::generate(), RunStatus::Pending);
     let state = StoredState::replace_task(seed.state, task.spec.id);
     let branch = RunBranch {
@@ -112,4 +109,24 @@ async fn insert_branch(
     let detail = json!({ "task": task.spec.name, "run_id": id, "after_row": row });
     record_act(tx, caller, locked, RunVerb::Fork, "run.forked", detail).await?;
     Ok(id)
+}
+
+/// Copies the attachments only: outputs of the old task are not evidence about the new task.
+async fn copy_attachments(
+    tx: &mut Tx,
+    from: &Task,
+    to: &Task,
+    limits: StorageLimits,
+) -> Result<(), RunError> {
+    let inputs = tx.artifact_list(from.spec.id).await?.into_iter();
+    let mut added_bytes = 0;
+    for artifact in inputs.filter(|artifact| artifact.kind == ATTACHMENT) {
+        added_bytes += counted_bytes(artifact.size_bytes);
+        let (id, task) = (ArtifactId::generate(), to.spec.id);
+        tx.artifact_put(&Artifact { id, task, job: None, ..artifact }).await?;
+    }
+    if added_bytes > 0 {
+        limits.check::<TaskError>(tx, scope_of(to), added_bytes).await?;
+    }
+    Ok(())
 }

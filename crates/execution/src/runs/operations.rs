@@ -9,6 +9,7 @@ use cynode_wire::runs::RunDetail;
 use serde_json::Value;
 
 use super::{RunError, find_run, queries};
+use crate::artifacts::StorageLimits;
 use crate::tasks::task_event;
 use cynode_resources::{Caller, Signals};
 
@@ -18,12 +19,19 @@ pub struct RunOperations {
     pub(super) store: Store,
     pub(super) clock: SharedClock,
     pub(super) signals: Signals,
+    pub(super) storage_limits: StorageLimits,
 }
 
 impl RunOperations {
     /// Creates the service.
     pub fn new(store: Store, clock: SharedClock, signals: Signals) -> Self {
-        Self { store, clock, signals }
+        Self { store, clock, signals, storage_limits: StorageLimits::default() }
+    }
+
+    /// Sets the most bytes that files may take.
+    #[must_use]
+    pub fn with_storage_limits(self, storage_limits: StorageLimits) -> Self {
+        Self { storage_limits, ..self }
     }
 }
 
@@ -45,6 +53,17 @@ pub(super) async fn lock_run(
     // Read again: the run may have moved before the lock was acquired.
     let run = tx.run_overview(seen.id).await?.ok_or_else(unknown)?;
     Ok(LockedRun { run, task })
+}
+
+/// Rejects another run of a task whose attachments were deleted: its commands would not find them.
+pub(super) async fn reject_lost_attachments(tx: &mut Tx, task: &Task) -> Result<(), RunError> {
+    if !tx.task_lost_attachments(task.spec.id).await? {
+        return Ok(());
+    }
+    let name = &task.spec.name;
+    let refusal =
+        format!("attachments of task \"{name}\" were deleted: create a new task with these files");
+    Err(RunError::Rejected(refusal))
 }
 
 /// Records an act of the caller on a run, and appends its event.

@@ -14,7 +14,7 @@ use cynode_store::{BranchSeed, Run, RunBranch, Transition, Tx};
 use cynode_wire::runs::{RetryRun, RunDetail};
 use serde_json::json;
 
-use super::operations::{LockedRun, RunOperations, lock_run, record_act};
+use super::operations::{LockedRun, RunOperations, lock_run, record_act, reject_lost_attachments};
 use super::{RunError, queries};
 use cynode_resources::Caller;
 use cynode_resources::signals::Topic;
@@ -49,6 +49,7 @@ async fn insert_retry(
     node: Option<&str>,
 ) -> Result<RunDetail, RunError> {
     require_retryable(tx, &locked).await?;
+    reject_lost_attachments(tx, &locked.task).await?;
     let old = locked.run.record.run;
     let after = find_retry_row(tx, &locked, node).await?;
     let seed = match after {

@@ -11,7 +11,7 @@ use cynode_domain::name::Slug;
 use cynode_domain::plan::InputMode;
 use cynode_domain::start::Trigger;
 use cynode_domain::status::TaskStatus;
-use cynode_store::{Artifact, NewTask, Node, Task, TaskOptions, Tx};
+use cynode_store::{Artifact, NewTask, Node, Task, TaskOptions, TaskScope, Tx};
 use cynode_wire::tasks::{Attachment, CreateTask, TaskView};
 use futures_util::stream;
 use serde_json::Value;
@@ -19,8 +19,8 @@ use sha2::{Digest, Sha256};
 
 use super::validation::{MAX_ATTACHMENT_BYTES, parses_as_task_id, validate_task_request};
 use super::view::{TaskRelations, task_view, view, views};
-use super::{TaskError, TaskService, find, lock_task, start};
-use crate::artifacts::ATTACHMENT;
+use super::{TaskError, TaskService, find, lock_task, scope_of, start};
+use crate::artifacts::{ATTACHMENT, NewFile, StorageLimits};
 use cynode_resources::Caller;
 use cynode_resources::secrets::RedactSecrets as _;
 use cynode_resources::signals::Topic;
@@ -74,9 +74,11 @@ impl TaskService {
         for request in requests {
             all.push(self.prepare_creation(caller, Trigger::Schedule, Some(run), request).await?);
         }
-        let caller = caller.clone();
+        let (caller, hashes) =
+            (caller.clone(), all.iter().flat_map(TaskCreation::hashes).collect());
         let made =
             self.store.write(move |tx| Box::pin(insert_all_tasks(tx, caller, run, all))).await?;
+        self.sync_attachments(hashes).await?;
         self.signals.send(Topic::Runs);
         Ok(made)
     }
@@ -89,12 +91,31 @@ impl TaskService {
         request: CreateTask,
     ) -> Result<TaskView, TaskError> {
         let new = self.prepare_creation(caller, trigger, schedule_run, request).await?;
-        let created = self.store.write(move |tx| Box::pin(new.insert(tx))).await?;
+        let hashes = new.hashes().collect();
+        let created = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let (created, files) = new.insert(tx).await?;
+                    files.insert(tx).await?;
+                    Ok::<_, TaskError>(created)
+                })
+            })
+            .await?;
+        self.sync_attachments(hashes).await?;
         self.signals.send(Topic::Runs);
         Ok(created)
     }
 
-    /// Validates the request and stores its attachments, outside of the transaction.
+    /// Makes the content of attachments durable under its final name.
+    async fn sync_attachments(&self, hashes: Vec<String>) -> Result<(), TaskError> {
+        for sha256 in hashes {
+            self.blobs.sync(&sha256).await?;
+        }
+        Ok(())
+    }
+
+    /// Validates the request and stages its attachments, outside of the transaction.
     async fn prepare_creation(
         &self,
         caller: &Caller,
@@ -111,41 +132,45 @@ impl TaskService {
         if !faults.is_empty() {
             return Err(TaskError::Invalid(faults));
         }
-        let attachments = self.store_attachments(&request.attachments).await?;
+        let id = TaskId::generate();
+        let attachments = self.stage_attachments(id, &request.attachments).await?;
         Ok(TaskCreation {
             caller: caller.clone(),
             trigger,
             schedule_run,
-            id: TaskId::generate(),
+            id,
             stem: derive_task_name(&request),
             attachments,
+            storage_limits: self.storage_limits,
             now: self.clock.now(),
             request,
         })
     }
 
-    async fn store_attachments(
+    async fn stage_attachments(
         &self,
+        task: TaskId,
         attachments: &[Attachment],
-    ) -> Result<Vec<Artifact>, TaskError> {
-        let mut stored = vec![];
+    ) -> Result<Vec<NewFile>, TaskError> {
+        let mut staged = vec![];
         for attachment in attachments {
             let content = STANDARD.decode(&attachment.content_base64).unwrap_or_default();
             let chunk = Ok::<_, Infallible>(Bytes::from(content));
-            let blob = self.blobs.put(stream::iter([chunk]), MAX_ATTACHMENT_BYTES as u64).await?;
-            stored.push(Artifact {
+            let max_bytes = MAX_ATTACHMENT_BYTES as u64;
+            let content = self.blobs.stage(stream::iter([chunk]), max_bytes).await?;
+            let artifact = Artifact {
                 id: ArtifactId::generate(),
-                // Replaced by the task's id when the row is written.
-                task: TaskId::generate(),
+                task,
                 job: None,
                 kind: ATTACHMENT.to_owned(),
                 path: attachment.name.clone(),
-                size_bytes: blob.size_bytes,
-                sha256: blob.sha256,
+                size_bytes: content.size_bytes,
+                sha256: content.sha256.clone(),
                 created_at: self.clock.now(),
-            });
+            };
+            staged.push(NewFile { artifact, content });
         }
-        Ok(stored)
+        Ok(staged)
     }
 }
 
@@ -157,9 +182,15 @@ async fn insert_all_tasks(
     all: Vec<TaskCreation>,
 ) -> Result<Vec<TaskView>, TaskError> {
     if tx.schedule_run_mark_tasks_created(run).await? {
-        let mut created = vec![];
+        let (mut created, mut attachments) = (vec![], vec![]);
         for new in all {
-            created.push(new.insert(tx).await?);
+            let (task, files) = new.insert(tx).await?;
+            created.push(task);
+            attachments.push(files);
+        }
+        // Last: a transaction that holds the lock of a sum waits for no lock of a task.
+        for files in attachments {
+            files.insert(tx).await?;
         }
         return Ok(created);
     }
@@ -182,9 +213,26 @@ struct TaskCreation {
     schedule_run: Option<ScheduleRunId>,
     id: TaskId,
     stem: Slug,
-    attachments: Vec<Artifact>,
+    attachments: Vec<NewFile>,
+    storage_limits: StorageLimits,
     now: chrono::DateTime<chrono::Utc>,
     request: CreateTask,
+}
+
+/// The attachments of an inserted task; none if it existed.
+struct TaskAttachments {
+    scope: Option<TaskScope>,
+    files: Vec<NewFile>,
+    limits: StorageLimits,
+}
+
+impl TaskAttachments {
+    async fn insert(self, tx: &mut Tx) -> Result<(), TaskError> {
+        if let Some(scope) = self.scope {
+            self.limits.insert_files::<TaskError>(tx, scope, self.files).await?;
+        }
+        Ok(())
+    }
 }
 
 /// The outcome of an attempt to insert a task.
@@ -195,24 +243,30 @@ enum InsertedTask {
 }
 
 impl TaskCreation {
-    async fn insert(self, tx: &mut Tx) -> Result<TaskView, TaskError> {
-        let task = match self.insert_row(tx).await? {
-            InsertedTask::New(task) => self.insert_relations(tx, task).await?,
-            InsertedTask::Existing(task) => view(tx, task).await?,
+    /// The hashes of its attachments.
+    fn hashes(&self) -> impl Iterator<Item = String> {
+        self.attachments.iter().map(|file| file.artifact.sha256.clone())
+    }
+
+    /// Inserts the task; the caller inserts the returned attachments before the transaction ends.
+    async fn insert(self, tx: &mut Tx) -> Result<(TaskView, TaskAttachments), TaskError> {
+        let (task, scope) = match self.insert_row(tx).await? {
+            InsertedTask::New(task) => {
+                let scope = scope_of(&task);
+                (self.insert_relations(tx, task).await?, Some(scope))
+            }
+            InsertedTask::Existing(task) => (view(tx, task).await?, None),
         };
         if let Some(run) = self.schedule_run {
             tx.scheduled_task_add(run, task.id).await?;
         }
-        Ok(task)
+        let (files, limits) = (self.attachments, self.storage_limits);
+        Ok((task, TaskAttachments { scope, files, limits }))
     }
 
-    /// Inserts dependencies, attachments and run of a new task. The view contains what was written; nothing is
-    /// read back.
+    /// Inserts dependencies and run of a new task. The view contains what was written; nothing is read back.
     async fn insert_relations(&self, tx: &mut Tx, task: Task) -> Result<TaskView, TaskError> {
         let depends_on = self.insert_dependencies(tx).await?;
-        for artifact in &self.attachments {
-            tx.artifact_put(&Artifact { task: self.id, ..artifact.clone() }).await?;
-        }
         let run = start::insert_run(tx, &task, self.trigger).await?;
         let required: Vec<NodeId> = task.spec.options.node.into_iter().collect();
         let node = tx.node_summaries(&required).await?.into_values().next().map(|node| node.slug);

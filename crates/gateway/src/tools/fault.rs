@@ -46,7 +46,7 @@ fn error_kind(class: ErrorClass) -> ErrorKind {
         C::PolicyViolation => ErrorKind::PolicyViolation,
         C::Disabled => ErrorKind::ToolDisabled,
         C::NotFound => ErrorKind::NotFound,
-        C::Conflict => ErrorKind::Conflict,
+        C::Conflict | C::StorageLimit => ErrorKind::Conflict,
         C::RateLimited | C::Unavailable | C::Outage => ErrorKind::ServiceUnavailable,
         C::Canceled => ErrorKind::Canceled,
         C::Timeout => ErrorKind::Timeout,

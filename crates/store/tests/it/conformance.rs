@@ -34,6 +34,7 @@ pub(crate) mod sessions;
 pub(crate) mod settings;
 pub(crate) mod skills;
 pub(crate) mod steering;
+pub(crate) mod storage;
 pub(crate) mod task_agents;
 pub(crate) mod tasks;
 pub(crate) mod users;

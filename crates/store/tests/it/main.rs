@@ -9,10 +9,12 @@
 mod world;
 mod audit_plans;
 mod audit_tampering;
+mod blob_groups;
 mod checkpoint_reference;
 mod conformance;
 mod encrypted_connections;
 mod list_plans;
+mod many_files;
 mod old_history;
 mod on_postgres;
 mod on_sqlite;
@@ -226,6 +228,12 @@ conformance_tests! {
         an_artifact_is_found_by_task_kind_and_path,
         an_output_belongs_to_the_job_that_made_it,
         outputs_before_a_step_are_those_of_the_newest_attempts,
+    }
+    storage {
+        the_bytes_of_files_are_those_of_a_recount,
+        files_count_for_one_user_and_one_project,
+        content_is_in_use_while_a_file_or_an_earlier_output_has_it,
+        a_task_remembers_that_its_attachments_were_deleted,
     }
     events {
         events_are_read_in_the_order_they_were_written,

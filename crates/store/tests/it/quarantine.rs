@@ -245,6 +245,8 @@ lists! {
 
 /// Tables without a list that skips rows: they are read by key, counted, or read as a whole that every row decides.
 const NOT_LISTED: &[&str] = &[
+    "blob_directory",
+    "blob_groups",
     "job_logs",
     "job_outputs",
     "mcp_audit_anchors",
@@ -259,6 +261,7 @@ const NOT_LISTED: &[&str] = &[
     "schedule_run_tasks",
     "schema_version",
     "spent_refresh_tokens",
+    "storage_usage",
     "task_dependencies",
     "task_workflow_leases",
     "work_plans",

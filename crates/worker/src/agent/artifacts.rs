@@ -20,21 +20,31 @@ use crate::job_dir::JobDir;
 const MAX_FILES: usize = 1000;
 const MAX_DEPTH: usize = 32;
 
+/// Which artifacts were stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum UploadOutcome {
+    /// All but those that were rejected for their path or size.
+    Stored,
+    /// Not the rest: the user or the project has no more storage. The reason is for people.
+    StorageLimit(String),
+}
+
 /// Uploads every regular file. A file that the orchestrator rejects is logged and skipped; one that it
-/// fails to store for longer than `limit` is an error.
+/// fails to store for longer than `limit` is an error. A storage limit ends the upload.
 pub(super) async fn upload_artifacts(
     context: &DaemonContext,
     job: JobId,
     dir: &JobDir,
     limit: Duration,
-) -> Result<(), String> {
+) -> Result<UploadOutcome, String> {
     let root = dir.artifacts_dir();
     let listed = root.clone();
     let paths = run_blocking(move || list_files(&listed)).await.unwrap_or_default();
     if paths.len() >= MAX_FILES {
         tracing::warn!(job.id = %job, limit = MAX_FILES, "too many artifacts, rest skipped");
     }
-    for path in paths {
+    let total = paths.len();
+    for (stored, path) in paths.into_iter().enumerate() {
         let (root, path) = (&root, &path);
         let put = |client: Client| async move {
             match open_beneath(root, path) {
@@ -48,13 +58,20 @@ pub(super) async fn upload_artifacts(
         };
         match context.call_until_answered_within(job, limit, put).await {
             Ok(()) => {}
+            Err(error) if error.is_storage_limit() => {
+                let left = total - stored;
+                tracing::warn!(job.id = %job, %path, left, %error, "artifacts not stored");
+                let reason =
+                    format!("{left} of {total} artifacts were not stored, {path} first: {error}");
+                return Ok(UploadOutcome::StorageLimit(reason));
+            }
             Err(error) if error.is_final() || context.jobs.is_forgotten(job) => {
                 tracing::warn!(job.id = %job, %path, %error, "artifact skipped");
             }
             Err(error) => return Err(format!("artifact {path} could not be stored: {error}")),
         }
     }
-    Ok(())
+    Ok(UploadOutcome::Stored)
 }
 
 /// Lists regular files under `root` as sorted paths relative to it.

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use cynode_client::{Client, ClientError, NodeKey};
 use cynode_runtime::durable_file;
+use cynode_runtime::problem::ProblemKind;
 use cynode_runtime::secret_file::{self, SecretFileError};
 use cynode_wire::nodes::{Capabilities, RegisterNode};
 use secrecy::SecretString;
@@ -43,6 +44,14 @@ impl OrchestratorCallError {
             Self::Call(error) => error.status().is_some_and(|status| {
                 (400..500).contains(&status) && ![401, 408, 429].contains(&status)
             }),
+            Self::Join(_) | Self::JoinToken(_) | Self::StateFiles(_) => false,
+        }
+    }
+
+    /// Whether the files of a user or a project would take more bytes than allowed.
+    pub(super) fn is_storage_limit(&self) -> bool {
+        match self {
+            Self::Call(error) => error.status() == Some(ProblemKind::StorageLimit.status()),
             Self::Join(_) | Self::JoinToken(_) | Self::StateFiles(_) => false,
         }
     }

@@ -9,6 +9,7 @@ use cynode_wire::jobs::{JobResult, Truncated};
 use cynode_wire::nodes::Assignment;
 use tokio::sync::oneshot;
 
+use super::artifacts::UploadOutcome;
 use super::{DaemonContext, artifacts, attachments, logs, result, run_blocking};
 use crate::job_dir::{JobDir, JobDirError, StopRequest};
 use crate::remove::remove_tree;
@@ -210,13 +211,25 @@ async fn deliver_result(
     let is_over = matches!(result.ending, Ending::Canceled | Ending::Interrupted { .. });
     let cancels = |request| !is_over && request == StopRequest::Cancel;
     tokio::select! {
-        uploaded = artifacts::upload_artifacts(context, job, dir, limit) => if let Err(reason) = uploaded {
-            let how = result.ending.describe();
-            result.ending = Ending::Interrupted { reason: format!("it {how}, but {reason}") };
+        uploaded = artifacts::upload_artifacts(context, job, dir, limit) => {
+            result.ending = ending_after_upload(result.ending, uploaded);
         },
         () = context.jobs.wait_stop_requested(job, cancels) => result.ending = Ending::Canceled,
     }
     send_result(context, job, &result).await;
+}
+
+/// Returns the ending of a job after the upload of its artifacts. A job that exited without storing all of them has not
+/// succeeded.
+fn ending_after_upload(ending: Ending, uploaded: Result<UploadOutcome, String>) -> Ending {
+    let but = |reason: String| format!("it {}, but {reason}", ending.describe());
+    match (uploaded, &ending) {
+        (Ok(UploadOutcome::StorageLimit(reason)), Ending::Exited { .. }) => {
+            Ending::LimitReached { limit: but(reason) }
+        }
+        (Ok(_), _) => ending,
+        (Err(reason), _) => Ending::Interrupted { reason: but(reason) },
+    }
 }
 
 async fn send_result(context: &DaemonContext, job: JobId, result: &JobResult) {
@@ -248,4 +261,20 @@ async fn discard_job_dir(context: &Arc<DaemonContext>, job: JobId, dir: &JobDir)
             );
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_without_room_for_its_artifacts_ends_with_the_reason_unless_it_was_ended_anyway() {
+        let full = || Ok(UploadOutcome::StorageLimit("a.bin was not stored: full".to_owned()));
+        let limit = "it exited with code 0, but a.bin was not stored: full".to_owned();
+        let exited = Ending::Exited { code: 0 };
+
+        assert_eq!(ending_after_upload(exited.clone(), full()), Ending::LimitReached { limit });
+        assert_eq!(ending_after_upload(Ending::TimedOut, full()), Ending::TimedOut);
+        assert_eq!(ending_after_upload(exited.clone(), Ok(UploadOutcome::Stored)), exited);
+    }
 }
