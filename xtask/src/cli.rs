@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 
 use crate::conformance::{self, ConformanceArgs};
 use crate::testing::{self, TestLane};
-use crate::{bench, ci, fuzz, guardrails, local_model, openapi, tidy, tool};
+use crate::{bench, ci, fuzz, guardrails, local_model, openapi, tidy, tool, vm};
 
 /// Build, test and guardrail commands of this repository.
 #[derive(Debug, Parser)]
@@ -59,6 +59,8 @@ pub enum XtaskCommand {
     },
     /// Test a real model on this machine, with our own client and through the product
     LocalModel,
+    /// Run the tests of cgroups in a virtual machine
+    Vm,
     /// Build every named binary (dev profile)
     BuildAll,
     /// Run a benchmark
@@ -121,6 +123,7 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> Result<ExitCode> {
         XtaskCommand::Conformance(args) => conformance::run(out, args)?,
         XtaskCommand::Fuzz { seconds, seed } => fuzz::run(seconds, seed)?,
         XtaskCommand::LocalModel => local_model::run(out)?,
+        XtaskCommand::Vm => vm::run(out)?,
         XtaskCommand::BuildAll => {
             let mut build = tool::cargo_command(&["build"]);
             tool::run_and_check(build.args(tool::binary_package_args()))?

@@ -17,3 +17,4 @@ pub mod prepare;
 pub mod testing;
 pub mod tidy;
 pub mod tool;
+pub mod vm;

@@ -1,4 +1,4 @@
-//! Tools that the tests need: nextest, the `PostgreSQL` server programs and Chromium.
+//! Tools that the tests need: nextest, the `PostgreSQL` server programs, Chromium and an emulator.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -26,6 +26,13 @@ const BROWSER_HELP: &str = "the tests need Chromium and its driver, as the progr
 chromedriver in PATH. Install them with your system's package manager, such as `sudo apt-get install \
 chromium chromium-driver` (Debian) or `sudo dnf install chromium chromedriver` (Fedora), then run this \
 again";
+
+/// The emulator of the machine for the tests of cgroups.
+const EMULATOR: &str = "qemu-system-x86_64";
+
+const EMULATOR_HELP: &str = "the tests need QEMU, as the program qemu-system-x86_64 in PATH. Install it \
+with your system's package manager, such as `sudo apt-get install qemu-system-x86` (Debian, Ubuntu) or \
+`sudo dnf install qemu-system-x86-core` (Fedora), then run this again";
 
 /// Messages of `apt-get` when another process holds a lock.
 const LOCKED: &[&str] = &["Could not get lock", "Unable to lock", "Unable to acquire the dpkg"];
@@ -69,6 +76,17 @@ pub fn ensure_browser() -> Result<PathBuf> {
     match tool::find_in_path(BROWSER_PROGRAMS[0]) {
         Some(driver) if has_browser() => Ok(driver),
         _ => bail!(BROWSER_HELP),
+    }
+}
+
+/// Finds the emulator of a virtual machine; installs it if possible.
+pub fn ensure_emulator() -> Result<PathBuf> {
+    if tool::find_in_path(EMULATOR).is_none() {
+        install_if_possible(&["--no-install-recommends", "qemu-system-x86"])?;
+    }
+    match tool::find_in_path(EMULATOR) {
+        Some(emulator) => Ok(emulator),
+        None => bail!(EMULATOR_HELP),
     }
 }
 

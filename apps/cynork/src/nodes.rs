@@ -148,6 +148,7 @@ fn render(node: &NodeView, ctx: RenderContext) -> String {
         ("jobs", Some(format!("{} of {}", node.running_jobs, can.max_concurrency))),
         ("sandbox", Some(format_sandbox(node))),
         ("enforces", Some(can.sandbox.features.join(", "))),
+        ("not enforced", can.sandbox.reason.clone().filter(|_| can.sandbox.supported)),
         ("system", Some(format!("{} {}", can.os, can.arch))),
         ("size", Some(format!("{} cores, {} MiB", can.cpu_cores, can.memory_mib))),
         ("seen", Some(format_last_seen(node, ctx))),

@@ -131,7 +131,7 @@ pub struct SandboxLevel {
     pub backend: String,
     /// Enforced features, such as `pid_namespace`, `landlock`, `seccomp`.
     pub features: Vec<String>,
-    /// Why it is not supported, in words.
+    /// Why it is not supported; if it is, which limits of cgroups are not enforced, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

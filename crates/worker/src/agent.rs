@@ -74,10 +74,15 @@ pub enum NodeDaemonError {
         cause: io::Error,
     },
     #[error(
-        "the sandbox of this machine does not enforce {}, which --require demands; it enforces {}",
+        "the sandbox of this machine does not enforce {}, which --require demands{reason}; it enforces {}",
         .missing.join(", "), .enforced.join(", ")
     )]
-    MissingFeatures { missing: Vec<String>, enforced: Vec<String> },
+    MissingFeatures {
+        missing: Vec<String>,
+        enforced: Vec<String>,
+        /// Why cgroups are not used or less than all of them, in parentheses; may be empty.
+        reason: String,
+    },
     #[error("job directories cannot be read or written")]
     Jobs(#[from] JobDirError),
     #[error(transparent)]
@@ -178,17 +183,24 @@ impl NodeDaemon {
         let sandbox = run_blocking(move || Sandbox::prepare(sandbox_options)).await??;
         // Canonical from here on.
         sandbox.state_dir().clone_into(&mut options.sandbox.state_dir);
-        match (&sandbox.level().reason, sandbox.level().features.join(", ")) {
-            (Some(reason), _) => tracing::error!(reason, "sandbox unavailable, rejecting jobs"),
-            (None, features) => tracing::info!("sandbox ready: {features}"),
+        let level = sandbox.level();
+        let reason = level.reason.as_deref().unwrap_or_default();
+        if !level.supported {
+            tracing::error!(reason, "sandbox unavailable, rejecting jobs");
+        } else {
+            tracing::info!("sandbox ready: {}", level.features.join(", "));
+            if !reason.is_empty() {
+                tracing::info!(reason, "sandbox not limited by cgroups in every way");
+            }
         }
-        let enforced = &sandbox.level().features;
+        let enforced = &level.features;
         let is_missing = |feature: &&String| !enforced.contains(feature);
         let missing: Vec<_> =
             options.required_features.iter().filter(is_missing).cloned().collect();
         if !missing.is_empty() {
-            let enforced = enforced.clone();
-            return Err(NodeDaemonError::MissingFeatures { missing, enforced });
+            let (enforced, reason) = (enforced.clone(), level.reason.clone());
+            let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+            return Err(NodeDaemonError::MissingFeatures { missing, enforced, reason });
         }
         let capabilities = detect_capabilities(&options, &sandbox);
         let state_dir = &options.sandbox.state_dir;

@@ -25,6 +25,7 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, sethostname};
 
+use crate::cgroup::Controller;
 use crate::descriptor_passing::send_file;
 use crate::job_dir::JobDir;
 use crate::sandbox_process::SandboxProcess;
@@ -57,8 +58,14 @@ fn run_sandbox(dir: &JobDir, reporter: &InitReporter) -> Result<Ending, String> 
         .and_then(|process| dir.set_process(process))
         .map_err(with_context("the sandbox process cannot be recorded"))?;
     let spec = dir.spec().map_err(|error| error.to_string())?;
-    let mut reaper = reaper::Reaper::new(spec.assignment.limits)
-        .map_err(with_context("signals cannot be blocked"))?;
+    if let Some(cgroup) = &spec.cgroup {
+        cgroup.enter().map_err(with_context("the job's cgroup cannot be entered"))?;
+        // The job sees its cgroup as the root, and not the paths of the host.
+        unshare(CloneFlags::CLONE_NEWCGROUP)
+            .map_err(with_context("this system does not allow cgroup namespaces"))?;
+    }
+    let mut reaper =
+        reaper::Reaper::new(&spec).map_err(with_context("signals cannot be blocked"))?;
     enter_namespaces()?;
     reaper.count_sockets();
     if spec.interactive.as_ref().is_some_and(|program| program.has_proxy) {
@@ -74,6 +81,10 @@ fn run_sandbox(dir: &JobDir, reporter: &InitReporter) -> Result<Ending, String> 
     features.splice(0..0, NAMESPACES.map(str::to_owned));
     if spec.isolation == Isolation::UserNamespace {
         features.insert(0, "user_namespace".to_owned());
+    }
+    if let Some(cgroup) = &spec.cgroup {
+        features
+            .extend(["cgroup_namespace"].into_iter().chain(cgroup.features()).map(str::to_owned));
     }
     reporter
         .send(&InitReport::Started { features })
@@ -117,11 +128,16 @@ fn build_exec_plan(spec: &JobSpec) -> ExecPlan {
     if program.is_some_and(|program| program.has_proxy) {
         env.extend(proxy_variables());
     }
+    let mut limits = job.limits;
+    if spec.limits_by_cgroup(Controller::Pids) {
+        // The limit of the user would count other jobs of the task too.
+        limits.processes = u32::MAX;
+    }
     ExecPlan {
         argv: program.map_or_else(|| build_argv(&job.action).1, |program| program.argv.clone()),
         env: env.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         is_interactive: program.is_some(),
-        limits: job.limits,
+        limits,
         uid: match spec.isolation {
             Isolation::OwnUser => Some(spec.isolation.uid(job.task_id)),
             Isolation::UserNamespace => None,

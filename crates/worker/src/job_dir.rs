@@ -218,6 +218,17 @@ impl JobDir {
         }
     }
 
+    /// Removes the job's cgroup, if it has one, and ends processes that are left in it.
+    pub(crate) fn remove_cgroup(&self) {
+        let cgroup = self.spec().ok().and_then(|spec| spec.cgroup);
+        if let Some(Err(error)) = cgroup.map(|cgroup| cgroup.remove()) {
+            tracing::warn!(
+                job.dir = %self.path.display(), error = &error as &dyn std::error::Error,
+                "cgroup not removed"
+            );
+        }
+    }
+
     fn open_lock(&self) -> io::Result<File> {
         OpenOptions::new().read(true).write(true).open(self.path.join("lock"))
     }
@@ -267,6 +278,7 @@ mod tests {
             isolation: Isolation::OwnUser,
             expose: vec![],
             interactive: None,
+            cgroup: None,
         }
     }
 

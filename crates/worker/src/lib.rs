@@ -14,11 +14,13 @@
 //! privileges are dropped by the process that is about to exec the command, never after a fork.
 
 pub mod agent;
+mod cgroup;
 mod confine;
 mod descriptor_passing;
 mod durable_files;
 mod init;
 pub mod job_dir;
+mod mount_table;
 mod remove;
 pub mod sandbox;
 mod sandbox_process;

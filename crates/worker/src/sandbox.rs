@@ -23,6 +23,7 @@ use cynode_wire::jobs::Truncated;
 use cynode_wire::nodes::{Assignment, SandboxLevel};
 use tokio::sync::oneshot;
 
+use crate::cgroup::JobSubtree;
 use crate::job_dir::{JobDir, JobDirError, StopRequest};
 use crate::spec::{Isolation, JobSpec, SandboxJobOutcome};
 use crate::stage_entry;
@@ -53,6 +54,8 @@ impl SandboxOptions {
 pub struct Sandbox {
     options: SandboxOptions,
     isolation: Isolation,
+    /// `None` if jobs have no cgroups; the level has the reason.
+    cgroups: Option<JobSubtree>,
     level: SandboxLevel,
 }
 
@@ -121,10 +124,19 @@ impl Sandbox {
             let made = made.and_then(|()| durable_file::sync_parent(&workspace));
             made.map_err(JobDirError::io_error(&workspace))?;
         }
-        let expose = self.options.expose.clone();
-        let spec =
-            JobSpec { assignment, workspace, isolation: self.isolation, expose, interactive: None };
-        JobDir::create(&self.jobs_dir(), &spec)
+        JobDir::create(&self.jobs_dir(), &self.job_spec(assignment, workspace))
+    }
+
+    fn job_spec(&self, assignment: Assignment, workspace: PathBuf) -> JobSpec {
+        let cgroup = self.cgroups.as_ref().map(|cgroups| cgroups.job(assignment.job_id));
+        JobSpec {
+            assignment,
+            workspace,
+            isolation: self.isolation,
+            expose: self.options.expose.clone(),
+            interactive: None,
+            cgroup,
+        }
     }
 
     /// Starts the supervisor of an accepted job. Call once per [`Sandbox::accept`].
@@ -210,6 +222,7 @@ pub fn resolve_outcome(dir: &JobDir) -> SandboxJobOutcome {
     if let Some(outcome) = dir.outcome() {
         return outcome;
     }
+    dir.remove_cgroup();
     let reason = match (dir.stop_request(), dir.is_started()) {
         (Some(StopRequest::Cancel), false) => None,
         (_, false) => Some("its node stopped before it started"),

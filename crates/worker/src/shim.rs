@@ -34,6 +34,7 @@ pub(crate) fn main(path: &Path) -> ExitCode {
     }
     let begun = sync::JobStartTime::now();
     let mut outcome = run_job(&dir, SystemClock.now());
+    dir.remove_cgroup();
     if let Err(reason) = sync_files(&dir, &begun) {
         outcome.ending = Ending::Interrupted { reason };
     }

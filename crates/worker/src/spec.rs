@@ -9,6 +9,8 @@ use cynode_wire::jobs::Truncated;
 use cynode_wire::nodes::Assignment;
 use serde::{Deserialize, Serialize};
 
+use crate::cgroup::{Controller, JobCgroup};
+
 /// First uid of the range reserved for jobs when the node is root.
 const FIRST_UID: u32 = 2_000_000;
 const UIDS: u128 = 1_000_000;
@@ -25,6 +27,16 @@ pub struct JobSpec {
     /// An interactive program to run instead of the assignment's action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interactive: Option<InteractiveCommand>,
+    /// The cgroup that limits the job, where the node has one for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cgroup: Option<JobCgroup>,
+}
+
+impl JobSpec {
+    /// Whether the kernel enforces the limits of `controller` on this job.
+    pub(crate) fn limits_by_cgroup(&self, controller: Controller) -> bool {
+        self.cgroup.as_ref().is_some_and(|cgroup| cgroup.enforces(controller))
+    }
 }
 
 /// A program connected to a client over its standard streams.
@@ -114,6 +126,16 @@ pub(crate) enum ConfinementReport {
     Enforced(Vec<String>),
     /// Confinement or exec failed, with the reason.
     Failed(String),
+}
+
+/// The limit of a job that used too much memory, whether the kernel or a sample found it.
+pub(crate) fn memory_limit_text(memory_mib: u32) -> String {
+    format!("it used more than {memory_mib} MiB of memory")
+}
+
+/// The limit of a job that started too many processes or threads.
+pub(crate) fn process_limit_text(processes: u32) -> String {
+    format!("it had more than {processes} processes")
 }
 
 /// Path of the script inside the sandbox.

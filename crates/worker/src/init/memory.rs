@@ -1,6 +1,6 @@
 //! Measures the memory usage of a sandbox, and the disk usage of its deleted files.
 //!
-//! Counted are private pages, the files of memory-backed directories, buffers of sockets, and memory that is shared or held
+//! Without a cgroup that limits the memory of the job, this is all that limits it. Counted are private pages, the files of memory-backed directories, buffers of sockets, and memory that is shared or held
 //! without being mapped: `MAP_SHARED` pages, memfds and System V segments. Each sample first takes an upper bound, in which mapped shared pages
 //! count once for each process and again as files; only if that exceeds the limit, the mappings are read one by one.
 //!
@@ -40,8 +40,25 @@ pub(super) struct SandboxUsage {
     pub(super) deleted_file_bytes: u64,
 }
 
-/// Measures every process except PID 1, and memory that belongs to none. The result is exact if it exceeds `limit`.
-pub(super) fn measure_usage(limit: u64, sockets: Option<&SocketMemory>) -> SandboxUsage {
+/// Measures every process except PID 1, and memory that belongs to none. The memory is exact if it exceeds `limit`, and is
+/// not measured without one.
+pub(super) fn measure_usage(limit: Option<u64>, sockets: Option<&SocketMemory>) -> SandboxUsage {
+    let processes = Processes::list(Path::new("/proc"));
+    let files = processes.nameless_files(&memory_devices());
+    let measure = |limit| measure_memory(&processes, &files.memfds, sockets, limit);
+    SandboxUsage {
+        bytes: limit.map_or(0, measure),
+        processes: processes.count(),
+        deleted_file_bytes: files.on_disk.values().sum(),
+    }
+}
+
+fn measure_memory(
+    processes: &Processes,
+    memfds: &HashMap<FileId, u64>,
+    sockets: Option<&SocketMemory>,
+    limit: u64,
+) -> u64 {
     let [segments, semaphores, messages] =
         SYSTEM_V.map(|table| fs::read_to_string(table).unwrap_or_default());
     let of_no_process = MEMORY_MOUNTS.into_iter().map(used_bytes).sum::<u64>()
@@ -49,18 +66,10 @@ pub(super) fn measure_usage(limit: u64, sockets: Option<&SocketMemory>) -> Sandb
         + sum_column(&semaphores, "nsems") * SEMAPHORE_BYTES
         + sum_column(&messages, "cbytes")
         + sockets.map_or(0, SocketMemory::measure);
-    let processes = Processes::list(Path::new("/proc"));
-    let NamelessFiles { memfds, on_disk } = processes.nameless_files(&memory_devices());
     let private = processes.sum_status(&["RssAnon:", "VmPTE:"]);
     let shared = processes.sum_status(&["RssShmem:"]);
     let bound = of_no_process + private + shared + memfds.values().sum::<u64>();
-    let bytes = if bound > limit {
-        of_no_process + private + processes.shared_bytes(&memfds)
-    } else {
-        bound
-    };
-    let deleted_file_bytes = on_disk.values().sum();
-    SandboxUsage { bytes, processes: processes.count(), deleted_file_bytes }
+    if bound > limit { of_no_process + private + processes.shared_bytes(memfds) } else { bound }
 }
 
 /// The directories in `/proc` of the processes of a sandbox.

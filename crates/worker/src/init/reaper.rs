@@ -13,6 +13,8 @@ use nix::unistd::Pid;
 
 use super::memory;
 use super::socket_memory::SocketMemory;
+use crate::cgroup::Controller;
+use crate::spec::{JobSpec, memory_limit_text, process_limit_text};
 
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 /// Every process of the namespace except PID 1 itself.
@@ -22,6 +24,8 @@ const ALL_PROCESSES: Pid = Pid::from_raw(-1);
 pub(super) struct Reaper {
     signals: SignalFd,
     limits: Limits,
+    /// The limit to compare samples with; `None` if the kernel enforces it.
+    sampled_memory: Option<u64>,
     next_sample: Instant,
     /// `None` if the sockets of the sandbox cannot be listed.
     sockets: Option<SocketMemory>,
@@ -29,14 +33,17 @@ pub(super) struct Reaper {
 
 impl Reaper {
     /// Blocks and collects signals. Call before starting the first child.
-    pub(super) fn new(limits: Limits) -> nix::Result<Self> {
+    pub(super) fn new(spec: &JobSpec) -> nix::Result<Self> {
         let mask: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGCHLD]
             .into_iter()
             .collect();
         mask.thread_block()?;
         let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         let next_sample = Instant::now() + SAMPLE_INTERVAL;
-        Ok(Self { signals, limits, next_sample, sockets: None })
+        let limits = spec.assignment.limits;
+        let is_sampled = !spec.limits_by_cgroup(Controller::Memory);
+        let sampled_memory = is_sampled.then_some(u64::from(limits.memory_mib) << 20);
+        Ok(Self { signals, limits, sampled_memory, next_sample, sockets: None })
     }
 
     /// Counts the buffers of the sockets of the current network namespace from now on, where the kernel lists them.
@@ -83,19 +90,17 @@ impl Reaper {
             return None;
         }
         let Limits { memory_mib, processes, disk_mib, .. } = self.limits;
-        let memory_limit = u64::from(memory_mib) << 20;
-        let usage = memory::measure_usage(memory_limit, self.sockets.as_ref());
+        let usage = memory::measure_usage(self.sampled_memory, self.sockets.as_ref());
         self.next_sample = Instant::now() + SAMPLE_INTERVAL;
-        if usage.bytes > memory_limit {
-            return Some(format!("it used more than {memory_mib} MiB of memory"));
+        if self.sampled_memory.is_some_and(|limit| usage.bytes > limit) {
+            return Some(memory_limit_text(memory_mib));
         }
         if usage.deleted_file_bytes > u64::from(disk_mib) << 20 {
             return Some(format!(
                 "its deleted files that are still open filled {disk_mib} MiB of disk"
             ));
         }
-        (usage.processes > u64::from(processes))
-            .then(|| format!("it had more than {processes} processes"))
+        (usage.processes > u64::from(processes)).then(|| process_limit_text(processes))
     }
 }
 

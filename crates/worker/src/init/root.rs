@@ -4,7 +4,6 @@
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
@@ -14,6 +13,7 @@ use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{chdir, pivot_root};
 
 use crate::job_dir::JobDir;
+use crate::mount_table::parse_mounts;
 use crate::spec::{JobSpec, SANDBOX_SCRIPT, SANDBOX_STDIN, build_argv};
 
 pub(super) const WORKSPACE: &str = "/workspace";
@@ -217,43 +217,13 @@ fn remount(path: &Path, flags: MsFlags) -> io::Result<()> {
     mount(None::<&str>, path, None::<&str>, all, None::<&str>).map_err(with_path(path))
 }
 
-/// Lists `place` and every mount point below it, from the kernel's mount table.
+/// Lists `path` and every mount point below it, from the kernel's mount table.
 fn mounts_under(path: &Path) -> io::Result<Vec<PathBuf>> {
-    let table = fs::read("/proc/self/mountinfo")?;
-    let points = table
-        .split(|byte| *byte == b'\n')
-        .filter_map(|line| line.split(|byte| *byte == b' ').nth(4).map(unescape));
+    let table = parse_mounts(&fs::read("/proc/self/mountinfo")?);
+    let points = table.into_iter().map(|mount| mount.mount_point);
     Ok(points.filter(|point| point.starts_with(path)).collect())
-}
-
-/// Decodes octal escapes: the kernel writes a space in a mount point as `\040`.
-fn unescape(field: &[u8]) -> PathBuf {
-    let mut plain = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let Some((&byte, tail)) = rest.split_first() {
-        let code = (byte == b'\\').then(|| std::str::from_utf8(tail.get(..3)?).ok()).flatten();
-        if let Some(escaped) = code.and_then(|code| u8::from_str_radix(code, 8).ok()) {
-            plain.push(escaped);
-            rest = &tail[3..];
-        } else {
-            plain.push(byte);
-            rest = tail;
-        }
-    }
-    PathBuf::from(std::ffi::OsStr::from_bytes(&plain))
 }
 
 fn with_path(path: &Path) -> impl FnOnce(nix::Error) -> io::Error {
     move |cause| io::Error::other(format!("{}: {cause}", path.display()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mount_points_with_spaces_are_read_back() {
-        assert_eq!(unescape(b"/mnt/my\\040disk"), Path::new("/mnt/my disk"));
-        assert_eq!(unescape(b"/plain\\"), Path::new("/plain\\"));
-    }
 }

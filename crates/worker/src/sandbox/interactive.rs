@@ -74,25 +74,18 @@ impl Sandbox {
         }
         let declared = serde_json::to_string(&program.env);
         let declared = declared.map_err(io::Error::from).map_err(JobDirError::io_error(&talks))?;
-        let spec = JobSpec {
-            assignment: Assignment {
-                job_id: JobId::generate(),
-                task_id: program.owner,
-                run_id: RunId::generate(),
-                action: Action::Command { line: String::new() },
-                limits: program.limits,
-                attachments: vec![],
-                incarnation: None,
-                needs_workspace: false,
-            },
-            workspace,
-            isolation: self.isolation,
-            expose: self.options.expose.clone(),
-            interactive: Some(InteractiveCommand {
-                argv: program.argv,
-                has_proxy: program.has_proxy,
-            }),
+        let assignment = Assignment {
+            job_id: JobId::generate(),
+            task_id: program.owner,
+            run_id: RunId::generate(),
+            action: Action::Command { line: String::new() },
+            limits: program.limits,
+            attachments: vec![],
+            incarnation: None,
+            needs_workspace: false,
         };
+        let interactive = Some(InteractiveCommand { argv: program.argv, has_proxy: program.has_proxy });
+        let spec = JobSpec { interactive, ..self.job_spec(assignment, workspace) };
         let dir = JobDir::create(&talks, &spec)?;
         self.spawn_program_shim(&dir, &declared).map_err(|cause| {
             // Leftovers are removed when the sandbox is prepared again.

@@ -7,9 +7,10 @@ use cynode_domain::job::{Action, Limits};
 use cynode_wire::nodes::{Assignment, SandboxLevel};
 
 use super::{JobWatch, Sandbox, SandboxOptions};
+use crate::cgroup::JobSubtree;
 use crate::job_dir::{JobDir, JobDirError};
 use crate::remove::remove_tree;
-use crate::spec::{Isolation, JobSpec, SandboxJobOutcome};
+use crate::spec::{Isolation, SandboxJobOutcome};
 
 const BACKEND: &str = "namespaces";
 
@@ -20,21 +21,35 @@ pub(super) fn choose_isolation(options: SandboxOptions) -> Result<Sandbox, JobDi
     } else {
         &[Isolation::UserNamespace]
     };
+    let prepared = JobSubtree::prepare(&options.state_dir);
+    let mut shortfalls = match &prepared {
+        Ok(cgroups) => cgroups.shortfalls().to_vec(),
+        Err(error) => vec![error.to_string()],
+    };
+    let cgroups = prepared.ok();
     let mut reasons = Vec::new();
     for isolation in candidates.iter().copied() {
-        let level = sandbox_level(true, vec![], None);
-        let mut sandbox = Sandbox { options: options.clone(), isolation, level };
-        let outcome = run_probe(&sandbox)?;
-        if outcome.ending.is_success() {
-            sandbox.level.features = outcome.features;
-            return Ok(sandbox);
+        // Without cgroups, if no job can be started in one.
+        for cgroups in cgroups.iter().cloned().map(Some).chain([None]) {
+            let level = sandbox_level(true, vec![], None);
+            let mut sandbox = Sandbox { options: options.clone(), isolation, cgroups, level };
+            let outcome = run_probe(&sandbox)?;
+            if outcome.ending.is_success() {
+                sandbox.level.features = outcome.features;
+                sandbox.level.reason = (!shortfalls.is_empty()).then(|| shortfalls.join("; "));
+                return Ok(sandbox);
+            }
+            let reason = format!("a trial job {}", outcome.ending.describe());
+            if sandbox.cgroups.is_some() {
+                shortfalls = vec![reason];
+            } else {
+                reasons.push(reason);
+            }
         }
-        reasons.push(outcome.ending.describe());
     }
     reasons.dedup();
-    let level =
-        sandbox_level(false, vec![], Some(format!("a trial job {}", reasons.join(", and then "))));
-    Ok(Sandbox { options, isolation: Isolation::UserNamespace, level })
+    let level = sandbox_level(false, vec![], Some(reasons.join(", and then ")));
+    Ok(Sandbox { options, isolation: Isolation::UserNamespace, cgroups: None, level })
 }
 
 fn sandbox_level(supported: bool, features: Vec<String>, reason: Option<String>) -> SandboxLevel {
@@ -67,10 +82,7 @@ fn run_probe_job(
         incarnation: None,
         needs_workspace: false,
     };
-    let expose = sandbox.options.expose.clone();
-    let spec =
-        JobSpec { assignment, workspace, isolation: sandbox.isolation, expose, interactive: None };
-    let dir = JobDir::create(home, &spec)?;
+    let dir = JobDir::create(home, &sandbox.job_spec(assignment, workspace))?;
     let watch: JobWatch = sandbox.start(&dir);
     Ok(watch.wait())
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use cynode_domain::job::Ending;
+use cynode_domain::job::{Ending, Limits};
 use cynode_runtime::child_env::{Allowlist, ChildEnv as _};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
@@ -19,7 +19,8 @@ use nix::sys::stat::{Mode, umask};
 use nix::unistd::Pid;
 
 use super::disk::DiskWatch;
-use super::spawn::{chown_directories, unshare_pid_namespace};
+use super::spawn::{chown_directories, create_cgroup, unshare_pid_namespace};
+use crate::cgroup::JobCgroup;
 use crate::descriptor_passing::{receive, send_file};
 use crate::job_dir::JobDir;
 use crate::sandbox;
@@ -39,6 +40,7 @@ pub(crate) fn main(path: &Path) -> ExitCode {
     let _ = nix::unistd::setsid();
     umask(Mode::from_bits_truncate(0o077));
     let ending = run_program(&dir).unwrap_or_else(|reason| Ending::NotStarted { reason });
+    dir.remove_cgroup();
     match dir.set_outcome(&sandbox::node_outcome(ending)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
@@ -49,6 +51,7 @@ fn run_program(dir: &JobDir) -> Result<Ending, String> {
     let spec = dir.spec().map_err(|error| error.to_string())?;
     let words = |error: io::Error| format!("the sandbox process cannot be started: {error}");
     chown_directories(dir, &spec).map_err(|error| words(error.into()))?;
+    create_cgroup(&spec)?;
     unshare_pid_namespace(spec.isolation)?;
     let (reports, reporter) = UnixStream::pair().map_err(words)?;
     let init = Command::new(stage_entry::SELF_EXE)
@@ -70,6 +73,8 @@ struct ProgramSupervisor {
     reports: UnixStream,
     report_buffer: Vec<u8>,
     disk: DiskWatch,
+    cgroup: Option<JobCgroup>,
+    limits: Limits,
     ending: Option<Ending>,
     /// When to send SIGKILL after SIGTERM.
     kill_at: Option<Instant>,
@@ -79,7 +84,16 @@ impl ProgramSupervisor {
     fn new(dir: &JobDir, spec: &JobSpec, init: Child, reports: UnixStream) -> Self {
         let limit = spec.assignment.limits.disk_mib;
         let disk = DiskWatch::new(spec.workspace.clone(), dir.artifacts_dir(), limit);
-        Self { init, reports, report_buffer: vec![], disk, ending: None, kill_at: None }
+        Self {
+            init,
+            reports,
+            report_buffer: vec![],
+            disk,
+            cgroup: spec.cgroup.clone(),
+            limits: spec.assignment.limits,
+            ending: None,
+            kill_at: None,
+        }
     }
 
     /// Runs until no process of the sandbox is left.
@@ -93,22 +107,39 @@ impl ProgramSupervisor {
                 self.terminate();
             }
             if self.kill_at.is_some_and(|at| Instant::now() >= at) {
-                let _ = self.init.kill();
+                self.kill_sandbox();
             }
             if self.ending.is_none()
-                && let Some(limit) = self.disk.check_if_due()
+                && let Some(limit) = self.find_reached_limit()
             {
                 self.ending = Some(Ending::LimitReached { limit });
-                let _ = self.init.kill();
+                self.kill_sandbox();
             }
         }
         let status = self.init.wait();
-        self.ending.unwrap_or_else(|| Ending::Interrupted {
+        let by_kernel = self.cgroup.as_ref();
+        let by_kernel =
+            by_kernel.and_then(|cgroup| cgroup.find_ending(self.ending.as_ref(), &self.limits));
+        by_kernel.or(self.ending).unwrap_or_else(|| Ending::Interrupted {
             reason: status.map_or_else(
                 |error| format!("the sandbox was lost: {error}"),
                 |status| format!("the sandbox died: {status}"),
             ),
         })
+    }
+
+    fn find_reached_limit(&mut self) -> Option<String> {
+        let denied =
+            self.cgroup.as_ref().and_then(|cgroup| cgroup.find_denied_process(&self.limits));
+        denied.or_else(|| self.disk.check_if_due())
+    }
+
+    /// Kills PID 1; the kernel kills every other process of the sandbox with it.
+    fn kill_sandbox(&mut self) {
+        let _ = self.init.kill();
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.kill();
+        }
     }
 
     /// Polls for at most a tick; returns whether the client is gone and whether a report is readable.

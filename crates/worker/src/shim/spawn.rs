@@ -27,6 +27,7 @@ pub(super) fn spawn_sandbox(dir: &JobDir) -> Result<JobSupervisor, String> {
     let signals = block_signals().map_err(with_context("signals cannot be blocked"))?;
     chown_directories(dir, &spec)
         .map_err(with_context("the workspace cannot be given to the job"))?;
+    create_cgroup(&spec)?;
     unshare_pid_namespace(spec.isolation)?;
     dir.mark_started().map_err(with_context("the start marker cannot be written"))?;
     start_init(dir, &spec, signals).map_err(with_context("the sandbox process cannot be started"))
@@ -56,6 +57,14 @@ pub(super) fn chown_directories(dir: &JobDir, spec: &JobSpec) -> nix::Result<()>
         chown(path, Some(Uid::from_raw(uid)), Some(Gid::from_raw(uid)))?;
     }
     Ok(())
+}
+
+/// Creates the job's cgroup, if the node has one for it; PID 1 enters it.
+pub(super) fn create_cgroup(spec: &JobSpec) -> Result<(), String> {
+    let Some(cgroup) = &spec.cgroup else { return Ok(()) };
+    cgroup
+        .create(&spec.assignment.limits)
+        .map_err(with_context("the job's cgroup cannot be created"))
 }
 
 /// Puts later children of this process in a new PID namespace.
@@ -102,5 +111,6 @@ fn start_init(dir: &JobDir, spec: &JobSpec, signals: SignalFd) -> io::Result<Job
         reports: File::from(OwnedFd::from(reports)),
         init,
         signals,
+        cgroup: spec.cgroup.clone(),
     }))
 }

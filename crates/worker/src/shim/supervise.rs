@@ -16,6 +16,7 @@ use nix::unistd::Pid;
 use super::SupervisedOutcome;
 use super::disk::DiskWatch;
 use super::output::OutputCapture;
+use crate::cgroup::JobCgroup;
 use crate::job_dir::{JobDir, StopRequest};
 use crate::spec::InitReport;
 
@@ -35,6 +36,7 @@ pub(super) struct SupervisorParts {
     pub(super) reports: File,
     pub(super) init: Child,
     pub(super) signals: SignalFd,
+    pub(super) cgroup: Option<JobCgroup>,
 }
 
 /// A running sandbox.
@@ -72,7 +74,11 @@ impl JobSupervisor {
             self.check_limits();
         }
         let status = self.parts.init.wait();
-        let ending = self.ending.take().unwrap_or_else(|| Ending::Interrupted {
+        let ending = self.ending.take();
+        let by_kernel = self.parts.cgroup.as_ref();
+        let by_kernel =
+            by_kernel.and_then(|cgroup| cgroup.find_ending(ending.as_ref(), &self.parts.limits));
+        let ending = by_kernel.or(ending).unwrap_or_else(|| Ending::Interrupted {
             reason: match status {
                 Ok(status) => format!("the sandbox died: {status}"),
                 Err(error) => format!("the sandbox was lost: {error}"),
@@ -117,7 +123,7 @@ impl JobSupervisor {
     fn check_limits(&mut self) {
         let now = Instant::now();
         if self.kill_at.is_some_and(|at| now >= at) {
-            let _ = self.parts.init.kill();
+            self.kill_sandbox();
         }
         if self.ending.is_some() {
             return;
@@ -125,6 +131,8 @@ impl JobSupervisor {
         if self.parts.outputs.iter().any(OutputCapture::is_flood) {
             self.kill_for_limit("its output exceeded 64 times the stored limit".to_owned());
         } else if let Some(limit) = self.parts.disk.check_if_due() {
+            self.kill_for_limit(limit);
+        } else if let Some(limit) = self.find_denied_process() {
             self.kill_for_limit(limit);
         } else if now >= self.deadline {
             self.terminate(Ending::TimedOut, TERM_GRACE);
@@ -150,11 +158,22 @@ impl JobSupervisor {
         }
     }
 
-    /// Kills PID 1; the kernel kills every other process of the sandbox with it.
+    fn find_denied_process(&self) -> Option<String> {
+        self.parts.cgroup.as_ref()?.find_denied_process(&self.parts.limits)
+    }
+
     fn kill_for_limit(&mut self, limit: String) {
         self.ending = Some(Ending::LimitReached { limit });
         self.kill_at = Some(Instant::now());
+        self.kill_sandbox();
+    }
+
+    /// Kills PID 1; the kernel kills every other process of the sandbox with it.
+    fn kill_sandbox(&mut self) {
         let _ = self.parts.init.kill();
+        if let Some(cgroup) = &self.parts.cgroup {
+            cgroup.kill();
+        }
     }
 
     fn read_reports(&mut self) {
