@@ -9,6 +9,7 @@ mod connections;
 mod export;
 mod history;
 mod query;
+mod rejection_counter;
 mod rejections;
 mod retention;
 mod sealing;
@@ -31,6 +32,7 @@ use cynode_store::{
 pub use chain_pages::verify_chain;
 pub use connections::ServerConnectionRecord;
 pub use export::ExportedRecord;
+pub use rejection_counter::RejectionCounter;
 pub use rejections::RejectionSummary;
 pub use signing::{AuditOptions, parse_public_key};
 

@@ -84,7 +84,8 @@ impl Sandbox {
             incarnation: None,
             needs_workspace: false,
         };
-        let interactive = Some(InteractiveCommand { argv: program.argv, has_proxy: program.has_proxy });
+        let interactive =
+            Some(InteractiveCommand { argv: program.argv, has_proxy: program.has_proxy });
         let spec = JobSpec { interactive, ..self.job_spec(assignment, workspace) };
         let dir = JobDir::create(&talks, &spec)?;
         self.spawn_program_shim(&dir, &declared).map_err(|cause| {
