@@ -128,7 +128,7 @@ async fn an_interactive_program_is_limited_as_a_job_is() {
             owner: TaskId::generate(),
             argv: ["/bin/sh", "-c", script].map(str::to_owned).into(),
             env: BTreeMap::new(),
-            network: false,
+            has_proxy: false,
             limits: Limits { memory_mib: 64, processes: 40, ..limits() },
         };
         let mut talk = bench.sandbox.spawn_interactive(program).unwrap();
