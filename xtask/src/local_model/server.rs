@@ -1,7 +1,7 @@
 //! A real model and a server for it, on this machine.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{BufRead as _, BufReader, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -57,9 +57,9 @@ impl ModelServer {
         let log = dir.join("server.log");
         let mut program = ChildProgram::start(&mut server_command(&dir, &model, &log, &endpoint)?)?;
         let start = Instant::now();
-        while TcpStream::connect(endpoint.address).is_err() {
+        while !has_loaded_model(&endpoint) {
             if program.has_ended() || start.elapsed() > START_UP {
-                bail!("the server of the model does not listen; see {}", log.display());
+                bail!("the server of the model is not ready; see {}", log.display());
             }
             std::thread::sleep(Duration::from_millis(100));
         }
@@ -70,6 +70,19 @@ impl ModelServer {
     pub(super) fn url(&self) -> String {
         self.endpoint.url()
     }
+}
+
+/// Whether the server has loaded its model: it listens before that, and answers with 503.
+fn has_loaded_model(endpoint: &LocalEndpoint) -> bool {
+    let ask = || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect(endpoint.address)?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.write_all(b"GET /health HTTP/1.0\r\n\r\n")?;
+        let mut status = String::new();
+        BufReader::new(stream).read_line(&mut status)?;
+        Ok(status)
+    };
+    ask().is_ok_and(|status| status.contains(" 200"))
 }
 
 /// The model's file, assembled and verified the first time.
