@@ -218,7 +218,7 @@ pub(crate) async fn uploads_that_race_for_the_last_bytes_do_not_exceed_the_limit
     let number: u8 = path.trim_start_matches("file-").parse().unwrap();
     let same = vec![number; 300 * KIB];
     node.client.node_put_artifact(taken.job, &path, same.into()).await.unwrap();
-    let body = json!({ "attachments": [attachment("x", &[1; 900 * KIB])] });
+    let body = json!({ "attachments": [attachment("x", &vec![1; 900 * KIB])] });
     eve.task_create(&task_request(body)).await.unwrap();
     assert_eq!((used(&ada).await, used(&eve).await), (921_600, 921_600));
     node.end(taken.job, 0).await.unwrap();
@@ -238,7 +238,7 @@ pub(crate) async fn attachments_beyond_a_limit_create_no_task(harness: Orchestra
     };
     ada.project_create(&project).await.unwrap();
     let with = |project: Option<&str>, name: &str| {
-        let file = attachment(name, &[1; 600 * KIB]);
+        let file = attachment(name, &vec![1; 600 * KIB]);
         task_request(json!({ "project": project, "task_name": name, "attachments": [file] }))
     };
     ada.task_create(&with(Some("attic"), "one")).await.unwrap();
@@ -315,8 +315,8 @@ pub(crate) async fn files_of_a_closed_task_are_deleted_by_its_owner_or_an_admini
     refused(ada.artifact_content("build", "a").await, 404);
     let rest = harness.admin().artifact_delete(&id, &all_files()).await.unwrap();
     assert_eq!((rest.files, rest.freed_bytes), (1, BLOCK));
-    let none = ada.artifact_delete("build", &all_files()).await.unwrap();
-    assert_eq!((none.files, none.freed_bytes), (0, 0));
+    let again = ada.artifact_delete("build", &all_files()).await.unwrap();
+    assert_eq!((again.files, again.freed_bytes), (0, 0));
 
     assert_eq!((ada.artifact_list("build").await.unwrap(), used(&ada).await), (vec![], 0));
     assert_eq!(ada.task_get("build").await.unwrap().status.as_str(), "completed");
@@ -410,7 +410,7 @@ pub(crate) async fn a_fork_and_a_deletion_at_once_leave_no_fork_without_its_file
 pub(crate) async fn a_fork_counts_its_attachments(harness: OrchestratorHarness) {
     let harness = with_user_limit(harness).await;
     let (admin, runner) = (harness.admin(), harness.runner());
-    let task = failed_with_attachment(&harness, &runner, &[3; 600 * KIB]).await.task_name;
+    let task = failed_with_attachment(&harness, &runner, &vec![3; 600 * KIB]).await.task_name;
 
     let fork = ForkRun { sequence: 2, ..ForkRun::default() };
     let problem = refused(admin.run_fork(&task, &fork).await, 422);
