@@ -1,5 +1,6 @@
 //! Tasks: create, read, order by dependencies, update and cancel.
 
+mod attachments;
 mod cancel;
 mod copy;
 mod create;

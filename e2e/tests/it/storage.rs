@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cynode_testkit::postgres_database;
 use cynode_wire::artifacts::DeleteArtifacts;
-use cynode_wire::tasks::CreateTask;
+use cynode_wire::tasks::{CreateTask, TaskQuery};
 use nix::sys::signal::Signal;
 use serde_json::json;
 
@@ -96,7 +96,7 @@ async fn an_orchestrator_that_dies_while_it_stores_or_deletes_files_does_all_or_
         fleet.arm_failpoint("files_placed@upload", "");
         client.task_create(&with_attachment("two")).await.unwrap_err();
         die_at(&mut fleet, "files_placed@upload").await;
-        let list = async || client.task_list(&Default::default()).await;
+        let list = async || client.task_list(&TaskQuery::default()).await;
         assert_eq!(fleet.retry_while_unavailable(list).await.items.len(), 1);
         assert_eq!(client.storage_usage().await.unwrap().used_bytes, BLOCK);
 

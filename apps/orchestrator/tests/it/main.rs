@@ -11,6 +11,7 @@ mod actors;
 mod audit_tampering;
 mod bad_input;
 mod bad_requests;
+mod blob_collection;
 mod brain;
 mod branching;
 mod cancel;
@@ -367,6 +368,8 @@ on_both_engines! {
         deleting_the_files_of_a_task_keeps_those_of_its_forks,
         a_fork_and_a_deletion_at_once_leave_no_fork_without_its_files,
         a_fork_counts_its_attachments,
+    }
+    blob_collection {
         unused_content_is_collected_after_its_grace_period,
         content_that_is_uploaded_while_it_is_collected_is_kept,
         content_that_a_killed_process_left_aside_is_restored,

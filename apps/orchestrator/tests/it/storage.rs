@@ -1,6 +1,5 @@
-//! Storage: bytes that files take, their limits, deleting files, and the collection of unused content.
+//! Storage: bytes that files take, their limits, and deleting files.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,13 +38,13 @@ async fn with_user_limit(harness: OrchestratorHarness) -> OrchestratorHarness {
 }
 
 /// A task of a user whose job a node has taken.
-struct TakenJob {
-    task: TaskView,
-    job: JobId,
+pub(crate) struct TakenJob {
+    pub(crate) task: TaskView,
+    pub(crate) job: JobId,
     lease: LeaseToken,
 }
 
-async fn take_job(
+pub(crate) async fn take_job(
     (runner, node): (&HarnessRunner, &HarnessNode),
     user: &Client,
     task: Value,
@@ -56,11 +55,11 @@ async fn take_job(
     TakenJob { task, job: node.take().await, lease }
 }
 
-fn attachment(name: &str, content: &[u8]) -> Value {
+pub(crate) fn attachment(name: &str, content: &[u8]) -> Value {
     json!({ "name": name, "content_base64": STANDARD.encode(content) })
 }
 
-fn all_files() -> DeleteArtifacts {
+pub(crate) fn all_files() -> DeleteArtifacts {
     DeleteArtifacts::default()
 }
 
@@ -104,7 +103,7 @@ async fn sums(harness: &OrchestratorHarness) -> Vec<Vec<String>> {
 }
 
 /// The stored blobs, and files in the directory of incomplete uploads.
-fn blob_files(harness: &OrchestratorHarness) -> (usize, usize) {
+pub(crate) fn blob_files(harness: &OrchestratorHarness) -> (usize, usize) {
     let (mut blobs, mut incoming) = (0, 0);
     for group in std::fs::read_dir(harness.data_dir().join("blobs")).unwrap() {
         let group = group.unwrap();
@@ -118,25 +117,16 @@ fn blob_files(harness: &OrchestratorHarness) -> (usize, usize) {
     (blobs, incoming)
 }
 
-fn blob_path(harness: &OrchestratorHarness, sha256: &str) -> PathBuf {
-    harness.data_dir().join("blobs").join(&sha256[..2]).join(&sha256[2..])
-}
-
 /// Another process that collects in the same directory, on the clock of the harness.
-async fn collector(harness: &OrchestratorHarness) -> BlobCollector {
+pub(crate) async fn collector(harness: &OrchestratorHarness) -> BlobCollector {
     let store = Store::open(&harness.database().url).await.unwrap();
     let blobs = BlobStore::new(harness.data_dir().join("blobs"));
     BlobCollector::new(store, blobs, Arc::new(harness.clock.clone()))
 }
 
 /// From here on, the grace period of all content is over.
-fn end_grace(harness: &OrchestratorHarness) {
+pub(crate) fn end_grace(harness: &OrchestratorHarness) {
     harness.clock.advance(Duration::from_hours(2));
-}
-
-/// From here on, that of temporary files too.
-fn end_grace_of_leftovers(harness: &OrchestratorHarness) {
-    harness.clock.advance(Duration::from_hours(25));
 }
 
 pub(crate) async fn files_count_for_the_creator_and_the_project_of_their_task(
@@ -218,7 +208,7 @@ pub(crate) async fn uploads_that_race_for_the_last_bytes_do_not_exceed_the_limit
     let number: u8 = path.trim_start_matches("file-").parse().unwrap();
     let same = vec![number; 300 * KIB];
     node.client.node_put_artifact(taken.job, &path, same.into()).await.unwrap();
-    let body = json!({ "attachments": [attachment("x", &[1; 900 * KIB])] });
+    let body = json!({ "attachments": [attachment("x", &vec![1; 900 * KIB])] });
     eve.task_create(&task_request(body)).await.unwrap();
     assert_eq!((used(&ada).await, used(&eve).await), (921_600, 921_600));
     node.end(taken.job, 0).await.unwrap();
@@ -238,7 +228,7 @@ pub(crate) async fn attachments_beyond_a_limit_create_no_task(harness: Orchestra
     };
     ada.project_create(&project).await.unwrap();
     let with = |project: Option<&str>, name: &str| {
-        let file = attachment(name, &[1; 600 * KIB]);
+        let file = attachment(name, &vec![1; 600 * KIB]);
         task_request(json!({ "project": project, "task_name": name, "attachments": [file] }))
     };
     ada.task_create(&with(Some("attic"), "one")).await.unwrap();
@@ -315,8 +305,8 @@ pub(crate) async fn files_of_a_closed_task_are_deleted_by_its_owner_or_an_admini
     refused(ada.artifact_content("build", "a").await, 404);
     let rest = harness.admin().artifact_delete(&id, &all_files()).await.unwrap();
     assert_eq!((rest.files, rest.freed_bytes), (1, BLOCK));
-    let none = ada.artifact_delete("build", &all_files()).await.unwrap();
-    assert_eq!((none.files, none.freed_bytes), (0, 0));
+    let again = ada.artifact_delete("build", &all_files()).await.unwrap();
+    assert_eq!((again.files, again.freed_bytes), (0, 0));
 
     assert_eq!((ada.artifact_list("build").await.unwrap(), used(&ada).await), (vec![], 0));
     assert_eq!(ada.task_get("build").await.unwrap().status.as_str(), "completed");
@@ -410,124 +400,11 @@ pub(crate) async fn a_fork_and_a_deletion_at_once_leave_no_fork_without_its_file
 pub(crate) async fn a_fork_counts_its_attachments(harness: OrchestratorHarness) {
     let harness = with_user_limit(harness).await;
     let (admin, runner) = (harness.admin(), harness.runner());
-    let task = failed_with_attachment(&harness, &runner, &[3; 600 * KIB]).await.task_name;
+    let task = failed_with_attachment(&harness, &runner, &vec![3; 600 * KIB]).await.task_name;
 
     let fork = ForkRun { sequence: 2, ..ForkRun::default() };
     let problem = refused(admin.run_fork(&task, &fork).await, 422);
 
     assert!(problem.detail.contains("max_storage_mib_per_user"), "{}", problem.detail);
     assert_eq!(used(&admin).await, 600 * 1024);
-}
-
-pub(crate) async fn unused_content_is_collected_after_its_grace_period(
-    harness: OrchestratorHarness,
-) {
-    let admin = harness.admin();
-    let create = async |name: &str, content: &[u8]| {
-        let body = json!({ "task_name": name, "attachments": [attachment("in", content)] });
-        admin.task_create(&task_request(body)).await.unwrap();
-        admin.task_cancel(name).await.unwrap();
-    };
-    create("one", b"shared").await;
-    create("two", b"shared").await;
-    create("three", b"single").await;
-    for task in ["one", "three"] {
-        admin.artifact_delete(task, &all_files()).await.unwrap();
-    }
-    let collector = collector(&harness).await;
-    let young = harness.data_dir().join("blobs/incoming/young");
-    std::fs::write(&young, "part of an upload").unwrap();
-
-    collector.collect_all().await.unwrap();
-    assert_eq!(blob_files(&harness), (2, 1), "all are younger than the grace period");
-    end_grace(&harness);
-    let (one, other) = tokio::join!(collector.collect_all(), collector.collect_all());
-    one.unwrap();
-    other.unwrap();
-
-    assert_eq!(blob_files(&harness), (1, 1));
-    end_grace_of_leftovers(&harness);
-    collector.collect_all().await.unwrap();
-    assert_eq!(blob_files(&harness), (1, 0));
-    assert_eq!(admin.artifact_content("two", "in").await.unwrap(), "shared".as_bytes());
-    // Content that was collected is stored again.
-    create("four", b"single").await;
-    assert_eq!(admin.artifact_content("four", "in").await.unwrap(), "single".as_bytes());
-}
-
-pub(crate) async fn content_that_is_uploaded_while_it_is_collected_is_kept(
-    harness: OrchestratorHarness,
-) {
-    let (runner, node, admin) = (harness.runner(), harness.node("anvil").await, harness.admin());
-    let taken = take_job((&runner, &node), &admin, json!({})).await;
-    let put = async |path: &str, content: String| {
-        node.client.node_put_artifact(taken.job, path, content.into()).await.unwrap();
-    };
-    let collector = collector(&harness).await;
-    // Without the grace period, the locks alone protect an upload.
-    end_grace(&harness);
-    for round in 0..25 {
-        let content = format!("content {round}");
-        put("draft", content.clone()).await;
-        put("draft", "nothing".to_owned()).await;
-
-        let path = format!("kept-{round}");
-        let collecting = async {
-            for _ in 0..3 {
-                collector.collect_all().await.unwrap();
-            }
-        };
-        tokio::join!(collecting, put(&path, content.clone()));
-
-        let kept = admin.artifact_content(&taken.task.task_name, &path).await.unwrap();
-        assert_eq!(kept, content.as_bytes());
-    }
-    collector.collect_all().await.unwrap();
-    assert_eq!(blob_files(&harness), (26, 0));
-    node.end(taken.job, 0).await.unwrap();
-}
-
-pub(crate) async fn content_that_a_killed_process_left_aside_is_restored(
-    harness: OrchestratorHarness,
-) {
-    let admin = harness.admin();
-    let body = json!({ "task_name": "one", "attachments": [attachment("in", b"hello")] });
-    admin.task_create(&task_request(body)).await.unwrap();
-    let sha256 = admin.artifact_list("one").await.unwrap().remove(0).sha256;
-    let aside = |number: u8| {
-        let name = format!("{sha256}-00000000-0000-7000-8000-00000000000{number}");
-        harness.data_dir().join("blobs/incoming").join(name)
-    };
-    std::fs::rename(blob_path(&harness, &sha256), aside(1)).unwrap();
-    std::fs::copy(aside(1), aside(2)).unwrap();
-    refused(admin.artifact_content("one", "in").await, 404);
-
-    let collector = collector(&harness).await;
-    collector.collect_all().await.unwrap();
-    assert_eq!(admin.artifact_content("one", "in").await.unwrap(), "hello".as_bytes());
-    end_grace_of_leftovers(&harness);
-    collector.collect_all().await.unwrap();
-
-    assert_eq!(admin.artifact_content("one", "in").await.unwrap(), "hello".as_bytes());
-    assert_eq!(blob_files(&harness), (1, 0));
-}
-
-pub(crate) async fn content_of_another_database_is_not_collected(harness: OrchestratorHarness) {
-    let admin = harness.admin();
-    let body = json!({ "task_name": "one", "attachments": [attachment("in", b"hello")] });
-    admin.task_create(&task_request(body)).await.unwrap();
-    admin.task_cancel("one").await.unwrap();
-    admin.artifact_delete("one", &all_files()).await.unwrap();
-    end_grace(&harness);
-    let marker = harness.data_dir().join("blobs/database.id");
-    std::fs::write(&marker, "another").unwrap();
-    let collector = collector(&harness).await;
-
-    let rejected = collector.collect_all().await.unwrap_err().to_string();
-
-    assert!(rejected.contains("belong to another database"), "{rejected}");
-    assert_eq!(blob_files(&harness), (1, 0));
-    std::fs::remove_file(&marker).unwrap();
-    collector.collect_all().await.unwrap();
-    assert_eq!(blob_files(&harness), (0, 0));
 }

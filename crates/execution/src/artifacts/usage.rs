@@ -16,9 +16,9 @@ impl ArtifactService {
             .store
             .read(move |tx| {
                 Box::pin(async move {
-                    let (used, _) = tx.storage_held(user, None).await?;
+                    let (held_bytes, _) = tx.storage_held(user, None).await?;
                     let projects = tx.storage_by_project(user, PROJECTS).await?;
-                    Ok::<_, ArtifactError>((used, projects))
+                    Ok::<_, ArtifactError>((held_bytes, projects))
                 })
             })
             .await?;

@@ -1,26 +1,22 @@
 //! Task creation. A new task is runnable at once: there is no separate start.
 
 use std::collections::BTreeSet;
-use std::convert::Infallible;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
-use cynode_domain::ids::{ArtifactId, NodeId, ScheduleRunId, TaskId, UserId};
+use cynode_domain::ids::{NodeId, ScheduleRunId, TaskId, UserId};
 use cynode_domain::name::Slug;
 use cynode_domain::plan::InputMode;
 use cynode_domain::start::Trigger;
 use cynode_domain::status::TaskStatus;
-use cynode_store::{Artifact, NewTask, Node, Task, TaskOptions, TaskScope, Tx};
-use cynode_wire::tasks::{Attachment, CreateTask, TaskView};
-use futures_util::stream;
+use cynode_store::{NewTask, Node, Task, TaskOptions, Tx};
+use cynode_wire::tasks::{CreateTask, TaskView};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::validation::{MAX_ATTACHMENT_BYTES, parses_as_task_id, validate_task_request};
+use super::attachments::TaskAttachments;
+use super::validation::{parses_as_task_id, validate_task_request};
 use super::view::{TaskRelations, task_view, view, views};
 use super::{TaskError, TaskService, find, lock_task, scope_of, start};
-use crate::artifacts::{ATTACHMENT, NewFile, StorageLimits};
+use crate::artifacts::{NewFile, StorageLimits};
 use cynode_resources::Caller;
 use cynode_resources::secrets::RedactSecrets as _;
 use cynode_resources::signals::Topic;
@@ -107,14 +103,6 @@ impl TaskService {
         Ok(created)
     }
 
-    /// Makes the content of attachments durable under its final name.
-    async fn sync_attachments(&self, hashes: Vec<String>) -> Result<(), TaskError> {
-        for sha256 in hashes {
-            self.blobs.sync(&sha256).await?;
-        }
-        Ok(())
-    }
-
     /// Validates the request and stages its attachments, outside of the transaction.
     async fn prepare_creation(
         &self,
@@ -145,32 +133,6 @@ impl TaskService {
             now: self.clock.now(),
             request,
         })
-    }
-
-    async fn stage_attachments(
-        &self,
-        task: TaskId,
-        attachments: &[Attachment],
-    ) -> Result<Vec<NewFile>, TaskError> {
-        let mut staged = vec![];
-        for attachment in attachments {
-            let content = STANDARD.decode(&attachment.content_base64).unwrap_or_default();
-            let chunk = Ok::<_, Infallible>(Bytes::from(content));
-            let max_bytes = MAX_ATTACHMENT_BYTES as u64;
-            let content = self.blobs.stage(stream::iter([chunk]), max_bytes).await?;
-            let artifact = Artifact {
-                id: ArtifactId::generate(),
-                task,
-                job: None,
-                kind: ATTACHMENT.to_owned(),
-                path: attachment.name.clone(),
-                size_bytes: content.size_bytes,
-                sha256: content.sha256.clone(),
-                created_at: self.clock.now(),
-            };
-            staged.push(NewFile { artifact, content });
-        }
-        Ok(staged)
     }
 }
 
@@ -217,22 +179,6 @@ struct TaskCreation {
     storage_limits: StorageLimits,
     now: chrono::DateTime<chrono::Utc>,
     request: CreateTask,
-}
-
-/// The attachments of an inserted task; none if it existed.
-struct TaskAttachments {
-    scope: Option<TaskScope>,
-    files: Vec<NewFile>,
-    limits: StorageLimits,
-}
-
-impl TaskAttachments {
-    async fn insert(self, tx: &mut Tx) -> Result<(), TaskError> {
-        if let Some(scope) = self.scope {
-            self.limits.insert_files::<TaskError>(tx, scope, self.files).await?;
-        }
-        Ok(())
-    }
 }
 
 /// The outcome of an attempt to insert a task.
