@@ -50,8 +50,10 @@ fn a_job_runs_in_a_cgroup_of_its_own_with_its_limits() {
     assert_eq!(read_control(&cgroup, "memory.oom.group"), "1");
     assert_eq!(read_control(&cgroup, "memory.swap.max"), "0");
     assert_eq!(read_control(&cgroup, "pids.max"), "21");
-    // PID 1, the shell and the program; the supervisor is not limited by its job.
-    assert_eq!(read_control(&cgroup, "cgroup.procs").lines().count(), 3);
+    // PID 1 and the command at least; the supervisor is not limited by its job.
+    let processes = read_control(&cgroup, "cgroup.procs");
+    assert!(processes.lines().count() >= 2, "{processes}");
+    assert!(!processes.lines().any(|pid| pid == supervisor_pid(&dir).to_string()));
     dir.request_stop(cynode_worker::job_dir::StopRequest::Cancel).unwrap();
     assert_eq!(watch.wait().ending, Ending::Canceled);
     assert!(!cgroup.exists());
@@ -149,6 +151,8 @@ fn a_node_without_memory_is_not_taken_for_a_job_that_exceeds_its_limit() {
 
     let done = bench.run("perl -e '$x = \"x\" x 1_000_000_000; print \"not ended\n\"'");
 
+    // The cgroup outlives the test, and a later state directory may have the same number.
+    fs::write(jobs.join("memory.max"), "max").unwrap();
     let reason = "the kernel ended it because the node had no memory left".to_owned();
     assert_eq!(done.ending(), &Ending::Interrupted { reason });
 }
