@@ -20,7 +20,7 @@ const MEMORY_HOGS: [(&str, &str); 10] = [
            my $fd = memfd(); open(my $f, ">&=", $fd) or die; $block = "x" x 1_048_576; syswrite($f, $block) for 1..16;
            send_fd(fileno($a), $fd); close $f; }"#,
     ),
-    ("a shared mapping without a file", r#"fill(map_shared(), $gib);"#),
+    ("a shared mapping without a file", r"fill(map_shared(), $gib);"),
     (
         "System V segments that no process is attached to",
         r#"$b = "x" x 16_777_216; for (1..64) { $id = shmget(0, 16_777_216, 01600) // die; shmwrite($id, $b, 0, 16_777_216) or die; }"#,

@@ -104,7 +104,9 @@ fn the_next_process_of_a_node_keeps_running_jobs_and_removes_what_is_left_of_oth
     let (running, jobs) = (cgroup_of(&dir), cgroup_of(&dir).parent().unwrap().to_owned());
     // Left behind: one cgroup with a process, one without.
     let left = [JobId::generate(), JobId::generate()].map(|id| jobs.join(id.to_string()));
-    left.iter().for_each(|cgroup| fs::create_dir(cgroup).unwrap());
+    for cgroup in &left {
+        fs::create_dir(cgroup).unwrap();
+    }
     let mut stray = Command::new("sleep").arg("6161").spawn().unwrap();
     fs::write(left[0].join("cgroup.procs"), stray.id().to_string()).unwrap();
 
