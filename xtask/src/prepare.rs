@@ -96,11 +96,23 @@ fn has_browser() -> bool {
 
 /// Installs Debian packages if this process has permission.
 fn install_if_possible(packages: &[&str]) -> Result<()> {
-    if !nix::unistd::geteuid().is_root() || tool::find_in_path("apt-get").is_none() {
+    if !can_install() {
         return Ok(());
     }
-    run_apt_get(Path::new("apt-get"), &["update"], LockWait::default())?;
+    update_package_lists()?;
     run_apt_get(Path::new("apt-get"), &[&["install", "-y"], packages].concat(), LockWait::default())
+}
+
+/// Updates the lists of Debian packages if this process has permission.
+pub fn update_package_lists() -> Result<()> {
+    if !can_install() {
+        return Ok(());
+    }
+    run_apt_get(Path::new("apt-get"), &["update"], LockWait::default())
+}
+
+fn can_install() -> bool {
+    nix::unistd::geteuid().is_root() && tool::find_in_path("apt-get").is_some()
 }
 
 /// How long to wait for another package manager.

@@ -1,5 +1,5 @@
-//! `cargo xtask test`: every test, then third-party programs against the gateway, then the
-//! guardrails against all results.
+//! `cargo xtask test`: every test, then third-party programs against the gateway, then cgroups in a
+//! virtual machine, then the guardrails against all results.
 
 use std::fs;
 use std::io::Write;
@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use crate::guardrails::evidence::{Evidence, Outcome};
 use crate::guardrails::junit::{self, Case};
 use crate::guardrails::{self, Documents};
-use crate::{conformance, local_model, prepare, tool};
+use crate::{conformance, local_model, prepare, tool, vm};
 
 /// The extent of a test run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +55,7 @@ pub fn run(out: &mut dyn Write, lane: TestLane) -> Result<bool> {
     };
     let has_tests = !report.cases.is_empty();
     report.cases.extend(run_interop_checks(out)?);
+    report.cases.extend(run_vm_tests(out)?);
     if lane == TestLane::Slow {
         writeln!(out, "test: a real model on this machine")?;
         report.cases.extend(local_model::run_model_cases(out)?);
@@ -88,6 +89,21 @@ fn run_interop_checks(out: &mut dyn Write) -> Result<Vec<Case>> {
         cases.len()
     )?;
     Ok(cases)
+}
+
+/// The tests of cgroups, which need a kernel of their own. A machine that cannot be started is a failure like any other.
+fn run_vm_tests(out: &mut dyn Write) -> Result<Vec<Case>> {
+    if !vm::IS_SUPPORTED {
+        writeln!(out, "test: no virtual machine on this processor, so cgroups are not tested")?;
+        return Ok(vec![]);
+    }
+    writeln!(out, "test: cgroups, in a virtual machine")?;
+    out.flush()?;
+    vm::run_vm_cases(out).or_else(|error| {
+        writeln!(out, "test: the virtual machine cannot run: {error:#}")?;
+        let (binary, name) = (vm::BINARY.to_owned(), "ran".to_owned());
+        anyhow::Ok(vec![Case { binary, name, outcome: Outcome::Failed }])
+    })
 }
 
 fn closing_line(report: &junit::Report) -> String {

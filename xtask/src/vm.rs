@@ -20,8 +20,10 @@ use crate::guardrails::evidence::Outcome;
 use crate::guardrails::junit::Case;
 use crate::{prepare, tool};
 
+/// Whether there is a kernel for the processor of this machine.
+pub const IS_SUPPORTED: bool = cfg!(target_arch = "x86_64");
 /// The name of the cases in a report.
-const BINARY: &str = "vm";
+pub const BINARY: &str = "vm";
 const MEMORY_MIB: &str = "2048";
 /// How long the machine may take; the tests in it have limits of their own.
 const DEADLINE: Duration = Duration::from_mins(15);
@@ -61,14 +63,14 @@ struct TestPrograms {
 }
 
 fn build_tests() -> Result<TestPrograms> {
-    let mut build =
+    let mut cargo =
         tool::cargo_command(&["test", "--no-run", "-p", "cynode-node", "--test", "cgroups"]);
-    let messages = tool::stdout_of(build.arg("--message-format=json-render-diagnostics"))?;
+    let output = tool::stdout_of(cargo.arg("--message-format=json-render-diagnostics"))?;
+    let messages: Vec<serde_json::Value> =
+        output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let find = |name: &str| {
-        let built = messages.lines().filter_map(|line| serde_json::from_str(line).ok());
-        let mut built =
-            built.filter(|message: &serde_json::Value| message["target"]["name"] == name);
-        let path = built.find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)));
+        let mut named = messages.iter().filter(|message| message["target"]["name"] == name);
+        let path = named.find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)));
         path.with_context(|| format!("cargo built no program {name}"))
     };
     Ok(TestPrograms { tests: find("cgroups")?, node: find("cynode-node")? })

@@ -208,5 +208,12 @@ mod tests {
 
         insta::assert_snapshot!(render_all(std::slice::from_ref(&node), ctx));
         insta::assert_snapshot!(render(&node, ctx));
+
+        let mut limited = node;
+        limited.capabilities.sandbox.reason = Some("no cgroup v2 hierarchy is mounted".to_owned());
+        let text = render(&limited, ctx);
+        let mut lines = text.lines();
+        let line = lines.find_map(|line| line.strip_prefix("not enforced")).unwrap();
+        assert_eq!(line.trim(), "no cgroup v2 hierarchy is mounted");
     }
 }

@@ -185,13 +185,13 @@ impl NodeDaemon {
         sandbox.state_dir().clone_into(&mut options.sandbox.state_dir);
         let level = sandbox.level();
         let reason = level.reason.as_deref().unwrap_or_default();
-        if !level.supported {
-            tracing::error!(reason, "sandbox unavailable, rejecting jobs");
-        } else {
+        if level.supported {
             tracing::info!("sandbox ready: {}", level.features.join(", "));
             if !reason.is_empty() {
-                tracing::info!(reason, "sandbox not limited by cgroups in every way");
+                tracing::info!(reason, "not every limit is enforced by cgroups");
             }
+        } else {
+            tracing::error!(reason, "sandbox unavailable, rejecting jobs");
         }
         let enforced = &level.features;
         let is_missing = |feature: &&String| !enforced.contains(feature);

@@ -1,10 +1,13 @@
 #!/bin/sh
 # First process of the virtual machine. A sandbox pivots to a root of its own, which the kernel does not allow from the
-# file system that it booted; from a mount of the same files it does.
+# file system that it booted; from another mount of the same files it does. The mount is moved over the root, because a
+# process in a changed root cannot have user namespaces.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 if [ "$0" = /init ]; then
     mount --bind / /vm/root
-    exec chroot /vm/root /vm/run
+    cd /vm/root || exit
+    mount --move . /
+    exec chroot . /vm/run
 fi
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -27,14 +30,14 @@ export TMPDIR=/vm/disk
 top=/sys/fs/cgroup
 echo 'vm-mode root'
 /vm/tests --test-threads=1 lifecycle
-mkdir $top/site
-echo 'vm-mode site'
-sh -c "echo \$\$ > $top/site/cgroup.procs && exec /vm/tests --test-threads=1"
+mkdir $top/service
+echo 'vm-mode service'
+sh -c "echo \$\$ > $top/service/cgroup.procs && exec /vm/tests --test-threads=1"
 # What a service manager does for a user.
-mkdir $top/delegated
-chown 1000:1000 $top/delegated $top/delegated/cgroup.procs $top/delegated/cgroup.subtree_control
+mkdir $top/person
+chown 1000:1000 $top/person $top/person/cgroup.procs $top/person/cgroup.subtree_control
 echo 'vm-mode user'
-sh -c "echo \$\$ > $top/delegated/cgroup.procs && exec setpriv --reuid 1000 --regid 1000 --clear-groups /vm/tests --test-threads=1"
+sh -c "echo \$\$ > $top/person/cgroup.procs && exec setpriv --reuid 1000 --regid 1000 --clear-groups /vm/tests --test-threads=1"
 echo vm-end
 echo b > /proc/sysrq-trigger
 sleep 60

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::tool;
+use crate::{prepare, tool};
 
 /// Depends on the package of the newest kernel.
 const PACKAGE: &str = "linux-image-cloud-amd64";
@@ -32,7 +32,13 @@ pub(super) fn ensure_kernel(directory: &Path) -> Result<Kernel> {
     }
     fs::create_dir_all(directory)?;
     if tool::find_in_path("apt-get").is_some() {
-        download(directory, &unpacked).context(KERNEL_HELP)?;
+        download(directory, &unpacked)
+            .or_else(|_| {
+                // The package lists are missing or name a kernel that was replaced.
+                prepare::update_package_lists()?;
+                download(directory, &unpacked)
+            })
+            .context(KERNEL_HELP)?;
     }
     match find_kernel(&unpacked) {
         Some(kernel) => Ok(kernel),

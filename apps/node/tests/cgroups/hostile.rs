@@ -6,7 +6,7 @@ use cynode_wire::nodes::Assignment;
 use crate::cgroup_files::{cgroup_of, reached_limit};
 use crate::workbench::{SandboxWorkbench, eventually, limits, script};
 
-/// Each takes up to 1 GiB; a limit of 64 MiB ends it. Those that do not sleep at the end print that they were not ended.
+/// Each takes up to 1 GiB; a limit of 32 MiB ends it. Those that do not sleep at the end print that they were not ended.
 const MEMORY_HOGS: [(&str, &str); 10] = [
     ("private memory, within one interval of a sample", r#"$x = "x" x $gib;"#),
     (
@@ -20,7 +20,7 @@ const MEMORY_HOGS: [(&str, &str); 10] = [
            my $fd = memfd(); open(my $f, ">&=", $fd) or die; $block = "x" x 1_048_576; syswrite($f, $block) for 1..16;
            send_fd(fileno($a), $fd); close $f; }"#,
     ),
-    ("a shared mapping without a file", r#"fill(map_shared(), $gib);"#),
+    ("a shared mapping without a file", r"fill(map_shared(), $gib);"),
     (
         "System V segments that no process is attached to",
         r#"$b = "x" x 16_777_216; for (1..64) { $id = shmget(0, 16_777_216, 01600) // die; shmwrite($id, $b, 0, 16_777_216) or die; }"#,
@@ -64,7 +64,7 @@ const TOOLS: &str = r#"
 "#;
 
 fn little_memory() -> Limits {
-    Limits { memory_mib: 64, timeout_s: 120, ..limits() }
+    Limits { memory_mib: 32, timeout_s: 120, ..limits() }
 }
 
 fn hog(program: &str) -> Assignment {
@@ -80,7 +80,7 @@ fn the_kernel_ends_a_job_that_exceeds_its_memory_in_any_way() {
 
         assert_eq!(
             done.ending(),
-            &Ending::LimitReached { limit: "it used more than 64 MiB of memory".to_owned() },
+            &Ending::LimitReached { limit: "it used more than 32 MiB of memory".to_owned() },
             "{way}: {done:?}"
         );
         assert_eq!(done.stdout, "", "{way}");
@@ -108,7 +108,7 @@ fn buffers_of_internet_sockets_stay_within_the_limit() {
     watch.wait();
 
     let used: u64 = used.trim().parse().unwrap_or_default();
-    assert!(used <= 80 << 20, "{used} bytes");
+    assert!(used <= 48 << 20, "{used} bytes");
 }
 
 #[test]
@@ -139,8 +139,8 @@ fn a_job_may_have_as_many_processes_as_its_limit() {
 
 #[test]
 fn files_on_disk_that_a_job_reads_and_writes_do_not_end_it() {
-    // Three times its memory; the kernel evicts what it has cached.
-    let line = "head -c 200M /dev/zero > f; cat f > /dev/null; echo done";
+    // Several times its memory; the kernel evicts what it has cached.
+    let line = "head -c 150M /dev/zero > f; cat f > /dev/null; echo done";
 
     let done = SandboxWorkbench::new().run_within(line, little_memory());
 

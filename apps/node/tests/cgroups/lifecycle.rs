@@ -50,8 +50,10 @@ fn a_job_runs_in_a_cgroup_of_its_own_with_its_limits() {
     assert_eq!(read_control(&cgroup, "memory.oom.group"), "1");
     assert_eq!(read_control(&cgroup, "memory.swap.max"), "0");
     assert_eq!(read_control(&cgroup, "pids.max"), "21");
-    // PID 1, the shell and the program; the supervisor is not limited by its job.
-    assert_eq!(read_control(&cgroup, "cgroup.procs").lines().count(), 3);
+    // PID 1 and the command at least; the supervisor is not limited by its job.
+    let processes = read_control(&cgroup, "cgroup.procs");
+    assert!(processes.lines().count() >= 2, "{processes}");
+    assert!(!processes.lines().any(|pid| pid == supervisor_pid(&dir).to_string()));
     dir.request_stop(cynode_worker::job_dir::StopRequest::Cancel).unwrap();
     assert_eq!(watch.wait().ending, Ending::Canceled);
     assert!(!cgroup.exists());
@@ -102,7 +104,9 @@ fn the_next_process_of_a_node_keeps_running_jobs_and_removes_what_is_left_of_oth
     let (running, jobs) = (cgroup_of(&dir), cgroup_of(&dir).parent().unwrap().to_owned());
     // Left behind: one cgroup with a process, one without.
     let left = [JobId::generate(), JobId::generate()].map(|id| jobs.join(id.to_string()));
-    left.iter().for_each(|cgroup| fs::create_dir(cgroup).unwrap());
+    for cgroup in &left {
+        fs::create_dir(cgroup).unwrap();
+    }
     let mut stray = Command::new("sleep").arg("6161").spawn().unwrap();
     fs::write(left[0].join("cgroup.procs"), stray.id().to_string()).unwrap();
 
@@ -149,6 +153,8 @@ fn a_node_without_memory_is_not_taken_for_a_job_that_exceeds_its_limit() {
 
     let done = bench.run("perl -e '$x = \"x\" x 1_000_000_000; print \"not ended\n\"'");
 
+    // The cgroup outlives the test, and a later state directory may have the same number.
+    fs::write(jobs.join("memory.max"), "max").unwrap();
     let reason = "the kernel ended it because the node had no memory left".to_owned();
     assert_eq!(done.ending(), &Ending::Interrupted { reason });
 }

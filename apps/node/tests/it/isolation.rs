@@ -63,6 +63,15 @@ fn the_probe_reports_what_is_enforced() {
 }
 
 #[test]
+fn a_node_that_does_not_limit_memory_by_cgroups_says_why() {
+    let bench = SandboxWorkbench::new();
+    let level = bench.sandbox.level();
+
+    let is_enforced = level.features.iter().any(|feature| feature == "cgroup_memory");
+    assert!(is_enforced || level.reason.is_some(), "{level:?}");
+}
+
+#[test]
 fn jobs_have_no_network_but_their_own_loopback() {
     let bench = SandboxWorkbench::new();
 

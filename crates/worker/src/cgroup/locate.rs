@@ -89,23 +89,23 @@ mod tests {
             .map_err(|error| error.to_string())
     }
 
-    fn paths(mount_point: &str, own: &str) -> Result<(PathBuf, PathBuf), String> {
-        Ok((PathBuf::from(mount_point), PathBuf::from(own)))
+    fn paths(mount_point: &str, own: &str) -> (PathBuf, PathBuf) {
+        (PathBuf::from(mount_point), PathBuf::from(own))
     }
 
     #[test]
     fn the_own_cgroup_is_below_the_mount_of_version_2() {
-        let service = find(UNIFIED, "0::/system.slice/cynode-node.service\n");
-        assert_eq!(
-            service,
-            paths("/sys/fs/cgroup", "/sys/fs/cgroup/system.slice/cynode-node.service")
-        );
-        let cgroups = "9:name=systemd:/\n4:memory:/api/7\n1:cpu:/\n0::/user\n";
-        let unified = "/sys/fs/cgroup/unified";
-        assert_eq!(find(HYBRID, cgroups), paths(unified, "/sys/fs/cgroup/unified/user"));
-        assert_eq!(find(UNIFIED, "0::/\n"), paths("/sys/fs/cgroup", "/sys/fs/cgroup"));
-        let part = find(PART, "0::/docker/4f5c/main\n");
-        assert_eq!(part, paths("/sys/fs/cgroup", "/sys/fs/cgroup/main"));
+        let (top, unified) = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified");
+        let service = "/sys/fs/cgroup/system.slice/cynode-node.service";
+        let of_hybrid = "9:name=systemd:/\n4:memory:/api/7\n1:cpu:/\n0::/user\n";
+        for (mountinfo, cgroups, expected) in [
+            (UNIFIED, "0::/system.slice/cynode-node.service\n", paths(top, service)),
+            (UNIFIED, "0::/\n", paths(top, top)),
+            (HYBRID, of_hybrid, paths(unified, "/sys/fs/cgroup/unified/user")),
+            (PART, "0::/docker/4f5c/main\n", paths(top, "/sys/fs/cgroup/main")),
+        ] {
+            assert_eq!(find(mountinfo, cgroups), Ok(expected));
+        }
     }
 
     #[test]
