@@ -24,6 +24,7 @@ use cynode_ops::{AgentMessages, WorkService};
 use cynode_ops::{schedules::Scheduler, schedules::Schedules};
 use cynode_resources::agents::AgentTokens;
 use cynode_resources::audit::{AuditLog, AuditOptions};
+use cynode_resources::request_limits::RequestLimits;
 use cynode_resources::rules::AccessRules;
 use cynode_resources::servers::{InstalledServers, SecretSealer};
 use cynode_resources::settings::InstallationSettings;
@@ -53,6 +54,7 @@ pub(crate) struct GatewayDependencies<'a> {
     pub(crate) nodes: NodeService,
     pub(crate) placer: JobPlacer,
     pub(crate) agents: &'a AgentServices,
+    pub(crate) request_limits: RequestLimits,
     /// Encrypts secrets of servers.
     pub(crate) sealer: Arc<dyn SecretSealer>,
 }
@@ -121,6 +123,7 @@ pub(crate) async fn build_gateway(
             work: WorkService::new(store.clone(), clock.clone(), signals.clone()),
             analysts: Some(shared.agents.analysts.clone()),
         },
+        request_limits: shared.request_limits,
         clock: clock.clone(),
     });
     let administration = GatewayAdministration {

@@ -10,6 +10,7 @@ use cynode_execution::analysts::AnalystOptions;
 use cynode_execution::handoff::HandoffOptions;
 use cynode_ops::chat::ChatOptions;
 use cynode_resources::audit::{AuditOptions, parse_public_key};
+use cynode_resources::request_limits::RequestLimitOptions;
 use cynode_runtime::config::{ConfigFault, ConfigSection};
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,19 @@ pub struct OrchestratorOptions {
     /// Maximum open connections from one address. Processes on this machine and clients behind one proxy share an
     /// address.
     pub max_connections_per_address: u32,
+    /// Maximum requests of one user in flight, with all tokens. Open event streams and the requests of worker nodes and
+    /// runners do not count; agents that act for the user may use a quarter more.
+    pub max_requests_per_user: u32,
+    /// Maximum requests in flight of agents whose token is bound to one project.
+    pub max_requests_per_project: u32,
+    /// Maximum open event streams of one user.
+    pub max_streams_per_user: u32,
+    /// Sustained request rate of one user, with all tokens; 0 means no limit.
+    pub requests_per_second_per_user: u32,
+    /// Sustained request rate of agents whose token is bound to one project; 0 means no limit.
+    pub requests_per_second_per_project: u32,
+    /// Seconds of the sustained rate that may be sent at once.
+    pub request_burst_s: u32,
     /// Addresses and networks of reverse proxies, such as `10.0.0.0/8`, whose header `X-Forwarded-For` names the client.
     pub trusted_proxies: Vec<String>,
     /// Database URL; the embedded database in the data directory when absent.
@@ -86,6 +100,9 @@ pub struct OrchestratorOptions {
 /// A shorter lease would interrupt healthy jobs on a busy machine.
 const JOB_LEASE_MS: RangeInclusive<u32> = 1_000..=3_600_000;
 const CONNECTIONS: RangeInclusive<u32> = 16..=1_000_000;
+const REQUESTS: RangeInclusive<u32> = 1..=1_000_000;
+const REQUEST_RATE: RangeInclusive<u32> = 0..=1_000_000;
+const REQUEST_BURST_S: RangeInclusive<u32> = 1..=3600;
 const CHAT_WAIT: RangeInclusive<u32> = 1..=3600;
 /// Less than the time limit for the response headers of a request.
 const WHOLE_ANSWER_S: u32 = 290;
@@ -95,10 +112,17 @@ const ANALYSTS: RangeInclusive<u32> = 1..=64;
 
 impl Default for OrchestratorOptions {
     fn default() -> Self {
+        let requests = RequestLimitOptions::default();
         Self {
             listen: "127.0.0.1:12080".to_owned(),
             max_connections: 8192,
             max_connections_per_address: 2048,
+            max_requests_per_user: requests.requests_per_user,
+            max_requests_per_project: requests.requests_per_project,
+            max_streams_per_user: requests.streams_per_user,
+            requests_per_second_per_user: requests.user_rate_per_second,
+            requests_per_second_per_project: requests.project_rate_per_second,
+            request_burst_s: requests.burst_seconds,
             trusted_proxies: vec![],
             database_url: None,
             allow_new_database: false,
@@ -158,40 +182,42 @@ impl ConfigSection for OrchestratorOptions {
                 faults.push(ConfigFault::new("orchestrator.audit_stream", text, allowed));
             }
         }
-        let ranges = [
-            ("orchestrator.max_connections", self.max_connections, CONNECTIONS),
-            (
-                "orchestrator.max_connections_per_address",
-                self.max_connections_per_address,
-                CONNECTIONS,
-            ),
-            (
-                "orchestrator.max_job_memory_mib",
-                self.max_job_memory_mib,
-                1..=Limits::MAX.memory_mib,
-            ),
-            ("orchestrator.max_job_disk_mib", self.max_job_disk_mib, 1..=Limits::MAX.disk_mib),
-            ("orchestrator.max_job_processes", self.max_job_processes, 1..=Limits::MAX.processes),
-            ("orchestrator.max_job_timeout_s", self.max_job_timeout_s, 1..=Limits::MAX.timeout_s),
-            ("orchestrator.job_lease_ms", self.job_lease_ms, JOB_LEASE_MS),
-            ("orchestrator.chat_wait_s", self.chat_wait_s, CHAT_WAIT),
-            ("orchestrator.pma_max_open", self.pma_max_open, OPEN),
-            ("orchestrator.pma_chat_timeout_s", self.pma_chat_timeout_s, SECONDS),
-            ("orchestrator.pma_timeout_s", self.pma_timeout_s, SECONDS),
-            ("orchestrator.pma_analysts_max", self.pma_analysts_max, ANALYSTS),
-            ("orchestrator.pma_analyst_timeout_s", self.pma_analyst_timeout_s, SECONDS),
-        ];
         for (key, value, range) in
-            ranges.into_iter().filter(|(_, value, range)| !range.contains(value))
+            self.ranges().into_iter().filter(|(_, value, range)| !range.contains(value))
         {
             let allowed = format!("{} to {}", range.start(), range.end());
-            faults.push(ConfigFault::new(key, value, allowed));
+            faults.push(ConfigFault::new(format!("orchestrator.{key}"), value, allowed));
         }
         faults
     }
 }
 
 impl OrchestratorOptions {
+    /// Numbers and what they may be.
+    fn ranges(&self) -> Vec<(&'static str, u32, RangeInclusive<u32>)> {
+        vec![
+            ("max_connections", self.max_connections, CONNECTIONS),
+            ("max_connections_per_address", self.max_connections_per_address, CONNECTIONS),
+            ("max_requests_per_user", self.max_requests_per_user, REQUESTS),
+            ("max_requests_per_project", self.max_requests_per_project, REQUESTS),
+            ("max_streams_per_user", self.max_streams_per_user, REQUESTS),
+            ("requests_per_second_per_user", self.requests_per_second_per_user, REQUEST_RATE),
+            ("requests_per_second_per_project", self.requests_per_second_per_project, REQUEST_RATE),
+            ("request_burst_s", self.request_burst_s, REQUEST_BURST_S),
+            ("max_job_memory_mib", self.max_job_memory_mib, 1..=Limits::MAX.memory_mib),
+            ("max_job_disk_mib", self.max_job_disk_mib, 1..=Limits::MAX.disk_mib),
+            ("max_job_processes", self.max_job_processes, 1..=Limits::MAX.processes),
+            ("max_job_timeout_s", self.max_job_timeout_s, 1..=Limits::MAX.timeout_s),
+            ("job_lease_ms", self.job_lease_ms, JOB_LEASE_MS),
+            ("chat_wait_s", self.chat_wait_s, CHAT_WAIT),
+            ("pma_max_open", self.pma_max_open, OPEN),
+            ("pma_chat_timeout_s", self.pma_chat_timeout_s, SECONDS),
+            ("pma_timeout_s", self.pma_timeout_s, SECONDS),
+            ("pma_analysts_max", self.pma_analysts_max, ANALYSTS),
+            ("pma_analyst_timeout_s", self.pma_analyst_timeout_s, SECONDS),
+        ]
+    }
+
     pub(crate) fn connection_limits(&self) -> ConnectionLimits {
         let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
         let (total, per_address) =
@@ -200,6 +226,17 @@ impl OrchestratorOptions {
         let proxies = TrustedProxies::parse(&self.trusted_proxies).unwrap_or_default();
         let header_timeout = HEADER_TIMEOUT;
         ConnectionLimits { total, per_address, header_timeout, proxies }.within_open_files()
+    }
+
+    pub(crate) fn request_limits(&self) -> RequestLimitOptions {
+        RequestLimitOptions {
+            requests_per_user: self.max_requests_per_user,
+            requests_per_project: self.max_requests_per_project,
+            streams_per_user: self.max_streams_per_user,
+            user_rate_per_second: self.requests_per_second_per_user,
+            project_rate_per_second: self.requests_per_second_per_project,
+            burst_seconds: self.request_burst_s,
+        }
     }
 
     pub(crate) fn audit_options(&self, data_dir: &Path) -> AuditOptions {
@@ -294,6 +331,48 @@ mod tests {
             options(true, 5, 90),
             "the file beats it"
         );
+    }
+
+    #[test]
+    fn limits_of_requests_come_from_file_then_environment_then_default() {
+        let file = "[orchestrator]\nmax_requests_per_user = 7\nrequests_per_second_per_user = 9\n";
+        let env = [
+            ("CYNODE_ORCHESTRATOR__MAX_REQUESTS_PER_USER", "5"),
+            ("CYNODE_ORCHESTRATOR__MAX_REQUESTS_PER_PROJECT", "3"),
+            ("CYNODE_ORCHESTRATOR__MAX_STREAMS_PER_USER", "2"),
+            ("CYNODE_ORCHESTRATOR__REQUESTS_PER_SECOND_PER_PROJECT", "4"),
+            ("CYNODE_ORCHESTRATOR__REQUEST_BURST_S", "6"),
+        ];
+
+        assert_eq!(load_options("", &[]).request_limits(), RequestLimitOptions::default());
+        let limits = RequestLimitOptions {
+            requests_per_user: 5,
+            requests_per_project: 3,
+            streams_per_user: 2,
+            user_rate_per_second: 0,
+            project_rate_per_second: 4,
+            burst_seconds: 6,
+        };
+        assert_eq!(load_options("", &env).request_limits(), limits);
+        let of_file =
+            RequestLimitOptions { requests_per_user: 7, user_rate_per_second: 9, ..limits };
+        assert_eq!(load_options(file, &env).request_limits(), of_file);
+    }
+
+    #[test]
+    fn limits_of_requests_out_of_range_are_reported() {
+        let options = OrchestratorOptions {
+            max_requests_per_user: 0,
+            requests_per_second_per_project: 1_000_001,
+            request_burst_s: 0,
+            ..OrchestratorOptions::default()
+        };
+
+        let keys: Vec<_> = options.validate().into_iter().map(|fault| fault.key).collect();
+
+        let expected =
+            ["max_requests_per_user", "requests_per_second_per_project", "request_burst_s"];
+        assert_eq!(keys, expected.map(|key| format!("orchestrator.{key}")));
     }
 
     #[test]

@@ -21,7 +21,9 @@ use cynode_gateway::GatewayOptions;
 use cynode_ops::chat::Chat;
 use cynode_ops::schedules::Schedules;
 use cynode_ops::{AgentMessages, StorageHealth};
+use cynode_resources::audit::RejectionCounter;
 use cynode_resources::groups::Groups;
+use cynode_resources::request_limits::RequestLimits;
 use cynode_resources::{Accounts, BlobStore, BootstrapOutcome, Projects, Signals, Store};
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::durable_file;
@@ -171,6 +173,8 @@ async fn build_services(
         .with_handoffs(agents.handoffs.clone());
     let sweeper = Sweeper::new(store.clone(), signals.clone(), accounts.clone(), clock.clone())
         .with_placer(placer.clone());
+    let request_limits =
+        RequestLimits::new(options.request_limits(), clock.clone(), RejectionCounter::default());
     let models = build_models(store, clock, &signals, data_dir, background.clone());
     let shared = GatewayDependencies {
         store,
@@ -192,6 +196,7 @@ async fn build_services(
         .with_placer(placer.clone()),
         placer: placer.clone(),
         agents: &agents,
+        request_limits: request_limits.clone(),
         sealer: Arc::new(models.credentials.clone()),
     };
     let (projects, tasks) = (shared.projects.clone(), shared.tasks.clone());
@@ -213,6 +218,7 @@ async fn build_services(
             .with_analyst(Arc::new(ManagedAnalyst::new(agents.analysts.clone()))),
         events: EventService::new(store.clone(), clock.clone(), signals.clone()),
         tokens: load_service_tokens(options, data_dir)?,
+        request_limits,
         database: store.engine().as_str(),
         exporter: None,
         health: StorageHealth::new(store.clone(), blobs, clock.clone()),

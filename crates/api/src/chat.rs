@@ -13,7 +13,8 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use cynode_domain::ids::TraceId;
 use cynode_ops::{chat::Chat, chat::ChatCall};
-use cynode_resources::{Accounts, Caller};
+use cynode_resources::Caller;
+use cynode_resources::request_limits::Requester;
 use cynode_wire::openai::{ChatCompletion, ChatRequest, ErrorBody, ModelEntry, ModelList};
 use http::{HeaderMap, HeaderValue};
 use utoipa_axum::router::OpenApiRouter;
@@ -21,7 +22,8 @@ use utoipa_axum::routes;
 
 pub(crate) use sse::sse_stream;
 
-use crate::identity::{AuthenticatedUser, bearer_token};
+use crate::admission::serve_within_limits;
+use crate::identity::{AuthenticatedUser, UserAdmission, bearer_token};
 pub(crate) use crate::openai_error::OpenAiError;
 use crate::{json_body, responses};
 
@@ -29,7 +31,7 @@ use crate::{json_body, responses};
 const REQUEST_ID: &str = "x-request-id";
 
 /// OpenAI-compatible routes, for signed-in users.
-pub(crate) fn routes(chat: Chat, accounts: Accounts) -> OpenApiRouter {
+pub(crate) fn routes(chat: Chat, admission: UserAdmission) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(complete))
         .routes(routes!(models))
@@ -37,12 +39,12 @@ pub(crate) fn routes(chat: Chat, accounts: Accounts) -> OpenApiRouter {
         // Model names contain a slash, which an OpenAPI path parameter cannot.
         .route("/v1/models/{*model}", axum::routing::get(model))
         .with_state(chat)
-        .route_layer(from_fn_with_state(accounts, require_user))
+        .route_layer(from_fn_with_state(admission, require_user))
 }
 
 /// Authenticates a user by API token or session; errors have OpenAI's format.
 async fn require_user(
-    State(accounts): State<Accounts>,
+    State(admission): State<UserAdmission>,
     Extension(trace): Extension<TraceId>,
     mut request: Request,
     next: Next,
@@ -50,9 +52,10 @@ async fn require_user(
     let Ok(token) = bearer_token(request.headers()) else {
         return Err(OpenAiError::unauthenticated());
     };
-    let caller = accounts.authenticate(token).await?;
+    let caller = admission.accounts.authenticate(token).await?;
+    let requester = Requester::from(&caller);
     request.extensions_mut().insert(AuthenticatedUser(caller));
-    let mut response = next.run(request).await;
+    let mut response = serve_within_limits(&admission.limits, requester, request, next).await?;
     if let Ok(id) = HeaderValue::from_str(&trace.to_string()) {
         response.headers_mut().insert(REQUEST_ID, id);
     }

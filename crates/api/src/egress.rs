@@ -10,6 +10,7 @@ use cynode_models::credentials::CredentialManager;
 use cynode_models::decisions::Decisions;
 use cynode_models::egress::Egress;
 use cynode_resources::agents::AgentTokens;
+use cynode_resources::request_limits::RequestLimits;
 use utoipa_axum::router::OpenApiRouter;
 
 /// Services behind the model routes.
@@ -29,6 +30,10 @@ pub(crate) fn routes(models: ModelServices) -> OpenApiRouter {
 }
 
 /// The route for agents, which authenticate with agent tokens.
-pub(crate) fn agent_routes(egress: Egress, agents: AgentTokens) -> OpenApiRouter {
-    completions::routes(egress, agents)
+pub(crate) fn agent_routes(
+    egress: Egress,
+    agents: AgentTokens,
+    limits: RequestLimits,
+) -> OpenApiRouter {
+    completions::routes(egress, agents, limits)
 }

@@ -8,6 +8,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use cynode_domain::ids::IncarnationId;
 use cynode_execution::{JoinCredential, NodeService};
+use cynode_resources::request_limits::{RequestLimits, Requester};
 use cynode_resources::{Accounts, Caller, NodeCaller, TokenKind};
 use cynode_runtime::problem::ProblemKind;
 use cynode_wire::nodes::INCARNATION_HEADER;
@@ -18,6 +19,7 @@ use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+use crate::admission::{refuse_with_problem, serve_within_limits};
 use crate::error::ApiError;
 
 /// Hashes of the shared secrets of runners and joining nodes.
@@ -63,14 +65,23 @@ macro_rules! proofs {
 
 proofs!(AuthenticatedUser, AuthenticatedRunner, AuthenticatedNode, AuthenticatedJoin);
 
+/// What the routes of users need to admit a request.
+#[derive(Clone)]
+pub(crate) struct UserAdmission {
+    pub(crate) accounts: Accounts,
+    pub(crate) limits: RequestLimits,
+}
+
 pub(crate) async fn require_user(
-    State(accounts): State<Accounts>,
+    State(admission): State<UserAdmission>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let caller = accounts.authenticate(bearer_token(request.headers())?).await?;
+    let caller = admission.accounts.authenticate(bearer_token(request.headers())?).await?;
+    let requester = Requester::from(&caller);
     request.extensions_mut().insert(AuthenticatedUser(caller));
-    Ok(next.run(request).await)
+    let served = serve_within_limits(&admission.limits, requester, request, next).await;
+    Ok(served.unwrap_or_else(refuse_with_problem))
 }
 
 pub(crate) async fn require_node(

@@ -8,6 +8,7 @@
 //! health, metrics, sign-in and the API document requires authentication.
 
 mod accounts;
+mod admission;
 mod artifacts;
 mod chat;
 mod egress;

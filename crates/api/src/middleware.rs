@@ -138,7 +138,7 @@ fn render_error(mut response: Response, trace: TraceId, shape: ErrorFormat) -> R
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"cynode\""));
     }
     if status == StatusCode::TOO_MANY_REQUESTS {
-        headers.insert(RETRY_AFTER, HeaderValue::from_static("60"));
+        headers.entry(RETRY_AFTER).or_insert(HeaderValue::from_static("60"));
     }
     response
 }

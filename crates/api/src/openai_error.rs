@@ -14,6 +14,7 @@ use cynode_models::{egress::EgressError, egress::ProviderError};
 use cynode_ops::chat::ChatError;
 use cynode_resources::AccountError;
 use cynode_resources::agents::AgentTokenError;
+use cynode_resources::request_limits::RequestRefusal;
 use cynode_wire::openai::{CREDENTIAL_CODE, ErrorBody, NO_PROVIDER_CODE};
 use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};
@@ -23,6 +24,7 @@ use tracing::{error, warn};
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 /// Error type of the user routes.
 const USER_ERROR_TYPE: &str = "cynodeai_error";
+const RATE_LIMIT_CODE: &str = "rate_limit_exceeded";
 
 /// An error response in OpenAI's format.
 #[derive(Debug)]
@@ -72,6 +74,13 @@ impl OpenAiError {
     pub(crate) fn not_an_agent(message: &str) -> Self {
         let (status, kind) = (StatusCode::UNAUTHORIZED, "authentication_error");
         Self::with_type(status, message, kind, "invalid_api_key")
+    }
+
+    /// The agent's user or project has too many requests.
+    pub(crate) fn agent_over_limit(refusal: RequestRefusal) -> Self {
+        let (status, kind) = (StatusCode::TOO_MANY_REQUESTS, "rate_limit_error");
+        Self::with_type(status, refusal.to_string(), kind, RATE_LIMIT_CODE)
+            .with_retry_after(Duration::from_secs(refusal.retry_after_seconds))
     }
 
     /// The token could not be checked; the log gets the cause.
@@ -214,9 +223,17 @@ impl From<AccountError> for OpenAiError {
             return Self::bad_token();
         }
         if class == ErrorClass::RateLimited {
-            return Self::new(status_of(class), refusal.to_string(), "rate_limit_exceeded");
+            return Self::new(status_of(class), refusal.to_string(), RATE_LIMIT_CODE);
         }
         Self::token_check_failed(&refusal, USER_ERROR_TYPE)
+    }
+}
+
+impl From<RequestRefusal> for OpenAiError {
+    fn from(refusal: RequestRefusal) -> Self {
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        Self::new(status, refusal.to_string(), RATE_LIMIT_CODE)
+            .with_retry_after(Duration::from_secs(refusal.retry_after_seconds))
     }
 }
 
@@ -281,7 +298,7 @@ fn provider_error_code(cause: &ProviderError) -> (StatusCode, &'static str, &'st
     use ProviderError as P;
     use StatusCode as S;
     match cause {
-        P::RateLimited { .. } => (S::TOO_MANY_REQUESTS, "rate_limit_error", "rate_limit_exceeded"),
+        P::RateLimited { .. } => (S::TOO_MANY_REQUESTS, "rate_limit_error", RATE_LIMIT_CODE),
         P::Rejected { .. } => (S::BAD_REQUEST, "invalid_request_error", "provider_rejected"),
         P::Refused { .. } => (S::BAD_REQUEST, "invalid_request_error", "content_filter"),
         P::Unauthorized { .. } => (S::BAD_GATEWAY, "server_error", "provider_unauthorized"),

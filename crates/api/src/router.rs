@@ -13,6 +13,7 @@ use cynode_ops::chat::Chat;
 use cynode_ops::schedules::Schedules;
 use cynode_ops::{AgentMessages, StorageHealth};
 use cynode_resources::groups::Groups;
+use cynode_resources::request_limits::RequestLimits;
 use cynode_resources::skills::Skills;
 use cynode_resources::{Accounts, Projects};
 use cynode_runtime::metrics::MetricsExporter;
@@ -23,7 +24,9 @@ use tower_http::timeout::TimeoutLayer;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::identity::{ServiceTokens, require_join, require_node, require_runner, require_user};
+use crate::identity::{
+    ServiceTokens, UserAdmission, require_join, require_node, require_runner, require_user,
+};
 use crate::middleware::handle_request;
 use crate::openapi::{ApiDocument, with_operation_ids};
 use crate::status::StatusServices;
@@ -63,6 +66,8 @@ pub struct ApiServices {
     pub groups: Groups,
     pub skills: Skills,
     pub tokens: ServiceTokens,
+    /// Limits of users and projects, shared with the MCP gateway.
+    pub request_limits: RequestLimits,
     /// Display name of the database engine.
     pub database: &'static str,
     pub exporter: Option<MetricsExporter>,
@@ -86,6 +91,10 @@ pub fn router(services: ApiServices) -> Router {
 /// The documented routes; each group behind its authentication layer.
 pub(crate) fn documented_routes(services: ApiServices) -> OpenApiRouter {
     let overview = status_services(&services);
+    let admission = UserAdmission {
+        accounts: services.accounts.clone(),
+        limits: services.request_limits.clone(),
+    };
     let users = accounts::routes(services.accounts.clone())
         .merge(projects::routes(services.projects))
         .merge(tasks::routes(services.tasks))
@@ -103,7 +112,7 @@ pub(crate) fn documented_routes(services: ApiServices) -> OpenApiRouter {
         .merge(groups::routes(services.groups))
         .merge(skills::routes(services.skills))
         .merge(status::routes(overview))
-        .route_layer(from_fn_with_state(services.accounts.clone(), require_user));
+        .route_layer(from_fn_with_state(admission.clone(), require_user));
     let runners = workflow::routes(services.workflow)
         .route_layer(from_fn_with_state(services.tokens.clone(), require_runner));
     let joining = node_api::join_routes(services.nodes.clone())
@@ -111,10 +120,14 @@ pub(crate) fn documented_routes(services: ApiServices) -> OpenApiRouter {
     let nodes = node_api::routes(services.nodes.clone(), services.artifacts)
         .route_layer(from_fn_with_state(services.nodes, require_node));
     OpenApiRouter::with_openapi(ApiDocument::openapi())
-        .merge(chat::routes(services.chat, services.accounts.clone()))
+        .merge(chat::routes(services.chat, admission))
         .merge(accounts::open_routes(services.accounts))
         .merge(users)
-        .merge(egress::agent_routes(services.models.egress, services.administration.agents))
+        .merge(egress::agent_routes(
+            services.models.egress,
+            services.administration.agents,
+            services.request_limits,
+        ))
         .merge(runners)
         .merge(joining)
         .merge(nodes)

@@ -9,6 +9,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use chrono::{DateTime, Utc};
 use cynode_resources::audit::RejectionSummary;
+use cynode_resources::request_limits::RequestLimits;
 use cynode_resources::tools::BuiltinTool;
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
@@ -26,7 +27,6 @@ use crate::identity::hash_token;
 use crate::options::GatewayOptions;
 use crate::rate_limits::GatewayRateLimits;
 use crate::rejections::RejectionReason;
-use crate::rejections::Rejections;
 use crate::rejections::peer_kind;
 use crate::sessions::GatewaySessions;
 use crate::snapshot::PolicySnapshot;
@@ -54,8 +54,8 @@ pub(crate) struct GatewayInner {
     pub(crate) builtins: HashMap<&'static str, BuiltinToolSpec>,
     pub(crate) sessions: GatewaySessions,
     pub(crate) limits: GatewayRateLimits,
-    /// Rejected requests that are not recorded yet.
-    pub(crate) rejections: Rejections,
+    /// Limits of users and projects, shared with the other APIs; has the rejected requests that are not recorded yet.
+    pub(crate) request_limits: RequestLimits,
     /// Runs calls, which outlive the HTTP requests that started them.
     pub(crate) tasks: BackgroundTasks,
     /// Registry revision; changes when the tool list may have changed.
@@ -73,6 +73,7 @@ pub struct GatewayParts {
     pub backend: Arc<dyn GatewayBackend>,
     pub upstreams: Arc<dyn Upstreams>,
     pub services: ToolServices,
+    pub request_limits: RequestLimits,
     pub clock: SharedClock,
 }
 
@@ -86,7 +87,7 @@ impl McpGateway {
             builtins: tools::all().into_iter().map(|tool| (tool.name, tool)).collect(),
             sessions: GatewaySessions::new(&parts.options),
             limits: GatewayRateLimits::new(&parts.options),
-            rejections: Rejections::default(),
+            request_limits: parts.request_limits,
             tasks: BackgroundTasks::new(),
             changed: watch::channel(0).0,
             snapshot: ArcSwap::from_pointee(PolicySnapshot::default()),
@@ -126,7 +127,8 @@ impl McpGateway {
                 self.inner.upstreams.close(&ended.key()).await;
             }
             self.inner.limits.evict_expired();
-            let due = self.inner.rejections.take_due(self.inner.now());
+            self.inner.request_limits.evict_idle();
+            let due = self.inner.request_limits.rejections().take_due(self.inner.now());
             self.inner.record_rejections(due).await;
             metrics::gauge!("cynode_mcp_sessions").set(as_gauge(self.inner.sessions.count()));
         }
@@ -135,7 +137,7 @@ impl McpGateway {
 
     /// Records the rejected requests counted so far, without waiting for the end of their window.
     pub async fn flush_rejections(&self) {
-        let counted = self.inner.rejections.take_all();
+        let counted = self.inner.request_limits.rejections().take_all();
         self.inner.record_rejections(counted).await;
     }
 }
@@ -156,20 +158,21 @@ impl GatewayInner {
 
     /// Counts a request that is rejected without a record of its own.
     pub(crate) fn count_rejection(&self, reason: RejectionReason, identity: Option<&Identity>) {
-        self.rejections.count(reason, peer_kind(identity), self.now());
+        metrics::counter!("cynode_mcp_rejected_total", "reason" => reason.as_str()).increment(1);
+        let rejections = self.request_limits.rejections();
+        rejections.count(reason.as_str(), peer_kind(identity), self.now());
     }
 
-    async fn record_rejections(&self, counted: Vec<(RejectionReason, RejectionSummary)>) {
+    async fn record_rejections(&self, counted: Vec<RejectionSummary>) {
         if counted.is_empty() {
             return;
         }
-        let summaries = counted.iter().map(|(_, summary)| summary.clone()).collect();
-        if let Err(fault) = self.backend.record_rejections(summaries).await {
+        if let Err(fault) = self.backend.record_rejections(counted.clone()).await {
             warn!(
                 error = &fault as &dyn std::error::Error,
                 "recording rejected requests failed; retrying with the next window"
             );
-            self.rejections.restore(counted);
+            self.request_limits.rejections().restore(counted);
         }
     }
 

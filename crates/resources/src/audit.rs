@@ -8,6 +8,7 @@ mod chain_pages;
 mod export;
 mod history;
 mod query;
+mod rejection_counter;
 mod rejections;
 mod retention;
 mod sealing;
@@ -29,6 +30,7 @@ use cynode_store::{
 
 pub use chain_pages::verify_chain;
 pub use export::ExportedRecord;
+pub use rejection_counter::RejectionCounter;
 pub use rejections::RejectionSummary;
 pub use signing::{AuditOptions, parse_public_key};
 

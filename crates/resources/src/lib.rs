@@ -15,6 +15,7 @@ pub mod changes;
 pub mod groups;
 pub mod paging;
 pub mod projects;
+pub mod request_limits;
 pub mod rules;
 pub mod secrets;
 pub mod servers;

@@ -15,6 +15,7 @@ pub mod descriptors;
 pub mod durable_file;
 pub mod env;
 pub mod failpoint;
+pub mod guarded_body;
 pub mod health;
 pub mod metrics;
 pub mod planner;

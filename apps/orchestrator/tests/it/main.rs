@@ -35,6 +35,7 @@ mod nodes;
 mod payloads;
 mod preferences;
 mod reports;
+mod request_limits;
 mod runs;
 mod sandboxes;
 mod schedules;
@@ -119,6 +120,14 @@ on_both_engines! {
         a_function_s_result_finds_its_call_in_the_response_before,
         responses_refuse_what_they_cannot_honour_and_fail_in_openai_s_shape,
         what_is_not_stored_cannot_be_named_and_others_cannot_name_mine,
+    }
+    request_limits {
+        a_user_at_the_limit_is_refused_with_every_token_and_another_user_is_served,
+        a_place_is_returned_when_a_client_hangs_up_while_a_model_thinks,
+        open_streams_use_up_no_requests_and_have_a_limit_of_their_own,
+        agents_of_one_project_at_their_limit_leave_places_to_another_project,
+        a_message_that_ends_a_waiting_call_is_accepted_at_the_limit,
+        rates_are_off_unless_configured_and_then_hold_for_each_user_and_project,
     }
     secrets {
         no_secret_that_agents_or_people_write_down_is_kept,

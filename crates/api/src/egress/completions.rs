@@ -11,6 +11,7 @@ use axum::{Extension, Json};
 use cynode_domain::ids::TraceId;
 use cynode_domain::policy::Principal;
 use cynode_models::{egress::Egress, egress::EgressError, egress::EgressStream, egress::Inference};
+use cynode_resources::request_limits::{RequestLimits, Requester};
 use cynode_resources::secrets::RedactedRequest;
 use cynode_resources::{agents::AgentIdentity, agents::AgentTokens};
 use cynode_wire::openai::{ChatCompletion, ChatRequest};
@@ -20,6 +21,7 @@ use tokio::time::timeout;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::admission::hold_permit;
 use crate::chat::sse_stream;
 use crate::identity::bearer_token;
 use crate::json_body;
@@ -33,10 +35,12 @@ const FIRST_CHUNK_WAIT: Duration = Duration::from_secs(5);
 struct AgentEgressState {
     egress: Egress,
     agents: AgentTokens,
+    limits: RequestLimits,
 }
 
-pub(crate) fn routes(egress: Egress, agents: AgentTokens) -> OpenApiRouter {
-    OpenApiRouter::new().routes(routes!(complete)).with_state(AgentEgressState { egress, agents })
+pub(crate) fn routes(egress: Egress, agents: AgentTokens, limits: RequestLimits) -> OpenApiRouter {
+    let state = AgentEgressState { egress, agents, limits };
+    OpenApiRouter::new().routes(routes!(complete)).with_state(state)
 }
 
 /// Creates a chat completion, for agents only. `metadata.purpose` and `metadata.prompt_hash` are recorded.
@@ -51,6 +55,8 @@ async fn complete(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, OpenAiError> {
     let identity = authenticate_agent(&way.agents, &headers).await?;
+    let permit =
+        way.limits.admit(Requester::from(&identity)).map_err(OpenAiError::agent_over_limit)?;
     let request = RedactedRequest::from(json_body::parse_json::<ChatRequest>(&body?)?);
     let noted = |key: &str| request.metadata.as_ref()?.get(key)?.as_str().map(ToOwned::to_owned);
     let purpose = noted("purpose").unwrap_or_else(|| "agent".to_owned());
@@ -60,9 +66,10 @@ async fn complete(
     if request.stream {
         let egress = way.egress;
         let begun = async move { egress.stream_detached(&inference, request).await };
-        return respond_with_stream(Box::pin(begun)).await;
+        return Ok(hold_permit(respond_with_stream(Box::pin(begun)).await?, permit));
     }
-    Ok(Json(way.egress.chat(&inference, request).await?).into_response())
+    let completion = Json(way.egress.chat(&inference, request).await?);
+    Ok(hold_permit(completion.into_response(), permit))
 }
 
 /// Responds with the stream, or with an error that occurs before the first chunk. A provider may need minutes for a

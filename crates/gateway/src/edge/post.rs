@@ -10,6 +10,8 @@ use bytes::Bytes;
 use cynode_domain::ids::TraceId;
 use cynode_domain::policy::{ErrorKind, Stage};
 use cynode_resources::audit::ToolCallRecord;
+use cynode_resources::request_limits::{RequestPermit, RequestRefusal, Requester};
+use cynode_runtime::guarded_body;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::value::RawValue;
@@ -37,6 +39,7 @@ use cynode_upstream::rpc::RpcError;
 
 /// Allowance for a message beside its arguments.
 const ENVELOPE_BYTES: u64 = 64 * 1024;
+const TOKEN_RATE_EXCEEDED: &str = "too many requests; retry after a second";
 
 /// An authenticated HTTP request whose message is not parsed yet.
 pub(super) struct AuthenticatedRequest {
@@ -53,6 +56,30 @@ impl AuthenticatedRequest {
     pub(super) fn reject(&self, reason: RejectionReason) {
         self.gateway.inner.count_rejection(reason, Some(&self.identity));
     }
+
+    /// Counts the request against the limits of its user and project.
+    pub(super) fn acquire_permit(&self) -> Result<RequestPermit, Box<Response>> {
+        let requester = Requester::from(&*self.identity);
+        self.gateway
+            .inner
+            .request_limits
+            .acquire(requester)
+            .map_err(|refusal| Box::new(limit_response(&refusal)))
+    }
+}
+
+/// Holds the permit until the response is sent. A stream counts with the open streams, or stays a request if there are
+/// too many: its call was made.
+fn hold_permit(response: Response, mut permit: RequestPermit) -> Response {
+    if guarded_body::is_event_stream(&response) {
+        let _ = permit.become_stream();
+    }
+    guarded_body::hold_until_sent(response, permit)
+}
+
+/// The response to a request over a limit of its user or project.
+pub(super) fn limit_response(refusal: &RequestRefusal) -> Response {
+    rate_limited(&refusal.to_string(), refusal.retry_after_seconds)
 }
 
 pub(super) async fn post(
@@ -88,8 +115,14 @@ pub(super) async fn post(
     }
     match ClientMessage::read(&body) {
         Ok(ClientMessage::Request { id, method, params }) => {
-            handle_request(&authenticated, id, &method, params).await
+            let permit = match authenticated.acquire_permit() {
+                Ok(permit) => permit,
+                Err(refusal) => return *refusal,
+            };
+            let response = handle_request(&authenticated, id, &method, params).await;
+            hold_permit(response, permit)
         }
+        // Notifications and responses end requests that wait, so that they need no place themselves.
         Ok(ClientMessage::Notification { method }) => {
             handle_notification(&authenticated, &method, &body).await
         }
@@ -101,7 +134,7 @@ pub(super) async fn post(
     }
 }
 
-/// Authenticates the caller and applies the rate limit.
+/// Authenticates the caller and applies the rate limits.
 pub(super) async fn authenticate_request(
     gateway: McpGateway,
     server_slug: Option<String>,
@@ -129,18 +162,20 @@ pub(super) async fn authenticate_request(
             )));
         }
     };
-    if gateway.inner.limits.admits_request(&token) {
-        Ok(AuthenticatedRequest { gateway, token, identity, server_slug, headers })
-    } else {
+    if !gateway.inner.limits.admits_request(&token) {
         gateway.inner.count_rejection(RejectionReason::TooManyRequests, Some(&identity));
-        Err(Box::new(rate_limited()))
+        return Err(Box::new(rate_limited(TOKEN_RATE_EXCEEDED, 1)));
     }
+    if let Err(refusal) = gateway.inner.request_limits.check_rate(Requester::from(&*identity)) {
+        return Err(Box::new(limit_response(&refusal)));
+    }
+    Ok(AuthenticatedRequest { gateway, token, identity, server_slug, headers })
 }
 
-fn rate_limited() -> Response {
-    let error = RpcError::new(INVALID_REQUEST, "too many requests; retry after a second");
+fn rate_limited(message: &str, retry_after_seconds: u64) -> Response {
+    let error = RpcError::new(INVALID_REQUEST, message);
     let mut response = response::error_response(StatusCode::TOO_MANY_REQUESTS, &error);
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response.headers_mut().insert(RETRY_AFTER, retry_after_seconds.into());
     response
 }
 
@@ -159,7 +194,7 @@ async fn reject_unauthenticated(
     if let Some(tool) = body.and_then(|body| called_tool(body, server_slug)) {
         if !gateway.inner.limits.admits_unauthenticated() {
             gateway.inner.count_rejection(RejectionReason::TooManyRequests, None);
-            return rate_limited();
+            return rate_limited(TOKEN_RATE_EXCEEDED, 1);
         }
         let record = ToolCallRecord {
             agent: None,

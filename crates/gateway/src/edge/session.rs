@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
+use cynode_runtime::guarded_body;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::client::SessionClient;
 use super::guard;
-use super::post::{AuthenticatedRequest, accepts_stream, authenticate_request, find_session};
+use super::post::{
+    AuthenticatedRequest, accepts_stream, authenticate_request, find_session, limit_response,
+};
 use super::response::{self, EventStreamSource};
 use crate::McpGateway;
 use crate::pipeline;
@@ -163,15 +166,23 @@ pub(super) async fn get(
         let error = RpcError::new(INVALID_REQUEST, "Accept must include text/event-stream");
         return response::error_response(StatusCode::NOT_ACCEPTABLE, &error);
     }
+    let mut permit = match authenticated.acquire_permit() {
+        Ok(permit) => permit,
+        Err(refusal) => return *refusal,
+    };
     match find_session(&authenticated) {
         Ok(session) => {
+            if let Err(refusal) = permit.become_stream() {
+                return limit_response(&refusal);
+            }
             let messages = session.open_stream();
-            response::event_stream_response(EventStreamSource {
+            let stream = response::event_stream_response(EventStreamSource {
                 first: None,
                 messages,
                 last: None,
                 guard: None,
-            })
+            });
+            guarded_body::hold_until_sent(stream, permit)
         }
         Err((status, error)) => response::error_response(status, &error),
     }

@@ -35,6 +35,8 @@ use cynode_gateway::tools::ToolServices;
 use cynode_ops::memory::JobNotes;
 use cynode_ops::sandboxes::Sandboxes;
 use cynode_ops::{AgentMessages, WorkService};
+use cynode_resources::audit::RejectionCounter;
+use cynode_resources::request_limits::{RequestLimitOptions, RequestLimits};
 use cynode_resources::settings::InstallationSettings;
 use cynode_resources::skills::Skills;
 use cynode_resources::{BlobStore, Caller, Projects, Signals, Store};
@@ -78,6 +80,11 @@ impl FuzzGateway {
         let counts = Arc::new(FuzzCounts::default());
         let server = ServerId::generate();
         let clock: SharedClock = Arc::new(SystemClock);
+        let request_limits = RequestLimits::new(
+            RequestLimitOptions::default(),
+            clock.clone(),
+            RejectionCounter::default(),
+        );
         let gateway = McpGateway::new(GatewayParts {
             options: GatewayOptions {
                 requests_per_second: 1_000_000,
@@ -88,6 +95,7 @@ impl FuzzGateway {
             backend: Arc::new(FuzzControlPlane { counts: Arc::clone(&counts), server }),
             upstreams: Arc::new(FuzzServer::new(Arc::clone(&counts))),
             services: services(&directory, &clock).await,
+            request_limits,
             clock,
         });
         gateway.refresh().await.unwrap();

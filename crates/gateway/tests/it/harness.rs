@@ -16,6 +16,8 @@ use cynode_gateway::tools::ToolServices;
 use cynode_ops::memory::JobNotes;
 use cynode_ops::sandboxes::Sandboxes;
 use cynode_ops::{AgentMessages, WorkService};
+use cynode_resources::audit::RejectionCounter;
+use cynode_resources::request_limits::{RequestLimitOptions, RequestLimits};
 use cynode_resources::settings::InstallationSettings;
 use cynode_resources::skills::Skills;
 use cynode_resources::{Accounts, BlobStore, Caller, Projects, Signals, Store};
@@ -70,6 +72,11 @@ pub(crate) async fn services(data: &TempDir) -> (ToolServices, Caller) {
     (services, known)
 }
 
+pub(crate) fn request_limits() -> RequestLimits {
+    let options = RequestLimitOptions::default();
+    RequestLimits::new(options, Arc::new(SystemClock), RejectionCounter::default())
+}
+
 impl Harness {
     pub(crate) async fn new() -> Self {
         Self::with_options(GatewayOptions::default()).await
@@ -95,6 +102,7 @@ impl Harness {
             backend: Arc::clone(&backend) as Arc<dyn cynode_gateway::GatewayBackend>,
             upstreams: Arc::new(upstreams),
             services,
+            request_limits: request_limits(),
             clock: Arc::new(SystemClock),
         });
         gateway.refresh().await.unwrap();

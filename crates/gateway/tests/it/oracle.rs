@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::backend::identity;
-use crate::harness::services;
+use crate::harness::{request_limits, services};
 use crate::upstream::FakeUpstreams;
 use generators::decision_inputs;
 use inputs::SmallId;
@@ -47,6 +47,7 @@ fn the_gateway_decides_as_a_naive_second_implementation_does() {
                 backend: Arc::new(backend(&w)),
                 upstreams: Arc::new(FakeUpstreams::default()),
                 services: services.clone(),
+                request_limits: request_limits(),
                 clock: Arc::new(SystemClock),
             });
             let mut identity = identity(w.caller.parse().unwrap());
