@@ -54,9 +54,9 @@ export function install(me, installed) {
           type: "stdio", command: command.value.trim(), args: args.value.split("\n").filter((line) => line !== ""),
           env: pairs(env.value, "variable"), allow_network: network.checked,
         };
-      await post("/v1/servers", { slug: slug.value, transport, scope: scope.value });
+      const server = await post("/v1/servers", { slug: slug.value, transport, scope: scope.value });
       box.close();
-      installed(slug.value);
+      installed(server);
     } catch (error) {
       submit.disabled = false;
       box.complain(error);
