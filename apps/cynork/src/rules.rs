@@ -58,6 +58,9 @@ pub struct RuleAddArgs {
     /// The action: mcp.tool.invoke, or api.call for calls to model providers.
     #[arg(long, value_name = "ACTION")]
     action: Option<Pattern>,
+    /// Only the tools of this server, by id or name [default: for allow, the server that the pattern begins with].
+    #[arg(long, value_name = "SERVER")]
+    server: Option<String>,
     /// Of several matching rules, the one with the highest priority is reported as the reason.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     priority: i64,
@@ -115,6 +118,7 @@ pub(crate) async fn run(command: RulesCommand, app: &mut CliContext) -> Result<(
                     .ok()
                     .flatten(),
                 resource_pattern: args.tools,
+                server: args.server,
                 effect: args.effect,
                 priority: args.priority,
                 conditions: Conditions { callers: args.caller },
@@ -208,10 +212,11 @@ fn render(rules: &[RuleView], ctx: RenderContext) -> String {
             rule.resource_pattern.to_string(),
             format_subject(rule.subject),
             if callers.is_empty() { "any".to_owned() } else { callers.join(",") },
+            rule.server_id.map_or_else(|| "-".to_owned(), |server| server.to_string()),
             rule.id.to_string(),
         ]
     });
-    table::render_table(&["EFFECT", "TOOLS", "FOR", "CALLER", "ID"], rows, ctx)
+    table::render_table(&["EFFECT", "TOOLS", "FOR", "CALLER", "SERVER", "ID"], rows, ctx)
 }
 
 fn render_stages(view: &ExplainView, ctx: RenderContext) -> String {

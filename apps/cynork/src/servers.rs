@@ -32,6 +32,13 @@ pub enum ServersCommand {
     AddStdio(AddStdioArgs),
     /// Install a streamable HTTP endpoint.
     AddHttp(AddHttpArgs),
+    /// Rename a server; its tools and the rules about it are renamed too.
+    Rename {
+        /// The server, by name or id.
+        server: String,
+        /// The new name: lowercase letters, digits and dashes.
+        name: String,
+    },
     /// Remove a server and its tools.
     #[command(visible_alias = "delete")]
     Remove {
@@ -69,6 +76,9 @@ pub struct AddStdioArgs {
     /// Who may call its tools: sandbox, pm or both.
     #[arg(long, value_name = "SCOPE")]
     scope: Option<ToolScope>,
+    /// Install it for all users. Administrators only.
+    #[arg(long)]
+    system: bool,
     /// The program and its arguments, after `--`.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -88,13 +98,21 @@ pub struct AddHttpArgs {
     /// Who may call its tools: sandbox, pm or both.
     #[arg(long, value_name = "SCOPE")]
     scope: Option<ToolScope>,
+    /// Install it for all users. Administrators only.
+    #[arg(long)]
+    system: bool,
 }
 
 pub(crate) async fn run(command: ServersCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     let view = match command {
         ServersCommand::List => {
             let servers = app.session.call(async |client| client.server_list().await).await?;
-            return app.out.list(servers, render_all);
+            let hint = hidden_hint(&servers);
+            app.out.list(servers, render_all)?;
+            if let Some(hint) = hint {
+                app.out.print_message(&hint);
+            }
+            return Ok(());
         }
         ServersCommand::Remove { server } => return remove(&server, app).await,
         ServersCommand::Get { server } => {
@@ -102,6 +120,10 @@ pub(crate) async fn run(command: ServersCommand, app: &mut CliContext) -> Result
         }
         ServersCommand::AddStdio(args) => return install(app, stdio_request(args)?).await,
         ServersCommand::AddHttp(args) => return install(app, http_request(args)?).await,
+        ServersCommand::Rename { server, name } => {
+            let body = UpdateServer { slug: Some(name), ..UpdateServer::default() };
+            app.session.call(async |client| client.server_update(&server, &body).await).await?
+        }
         ServersCommand::Enable { server } => set_enabled(app, &server, true).await?,
         ServersCommand::Disable { server } => set_enabled(app, &server, false).await?,
     };
@@ -124,7 +146,7 @@ async fn set_enabled(
     server: &str,
     enabled: bool,
 ) -> Result<ServerView, CliFailure> {
-    let body = UpdateServer { transport: None, enabled: Some(enabled) };
+    let body = UpdateServer { enabled: Some(enabled), ..UpdateServer::default() };
     app.session.call(async |client| client.server_update(server, &body).await).await
 }
 
@@ -147,13 +169,13 @@ fn stdio_request(args: AddStdioArgs) -> Result<InstallServer, CliFailure> {
         allow_network: args.allow_network,
         allowed_hosts: args.allow_host,
     };
-    Ok(InstallServer { slug: args.slug, transport, scope: args.scope })
+    Ok(InstallServer { slug: args.slug, system: args.system, transport, scope: args.scope })
 }
 
 fn http_request(args: AddHttpArgs) -> Result<InstallServer, CliFailure> {
     let transport =
         Transport::Http { url: args.url, headers: parse_values(&args.header, &env::var)? };
-    Ok(InstallServer { slug: args.slug, transport, scope: args.scope })
+    Ok(InstallServer { slug: args.slug, system: args.system, transport, scope: args.scope })
 }
 
 /// Parses `NAME=VALUE`; the value of a bare `NAME` comes from the environment.
@@ -170,17 +192,41 @@ fn parse_values(
     given.iter().map(value_of).collect()
 }
 
+/// Advice about servers that calls by name do not reach.
+fn hidden_hint(servers: &[ServerView]) -> Option<String> {
+    let hidden = servers.iter().find(|server| server.hidden_by_system)?;
+    let ServerView { slug, id, .. } = hidden;
+    Some(format!(
+        "a server for all users is called {slug} too, so that calls of {slug}.… do not reach that of \
+         {}: rename it with `cynork servers rename {id} NEW-NAME`",
+        hidden.owner_handle
+    ))
+}
+
 fn render_all(servers: &[ServerView], ctx: RenderContext) -> String {
     let rows = servers.iter().map(|server| {
         vec![
             server.slug.clone(),
-            if server.enabled { "enabled" } else { "disabled" }.to_owned(),
+            format_owner(server),
+            format_state(server).to_owned(),
             server.scope.to_string(),
             table::truncate(&format_transport(&server.transport), 50),
             table::truncate(server.last_error.as_deref().unwrap_or("-"), 40),
         ]
     });
-    table::render_table(&["SERVER", "STATE", "SCOPE", "WHERE", "LAST ERROR"], rows, ctx)
+    table::render_table(&["SERVER", "OWNER", "STATE", "SCOPE", "WHERE", "LAST ERROR"], rows, ctx)
+}
+
+fn format_owner(server: &ServerView) -> String {
+    if server.system { "all users".to_owned() } else { server.owner_handle.clone() }
+}
+
+fn format_state(server: &ServerView) -> &'static str {
+    match (server.enabled, server.hidden_by_system) {
+        (false, _) => "disabled",
+        (true, true) => "hidden",
+        (true, false) => "enabled",
+    }
 }
 
 fn format_transport(transport: &TransportView) -> String {
@@ -206,7 +252,8 @@ fn render(server: &ServerView, ctx: RenderContext) -> String {
     };
     let pairs = [
         ("server", Some(server.slug.clone())),
-        ("state", Some(if server.enabled { "enabled" } else { "disabled" }.to_owned())),
+        ("owner", Some(format_owner(server))),
+        ("state", Some(format_state(server).to_owned())),
         ("scope", Some(server.scope.to_string())),
         ("where", Some(format_transport(&server.transport))),
         ("values", Some(names)),

@@ -191,6 +191,7 @@ mod tests {
                 id: ToolId::from(uuid::Uuid::from_u128(1)),
                 name: "files.read".to_owned(),
                 server: "files".to_owned(),
+                server_id: None,
                 scope: ToolScope::Both,
                 enabled: true,
                 approval: Approval::Changed,

@@ -28,7 +28,7 @@ pub struct AuditCall {
     /// The session is not stored.
     pub binding: TokenBinding,
     pub tool: String,
-    /// The slug of the server, or `builtin`.
+    /// The slug and id of the server, or `builtin`.
     pub server: String,
     /// Whether the call was allowed.
     pub decision: Effect,

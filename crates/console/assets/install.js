@@ -57,9 +57,9 @@ export function install(me, installed) {
           env: pairs(env.value, "variable"), allow_network: network.checked,
           allowed_hosts: hosts.value.split("\n").map((line) => line.trim()).filter(Boolean),
         };
-      await post("/v1/servers", { slug: slug.value, transport, scope: scope.value });
+      const server = await post("/v1/servers", { slug: slug.value, transport, scope: scope.value });
       box.close();
-      installed(slug.value);
+      installed(server);
     } catch (error) {
       submit.disabled = false;
       box.complain(error);

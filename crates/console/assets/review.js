@@ -23,7 +23,7 @@ export function review(tool, me, approved) {
     try {
       // Only what was read is approved: if the tool changed again meanwhile, the server refuses.
       const body = { definition_sha256: tool.definition_sha256 };
-      const now = await post(`/v1/tools/${encodeURIComponent(tool.name)}/approve`, body);
+      const now = await post(`/v1/tools/${encodeURIComponent(tool.id)}/approve`, body);
       box.close();
       approved(now);
       say(`${tool.name} is approved as it is now.`);

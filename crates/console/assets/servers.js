@@ -21,8 +21,8 @@ export async function render({ me }) {
   /** Shows what is so; `onlyNews` leaves a page alone that shows it already. */
   const look = async ({ onlyNews = false } = {}) => {
     const [servers, tools] = await Promise.all([get("/v1/servers"), get("/v1/tools")]);
-    const count = (slug) => tools.filter((tool) => tool.server === slug).length;
-    const found = servers.map((server) => ({ ...server, tools: count(server.slug) }));
+    const count = (id) => tools.filter((tool) => tool.server_id === id).length;
+    const found = servers.map((server) => ({ ...server, tools: count(server.id) }));
     const now = JSON.stringify(found);
     if (onlyNews && now === shown) return found;
     shown = now;
@@ -33,16 +33,16 @@ export async function render({ me }) {
   };
   await look();
 
-  const installed = async (slug) => {
+  const installed = async ({ id, slug }) => {
     say(`${slug} is installed; asking it for its tools.`);
     for (let turn = 0; turn < LOOKS && node.isConnected; turn += 1) {
-      const found = (await look({ onlyNews: true })).find((server) => server.slug === slug);
+      const found = (await look({ onlyNews: true })).find((server) => server.id === id);
       if (!found || found.tools > 0) return;
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
   };
   const add = el("button", { type: "button", class: "main" }, "Install a server");
-  add.addEventListener("click", () => install(me, (slug) => installed(slug).catch(complain)));
+  add.addEventListener("click", () => install(me, (server) => installed(server).catch(complain)));
   return el("section", {},
     el("div", { class: "head" }, el("h1", { tabindex: "-1" }, title), add), node, nothing);
 }
@@ -71,10 +71,13 @@ function line(server, tools, me, look) {
   });
   const fault = server.last_error
     ? el("p", { class: "fault" }, visible(server.last_error)) : null;
+  const hidden = server.hidden_by_system
+    ? el("p", { class: "fault" }, `A server for all users is called ${slug} too: calls do not reach this one. Rename it with cynork servers rename.`)
+    : null;
   const node = row(COLUMNS, [
-    el("div", {}, el("strong", {}, slug), el("span", { class: "about" }, "since ", moment(server.created_at)), fault),
+    el("div", {}, el("strong", {}, slug), el("span", { class: "about" }, "since ", moment(server.created_at)), hidden, fault),
     reached(server.transport),
-    tools === 0 ? "none yet" : el("a", { href: `#/tools?server=${encodeURIComponent(server.slug)}` }, tools === 1 ? "1 tool" : `${tools} tools`),
+    tools === 0 ? "none yet" : el("a", { href: `#/tools?server=${encodeURIComponent(server.id)}` }, tools === 1 ? "1 tool" : `${tools} tools`),
     scopeWords(server.scope), owner(server, me), flip, gone,
   ]);
   node.dataset.server = server.slug;
@@ -82,11 +85,12 @@ function line(server, tools, me, look) {
   return node;
 }
 
-const path = (server) => `/v1/servers/${encodeURIComponent(server.slug)}`;
+const path = (server) => `/v1/servers/${encodeURIComponent(server.id)}`;
 
 function owner(server, me) {
+  if (server.system) return "all users";
   if (server.owner_id === me.id) return "you";
-  return el("code", { title: server.owner_id }, server.owner_id.slice(-12));
+  return el("span", { title: server.owner_id }, visible(server.owner_handle));
 }
 
 /** How a server is reached. Values of variables and headers never leave the control plane. */

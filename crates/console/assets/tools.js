@@ -13,18 +13,20 @@ const STATES = [["", "All states"], ["on", "On"], ["off", "Off"], ["changed", "W
 
 export async function render({ me, query }) {
   const [tools, servers] = await Promise.all([get("/v1/tools"), get("/v1/servers")]);
-  const known = new Map(servers.map((server) => [server.slug, server]));
+  // By id: several users may have a server of one name.
+  const known = new Map(servers.map((server) => [server.id, server]));
   // What waits for somebody comes first; beyond that the list stays in the order of names.
   const waiting = (tool) => (tool.approval === "approved" ? 1 : 0);
   tools.sort((a, b) => waiting(a) - waiting(b));
-  const rows = tools.map((tool) => new Row(tool, known.get(tool.server), me));
+  const rows = tools.map((tool) => new Row(tool, known.get(tool.server_id), me));
 
   const search = el("input", { type: "search", placeholder: "Search name or description", "aria-label": "Search tools" });
-  const sources = [...new Set(tools.map((tool) => tool.server))].sort();
+  const sources = new Map(tools.map((tool) => [sourceOf(tool), tool.server]));
+  const label = ([source, slug]) => [source, visible(slug) + ownerNote(known.get(source), me)];
   const server = select({ "aria-label": "Server" },
-    [["", "All servers"], ...sources.map((slug) => [slug, visible(slug)])]);
+    [["", "All servers"], ...[...sources].map(label).sort((a, b) => (a[1] < b[1] ? -1 : 1))]);
   const wanted = query.get("server");
-  if (wanted && sources.includes(wanted)) server.value = wanted;
+  if (wanted && sources.has(wanted)) server.value = wanted;
   const state = select({ "aria-label": "State" }, STATES, query.get("state") ?? "");
   const count = el("p", { class: "count", role: "status" });
   const { node, body } = table("Tools", COLUMNS);
@@ -45,10 +47,19 @@ export async function render({ me, query }) {
     el("div", { class: "toolbar", role: "search" }, search, server, state), node, nothing);
 }
 
+/** The server of a tool, in the choice of servers. */
+const sourceOf = (tool) => tool.server_id ?? tool.server;
+
+/** Distinguishes servers of one name. */
+function ownerNote(server, me) {
+  if (!server || server.owner_id === me.id) return "";
+  return server.system ? " (all users)" : ` (${visible(server.owner_handle)})`;
+}
+
 /** Why there is nothing to see. */
 function emptiness(wanted, known) {
-  const error = wanted ? known.get(wanted)?.last_error : null;
-  return error ? `${wanted} offers no tools: ${visible(error)}` : "No tool matches.";
+  const server = wanted ? known.get(wanted) : null;
+  return server?.last_error ? `${visible(server.slug)} offers no tools: ${visible(server.last_error)}` : "No tool matches.";
 }
 
 class Row {
@@ -62,7 +73,7 @@ class Row {
     this.on = el("span", { class: "cell" });
     this.scope = el("span", { class: "cell" });
     this.node = row(COLUMNS, [
-      el("div", {}, this.name, this.about), visible(tool.server), this.scope, this.state, this.on,
+      el("div", {}, this.name, this.about), visible(tool.server) + ownerNote(server, me), this.scope, this.state, this.on,
     ]);
     this.node.dataset.tool = tool.name;
     this.makeScope();
@@ -74,7 +85,7 @@ class Row {
     const { name, description, enabled, approval } = this.tool;
     const states = { on: enabled, off: !enabled, changed: approval !== "approved" };
     return (!words || `${name}\n${description}`.toLowerCase().includes(words))
-      && (!server || this.tool.server === server) && (!state || states[state]);
+      && (!server || sourceOf(this.tool) === server) && (!state || states[state]);
   }
 
   /** Whoever owns the server sets the scope, and administrators. */
@@ -96,7 +107,7 @@ class Row {
   async change(control, asked) {
     control.disabled = true;
     try {
-      this.tool = await patch(`/v1/tools/${encodeURIComponent(this.tool.name)}`, asked);
+      this.tool = await patch(`/v1/tools/${encodeURIComponent(this.tool.id)}`, asked);
       say("scope" in asked
         ? `${this.tool.name} may now be called from: ${scopeWords(this.tool.scope)}.`
         : `${this.tool.name} is now ${this.tool.enabled ? "on" : "off"}.`);
@@ -125,7 +136,7 @@ class Row {
 
   async open() {
     try {
-      const detail = await get(`/v1/tools/${encodeURIComponent(this.tool.name)}`);
+      const detail = await get(`/v1/tools/${encodeURIComponent(this.tool.id)}`);
       review(detail, this.me, (approved) => {
         this.tool = approved;
         this.draw();

@@ -180,6 +180,8 @@ fn registry_data(state: RegistryState) -> RegistryData {
     let servers = state.servers.into_iter().map(|server| ServerRow {
         id: server.id,
         slug: server.slug,
+        owner: server.owner,
+        is_system: server.is_system,
         is_enabled: server.enabled,
         updated_at: server.updated_at,
     });

@@ -46,7 +46,7 @@ impl ToolAccessExplainer for McpGateway {
         let is_hidden = |found: &PolicyTool| {
             audience == Audience::Caller && pipeline::is_concealed(found, identity)
         };
-        let known = match pipeline::check_known(&snapshot, tool) {
+        let known = match pipeline::check_known(&snapshot, identity, tool) {
             Ok(found) if is_hidden(found) => Err(pipeline::unknown_tool(tool)),
             known => known,
         };

@@ -6,6 +6,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
+use cynode_domain::ids::ServerId;
 use cynode_domain::policy::{ErrorKind, Stage};
 use cynode_resources::audit::ToolCallRecord;
 use serde_json::value::RawValue;
@@ -23,6 +24,7 @@ use crate::identity::Identity;
 use crate::pipeline;
 use crate::pipeline::CallScope;
 use crate::pipeline::Denial;
+use crate::resolution::resolve_tool;
 use crate::snapshot::PolicyServer;
 use crate::snapshot::PolicySnapshot;
 use crate::snapshot::PolicyTool;
@@ -91,14 +93,18 @@ impl GatewayInner {
             Some(slug) => format!("{slug}.{name}"),
             None => name.into_owned(),
         };
-        let snapshot = self.snapshot_containing(|known| known.tool(&canonical).is_some()).await;
+        let holds = |known: &PolicySnapshot| {
+            resolve_tool(known, &call.identity, &canonical)
+                .is_some_and(|tool| !pipeline::is_concealed(tool, &call.identity))
+        };
+        let snapshot = self.snapshot_containing(holds).await;
         match self.decide(&snapshot, &call.identity, &canonical, fields.get("arguments")).await {
             Ok(admitted) => self.execute_recorded(call, admitted, client, cancel).await,
             Err(denial) => {
-                let server = snapshot.tool(&canonical).map(|tool| server_slug_of(tool));
+                let tool = resolve_tool(&snapshot, &call.identity, &canonical);
                 let setting =
                     CallScope { task: call.identity.task, project: call.identity.project };
-                let server = server.unwrap_or_else(|| "unknown".to_owned());
+                let server = tool.map_or_else(RecordedServer::unknown, |tool| tool.as_ref().into());
                 let record = record(call, &canonical, server, setting);
                 let shown =
                     pipeline::conceal(&snapshot, &call.identity, &canonical, denial.clone());
@@ -140,7 +146,7 @@ impl GatewayInner {
         cancel: CancellationToken,
     ) -> String {
         let tool = &admitted.tool;
-        let record = record(call, &tool.name, server_slug_of(tool), admitted.call_scope);
+        let record = record(call, &tool.name, tool.as_ref().into(), admitted.call_scope);
         let request = audited_request(call, record);
         if let Some(denial) = tool.server.as_ref().and_then(|server| self.circuit_denial(server)) {
             return request.deny(self, &denial.clone(), denial).await;
@@ -256,15 +262,32 @@ fn check_output(tool: &PolicyTool, value: &Value) -> Result<(), CallFailure> {
     }
 }
 
-fn server_slug_of(tool: &PolicyTool) -> String {
-    tool.server.as_ref().map_or_else(|| "builtin".to_owned(), |server| server.slug.clone())
+/// The server in an audit record. The id distinguishes servers of the same name.
+pub(crate) struct RecordedServer {
+    pub(crate) slug: String,
+    pub(crate) id: Option<ServerId>,
+}
+
+impl RecordedServer {
+    fn unknown() -> Self {
+        Self { slug: "unknown".to_owned(), id: None }
+    }
+}
+
+impl From<&PolicyTool> for RecordedServer {
+    fn from(tool: &PolicyTool) -> Self {
+        match &tool.server {
+            Some(server) => Self { slug: server.slug.clone(), id: Some(server.id) },
+            None => Self { slug: "builtin".to_owned(), id: None },
+        }
+    }
 }
 
 /// The audit record of an allowed call.
 pub(crate) fn record(
     call: &GatewayCall,
     name: &str,
-    server: String,
+    server: RecordedServer,
     setting: CallScope,
 ) -> ToolCallRecord {
     ToolCallRecord {
@@ -278,7 +301,8 @@ pub(crate) fn record(
         run: call.identity.run,
         job: call.identity.job,
         tool: truncate_name(name),
-        server,
+        server: server.slug,
+        server_id: server.id,
         stage: Stage::Invoke,
         error_type: None,
         origin: "gateway".to_owned(),

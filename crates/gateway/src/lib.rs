@@ -22,6 +22,7 @@ pub mod pipeline;
 mod rate_limits;
 mod rejections;
 mod relay;
+pub mod resolution;
 mod sessions;
 pub mod snapshot;
 mod tool_list;

@@ -23,6 +23,7 @@ use cynode_domain::policy::rules::{
 use cynode_domain::policy::{Effect, ErrorKind, Stage, ToolScope, allowlist};
 
 use crate::identity::Identity;
+use crate::resolution::{is_named, resolve_server, resolve_tool};
 use crate::snapshot::PolicyServer;
 use crate::snapshot::PolicySnapshot;
 use crate::snapshot::PolicyTool;
@@ -57,21 +58,31 @@ pub fn check_reach<'s>(
     identity: &Identity,
     name: &str,
 ) -> Result<&'s Arc<PolicyTool>, Denial> {
-    let tool = check_known(snapshot, name)?;
+    let tool = check_known(snapshot, identity, name)?;
+    check_usable(snapshot, identity, tool)?;
+    Ok(tool)
+}
+
+/// Stages `enabled` to `setting`.
+fn check_usable(
+    snapshot: &PolicySnapshot,
+    identity: &Identity,
+    tool: &PolicyTool,
+) -> Result<(), Denial> {
     check_enabled(tool)?;
     check_reviewed(tool)?;
     check_allowlisted(tool, identity)?;
     check_scope(tool, identity)?;
-    check_setting(snapshot, tool)?;
-    Ok(tool)
+    check_setting(snapshot, tool)
 }
 
-/// Whether the tool exists.
+/// The tool that the name means to the caller.
 pub fn check_known<'s>(
     snapshot: &'s PolicySnapshot,
+    identity: &Identity,
     name: &str,
 ) -> Result<&'s Arc<PolicyTool>, Denial> {
-    snapshot.tool(name).ok_or_else(|| unknown_tool(name))
+    resolve_tool(snapshot, identity, name).ok_or_else(|| unknown_tool(name))
 }
 
 /// The denial for a tool that does not exist.
@@ -88,7 +99,7 @@ pub fn conceal(
     name: &str,
     denial: Denial,
 ) -> Denial {
-    match snapshot.tool(name) {
+    match resolve_tool(snapshot, identity, name) {
         Some(tool) if is_concealed(tool, identity) => unknown_tool(name),
         _ => denial,
     }
@@ -173,7 +184,7 @@ pub fn check_setting(snapshot: &PolicySnapshot, tool: &PolicyTool) -> Result<(),
 
 /// Evaluates the access rules: default deny; any deny rule wins.
 pub fn rules(tool: &PolicyTool, identity: &Identity, setting: CallScope) -> Result<RuleId, Denial> {
-    let access = rule_access(identity, setting, &tool.name);
+    let access = rule_access(identity, setting, &tool.name, tool.server.as_deref());
     rule_decision(evaluate(tool.rules.iter().map(AsRef::as_ref), &access), &tool.name)
 }
 
@@ -186,7 +197,7 @@ pub fn precheck_rules(tool: &PolicyTool, identity: &Identity) -> Result<(), Deni
         // The arguments name no task or project beyond those of the token.
         return rules(tool, identity, setting).map(drop);
     }
-    let access = rule_access(identity, setting, &tool.name);
+    let access = rule_access(identity, setting, &tool.name, tool.server.as_deref());
     let all = || tool.rules.iter().map(AsRef::as_ref);
     let denying = all().filter(|rule: &&AccessRule| rule.effect == Effect::Deny);
     let denied = evaluate(denying, &access);
@@ -218,10 +229,11 @@ pub fn precheck_rules(tool: &PolicyTool, identity: &Identity) -> Result<(), Deni
     }
 }
 
-/// Whether a list shows the tool: every stage that needs no arguments passes.
+/// Whether a list shows the tool: every stage that needs no arguments passes, and its name means this tool.
 pub fn is_visible(snapshot: &PolicySnapshot, identity: &Identity, tool: &PolicyTool) -> bool {
-    check_reach(snapshot, identity, &tool.name).is_ok()
+    check_usable(snapshot, identity, tool).is_ok()
         && rules(tool, identity, token_scope(identity)).is_ok()
+        && is_named(snapshot, identity, tool)
 }
 
 /// The task and project of the token.
@@ -238,7 +250,7 @@ pub fn check_server(
     slug: &str,
     feature: &str,
 ) -> Result<Arc<PolicyServer>, Denial> {
-    let server = snapshot.server(slug).ok_or_else(unknown_server)?;
+    let server = resolve_server(snapshot, identity, slug).ok_or_else(unknown_server)?;
     if !server.is_enabled {
         let text = format!("the server \"{slug}\" is disabled");
         return Err(Denial::new(Stage::Enabled, ErrorKind::ToolDisabled, text));
@@ -267,7 +279,7 @@ fn server_permits(
         return Err(Denial::new(Stage::Scope, ErrorKind::ScopeDenied, text));
     }
     let name = format!("{slug}.{feature}");
-    let access = rule_access(identity, token_scope(identity), &name);
+    let access = rule_access(identity, token_scope(identity), &name, Some(server));
     rule_decision(evaluate(snapshot.rules().iter().map(AsRef::as_ref), &access), &name).map(drop)
 }
 
@@ -283,11 +295,22 @@ pub fn conceal_server(
     slug: &str,
     denial: Denial,
 ) -> Denial {
-    let is_known = |server: &Arc<PolicyServer>| {
-        snapshot.tools_of(server.id).any(|tool| !is_concealed(tool, identity))
-            || server_permits(snapshot, identity, server, "initialize").is_ok()
-    };
-    if snapshot.server(slug).is_some_and(is_known) { denial } else { unknown_server() }
+    let named = resolve_server(snapshot, identity, slug);
+    if named.is_some_and(|server| is_server_known(snapshot, identity, server)) {
+        denial
+    } else {
+        unknown_server()
+    }
+}
+
+/// Whether the caller may learn that the server exists.
+pub fn is_server_known(
+    snapshot: &PolicySnapshot,
+    identity: &Identity,
+    server: &PolicyServer,
+) -> bool {
+    snapshot.tools_of(server.id).any(|tool| !is_concealed(tool, identity))
+        || server_permits(snapshot, identity, server, "initialize").is_ok()
 }
 
 /// Whether the caller may use anything of a server.
@@ -299,13 +322,18 @@ pub fn check_may_open(
     let is_used = |server: &&Arc<PolicyServer>| {
         snapshot.tools_of(server.id).any(|tool| is_visible(snapshot, identity, tool))
     };
-    if let Some(server) = snapshot.server(slug).filter(is_used) {
+    if let Some(server) = resolve_server(snapshot, identity, slug).filter(is_used) {
         return Ok(Arc::clone(server));
     }
     check_server(snapshot, identity, slug, "initialize")
 }
 
-fn rule_access<'a>(identity: &'a Identity, setting: CallScope, resource: &'a str) -> Access<'a> {
+fn rule_access<'a>(
+    identity: &'a Identity,
+    setting: CallScope,
+    resource: &'a str,
+    server: Option<&PolicyServer>,
+) -> Access<'a> {
     Access {
         caller: identity.agent,
         user: Some(identity.user),
@@ -315,6 +343,7 @@ fn rule_access<'a>(identity: &'a Identity, setting: CallScope, resource: &'a str
         action: INVOKE,
         resource_type: TOOL,
         resource,
+        server: server.map(PolicyServer::accessed),
     }
 }
 

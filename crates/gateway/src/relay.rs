@@ -16,10 +16,12 @@ use crate::audited::RequestDeadline;
 use crate::gateway::GatewayInner;
 use crate::identity::Identity;
 use crate::invoke::GatewayCall;
+use crate::invoke::RecordedServer;
 use crate::invoke::UpstreamRequest;
 use crate::invoke::record;
 use crate::pipeline;
 use crate::pipeline::CallScope;
+use crate::resolution::resolve_server;
 use cynode_upstream::interface::SessionKey;
 use cynode_upstream::interface::UpstreamClient;
 use cynode_upstream::protocol;
@@ -92,8 +94,10 @@ impl GatewayInner {
         let admitted = pipeline::check_server(&snapshot, &call.identity, slug, method)
             .and_then(|server| self.circuit_denial(&server).map_or(Ok(server), Err));
         let setting = CallScope { task: call.identity.task, project: call.identity.project };
-        let record = (!UNRECORDED_METHODS.contains(&method))
-            .then(|| record(call, &name, slug.to_owned(), setting));
+        let server = resolve_server(&snapshot, &call.identity, slug);
+        let server = RecordedServer { slug: slug.to_owned(), id: server.map(|server| server.id) };
+        let record =
+            (!UNRECORDED_METHODS.contains(&method)).then(|| record(call, &name, server, setting));
         let request = AuditedRequest { call, form: ErrorForm::Code, record };
         let server = match admitted {
             Ok(server) => server,
@@ -137,7 +141,7 @@ impl GatewayInner {
     /// The capabilities of a server, for a stateless client.
     pub(crate) async fn capabilities(&self, visitor: ServerRequest<'_>) -> Result<Value, RpcError> {
         let ServerRequest { identity, slug, session, listener } = visitor;
-        let snapshot = self.snapshot_containing(|known| known.server(slug).is_some()).await;
+        let snapshot = self.snapshot_with_server(identity, slug).await;
         let server = pipeline::check_may_open(&snapshot, identity, slug)
             .map_err(|denial| pipeline::conceal_server(&snapshot, identity, slug, denial))
             .map_err(|shown| RpcError::new(DENIED, shown.message))?;

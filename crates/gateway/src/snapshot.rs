@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::ServerId;
-use cynode_domain::policy::rules::{AccessRule, INVOKE, TOOL};
+use cynode_domain::ids::{ServerId, UserId};
+use cynode_domain::policy::rules::{AccessRule, AccessedServer, INVOKE, TOOL};
 use cynode_domain::policy::{ToolScope, allowlist};
 use jsonschema::Validator;
 use serde_json::Value;
@@ -49,8 +49,11 @@ pub struct ToolRow {
 #[derive(Debug, Clone)]
 pub struct ServerRow {
     pub id: ServerId,
-    /// Its name in `<server>.<tool>`.
+    /// Its name in `<server>.<tool>`; unique for each owner, and among the servers of the system.
     pub slug: String,
+    pub owner: UserId,
+    /// Whether an administrator installed it for every user.
+    pub is_system: bool,
     pub is_enabled: bool,
     pub updated_at: DateTime<Utc>,
 }
@@ -103,8 +106,17 @@ pub struct ScopedIds {
 pub struct PolicyServer {
     pub id: ServerId,
     pub slug: String,
+    pub owner: UserId,
+    pub is_system: bool,
     pub is_enabled: bool,
     pub updated_at: DateTime<Utc>,
+}
+
+impl PolicyServer {
+    /// The server in an access request.
+    pub fn accessed(&self) -> AccessedServer {
+        AccessedServer { id: self.id, owner: self.owner, is_system: self.is_system }
+    }
 }
 
 impl PolicyTool {
@@ -124,10 +136,13 @@ impl PolicyTool {
 pub struct PolicySnapshot {
     /// The revision of the registry it was built from.
     pub revision: i64,
-    tools: HashMap<String, Arc<PolicyTool>>,
+    builtins: HashMap<String, Arc<PolicyTool>>,
+    tools: HashMap<ServerId, BTreeMap<String, Arc<PolicyTool>>>,
     /// Sorted by name, for lists.
     ordered: Vec<Arc<PolicyTool>>,
-    servers: HashMap<String, Arc<PolicyServer>>,
+    servers: HashMap<ServerId, Arc<PolicyServer>>,
+    /// The servers of each name, oldest first.
+    names: HashMap<String, Vec<Arc<PolicyServer>>>,
     settings: BTreeMap<String, Value>,
     rules: Vec<Arc<AccessRule>>,
     /// Whether any tool has mirrored arguments.
@@ -139,25 +154,40 @@ impl PolicySnapshot {
     pub fn build(world: RegistryData) -> Self {
         let rules: Vec<_> = world.rules.into_iter().map(Arc::new).collect();
         let servers: HashMap<_, _> = world.servers.into_iter().map(build_server).collect();
-        let by_id: HashMap<_, _> =
-            servers.values().map(|server| (server.id, Arc::clone(server))).collect();
+        let mut names: HashMap<_, Vec<Arc<PolicyServer>>> = HashMap::new();
+        for server in servers.values() {
+            names.entry(server.slug.clone()).or_default().push(Arc::clone(server));
+        }
+        names.values_mut().for_each(|named| named.sort_by_key(|server| server.id));
         let mut ordered: Vec<_> = world
             .tools
             .into_iter()
             // Tools of a removed server are skipped.
-            .filter(|row| row.server.is_none_or(|id| by_id.contains_key(&id)))
-            .map(|row| Arc::new(build_tool(row, &by_id, &rules)))
+            .filter(|row| row.server.is_none_or(|id| servers.contains_key(&id)))
+            .map(|row| Arc::new(build_tool(row, &servers, &rules)))
             .collect();
         ordered.sort_by(|one, other| one.name.cmp(&other.name));
-        let tools = ordered.iter().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect();
+        let (mut builtins, mut tools) = (HashMap::new(), HashMap::<_, BTreeMap<_, _>>::new());
+        for tool in &ordered {
+            let (name, tool) = (tool.name.clone(), Arc::clone(tool));
+            match &tool.server {
+                None => drop(builtins.insert(name, tool)),
+                Some(server) => drop(tools.entry(server.id).or_default().insert(name, tool)),
+            }
+        }
         let has_mirrored = ordered.iter().any(|tool| !tool.mirrored.is_empty());
         let (revision, settings) = (world.revision, world.settings);
-        Self { revision, tools, ordered, servers, settings, rules, has_mirrored }
+        Self { revision, builtins, tools, ordered, servers, names, settings, rules, has_mirrored }
     }
 
-    /// The tool with this canonical name.
-    pub fn tool(&self, name: &str) -> Option<&Arc<PolicyTool>> {
-        self.tools.get(name)
+    /// The built-in tool with this name.
+    pub fn builtin(&self, name: &str) -> Option<&Arc<PolicyTool>> {
+        self.builtins.get(name)
+    }
+
+    /// The tool of a server with this canonical name.
+    pub fn tool_of(&self, server: ServerId, name: &str) -> Option<&Arc<PolicyTool>> {
+        self.tools.get(&server)?.get(name)
     }
 
     /// The tools after `after`, sorted by name.
@@ -169,8 +199,13 @@ impl PolicySnapshot {
         self.ordered.get(start..).unwrap_or_default()
     }
 
-    pub fn server(&self, slug: &str) -> Option<&Arc<PolicyServer>> {
-        self.servers.get(slug)
+    pub fn server(&self, id: ServerId) -> Option<&Arc<PolicyServer>> {
+        self.servers.get(&id)
+    }
+
+    /// The servers with this name, of every owner, oldest first.
+    pub(crate) fn servers_named(&self, slug: &str) -> &[Arc<PolicyServer>] {
+        self.names.get(slug).map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn servers(&self) -> impl Iterator<Item = &Arc<PolicyServer>> {
@@ -178,9 +213,7 @@ impl PolicySnapshot {
     }
 
     pub(crate) fn tools_of(&self, server: ServerId) -> impl Iterator<Item = &Arc<PolicyTool>> {
-        self.ordered
-            .iter()
-            .filter(move |tool| tool.server.as_ref().is_some_and(|own| own.id == server))
+        self.tools.get(&server).into_iter().flat_map(BTreeMap::values)
     }
 
     /// Whether a setting is `true`. Absent is not.
@@ -197,14 +230,16 @@ impl PolicySnapshot {
     }
 }
 
-fn build_server(row: ServerRow) -> (String, Arc<PolicyServer>) {
+fn build_server(row: ServerRow) -> (ServerId, Arc<PolicyServer>) {
     let server = PolicyServer {
         id: row.id,
-        slug: row.slug.clone(),
+        slug: row.slug,
+        owner: row.owner,
+        is_system: row.is_system,
         is_enabled: row.is_enabled,
         updated_at: row.updated_at,
     };
-    (row.slug, Arc::new(server))
+    (row.id, Arc::new(server))
 }
 
 fn build_tool(
@@ -215,7 +250,8 @@ fn build_tool(
     let server = row.server.and_then(|id| servers.get(&id)).cloned();
     let schema = row.definition.get("inputSchema").cloned().unwrap_or(Value::Bool(false));
     let is_about = |rule: &&Arc<AccessRule>| {
-        rule.action.matches(INVOKE)
+        rule.server.is_none_or(|named| row.server == Some(named))
+            && rule.action.matches(INVOKE)
             && rule.resource_type.matches(TOOL)
             && rule.resource.matches(&row.name)
     };
@@ -284,6 +320,8 @@ mod tests {
         let servers = vec![ServerRow {
             id,
             slug: "files".to_owned(),
+            owner: UserId::generate(),
+            is_system: false,
             is_enabled: true,
             updated_at: DateTime::UNIX_EPOCH,
         }];
@@ -293,7 +331,7 @@ mod tests {
         let snapshot =
             PolicySnapshot::build(RegistryData { tools, servers, ..RegistryData::default() });
 
-        let tool = snapshot.tool("files.read.all").unwrap();
+        let tool = snapshot.tool_of(id, "files.read.all").unwrap();
         assert_eq!(tool.bare_name(), "read.all");
         assert!(tool.listed.contains(r#""name":"files.read.all""#));
         assert!(tool.listed_bare.contains(r#""name":"read.all""#));
@@ -302,11 +340,12 @@ mod tests {
 
     #[test]
     fn a_tool_of_a_server_that_is_gone_is_gone() {
-        let tools = vec![row("files.read", Some(ServerId::generate()), &json!({}))];
+        let id = ServerId::generate();
+        let tools = vec![row("files.read", Some(id), &json!({}))];
 
         assert!(
             PolicySnapshot::build(RegistryData { tools, ..RegistryData::default() })
-                .tool("files.read")
+                .tool_of(id, "files.read")
                 .is_none()
         );
     }
@@ -320,7 +359,7 @@ mod tests {
             ..RegistryData::default()
         });
 
-        assert!(snapshot.tool("a").unwrap().input.is_err());
+        assert!(snapshot.builtin("a").unwrap().input.is_err());
     }
 
     #[test]
@@ -333,6 +372,6 @@ mod tests {
         });
 
         let expected = ScopedIds { task: true, job: true, ..ScopedIds::default() };
-        assert_eq!(snapshot.tool("a").unwrap().scoped, expected);
+        assert_eq!(snapshot.builtin("a").unwrap().scoped, expected);
     }
 }

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use crate::gateway::GatewayInner;
 use crate::identity::Identity;
 use crate::pipeline;
+use crate::resolution::resolve_server;
 use crate::snapshot::PolicySnapshot;
 use crate::snapshot::PolicyTool;
 use cynode_upstream::protocol;
@@ -42,9 +43,13 @@ fn list_page(
     size: usize,
 ) -> Result<ToolPage, RpcError> {
     let after = cursor.map(decode_cursor).transpose()?;
-    let is_here = |tool: &&Arc<PolicyTool>| match server_slug {
-        None => true,
-        Some(slug) => tool.server.as_ref().is_some_and(|server| server.slug == slug),
+    let named = server_slug.and_then(|slug| resolve_server(snapshot, identity, slug));
+    let is_here = |tool: &&Arc<PolicyTool>| {
+        server_slug.is_none()
+            || tool
+                .server
+                .as_ref()
+                .is_some_and(|own| named.is_some_and(|server| own.id == server.id))
     };
     let visible = snapshot
         .tools_after(after.as_deref())

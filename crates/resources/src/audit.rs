@@ -21,7 +21,9 @@ use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, Utc};
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
-use cynode_domain::ids::{CallId, GroupId, JobId, ProjectId, RunId, TaskId, TokenId, UserId};
+use cynode_domain::ids::{
+    CallId, GroupId, JobId, ProjectId, RunId, ServerId, TaskId, TokenId, UserId,
+};
 use cynode_domain::policy::{CallStatus, Effect, ErrorKind, Principal, Stage};
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{
@@ -42,6 +44,8 @@ use crate::PageError;
 
 /// Limit for text in a record that the caller supplied.
 const MAX_TEXT_BYTES: usize = 256;
+/// Between slug and id of a server in a record. Slugs do not contain it; records of earlier versions have no id.
+const SERVER_ID_SEPARATOR: char = '/';
 
 /// Errors of audit-log operations.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +85,14 @@ impl Classified for AuditError {
     }
 }
 
+/// Slug and id of the server in a record.
+fn parse_server(recorded: &str) -> (&str, Option<ServerId>) {
+    match recorded.split_once(SERVER_ID_SEPARATOR) {
+        Some((slug, id)) => (slug, id.parse().ok()),
+        None => (recorded, None),
+    }
+}
+
 /// A tool call to record. Metadata only: no arguments and no results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCallRecord {
@@ -98,6 +110,8 @@ pub struct ToolCallRecord {
     pub tool: String,
     /// The server's slug, or `builtin`.
     pub server: String,
+    /// Distinguishes servers of the same slug; `None` for built-in and unknown tools.
+    pub server_id: Option<ServerId>,
     /// The stage that decided: [`Stage::Invoke`] for allowed calls.
     pub stage: Stage,
     /// Set for denied calls.
@@ -195,7 +209,10 @@ impl AuditLog {
                 session: None,
             },
             tool: sanitize_text(&call.tool),
-            server: sanitize_text(&call.server),
+            server: match call.server_id {
+                Some(id) => format!("{}{SERVER_ID_SEPARATOR}{id}", sanitize_text(&call.server)),
+                None => sanitize_text(&call.server),
+            },
             decision,
             stage: call.stage,
             status,

@@ -2,7 +2,9 @@
 
 use chrono::{DateTime, Utc};
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
-use cynode_domain::ids::RuleId;
+use cynode_domain::ids::{RuleId, ServerId};
+use cynode_domain::name::lookup_name;
+use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::policy::allowlist::seeded_patterns;
 use cynode_domain::policy::pattern::{Pattern, PatternError};
 use cynode_domain::policy::rules::{AccessRule, Conditions, INVOKE, RuleSubject, TOOL};
@@ -14,6 +16,7 @@ use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::rules::{CreateRule, RuleView};
 use serde_json::json;
 
+use crate::servers::resolve_name;
 use crate::signals::Topic;
 use crate::{Caller, PageError, Signals, changes};
 
@@ -31,6 +34,12 @@ pub enum RuleError {
     NotAdmin,
     #[error("there is no such group")]
     NoGroup,
+    #[error("there is no server \"{0}\"")]
+    NoServer(String),
+    #[error(
+        "several users have a server \"{0}\": name one with --server ID; see: cynork servers list"
+    )]
+    AmbiguousServer(String),
     #[error(transparent)]
     Pattern(#[from] PatternError),
     #[error(transparent)]
@@ -44,7 +53,9 @@ impl Classified for RuleError {
         match self {
             Self::NotFound => Classification::new(ErrorClass::NotFound, self),
             Self::NotAdmin => Classification::new(ErrorClass::Forbidden, self),
-            Self::NoGroup | Self::Pattern(_) => Classification::new(ErrorClass::Invalid, self),
+            Self::NoGroup | Self::NoServer(_) | Self::AmbiguousServer(_) | Self::Pattern(_) => {
+                Classification::new(ErrorClass::Invalid, self)
+            }
             Self::Page(error) => error.classify(),
             Self::Store(error) => error.classify(),
         }
@@ -83,13 +94,15 @@ impl AccessRules {
         require_admin(caller)?;
         let or = |given: Option<Pattern>, usual: &str| given.map_or_else(|| usual.parse(), Ok);
         let now = self.clock.now();
-        let stored = StoredRule {
+        let named_server = request.server;
+        let mut stored = StoredRule {
             rule: AccessRule {
                 id: RuleId::generate(),
                 subject: request.subject,
                 action: or(request.action, INVOKE)?,
                 resource_type: or(request.resource_type, TOOL)?,
                 resource: request.resource_pattern,
+                server: None,
                 effect: request.effect,
                 priority: request.priority,
                 conditions: request.conditions,
@@ -98,8 +111,9 @@ impl AccessRules {
             created_at: now,
             updated_at: now,
         };
-        let (row, by) = (stored.clone(), caller.clone());
-        self.store
+        let (mut row, by) = (stored.clone(), caller.clone());
+        stored.rule.server = self
+            .store
             .write(move |tx| {
                 Box::pin(async move {
                     // A rule for a missing group would never match, yet look effective.
@@ -108,8 +122,13 @@ impl AccessRules {
                     {
                         return Err(RuleError::NoGroup);
                     }
+                    row.rule.server = match named_server {
+                        Some(server) => Some(find_server(tx, &by, &server.into()).await?),
+                        None => implied_server(tx, &by, &row.rule).await?,
+                    };
                     tx.rule_insert(&row).await?;
-                    record_change(tx, &by, "rule.create", &row, now).await
+                    record_change(tx, &by, "rule.create", &row, now).await?;
+                    Ok(row.rule.server)
                 })
             })
             .await?;
@@ -151,6 +170,36 @@ impl AccessRules {
     }
 }
 
+async fn find_server(
+    tx: &mut Tx,
+    caller: &Caller,
+    name_or_id: &NameOrId<ServerId>,
+) -> Result<ServerId, RuleError> {
+    let servers = tx.server_list().await?;
+    let found = match name_or_id {
+        NameOrId::Id(id) => servers.into_iter().find(|server| server.id == *id),
+        NameOrId::Name(name) => resolve_name(caller, servers, &lookup_name(name))
+            .map_err(|_| RuleError::AmbiguousServer(name_or_id.excerpt()))?,
+    };
+    let found = found.ok_or_else(|| RuleError::NoServer(name_or_id.excerpt()))?;
+    Ok(found.id)
+}
+
+/// The server that the pattern of an allow rule begins with. Without one, the rule would not grant the server of a user
+/// to others, yet look effective.
+async fn implied_server(
+    tx: &mut Tx,
+    caller: &Caller,
+    rule: &AccessRule,
+) -> Result<Option<ServerId>, RuleError> {
+    let slug = rule.resource.as_str().split_once('.').map(|(slug, _)| slug);
+    let is_about_tools = rule.effect == Effect::Allow && rule.resource_type.as_str() == TOOL;
+    let Some(slug) = slug.filter(|_| is_about_tools) else { return Ok(None) };
+    let found = resolve_name(caller, tx.server_list().await?, slug)
+        .map_err(|_| RuleError::AmbiguousServer(slug.to_owned()))?;
+    Ok(found.map(|server| server.id))
+}
+
 fn require_admin(caller: &Caller) -> Result<(), RuleError> {
     if caller.is_admin { Ok(()) } else { Err(RuleError::NotAdmin) }
 }
@@ -163,14 +212,15 @@ async fn record_change(
     at: DateTime<Utc>,
 ) -> Result<(), RuleError> {
     tx.policy_bump_revision().await?;
-    let AccessRule { id, effect, subject, resource, .. } = &stored.rule;
+    let AccessRule { id, effect, subject, resource, server, .. } = &stored.rule;
+    let server = server.map(|server| format!(" of server {server}")).unwrap_or_default();
     let change = AccessChange {
         by: Some(by.user),
         action,
         resource_type: RULE_RESOURCE_TYPE,
         resource: id.to_string(),
         allowed: true,
-        reason: Some(format!("{effect} {subject:?} {resource}")),
+        reason: Some(format!("{effect} {subject:?} {resource}{server}")),
         task: None,
         at,
     };
@@ -225,6 +275,7 @@ fn seed_rule(
         action: INVOKE.parse()?,
         resource_type: TOOL.parse()?,
         resource: pattern.parse()?,
+        server: None,
         effect: Effect::Allow,
         priority: 0,
         conditions: Conditions { callers },
@@ -240,6 +291,7 @@ fn rule_view(stored: StoredRule) -> RuleView {
         action: rule.action,
         resource_type: rule.resource_type,
         resource_pattern: rule.resource,
+        server_id: rule.server,
         effect: rule.effect,
         priority: rule.priority,
         conditions: rule.conditions,

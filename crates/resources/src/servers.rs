@@ -1,12 +1,13 @@
 //! MCP servers that users install.
 
+mod naming;
 mod sealing;
 mod validate;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use cynode_domain::ids::{RuleId, ServerId};
-use cynode_domain::name::lookup_name;
 use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::policy::rules::{AccessRule, Conditions, INVOKE, RuleSubject, TOOL};
 use cynode_domain::policy::{Effect, ToolScope};
@@ -18,6 +19,9 @@ use crate::signals::Topic;
 use crate::tools::ToolError;
 use crate::{Caller, Signals};
 
+use self::naming::{check_not_of_system, find_server, may_manage};
+
+pub use naming::{AmbiguousName, resolve_name};
 pub use sealing::{SealedText, SealingError, SecretSealer, open_transport, reseal};
 
 /// More than people install; each may be a process.
@@ -42,19 +46,23 @@ impl InstalledServers {
         Self { store, clock, signals, sealer }
     }
 
-    /// Installs a server for the caller. The caller and agents acting for the caller can call its tools;
-    /// other users need an access rule of an administrator.
+    /// Installs a server for the caller, or for the system. The caller and agents acting for the caller can call its
+    /// tools; other users need an access rule of an administrator. Every caller can call those of the system.
     pub async fn install(
         &self,
         caller: &Caller,
         request: InstallServer,
     ) -> Result<ServerView, ToolError> {
         let transport = validate::validate_install(caller, &request)?;
+        if request.system && !caller.is_admin {
+            return Err(ToolError::NotAdmin);
+        }
         let now = self.clock.now();
         let mut server = McpServer {
             id: ServerId::generate(),
             slug: request.slug,
             owner: caller.user,
+            is_system: request.system,
             transport,
             scope: request.scope.unwrap_or(ToolScope::Both),
             enabled: true,
@@ -75,8 +83,11 @@ impl InstalledServers {
                         if own >= MAX_SERVERS_OF_USER {
                             return Err(ToolError::TooManyServers);
                         }
+                        if !server.is_system {
+                            check_not_of_system(tx, &server.slug).await?;
+                        }
                         tx.server_insert(&server).await?;
-                        tx.rule_insert(&owner_rule(&server)?).await?;
+                        tx.rule_insert(&initial_rule(&server)?).await?;
                         Ok(server)
                     })
                 },
@@ -85,7 +96,7 @@ impl InstalledServers {
             .await;
         match added {
             Err(ToolError::Store(error)) if error.is_duplicate() => Err(ToolError::Taken(slug)),
-            added => Ok(server_view(added?)),
+            added => added,
         }
     }
 
@@ -95,9 +106,9 @@ impl InstalledServers {
         self.store
             .read(move |tx| {
                 Box::pin(async move {
-                    let servers = tx.server_list().await?.into_iter();
-                    let seen = servers.filter(|server| caller.may_see(server.owner));
-                    Ok::<_, ToolError>(seen.map(server_view).collect())
+                    let mut servers = tx.server_list().await?;
+                    servers.retain(|server| may_manage(&caller, server));
+                    render_servers(tx, servers).await
                 })
             })
             .await
@@ -112,18 +123,24 @@ impl InstalledServers {
         let (caller, server) = (caller.clone(), server.to_owned());
         self.store
             .read(move |tx| {
-                Box::pin(async move { Ok(server_view(find_server(tx, &caller, &server).await?)) })
+                Box::pin(async move {
+                    let found = find_server(tx, &caller, &server).await?;
+                    render_server(tx, found).await
+                })
             })
             .await
     }
 
-    /// Changes the transport of a server, or enables or disables it. For its owner or an administrator.
+    /// Changes the name or transport of a server, or enables or disables it. For its owner or an administrator.
     pub async fn update(
         &self,
         caller: &Caller,
         server: &NameOrId<ServerId>,
         request: UpdateServer,
     ) -> Result<ServerView, ToolError> {
+        if let Some(slug) = &request.slug {
+            validate::validate_slug(slug)?;
+        }
         let transport = request.transport.as_ref();
         let transport = transport
             .map(|transport| validate::validate_transport(caller, transport))
@@ -133,12 +150,20 @@ impl InstalledServers {
             None => None,
         };
         let (asking, server, now) = (caller.clone(), server.to_owned(), self.clock.now());
+        let slug = request.slug.clone();
         let changed = self
             .change_server(
                 "server.update",
                 move |tx| {
                     Box::pin(async move {
                         let mut found = find_server(tx, &asking, &server).await?;
+                        if let Some(slug) = request.slug.filter(|slug| *slug != found.slug) {
+                            if !found.is_system {
+                                check_not_of_system(tx, &slug).await?;
+                            }
+                            tx.server_rename(&found, &slug).await?;
+                            found.slug = slug;
+                        }
                         found.transport = transport.unwrap_or(found.transport);
                         found.enabled = request.enabled.unwrap_or(found.enabled);
                         found.updated_at = now;
@@ -148,8 +173,13 @@ impl InstalledServers {
                 },
                 caller,
             )
-            .await?;
-        Ok(server_view(changed))
+            .await;
+        match (changed, slug) {
+            (Err(ToolError::Store(error)), Some(slug)) if error.is_duplicate() => {
+                Err(ToolError::Taken(slug))
+            }
+            (changed, _) => changed,
+        }
     }
 
     /// Seals the secrets of a new transport for a server.
@@ -183,11 +213,18 @@ impl InstalledServers {
                     let found = find_server(tx, &asking, &server).await?;
                     tx.tool_delete_by_server(found.id).await?;
                     tx.server_delete(found.id).await?;
+                    let others = tx.server_list().await?;
+                    let is_last = others.iter().all(|other| other.slug != found.slug);
                     // A later server of the same name must not inherit these permissions.
                     let prefix = format!("{}.", found.slug);
-                    for stored in tx.rule_list().await? {
-                        if stored.rule.resource.as_str().starts_with(&prefix) {
-                            tx.rule_delete(stored.rule.id).await?;
+                    for AccessRule { id, server, resource, effect, .. } in
+                        tx.rule_list().await?.into_iter().map(|stored| stored.rule)
+                    {
+                        let is_of_name = server.is_none()
+                            && effect == Effect::Allow
+                            && resource.as_str().starts_with(&prefix);
+                        if server == Some(found.id) || (is_last && is_of_name) {
+                            tx.rule_delete(id).await?;
                         }
                     }
                     Ok(found)
@@ -209,7 +246,7 @@ impl InstalledServers {
         + Send
         + 'static,
         caller: &Caller,
-    ) -> Result<McpServer, ToolError> {
+    ) -> Result<ServerView, ToolError> {
         let (by, at) = (Some(caller.user), self.clock.now());
         let changed = self
             .store
@@ -223,12 +260,12 @@ impl InstalledServers {
                         resource_type: "mcp.server",
                         resource: server.slug.clone(),
                         allowed: true,
-                        reason: None,
+                        reason: Some(format!("server {}", server.id)),
                         task: None,
                         at,
                     };
                     tx.access_change_append(&change).await?;
-                    Ok::<_, ToolError>(server)
+                    render_server(tx, server).await
                 })
             })
             .await?;
@@ -237,8 +274,9 @@ impl InstalledServers {
     }
 }
 
-/// The rule that installing a server adds: its owner and the owner's agents may call its tools.
-fn owner_rule(server: &McpServer) -> Result<StoredRule, ToolError> {
+/// The rule that installing a server adds: its owner and the owner's agents may call its tools; of the system, every
+/// caller.
+fn initial_rule(server: &McpServer) -> Result<StoredRule, ToolError> {
     let pattern = |text: &str| {
         text.parse().map_err(|error: cynode_domain::policy::pattern::PatternError| {
             ToolError::Invalid(vec![error.to_string()])
@@ -247,10 +285,15 @@ fn owner_rule(server: &McpServer) -> Result<StoredRule, ToolError> {
     Ok(StoredRule {
         rule: AccessRule {
             id: RuleId::generate(),
-            subject: RuleSubject::User(server.owner),
+            subject: if server.is_system {
+                RuleSubject::System
+            } else {
+                RuleSubject::User(server.owner)
+            },
             action: pattern(INVOKE)?,
             resource_type: pattern(TOOL)?,
             resource: pattern(&format!("{}.*", server.slug))?,
+            server: Some(server.id),
             effect: Effect::Allow,
             priority: 0,
             conditions: Conditions::default(),
@@ -261,21 +304,30 @@ fn owner_rule(server: &McpServer) -> Result<StoredRule, ToolError> {
     })
 }
 
-async fn find_server(
-    tx: &mut Tx,
-    caller: &Caller,
-    name_or_id: &NameOrId<ServerId>,
-) -> Result<McpServer, ToolError> {
-    let found = match name_or_id {
-        NameOrId::Id(id) => tx.server_get(*id).await?,
-        NameOrId::Name(name) => tx.server_by_slug(&lookup_name(name)).await?,
-    };
-    found
-        .filter(|server| caller.may_see(server.owner))
-        .ok_or_else(|| ToolError::NoServer(name_or_id.excerpt()))
+async fn render_server(tx: &mut Tx, server: McpServer) -> Result<ServerView, ToolError> {
+    let id = server.id;
+    let rendered = render_servers(tx, vec![server]).await?;
+    rendered.into_iter().next().ok_or_else(|| ToolError::NoServer(id.to_string()))
 }
 
-fn server_view(server: McpServer) -> ServerView {
+/// Renders servers with the handles of their owners.
+async fn render_servers(
+    tx: &mut Tx,
+    servers: Vec<McpServer>,
+) -> Result<Vec<ServerView>, ToolError> {
+    let owners: Vec<_> = servers.iter().map(|server| server.owner).collect();
+    let handles = tx.user_handles(&owners).await?;
+    let of_system = tx.server_list().await?.into_iter().filter(|server| server.is_system);
+    let system_names: HashSet<_> = of_system.map(|server| server.slug).collect();
+    let render = |server: McpServer| {
+        let owner = handles.get(&server.owner).cloned().unwrap_or_default();
+        let is_hidden = !server.is_system && system_names.contains(&server.slug);
+        server_view(server, owner, is_hidden)
+    };
+    Ok(servers.into_iter().map(render).collect())
+}
+
+fn server_view(server: McpServer, owner_handle: String, is_hidden: bool) -> ServerView {
     let transport = match server.transport {
         ServerTransport::Stdio { command, args, env, allow_network, allowed_hosts } => {
             let env_names = sealing::secret_names(&env);
@@ -291,6 +343,9 @@ fn server_view(server: McpServer) -> ServerView {
         id: server.id,
         slug: server.slug,
         owner_id: server.owner,
+        owner_handle,
+        system: server.is_system,
+        hidden_by_system: is_hidden,
         transport,
         scope: server.scope,
         enabled: server.enabled,

@@ -35,8 +35,18 @@ pub enum ToolError {
     NoServer(String),
     #[error("only an administrator may do this")]
     NotAdmin,
-    #[error("server \"{0}\" already exists")]
+    /// There are tools of this name on servers of several users.
+    #[error(
+        "several servers have a tool \"{0}\": give the id of one; see: cynork tools list --output json"
+    )]
+    Ambiguous(String),
+    /// Several users have a server of this name.
+    #[error("several users have a server \"{0}\": give the id of one; see: cynork servers list")]
+    AmbiguousServer(String),
+    #[error("there is a server \"{0}\" already")]
     Taken(String),
+    #[error("\"{0}\" is the name of a server for all users: choose another name")]
+    SystemName(String),
     #[error("the tool changed since you read it: read it again")]
     Changed,
     #[error("you have 64 servers, which is the limit: remove one first")]
@@ -59,9 +69,12 @@ impl Classified for ToolError {
                 Classification::new(ErrorClass::NotFound, self)
             }
             Self::NotAdmin => Classification::new(ErrorClass::Forbidden, self),
-            Self::Taken(_) | Self::Changed | Self::TooManyServers => {
-                Classification::new(ErrorClass::Conflict, self)
-            }
+            Self::Ambiguous(_)
+            | Self::AmbiguousServer(_)
+            | Self::Taken(_)
+            | Self::SystemName(_)
+            | Self::Changed
+            | Self::TooManyServers => Classification::new(ErrorClass::Conflict, self),
             Self::Sealing(_) => Classification::new(ErrorClass::Outage, self),
             Self::Invalid(faults) => Classification::invalid(self, faults),
             Self::Page(error) => error.classify(),

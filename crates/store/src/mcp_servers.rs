@@ -54,10 +54,12 @@ pub enum ServerSecrets {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpServer {
     pub id: ServerId,
-    /// The prefix in `<server>.<tool>`.
+    /// The prefix in `<server>.<tool>`; unique for each owner, and among the servers of the system.
     pub slug: String,
     /// The user who installed it.
     pub owner: UserId,
+    /// Whether an administrator installed it for every user.
+    pub is_system: bool,
     pub transport: ServerTransport,
     /// The initial scope of its tools.
     pub scope: ToolScope,
@@ -104,13 +106,14 @@ impl std::fmt::Debug for ServerTransport {
     }
 }
 
-/// Installed servers. Slugs are unique.
+/// Installed servers.
 impl Tx {
-    /// Adds a server. A slug that exists is an [`Error::Duplicate`].
+    /// Adds a server. A slug that its owner or, for a server of the system, the system has is an
+    /// [`Error::Duplicate`].
     pub async fn server_insert(&mut self, server: &McpServer) -> Result<(), Error> {
         let sql = "INSERT INTO mcp_servers (id, slug, owner_id, transport, config, scope, enabled,
-                   last_error, listed_at, created_at, updated_at)
-                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+                   last_error, listed_at, created_at, updated_at, is_system)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
         let params = params![
             server.id,
             &server.slug,
@@ -123,6 +126,7 @@ impl Tx {
             server.listed_at,
             server.created_at,
             server.updated_at,
+            server.is_system,
         ];
         self.execute(sql, params).await.map(drop)
     }
@@ -132,14 +136,9 @@ impl Tx {
         self.one(&tables::SERVERS, sql, params![id], server).await
     }
 
-    pub async fn server_by_slug(&mut self, slug: &str) -> Result<Option<McpServer>, Error> {
-        let sql = "SELECT * FROM mcp_servers WHERE slug = $1";
-        self.one(&tables::SERVERS, sql, params![slug], server).await
-    }
-
-    /// Lists all servers, by slug.
+    /// Lists all servers, by slug and then oldest first.
     pub async fn server_list(&mut self) -> Result<Vec<McpServer>, Error> {
-        let sql = "SELECT * FROM mcp_servers ORDER BY slug";
+        let sql = "SELECT * FROM mcp_servers ORDER BY slug, id";
         self.list(&tables::SERVERS, sql, &[], server).await
     }
 
@@ -160,6 +159,20 @@ impl Tx {
         self.execute(sql, params).await.map(drop)
     }
 
+    /// Renames a server, its tools and the rules about it. A slug that exists is an [`Error::Duplicate`].
+    pub async fn server_rename(&mut self, server: &McpServer, slug: &str) -> Result<(), Error> {
+        let (old, new) = (format!("{}.", server.slug), format!("{slug}."));
+        let sql = "UPDATE mcp_servers SET slug = $2 WHERE id = $1";
+        self.execute(sql, params![server.id, slug]).await?;
+        let sql = "UPDATE mcp_tools SET name = $2 || substr(name, length($3 /*pg ::text */) + 1)
+                   WHERE server_id = $1";
+        self.execute(sql, params![server.id, &new, &old]).await?;
+        let sql = "UPDATE access_control_rules
+                   SET resource_pattern = $2 || substr(resource_pattern, length($3 /*pg ::text */) + 1)
+                   WHERE server_id = $1 AND substr(resource_pattern, 1, length($3)) = $3";
+        self.execute(sql, params![server.id, &new, &old]).await.map(drop)
+    }
+
     /// Deletes a server. The caller deletes its tools first.
     pub async fn server_delete(&mut self, id: ServerId) -> Result<(), Error> {
         self.execute("DELETE FROM mcp_servers WHERE id = $1", params![id]).await.map(drop)
@@ -171,6 +184,7 @@ pub(crate) fn server(row: &Row) -> Result<McpServer, Error> {
         id: row.id("id")?,
         slug: row.get("slug")?,
         owner: row.id("owner_id")?,
+        is_system: row.get("is_system")?,
         transport: row.json("config")?,
         scope: row.keyword("scope")?,
         enabled: row.get("enabled")?,

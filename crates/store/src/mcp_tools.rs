@@ -31,7 +31,7 @@ pub struct McpToolDefinition {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredTool {
     pub id: ToolId,
-    /// The canonical name; unique.
+    /// The canonical name; unique among built-in tools and for each server.
     pub name: String,
     /// The server that provides it; `None` for built-in tools.
     pub server: Option<ServerId>,
@@ -67,9 +67,9 @@ impl StoredTool {
     }
 }
 
-/// Tools, built in and of servers. Names are unique.
+/// Tools, built in and of servers.
 impl Tx {
-    /// Adds a tool. A name that exists is an [`Error::Duplicate`].
+    /// Adds a tool. A name that exists, built in or at its server, is an [`Error::Duplicate`].
     pub async fn tool_insert(&mut self, tool: &StoredTool) -> Result<(), Error> {
         let sql = "INSERT INTO mcp_tools (id, name, server_id, scope, enabled, present, definition,
                    definition_sha256, approved_definition, approved_sha256, first_seen_at, updated_at,
@@ -93,13 +93,23 @@ impl Tx {
         self.execute(sql, params).await.map(drop)
     }
 
-    pub async fn tool_by_name(&mut self, name: &str) -> Result<Option<StoredTool>, Error> {
-        let sql = "SELECT * FROM mcp_tools WHERE name = $1";
-        self.one(&tables::TOOLS, sql, params![name], tool).await
+    /// Returns the tool with this name of a server, or the built-in one.
+    pub async fn tool_by_name(
+        &mut self,
+        server: Option<ServerId>,
+        name: &str,
+    ) -> Result<Option<StoredTool>, Error> {
+        let sql = "SELECT * FROM mcp_tools WHERE name = $1 AND server_id IS NOT DISTINCT FROM $2";
+        self.one(&tables::TOOLS, sql, params![name, server], tool).await
+    }
+
+    pub async fn tool_get(&mut self, id: ToolId) -> Result<Option<StoredTool>, Error> {
+        let sql = "SELECT * FROM mcp_tools WHERE id = $1";
+        self.one(&tables::TOOLS, sql, params![id], tool).await
     }
 
     pub async fn tool_list(&mut self) -> Result<Vec<StoredTool>, Error> {
-        let sql = "SELECT * FROM mcp_tools ORDER BY name";
+        let sql = "SELECT * FROM mcp_tools ORDER BY name, id";
         self.list(&tables::TOOLS, sql, &[], tool).await
     }
 

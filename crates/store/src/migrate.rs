@@ -56,6 +56,7 @@ const MIGRATIONS: &[Migration] = migrations! {
     32 "0032_server_review",
     33 "0033_fair_jobs",
     34 "0034_storage",
+    35 "0035_server_owners",
 };
 
 /// An arbitrary number; the same in every process, so that only one process migrates a PostgreSQL database at a

@@ -46,8 +46,8 @@ impl Tx {
     pub async fn rule_insert(&mut self, stored: &StoredRule) -> Result<(), Error> {
         let sql = "INSERT INTO access_control_rules (id, subject_type, subject_id, action,
                    resource_type, resource_pattern, effect, priority, conditions, updated_by,
-                   created_at, updated_at)
-                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+                   created_at, updated_at, server_id)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
         let rule = &stored.rule;
         let (subject_type, subject_id) = subject_columns(rule.subject);
         let params = params![
@@ -63,6 +63,7 @@ impl Tx {
             stored.updated_by,
             stored.created_at,
             stored.updated_at,
+            rule.server,
         ];
         self.execute(sql, params).await.map(drop)
     }
@@ -142,6 +143,7 @@ fn widened_deny_rule(row: &Row) -> Option<AccessRule> {
         action: pattern("action")?,
         resource_type: pattern("resource_type")?,
         resource: pattern("resource_pattern")?,
+        server: row.id_opt("server_id").unwrap_or_default(),
         effect: Effect::Deny,
         priority: row.get("priority").unwrap_or(i64::MAX),
         conditions: row.json("conditions").unwrap_or_default(),
@@ -164,6 +166,7 @@ pub(crate) fn stored_rule(row: &Row) -> Result<StoredRule, Error> {
         action: row.keyword("action")?,
         resource_type: row.keyword("resource_type")?,
         resource: row.keyword("resource_pattern")?,
+        server: row.id_opt("server_id")?,
         effect: row.keyword("effect")?,
         priority: row.get("priority")?,
         conditions: row.json("conditions")?,

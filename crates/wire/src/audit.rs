@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{
-    CallId, ChainId, ChatTurnId, GroupId, JobId, ProjectId, RunId, TaskId, ThreadId, TokenId,
-    UserId,
+    CallId, ChainId, ChatTurnId, GroupId, JobId, ProjectId, RunId, ServerId, TaskId, ThreadId,
+    TokenId, UserId,
 };
 use cynode_domain::policy::{CallStatus, Effect, Stage};
 use serde::{Deserialize, Serialize};
@@ -75,6 +75,9 @@ pub struct CallView {
     pub tool_name: String,
     /// The server it is on, or `builtin`.
     pub server: String,
+    /// The id of that server.
+    #[serde(default)]
+    pub server_id: Option<ServerId>,
     /// Whether it was allowed.
     pub decision: Effect,
     /// The stage that decided.

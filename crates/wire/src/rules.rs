@@ -1,7 +1,7 @@
 //! Access rules.
 
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::{RuleId, UserId};
+use cynode_domain::ids::{RuleId, ServerId, UserId};
 use cynode_domain::policy::Effect;
 use cynode_domain::policy::pattern::Pattern;
 use cynode_domain::policy::rules::{Conditions, RuleSubject};
@@ -21,6 +21,10 @@ pub struct CreateRule {
     pub resource_type: Option<Pattern>,
     /// Resource pattern, such as `db.*`.
     pub resource_pattern: Pattern,
+    /// The only server whose tools it is about, by id or name. When absent, an allow rule whose pattern begins with the
+    /// name of a server is about that one; others are about no server of another user, deny rules about all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
     /// Effect.
     pub effect: Effect,
     /// Priority: of several matching rules, the highest is reported as the reason.
@@ -45,6 +49,9 @@ pub struct RuleView {
     pub resource_type: Pattern,
     /// Resource pattern.
     pub resource_pattern: Pattern,
+    /// The only server whose tools it is about.
+    #[serde(default)]
+    pub server_id: Option<ServerId>,
     /// Effect.
     pub effect: Effect,
     /// Priority: of several matching rules, the highest is reported as the reason.

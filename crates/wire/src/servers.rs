@@ -11,8 +11,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InstallServer {
-    /// Server name; its tools are named `<slug>.<tool>`.
+    /// Server name, unique among the caller's servers; its tools are named `<slug>.<tool>`.
     pub slug: String,
+    /// Whether it is for all users, whose servers of the same name cannot be reached by it. Administrators only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub system: bool,
     /// Transport.
     pub transport: Transport,
     /// Initial scope of its tools; `both` when absent.
@@ -24,6 +27,9 @@ pub struct InstallServer {
 #[derive(Clone, Default, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateServer {
+    /// New name, for its tools and rules too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slug: Option<String>,
     /// New transport.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
@@ -100,6 +106,15 @@ pub struct ServerView {
     pub slug: String,
     /// User who installed it.
     pub owner_id: UserId,
+    /// Handle of that user.
+    #[serde(default)]
+    pub owner_handle: String,
+    /// Whether it is for all users.
+    #[serde(default)]
+    pub system: bool,
+    /// Whether a server for all users has the same name: calls by that name do not reach this one.
+    #[serde(default)]
+    pub hidden_by_system: bool,
     /// Transport.
     pub transport: TransportView,
     /// Initial scope of its tools.

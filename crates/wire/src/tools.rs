@@ -1,7 +1,7 @@
 //! The tools that agents can call.
 
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::ToolId;
+use cynode_domain::ids::{ServerId, ToolId};
 use cynode_domain::policy::{Principal, Stage, ToolScope};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -42,6 +42,9 @@ pub struct ToolView {
     pub name: String,
     /// The server it comes from, or `builtin`.
     pub server: String,
+    /// The id of that server.
+    #[serde(default)]
+    pub server_id: Option<ServerId>,
     /// Where it may be called from.
     pub scope: ToolScope,
     /// Whether it can be called.

@@ -213,12 +213,17 @@ async fn a_refusal_is_shown_in_words_and_a_signed_out_tab_holds_no_token() {
 #[tokio::test]
 async fn a_changed_tool_is_read_as_text_in_the_console_and_works_again_once_approved() {
     let system = System::new().await;
-    let server =
-        InstallServer { slug: "shy".to_owned(), transport: described_server("Adds."), scope: None };
+    let server = InstallServer {
+        slug: "shy".to_owned(),
+        system: false,
+        transport: described_server("Adds."),
+        scope: None,
+    };
     system.client.server_install(&server).await.unwrap();
     wait_for_approval(&system, Approval::Approved).await;
     let words = "Adds. <img src=x onerror=alert(1)>";
-    let change = UpdateServer { transport: Some(described_server(words)), enabled: None };
+    let change =
+        UpdateServer { transport: Some(described_server(words)), ..UpdateServer::default() };
     system.client.server_update("shy", &change).await.unwrap();
     wait_for_approval(&system, Approval::Changed).await;
     let browser = signed_in(&system, LAPTOP, ("admin", &admin_password(&system))).await;

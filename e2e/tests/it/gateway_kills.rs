@@ -99,7 +99,7 @@ async fn kill_under_load(database: SystemDatabase) {
 /// Installs the server, and creates the deny rules.
 async fn install_server_and_rules(client: &Client, url: &str) {
     let transport = Transport::Http { url: url.to_owned(), headers: [].into() };
-    let body = InstallServer { slug: SERVER.to_owned(), transport, scope: None };
+    let body = InstallServer { slug: SERVER.to_owned(), system: false, transport, scope: None };
     client.server_install(&body).await.unwrap();
     let begun = Instant::now();
     while client.tool_list().await.unwrap().iter().filter(|tool| tool.server == SERVER).count()

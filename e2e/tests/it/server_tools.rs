@@ -89,7 +89,7 @@ async fn a_server_connects_to_its_allowed_hosts_only_and_every_connection_is_rec
     let direct = fetch(format!("--noproxy '*' http://{host}/")).await;
     assert!(direct.contains("onnect"), "the network of the host is reachable: {direct}");
     let changes =
-        cynork(None, &["audit", "changes", "--kind", "mcp.connection", "-o", "json"]).json();
+        cynork(None, &["audit", "changes", "--of", "mcp.connection", "-o", "json"]).json();
     let actions: Vec<&str> = changes["items"]
         .as_array()
         .unwrap()

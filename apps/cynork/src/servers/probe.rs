@@ -36,9 +36,10 @@ pub(super) async fn wait_for_tools(
     let begun = Instant::now();
     loop {
         let all = app.session.read(async |client| client.tool_list().await).await?;
-        let tools: Vec<_> = all.into_iter().filter(|tool| tool.server == server.slug).collect();
-        let slug = server.slug.as_str();
-        let now = app.session.read(async |client| client.server_get(slug).await).await?;
+        let tools: Vec<_> =
+            all.into_iter().filter(|tool| tool.server_id == Some(server.id)).collect();
+        let id = server.id.to_string();
+        let now = app.session.read(async |client| client.server_get(&id).await).await?;
         if !tools.is_empty() || now.last_error.is_some() || begun.elapsed() >= LIMIT {
             return Ok(ProbedServer { server: now, tools });
         }

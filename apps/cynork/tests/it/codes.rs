@@ -174,18 +174,21 @@ async fn an_installed_server_is_shown_with_its_tools_or_why_it_has_none() {
             "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z",
         })
     };
-    let tool = |server: &str, name: &str| {
+    let tool = |server: &str, id: Option<u32>, name: &str| {
         json!({
             "id": "00000000-0000-7000-8000-000000000006", "name": name, "server": server,
+            "server_id": id.map(|id| format!("00000000-0000-7000-8000-{id:012}")),
             "scope": "both", "enabled": true, "approval": "approved", "description": "Tells the time",
             "first_seen_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z",
         })
     };
-    let builtin = tool("builtin", "db.task.get");
+    let builtin = tool("builtin", None, "db.task.get");
+    let of_other = tool("time", Some(7), "time.other");
+    let path = "/v1/servers/00000000-0000-7000-8000-000000000004";
     fake.respond("POST /v1/servers", 201, &server(json!(null)))
-        .respond("GET /v1/servers/time", 200, &server(json!(null)))
-        .respond("GET /v1/tools", 200, &json!([builtin]))
-        .respond("GET /v1/tools", 200, &json!([builtin, tool("time", "time.now")]))
+        .respond(&format!("GET {path}"), 200, &server(json!(null)))
+        .respond("GET /v1/tools", 200, &json!([builtin, of_other]))
+        .respond("GET /v1/tools", 200, &json!([of_other, tool("time", Some(4), "time.now")]))
         .respond("GET /v1/tools", 200, &json!([builtin]));
     let add = ["servers", "add-http", "time", "http://127.0.0.1:3001/mcp"];
 
@@ -193,7 +196,7 @@ async fn an_installed_server_is_shown_with_its_tools_or_why_it_has_none() {
     let broken = ScriptedGateway::start().await;
     broken
         .respond("POST /v1/servers", 201, &server(json!(null)))
-        .respond("GET /v1/servers/time", 200, &server(json!("connection refused")))
+        .respond(&format!("GET {path}"), 200, &server(json!("connection refused")))
         .respond("GET /v1/tools", 200, &json!([builtin]));
     let failed = broken.cynork(&add).await;
 
@@ -201,4 +204,26 @@ async fn an_installed_server_is_shown_with_its_tools_or_why_it_has_none() {
     assert_eq!(found.json()["slug"], "time");
     assert!(failed.stdout.contains("connection refused"), "{failed:?}");
     assert!(failed.stderr.contains("cynork servers remove time"), "{failed:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_calls_by_name_do_not_reach_is_listed_with_how_to_rename_it() {
+    let fake = ScriptedGateway::start().await;
+    let server = |id: u32, is_hidden: bool| {
+        json!({
+            "id": format!("00000000-0000-7000-8000-{id:012}"), "slug": "time",
+            "owner_id": "00000000-0000-7000-8000-000000000005", "owner_handle": "ada",
+            "system": !is_hidden, "hidden_by_system": is_hidden,
+            "transport": {"type": "http", "url": "http://127.0.0.1:3001/mcp", "header_names": []},
+            "scope": "both", "enabled": true, "last_error": null,
+            "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z",
+        })
+    };
+    fake.respond("GET /v1/servers", 200, &json!([server(4, false), server(7, true)]));
+
+    let listed = fake.cynork(&["servers", "list"]).await;
+
+    assert!(listed.stdout.contains("hidden") && listed.stdout.contains("all users"), "{listed:?}");
+    let rename = "cynork servers rename 00000000-0000-7000-8000-000000000007 NEW-NAME";
+    assert!(listed.stderr.contains(rename), "{listed:?}");
 }

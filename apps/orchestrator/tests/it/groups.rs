@@ -102,6 +102,7 @@ pub(crate) async fn a_rule_about_a_group_holds_for_agents_of_whoever_is_in_it(
         action: None,
         resource_type: None,
         resource_pattern: "skills.*".parse().unwrap(),
+        server: None,
         effect: Effect::Deny,
         priority: 0,
         conditions: Conditions::default(),

@@ -41,6 +41,7 @@ mod runs;
 mod sandboxes;
 mod schedules;
 mod secrets;
+mod server_names;
 mod sign_in;
 mod skills;
 mod start_triggers;
@@ -122,6 +123,12 @@ on_both_engines! {
         a_function_s_result_finds_its_call_in_the_response_before,
         responses_refuse_what_they_cannot_honour_and_fail_in_openai_s_shape,
         what_is_not_stored_cannot_be_named_and_others_cannot_name_mine,
+    }
+    server_names {
+        each_of_two_servers_of_one_name_is_reached_by_its_owner_alone,
+        switches_and_approvals_of_one_server_leave_the_other_of_its_name_alone,
+        a_rule_about_one_server_grants_no_other_of_its_name,
+        a_server_of_the_system_has_its_name_for_every_user,
     }
     request_limits {
         a_user_at_the_limit_is_refused_with_every_token_and_another_user_is_served,

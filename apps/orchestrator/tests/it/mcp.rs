@@ -21,6 +21,12 @@ impl Mcp {
         Self { http, url: format!("{url}/mcp"), token: token.to_owned() }
     }
 
+    /// A client of one server of the gateway at `url`.
+    pub(crate) fn at_server(url: &str, server: &str, token: &str) -> Self {
+        let all = Self::at(url, token);
+        Self { url: format!("{}/{server}", all.url), ..all }
+    }
+
     /// An agent of the administrator.
     pub(crate) async fn agent(harness: &OrchestratorHarness, agent: AgentType) -> Self {
         let issued = issue(harness, agent, BindingView::default()).await;

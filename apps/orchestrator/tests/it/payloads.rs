@@ -66,7 +66,7 @@ fn text_result(text: &str, is_error: bool) -> Value {
 /// Installs the server and waits for its tools.
 async fn install(harness: &OrchestratorHarness, url: String) {
     let transport = Transport::Http { url, headers: [].into() };
-    let body = InstallServer { slug: "chat".to_owned(), transport, scope: None };
+    let body = InstallServer { slug: "chat".to_owned(), system: false, transport, scope: None };
     harness.admin().server_install(&body).await.unwrap();
     let pm = Mcp::agent(harness, AgentType::Pm).await;
     let is_listed = async || pm.tools().await.contains(&"chat.say".to_owned()).then_some(());

@@ -25,7 +25,7 @@ pub(crate) fn routes(servers: InstalledServers) -> OpenApiRouter {
         .with_state(servers)
 }
 
-/// Installs an MCP server for the caller.
+/// Installs an MCP server for the caller, or for all users.
 #[utoipa::path(post, path = "/v1/servers", tag = "servers", request_body = InstallServer,
     responses((status = 201, body = ServerView), (status = "4XX", body = Problem)))]
 async fn install(
@@ -58,7 +58,7 @@ async fn get(
     Ok(Json(servers.get(&caller, &server).await?))
 }
 
-/// Changes, enables or disables a server. For its owner or an administrator.
+/// Renames, changes, enables or disables a server. For its owner or an administrator.
 #[utoipa::path(patch, path = "/v1/servers/{server}", tag = "servers", request_body = UpdateServer,
     params(("server" = String, Path, description = "id or name")),
     responses((status = 200, body = ServerView), (status = "4XX", body = Problem)))]

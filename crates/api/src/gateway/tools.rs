@@ -40,7 +40,7 @@ async fn list(
 
 /// Returns a tool with its definition and, if that changed, the approved definition.
 #[utoipa::path(get, path = "/v1/tools/{tool}", tag = "tools",
-    params(("tool" = String, Path, description = "its name")),
+    params(("tool" = String, Path, description = "name or id")),
     responses((status = 200, body = ToolDetailView), (status = "4XX", body = Problem)))]
 async fn get(
     State(registry): State<ToolRegistry>,
@@ -52,7 +52,7 @@ async fn get(
 
 /// Enables or disables a tool (administrators), or sets its scope (also the owner of its server).
 #[utoipa::path(patch, path = "/v1/tools/{tool}", tag = "tools", request_body = UpdateTool,
-    params(("tool" = String, Path, description = "its name")),
+    params(("tool" = String, Path, description = "name or id")),
     responses((status = 200, body = ToolDetailView), (status = "4XX", body = Problem)))]
 async fn update(
     State(registry): State<ToolRegistry>,
@@ -65,7 +65,7 @@ async fn update(
 
 /// Approves a tool's changed definition. Administrators only.
 #[utoipa::path(post, path = "/v1/tools/{tool}/approve", tag = "tools", request_body = ApproveTool,
-    params(("tool" = String, Path, description = "its name")),
+    params(("tool" = String, Path, description = "name or id")),
     responses((status = 200, body = ToolDetailView), (status = "4XX", body = Problem)))]
 async fn approve(
     State(registry): State<ToolRegistry>,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pattern::Pattern;
 use super::{AgentType, Effect, Principal};
-use crate::ids::{GroupId, ProjectId, RuleId, TaskId, UserId};
+use crate::ids::{GroupId, ProjectId, RuleId, ServerId, TaskId, UserId};
 
 /// Action of calling a tool.
 pub const INVOKE: &str = "mcp.tool.invoke";
@@ -61,6 +61,8 @@ pub struct AccessRule {
     /// For example [`TOOL`].
     pub resource_type: Pattern,
     pub resource: Pattern,
+    /// The only server whose tools it is about. An allow rule without one is not about the servers of other users.
+    pub server: Option<ServerId>,
     pub effect: Effect,
     /// Selects which of several matching rules is reported as the reason (the highest); does not affect the decision.
     pub priority: i64,
@@ -78,6 +80,17 @@ pub struct Access<'a> {
     pub action: &'a str,
     pub resource_type: &'a str,
     pub resource: &'a str,
+    /// The server that has the resource; `None` for resources of the installation.
+    pub server: Option<AccessedServer>,
+}
+
+/// The server of an access request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AccessedServer {
+    pub id: ServerId,
+    pub owner: UserId,
+    /// Whether an administrator installed it for every user.
+    pub is_system: bool,
 }
 
 /// The decision of the rules.
@@ -110,10 +123,25 @@ impl AccessRule {
         };
         let callers = &self.conditions.callers;
         is_subject
+            && self.is_about_server(access)
             && (callers.is_empty() || callers.contains(&access.caller))
             && self.action.matches(access.action)
             && self.resource_type.matches(access.resource_type)
             && self.resource.matches(access.resource)
+    }
+
+    /// Whether the rule is about the server of this access. Names of servers are unique for each owner only, so that a
+    /// name in an allow rule does not grant the server of another user; in a deny rule it denies every server of
+    /// this name.
+    fn is_about_server(&self, access: &Access<'_>) -> bool {
+        match (self.server, access.server) {
+            (Some(named), Some(server)) => named == server.id,
+            (Some(_), None) => false,
+            (None, Some(server)) => {
+                self.effect == Effect::Deny || server.is_system || access.user == Some(server.owner)
+            }
+            (None, None) => true,
+        }
     }
 }
 

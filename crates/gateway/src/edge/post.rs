@@ -25,6 +25,7 @@ use crate::identity::TokenHash;
 use crate::invoke::truncate_name;
 use crate::pipeline;
 use crate::rejections::RejectionReason;
+use crate::resolution::resolve_tool;
 use crate::sessions::GatewaySession;
 use crate::snapshot::PolicyTool;
 use cynode_upstream::interface::ClientDescription;
@@ -208,6 +209,7 @@ async fn reject_unauthenticated(
             job: None,
             tool,
             server: "unknown".to_owned(),
+            server_id: None,
             stage: Stage::Authenticate,
             error_type: Some(kind),
             origin: "gateway".to_owned(),
@@ -288,12 +290,13 @@ fn check_mirrored_headers(
     };
     let fields = RawFields::read(params).unwrap_or_default();
     let name = fields.text("name").unwrap_or_default();
+    let identity = &authenticated.identity;
     let tool = match &authenticated.server_slug {
-        Some(slug) => snapshot.tool(&format!("{slug}.{name}")),
-        None => snapshot.tool(&name),
+        Some(slug) => resolve_tool(&snapshot, identity, &format!("{slug}.{name}")),
+        None => resolve_tool(&snapshot, identity, &name),
     };
     let is_seen = |tool: &&Arc<PolicyTool>| {
-        !tool.mirrored.is_empty() && pipeline::is_visible(&snapshot, &authenticated.identity, tool)
+        !tool.mirrored.is_empty() && pipeline::is_visible(&snapshot, identity, tool)
     };
     let Some(tool) = tool.filter(is_seen) else { return Ok(()) };
     // Invalid arguments are rejected later, with a better error.

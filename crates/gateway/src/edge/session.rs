@@ -94,12 +94,11 @@ async fn open_server(
     key: &cynode_upstream::interface::SessionKey,
 ) -> Result<ServerDescription, RpcError> {
     let inner = &authenticated.gateway.inner;
-    let snapshot = inner.snapshot_containing(|known| known.server(slug).is_some()).await;
-    let server = pipeline::check_may_open(&snapshot, &authenticated.identity, slug)
+    let identity = &authenticated.identity;
+    let snapshot = inner.snapshot_with_server(identity, slug).await;
+    let server = pipeline::check_may_open(&snapshot, identity, slug)
         .inspect_err(|_| authenticated.reject(RejectionReason::ServerDenied))
-        .map_err(|denial| {
-            pipeline::conceal_server(&snapshot, &authenticated.identity, slug, denial)
-        })
+        .map_err(|denial| pipeline::conceal_server(&snapshot, identity, slug, denial))
         .map_err(|shown| RpcError::new(INVALID_REQUEST, shown.message))?;
     let upstream = inner
         .upstreams

@@ -9,6 +9,9 @@ use tracing::{info, warn};
 
 use super::GatewayInner;
 use crate::backend::BackendError;
+use crate::identity::Identity;
+use crate::pipeline;
+use crate::resolution::resolve_server;
 use crate::snapshot::PolicyServer;
 use crate::snapshot::PolicySnapshot;
 use cynode_upstream::rpc;
@@ -28,6 +31,19 @@ impl GatewayInner {
             warn!(error = &fault as &dyn std::error::Error, "loading the registry failed");
         }
         self.snapshot()
+    }
+
+    /// The current snapshot; reloaded if the caller may use no server of this name.
+    pub(crate) async fn snapshot_with_server(
+        &self,
+        identity: &Identity,
+        slug: &str,
+    ) -> Arc<PolicySnapshot> {
+        self.snapshot_containing(|known| {
+            resolve_server(known, identity, slug)
+                .is_some_and(|server| pipeline::is_server_known(known, identity, server))
+        })
+        .await
     }
 
     /// Reloads the registry if its revision changed.
@@ -65,7 +81,7 @@ impl GatewayInner {
         let are_opened_alike =
             before.setting(ALLOWED_NETWORKS_SETTING) == now.setting(ALLOWED_NETWORKS_SETTING);
         let is_same = |one: &PolicyServer, other: &PolicySnapshot| {
-            are_opened_alike && other.server(&one.slug).is_some_and(|same| same.as_ref() == one)
+            are_opened_alike && other.server(one.id).is_some_and(|same| same.as_ref() == one)
         };
         let gone = before.servers().filter(|old| !is_same(old, &now));
         let new = now.servers().filter(|new| !is_same(new, before));

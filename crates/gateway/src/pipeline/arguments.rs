@@ -80,7 +80,7 @@ mod tests {
         let snapshot =
             PolicySnapshot::build(RegistryData { tools: vec![row], ..RegistryData::default() });
         let given = raw(given.to_owned());
-        check(snapshot.tool("a.b").unwrap(), Some(&given), 100)
+        check(snapshot.builtin("a.b").unwrap(), Some(&given), 100)
             .map_err(|denial| (denial.stage, denial.kind, denial.message))
     }
 

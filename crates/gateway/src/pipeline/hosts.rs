@@ -59,6 +59,7 @@ pub fn check_host(
         action: FETCH,
         resource_type: DOMAIN,
         resource: &host,
+        server: None,
     };
     let shown: String = host.chars().take(100).collect();
     match evaluate(snapshot.rules().iter().map(AsRef::as_ref), &access) {

@@ -285,6 +285,8 @@ impl GatewayBackend for FuzzControlPlane {
             servers: vec![ServerRow {
                 id: self.server,
                 slug: "fz".to_owned(),
+                owner: UserId::generate(),
+                is_system: true,
                 is_enabled: true,
                 updated_at: DateTime::UNIX_EPOCH,
             }],
@@ -294,6 +296,7 @@ impl GatewayBackend for FuzzControlPlane {
                 action: pattern(INVOKE),
                 resource_type: pattern(TOOL),
                 resource: pattern("*"),
+                server: None,
                 effect: Effect::Allow,
                 priority: 0,
                 conditions: Conditions::default(),

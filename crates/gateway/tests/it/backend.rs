@@ -154,6 +154,7 @@ pub(crate) fn rule(effect: Effect, resource: &str) -> AccessRule {
         action: "mcp.tool.invoke".parse().unwrap(),
         resource_type: "mcp.tool".parse().unwrap(),
         resource: resource.parse().unwrap(),
+        server: None,
         effect,
         priority: 0,
         conditions: Conditions::default(),
@@ -200,7 +201,14 @@ pub(crate) fn world() -> RegistryData {
     RegistryData {
         revision: 1,
         tools: builtins.chain(of_files).collect(),
-        servers: vec![ServerRow { id, slug: "files".to_owned(), is_enabled: true, updated_at }],
+        servers: vec![ServerRow {
+            id,
+            slug: "files".to_owned(),
+            owner: UserId::generate(),
+            is_system: true,
+            is_enabled: true,
+            updated_at,
+        }],
         rules: vec![rule(Effect::Allow, "*")],
         settings: std::collections::BTreeMap::new(),
     }

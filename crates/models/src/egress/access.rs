@@ -37,6 +37,7 @@ pub(super) fn decide_access(
         action: CALL_ACTION,
         resource_type: OPERATION_RESOURCE,
         resource: &resource,
+        server: None,
     };
     let by_row = |is_allowed: bool| {
         let reason = format!("provider allows {}", provider.allow);
@@ -93,6 +94,7 @@ mod tests {
             action: CALL_ACTION.parse().unwrap(),
             resource_type: OPERATION_RESOURCE.parse().unwrap(),
             resource: resource.parse().unwrap(),
+            server: None,
             effect,
             priority: 0,
             conditions: Conditions::default(),

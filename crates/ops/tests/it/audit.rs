@@ -40,6 +40,7 @@ fn record(caller: &Caller) -> ToolCallRecord {
         job: None,
         tool: "db.task.get".to_owned(),
         server: "builtin".to_owned(),
+        server_id: None,
         stage: Stage::Invoke,
         error_type: None,
         origin: "gateway".to_owned(),

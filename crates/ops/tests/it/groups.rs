@@ -204,6 +204,7 @@ fn rule(group: GroupId) -> CreateRule {
         action: None,
         resource_type: None,
         resource_pattern: "web.*".parse().unwrap(),
+        server: None,
         effect: Effect::Allow,
         priority: 0,
         conditions: Conditions::default(),

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use cynode_domain::ids::ServerId;
 use cynode_domain::policy::Principal;
 use cynode_domain::policy::ToolScope;
-use cynode_domain::policy::rules::{Access, INVOKE, TOOL, evaluate};
+use cynode_domain::policy::rules::{Access, AccessedServer, INVOKE, TOOL, evaluate};
 use cynode_resources::tools::ToolError;
 use cynode_wire::servers::{InstallServer, Transport, UpdateServer};
 use cynode_wire::tools::{Approval, ApproveTool, UpdateTool};
@@ -25,7 +26,7 @@ on_each_engine! {
     an_installed_server_is_its_owners_and_administrators_business,
     installing_a_server_allows_its_tools_to_its_owner_only_and_removing_it_to_nobody,
     only_administrators_let_a_server_reach_internal_networks,
-    a_server_cannot_take_a_name_of_built_in_tools_or_of_another_server,
+    a_server_cannot_take_a_name_of_built_in_tools_of_the_system_or_of_its_owner,
     a_url_that_would_show_a_password_or_leave_http_is_refused,
 }
 
@@ -186,7 +187,7 @@ async fn an_installed_server_is_its_owners_and_administrators_business() {
     assert!(!serde_json::to_string(&shown).unwrap().contains("sesame"));
     assert!(world.servers.list(&world.bob).await.unwrap().is_empty());
     assert!(world.registry.list(&world.bob).await.unwrap().is_empty());
-    let body = UpdateServer { transport: None, enabled: Some(false) };
+    let body = UpdateServer { enabled: Some(false), ..UpdateServer::default() };
     let refused = world.servers.update(&world.bob, &"files".into(), body).await;
     assert!(matches!(refused, Err(ToolError::NoServer(_))));
     let refused = world.servers.remove(&world.bob, &"files".into()).await;
@@ -201,7 +202,9 @@ async fn an_installed_server_is_its_owners_and_administrators_business() {
 
 async fn installing_a_server_allows_its_tools_to_its_owner_only_and_removing_it_to_nobody() {
     let world = World::new().await;
-    world.servers.install(&world.bob, stdio("files")).await.unwrap();
+    let installed = world.servers.install(&world.bob, stdio("files")).await.unwrap();
+    let (id, owner) = (installed.id, installed.owner_id);
+    let server = AccessedServer { id, owner, is_system: false };
     let may = async |user| {
         let rules = world.registry.load().await.unwrap().rules;
         let access = Access {
@@ -213,6 +216,7 @@ async fn installing_a_server_allows_its_tools_to_its_owner_only_and_removing_it_
             action: INVOKE,
             resource_type: TOOL,
             resource: "files.read",
+            server: Some(server),
         };
         evaluate(&rules, &access).is_allowed()
     };
@@ -235,23 +239,33 @@ async fn only_administrators_let_a_server_reach_internal_networks() {
     world.servers.install(&world.admin, inside).await.unwrap();
 }
 
-async fn a_server_cannot_take_a_name_of_built_in_tools_or_of_another_server() {
+async fn a_server_cannot_take_a_name_of_built_in_tools_of_the_system_or_of_its_owner() {
     let world = World::new().await;
     world.servers.install(&world.bob, stdio("files")).await.unwrap();
 
-    for slug in ["db", "sandbox", "Files", "a.b", "a/b", "", "-x"] {
+    let id = ServerId::generate().to_string();
+    for slug in ["db", "sandbox", "Files", "a.b", "a/b", "", "-x", &id] {
         let refused = world.servers.install(&world.bob, stdio(slug)).await;
         assert!(matches!(refused, Err(ToolError::Invalid(_))), "{slug}");
     }
-    let taken = world.servers.install(&world.admin, stdio("files")).await;
+    let taken = world.servers.install(&world.bob, stdio("files")).await;
     assert!(matches!(taken, Err(ToolError::Taken(_))));
+    world.servers.install(&world.admin, stdio("files")).await.unwrap();
+    let for_all = |slug| InstallServer { system: true, ..stdio(slug) };
+    let refused = world.servers.install(&world.bob, for_all("web-search")).await;
+    assert!(matches!(refused, Err(ToolError::NotAdmin)));
+    world.servers.install(&world.admin, for_all("web-search")).await.unwrap();
+    let refused = world.servers.install(&world.bob, stdio("web-search")).await;
+    assert!(matches!(refused, Err(ToolError::SystemName(_))));
+    let again = world.servers.install(&world.admin, for_all("web-search")).await;
+    assert!(matches!(again, Err(ToolError::Taken(_))));
 }
 
 async fn a_url_that_would_show_a_password_or_leave_http_is_refused() {
     let world = World::new().await;
     for url in ["https://ada:sesame@mcp.example/", "file:///etc/passwd", "mcp.example", "http://"] {
         let transport = Transport::Http { url: url.to_owned(), headers: [].into() };
-        let body = InstallServer { slug: "remote".to_owned(), transport, scope: None };
+        let body = InstallServer { transport, ..stdio("remote") };
 
         let refused = world.servers.install(&world.bob, body).await;
 

@@ -32,6 +32,7 @@ async fn may(world: &World, caller: Principal, tool: &str) -> bool {
         action: INVOKE,
         resource_type: TOOL,
         resource: tool,
+        server: None,
     };
     evaluate(&rules, &access).is_allowed()
 }
@@ -42,6 +43,7 @@ pub(crate) fn rule(effect: Effect, tools: &str) -> CreateRule {
         action: None,
         resource_type: None,
         resource_pattern: tools.parse().unwrap(),
+        server: None,
         effect,
         priority: 0,
         conditions: Conditions::default(),

@@ -50,7 +50,7 @@ async fn secrets_of_a_server_are_not_in_the_database() {
         assert!(!format!("{server:?}").contains("sesame"));
         assert_eq!(opened(&world, &server).unwrap(), json!(request.transport));
 
-        let body = UpdateServer { transport: Some(remote().transport), enabled: None };
+        let body = UpdateServer { transport: Some(remote().transport), ..UpdateServer::default() };
         world.servers.update(&world.bob, &server.slug.as_str().into(), body).await.unwrap();
         let rows = format!("{:?}", query(&world.database.url, CONFIG).await);
         assert!(!rows.contains("sesame"), "{rows}");

@@ -149,6 +149,7 @@ pub(crate) fn observed(name: &str, description: &str) -> ObservedTool {
 pub(crate) fn stdio(slug: &str) -> InstallServer {
     InstallServer {
         slug: slug.to_owned(),
+        system: false,
         transport: Transport::Stdio {
             command: "files".to_owned(),
             args: vec![],

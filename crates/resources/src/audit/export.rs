@@ -5,7 +5,7 @@ use cynode_domain::ids::ChainId;
 use cynode_store::{AuditCall, AuditOutcome, AuditRecord, LOG_CHAIN, SealedRecord};
 use serde_json::{Map, Value, json};
 
-use super::{AuditError, AuditLog};
+use super::{AuditError, AuditLog, parse_server};
 
 /// A record as one JSON object.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,6 +70,7 @@ fn export(sealed: SealedRecord) -> ExportedRecord {
 }
 
 fn call_fields(call: &AuditCall) -> Value {
+    let (server, server_id) = parse_server(&call.server);
     json!({
         "id": call.id,
         "agent_type": call.caller.kind,
@@ -82,7 +83,8 @@ fn call_fields(call: &AuditCall) -> Value {
         "run_id": call.binding.run,
         "job_id": call.binding.job,
         "tool_name": call.tool,
-        "server": call.server,
+        "server": server,
+        "server_id": server_id,
         "decision": call.decision,
         "stage": call.stage,
         "status": call.status,

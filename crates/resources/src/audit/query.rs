@@ -6,7 +6,7 @@ use cynode_store::{AuditCursor, AuditFilter, StoredCall};
 use cynode_wire::audit::{AuditQuery, CallView};
 use cynode_wire::page::{Page, PageQuery};
 
-use super::{AuditError, AuditLog};
+use super::{AuditError, AuditLog, parse_server};
 use crate::paging::PageRequest;
 use crate::{Caller, PageError};
 
@@ -76,6 +76,7 @@ fn call_view(stored: StoredCall) -> CallView {
         Some(outcome) => (outcome.status, outcome.error_type, outcome.duration_ms),
         None => (call.status, call.error_type, call.duration_ms),
     };
+    let (server, server_id) = parse_server(&call.server);
     CallView {
         id: call.id,
         chain_id: chain,
@@ -91,7 +92,8 @@ fn call_view(stored: StoredCall) -> CallView {
         run_id: call.binding.run,
         job_id: call.binding.job,
         tool_name: call.tool,
-        server: call.server,
+        server: server.to_owned(),
+        server_id,
         decision: call.decision,
         stage: call.stage,
         status,

@@ -1,5 +1,6 @@
 //! Validation of server installations.
 
+use cynode_domain::ids::ServerId;
 use cynode_domain::name::Slug;
 use cynode_domain::policy::allowed_hosts::AllowedHosts;
 use cynode_domain::policy::allowlist::is_reserved_namespace;
@@ -19,18 +20,31 @@ pub(super) fn validate_install(
     caller: &Caller,
     request: &InstallServer,
 ) -> Result<ServerTransport, ToolError> {
-    let is_plain = Slug::normalise(&request.slug).is_ok_and(|slug| slug.as_str() == request.slug);
     let mut faults = transport_faults(&request.transport);
-    if !is_plain {
-        faults.push("slug may contain only lowercase letters, digits and single dashes".to_owned());
-    }
-    if is_reserved_namespace(&request.slug) {
-        faults.push(format!("the slug \"{}\" belongs to built-in tools", request.slug));
-    }
+    faults.extend(slug_faults(&request.slug));
     if !faults.is_empty() {
         return Err(ToolError::Invalid(faults));
     }
     validate_transport(caller, &request.transport)
+}
+
+pub(super) fn validate_slug(slug: &str) -> Result<(), ToolError> {
+    let faults = slug_faults(slug);
+    if faults.is_empty() { Ok(()) } else { Err(ToolError::Invalid(faults)) }
+}
+
+fn slug_faults(slug: &str) -> Vec<String> {
+    let mut faults = vec![];
+    // A name in the form of an id would be taken for one.
+    let is_id = slug.parse::<ServerId>().is_ok();
+    let is_plain = Slug::normalise(slug).is_ok_and(|plain| plain.as_str() == slug);
+    if is_id || !is_plain {
+        faults.push("slug may contain only lowercase letters, digits and single dashes".to_owned());
+    }
+    if is_reserved_namespace(slug) {
+        faults.push(format!("the slug \"{slug}\" belongs to built-in tools"));
+    }
+    faults
 }
 
 pub(super) fn validate_transport(

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cynode_domain::ids::{ServerId, UserId};
+use cynode_domain::ids::{ServerId, ToolId, UserId};
 use cynode_store::{AccessChange, McpServer, McpToolDefinition, StoredTool, Tx};
 use cynode_wire::tools::{
     Approval, ApproveTool, DefinitionView, ToolDetailView, ToolView, UpdateTool,
@@ -10,6 +10,7 @@ use cynode_wire::tools::{
 
 use super::{ToolError, ToolRegistry};
 use crate::Caller;
+use crate::servers::resolve_name;
 use crate::signals::Topic;
 
 impl ToolRegistry {
@@ -111,7 +112,8 @@ impl ToolRegistry {
             .write(move |tx| {
                 Box::pin(async move {
                     let (mut tool, servers) = find_tool(tx, &caller, &name).await?;
-                    let owner = tool.server.and_then(|id| servers.get(&id)).map(|s| s.owner);
+                    let server = tool.server.and_then(|id| servers.get(&id));
+                    let owner = server.filter(|server| !server.is_system).map(|s| s.owner);
                     edit(&caller, &mut tool, owner)?;
                     tool.updated_at = now;
                     tx.tool_update(&tool).await?;
@@ -122,7 +124,10 @@ impl ToolRegistry {
                         resource_type: "mcp.tool",
                         resource: tool.name.clone(),
                         allowed: true,
-                        reason: Some(what),
+                        reason: Some(match tool.server {
+                            Some(server) => format!("{what}; server {server}"),
+                            None => what,
+                        }),
                         task: None,
                         at: now,
                     };
@@ -145,30 +150,52 @@ async fn load_servers(tx: &mut Tx) -> Result<ServersById, ToolError> {
 fn is_visible(caller: &Caller, tool: &StoredTool, servers: &ServersById) -> bool {
     match tool.server {
         None => true,
-        Some(id) => servers.get(&id).is_some_and(|server| caller.may_see(server.owner)),
+        Some(id) => servers.get(&id).is_some_and(|server| is_server_visible(caller, server)),
     }
 }
 
-/// Whether the caller may see a tool of this name.
+fn is_server_visible(caller: &Caller, server: &McpServer) -> bool {
+    server.is_system || caller.may_see(server.owner)
+}
+
+/// Whether the caller may see the tool that this name or id means.
 pub async fn is_tool_visible(
     tx: &mut Tx,
     caller: &Caller,
-    name: &str,
+    name_or_id: &str,
 ) -> Result<bool, cynode_store::Error> {
-    let servers = tx.server_list().await?.into_iter().map(|server| (server.id, server)).collect();
-    let tool = tx.tool_by_name(name).await?;
-    Ok(tool.is_some_and(|tool| is_visible(caller, &tool, &servers)))
+    match find_tool(tx, caller, name_or_id).await {
+        Ok(_) | Err(ToolError::Ambiguous(_)) => Ok(true),
+        Err(ToolError::Store(error)) => Err(error),
+        Err(_) => Ok(false),
+    }
 }
 
+/// Loads the tool that a name or an id means to the caller.
 async fn find_tool(
     tx: &mut Tx,
     caller: &Caller,
-    name: &str,
+    name_or_id: &str,
 ) -> Result<(StoredTool, ServersById), ToolError> {
     let servers = load_servers(tx).await?;
-    let tool = tx.tool_by_name(name).await?;
-    let tool = tool.filter(|tool| is_visible(caller, tool, &servers));
-    let tool = tool.ok_or_else(|| ToolError::NotFound(name.chars().take(100).collect()))?;
+    let excerpt = || name_or_id.chars().take(100).collect::<String>();
+    let tool = match name_or_id.parse::<ToolId>() {
+        Ok(id) => tx.tool_get(id).await?.filter(|tool| is_visible(caller, tool, &servers)),
+        Err(_) => match tx.tool_by_name(None, name_or_id).await? {
+            Some(built_in) => Some(built_in),
+            None => {
+                let seen = servers.values().filter(|server| is_server_visible(caller, server));
+                let slug = name_or_id.split('.').next().unwrap_or_default();
+                let server = resolve_name(caller, seen.cloned(), slug)
+                    .map_err(|_| ToolError::Ambiguous(excerpt()))?;
+                match server {
+                    Some(server) => tx.tool_by_name(Some(server.id), name_or_id).await?,
+                    None => None,
+                }
+            }
+        },
+    };
+    let tool = tool.ok_or_else(|| ToolError::NotFound(excerpt()))?;
     Ok((tool, servers))
 }
 
@@ -178,6 +205,7 @@ fn tool_view(tool: &StoredTool, servers: &ServersById) -> ToolView {
         id: tool.id,
         name: tool.name.clone(),
         server: server.map_or("builtin".to_owned(), |server| server.slug.clone()),
+        server_id: tool.server,
         scope: tool.scope,
         enabled: tool.is_enabled() && server.is_none_or(|server| server.enabled),
         approval: match tool.is_approved() {

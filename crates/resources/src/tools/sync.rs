@@ -118,7 +118,7 @@ async fn sync_builtin_rows(
                 tx.tool_update(&tool).await?;
             }
             // Its row is unreadable, so it may be disabled: fail closed.
-            None if is_name_taken(tx, &name).await? => continue,
+            None if is_name_taken(tx, None, &name).await? => continue,
             None => tx.tool_insert(&new_tool(name, None, scope, definition, now)).await?,
         }
         changed = true;
@@ -130,9 +130,13 @@ async fn sync_builtin_rows(
     Ok(changed)
 }
 
-/// Whether a tool has this name, even if its row is unreadable.
-async fn is_name_taken(tx: &mut Tx, name: &str) -> Result<bool, ToolError> {
-    match tx.tool_by_name(name).await {
+/// Whether a built-in tool or one of the server has this name, even if its row is unreadable.
+async fn is_name_taken(
+    tx: &mut Tx,
+    server: Option<ServerId>,
+    name: &str,
+) -> Result<bool, ToolError> {
+    match tx.tool_by_name(server, name).await {
         Ok(found) => Ok(found.is_some()),
         Err(error) if error.is_unreadable() => Ok(true),
         Err(error) => Err(error.into()),
@@ -158,7 +162,7 @@ async fn persist_observed_tools(
         let name = format!("{}.{name}", server.slug);
         changed |= match known.remove(&name) {
             Some(tool) => update_observed(tx, tool, definition, now).await?,
-            None if is_name_taken(tx, &name).await? => false,
+            None if is_name_taken(tx, Some(server.id), &name).await? => false,
             None => {
                 let mut tool = new_tool(name, Some(server.id), server.scope, definition, now);
                 if server.listed_at.is_some() {

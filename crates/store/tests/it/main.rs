@@ -252,7 +252,8 @@ conformance_tests! {
     }
     servers {
         a_server_reads_back_with_its_secrets_and_hides_them_in_debug_output,
-        a_taken_server_slug_is_a_duplicate,
+        a_server_slug_is_taken_for_its_owner_or_for_the_system,
+        a_renamed_server_takes_its_own_tools_and_rules_along,
         a_tool_reads_back_as_it_was_written_and_updated,
         tools_go_with_their_server,
     }

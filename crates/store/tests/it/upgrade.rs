@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use cynode_domain::ids::{JobId, TaskId, UserId};
+use cynode_domain::ids::{JobId, ServerId, TaskId, UserId};
 use cynode_domain::status::TaskStatus;
 use cynode_store::{AccessChangeFilter, AuditFilter, EventCursor, EventFilter, Store};
 use cynode_testkit::{postgres_database, sqlite_database};
@@ -60,8 +60,43 @@ async fn a_database_of_the_second_version_keeps_everything_when_it_is_upgraded()
     }
 }
 
+#[tokio::test]
+async fn rules_that_named_a_server_are_about_that_server_after_the_upgrade() {
+    for database in [sqlite_database(), postgres_database().await] {
+        let store = upgraded_with(&database.url, 2, include_str!("upgrade/servers.sql")).await;
+
+        let (servers, rules) = read_tx!(store, tx => {
+            Ok::<_, cynode_store::Error>((tx.server_list().await?, tx.rule_list().await?))
+        });
+
+        let of_system = servers.iter().filter(|server| server.is_system);
+        assert_eq!(of_system.map(|server| &*server.slug).collect::<Vec<_>>(), ["shared"]);
+        let found: Vec<_> = rules
+            .iter()
+            .map(|stored| (stored.rule.resource.as_str(), stored.rule.server))
+            .collect();
+        let server = |number| Some(ServerId::from(id(number)));
+        let expected = [
+            ("files.*", server(21)),
+            ("web.get", server(61)),
+            // A deny rule is still about every server of the name.
+            ("web.*", None),
+            // A host.
+            ("web.example", None),
+            ("shared.*", server(62)),
+            ("open.*", server(63)),
+            ("website.*", None),
+        ];
+        assert_eq!(found, expected);
+    }
+}
+
 /// Creates a database of `version`, opens it, and compares every row.
 async fn upgraded(url: &str, version: usize) -> Store {
+    upgraded_with(url, version, "").await
+}
+
+async fn upgraded_with(url: &str, version: usize, more: &str) -> Store {
     execute(url, "CREATE TABLE schema_version (version bigint NOT NULL)").await;
     for (number, made) in (1..=version).zip(&VERSIONS) {
         let is_sqlite = url.starts_with("sqlite:");
@@ -69,6 +104,7 @@ async fn upgraded(url: &str, version: usize) -> Store {
         execute(url, &for_engine(made.rows, is_sqlite)).await;
         execute(url, &format!("INSERT INTO schema_version VALUES ({number})")).await;
     }
+    execute(url, &for_engine(more, url.starts_with("sqlite:"))).await;
     let before = contents(url).await;
     let empty: Vec<_> = before.iter().filter(|(_, rows)| rows.is_empty()).collect();
     assert!(empty.is_empty(), "no row of these was tried: {empty:?}");
@@ -196,8 +232,10 @@ async fn assert_gateway_is_there(store: &Store) {
     read_tx!(store, tx => {
         let token = tx.agent_token_by_hash(&[0x1a]).await?.unwrap();
         assert_eq!(token.binding.task, Some(TaskId::from(id(6))));
-        assert!(tx.server_by_slug("files").await?.unwrap().enabled);
-        assert_eq!(tx.tool_by_name("files.read").await?.unwrap().definition.description, "reads");
+        let files = tx.server_get(ServerId::from(id(21))).await?.unwrap();
+        assert!(files.enabled && !files.is_system);
+        let tool = tx.tool_by_name(Some(files.id), "files.read").await?.unwrap();
+        assert_eq!(tool.definition.description, "reads");
         assert_eq!(tx.rule_list().await?.len(), 1);
         assert_eq!(tx.access_changes(&AccessChangeFilter::default(), None, 10).await?.len(), 1);
         assert_eq!(tx.setting_list("mcp.", None, 10).await?[0].version, 2);

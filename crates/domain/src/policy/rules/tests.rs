@@ -36,6 +36,7 @@ fn rule() -> impl Strategy<Value = AccessRule> {
                 action,
                 resource_type,
                 resource,
+                server: None,
                 effect: if allows { Effect::Allow } else { Effect::Deny },
                 priority,
                 conditions: Conditions { callers },
@@ -66,6 +67,7 @@ impl OwnedAccessRequest {
             action: INVOKE,
             resource_type: TOOL,
             resource: self.resource,
+            server: None,
         }
     }
 }
@@ -138,6 +140,7 @@ fn the_rule_of_highest_priority_is_named_as_the_reason() {
         action: INVOKE.parse().unwrap(),
         resource_type: TOOL.parse().unwrap(),
         resource: "*".parse().unwrap(),
+        server: None,
         effect,
         priority,
         conditions: Conditions::default(),
@@ -162,4 +165,43 @@ fn a_condition_this_version_does_not_know_is_refused() {
     let refused = serde_json::from_str::<Conditions>(r#"{"weekday":"monday"}"#);
 
     assert!(refused.unwrap_err().to_string().contains("unknown field"));
+}
+
+#[test]
+fn rules_about_one_server_say_nothing_about_another_of_the_same_name() {
+    let (ada, eve) = (id::<UserId>(1), id::<UserId>(2));
+    let server = |number, owner, is_system| AccessedServer { id: id(number), owner, is_system };
+    let (of_ada, of_eve) = (server(11, ada, false), server(12, eve, false));
+    let of_system = server(13, ada, true);
+    let rule = |effect, server| AccessRule {
+        id: id(1),
+        subject: RuleSubject::System,
+        action: INVOKE.parse().unwrap(),
+        resource_type: TOOL.parse().unwrap(),
+        resource: "files.*".parse().unwrap(),
+        server,
+        effect,
+        priority: 0,
+        conditions: Conditions::default(),
+    };
+    let matches = |rule: &AccessRule, server| {
+        rule.matches(&Access {
+            caller: Principal::PM,
+            user: Some(eve),
+            groups: &[],
+            project: None,
+            task: None,
+            action: INVOKE,
+            resource_type: TOOL,
+            resource: "files.read",
+            server,
+        })
+    };
+    let accesses = [Some(of_ada), Some(of_eve), Some(of_system), None];
+    let seen = |rule: AccessRule| accesses.map(|server| matches(&rule, server));
+
+    assert_eq!(seen(rule(Effect::Allow, Some(id(11)))), [true, false, false, false]);
+    assert_eq!(seen(rule(Effect::Deny, Some(id(11)))), [true, false, false, false]);
+    assert_eq!(seen(rule(Effect::Allow, None)), [false, true, true, true]);
+    assert_eq!(seen(rule(Effect::Deny, None)), [true; 4]);
 }

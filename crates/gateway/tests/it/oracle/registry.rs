@@ -42,6 +42,7 @@ fn registry_data(w: &DecisionInputs) -> RegistryData {
         action: rule.action.parse().unwrap(),
         resource_type: rule.kind.parse().unwrap(),
         resource: rule.pattern.parse().unwrap(),
+        server: None,
         effect: if rule.allows { Effect::Allow } else { Effect::Deny },
         priority: rule.priority,
         conditions: Conditions {
@@ -55,6 +56,8 @@ fn registry_data(w: &DecisionInputs) -> RegistryData {
         servers: vec![ServerRow {
             id: server,
             slug: "files".to_owned(),
+            owner: UserId::generate(),
+            is_system: true,
             is_enabled: w.server_enabled,
             updated_at,
         }],

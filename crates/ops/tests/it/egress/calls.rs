@@ -79,6 +79,7 @@ fn rule(subject: RuleSubject, effect: Effect, resource: &str) -> CreateRule {
         action: Some("api.call".parse().unwrap()),
         resource_type: Some("api.provider_operation".parse().unwrap()),
         resource_pattern: resource.parse().unwrap(),
+        server: None,
         effect,
         priority: 0,
         conditions: cynode_domain::policy::rules::Conditions::default(),

@@ -32,6 +32,7 @@ pub(super) async fn a_groups_rule_and_credential_count_while_the_user_is_in_it(w
         action: Some("api.call".parse().unwrap()),
         resource_type: Some("api.provider_operation".parse().unwrap()),
         resource_pattern: "far/*".parse().unwrap(),
+        server: None,
         effect: Effect::Allow,
         priority: 0,
         conditions: Conditions::default(),

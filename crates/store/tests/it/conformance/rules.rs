@@ -1,13 +1,13 @@
 //! Tests of access rules.
 
-use cynode_domain::ids::{GroupId, ProjectId, RuleId, TaskId, UserId};
+use cynode_domain::ids::{GroupId, ProjectId, RuleId, ServerId, TaskId, UserId};
 use cynode_domain::policy::rules::{AccessRule, Conditions, RuleSubject};
 use cynode_domain::policy::{AgentType, Effect, Principal};
 use cynode_store::{Store, StoredRule};
 
 use crate::world::at;
 
-fn rule(subject: RuleSubject) -> StoredRule {
+pub(super) fn rule(subject: RuleSubject) -> StoredRule {
     StoredRule {
         rule: AccessRule {
             id: RuleId::generate(),
@@ -15,6 +15,7 @@ fn rule(subject: RuleSubject) -> StoredRule {
             action: "mcp.tool.invoke".parse().unwrap(),
             resource_type: "mcp.tool".parse().unwrap(),
             resource: "db.*".parse().unwrap(),
+            server: Some(ServerId::generate()),
             effect: Effect::Deny,
             priority: -3,
             conditions: Conditions { callers: vec![Principal::PM, Principal::User] },

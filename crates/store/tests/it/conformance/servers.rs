@@ -2,11 +2,14 @@
 
 use cynode_domain::ids::{ServerId, ToolId, UserId};
 use cynode_domain::policy::ToolScope;
+use cynode_domain::policy::rules::{AccessRule, RuleSubject};
 use cynode_store::{
-    Error, McpServer, McpToolDefinition, ServerSecrets, ServerTransport, Store, StoredTool,
+    Error, McpServer, McpToolDefinition, ServerSecrets, ServerTransport, Store, StoredRule,
+    StoredTool,
 };
 use serde_json::json;
 
+use super::rules::rule;
 use crate::world::{World, at};
 
 fn server(owner: UserId, slug: &str) -> McpServer {
@@ -14,6 +17,7 @@ fn server(owner: UserId, slug: &str) -> McpServer {
         id: ServerId::generate(),
         slug: slug.to_owned(),
         owner,
+        is_system: false,
         transport: ServerTransport::Stdio {
             command: "files".to_owned(),
             args: vec!["--root".to_owned(), "/srv".to_owned()],
@@ -82,25 +86,78 @@ pub(crate) async fn a_server_reads_back_with_its_secrets_and_hides_them_in_debug
     made.listed_at = Some(at(2));
     let row = made.clone();
     write_tx!(world.store, tx => tx.server_update(&row).await);
-    assert_eq!(read_tx!(world.store, tx => tx.server_by_slug("files").await), Some(made.clone()));
+    assert_eq!(read_tx!(world.store, tx => tx.server_list().await), [made.clone()]);
     assert!(!format!("{made:?}").contains("sesame"));
 }
 
-pub(crate) async fn a_taken_server_slug_is_a_duplicate(store: Store) {
+pub(crate) async fn a_server_slug_is_taken_for_its_owner_or_for_the_system(store: Store) {
     let world = World::new(store).await;
-    let (one, other) = (server(world.user, "files"), server(world.user, "files"));
-    write_tx!(world.store, tx => tx.server_insert(&one).await);
+    let bob = world.other_user("bob").await;
+    let of_system = |owner| McpServer { is_system: true, ..server(owner, "files") };
+    for made in [server(world.user, "files"), server(bob, "files"), of_system(bob)] {
+        write_tx!(world.store, tx => tx.server_insert(&made).await);
+    }
 
-    let refused = try_write_tx!(world.store, tx => tx.server_insert(&other).await).unwrap_err();
+    for taken in [server(bob, "files"), of_system(world.user)] {
+        let refused = try_write_tx!(world.store, tx => tx.server_insert(&taken).await);
+        assert!(refused.unwrap_err().is_duplicate());
+    }
+    assert_eq!(read_tx!(world.store, tx => tx.server_list().await).len(), 3);
+}
 
-    assert!(refused.is_duplicate());
+pub(crate) async fn a_renamed_server_takes_its_own_tools_and_rules_along(store: Store) {
+    let world = World::new(store).await;
+    let bob = world.other_user("bob").await;
+    let (own, other) = (server(world.user, "files"), server(bob, "files"));
+    let (id, other_id, slug) = (own.id, other.id, own.slug.clone());
+    let rule = |pattern: &str, server| StoredRule {
+        rule: AccessRule {
+            resource: pattern.parse().unwrap(),
+            server,
+            ..rule(RuleSubject::System).rule
+        },
+        ..rule(RuleSubject::System)
+    };
+    let rules = [
+        rule("files.read*", Some(id)),
+        rule("files.*", Some(other_id)),
+        rule("files.*", None),
+        rule("*", Some(id)),
+    ];
+    write_tx!(world.store, tx => {
+        tx.server_insert(&own).await?;
+        tx.server_insert(&other).await?;
+        tx.tool_insert(&tool(Some(id), "files.read.all")).await?;
+        tx.tool_insert(&tool(Some(other_id), "files.read.all")).await?;
+        for rule in &rules {
+            tx.rule_insert(rule).await?;
+        }
+        tx.server_rename(&own, "docs").await
+    });
+
+    let servers = read_tx!(world.store, tx => tx.server_list().await);
+    let found = |wanted| servers.iter().find(|server| server.id == wanted).unwrap().slug.clone();
+    assert_eq!((found(id), found(other_id)), ("docs".to_owned(), slug));
+    let find = |server, name: &'static str| {
+        let store = world.store.clone();
+        async move { read_tx!(store, tx => tx.tool_by_name(Some(server), name).await).is_some() }
+    };
+    assert!(find(id, "docs.read.all").await && find(other_id, "files.read.all").await);
+    assert!(!find(id, "files.read.all").await && !find(other_id, "docs.read.all").await);
+    let patterns: Vec<_> = read_tx!(world.store, tx => tx.rule_list().await);
+    let patterns: Vec<_> =
+        patterns.iter().map(|stored| stored.rule.resource.as_str().to_owned()).collect();
+    assert_eq!(patterns, ["docs.read*", "files.*", "files.*", "*"]);
 }
 
 pub(crate) async fn a_tool_reads_back_as_it_was_written_and_updated(store: Store) {
     let mut made = tool(None, "db.task.get");
     let row = made.clone();
     write_tx!(store, tx => tx.tool_insert(&row).await);
-    assert_eq!(read_tx!(store, tx => tx.tool_by_name("db.task.get").await), Some(made.clone()));
+    assert_eq!(
+        read_tx!(store, tx => tx.tool_by_name(None, "db.task.get").await),
+        Some(made.clone())
+    );
     assert!(made.is_approved());
 
     made.definition = definition("reads a file and sends it away");

@@ -22,7 +22,7 @@ INSERT INTO agent_tokens (id, token_hash, agent_type, user_id, name, created_by,
 INSERT INTO mcp_servers (id, slug, owner_id, transport, config, scope, enabled, created_at, updated_at)
     VALUES ('{id}', 's#', '{user}', 'stdio', '{server}', 'both', {yes}, {t}, {t});
 INSERT INTO mcp_tools VALUES ('{id}', 'tool#', NULL, 'both', {yes}, {yes}, '{definition}', 'aa', '{definition}', 'aa', {t}, {t}, {no});
-INSERT INTO access_control_rules VALUES ('{id}', 'system', NULL, 'mcp.tool.invoke', 'mcp.tool', 'files.*', 'deny', 1, '{}', NULL, {t}, {t});
+INSERT INTO access_control_rules VALUES ('{id}', 'system', NULL, 'mcp.tool.invoke', 'mcp.tool', 'files.*', 'deny', 1, '{}', NULL, {t}, {t}, NULL);
 INSERT INTO access_control_audit_log (id, subject_type, subject_id, action, resource_type, resource, decision, created_at)
     VALUES ('{id}', 'user', '{user}', 'rule.create', 'mcp.tool', 'r', 'allow', {t});
 INSERT INTO system_settings VALUES ('k#', '1', 'number', 1, {t}, NULL);
