@@ -223,7 +223,13 @@ pub(crate) async fn each_of_two_servers_of_one_name_is_reached_by_its_owner_alon
 
 fn stdio() -> Transport {
     let command = "/bin/true".to_owned();
-    Transport::Stdio { command, args: vec![], env: [].into(), allow_network: false }
+    Transport::Stdio {
+        command,
+        args: vec![],
+        env: [].into(),
+        allow_network: false,
+        allowed_hosts: vec![],
+    }
 }
 
 pub(crate) async fn switches_and_approvals_of_one_server_leave_the_other_of_its_name_alone(
