@@ -4,9 +4,9 @@
 # process in a changed root cannot have user namespaces.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 if [ "$0" = /init ]; then
-    mount --bind / /vm/root
+    mount -n --bind / /vm/root
     cd /vm/root || exit
-    mount --move . /
+    mount -n --move . /
     exec chroot . /vm/run
 fi
 mount -t proc proc /proc
@@ -39,5 +39,7 @@ chown 1000:1000 $top/person $top/person/cgroup.procs $top/person/cgroup.subtree_
 echo 'vm-mode user'
 sh -c "echo \$\$ > $top/person/cgroup.procs && exec setpriv --reuid 1000 --regid 1000 --clear-groups /vm/tests --test-threads=1"
 echo vm-end
+# TCSBRK: waits until the console has sent everything.
+perl -e 'ioctl(STDOUT, 0x5409, 1) or die "$!\n"'
 echo b > /proc/sysrq-trigger
 sleep 60
