@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cynode_domain::ids::ServerId;
 use cynode_domain::job::Limits;
 use cynode_network::proxy::{
     ConnectionEvent, ConnectionLog, ConnectionNotRecorded, ProxyPolicy, SandboxProxy,
@@ -72,7 +73,11 @@ impl ServerProcessSpawner {
             reach: launch.reach.clone(),
             advice: format!("{} may connect to the hosts it was installed with", launch.slug),
         };
-        let log = ServerConnectionLog { audit: self.audit.clone(), server: launch.slug.clone() };
+        let log = ServerConnectionLog {
+            audit: self.audit.clone(),
+            id: launch.server,
+            slug: launch.slug.clone(),
+        };
         let closed = CancellationToken::new();
         let proxy = SandboxProxy::new(policy, Arc::new(log), self.tasks.clone(), closed.clone());
         proxy.serve(listener);
@@ -153,7 +158,8 @@ impl ProcessHandle for SandboxedServerProcess {
 /// Records connections of one server in the access log.
 struct ServerConnectionLog {
     audit: AuditLog,
-    server: String,
+    id: ServerId,
+    slug: String,
 }
 
 #[async_trait]
@@ -176,12 +182,13 @@ impl ConnectionLog for ServerConnectionLog {
                 ("server.disconnect", true, details)
             }
         };
-        let description = format!("{target} {details}");
+        // Servers of several users may have one name.
+        let description = format!("{target} {details} (server {})", self.id);
         let record =
-            ServerConnectionRecord { server: self.server.clone(), action, allowed, description };
+            ServerConnectionRecord { server: self.slug.clone(), action, allowed, description };
         self.audit.record_connection(record).await.map_err(|error| {
             let error = &error as &dyn std::error::Error;
-            tracing::error!(error, server.slug = %self.server, "connection not recorded");
+            tracing::error!(error, server.id = %self.id, "connection not recorded");
             ConnectionNotRecorded
         })
     }

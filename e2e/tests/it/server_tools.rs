@@ -71,13 +71,13 @@ async fn a_server_connects_to_its_allowed_hosts_only_and_every_connection_is_rec
     let host = format!("127.0.0.1:{web}");
 
     let every =
-        ["servers", "add-stdio", "web", "--allow-host", "*", "--", "/bin/sh", "-c", CURL_SERVER];
+        ["servers", "add-stdio", "curl", "--allow-host", "*", "--", "/bin/sh", "-c", CURL_SERVER];
     let refused = cynork(Some(&token), &every);
     let mut install = every;
     install[4] = &host;
     cynork(Some(&token), &install).expect_success();
     let fetch = async |url: String| {
-        let said = wait_for_result(&system, &token, "web.get", json!({ "url": url })).await;
+        let said = wait_for_result(&system, &token, "curl.get", json!({ "url": url })).await;
         said["content"][0]["text"].as_str().unwrap().to_owned()
     };
 

@@ -78,7 +78,7 @@ pub(super) fn parse_blocks(text: &str) -> Result<Vec<CommandBlock>, String> {
                     commands: parse_commands(&inside)?,
                 });
             }
-            "json" | "toml" | "python" | "text" | "mermaid" | "rust" | "sql" => {}
+            "ini" | "json" | "toml" | "python" | "text" | "mermaid" | "rust" | "sql" => {}
             _ => return fault("commands stand in a `console` block, each after `$ `"),
         }
     }
