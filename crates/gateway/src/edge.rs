@@ -6,6 +6,7 @@
 //! Invariant: Host and Origin are checked before anything else of a request, and the token before
 //! any message is processed.
 
+mod admission;
 mod client;
 mod dispatch;
 mod guard;

@@ -158,7 +158,9 @@ impl PolicySnapshot {
         for server in servers.values() {
             names.entry(server.slug.clone()).or_default().push(Arc::clone(server));
         }
-        names.values_mut().for_each(|named| named.sort_by_key(|server| server.id));
+        for named in names.values_mut() {
+            named.sort_by_key(|server| server.id);
+        }
         let mut ordered: Vec<_> = world
             .tools
             .into_iter()

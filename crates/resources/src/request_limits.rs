@@ -342,13 +342,11 @@ impl RequestPermit {
     pub fn become_stream(&mut self) -> Result<(), RequestRefusal> {
         let LimitState { options, in_flight, .. } = &*self.limits.0;
         let (key, value) = (CountKey::Streams(self.requester.user()), options.streams_per_user);
-        match in_flight.acquire(key, value) {
-            Some(slot) => self.slots = PermitSlots::Stream(slot),
-            None => {
-                let limit = RequestLimit::UserStreams;
-                return Err(self.limits.refuse(self.requester, limit, value, RETRY_DELAY));
-            }
-        }
+        let Some(slot) = in_flight.acquire(key, value) else {
+            let limit = RequestLimit::UserStreams;
+            return Err(self.limits.refuse(self.requester, limit, value, RETRY_DELAY));
+        };
+        self.slots = PermitSlots::Stream(slot);
         Ok(())
     }
 }
@@ -434,7 +432,7 @@ mod tests {
         };
         let (limits, user) = (limits(options), UserId::generate());
         let (busy, quiet) = (ProjectId::generate(), ProjectId::generate());
-        let send = |who| (0..50).filter_map(|_| limits.check_rate(who).err()).last();
+        let send = |who| (0..50).find_map(|_| limits.check_rate(who).err());
 
         let refusal = send(agent(user, busy)).unwrap();
 

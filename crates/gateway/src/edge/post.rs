@@ -10,13 +10,13 @@ use bytes::Bytes;
 use cynode_domain::ids::TraceId;
 use cynode_domain::policy::{ErrorKind, Stage};
 use cynode_resources::audit::ToolCallRecord;
-use cynode_resources::request_limits::{RequestPermit, RequestRefusal, Requester};
-use cynode_runtime::guarded_body;
-use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use cynode_resources::request_limits::Requester;
+use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::value::RawValue;
 use tracing::error;
 
+use super::admission::{TOKEN_RATE_EXCEEDED, hold_permit, limit_response, rate_limited};
 use super::dispatch::DispatchedMessage;
 use super::{guard, metadata, response};
 use crate::McpGateway;
@@ -40,7 +40,6 @@ use cynode_upstream::rpc::RpcError;
 
 /// Allowance for a message beside its arguments.
 const ENVELOPE_BYTES: u64 = 64 * 1024;
-const TOKEN_RATE_EXCEEDED: &str = "too many requests; retry after a second";
 
 /// An authenticated HTTP request whose message is not parsed yet.
 pub(super) struct AuthenticatedRequest {
@@ -57,30 +56,6 @@ impl AuthenticatedRequest {
     pub(super) fn reject(&self, reason: RejectionReason) {
         self.gateway.inner.count_rejection(reason, Some(&self.identity));
     }
-
-    /// Counts the request against the limits of its user and project.
-    pub(super) fn acquire_permit(&self) -> Result<RequestPermit, Box<Response>> {
-        let requester = Requester::from(&*self.identity);
-        self.gateway
-            .inner
-            .request_limits
-            .acquire(requester)
-            .map_err(|refusal| Box::new(limit_response(&refusal)))
-    }
-}
-
-/// Holds the permit until the response is sent. A stream counts with the open streams, or stays a request if there are
-/// too many: its call was made.
-fn hold_permit(response: Response, mut permit: RequestPermit) -> Response {
-    if guarded_body::is_event_stream(&response) {
-        let _ = permit.become_stream();
-    }
-    guarded_body::hold_until_sent(response, permit)
-}
-
-/// The response to a request over a limit of its user or project.
-pub(super) fn limit_response(refusal: &RequestRefusal) -> Response {
-    rate_limited(&refusal.to_string(), refusal.retry_after_seconds)
 }
 
 pub(super) async fn post(
@@ -171,13 +146,6 @@ pub(super) async fn authenticate_request(
         return Err(Box::new(limit_response(&refusal)));
     }
     Ok(AuthenticatedRequest { gateway, token, identity, server_slug, headers })
-}
-
-fn rate_limited(message: &str, retry_after_seconds: u64) -> Response {
-    let error = RpcError::new(INVALID_REQUEST, message);
-    let mut response = response::error_response(StatusCode::TOO_MANY_REQUESTS, &error);
-    response.headers_mut().insert(RETRY_AFTER, retry_after_seconds.into());
-    response
 }
 
 /// Rejects a request without a valid token. A tool call gets an audit record of its own, other

@@ -9,11 +9,10 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::admission::limit_response;
 use super::client::SessionClient;
 use super::guard;
-use super::post::{
-    AuthenticatedRequest, accepts_stream, authenticate_request, find_session, limit_response,
-};
+use super::post::{AuthenticatedRequest, accepts_stream, authenticate_request, find_session};
 use super::response::{self, EventStreamSource};
 use crate::McpGateway;
 use crate::pipeline;

@@ -179,21 +179,19 @@ async fn find_tool(
 ) -> Result<(StoredTool, ServersById), ToolError> {
     let servers = load_servers(tx).await?;
     let excerpt = || name_or_id.chars().take(100).collect::<String>();
-    let tool = match name_or_id.parse::<ToolId>() {
-        Ok(id) => tx.tool_get(id).await?.filter(|tool| is_visible(caller, tool, &servers)),
-        Err(_) => match tx.tool_by_name(None, name_or_id).await? {
-            Some(built_in) => Some(built_in),
-            None => {
-                let seen = servers.values().filter(|server| is_server_visible(caller, server));
-                let slug = name_or_id.split('.').next().unwrap_or_default();
-                let server = resolve_name(caller, seen.cloned(), slug)
-                    .map_err(|_| ToolError::Ambiguous(excerpt()))?;
-                match server {
-                    Some(server) => tx.tool_by_name(Some(server.id), name_or_id).await?,
-                    None => None,
-                }
-            }
-        },
+    let tool = if let Ok(id) = name_or_id.parse::<ToolId>() {
+        tx.tool_get(id).await?.filter(|tool| is_visible(caller, tool, &servers))
+    } else if let Some(built_in) = tx.tool_by_name(None, name_or_id).await? {
+        Some(built_in)
+    } else {
+        let seen = servers.values().filter(|server| is_server_visible(caller, server));
+        let slug = name_or_id.split('.').next().unwrap_or_default();
+        let server = resolve_name(caller, seen.cloned(), slug)
+            .map_err(|_| ToolError::Ambiguous(excerpt()))?;
+        match server {
+            Some(server) => tx.tool_by_name(Some(server.id), name_or_id).await?,
+            None => None,
+        }
     };
     let tool = tool.ok_or_else(|| ToolError::NotFound(excerpt()))?;
     Ok((tool, servers))
