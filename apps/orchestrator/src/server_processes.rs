@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use cynode_domain::ids::ServerId;
 use cynode_domain::job::Limits;
 use cynode_network::proxy::{
-    ConnectionEvent, ConnectionLog, ConnectionNotRecorded, ProxyPolicy, SandboxProxy,
+    ConnectionEvent, ConnectionLog, ConnectionNotRecorded, ProxyCapacity, ProxyPolicy, SandboxProxy,
 };
 use cynode_resources::audit::{AuditLog, ServerConnectionRecord};
 use cynode_runtime::tasks::BackgroundTasks;
@@ -41,6 +41,7 @@ pub(crate) struct ServerProcessSpawner {
     sandbox: OnceCell<Arc<Sandbox>>,
     audit: AuditLog,
     tasks: BackgroundTasks,
+    capacity: ProxyCapacity,
 }
 
 impl ServerProcessSpawner {
@@ -53,7 +54,7 @@ impl ServerProcessSpawner {
     ) -> Self {
         let mut options = SandboxOptions::new(state_dir);
         options.expose = expose;
-        Self { options, sandbox: OnceCell::new(), audit, tasks }
+        Self { options, sandbox: OnceCell::new(), audit, tasks, capacity: ProxyCapacity::default() }
     }
 
     /// Serves the connections of a started program until the guard is dropped.
@@ -62,11 +63,16 @@ impl ServerProcessSpawner {
         launch: &ServerCommand,
         control: &mut InteractiveControl,
     ) -> Result<DropGuard, SpawnError> {
+        let not_ready = || "its sandbox is not ready".to_owned();
         let listener = match timeout(LISTEN_TIMEOUT, control.proxy_listener()).await {
             Ok(Ok(listener)) => listener,
             // Its sandbox failed, and says why.
-            Ok(Err(_)) => return Err(SpawnError::NotStarted(control.wait_ended().await)),
-            Err(_) => return Err(SpawnError::NotStarted("its sandbox is not ready".to_owned())),
+            Ok(Err(_)) => {
+                control.stop();
+                let ended = timeout(LISTEN_TIMEOUT, control.wait_ended()).await;
+                return Err(SpawnError::NotStarted(ended.unwrap_or_else(|_| not_ready())));
+            }
+            Err(_) => return Err(SpawnError::NotStarted(not_ready())),
         };
         let policy = ProxyPolicy {
             hosts: launch.hosts.clone(),
@@ -79,7 +85,9 @@ impl ServerProcessSpawner {
             slug: launch.slug.clone(),
         };
         let closed = CancellationToken::new();
-        let proxy = SandboxProxy::new(policy, Arc::new(log), self.tasks.clone(), closed.clone());
+        let capacity = self.capacity.clone();
+        let proxy =
+            SandboxProxy::new(policy, capacity, Arc::new(log), self.tasks.clone(), closed.clone());
         proxy.serve(listener);
         Ok(closed.drop_guard())
     }
@@ -125,9 +133,10 @@ impl ProcessSpawner for ServerProcessSpawner {
             .await?
             .spawn_interactive(program)
             .map_err(|error| failed(error.to_string()))?;
-        let proxy = match launch.hosts.is_empty() {
-            true => None,
-            false => Some(self.serve_proxy(launch, &mut talk.control).await?),
+        let proxy = if launch.hosts.is_empty() {
+            None
+        } else {
+            Some(self.serve_proxy(launch, &mut talk.control).await?)
         };
         Ok(ServerProcess {
             stdin: Box::new(talk.stdin),

@@ -269,7 +269,7 @@ pub(crate) struct RecordedServer {
 }
 
 impl RecordedServer {
-    fn unknown() -> Self {
+    pub(crate) fn unknown() -> Self {
         Self { slug: "unknown".to_owned(), id: None }
     }
 }

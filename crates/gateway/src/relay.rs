@@ -95,7 +95,10 @@ impl GatewayInner {
             .and_then(|server| self.circuit_denial(&server).map_or(Ok(server), Err));
         let setting = CallScope { task: call.identity.task, project: call.identity.project };
         let server = resolve_server(&snapshot, &call.identity, slug);
-        let server = RecordedServer { slug: slug.to_owned(), id: server.map(|server| server.id) };
+        let server = server.map_or_else(RecordedServer::unknown, |server| RecordedServer {
+            slug: server.slug.clone(),
+            id: Some(server.id),
+        });
         let record =
             (!UNRECORDED_METHODS.contains(&method)).then(|| record(call, &name, server, setting));
         let request = AuditedRequest { call, form: ErrorForm::Code, record };

@@ -2,7 +2,7 @@
 //!
 //! Names of servers are unique for each owner and among the servers of the system. A name means, in this order: the
 //! server of the system, so that no user can replace it for callers; the server of the caller's user; the
-//! oldest server of another user of which the caller may use anything.
+//! only server of another user of which the caller may use anything. If there are several, it means none.
 //!
 //! Invariant: the tools of one name are those of one server. A tool that the preferred server lacks is not looked for on
 //! another one.
@@ -23,15 +23,21 @@ pub fn resolve_server<'s>(
     slug: &str,
 ) -> Option<&'s Arc<PolicyServer>> {
     let named = snapshot.servers_named(slug);
-    named
+    let preferred = named
         .iter()
         .find(|server| server.is_system)
-        .or_else(|| named.iter().find(|server| server.owner == identity.user))
-        .or_else(|| match named {
-            [_] => None,
-            _ => named.iter().find(|server| pipeline::is_server_known(snapshot, identity, server)),
-        })
-        .or_else(|| named.first())
+        .or_else(|| named.iter().find(|server| server.owner == identity.user));
+    if preferred.is_some() || named.len() == 1 {
+        return preferred.or(named.first());
+    }
+    let mut known =
+        named.iter().filter(|server| pipeline::is_server_known(snapshot, identity, server));
+    match (known.next(), known.next()) {
+        // A choice between them could change with a server that its owner renames.
+        (Some(_), Some(_)) => None,
+        (Some(only), None) => Some(only),
+        (None, _) => named.first(),
+    }
 }
 
 /// The tool that a canonical name means to the caller.

@@ -30,7 +30,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -40,12 +40,18 @@ use crate::{InternalAddress, NetworkReach};
 
 /// Connections of one sandbox at a time; further ones wait.
 const MAX_CONNECTIONS: usize = 64;
+/// Connections of all sandboxes at a time.
+const MAX_ALL_CONNECTIONS: usize = 1024;
+/// Lookups of names for all sandboxes at a time.
+const MAX_ALL_LOOKUPS: usize = 32;
 /// New connections of one sandbox in a second, after a burst of as many as are open at most: each costs a record.
 const CONNECTIONS_PER_SECOND: NonZeroU32 = NonZeroU32::new(20).unwrap();
 /// How long a client may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long it may take to resolve a name, and to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// Addresses of one host that are tried, in turn.
+const MAX_ADDRESSES: usize = 4;
 /// The longest silence of a connection.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
 
@@ -124,10 +130,31 @@ impl Refusal {
     }
 }
 
+/// What all proxies of a process may use together, so that the process keeps files and threads for other work. Clones
+/// share it.
+#[derive(Debug, Clone)]
+pub struct ProxyCapacity {
+    connections: Arc<Semaphore>,
+    lookups: Arc<Semaphore>,
+}
+
+impl Default for ProxyCapacity {
+    fn default() -> Self {
+        Self {
+            connections: Arc::new(Semaphore::new(MAX_ALL_CONNECTIONS)),
+            lookups: Arc::new(Semaphore::new(MAX_ALL_LOOKUPS)),
+        }
+    }
+}
+
+/// The places that a connection takes, in its sandbox and in the process.
+type ConnectionPermits = Arc<(OwnedSemaphorePermit, OwnedSemaphorePermit)>;
+
 /// The proxy of one sandbox. Clones share it.
 #[derive(Clone)]
 pub struct SandboxProxy {
     policy: Arc<ProxyPolicy>,
+    capacity: ProxyCapacity,
     log: Arc<dyn ConnectionLog>,
     tasks: BackgroundTasks,
     closed: CancellationToken,
@@ -137,11 +164,12 @@ impl SandboxProxy {
     /// `closed` ends the proxy and its connections.
     pub fn new(
         policy: ProxyPolicy,
+        capacity: ProxyCapacity,
         log: Arc<dyn ConnectionLog>,
         tasks: BackgroundTasks,
         closed: CancellationToken,
     ) -> Self {
-        Self { policy: Arc::new(policy), log, tasks, closed }
+        Self { policy: Arc::new(policy), capacity, log, tasks, closed }
     }
 
     /// Serves connections in the background.
@@ -159,26 +187,33 @@ impl SandboxProxy {
         let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut pace = Pace::new(CONNECTIONS_PER_SECOND, MAX_CONNECTIONS);
         loop {
-            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
+            let Ok(own) = Arc::clone(&permits).acquire_owned().await else { return };
             pace.wait().await;
-            match listener.accept().await {
-                Ok((stream, _)) => self.serve_connection(stream, permit),
+            let accepted = listener.accept().await;
+            let shared = Arc::clone(&self.capacity.connections).acquire_owned().await;
+            match (accepted, shared) {
+                (_, Err(_)) => return,
+                (Ok((stream, _)), Ok(shared)) => {
+                    self.serve_connection(stream, Arc::new((own, shared)));
+                }
                 // For example, this process has too many open files.
-                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+                (Err(_), Ok(_)) => tokio::time::sleep(Duration::from_millis(100)).await,
             }
         }
     }
 
-    fn serve_connection(&self, stream: TcpStream, permit: OwnedSemaphorePermit) {
-        let (proxy, permit) = (self.clone(), Arc::new(permit));
+    fn serve_connection(&self, stream: TcpStream, permits: ConnectionPermits) {
+        let proxy = self.clone();
         self.tasks.spawn_until_finish("proxy-connection", async move {
             let service = service_fn(|request| {
-                let (proxy, permit) = (proxy.clone(), Arc::clone(&permit));
-                async move { Ok::<_, Infallible>(proxy.respond(request, permit).await) }
+                let (proxy, permits) = (proxy.clone(), Arc::clone(&permits));
+                async move { Ok::<_, Infallible>(proxy.respond(request, permits).await) }
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_TIMEOUT)
+                // Every request is recorded, so each is counted as a new connection.
+                .keep_alive(false)
                 .serve_connection(TokioIo::new(stream), service)
                 .with_upgrades();
             tokio::select! {
@@ -192,7 +227,7 @@ impl SandboxProxy {
     async fn respond(
         &self,
         request: Request<Incoming>,
-        permit: Arc<OwnedSemaphorePermit>,
+        permits: ConnectionPermits,
     ) -> Response<ProxyBody> {
         let is_tunnel = request.method() == Method::CONNECT;
         let target =
@@ -202,8 +237,8 @@ impl SandboxProxy {
             Err(reason) => return self.refuse(None, &Refusal::Invalid(reason)).await,
         };
         let answer = match self.connect(&target).await {
-            Ok(server) if is_tunnel => Ok(self.open_tunnel(request, server, permit)),
-            Ok(server) => self.forward(request, server, permit).await,
+            Ok(server) if is_tunnel => Ok(self.open_tunnel(request, server, permits)),
+            Ok(server) => self.forward(request, server, permits).await,
             Err(refusal) => Err(refusal),
         };
         match answer {
@@ -217,38 +252,49 @@ impl SandboxProxy {
         if !self.policy.hosts.allows(&target.host, target.port) {
             return Err(Refusal::NotAllowed);
         }
-        let resolved = self.policy.reach.resolve(&target.host, target.port);
-        let addresses = match timeout(CONNECT_TIMEOUT, resolved).await {
-            Ok(Ok(addresses)) => addresses,
-            Ok(Err(error)) if error.is::<InternalAddress>() => return Err(InternalAddress.into()),
-            Ok(Err(_)) | Err(_) => return Err(Refusal::Unresolved),
-        };
-        let address = *addresses.first().ok_or(Refusal::Unresolved)?;
-        self.log.record(&target.to_string(), &ConnectionEvent::Opened { address }).await?;
-        match timeout(CONNECT_TIMEOUT, TcpStream::connect(&addresses[..])).await {
-            Ok(Ok(stream)) => {
+        for address in self.resolve(target).await?.into_iter().take(MAX_ADDRESSES) {
+            self.log.record(&target.to_string(), &ConnectionEvent::Opened { address }).await?;
+            if let Ok(Ok(stream)) = timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
                 // Each write of a client is passed on as it is. Best effort.
                 let _ = stream.set_nodelay(true);
-                Ok(ServerConnection::new(stream, target.clone()))
+                return Ok(ServerConnection::new(stream, target.clone()));
             }
-            Ok(Err(_)) | Err(_) => Err(Refusal::Unreachable),
+        }
+        Err(Refusal::Unreachable)
+    }
+
+    /// Resolves the name of a target to checked addresses. A lookup takes a thread until it has ended, also after its
+    /// timeout, and so long it counts.
+    async fn resolve(&self, target: &Target) -> Result<Vec<SocketAddr>, Refusal> {
+        let permit = Arc::clone(&self.capacity.lookups).acquire_owned().await;
+        let (sender, found) = oneshot::channel();
+        let (reach, target) = (self.policy.reach.clone(), target.clone());
+        self.tasks.spawn("proxy-lookup", async move {
+            let found = reach.resolve(&target.host, target.port).await;
+            drop(permit);
+            // The client may have given up.
+            let _ = sender.send(found);
+        });
+        match timeout(CONNECT_TIMEOUT, found).await {
+            Ok(Ok(Ok(addresses))) if !addresses.is_empty() => Ok(addresses),
+            Ok(Ok(Err(error))) if error.is::<InternalAddress>() => Err(InternalAddress.into()),
+            Ok(_) | Err(_) => Err(Refusal::Unresolved),
         }
     }
 
     /// Records a refusal, and describes it to the client.
     async fn refuse(&self, target: Option<&Target>, refusal: &Refusal) -> Response<ProxyBody> {
         let reason = refusal.to_string();
-        if let Some(target) = target {
-            let event = ConnectionEvent::Refused { reason: reason.clone() };
-            // Nothing depends on it: the connection is refused in any case.
-            let _ = self.log.record(&target.to_string(), &event).await;
-        }
-        let name = target.map_or_else(String::new, |target| format!("{target}: "));
-        let advice = match refusal {
-            Refusal::NotAllowed => format!("; {}", self.policy.advice),
-            _ => String::new(),
+        let name = target.map_or_else(|| "an invalid request".to_owned(), Target::to_string);
+        let event = ConnectionEvent::Refused { reason: reason.clone() };
+        // Nothing depends on it: the connection is refused in any case.
+        let _ = self.log.record(&name, &event).await;
+        let advice = if *refusal == Refusal::NotAllowed {
+            format!("; {}", self.policy.advice)
+        } else {
+            String::new()
         };
-        let text = format!("{name}{reason}{advice}\n");
+        let text = format!("{name}: {reason}{advice}\n");
         let mut response = Response::new(full_body(text));
         *response.status_mut() = refusal.status();
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
@@ -302,7 +348,7 @@ mod tests {
         }
 
         assert_eq!(start.elapsed(), Duration::from_secs(1));
-        tokio::time::advance(Duration::from_secs(60)).await;
+        tokio::time::advance(Duration::from_mins(1)).await;
         let later = Instant::now();
         for _ in 0..=40 {
             pace.wait().await;

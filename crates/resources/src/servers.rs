@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use cynode_domain::ids::{RuleId, ServerId};
 use cynode_domain::name_or_id::NameOrId;
+use cynode_domain::policy::pattern::{Pattern, PatternError};
 use cynode_domain::policy::rules::{AccessRule, Conditions, INVOKE, RuleSubject, TOOL};
 use cynode_domain::policy::{Effect, ToolScope};
 use cynode_runtime::clock::SharedClock;
@@ -162,6 +163,7 @@ impl InstalledServers {
                                 check_not_of_system(tx, &slug).await?;
                             }
                             tx.server_rename(&found, &slug).await?;
+                            keep_denials(tx, &found, &slug).await?;
                             found.slug = slug;
                         }
                         found.transport = transport.unwrap_or(found.transport);
@@ -217,11 +219,12 @@ impl InstalledServers {
                     let is_last = others.iter().all(|other| other.slug != found.slug);
                     // A later server of the same name must not inherit these permissions.
                     let prefix = format!("{}.", found.slug);
-                    for AccessRule { id, server, resource, effect, .. } in
+                    for AccessRule { id, server, resource, resource_type, effect, .. } in
                         tx.rule_list().await?.into_iter().map(|stored| stored.rule)
                     {
                         let is_of_name = server.is_none()
                             && effect == Effect::Allow
+                            && resource_type.as_str() == TOOL
                             && resource.as_str().starts_with(&prefix);
                         if server == Some(found.id) || (is_last && is_of_name) {
                             tx.rule_delete(id).await?;
@@ -274,14 +277,35 @@ impl InstalledServers {
     }
 }
 
+/// Copies deny rules about the name of a server to its new name, for this server: a renamed server stays denied.
+async fn keep_denials(tx: &mut Tx, server: &McpServer, slug: &str) -> Result<(), ToolError> {
+    let prefix = format!("{}.", server.slug);
+    for stored in tx.rule_list().await? {
+        let AccessRule { server: bound, effect, resource, resource_type, .. } = &stored.rule;
+        let rest = resource.as_str().strip_prefix(&prefix);
+        let (None, Effect::Deny, TOOL, Some(rest)) = (bound, effect, resource_type.as_str(), rest)
+        else {
+            continue;
+        };
+        let resource = parse_pattern(&format!("{slug}.{rest}"))?;
+        let rule = AccessRule {
+            id: RuleId::generate(),
+            server: Some(server.id),
+            resource,
+            ..stored.rule.clone()
+        };
+        tx.rule_insert(&StoredRule { rule, ..stored }).await?;
+    }
+    Ok(())
+}
+
+fn parse_pattern(text: &str) -> Result<Pattern, ToolError> {
+    text.parse().map_err(|error: PatternError| ToolError::Invalid(vec![error.to_string()]))
+}
+
 /// The rule that installing a server adds: its owner and the owner's agents may call its tools; of the system, every
 /// caller.
 fn initial_rule(server: &McpServer) -> Result<StoredRule, ToolError> {
-    let pattern = |text: &str| {
-        text.parse().map_err(|error: cynode_domain::policy::pattern::PatternError| {
-            ToolError::Invalid(vec![error.to_string()])
-        })
-    };
     Ok(StoredRule {
         rule: AccessRule {
             id: RuleId::generate(),
@@ -290,9 +314,9 @@ fn initial_rule(server: &McpServer) -> Result<StoredRule, ToolError> {
             } else {
                 RuleSubject::User(server.owner)
             },
-            action: pattern(INVOKE)?,
-            resource_type: pattern(TOOL)?,
-            resource: pattern(&format!("{}.*", server.slug))?,
+            action: parse_pattern(INVOKE)?,
+            resource_type: parse_pattern(TOOL)?,
+            resource: parse_pattern(&format!("{}.*", server.slug))?,
             server: Some(server.id),
             effect: Effect::Allow,
             priority: 0,

@@ -73,7 +73,7 @@ struct UnsupportedHandshake {
 enum ServerRoute {
     Http(Arc<HttpEndpoint>),
     Stdio {
-        launch: ServerCommand,
+        launch: Box<ServerCommand>,
         spawner: Arc<dyn ProcessSpawner>,
         backoff: Arc<ProcessBackoff>,
         /// Limits the number of processes.
@@ -97,7 +97,7 @@ impl ServerConnections {
             )?)),
             Transport::Stdio { command, args, env, allow_network, allowed_hosts } => {
                 ServerRoute::Stdio {
-                    launch: ServerCommand {
+                    launch: Box::new(ServerCommand {
                         server: server.id,
                         slug: server.slug.clone(),
                         command,
@@ -105,7 +105,7 @@ impl ServerConnections {
                         env,
                         hosts: crate::stdio::parse_hosts(allow_network, allowed_hosts),
                         reach: server.reach.clone(),
-                    },
+                    }),
                     spawner,
                     backoff: Arc::default(),
                     places: Arc::new(Semaphore::new(options.processes_per_server)),

@@ -73,9 +73,9 @@ fn no_hostile_program_gets_out_of_the_sandbox_of_an_unprivileged_node() {
         .output()
         .unwrap();
 
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.contains("1 passed"), "{text}");
+    let report = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{report}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(report.contains("1 passed"), "{report}");
 }
 
 /// What the programs are after.

@@ -42,6 +42,11 @@ impl AllowedHosts {
             .map(Self)
     }
 
+    /// Whether an entry is every host, however it is written.
+    pub fn has_any_host(&self) -> bool {
+        self.0.iter().any(|allowed| allowed.host.is_any())
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -113,6 +118,10 @@ mod tests {
         assert!(hosts.allows("anything.example", 443) && hosts.allows("anything.example", 80));
         assert!(!hosts.allows("anything.example", 22));
         assert!(!AllowedHosts::default().allows("anything.example", 443));
+        for every in ["*", "*:22", "*.", "*.:80", "*..:443"] {
+            assert!(AllowedHosts::parse(&[every]).unwrap().has_any_host(), "{every}");
+        }
+        assert!(!AllowedHosts::parse(&["*.example"]).unwrap().has_any_host());
     }
 
     #[test]

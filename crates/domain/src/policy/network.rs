@@ -129,6 +129,11 @@ impl FromStr for IpNetwork {
 pub struct HostPattern(String);
 
 impl HostPattern {
+    /// Whether it is every host.
+    pub fn is_any(&self) -> bool {
+        self.0 == "*"
+    }
+
     pub fn matches(&self, host: &str) -> bool {
         let host = normalize_host(host);
         match self.0.strip_prefix('*') {

@@ -1,5 +1,7 @@
 //! Admits requests within the limits of their user and project, which the other APIs share.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use axum::response::Response;
 use cynode_resources::request_limits::{RequestPermit, RequestRefusal, Requester};
 use cynode_runtime::guarded_body;
@@ -11,24 +13,36 @@ use super::response;
 use cynode_upstream::rpc::INVALID_REQUEST;
 use cynode_upstream::rpc::RpcError;
 
+/// A permit that the response and the call share: a call goes on when its client disconnects, and counts until it ends.
+pub(super) type SharedPermit = Arc<Mutex<RequestPermit>>;
+
 pub(super) const TOKEN_RATE_EXCEEDED: &str = "too many requests; retry after a second";
 
 impl AuthenticatedRequest {
     /// Counts the request against the limits of its user and project.
-    pub(super) fn acquire_permit(&self) -> Result<RequestPermit, Box<Response>> {
+    pub(super) fn acquire_permit(&self) -> Result<SharedPermit, Box<Response>> {
         let requester = Requester::from(&*self.identity);
         let limits = &self.gateway.inner.request_limits;
-        limits.acquire(requester).map_err(|refusal| Box::new(limit_response(&refusal)))
+        let permit = limits.acquire(requester).map_err(|refusal| limit_response(&refusal))?;
+        let permit = Arc::new(Mutex::new(permit));
+        // Each request is admitted once.
+        let _ = self.permit.set(Arc::clone(&permit));
+        Ok(permit)
     }
 }
 
 /// Holds the permit until the response is sent. A stream counts with the open streams, or stays a request if there are
 /// too many: its call was made.
-pub(super) fn hold_permit(response: Response, mut permit: RequestPermit) -> Response {
+pub(super) fn hold_permit(response: Response, permit: SharedPermit) -> Response {
     if guarded_body::is_event_stream(&response) {
-        let _ = permit.become_stream();
+        let _ = become_stream(&permit);
     }
     guarded_body::hold_until_sent(response, permit)
+}
+
+/// Counts a request with the open streams from now on.
+pub(super) fn become_stream(permit: &SharedPermit) -> Result<(), RequestRefusal> {
+    permit.lock().unwrap_or_else(PoisonError::into_inner).become_stream()
 }
 
 /// The response to a request over a limit of its user or project.

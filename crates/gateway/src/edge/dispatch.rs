@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::admission::SharedPermit;
 use super::client::{RequestClient, SessionClient};
 use super::response::{self, EventStreamSource};
 use super::{payload_log, subscriptions};
@@ -47,6 +48,8 @@ pub(super) struct DispatchedMessage {
     pub(super) session: Option<Arc<GatewaySession>>,
     pub(super) client_description: Arc<ClientDescription>,
     pub(super) accepts_stream: bool,
+    /// Held until the call has ended.
+    pub(super) permit: Option<SharedPermit>,
 }
 
 impl DispatchedMessage {
@@ -240,10 +243,10 @@ impl DispatchedMessage {
             session: self.session,
         });
         let (done, mut last) = oneshot::channel();
-        let work = work(client, cancel.clone());
+        let (work, permit) = (work(client, cancel.clone()), self.permit);
         self.inner.tasks.spawn("mcp.request", async move {
             let answer = work.await;
-            drop(under_way);
+            drop((under_way, permit));
             // The client may have disconnected; the outcome is on record all the same.
             let _ = done.send(answer);
         });

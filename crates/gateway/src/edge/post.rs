@@ -1,7 +1,7 @@
 //! `POST /mcp`: one message.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -16,7 +16,9 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::value::RawValue;
 use tracing::error;
 
-use super::admission::{TOKEN_RATE_EXCEEDED, hold_permit, limit_response, rate_limited};
+use super::admission::{
+    SharedPermit, TOKEN_RATE_EXCEEDED, hold_permit, limit_response, rate_limited,
+};
 use super::dispatch::DispatchedMessage;
 use super::{guard, metadata, response};
 use crate::McpGateway;
@@ -49,6 +51,8 @@ pub(super) struct AuthenticatedRequest {
     /// The slug of the server at `/mcp/<server>`; `None` at `/mcp`.
     pub(super) server_slug: Option<String>,
     pub(super) headers: HeaderMap,
+    /// Set once the request is admitted.
+    pub(super) permit: OnceLock<SharedPermit>,
 }
 
 impl AuthenticatedRequest {
@@ -145,7 +149,8 @@ pub(super) async fn authenticate_request(
     if let Err(refusal) = gateway.inner.request_limits.check_rate(Requester::from(&*identity)) {
         return Err(Box::new(limit_response(&refusal)));
     }
-    Ok(AuthenticatedRequest { gateway, token, identity, server_slug, headers })
+    let permit = OnceLock::new();
+    Ok(AuthenticatedRequest { gateway, token, identity, server_slug, headers, permit })
 }
 
 /// Rejects a request without a valid token. A tool call gets an audit record of its own, other
@@ -358,6 +363,7 @@ fn dispatched_message(
         session,
         client_description,
         accepts_stream: accepts_stream(&authenticated.headers),
+        permit: authenticated.permit.get().cloned(),
     }
 }
 

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::admission::limit_response;
+use super::admission::{become_stream, limit_response};
 use super::client::SessionClient;
 use super::guard;
 use super::post::{AuthenticatedRequest, accepts_stream, authenticate_request, find_session};
@@ -164,13 +164,13 @@ pub(super) async fn get(
         let error = RpcError::new(INVALID_REQUEST, "Accept must include text/event-stream");
         return response::error_response(StatusCode::NOT_ACCEPTABLE, &error);
     }
-    let mut permit = match authenticated.acquire_permit() {
+    let permit = match authenticated.acquire_permit() {
         Ok(permit) => permit,
         Err(refusal) => return *refusal,
     };
     match find_session(&authenticated) {
         Ok(session) => {
-            if let Err(refusal) = permit.become_stream() {
+            if let Err(refusal) = become_stream(&permit) {
                 return limit_response(&refusal);
             }
             let messages = session.open_stream();

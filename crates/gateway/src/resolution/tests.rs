@@ -77,7 +77,7 @@ fn meaning(snapshot: &PolicySnapshot, user: UserId, name: &str) -> Option<(Serve
 fn a_name_means_the_own_server_and_rules_of_one_server_grant_no_other() {
     let [ada, eve, mallory] = [(); 3].map(|()| UserId::generate());
     let servers = vec![server(ada, false), server(eve, false)];
-    let tools = servers.iter().map(|row| tool(row, "files.read")).collect();
+    let tools: Vec<_> = servers.iter().map(|row| tool(row, "files.read")).collect();
     let (of_ada, of_eve) = (servers[0].id, servers[1].id);
     let rules = vec![
         allow(RuleSubject::User(ada), Some(of_ada)),
@@ -133,11 +133,20 @@ fn of_the_servers_of_others_a_name_means_one_that_the_caller_may_use() {
     let [ada, bob, eve] = [(); 3].map(|()| UserId::generate());
     let servers = vec![server(ada, false), server(bob, false)];
     let tools = servers.iter().map(|row| tool(row, "files.read")).collect();
-    let of_bob = servers[1].id;
-    let rules = vec![allow(RuleSubject::User(eve), Some(of_bob))];
+    let (of_ada, of_bob) = (servers[0].id, servers[1].id);
+    let grant = |server| allow(RuleSubject::User(eve), Some(server));
+    let build = |rules| {
+        let (tools, servers) = (Vec::clone(&tools), Vec::clone(&servers));
+        PolicySnapshot::build(RegistryData { tools, servers, rules, ..RegistryData::default() })
+    };
 
-    let snapshot =
-        PolicySnapshot::build(RegistryData { tools, servers, rules, ..RegistryData::default() });
+    let one = build(vec![grant(of_bob)]);
+    let both = build(vec![grant(of_ada), grant(of_bob)]);
 
-    assert_eq!(meaning(&snapshot, eve, "files.read"), Some((of_bob, true)));
+    assert_eq!(meaning(&one, eve, "files.read"), Some((of_bob, true)));
+    assert_eq!(
+        meaning(&both, eve, "files.read"),
+        None,
+        "the owner of one could receive calls to the other"
+    );
 }

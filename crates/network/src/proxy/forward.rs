@@ -1,7 +1,5 @@
 //! Plain HTTP requests: one connection to the server for each.
 
-use std::sync::Arc;
-
 use http::header::{
     CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION,
     TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
@@ -12,10 +10,9 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::tunnel::{SANDBOX_GONE, ServerConnection};
-use super::{IDLE_TIMEOUT, ProxyBody, Refusal, SandboxProxy};
+use super::{ConnectionPermits, IDLE_TIMEOUT, ProxyBody, Refusal, SandboxProxy};
 
 impl SandboxProxy {
     /// Sends a request to its server, and returns the response.
@@ -23,7 +20,7 @@ impl SandboxProxy {
         &self,
         request: Request<Incoming>,
         server: ServerConnection,
-        permit: Arc<OwnedSemaphorePermit>,
+        permits: ConnectionPermits,
     ) -> Result<Response<ProxyBody>, Refusal> {
         let summary = server.summary();
         let handshake = http1::handshake::<_, Incoming>(TokioIo::new(server)).await;
@@ -35,7 +32,7 @@ impl SandboxProxy {
                 () = summary.traffic.wait_idle(IDLE_TIMEOUT) => Some("nothing was sent for too long"),
                 () = proxy.closed.cancelled() => Some(SANDBOX_GONE),
             };
-            drop(permit);
+            drop(permits);
             proxy.record_end(&summary, reason).await;
         });
         let request = to_origin_form(request).map_err(Refusal::Invalid)?;

@@ -51,7 +51,8 @@ impl Target {
             Host::Ipv4(address) => address.to_string(),
             Host::Ipv6(address) => address.to_string(),
         };
-        if host.is_empty() || port == 0 {
+        // A name in the DNS has at most 253 bytes.
+        if host.is_empty() || host.len() > 253 || port == 0 {
             return Err("the host or port is invalid");
         }
         Ok(Self { host, port })
@@ -137,6 +138,7 @@ mod tests {
         assert!(connect("a.example", None).is_err());
         assert!(connect("a.example:0", None).is_err());
         assert!(connect("user@a.example:443", None).is_err());
+        assert!(connect(&format!("{}.example:443", "a.".repeat(200)), None).is_err());
         for uri in ["/x", "https://a.example/", "ftp://a.example/", "http://u:p@a.example/"] {
             assert!(get(uri, "a.example").is_err(), "{uri}");
         }

@@ -13,12 +13,14 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf, copy_bidirectional};
 use tokio::net::TcpStream;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout};
 
 use super::client_hello::read_client_hello;
 use super::target::Target;
-use super::{ConnectionEvent, HEAD_TIMEOUT, IDLE_TIMEOUT, ProxyBody, SandboxProxy, full_body};
+use super::{
+    ConnectionEvent, ConnectionPermits, HEAD_TIMEOUT, IDLE_TIMEOUT, ProxyBody, SandboxProxy,
+    full_body,
+};
 
 /// A connection to a server that counts its bytes.
 pub(super) struct ServerConnection {
@@ -83,7 +85,7 @@ impl SandboxProxy {
         &self,
         request: Request<Incoming>,
         mut server: ServerConnection,
-        permit: Arc<OwnedSemaphorePermit>,
+        permits: ConnectionPermits,
     ) -> Response<ProxyBody> {
         let proxy = self.clone();
         self.tasks.spawn_until_finish("proxy-tunnel", async move {
@@ -93,7 +95,7 @@ impl SandboxProxy {
                 Err(_) => Some(CLIENT_GONE),
             };
             // Closed before it is recorded, so that a slow database delays no client.
-            drop((server, permit));
+            drop((server, permits));
             proxy.record_end(&summary, reason).await;
         });
         Response::new(full_body(""))
@@ -102,17 +104,12 @@ impl SandboxProxy {
     /// Passes bytes both ways until either side closes.
     async fn relay(
         &self,
-        mut client: TokioIo<Upgraded>,
+        client: TokioIo<Upgraded>,
         server: &mut ServerConnection,
     ) -> Result<(), &'static str> {
-        let hello = read_client_hello(&mut client, &server.target);
-        let hello = timeout(HEAD_TIMEOUT, hello).await.map_err(|_| "the client sent nothing")??;
-        server.write_all(&hello).await.map_err(|_| SERVER_GONE)?;
         let traffic = server.traffic.clone();
         tokio::select! {
-            copied = copy_bidirectional(&mut client, server) => {
-                copied.map(drop).map_err(|_| "the connection was reset")
-            }
+            ended = copy_tls(client, server) => ended,
             () = traffic.wait_idle(IDLE_TIMEOUT) => Err("nothing was sent for too long"),
             () = self.closed.cancelled() => Err(SANDBOX_GONE),
         }
@@ -135,6 +132,18 @@ impl SandboxProxy {
             tracing::error!(target = %target, "the end of a sandbox's connection was not recorded");
         }
     }
+}
+
+/// Copies a connection whose first message is a client hello for its target.
+async fn copy_tls(
+    mut client: TokioIo<Upgraded>,
+    server: &mut ServerConnection,
+) -> Result<(), &'static str> {
+    let hello = read_client_hello(&mut client, &server.target);
+    let hello = timeout(HEAD_TIMEOUT, hello).await.map_err(|_| "the client sent nothing")??;
+    server.write_all(&hello).await.map_err(|_| SERVER_GONE)?;
+    let copied = copy_bidirectional(&mut client, server).await;
+    copied.map(drop).map_err(|_| "the connection was reset")
 }
 
 const CLIENT_GONE: &str = "the client closed the connection";

@@ -9,7 +9,7 @@ use cynode_domain::policy::allowed_hosts::AllowedHosts;
 use cynode_domain::policy::network::AllowedNetworks;
 use cynode_network::NetworkReach;
 use cynode_network::proxy::{
-    ConnectionEvent, ConnectionLog, ConnectionNotRecorded, ProxyPolicy, SandboxProxy,
+    ConnectionEvent, ConnectionLog, ConnectionNotRecorded, ProxyCapacity, ProxyPolicy, SandboxProxy,
 };
 use cynode_runtime::tasks::BackgroundTasks;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
@@ -89,6 +89,7 @@ impl TestProxy {
         let (log, closed) = (Arc::new(MemoryLog::default()), CancellationToken::new());
         let proxy = SandboxProxy::new(
             policy,
+            ProxyCapacity::default(),
             Arc::clone(&log) as Arc<dyn ConnectionLog>,
             BackgroundTasks::new(),
             closed.clone(),

@@ -185,10 +185,20 @@ impl BlobCollector {
                 return Err(CollectError::OtherDatabase(self.blobs.directory.clone()));
             }
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            Err(_) if self.knows_no_content().await? => {
+                return Err(CollectError::OtherDatabase(self.blobs.directory.clone()));
+            }
             Ok(_) | Err(_) => {}
         }
         create_private_dir(&self.blobs.directory).await?;
         Ok(durable_file::replace(&path, id.as_bytes())?)
+    }
+
+    /// Whether there is old content, and this database uses none of the first files: a directory of an earlier version
+    /// does not name its database.
+    async fn knows_no_content(&self) -> Result<bool, CollectError> {
+        let first = self.list_old_blobs(&mut PassPosition::default()).await?;
+        Ok(!first.is_empty() && self.load_used(first).await?.is_empty())
     }
 
     /// Files that were modified before are older than `grace`.

@@ -77,7 +77,9 @@ fn network_fault(transport: &Transport) -> Option<String> {
         Transport::Stdio { allow_network: true, .. } => {
             Some("only an administrator may allow a server to connect to every host".to_owned())
         }
-        Transport::Stdio { allowed_hosts, .. } if allowed_hosts.iter().any(|host| is_any(host)) => {
+        Transport::Stdio { allowed_hosts, .. }
+            if AllowedHosts::parse(allowed_hosts).is_ok_and(|hosts| hosts.has_any_host()) =>
+        {
             Some("only an administrator may allow a server to connect to every host".to_owned())
         }
         Transport::Http { url, .. } if is_internal(url) => {
@@ -85,11 +87,6 @@ fn network_fault(transport: &Transport) -> Option<String> {
         }
         Transport::Stdio { .. } | Transport::Http { .. } => None,
     }
-}
-
-/// Whether an entry of allowed hosts names all of them.
-fn is_any(entry: &str) -> bool {
-    entry == "*" || entry.starts_with("*:")
 }
 
 /// Whether a URL names this machine or a private network. A public name that resolves to one is
