@@ -71,7 +71,7 @@ async fn a_server_connects_to_its_allowed_hosts_only_and_every_connection_is_rec
     let host = format!("127.0.0.1:{web}");
 
     let every =
-        ["servers", "add-stdio", "curl", "--allow-host", "*", "--", "/bin/sh", "-c", CURL_SERVER];
+        ["servers", "add-stdio", "curl", "--allow-host", "*.", "--", "/bin/sh", "-c", CURL_SERVER];
     let refused = cynork(Some(&token), &every);
     let mut install = every;
     install[4] = &host;

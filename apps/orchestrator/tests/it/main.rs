@@ -129,6 +129,7 @@ on_both_engines! {
         switches_and_approvals_of_one_server_leave_the_other_of_its_name_alone,
         a_rule_about_one_server_grants_no_other_of_its_name,
         a_server_of_the_system_has_its_name_for_every_user,
+        a_renamed_server_stays_denied,
     }
     request_limits {
         a_user_at_the_limit_is_refused_with_every_token_and_another_user_is_served,

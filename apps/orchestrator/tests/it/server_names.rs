@@ -221,6 +221,23 @@ pub(crate) async fn each_of_two_servers_of_one_name_is_reached_by_its_owner_alon
     assert!(refused(eve.client.server_install(&again).await, 409).detail.contains("github"));
 }
 
+pub(crate) async fn a_renamed_server_stays_denied(harness: OrchestratorHarness) {
+    let ada = ServerOwner::create(&harness, "ada").await;
+    let server = NamedServer::start("ada").await;
+    server.tools.lock().unwrap().push("other");
+    let view = ada.install(&harness, "github", &server).await;
+    let rule = allow(RuleSubject::User(view.owner_id), TOOL, None);
+    let deny = CreateRule { effect: Effect::Deny, ..rule };
+    harness.admin().rule_create(&deny).await.unwrap();
+    let name = UpdateServer { slug: Some("gh".to_owned()), ..UpdateServer::default() };
+
+    ada.client.server_update("github", &name).await.unwrap();
+
+    ada.wait_for_tool("gh.other").await;
+    assert_eq!(ada.call("gh.other").await, says("ada"));
+    assert_ne!(ada.call("gh.say").await, says("ada"), "the rule named it by its old name");
+}
+
 fn stdio() -> Transport {
     let command = "/bin/true".to_owned();
     Transport::Stdio {

@@ -56,6 +56,7 @@ async fn a_host_that_is_not_allowed_is_refused_and_never_reached() {
 
     assert!(tunnel.starts_with("HTTP/1.1 403"), "{tunnel}");
     assert!(tunnel.contains("the host is not allowed; ask for it"), "{tunnel}");
+    assert!(tunnel.contains("connection: close"), "one request for each connection: {tunnel}");
     assert_eq!(plain.status(), 403);
     assert_eq!(sink.connections.load(Ordering::Relaxed), 0);
     let denied = "the host is not allowed".to_owned();
