@@ -68,7 +68,8 @@ async fn a_server_connects_to_its_allowed_hosts_only_and_every_connection_is_rec
     let open = ["settings", "set", "network.internal.allowed", r#"["127.0.0.0/8"]"#];
     cynork(None, &open).expect_success();
     let (_, token) = create_user(&system, "ada").await;
-    let host = format!("127.0.0.1:{web}");
+    // Not in `NO_PROXY`.
+    let host = format!("127.0.0.2:{web}");
 
     let every =
         ["servers", "add-stdio", "curl", "--allow-host", "*.", "--", "/bin/sh", "-c", CURL_SERVER];
@@ -84,9 +85,9 @@ async fn a_server_connects_to_its_allowed_hosts_only_and_every_connection_is_rec
     assert_ne!(refused.code, 0, "{refused:?}");
     assert!(refused.stderr.contains("only an administrator"), "{refused:?}");
     assert_eq!(fetch(format!("http://{host}/")).await, "from outside");
-    let denied = fetch(format!("http://127.0.0.1:{other}/")).await;
+    let denied = fetch(format!("http://127.0.0.2:{other}/")).await;
     assert!(denied.contains("the host is not allowed"), "{denied}");
-    let direct = fetch(format!("--noproxy '*' http://{host}/")).await;
+    let direct = fetch(format!("--noproxy 127.0.0.2 http://{host}/")).await;
     assert!(direct.contains("onnect"), "the network of the host is reachable: {direct}");
     let changes =
         cynork(None, &["audit", "changes", "--of", "mcp.connection", "-o", "json"]).json();
@@ -104,7 +105,7 @@ async fn a_server_connects_to_its_allowed_hosts_only_and_every_connection_is_rec
 /// Answers every request with `text`; returns the port.
 async fn serve_text(text: &'static str) -> u16 {
     let router = axum::Router::new().fallback(move || async move { text });
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.2:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     BackgroundTasks::new()
         .spawn("web", async move { axum::serve(listener, router).await.unwrap() });

@@ -126,6 +126,13 @@ pub(crate) async fn content_of_another_database_is_not_collected(harness: Orches
     assert!(rejected.contains("belong to another database"), "{rejected}");
     assert_eq!(blob_files(&harness), (1, 0));
     std::fs::remove_file(&marker).unwrap();
+    // Without its name, a directory of which the database uses nothing belongs to another one.
+    collector.collect_all().await.unwrap_err();
+    assert_eq!(blob_files(&harness), (1, 0));
+    let body = json!({ "task_name": "two", "attachments": [attachment("in", b"world")] });
+    admin.task_create(&task_request(body)).await.unwrap();
+    end_grace(&harness);
     collector.collect_all().await.unwrap();
-    assert_eq!(blob_files(&harness), (0, 0));
+    assert_eq!(blob_files(&harness), (1, 0));
+    assert_eq!(admin.artifact_content("two", "in").await.unwrap(), "world".as_bytes());
 }

@@ -44,7 +44,7 @@ const DATABASE_FILE: &str = "database.id";
 pub enum CollectError {
     #[error(
         "the files in {} belong to another database, and none is removed. If that database is gone for good, \
-         delete {DATABASE_FILE} there", .0.display()
+         remove the files; if this database uses some of them, delete {DATABASE_FILE} there", .0.display()
     )]
     OtherDatabase(PathBuf),
     #[error("the directory of blobs cannot be read or changed")]
