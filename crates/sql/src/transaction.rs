@@ -209,8 +209,8 @@ impl Transaction {
         }
     }
 
-    /// Executes statements that need no translation, as [`Transaction::execute_untranslated`], in no particular order: they are
-    /// pipelined. Returns how many rows each changed.
+    /// Executes statements that need no translation, because every parameter occurs once and in order. They are pipelined, in
+    /// no particular order. Returns how many rows each changed.
     pub async fn execute_all(
         &mut self,
         statements: &[(&str, &[Param])],

@@ -49,7 +49,7 @@ pub struct InteractiveCommand {
 }
 
 /// The port of the proxy on the loopback interface of a sandbox.
-pub(crate) const PROXY_PORT: u16 = 3128;
+pub const PROXY_PORT: u16 = 3128;
 
 /// How a job is isolated from the user the node runs as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

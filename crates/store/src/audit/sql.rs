@@ -97,7 +97,8 @@ impl Tx {
         self.rows(sql, params![LOG_CHAIN]).await?.iter().map(|row| row.id("chain_id")).collect()
     }
 
-    /// Lists the records of a chain from position `from` on, in order: some `limit`, see [`end_page`].
+    /// Lists the records of a chain from position `from` on, in order: `limit`, or more if others have the position
+    /// of the last one.
     pub async fn chain_records(
         &mut self,
         chain: ChainId,
