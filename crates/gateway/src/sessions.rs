@@ -326,7 +326,7 @@ mod tests {
     }
 
     /// A token; all tokens belong to one user.
-    fn by(token: &str) -> (TokenHash, UserId) {
+    fn caller(token: &str) -> (TokenHash, UserId) {
         (hash_token(token), UserId::from_uuid(uuid::Uuid::nil()))
     }
 
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn a_session_is_found_only_by_its_token_and_at_its_address() {
         let sessions = sessions(9, 9);
-        let (session, _) = sessions.open(by("a"), Some("files".to_owned()), about()).unwrap();
+        let (session, _) = sessions.open(caller("a"), Some("files".to_owned()), about()).unwrap();
 
         assert!(sessions.get(&session.id, &hash_token("a"), Some("files")).is_some());
         assert!(sessions.get(&session.id, &hash_token("b"), Some("files")).is_none());
@@ -354,11 +354,11 @@ mod tests {
     #[test]
     fn a_token_with_too_many_sessions_loses_the_one_it_used_least_recently() {
         let sessions = sessions(2, 9);
-        let (first, _) = sessions.open(by("a"), None, about()).unwrap();
-        let (second, _) = sessions.open(by("a"), None, about()).unwrap();
+        let (first, _) = sessions.open(caller("a"), None, about()).unwrap();
+        let (second, _) = sessions.open(caller("a"), None, about()).unwrap();
         sessions.get(&first.id, &hash_token("a"), None).unwrap();
 
-        let (_, ended) = sessions.open(by("a"), None, about()).unwrap();
+        let (_, ended) = sessions.open(caller("a"), None, about()).unwrap();
 
         assert_eq!(ended.iter().map(|session| &session.id).collect::<Vec<_>>(), [&second.id]);
         assert_eq!(sessions.count(), 2);
@@ -369,7 +369,7 @@ mod tests {
         let limits = GatewayOptions { sessions_per_user: 3, sessions: 4, ..Default::default() };
         let sessions = GatewaySessions::new(&limits);
         for token in 0..9 {
-            sessions.open(by(&token.to_string()), None, about()).unwrap();
+            sessions.open(caller(&token.to_string()), None, about()).unwrap();
         }
         assert_eq!(sessions.count(), 3);
 
@@ -377,22 +377,22 @@ mod tests {
         let (kept, ended) = sessions.open(other, None, about()).unwrap();
 
         assert!(ended.is_empty());
-        sessions.open(by("9"), None, about()).unwrap();
+        sessions.open(caller("9"), None, about()).unwrap();
         assert!(sessions.get(&kept.id, &hash_token("other"), None).is_some());
     }
 
     #[test]
     fn sessions_are_bounded_in_all() {
         let sessions = sessions(9, 1);
-        sessions.open(by("a"), None, about()).unwrap();
+        sessions.open(caller("a"), None, about()).unwrap();
 
-        assert_eq!(sessions.open(by("b"), None, about()).err(), Some(SessionLimitReached));
+        assert_eq!(sessions.open(caller("b"), None, about()).err(), Some(SessionLimitReached));
     }
 
     #[tokio::test]
     async fn an_answer_of_the_client_finds_its_question_and_gets_its_id_back() {
         let sessions = sessions(9, 9);
-        let (session, _) = sessions.open(by("a"), None, about()).unwrap();
+        let (session, _) = sessions.open(caller("a"), None, about()).unwrap();
         let (sender, mut receiver) = mpsc::channel(1);
         let question = rpc::request("\"q\"", "sampling/createMessage", r#"{"n":1}"#);
         let client = async {
@@ -414,7 +414,7 @@ mod tests {
     #[tokio::test]
     async fn ending_a_session_withdraws_what_is_under_way() {
         let sessions = sessions(9, 9);
-        let (session, _) = sessions.open(by("a"), None, about()).unwrap();
+        let (session, _) = sessions.open(caller("a"), None, about()).unwrap();
         let (cancel, id) = (CancellationToken::new(), rpc::raw("7".to_owned()));
         let _call = session.register_request(&id, cancel.clone());
         let mut stream = session.open_stream();

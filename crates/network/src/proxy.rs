@@ -266,7 +266,8 @@ impl SandboxProxy {
     /// Resolves the name of a target to checked addresses. A lookup takes a thread until it has ended, also after its
     /// timeout, and so long it counts.
     async fn resolve(&self, target: &Target) -> Result<Vec<SocketAddr>, Refusal> {
-        let permit = Arc::clone(&self.capacity.lookups).acquire_owned().await;
+        let permit = Arc::clone(&self.capacity.lookups).acquire_owned();
+        let permit = timeout(CONNECT_TIMEOUT, permit).await.map_err(|_| Refusal::Unresolved)?;
         let (sender, found) = oneshot::channel();
         let (reach, target) = (self.policy.reach.clone(), target.clone());
         self.tasks.spawn("proxy-lookup", async move {

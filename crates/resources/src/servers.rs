@@ -280,7 +280,8 @@ impl InstalledServers {
 /// Copies deny rules about the name of a server to its new name, for this server: a renamed server stays denied.
 async fn keep_denials(tx: &mut Tx, server: &McpServer, slug: &str) -> Result<(), ToolError> {
     let prefix = format!("{}.", server.slug);
-    for stored in tx.rule_list().await? {
+    let rules = tx.rule_list().await?;
+    for stored in &rules {
         let AccessRule { server: bound, effect, resource, resource_type, .. } = &stored.rule;
         let rest = resource.as_str().strip_prefix(&prefix);
         let (None, Effect::Deny, TOOL, Some(rest)) = (bound, effect, resource_type.as_str(), rest)
@@ -288,13 +289,17 @@ async fn keep_denials(tx: &mut Tx, server: &McpServer, slug: &str) -> Result<(),
             continue;
         };
         let resource = parse_pattern(&format!("{slug}.{rest}"))?;
-        let rule = AccessRule {
+        let copy = AccessRule {
             id: RuleId::generate(),
             server: Some(server.id),
             resource,
             ..stored.rule.clone()
         };
-        tx.rule_insert(&StoredRule { rule, ..stored }).await?;
+        // An earlier rename to this name, and back, left its copy.
+        let is_copy = |known: &StoredRule| AccessRule { id: copy.id, ..known.rule.clone() } == copy;
+        if !rules.iter().any(is_copy) {
+            tx.rule_insert(&StoredRule { rule: copy, ..stored.clone() }).await?;
+        }
     }
     Ok(())
 }

@@ -229,9 +229,15 @@ pub(crate) async fn a_renamed_server_stays_denied(harness: OrchestratorHarness) 
     let rule = allow(RuleSubject::User(view.owner_id), TOOL, None);
     let deny = CreateRule { effect: Effect::Deny, ..rule };
     harness.admin().rule_create(&deny).await.unwrap();
-    let name = UpdateServer { slug: Some("gh".to_owned()), ..UpdateServer::default() };
+    let rename = async |from: &str, to: &str| {
+        let name = UpdateServer { slug: Some(to.to_owned()), ..UpdateServer::default() };
+        ada.client.server_update(from, &name).await.unwrap();
+        harness.admin().rule_list().await.unwrap().len()
+    };
 
-    ada.client.server_update("github", &name).await.unwrap();
+    let rules = rename("github", "gh").await;
+    rename("gh", "github").await;
+    assert_eq!(rename("github", "gh").await, rules, "each rename adds rules");
 
     ada.wait_for_tool("gh.other").await;
     assert_eq!(ada.call("gh.other").await, says("ada"));

@@ -4,7 +4,7 @@
 //! If several nodes are eligible, the project manager chooses (`place.rs`) and the job stays unassigned meanwhile.
 //! If it does not answer in time, the rule here decides.
 //!
-//! Users take turns: whoever has the fewest jobs on nodes is next. While there are other users, the jobs of one user leave
+//! Users take turns: the user with the fewest jobs on nodes is next. While there are other users, the jobs of one user leave
 //! a quarter of all slots free, at least one, so that long jobs of one user do not keep others waiting.
 
 use std::collections::{HashSet, VecDeque};

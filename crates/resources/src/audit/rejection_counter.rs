@@ -68,7 +68,7 @@ impl RejectionCounter {
 mod tests {
     use super::*;
 
-    fn at(seconds: i64) -> DateTime<Utc> {
+    fn second(seconds: i64) -> DateTime<Utc> {
         DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
     }
 
@@ -76,29 +76,29 @@ mod tests {
     fn a_flood_is_one_summary_for_each_reason_and_window() {
         let rejections = RejectionCounter::default();
         for number in 0..100_000 {
-            rejections.count("too_many_requests", "agent", at(number % 5));
+            rejections.count("too_many_requests", "agent", second(number % 5));
         }
-        rejections.count("wrong_session", "user", at(3));
+        rejections.count("wrong_session", "user", second(3));
 
-        assert!(rejections.take_due(at(9)).is_empty());
-        let due = rejections.take_due(at(10));
+        assert!(rejections.take_due(second(9)).is_empty());
+        let due = rejections.take_due(second(10));
 
         assert_eq!(due.len(), 1, "the other one is younger");
         assert_eq!((due[0].reason, due[0].peers["agent"]), ("too_many_requests", 100_000));
-        assert_eq!((due[0].first, due[0].last), (at(0), at(4)));
+        assert_eq!((due[0].first, due[0].last), (second(0), second(4)));
         assert_eq!(rejections.take_all().len(), 1);
     }
 
     #[test]
     fn what_could_not_be_recorded_is_counted_with_the_next_window() {
         let rejections = RejectionCounter::default();
-        rejections.count("payload_too_large", "unknown", at(0));
-        let lost = rejections.take_due(at(20));
-        rejections.count("payload_too_large", "unknown", at(21));
+        rejections.count("payload_too_large", "unknown", second(0));
+        let lost = rejections.take_due(second(20));
+        rejections.count("payload_too_large", "unknown", second(21));
 
         rejections.restore(lost);
 
-        let all = rejections.take_due(at(21));
-        assert_eq!((all[0].peers["unknown"], all[0].first), (2, at(0)));
+        let all = rejections.take_due(second(21));
+        assert_eq!((all[0].peers["unknown"], all[0].first), (2, second(0)));
     }
 }
