@@ -182,9 +182,7 @@ fn evaluate_file(evidence: &Evidence, path: &str) -> Finding {
 fn evaluate_output(evidence: &Evidence, pattern: &str) -> Finding {
     match compile_pattern(pattern) {
         Ok(expression) => {
-            let (whole, trimmed) =
-                (evidence.stdout.as_str(), strip_final_newline(&evidence.stdout));
-            let matches = expression.is_match(whole) || expression.is_match(trimmed);
+            let matches = is_output_match(&expression, &evidence.stdout);
             let verb = if matches { "matches" } else { "does not match" };
             Finding::from_rule(
                 "output_matches",
@@ -206,6 +204,15 @@ fn evaluate_check(evidence: &Evidence, command: &str) -> Finding {
     let message = format!("the check \"{command}\" {}", ending.describe());
     Finding::from_rule(RULE, ending.is_success(), message)
         .with_suggestion(|| format!("make the check \"{command}\" exit with code 0"))
+}
+
+/// Whether a step that prints this output meets the pattern; `false` if the pattern is invalid.
+pub fn output_matches(pattern: &str, stdout: &str) -> bool {
+    compile_pattern(pattern).is_ok_and(|expression| is_output_match(&expression, stdout))
+}
+
+fn is_output_match(expression: &regex::Regex, stdout: &str) -> bool {
+    expression.is_match(stdout) || expression.is_match(strip_final_newline(stdout))
 }
 
 /// Strips the final line break: the output of `echo ok` is "ok".

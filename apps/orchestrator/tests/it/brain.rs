@@ -258,7 +258,7 @@ pub(crate) async fn big_work_is_classified_before_it_is_planned_and_leaves_no_un
         "scope": "large", "estimated_files": 30, "components_affected": ["api", "ui"],
         "reasoning": "several parts",
     });
-    let check = json!({ "kind": "command_succeeds", "value": "make test" });
+    let check = json!({ "expected_output": "", "kind": "command_succeeds", "value": "make test" });
     let planned = json!({ "commands": [{ "aim": "do it", "command": "make" }], "assumptions": ["it builds"], "question": "" });
     provider.script([
         Said::tool_call("respond", scoped),

@@ -6,10 +6,13 @@
 //! A file is evidence only as an artifact of the attempt (ADR 24): a check for a file is rejected unless a command
 //! stores it.
 //!
+//! A model that states what it expects to be printed, and a pattern that does not match it, contradicts itself: such a
+//! check would reject correct work, and is left out.
+//!
 //! Unambiguous prose is converted to its checkable form by [`refine_criteria`], independent of the answer. A model only
 //! adds criteria and never changes those of a person.
 
-use cynode_domain::criteria::{Criterion, refine_criteria};
+use cynode_domain::criteria::{Criterion, output_matches, refine_criteria};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -23,7 +26,7 @@ const MAX_ADDED: usize = 10;
 /// A request and its answer. Without it, models of 1.5 billion parameters repeat the commands of the plan. It checks
 /// the form of the output because they predict its value wrongly.
 const EXAMPLE: &str = r#"For example, the answer to "write the squares of 1 to 5 into squares.txt and print their average":
-{"add": [{"kind": "command_succeeds", "step": 1, "value": "test -s squares.txt"}, {"kind": "output_matches", "step": 2, "value": "^[0-9.]+$"}], "reason": "the file has the squares, and a number is printed"}"#;
+{"add": [{"expected_output": "", "kind": "command_succeeds", "step": 1, "value": "test -s squares.txt"}, {"expected_output": "11", "kind": "output_matches", "step": 2, "value": "^[0-9.]+$"}], "reason": "the file has the squares, and a number is printed"}"#;
 
 /// The file name in [`EXAMPLE`].
 const EXAMPLE_FILE: &str = "squares.txt";
@@ -58,6 +61,10 @@ pub enum CheckKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AddedCheck {
+    /// What the command is expected to print; empty unless the check is about output.
+    ///
+    /// Sorts before `value`, so that a model states the output before it writes a pattern for it.
+    pub expected_output: String,
     pub kind: CheckKind,
     /// The path, regular expression, command or prose.
     pub value: String,
@@ -114,7 +121,8 @@ impl RefineCriteria {
         checks.map(AddedCheck::criterion)
     }
 
-    /// Whether it checks this request. Rejects planned commands, and checks that a small model copied from the example.
+    /// Whether it checks this request. Rejects planned commands, checks that a small model copied from the example, and
+    /// patterns that do not match the output that the model itself expects.
     fn is_meaningful_check(&self, added: &AddedCheck) -> bool {
         let value = added.value.trim();
         let is_planned = added.kind == CheckKind::CommandSucceeds
@@ -122,7 +130,9 @@ impl RefineCriteria {
         let names_it = |text: &String| text.contains(EXAMPLE_FILE);
         let is_copied = value.contains(EXAMPLE_FILE)
             && !self.commands.iter().chain([&self.request]).any(names_it);
-        !is_planned && !is_copied
+        let is_contradiction = added.kind == CheckKind::OutputMatches
+            && !output_matches(&added.value, &added.expected_output);
+        !is_planned && !is_copied && !is_contradiction
     }
 
     /// Whether the command of the step, or one of the commands if the check is about the whole task, stores artifacts.
@@ -170,6 +180,7 @@ impl BrainDecision for RefineCriteria {
             "{path} regular expression for standard output of the command, the command line that must succeed afterwards in the same workspace, or, as text, one sentence that a reader judges by the result of one command."
         );
         let mut added = object_schema(&json!({
+            "expected_output": { "type": "string", "maxLength": 1000, "description": "For output_matches: an output that is right, which the expression must match; otherwise empty." },
             "kind": enum_schema(about, kinds),
             "value": text_schema(&value, 1000),
         }));
@@ -238,7 +249,7 @@ impl BrainDecision for RefineCriteria {
     }
 
     fn summarize(answer: &CriteriaRefinement) -> String {
-        format!("{} criteria added: {}", answer.add.len(), answer.reason)
+        format!("{} checks proposed: {}", answer.add.len(), answer.reason)
     }
 }
 
@@ -284,7 +295,7 @@ mod tests {
             RefineCriteria { commands, ..refinement(&[]) }
         };
         let said = |step: usize| {
-            let added = json!({ "kind": "file_exists", "value": "numbers.txt", "step": step });
+            let added = json!({ "expected_output": "", "kind": "file_exists", "value": "numbers.txt", "step": step });
             json!({ "add": [added], "reason": "r" })
         };
         let workspace_only = question(&["seq 1 10 > numbers.txt"]);
@@ -307,7 +318,10 @@ mod tests {
     #[test]
     fn a_model_adds_sound_criteria_to_those_a_person_gave_and_changes_none() {
         let question = refinement(&["it reads well"]);
-        let said = |kind: &str, value: &str| json!({ "add": [{ "kind": kind, "value": value }], "reason": "r" });
+        let said = |kind: &str, value: &str| {
+            let added = json!({ "expected_output": "", "kind": kind, "value": value });
+            json!({ "add": [added], "reason": "r" })
+        };
 
         let good =
             validate_answer(&question, &said("command_succeeds", "test -s report.md")).unwrap();
@@ -330,7 +344,7 @@ mod tests {
     fn what_says_nothing_about_the_request_is_no_check() {
         let question = refinement(&[]);
         let said = |command: &str| {
-            let added = json!({ "kind": "command_succeeds", "value": command, "step": 0 });
+            let added = json!({ "expected_output": "", "kind": "command_succeeds", "value": command, "step": 0 });
             json!({ "add": [added], "reason": "r" })
         };
         let criteria =
@@ -343,10 +357,30 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_that_rejects_the_output_that_its_author_expects_is_no_check() {
+        let question = refinement(&[]);
+        let criteria = |pattern: &str, expected: &str| {
+            let added = json!({ "expected_output": expected, "kind": "output_matches", "value": pattern, "step": 1 });
+            let said = json!({ "add": [added], "reason": "r" });
+            question.step_criteria(&validate_answer(&question, &said).unwrap(), 0)
+        };
+
+        for (pattern, expected) in
+            [("^[1-10] +$", "55"), ("^$", "55"), ("^55$", ""), ("^1 2$", "1\n2")]
+        {
+            assert_eq!(criteria(pattern, expected), [], "{pattern} {expected}");
+        }
+        for (pattern, expected) in [("^[0-9]+$", "55"), ("^[0-9]+$", "55\n"), ("^$", "")] {
+            let output = Criterion::OutputMatches { pattern: pattern.to_owned() };
+            assert_eq!(criteria(pattern, expected), [output], "{pattern} {expected}");
+        }
+    }
+
+    #[test]
     fn a_check_may_be_about_one_command_and_is_then_none_of_the_tasks() {
         let question = refinement(&["it reads well"]);
         let said = |step: usize| {
-            let added = json!({ "kind": "output_matches", "value": "^done$", "step": step });
+            let added = json!({ "expected_output": "done\n", "kind": "output_matches", "value": "^done$", "step": step });
             json!({ "add": [added], "reason": "r" })
         };
 
@@ -362,7 +396,8 @@ mod tests {
     fn prose_is_added_for_the_result_of_one_command_and_for_none_of_the_tasks() {
         let question = refinement(&["it reads well"]);
         let said = |value: &str, step: usize| {
-            let added = json!({ "kind": "text", "value": value, "step": step });
+            let added =
+                json!({ "expected_output": "", "kind": "text", "value": value, "step": step });
             json!({ "add": [added], "reason": "r" })
         };
 
