@@ -1,7 +1,8 @@
 //! Benchmarks of the real processes, each against a baseline of the same run. Start at [`run`];
 //! [`up`] measures `cynode up`, [`gateway`] tool calls, [`audit`] the audit log, [`chat`] model
 //! requests, [`prompts`] the size of prompts. Figures are printed with their goals and never affect
-//! the exit code: tests assert behaviour, benchmarks show time and memory.
+//! the exit code: tests assert behaviour, benchmarks show time and memory. [`soak`] is the exception: it
+//! fails if work is lost or done twice.
 
 pub mod audit;
 pub mod chat;
@@ -10,6 +11,7 @@ mod memory;
 mod processes;
 pub mod prompts;
 mod sample;
+pub mod soak;
 mod table;
 mod tasks;
 pub mod up;
@@ -43,6 +45,8 @@ pub enum BenchCommand {
     Gateway(gateway::GatewayBenchArgs),
     /// Measure durable workflow steps, against single-row commits and other engines.
     Workflow(workflow::WorkflowBenchArgs),
+    /// Run work under kills, floods and exhausted quotas; fail if something is lost, doubled or left behind.
+    Soak(soak::SoakArgs),
 }
 
 /// Runs a benchmark and prints a table to `out`.
@@ -54,6 +58,7 @@ pub async fn run(cli: Cli, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
         BenchCommand::Prompts => prompts::run(out),
         BenchCommand::Gateway(args) => Box::pin(gateway::run(&args, out)).await,
         BenchCommand::Workflow(args) => Box::pin(workflow::run(&args, out)).await,
+        BenchCommand::Soak(args) => Box::pin(soak::run(&args, out)).await,
     }
 }
 

@@ -21,6 +21,16 @@ pub(crate) struct UpProcess {
     admin_token_file: PathBuf,
 }
 
+/// How `up` is started.
+#[derive(Debug, Clone)]
+pub(crate) struct UpOptions {
+    pub(crate) data_dir: PathBuf,
+    /// Listen address; port 0 selects a free port.
+    pub(crate) listen: String,
+    /// PostgreSQL URL; without it, the embedded database is used.
+    pub(crate) database_url: Option<String>,
+}
+
 #[derive(Deserialize)]
 struct UpAnnouncement {
     url: String,
@@ -30,8 +40,18 @@ struct UpAnnouncement {
 impl UpProcess {
     /// Starts `up` on a data directory and waits until it is ready.
     pub(crate) fn start(data_dir: &Path) -> anyhow::Result<Self> {
+        let (data_dir, listen) = (data_dir.to_owned(), "127.0.0.1:0".to_owned());
+        Self::start_with(&UpOptions { data_dir, listen, database_url: None })
+    }
+
+    /// Starts `up` with these options and waits until it is ready.
+    pub(crate) fn start_with(options: &UpOptions) -> anyhow::Result<Self> {
         let mut command = Command::new(find_cynode_binary()?);
-        command.args(["up", "--json", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data_dir);
+        command.args(["up", "--json", "--listen", &options.listen, "--data-dir"]);
+        command.arg(&options.data_dir);
+        if let Some(url) = &options.database_url {
+            command.args(["--database-url", url]);
+        }
         command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let begun = Instant::now();
@@ -60,6 +80,13 @@ impl UpProcess {
         self.send_sigterm();
         self.process.wait()?;
         Ok(begun.elapsed())
+    }
+
+    /// Kills `up` without warning; its components are left to themselves.
+    pub(crate) fn kill(mut self) -> anyhow::Result<()> {
+        self.process.kill()?;
+        self.process.wait()?;
+        Ok(())
     }
 
     fn send_sigterm(&self) {

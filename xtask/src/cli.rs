@@ -94,6 +94,12 @@ pub enum BenchSubcommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Run work under kills, floods and exhausted quotas for an hour; fail if something is lost or doubled
+    Soak {
+        /// Passed on to the benchmark
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Measure start-up time, memory and task overhead of `cynode up`
     Up {
         /// Passed on to the benchmark
@@ -137,6 +143,9 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> Result<ExitCode> {
         XtaskCommand::Bench(BenchSubcommand::Build) => bench::build::run(out)?,
         XtaskCommand::Bench(BenchSubcommand::Chat { args }) => bench::chat::run(out, &args)?,
         XtaskCommand::Bench(BenchSubcommand::Gateway { args }) => bench::gateway::run(out, &args)?,
+        XtaskCommand::Bench(BenchSubcommand::Soak { args }) => {
+            tool::run_and_check(&mut bench::program::build_benchmark(&["cynode"], "soak", &args)?)?
+        }
         XtaskCommand::Bench(BenchSubcommand::Up { args }) => {
             // The benchmark starts the real binary, which is not one of its dependencies.
             tool::run_and_check(&mut bench::program::build_benchmark(&["cynode"], "up", &args)?)?

@@ -5,6 +5,7 @@
 //!
 //! Invariant: types here have no behaviour beyond serialisation and the contract of each call.
 
+pub mod agent_jobs;
 pub mod agents;
 pub mod apmas;
 pub mod artifacts;

@@ -1,0 +1,1 @@
+//! The agent that works inside a sandbox.

@@ -1,0 +1,3 @@
+//! The `cynode-sba` binary.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The git broker: mirrors, checkouts, collected commits and pushes.

@@ -1,0 +1,1 @@
+//! The agent inside a sandbox: its loop, tools and action formats.

@@ -1,0 +1,231 @@
+//! The specification and the result of an agent's job: `/job/job.json` and `/job/result.json` in its sandbox.
+//!
+//! The node writes the specification before the agent starts, and reads the result after it has ended. Nothing in a
+//! result is trusted: the verdict about a step comes from rules and from analysts.
+
+use cynode_domain::criteria::Criterion;
+use cynode_domain::ids::{JobId, TaskId};
+use serde::{Deserialize, Serialize};
+
+/// The version of both documents. A reader accepts every minor version of its major version.
+pub const PROTOCOL_VERSION: &str = "1.0";
+
+/// What an agent is to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentJobSpec {
+    /// Version of this document.
+    pub protocol_version: String,
+    /// The job.
+    pub job_id: JobId,
+    /// The task of the job.
+    pub task_id: TaskId,
+    /// Whether a model decides, or the given steps are executed as they are.
+    pub execution_mode: ExecutionMode,
+    /// Limits of the job.
+    pub constraints: AgentConstraints,
+    /// The models that the job may use; absent without a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inference: Option<AgentInference>,
+    /// The role that the agent takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub persona: Option<Persona>,
+    /// What the agent needs to know.
+    #[serde(default)]
+    pub context: AgentContext,
+    /// Steps to execute, or suggestions to a model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<AgentStep>,
+}
+
+/// Who decides what is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ExecutionMode {
+    /// A model.
+    AgentInference,
+    /// Nobody: the steps are executed in order.
+    DirectSteps,
+}
+
+/// Limits that the agent observes itself. The sandbox enforces its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentConstraints {
+    /// Seconds until the agent must have stopped, at least 1.
+    pub max_runtime_seconds: u32,
+    /// Bytes of output of one command that the agent keeps, at least 1.
+    pub max_output_bytes: u32,
+    /// Actions of the model, at least 1.
+    pub max_steps: u32,
+    /// Whether hosts are reachable through the proxy.
+    #[serde(default)]
+    pub ext_net_allowed: bool,
+}
+
+/// The models of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentInference {
+    /// Names of models, the preferred one first; at least one.
+    pub allowed_models: Vec<String>,
+}
+
+/// A role in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Persona {
+    /// Name of the role.
+    pub title: String,
+    /// What the role does.
+    pub description: String,
+}
+
+/// What an agent needs to know, in the order of its prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AgentContext {
+    /// Instructions for every job.
+    pub baseline_context: String,
+    /// Facts about the project.
+    pub project_context: String,
+    /// The request.
+    pub task_context: String,
+    /// What the result must do.
+    pub requirements: Vec<String>,
+    /// Criteria that the result is verified against.
+    pub acceptance_criteria: Vec<Criterion>,
+    /// Anything else.
+    pub additional_context: String,
+    /// Texts of skills.
+    pub skills: Vec<String>,
+}
+
+/// One step of `direct_steps`, or a suggestion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum AgentStep {
+    /// Runs a command line with `/bin/sh -c`.
+    RunCommand {
+        /// The line.
+        command: String,
+    },
+    /// Writes a file.
+    WriteFile {
+        /// Path relative to the workspace.
+        path: String,
+        /// The whole content.
+        content: String,
+    },
+}
+
+/// What an agent did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct AgentJobResult {
+    /// Version of this document.
+    pub protocol_version: String,
+    /// The job.
+    pub job_id: JobId,
+    /// Whether the agent believes that it succeeded.
+    pub status: AgentJobStatus,
+    /// Why it stopped.
+    pub stop: StopCondition,
+    /// A code for the reason of a failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_code: Option<AgentFailureCode>,
+    /// The reason of a failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_message: Option<String>,
+    /// What was done, in the agent's words.
+    pub summary: String,
+    /// Paths of files that were changed, relative to the workspace.
+    #[serde(default)]
+    pub changed_files: Vec<String>,
+    /// The actions, in order.
+    #[serde(default)]
+    pub steps: Vec<AgentStepRecord>,
+    /// For each acceptance criterion, why the agent believes that it is met.
+    #[serde(default)]
+    pub evidence: Vec<CriterionEvidence>,
+    /// Tokens and calls of models.
+    #[serde(default)]
+    pub usage: AgentUsage,
+}
+
+/// Whether an agent believes that it succeeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentJobStatus {
+    Success,
+    Failure,
+    Timeout,
+}
+
+/// Why an agent stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StopCondition {
+    /// It reported the goal as met.
+    GoalMet,
+    /// It reported that it cannot go on.
+    GaveUp,
+    /// No steps are left.
+    Steps,
+    /// No time is left.
+    Time,
+    /// The budget rejected a model call.
+    Budget,
+    /// A tool or the model failed for good.
+    ToolFailure,
+    /// Three malformed actions in a row.
+    MalformedActions,
+    /// The same actions had the same results.
+    NoProgress,
+    /// A step of `direct_steps` failed.
+    StepFailed,
+    /// The specification was rejected.
+    InvalidSpec,
+}
+
+/// The reason of a failure, as a code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentFailureCode {
+    SchemaValidation,
+    ExtNetRequired,
+    StepFailed,
+    Timeout,
+    ConstraintViolation,
+}
+
+/// One action and its result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct AgentStepRecord {
+    /// The action, such as `run_command`.
+    pub action: String,
+    /// Its subject: the command line, the path, the name of the tool.
+    pub subject: String,
+    /// Exit code of a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// Whether it succeeded.
+    pub is_success: bool,
+}
+
+/// Why an agent believes that a criterion is met.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct CriterionEvidence {
+    /// Index of the criterion in the specification.
+    pub criterion: usize,
+    /// What shows it.
+    pub evidence: String,
+}
+
+/// Tokens and calls of models.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(default)]
+pub struct AgentUsage {
+    pub calls: u32,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+}
