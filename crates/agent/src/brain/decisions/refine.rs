@@ -9,13 +9,18 @@
 //! A model that states what it expects to be printed, and a pattern that does not match it, contradicts itself: such a
 //! check would reject correct work, and is left out.
 //!
+//! If nobody gave a criterion that can be checked, the files that the commands write must exist.
+//!
 //! Unambiguous prose is converted to its checkable form by [`refine_criteria`], independent of the answer. A model only
 //! adds criteria and never changes those of a person.
+
+mod written_files;
 
 use cynode_domain::criteria::{Criterion, output_matches, refine_criteria};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use self::written_files::list_written_files;
 use super::{enum_schema, object_schema, text_schema};
 use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::untrusted;
@@ -102,7 +107,20 @@ impl RefineCriteria {
                 all.push(added);
             }
         }
+        let has_step_criteria = (1..=self.commands.len())
+            .any(|step| self.added_criteria(refined, step).next().is_some());
+        if all.is_empty() && !has_step_criteria {
+            all = self.criteria_by_rule();
+        }
         all
+    }
+
+    /// Checks that the files exist that the commands write.
+    fn criteria_by_rule(&self) -> Vec<Criterion> {
+        let files = list_written_files(&self.commands).into_iter().take(MAX_ADDED);
+        files
+            .map(|file| Criterion::CommandSucceeds { command: format!("test -e {file}") })
+            .collect()
     }
 
     /// Returns the criteria of one command, by its index from 0.
@@ -374,6 +392,23 @@ mod tests {
             let output = Criterion::OutputMatches { pattern: pattern.to_owned() };
             assert_eq!(criteria(pattern, expected), [output], "{pattern} {expected}");
         }
+    }
+
+    #[test]
+    fn without_any_other_check_the_files_that_are_written_must_exist() {
+        let commands = vec!["seq 3 > numbers.txt".to_owned()];
+        let question = RefineCriteria { commands, ..refinement(&[]) };
+        let said = |value: &str, step: usize| {
+            let added = json!({ "expected_output": "1", "kind": "output_matches", "value": value, "step": step });
+            validate_answer(&question, &json!({ "add": [added], "reason": "r" })).unwrap()
+        };
+        let exists = Criterion::CommandSucceeds { command: "test -e numbers.txt".to_owned() };
+
+        assert_eq!(question.with(&question.fallback().answer), std::slice::from_ref(&exists));
+        assert_eq!(question.with(&said("^2$", 0)), [exists], "the only check contradicts itself");
+        assert_eq!(question.with(&said("^1$", 1)), [], "the step has a check");
+        let pattern = "^1$".to_owned();
+        assert_eq!(question.with(&said("^1$", 0)), [Criterion::OutputMatches { pattern }]);
     }
 
     #[test]
