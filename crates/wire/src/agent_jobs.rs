@@ -61,6 +61,9 @@ pub struct AgentConstraints {
     /// Whether hosts are reachable through the proxy.
     #[serde(default)]
     pub ext_net_allowed: bool,
+    /// Tokens of all model calls together, input and output; no limit of the agent's own when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
 }
 
 /// The models of a job.
@@ -69,6 +72,21 @@ pub struct AgentConstraints {
 pub struct AgentInference {
     /// Names of models, the preferred one first; at least one.
     pub allowed_models: Vec<String>,
+    /// The form of actions to start with; native tool calls when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action_format: Option<ActionFormat>,
+}
+
+/// The form in which a model states its actions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ActionFormat {
+    /// Tool calls of the chat-completions API.
+    NativeCalls,
+    /// JSON that `response_format` constrains to a schema.
+    JsonSchema,
+    /// A code block of JSON in plain text.
+    FencedText,
 }
 
 /// A role in words.
@@ -150,6 +168,9 @@ pub struct AgentJobResult {
     /// Tokens and calls of models.
     #[serde(default)]
     pub usage: AgentUsage,
+    /// The form of the last action; absent without a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action_format: Option<ActionFormat>,
 }
 
 /// Whether an agent believes that it succeeded.
