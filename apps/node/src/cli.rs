@@ -31,6 +31,9 @@ pub struct Cli {
     /// Maximum concurrent jobs [default: 4]
     #[arg(long, value_name = "NUMBER")]
     pub max_concurrency: Option<u32>,
+    /// Program of agents [default: `cynode-sba` next to this program]
+    #[arg(long, value_name = "FILE")]
+    pub agent_program: Option<PathBuf>,
     /// Start only if the sandbox enforces this feature, for example `landlock`; may be repeated
     #[arg(long, value_name = "FEATURE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use cynode_runtime::config::{ConfigFault, ConfigSection};
 use cynode_worker::agent::NodeDaemonOptions;
 use cynode_worker::sandbox::SandboxOptions;
+use cynode_worker::spec::AgentProgram;
 use serde::{Deserialize, Serialize};
 
 const MAX_CONCURRENCY: u32 = 64;
@@ -30,6 +31,8 @@ pub struct NodeOptions {
     pub workspace_retention_h: u32,
     /// Directories that jobs may read in addition to the system's, such as `/opt/toolchain`.
     pub expose: Vec<PathBuf>,
+    /// The program of agents; by default `cynode-sba` next to this one.
+    pub agent_program: Option<PathBuf>,
     /// Features that the sandbox must enforce, such as `landlock`; without them the node does not start.
     pub require: Vec<String>,
 }
@@ -45,6 +48,7 @@ impl Default for NodeOptions {
             health_listen: None,
             workspace_retention_h: 24,
             expose: vec![],
+            agent_program: None,
             require: vec![],
         }
     }
@@ -84,6 +88,10 @@ impl NodeOptions {
         };
         let mut sandbox = SandboxOptions::new(or(&self.state_dir, "node"));
         sandbox.expose.clone_from(&self.expose);
+        sandbox.agent_program = match &self.agent_program {
+            Some(path) => Some(AgentProgram { path: path.clone(), args: vec![] }),
+            None => std::env::current_exe().ok().and_then(|own| find_agent_program(&own)),
+        };
         NodeDaemonOptions {
             orchestrator_url: self.orchestrator_url.clone(),
             join_token_file: or(&self.join_token_file, "node-join.token"),
@@ -94,6 +102,16 @@ impl NodeOptions {
             required_features: self.require.clone(),
         }
     }
+}
+
+/// The agent next to this program. `cynode` is every program in one.
+fn find_agent_program(own: &Path) -> Option<AgentProgram> {
+    let sibling = own.with_file_name("cynode-sba");
+    if sibling.is_file() {
+        return Some(AgentProgram { path: sibling, args: vec![] });
+    }
+    let args = vec!["role".to_owned(), "sba".to_owned()];
+    own.ends_with("cynode").then(|| AgentProgram { path: own.to_owned(), args })
 }
 
 /// Rejects links, which could resolve to a different path inside the sandbox root.

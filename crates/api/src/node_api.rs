@@ -10,8 +10,8 @@ use cynode_execution::{ArtifactService, NodeService};
 use cynode_wire::artifacts::ArtifactView;
 use cynode_wire::jobs::JobResult;
 use cynode_wire::nodes::{
-    AppendLog, AskWorkspaces, Incarnation, LogPosition, Poll, PollView, RegisterNode,
-    RegisteredView, WorkspacesView,
+    AppendLog, AskWorkspaces, Incarnation, JobAgentToken, LogPosition, Poll, PollView,
+    RegisterNode, RegisteredView, WorkspacesView,
 };
 use cynode_wire::problem::Problem;
 use http::StatusCode;
@@ -40,6 +40,7 @@ pub(crate) fn routes(nodes: NodeService, artifacts: ArtifactService) -> OpenApiR
         .routes(routes!(workspaces))
         .routes(routes!(poll))
         .routes(routes!(append_log))
+        .routes(routes!(issue_agent_token))
         .routes(routes!(finish).layer(DefaultBodyLimit::max(MAX_RESULT_BYTES)))
         .with_state(nodes);
     let files = OpenApiRouter::new()
@@ -125,6 +126,19 @@ async fn append_log(
     JsonBody(body): JsonBody<AppendLog>,
 ) -> Result<Json<LogPosition>, ApiError> {
     Ok(Json(nodes.append_log(&node, job, body).await?))
+}
+
+/// Issues the token with which the node calls models and tools for the agent of a job. It is revoked when the job ends.
+#[utoipa::path(post, path = "/v1/node/jobs/{job}/agent-token", tag = "node api",
+    params(("job" = JobId, Path),
+        ("x-cynode-incarnation" = IncarnationId, Header, description = "the process that holds the job")),
+    responses((status = 200, body = JobAgentToken), (status = "4XX", body = Problem)))]
+async fn issue_agent_token(
+    State(nodes): State<NodeService>,
+    AuthenticatedNode(node): AuthenticatedNode,
+    PathSegment(job): PathSegment<JobId>,
+) -> Result<Json<JobAgentToken>, ApiError> {
+    Ok(Json(nodes.issue_agent_token(&node, job).await?))
 }
 
 /// Closes a job with its result.

@@ -7,8 +7,9 @@ use cynode_domain::ids::{JobId, TokenId};
 use cynode_wire::artifacts::ArtifactView;
 use cynode_wire::jobs::{JobResult, Stream};
 use cynode_wire::nodes::{
-    AppendLog, AskWorkspaces, CreateJoinToken, Incarnation, JoinTokenView, LogPosition,
-    NewJoinTokenView, NodeView, Poll, PollView, RegisterNode, RegisteredView, WorkspacesView,
+    AppendLog, AskWorkspaces, CreateJoinToken, Incarnation, JobAgentToken, JoinTokenView,
+    LogPosition, NewJoinTokenView, NodeView, Poll, PollView, RegisterNode, RegisteredView,
+    WorkspacesView,
 };
 use cynode_wire::page::{Page, PageQuery};
 use reqwest::Method;
@@ -88,6 +89,12 @@ impl Client {
     ) -> Result<LogPosition, ClientError> {
         let body = AppendLog { stream, offset, data_base64: STANDARD.encode(data) };
         self.post(&["v1", "node", "jobs", &job.to_string(), "logs"], &body).await
+    }
+
+    /// `POST /v1/node/jobs/{job}/agent-token`
+    pub async fn node_agent_token(&self, job: JobId) -> Result<JobAgentToken, ClientError> {
+        let segments = ["v1", "node", "jobs", &job.to_string(), "agent-token"];
+        read_json(send(self.request(Method::POST, &segments)).await?).await
     }
 
     /// `PUT /v1/node/jobs/{job}/artifacts?path=…`; idempotent.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::criteria::Criterion;
+
 /// What runs inside the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -15,6 +17,14 @@ pub enum Action {
     Script {
         /// The text of the script.
         text: String,
+    },
+    /// An agent that works on a request with a model and tools.
+    Agent {
+        /// The request.
+        prompt: String,
+        /// The criteria that its result is verified against; added when the job is created.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        criteria: Vec<Criterion>,
     },
 }
 

@@ -19,15 +19,20 @@ pub enum InputMode {
     Script,
     /// Command lines, run one after the other in one workspace.
     Commands,
+    /// Free text for an agent, which carries it out in a sandbox.
+    Agent,
 }
 
 impl InputMode {
+    pub const ALL: [Self; 4] = [Self::Prompt, Self::Script, Self::Commands, Self::Agent];
+
     /// The spelling in the database and on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Prompt => "prompt",
             Self::Script => "script",
             Self::Commands => "commands",
+            Self::Agent => "agent",
         }
     }
 }
@@ -139,6 +144,13 @@ pub fn plan_by_rule(request: &PlannerInput<'_>) -> Result<Plan, NeedsPlanner> {
             let command = |line: &String| Action::Command { line: line.clone() };
             let actions = request.commands.iter().map(command).collect();
             (actions, "each command is one step, in the order given")
+        }
+        InputMode::Agent => {
+            let (prompt, criteria) = (request.prompt.to_owned(), vec![]);
+            (
+                vec![Action::Agent { prompt, criteria }],
+                "an agent carries out the request as one step",
+            )
         }
     };
     let last = actions.len().saturating_sub(1);

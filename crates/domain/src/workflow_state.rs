@@ -35,7 +35,8 @@ use crate::verification::VerificationStatus;
 /// 3: a person is asked about criteria an analyst finds unclear; an older runner cannot read such a verdict.
 /// 4: a person is asked about criteria without a judgement; an older runner would accept them.
 /// 5: plans name the author and the criteria of each step; an older runner would drop both.
-pub const GRAPH_VERSION: u32 = 5;
+/// 6: steps of agents; an older runner cannot read them.
+pub const GRAPH_VERSION: u32 = 6;
 
 /// Acceptance criteria.
 pub type SharedCriteria = SharedPart<Vec<Criterion>>;

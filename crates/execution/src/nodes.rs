@@ -1,5 +1,6 @@
 //! Worker nodes: registration, polling for jobs, reporting results, and job placement.
 
+mod agent_token;
 mod assign;
 mod incarnation;
 mod join_tokens;

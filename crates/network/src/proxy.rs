@@ -23,7 +23,7 @@ use cynode_domain::policy::allowed_hosts::AllowedHosts;
 use cynode_runtime::tasks::BackgroundTasks;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::combinators::BoxBody;
+use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -55,7 +55,15 @@ const MAX_ADDRESSES: usize = 4;
 /// The longest silence of a connection.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
 
-type ProxyBody = BoxBody<Bytes, hyper::Error>;
+/// The body of a response.
+pub type ProxyBody = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+
+/// Answers requests to the proxy itself, such as those of an agent to its model.
+#[async_trait]
+pub trait LocalRoutes: Send + Sync {
+    /// Answers a request whose URL names no host.
+    async fn respond(&self, request: Request<Incoming>) -> Response<ProxyBody>;
+}
 
 /// What a sandbox may reach.
 #[derive(Debug, Clone)]
@@ -158,6 +166,7 @@ pub struct SandboxProxy {
     log: Arc<dyn ConnectionLog>,
     tasks: BackgroundTasks,
     closed: CancellationToken,
+    local: Option<Arc<dyn LocalRoutes>>,
 }
 
 impl SandboxProxy {
@@ -169,7 +178,13 @@ impl SandboxProxy {
         tasks: BackgroundTasks,
         closed: CancellationToken,
     ) -> Self {
-        Self { policy: Arc::new(policy), capacity, log, tasks, closed }
+        Self { policy: Arc::new(policy), capacity, log, tasks, closed, local: None }
+    }
+
+    /// Also answers requests to the proxy itself; without routes they are refused.
+    #[must_use]
+    pub fn with_local_routes(self, local: Arc<dyn LocalRoutes>) -> Self {
+        Self { local: Some(local), ..self }
     }
 
     /// Serves connections in the background.
@@ -230,6 +245,12 @@ impl SandboxProxy {
         permits: ConnectionPermits,
     ) -> Response<ProxyBody> {
         let is_tunnel = request.method() == Method::CONNECT;
+        if let Some(local) = &self.local
+            && !is_tunnel
+            && request.uri().authority().is_none()
+        {
+            return local.respond(request).await;
+        }
         let target =
             if is_tunnel { Target::of_connect(&request) } else { Target::of_request(&request) };
         let target = match target {
@@ -303,8 +324,9 @@ impl SandboxProxy {
     }
 }
 
-fn full_body(text: impl Into<Bytes>) -> ProxyBody {
-    Full::new(text.into()).map_err(|never| match never {}).boxed()
+/// A body that is complete.
+pub fn full_body(text: impl Into<Bytes>) -> ProxyBody {
+    Full::new(text.into()).map_err(|never| match never {}).boxed_unsync()
 }
 
 /// A token bucket: limits the rate of an activity by waiting.

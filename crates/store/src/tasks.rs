@@ -366,7 +366,7 @@ fn scope(row: &Row) -> Option<TaskScope> {
 
 pub(crate) fn task(row: &Row) -> Result<Task, Error> {
     let mode: String = row.get("input_mode")?;
-    let input_mode = [InputMode::Prompt, InputMode::Script, InputMode::Commands]
+    let input_mode = InputMode::ALL
         .into_iter()
         .find(|known| known.as_str() == mode)
         .ok_or_else(|| Error::unreadable("input_mode", format!("unknown mode {mode}")))?;

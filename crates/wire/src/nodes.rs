@@ -16,6 +16,8 @@ use crate::jobs::Stream;
 
 /// The header that names the incarnation of the calling node.
 pub const INCARNATION_HEADER: &str = "x-cynode-incarnation";
+/// The feature of a sandbox that runs agents.
+pub const AGENTS_FEATURE: &str = "agents";
 /// The longest name of a worker node in a request.
 pub const MAX_NODE_NAME_CHARS: usize = 200;
 
@@ -189,6 +191,16 @@ pub struct Assignment {
     /// Whether the job needs the existing workspace of the task: without it, the job must not start.
     #[serde(default)]
     pub needs_workspace: bool,
+}
+
+/// Response to `POST /v1/node/jobs/{job}/agent-token`: the token with which the node calls models and tools for the agent
+/// of the job. It never enters the sandbox.
+#[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct JobAgentToken {
+    /// The secret. It is not stored and cannot be shown again.
+    pub secret: String,
+    /// When it expires; it is revoked when the job ends.
+    pub expires_at: DateTime<Utc>,
 }
 
 /// `POST /v1/node/workspaces`: which workspaces may be removed.

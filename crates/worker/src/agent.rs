@@ -10,6 +10,7 @@
 mod artifacts;
 mod attachments;
 mod connection;
+mod egress;
 mod job_registry;
 mod job_task;
 mod lineage;
@@ -27,6 +28,7 @@ use std::time::Duration;
 use cynode_client::Client;
 use cynode_domain::backoff::Backoff;
 use cynode_domain::ids::JobId;
+use cynode_network::proxy::ProxyCapacity;
 use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::BackgroundTasks;
@@ -87,6 +89,8 @@ pub enum NodeDaemonError {
     Jobs(#[from] JobDirError),
     #[error(transparent)]
     Address(cynode_client::ClientError),
+    #[error("the HTTP client of agents cannot be created")]
+    HttpClient(#[source] reqwest::Error),
     /// The orchestrator answered and rejected the join.
     #[error("the orchestrator at {url} rejected this node: {reason}; the join token is read from {}",
         .join_token_file.display())]
@@ -110,6 +114,10 @@ struct DaemonContext {
     jobs: JobRegistry,
     readiness: Readiness,
     tasks: BackgroundTasks,
+    /// What the ways out of all sandboxes may use together.
+    proxies: ProxyCapacity,
+    /// Calls the orchestrator for agents.
+    egress_client: reqwest::Client,
 }
 
 impl DaemonContext {
@@ -210,8 +218,17 @@ impl NodeDaemon {
         let link = OrchestratorConnection::new(&options, capabilities, lineage, &key)
             .map_err(NodeDaemonError::Address)?;
         let (roster, tasks) = (JobRegistry::default(), BackgroundTasks::new());
-        let context =
-            DaemonContext { options, sandbox, connection: link, jobs: roster, readiness, tasks };
+        let egress_client = reqwest::Client::builder().no_proxy().build();
+        let context = DaemonContext {
+            options,
+            sandbox,
+            connection: link,
+            jobs: roster,
+            readiness,
+            tasks,
+            proxies: ProxyCapacity::default(),
+            egress_client: egress_client.map_err(NodeDaemonError::HttpClient)?,
+        };
         Ok(Self { context: Arc::new(context), _state_lock: lock })
     }
 

@@ -30,7 +30,7 @@ use crate::descriptor_passing::send_file;
 use crate::job_dir::JobDir;
 use crate::sandbox_process::SandboxProcess;
 use crate::spec::{
-    ConfinementReport, DECLARED_ENV_VAR, ExecPlan, InitReport, Isolation, JobSpec, PROXY_PORT,
+    ConfinementReport, DECLARED_ENV_VAR, EGRESS_PORT, ExecPlan, InitReport, Isolation, JobSpec,
     build_argv,
 };
 use crate::stage_entry;
@@ -68,8 +68,8 @@ fn run_sandbox(dir: &JobDir, reporter: &InitReporter) -> Result<Ending, String> 
         reaper::Reaper::new(&spec).map_err(with_context("signals cannot be blocked"))?;
     enter_namespaces()?;
     reaper.count_sockets();
-    if spec.interactive.as_ref().is_some_and(|program| program.has_proxy) {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PROXY_PORT));
+    if spec.has_egress() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, EGRESS_PORT));
         listener
             .and_then(|listener| reporter.send_listener(&listener))
             .map_err(with_context("the network cannot be set up"))?;
@@ -125,8 +125,11 @@ fn build_exec_plan(spec: &JobSpec) -> ExecPlan {
         ]);
     }
     let program = spec.interactive.as_ref();
-    if program.is_some_and(|program| program.has_proxy) {
+    if spec.has_egress() {
         env.extend(proxy_variables());
+    }
+    if spec.is_agent() {
+        env.extend(agent_variables());
     }
     let mut limits = job.limits;
     if spec.limits_by_cgroup(Controller::Pids) {
@@ -134,7 +137,10 @@ fn build_exec_plan(spec: &JobSpec) -> ExecPlan {
         limits.processes = u32::MAX;
     }
     ExecPlan {
-        argv: program.map_or_else(|| build_argv(&job.action).1, |program| program.argv.clone()),
+        argv: program.map_or_else(
+            || build_argv(&job.action, spec.agent_program.as_ref()).1,
+            |program| program.argv.clone(),
+        ),
         env: env.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         is_interactive: program.is_some(),
         limits,
@@ -147,12 +153,26 @@ fn build_exec_plan(spec: &JobSpec) -> ExecPlan {
 
 /// Tells programs to use the proxy. Some read only the lower-case names, some only the others.
 fn proxy_variables() -> impl Iterator<Item = (&'static str, String)> {
-    let proxy = format!("http://127.0.0.1:{PROXY_PORT}");
+    let proxy = format!("http://127.0.0.1:{EGRESS_PORT}");
     let proxied = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"];
     let direct = ["no_proxy", "NO_PROXY"].map(|name| (name, "localhost,127.0.0.1,::1".to_owned()));
     // Node.js ignores the others without it.
     let node = ("NODE_USE_ENV_PROXY", "1".to_owned());
     proxied.map(|name| (name, proxy.clone())).into_iter().chain(direct).chain([node])
+}
+
+/// Tells agents where models and tools are. The node adds the token; programs that insist on a key get a word.
+fn agent_variables() -> [(&'static str, String); 6] {
+    let base = format!("http://127.0.0.1:{EGRESS_PORT}");
+    let no_key = || "none".to_owned();
+    [
+        ("OPENAI_BASE_URL", format!("{base}/v1")),
+        ("OPENAI_API_BASE", format!("{base}/v1")),
+        ("OPENAI_API_KEY", no_key()),
+        ("ANTHROPIC_BASE_URL", base.clone()),
+        ("ANTHROPIC_API_KEY", no_key()),
+        ("CYNODE_MCP_URL", format!("{base}/mcp")),
+    ]
 }
 
 /// Starts the command; returns once it is confined and running.
@@ -198,7 +218,7 @@ impl InitReporter {
 
     /// Passes a listener of this network namespace to the supervisor.
     fn send_listener(&self, listener: &TcpListener) -> io::Result<()> {
-        let mut line = serde_json::to_vec(&InitReport::ProxyListening)?;
+        let mut line = serde_json::to_vec(&InitReport::EgressListening)?;
         line.push(b'\n');
         send_file(self.fd(), &line, listener.as_fd())
     }

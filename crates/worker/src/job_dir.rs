@@ -277,6 +277,7 @@ mod tests {
             workspace: PathBuf::from("/nowhere"),
             isolation: Isolation::OwnUser,
             expose: vec![],
+            agent_program: None,
             interactive: None,
             cgroup: None,
         }

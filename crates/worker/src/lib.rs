@@ -14,12 +14,15 @@
 //! privileges are dropped by the process that is about to exec the command, never after a fork.
 
 pub mod agent;
+mod agent_job;
 mod cgroup;
 mod confine;
 mod descriptor_passing;
 mod durable_files;
+
 mod init;
 pub mod job_dir;
+mod listener_handover;
 mod mount_table;
 mod remove;
 pub mod sandbox;

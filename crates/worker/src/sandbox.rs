@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 
 use crate::cgroup::JobSubtree;
 use crate::job_dir::{JobDir, JobDirError, StopRequest};
-use crate::spec::{Isolation, JobSpec, SandboxJobOutcome};
+use crate::spec::{AgentProgram, Isolation, JobSpec, SandboxJobOutcome};
 use crate::stage_entry;
 
 pub use interactive::{InteractiveControl, InteractiveProcess, InteractiveProgram};
@@ -40,12 +40,19 @@ pub struct SandboxOptions {
     pub state_dir: PathBuf,
     /// Host paths that jobs may read besides the system directories.
     pub expose: Vec<PathBuf>,
+    /// The program of agents; without it the node takes no jobs of agents.
+    pub agent_program: Option<AgentProgram>,
 }
 
 impl SandboxOptions {
     /// Uses the running program for the stages.
     pub fn new(state_dir: PathBuf) -> Self {
-        Self { executable: PathBuf::from(stage_entry::SELF_EXE), state_dir, expose: vec![] }
+        Self {
+            executable: PathBuf::from(stage_entry::SELF_EXE),
+            state_dir,
+            expose: vec![],
+            agent_program: None,
+        }
     }
 }
 
@@ -134,6 +141,7 @@ impl Sandbox {
             workspace,
             isolation: self.isolation,
             expose: self.options.expose.clone(),
+            agent_program: self.options.agent_program.clone(),
             interactive: None,
             cgroup,
         }

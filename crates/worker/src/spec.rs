@@ -24,6 +24,9 @@ pub struct JobSpec {
     pub isolation: Isolation,
     /// Host paths the job may read besides the system directories.
     pub expose: Vec<PathBuf>,
+    /// The program that carries out actions of agents, where the node has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_program: Option<AgentProgram>,
     /// An interactive program to run instead of the assignment's action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interactive: Option<InteractiveCommand>,
@@ -32,7 +35,26 @@ pub struct JobSpec {
     pub(crate) cgroup: Option<JobCgroup>,
 }
 
+/// The agent of a node, visible inside a sandbox at [`SANDBOX_AGENT`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentProgram {
+    /// The executable on the node.
+    pub path: PathBuf,
+    /// Arguments before its own.
+    pub args: Vec<String>,
+}
+
 impl JobSpec {
+    /// Whether the job is an agent's.
+    pub(crate) fn is_agent(&self) -> bool {
+        self.interactive.is_none() && matches!(self.assignment.action, Action::Agent { .. })
+    }
+
+    /// Whether PID 1 listens at [`EGRESS_PORT`], and passes the listener out of the sandbox.
+    pub(crate) fn has_egress(&self) -> bool {
+        self.is_agent() || self.interactive.as_ref().is_some_and(|program| program.has_proxy)
+    }
+
     /// Whether the kernel enforces the limits of `controller` on this job.
     pub(crate) fn limits_by_cgroup(&self, controller: Controller) -> bool {
         self.cgroup.as_ref().is_some_and(|cgroup| cgroup.enforces(controller))
@@ -44,12 +66,12 @@ impl JobSpec {
 pub struct InteractiveCommand {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Whether PID 1 listens for its connections at [`PROXY_PORT`], and passes the listener out of the sandbox.
+    /// Whether its connections go to a proxy, at [`EGRESS_PORT`].
     pub has_proxy: bool,
 }
 
-/// The port of the proxy on the loopback interface of a sandbox.
-pub const PROXY_PORT: u16 = 3128;
+/// The port on the loopback interface of a sandbox whose connections leave it.
+pub const EGRESS_PORT: u16 = 3128;
 
 /// How a job is isolated from the user the node runs as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,8 +112,8 @@ pub struct SandboxJobOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum InitReport {
-    /// The listener of the proxy is attached.
-    ProxyListening,
+    /// The listener of [`EGRESS_PORT`] is attached.
+    EgressListening,
     /// The command runs, confined by these isolation features.
     Started { features: Vec<String> },
     /// The command has ended.
@@ -138,15 +160,34 @@ pub(crate) fn process_limit_text(processes: u32) -> String {
     format!("it had more than {processes} processes")
 }
 
+/// Path of the agent's program inside the sandbox.
+pub(crate) const SANDBOX_AGENT: &str = "/job/agent";
+/// Path of the specification of an agent's job inside the sandbox.
+pub(crate) const SANDBOX_AGENT_JOB: &str = "/job/job.json";
+/// Path of the agent's result inside the sandbox: an artifact.
+pub(crate) const SANDBOX_AGENT_RESULT: &str = "/job/artifacts/agent-result.json";
 /// Path of the script inside the sandbox.
 pub(crate) const SANDBOX_SCRIPT: &str = "/job/script";
 /// Longer lines are passed as a file: the kernel rejects single arguments of 128 KiB.
 const MAX_LINE: usize = 100_000;
 
 /// Returns the text to write to [`SANDBOX_SCRIPT`], if any, and the program with its arguments.
-pub(crate) fn build_argv(action: &Action) -> (Option<&str>, Vec<String>) {
+pub(crate) fn build_argv<'a>(
+    action: &'a Action,
+    agent: Option<&AgentProgram>,
+) -> (Option<&'a str>, Vec<String>) {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     match action {
+        Action::Agent { .. } => {
+            let leading = agent.map(|agent| agent.args.iter().map(String::as_str));
+            let own = ["--job", SANDBOX_AGENT_JOB, "--result", SANDBOX_AGENT_RESULT];
+            let all: Vec<&str> = [SANDBOX_AGENT]
+                .into_iter()
+                .chain(leading.into_iter().flatten())
+                .chain(own)
+                .collect();
+            (None, words(&all))
+        }
         Action::Command { line } if line.len() <= MAX_LINE => {
             (None, words(&["/bin/sh", "-c", line]))
         }
@@ -167,9 +208,9 @@ mod tests {
         let plain = Action::Script { text: "true".to_owned() };
         let long = Action::Command { line: format!("true {}", "x".repeat(MAX_LINE)) };
 
-        assert_eq!(build_argv(&bash).1, [SANDBOX_SCRIPT]);
-        assert_eq!(build_argv(&plain).1, ["/bin/sh", SANDBOX_SCRIPT]);
-        assert_eq!(build_argv(&long).1, ["/bin/sh", SANDBOX_SCRIPT]);
+        assert_eq!(build_argv(&bash, None).1, [SANDBOX_SCRIPT]);
+        assert_eq!(build_argv(&plain, None).1, ["/bin/sh", SANDBOX_SCRIPT]);
+        assert_eq!(build_argv(&long, None).1, ["/bin/sh", SANDBOX_SCRIPT]);
     }
 
     #[test]

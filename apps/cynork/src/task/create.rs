@@ -21,7 +21,8 @@ Examples:
   cynork task create --command 'echo hello' --wait
   cynork task create --script build.sh --attach src.tar --expect report.txt --timeout 10m
   cynork task create --commands-file steps.txt --accept 'output:/all tests passed/'
-  cynork task create 'Fix the flaky login test' --name fix-login";
+  cynork task create 'Fix the flaky login test' --name fix-login
+  cynork task create --agent sba 'Sort the words in attachments/words.txt' --attach words.txt --wait";
 
 /// Arguments of `task create`.
 #[derive(Debug, Args)]
@@ -38,6 +39,10 @@ pub struct TaskCreateArgs {
     /// A file with the task in prose; `-` is standard input.
     #[arg(short = 'f', long, value_name = "FILE")]
     task_file: Option<PathBuf>,
+    /// The agent that carries the task out in a sandbox: `sba` is the built-in one.
+    #[arg(long, value_name = "AGENT", value_parser = ["sba"],
+        conflicts_with_all = ["script", "command", "commands_file"])]
+    agent: Option<String>,
     /// A script to run; its `#!` line selects the interpreter.
     #[arg(short, long, value_name = "FILE")]
     script: Option<PathBuf>,
@@ -180,7 +185,8 @@ fn read_work(args: &TaskCreateArgs) -> Result<(InputMode, String, Vec<String>), 
         return Err(CliFailure::Invalid("the prompt is empty".to_owned()));
     }
     InputPurpose::TaskFile.check_size(prompt.len() as u64, "--prompt")?;
-    Ok((InputMode::Prompt, prompt, vec![]))
+    let mode = if args.agent.is_some() { InputMode::Agent } else { InputMode::Prompt };
+    Ok((mode, prompt, vec![]))
 }
 
 #[cfg(test)]

@@ -10,20 +10,21 @@ use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use axum::extract::{Path as UrlPath, Query, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cynode_domain::ids::{ArtifactId, IncarnationId, JobId, NodeId, TaskId};
+use cynode_domain::job::Action;
 use cynode_runtime::clock::{Clock as _, SystemClock};
 use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_wire::artifacts::ArtifactView;
 use cynode_wire::jobs::{JobResult, Stream};
 use cynode_wire::nodes::{
-    AppendLog, AskWorkspaces, Assignment, INCARNATION_HEADER, Incarnation, LogPosition, Poll,
-    PollView, RegisterNode, RegisteredView, WorkspacesView,
+    AppendLog, AskWorkspaces, Assignment, INCARNATION_HEADER, Incarnation, JobAgentToken,
+    LogPosition, Poll, PollView, RegisterNode, RegisteredView, WorkspacesView,
 };
 use cynode_worker::agent::{NodeDaemon, NodeDaemonOptions};
 use cynode_worker::sandbox::SandboxOptions;
@@ -63,6 +64,20 @@ pub(crate) struct OrchestratorFakeState {
     pub(crate) broken: BTreeSet<String>,
     /// Number of failed requests for those.
     pub(crate) failures: u32,
+    /// The jobs of the tokens issued so far; the token is `agent-` and the index.
+    pub(crate) agent_tokens: Vec<JobId>,
+    /// Tokens below this index are revoked.
+    pub(crate) agent_tokens_from: usize,
+    /// Requests of agents.
+    pub(crate) agent_requests: Vec<AgentRequest>,
+}
+
+/// A request that a node passed on for an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AgentRequest {
+    pub(crate) path: String,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: String,
 }
 
 impl OrchestratorFakeState {
@@ -139,6 +154,9 @@ impl OrchestratorFake {
             .route("/v1/node/jobs/{job}/artifacts", put(artifact))
             .route("/v1/node/jobs/{job}/attachments/{name}", get(attachment))
             .route("/v1/node/jobs/{job}/result", post(result))
+            .route("/v1/node/jobs/{job}/agent-token", post(agent_token))
+            .route("/v1/egress/chat/completions", post(agent_request))
+            .route("/mcp", post(agent_request))
             .with_state(self.clone());
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).enable_all().build().unwrap();
@@ -426,6 +444,43 @@ async fn result(
     }
     known.results.entry(job).or_default().push(body);
     Ok(StatusCode::NO_CONTENT)
+}
+
+async fn agent_token(
+    State(fake): State<OrchestratorFake>,
+    UrlPath(job): UrlPath<JobId>,
+    headers: HeaderMap,
+) -> Result<Json<JobAgentToken>, StatusCode> {
+    let mut known = fake.state();
+    known.check_holder(&headers, job)?;
+    if !matches!(known.assigned[&job].action, Action::Agent { .. }) {
+        return Err(StatusCode::BAD_REQUEST);
+    }
+    known.agent_tokens.push(job);
+    let secret = format!("agent-{}", known.agent_tokens.len() - 1);
+    Ok(Json(JobAgentToken { secret, expires_at: SystemClock.now() + Duration::from_hours(1) }))
+}
+
+/// Answers with the number of the request, in pieces, if the token of an agent is valid.
+async fn agent_request(
+    State(fake): State<OrchestratorFake>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: String,
+) -> Result<String, StatusCode> {
+    let mut known = fake.state();
+    let token = headers["authorization"].to_str().unwrap().strip_prefix("Bearer agent-");
+    let index: usize =
+        token.and_then(|index| index.parse().ok()).ok_or(StatusCode::UNAUTHORIZED)?;
+    if index < known.agent_tokens_from || index >= known.agent_tokens.len() {
+        return Err(StatusCode::UNAUTHORIZED);
+    }
+    let headers = headers
+        .iter()
+        .map(|(name, value)| (name.to_string(), value.to_str().unwrap_or_default().to_owned()));
+    let path = uri.path().to_owned();
+    known.agent_requests.push(AgentRequest { path, headers: headers.collect(), body });
+    Ok(format!("answer {}", known.agent_requests.len()))
 }
 
 /// The received part of a job's stream.

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod durability;
 #[cfg(test)]
+mod egress;
+#[cfg(test)]
 mod fake_orchestrator;
 #[cfg(test)]
 mod hostile;

@@ -1,6 +1,10 @@
 //! A node with its fake orchestrator.
 
+use std::ffi::OsStr;
+use std::fs::{self, Permissions};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use cynode_domain::ids::JobId;
@@ -11,6 +15,18 @@ use nix::unistd::Pid;
 use crate::fake_orchestrator::{
     InProcessNode, OrchestratorFake, ServedOrchestratorFake, join_token,
 };
+
+/// Sends a request to the way out of the sandbox; prints the status and the body in one line.
+const REQUEST_FUNCTION: &str = r#"
+request() {
+    exec 3<>/dev/tcp/127.0.0.1/3128 || return
+    printf '%s %s HTTP/1.0\r\nHost: 127.0.0.1:3128\r\n%b\r\n' "$1" "$2" "$3" >&3
+    answer=$(tr -d '\r' <&3)
+    exec 3>&-
+    status=${answer#* }
+    body=${answer#*$'\n\n'}
+    echo "${status%% *} $(echo $body)"
+}"#;
 
 /// State directory of a node, and its fake orchestrator.
 pub(crate) struct NodeTestbed {
@@ -32,12 +48,27 @@ impl NodeTestbed {
         InProcessNode::start(self.state.path(), self.address).await
     }
 
+    /// Sets the program of agents: a script for bash. `request METHOD TARGET [HEADER]` prints status and body.
+    pub(crate) fn set_agent(&self, script: &str) {
+        let path = self.agent_path();
+        fs::write(&path, format!("#!/bin/bash\n{REQUEST_FUNCTION}\n{script}\n")).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn agent_path(&self) -> PathBuf {
+        self.state.path().join("agent.sh")
+    }
+
     /// Starts the real executable, so that it can be killed.
     pub(crate) fn spawn_process(&self) -> NodeProcess {
         join_token(self.state.path());
+        let path = self.agent_path();
+        let agent: &[&OsStr] =
+            if path.exists() { &["--agent-program".as_ref(), path.as_os_str()] } else { &[] };
         let child = Command::new(env!("CARGO_BIN_EXE_cynode-node"))
             .args(["--orchestrator-url", &format!("http://{}", self.address), "--data-dir"])
             .arg(self.state.path())
+            .args(agent)
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

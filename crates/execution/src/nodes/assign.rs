@@ -14,6 +14,8 @@ use cynode_domain::ids::JobId;
 use cynode_domain::status::NodeStatus;
 use cynode_store::{Job, Node, Tx, WaitingUser};
 
+use cynode_wire::nodes::AGENTS_FEATURE;
+
 use super::NODE_TIMEOUT_MS;
 use super::placement::{NodeChoice, record_placement};
 use crate::handoff::PLACEMENT_TIMEOUT;
@@ -175,11 +177,19 @@ pub async fn unassign_silent_jobs(tx: &mut Tx) -> Result<(), cynode_store::Error
 /// The nodes that are eligible for a job now.
 pub(super) fn eligible_nodes<'a>(job: &Job, nodes: &'a [Node]) -> impl Iterator<Item = &'a Node> {
     let pinned = job.spec.pinned_node;
+    let is_agent = job.spec.payload["action"]["kind"] == "agent";
     nodes
         .iter()
         .filter(|node| accepts_jobs(node))
+        .filter(move |node| !is_agent || has_agent(node))
         .filter(move |node| pinned.is_none_or(|pinned| pinned == node.id))
         .filter(|node| node.open_jobs < i64::from(node.max_concurrency))
+}
+
+/// Whether the node runs agents. Nodes of older versions cannot read their jobs.
+fn has_agent(node: &Node) -> bool {
+    let features = node.capabilities["sandbox"]["features"].as_array();
+    features.is_some_and(|features| features.iter().any(|feature| feature == AGENTS_FEATURE))
 }
 
 fn accepts_jobs(node: &Node) -> bool {

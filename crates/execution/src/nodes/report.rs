@@ -169,7 +169,11 @@ async fn append_ended_event(
 }
 
 /// Returns the job if this process holds it and its result is unknown.
-fn require_held_job(found: Option<Job>, node: &NodeCaller, id: JobId) -> Result<Job, NodeError> {
+pub(super) fn require_held_job(
+    found: Option<Job>,
+    node: &NodeCaller,
+    id: JobId,
+) -> Result<Job, NodeError> {
     let is_unknown = |status: JobStatus| !status.is_terminal() || status == JobStatus::LeaseExpired;
     found
         .filter(|job| node.holds_job(job) && is_unknown(job.status))

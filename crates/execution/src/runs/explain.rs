@@ -228,6 +228,7 @@ fn describe_request(request: &RunTaskRequest) -> Vec<String> {
             lines.take(20).collect()
         }
         InputMode::Script => vec![format!("a script of {} lines", request.prompt.lines().count())],
+        InputMode::Agent => vec![format!("for an agent: {}", shorten(&request.prompt))],
         InputMode::Prompt => vec![format!("prompt: {}", shorten(&request.prompt))],
     }
 }

@@ -216,5 +216,6 @@ pub(super) fn describe_action(action: &Action) -> String {
                 text.lines().find(|line| !line.trim().is_empty() && !line.starts_with("#!"));
             format!("a script: {}", first.unwrap_or_default())
         }
+        Action::Agent { prompt, .. } => format!("an agent: {prompt}"),
     }
 }

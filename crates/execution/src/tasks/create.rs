@@ -364,7 +364,7 @@ fn derive_task_name(request: &CreateTask) -> Slug {
         // Names are shown more widely than commands.
         (None, InputMode::Commands) => request.commands.join(" ").redact_secrets(),
         (None, InputMode::Script) => "script".to_owned(),
-        (None, InputMode::Prompt) => request.prompt.clone(),
+        (None, InputMode::Prompt | InputMode::Agent) => request.prompt.clone(),
     };
     let short: String = match request.task_name {
         Some(_) => text,

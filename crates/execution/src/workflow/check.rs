@@ -80,7 +80,7 @@ pub(super) async fn create_check_job(
     Ok(create_job(tx, &task, spec, placing).await?)
 }
 
-/// The command line of a job, or the text of its script.
+/// The command line of a job, the text of its script, or the request of its agent.
 pub(crate) fn command_of_job(job: &Job) -> Result<String, cynode_store::Error> {
     command_in_payload(job.spec.payload.clone())
 }
@@ -93,7 +93,7 @@ pub(crate) fn command_in_payload(payload: Value) -> Result<String, cynode_store:
     })?;
     match payload.action {
         Action::Command { line } => Ok(line),
-        Action::Script { text } => Ok(text),
+        Action::Script { text } | Action::Agent { prompt: text, .. } => Ok(text),
     }
 }
 

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use cynode_domain::ids::JobId;
+use cynode_domain::job::Action;
+use cynode_domain::plan::Step;
 use cynode_runtime::failpoint;
-use cynode_store::Tx;
+use cynode_store::{Task, Tx};
 use cynode_wire::jobs::JobView;
 use cynode_wire::workflow::{AwaitJob, DispatchStep, DispatchedView};
 use tokio::time::Instant;
@@ -48,6 +50,17 @@ impl WorkflowService {
     }
 }
 
+/// The action of a step. An agent learns the criteria that its result is verified against.
+fn with_criteria(step: Step, task: &Task) -> Action {
+    match step.action {
+        Action::Agent { prompt, .. } => {
+            let criteria = [step.criteria, task.spec.acceptance_criteria.clone()].concat();
+            Action::Agent { prompt, criteria }
+        }
+        action @ (Action::Command { .. } | Action::Script { .. }) => action,
+    }
+}
+
 async fn create_step_job(
     tx: &mut Tx,
     request: DispatchStep,
@@ -64,7 +77,8 @@ async fn create_step_job(
     }
     let lease = check_lease(tx, request.lease).await?;
     let task = load_task(tx, lease.task).await?;
-    let (run, limits, action) = (lease.run, task.spec.options.limits, request.step.action);
+    let (run, limits) = (lease.run, task.spec.options.limits);
+    let action = with_criteria(request.step, &task);
     let spec =
         NewJobSpec { run, step_index, attempt, action, limits, node: None, requested_by: None };
     let made = create_job(tx, &task, spec, placing).await?;

@@ -281,7 +281,9 @@ fn with_author(view: PlanningView, made_by: Option<String>) -> PlanningView {
 
 /// Whether an action can be run: not empty, not too long, without NUL.
 pub(super) fn is_runnable(action: &Action) -> bool {
-    let (Action::Command { line: text } | Action::Script { text }) = action;
+    let (Action::Command { line: text }
+    | Action::Script { text }
+    | Action::Agent { prompt: text, .. }) = action;
     !text.trim().is_empty() && text.len() <= MAX_LINE_BYTES && !text.contains('\0')
 }
 

@@ -38,7 +38,7 @@ impl SandboxProxy {
         let request = to_origin_form(request).map_err(Refusal::Invalid)?;
         let mut response = sender.send_request(request).await.map_err(|_| Refusal::Unreachable)?;
         remove_hop_headers(response.headers_mut());
-        Ok(response.map(BodyExt::boxed))
+        Ok(response.map(|body| body.map_err(Into::into).boxed_unsync()))
     }
 }
 

@@ -137,6 +137,11 @@ impl OrchestratorConnection {
         })
     }
 
+    /// Address of the orchestrator.
+    pub(super) fn base_url(&self) -> &str {
+        self.anonymous.base_url()
+    }
+
     /// Calls with the node's identity; renews a rejected identity once.
     pub(super) async fn call<T, F>(
         &self,

@@ -10,7 +10,7 @@ use cynode_wire::nodes::Assignment;
 use tokio::sync::oneshot;
 
 use super::artifacts::UploadOutcome;
-use super::{DaemonContext, artifacts, attachments, logs, result, run_blocking};
+use super::{DaemonContext, artifacts, attachments, egress, logs, result, run_blocking};
 use crate::job_dir::{JobDir, JobDirError, StopRequest};
 use crate::remove::remove_tree;
 use crate::sandbox::{JobWatch, node_outcome, resolve_outcome};
@@ -175,6 +175,7 @@ async fn follow_and_deliver(
     tokio::select! {
         () = watch.wait_ended() => {}
         () = logs.upload_continuously(context) => {}
+        () = egress::serve_egress(context, job, dir) => {}
     }
     metrics::gauge!("cynode_node_jobs_running").decrement(1);
     let concluded = dir.clone();

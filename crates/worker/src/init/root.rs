@@ -12,9 +12,12 @@ use nix::sys::stat::{Mode, umask};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{chdir, pivot_root};
 
+use crate::agent_job::agent_job_spec;
 use crate::job_dir::JobDir;
 use crate::mount_table::parse_mounts;
-use crate::spec::{JobSpec, SANDBOX_SCRIPT, SANDBOX_STDIN, build_argv};
+use crate::spec::{
+    JobSpec, SANDBOX_AGENT, SANDBOX_AGENT_JOB, SANDBOX_SCRIPT, SANDBOX_STDIN, build_argv,
+};
 
 pub(super) const WORKSPACE: &str = "/workspace";
 pub(super) const ARTIFACTS: &str = "/job/artifacts";
@@ -56,6 +59,7 @@ pub(super) fn build_root(dir: &JobDir, spec: &JobSpec) -> io::Result<()> {
     spec.expose.iter().try_for_each(|host| root.bind_read_only(host))?;
     match &spec.interactive {
         Some(_) => root.add_interactive_stdin(dir)?,
+        None if spec.is_agent() => root.add_agent(spec)?,
         None => root.add_script(spec)?,
     }
     root.pivot()
@@ -149,10 +153,22 @@ impl SandboxRoot {
     }
 
     fn add_script(&self, spec: &JobSpec) -> io::Result<()> {
-        let (Some(text), _) = build_argv(&spec.assignment.action) else { return Ok(()) };
+        let (Some(text), _) = build_argv(&spec.assignment.action, None) else { return Ok(()) };
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o755);
         options.open(self.host_path(SANDBOX_SCRIPT))?.write_all(text.as_bytes())
+    }
+
+    /// Adds the agent's program and the specification of its job, both read-only.
+    fn add_agent(&self, spec: &JobSpec) -> io::Result<()> {
+        let program = spec.agent_program.as_ref();
+        let program = program.ok_or_else(|| io::Error::other("this node has no agent"))?;
+        let path = self.host_path(SANDBOX_AGENT);
+        fs::write(&path, "")?;
+        bind_mount(&program.path, &path)?;
+        make_read_only(&path)?;
+        let job = agent_job_spec(spec).ok_or(io::ErrorKind::InvalidInput)?;
+        fs::write(self.host_path(SANDBOX_AGENT_JOB), serde_json::to_vec_pretty(&job)?)
     }
 
     /// Bind-mounts a host file or directory read-only at the same path, if it exists.

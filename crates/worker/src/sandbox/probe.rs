@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cynode_domain::ids::{JobId, RunId, TaskId};
 use cynode_domain::job::{Action, Limits};
-use cynode_wire::nodes::{Assignment, SandboxLevel};
+use cynode_wire::nodes::{AGENTS_FEATURE, Assignment, SandboxLevel};
 
 use super::{JobWatch, Sandbox, SandboxOptions};
 use crate::cgroup::JobSubtree;
@@ -36,6 +36,10 @@ pub(super) fn choose_isolation(options: SandboxOptions) -> Result<Sandbox, JobDi
             let outcome = run_probe(&sandbox)?;
             if outcome.ending.is_success() {
                 sandbox.level.features = outcome.features;
+                let agent = sandbox.options.agent_program.as_ref();
+                if agent.is_some_and(|agent| agent.path.is_file()) {
+                    sandbox.level.features.push(AGENTS_FEATURE.to_owned());
+                }
                 sandbox.level.reason = (!shortfalls.is_empty()).then(|| shortfalls.join("; "));
                 return Ok(sandbox);
             }

@@ -1,9 +1,10 @@
 //! Starts PID 1 of a sandbox.
 
 use std::fmt::Display;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
@@ -89,7 +90,7 @@ fn map_ids(uid: Uid, gid: Gid) -> io::Result<()> {
 fn start_init(dir: &JobDir, spec: &JobSpec, signals: SignalFd) -> io::Result<JobSupervisor> {
     let limits = spec.assignment.limits;
     // PID 1 reports through its standard input: a descriptor that a child can inherit without `unsafe`.
-    let (reports, reporter) = io::pipe()?;
+    let (reports, reporter) = UnixStream::pair()?;
     let mut init = Command::new(stage_entry::SELF_EXE)
         .arg0(stage_entry::PROCESS_NAME)
         .arg(stage_entry::INIT)
@@ -108,7 +109,7 @@ fn start_init(dir: &JobDir, spec: &JobSpec, signals: SignalFd) -> io::Result<Job
         limits,
         outputs: [keep(stdout, Stream::Stdout)?, keep(stderr, Stream::Stderr)?],
         disk: DiskWatch::new(spec.workspace.clone(), dir.artifacts_dir(), limits.disk_mib),
-        reports: File::from(OwnedFd::from(reports)),
+        reports,
         init,
         signals,
         cgroup: spec.cgroup.clone(),

@@ -1,8 +1,7 @@
 //! The event loop of a supervisor: one poll for all events, then one check of every limit.
 
-use std::fs::File;
-use std::io::Read as _;
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -17,7 +16,9 @@ use super::SupervisedOutcome;
 use super::disk::DiskWatch;
 use super::output::OutputCapture;
 use crate::cgroup::JobCgroup;
+use crate::descriptor_passing::receive;
 use crate::job_dir::{JobDir, StopRequest};
+use crate::listener_handover::ListenerHandover;
 use crate::spec::InitReport;
 
 /// Poll interval for stop requests.
@@ -32,8 +33,8 @@ pub(super) struct SupervisorParts {
     pub(super) limits: Limits,
     pub(super) outputs: [OutputCapture; 2],
     pub(super) disk: DiskWatch,
-    /// Reports of PID 1, one JSON line each.
-    pub(super) reports: File,
+    /// Reports of PID 1, one JSON line each; the listener of the sandbox may be attached.
+    pub(super) reports: UnixStream,
     pub(super) init: Child,
     pub(super) signals: SignalFd,
     pub(super) cgroup: Option<JobCgroup>,
@@ -51,6 +52,8 @@ pub(super) struct JobSupervisor {
     /// Report bytes not yet parsed as lines.
     report_buffer: Vec<u8>,
     is_init_alive: bool,
+    /// The listener of the sandbox, for processes of the node.
+    handover: Option<ListenerHandover>,
 }
 
 impl JobSupervisor {
@@ -64,6 +67,7 @@ impl JobSupervisor {
             features: vec![],
             report_buffer: vec![],
             is_init_alive: true,
+            handover: None,
         }
     }
 
@@ -105,7 +109,8 @@ impl JobSupervisor {
         let [stdout, stderr] = &self.parts.outputs;
         let reports = self.is_init_alive.then(|| self.parts.reports.as_fd());
         let signals = Some(self.parts.signals.as_fd());
-        let ready = poll_readable([stdout.fd(), stderr.fd(), reports, signals]);
+        let handover = self.handover.as_ref().map(ListenerHandover::fd);
+        let ready = poll_readable([stdout.fd(), stderr.fd(), reports, signals, handover]);
         for (output, is_ready) in self.parts.outputs.iter_mut().zip(ready) {
             if is_ready {
                 output.read_available();
@@ -117,6 +122,22 @@ impl JobSupervisor {
         if ready[3] && matches!(self.parts.signals.read_signal(), Ok(Some(_))) {
             let reason = "the job's supervisor was terminated".to_owned();
             self.terminate(Ending::Interrupted { reason }, TERM_GRACE);
+        }
+        if ready[4]
+            && let Some(handover) = &self.handover
+        {
+            handover.answer();
+        }
+    }
+
+    /// Offers the listener of the sandbox to processes of the node. Without it the job could not reach anything.
+    fn offer_listener(&mut self, listener: OwnedFd) {
+        match ListenerHandover::offer(&self.parts.dir, listener) {
+            Ok(handover) => self.handover = Some(handover),
+            Err(error) => {
+                let reason = format!("the way out of the sandbox cannot be set up: {error}");
+                self.terminate(Ending::NotStarted { reason }, TERM_GRACE);
+            }
         }
     }
 
@@ -178,9 +199,14 @@ impl JobSupervisor {
 
     fn read_reports(&mut self) {
         let mut chunk = [0; 4096];
-        match self.parts.reports.read(&mut chunk) {
-            Ok(0) | Err(_) => self.is_init_alive = false,
-            Ok(count) => self.report_buffer.extend_from_slice(&chunk[..count]),
+        match receive(self.parts.reports.as_fd(), &mut chunk) {
+            Ok((0, _)) | Err(_) => self.is_init_alive = false,
+            Ok((count, listener)) => {
+                self.report_buffer.extend_from_slice(&chunk[..count]);
+                if let Some(listener) = listener {
+                    self.offer_listener(listener);
+                }
+            }
         }
         while let Some(end) = self.report_buffer.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.report_buffer.drain(..=end).collect();
@@ -189,7 +215,7 @@ impl JobSupervisor {
                 Ok(InitReport::Ended { ending }) => {
                     self.ending.get_or_insert(ending);
                 }
-                Ok(InitReport::ProxyListening) | Err(_) => {}
+                Ok(InitReport::EgressListening) | Err(_) => {}
             }
         }
     }

@@ -188,6 +188,7 @@ pub(super) fn describe_step(number: u32, step: &Step) -> String {
     match &step.action {
         Action::Command { line } => truncate_line(&format!("{number}. {line}")),
         Action::Script { text } => format!("{number}. a script of {} lines", text.lines().count()),
+        Action::Agent { prompt, .. } => truncate_line(&format!("{number}. an agent: {prompt}")),
     }
 }
 

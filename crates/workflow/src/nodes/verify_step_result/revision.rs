@@ -84,7 +84,9 @@ fn ask_approval(
     action: &Action,
 ) -> Result<Option<String>, WorkflowNodeError> {
     let [step, what] = &input.rejection.step;
-    let (Action::Command { line: new } | Action::Script { text: new }) = action;
+    let (Action::Command { line: new }
+    | Action::Script { text: new }
+    | Action::Agent { prompt: new, .. }) = action;
     let question = Question {
         kind: QuestionKind::Approval,
         text: format!("{step} was not accepted. Run the new command?"),

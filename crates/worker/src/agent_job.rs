@@ -1,0 +1,47 @@
+//! The specification of an agent's job, built from its assignment.
+
+use cynode_domain::job::Action;
+use cynode_wire::agent_jobs::{
+    AgentConstraints, AgentContext, AgentInference, AgentJobSpec, ExecutionMode, PROTOCOL_VERSION,
+};
+
+use crate::spec::JobSpec;
+
+/// Time for the agent to write its result before the job's time limit, in seconds.
+const RESERVE_S: u32 = 10;
+/// The most actions of a model in one job.
+const MAX_STEPS: u32 = 60;
+/// Bytes of output of one command that an agent keeps.
+const MAX_OUTPUT_BYTES: u32 = 16 * 1024;
+/// Selects a model by what the work needs; the orchestrator resolves it.
+const MODEL_HINT: &str = "strong";
+
+/// Builds the specification; `None` if the job is not an agent's.
+pub(crate) fn agent_job_spec(spec: &JobSpec) -> Option<AgentJobSpec> {
+    let job = &spec.assignment;
+    let Action::Agent { prompt, criteria } = &job.action else { return None };
+    Some(AgentJobSpec {
+        protocol_version: PROTOCOL_VERSION.to_owned(),
+        job_id: job.job_id,
+        task_id: job.task_id,
+        execution_mode: ExecutionMode::AgentInference,
+        constraints: AgentConstraints {
+            max_runtime_seconds: job.limits.timeout_s.saturating_sub(RESERVE_S).max(1),
+            max_output_bytes: MAX_OUTPUT_BYTES,
+            max_steps: MAX_STEPS,
+            ext_net_allowed: false,
+            max_tokens: None,
+        },
+        inference: Some(AgentInference {
+            allowed_models: vec![MODEL_HINT.to_owned()],
+            action_format: None,
+        }),
+        persona: None,
+        context: AgentContext {
+            task_context: prompt.clone(),
+            acceptance_criteria: criteria.clone(),
+            ..AgentContext::default()
+        },
+        steps: vec![],
+    })
+}
