@@ -7,9 +7,8 @@ use serde_json::{Map, Value, json};
 struct ActionSchema {
     name: &'static str,
     description: &'static str,
-    /// Names and schemas of the arguments; those of `optional` may be left out.
-    properties: Value,
-    optional: &'static [&'static str],
+    /// In the order of the description; `?` marks those that may be left out.
+    arguments: &'static [&'static str],
 }
 
 /// Whether tools of an MCP server are granted.
@@ -19,124 +18,126 @@ pub(crate) enum ToolGrant {
     Granted,
 }
 
-fn list_schemas(grant: ToolGrant) -> Vec<ActionSchema> {
-    let (text, number) = (json!({ "type": "string" }), json!({ "type": "integer", "minimum": 1 }));
-    let edit = json!({ "type": "object", "properties": { "old": text, "new": text },
-        "required": ["old", "new"], "additionalProperties": false });
-    let evidence = json!({ "type": "object",
-        "properties": { "criterion": { "type": "integer", "minimum": 0 }, "evidence": text },
-        "required": ["criterion", "evidence"], "additionalProperties": false });
-    let schema = |name, description, properties, optional| ActionSchema {
-        name,
-        description,
-        properties,
-        optional,
-    };
-    let mut schemas = vec![
-        schema(
-            "read_file",
-            "Shows lines of a file (100 unless end_line is given).",
-            json!({ "path": text, "start_line": number, "end_line": number }),
-            &["start_line", "end_line"] as &[_],
-        ),
-        schema(
-            "search",
-            "Finds lines that match a regular expression.",
-            json!({ "pattern": text, "path": text }),
-            &["path"],
-        ),
-        schema("list_files", "Lists files and directories.", json!({ "path": text }), &["path"]),
-        schema(
-            "edit_file",
-            "Replaces text in a file. old: lines copied from the file, unique in it.",
-            json!({ "path": text, "edits": { "type": "array", "items": edit, "minItems": 1 } }),
-            &[],
-        ),
-        schema(
-            "write_file",
-            "Creates or replaces a whole file.",
-            json!({ "path": text, "content": text }),
-            &[],
-        ),
-        schema(
-            "run_command",
-            "Runs a command line with /bin/sh in the workspace.",
-            json!({ "command": text, "timeout_s": number }),
-            &["timeout_s"],
-        ),
-        schema(
-            "finish",
-            "Ends the job when every criterion is met, with evidence for each.",
-            json!({ "summary": text, "evidence": { "type": "array", "items": evidence } }),
-            &[],
-        ),
-        schema("give_up", "Ends the job if it cannot be done.", json!({ "reason": text }), &[]),
-    ];
-    if grant == ToolGrant::Granted {
-        schemas.push(schema(
-            "call_tool",
-            "Calls a tool of the tool server.",
-            json!({ "name": text, "arguments": { "type": "object" } }),
-            &[],
-        ));
+const ACTIONS: [ActionSchema; 8] = [
+    ActionSchema {
+        name: "read_file",
+        description: "Shows lines of a file (100 unless end_line is given).",
+        arguments: &["path", "start_line?", "end_line?"],
+    },
+    ActionSchema {
+        name: "search",
+        description: "Finds lines that match a regular expression.",
+        arguments: &["pattern", "path?"],
+    },
+    ActionSchema {
+        name: "list_files",
+        description: "Lists files and directories.",
+        arguments: &["path?"],
+    },
+    ActionSchema {
+        name: "edit_file",
+        description: "Replaces text in a file. old: lines copied from the file, unique in it.",
+        arguments: &["path", "edits"],
+    },
+    ActionSchema {
+        name: "write_file",
+        description: "Creates or replaces a whole file.",
+        arguments: &["path", "content"],
+    },
+    ActionSchema {
+        name: "run_command",
+        description: "Runs a command line with /bin/sh in the workspace.",
+        arguments: &["command", "timeout_s?"],
+    },
+    ActionSchema {
+        name: "finish",
+        description: "Ends the job when every criterion is met, with evidence for each.",
+        arguments: &["summary", "evidence"],
+    },
+    ActionSchema {
+        name: "give_up",
+        description: "Ends the job if it cannot be done.",
+        arguments: &["reason"],
+    },
+];
+
+const CALL_TOOL: ActionSchema = ActionSchema {
+    name: "call_tool",
+    description: "Calls a tool of the tool server.",
+    arguments: &["name", "arguments"],
+};
+
+fn list_schemas(grant: ToolGrant) -> impl Iterator<Item = &'static ActionSchema> {
+    let granted = (grant == ToolGrant::Granted).then_some(&CALL_TOOL);
+    ACTIONS.iter().chain(granted)
+}
+
+/// The schema of an argument; equal names mean the same in every action.
+fn argument_schema(name: &str) -> Value {
+    let text = json!({ "type": "string" });
+    match name {
+        "start_line" | "end_line" | "timeout_s" => json!({ "type": "integer", "minimum": 1 }),
+        "edits" => json!({ "type": "array", "minItems": 1, "items": { "type": "object",
+            "properties": { "old": text, "new": text },
+            "required": ["old", "new"], "additionalProperties": false } }),
+        "evidence" => json!({ "type": "array", "items": { "type": "object",
+            "properties": { "criterion": { "type": "integer", "minimum": 0 }, "evidence": text },
+            "required": ["criterion", "evidence"], "additionalProperties": false } }),
+        "arguments" => json!({ "type": "object" }),
+        _ => text,
     }
-    schemas
 }
 
 impl ActionSchema {
-    fn argument_names(&self) -> impl Iterator<Item = &String> {
-        self.properties.as_object().into_iter().flat_map(Map::keys)
+    fn properties(&self) -> Map<String, Value> {
+        let names = self.arguments.iter().map(|name| name.trim_end_matches('?'));
+        names.map(|name| (name.to_owned(), argument_schema(name))).collect()
     }
 
-    fn required(&self) -> Vec<&String> {
-        self.argument_names().filter(|name| !self.optional.contains(&name.as_str())).collect()
+    fn required(&self) -> Vec<&'static str> {
+        self.arguments.iter().copied().filter(|name| !name.ends_with('?')).collect()
     }
 }
 
 /// The actions as definitions of tools.
 pub(crate) fn tool_definitions(grant: ToolGrant) -> Vec<ToolDefinition> {
     let define = |schema: &ActionSchema| {
-        let parameters = json!({ "type": "object", "properties": schema.properties,
+        let parameters = json!({ "type": "object", "properties": schema.properties(),
             "required": schema.required(), "additionalProperties": false });
         ToolDefinition::function(schema.name, schema.description, parameters)
     };
-    list_schemas(grant).iter().map(define).collect()
+    list_schemas(grant).map(define).collect()
 }
 
 /// The `response_format` that constrains an answer to one action: `{"action": name, …arguments}`.
 pub(crate) fn response_format(grant: ToolGrant) -> Value {
     let constrain = |schema: &ActionSchema| {
-        let mut properties = Map::new();
+        let mut properties = schema.properties();
         properties.insert("action".to_owned(), json!({ "const": schema.name }));
-        properties.extend(schema.properties.as_object().cloned().unwrap_or_default());
-        let required: Vec<&str> = std::iter::once("action")
-            .chain(schema.required().into_iter().map(String::as_str))
-            .collect();
+        let required: Vec<&str> = ["action"].into_iter().chain(schema.required()).collect();
         json!({ "type": "object", "properties": properties, "required": required,
             "additionalProperties": false })
     };
-    let actions: Vec<Value> = list_schemas(grant).iter().map(constrain).collect();
+    let actions: Vec<Value> = list_schemas(grant).map(constrain).collect();
     json!({ "type": "json_schema",
         "json_schema": { "name": "action", "schema": { "anyOf": actions } } })
 }
 
-/// The actions as lines of a prompt, one example each.
+/// The actions as lines of a prompt.
 pub(crate) fn describe_actions(grant: ToolGrant) -> String {
     let describe = |schema: &ActionSchema| {
-        let arguments: Vec<String> = schema
-            .argument_names()
-            .map(|name| {
-                let mark = if schema.optional.contains(&name.as_str()) { "?" } else { "" };
-                match name.as_str() {
-                    "edits" => "edits: [{old, new}]".to_owned(),
-                    "evidence" => "evidence: [{criterion, evidence}]".to_owned(),
-                    name => format!("{name}{mark}"),
-                }
+        let arguments: Vec<&str> = schema
+            .arguments
+            .iter()
+            .map(|name| match *name {
+                "edits" => "edits: [{old, new}]",
+                "evidence" => "evidence: [{criterion, evidence}]",
+                name => name,
             })
             .collect();
         format!("- {} {{{}}}: {}", schema.name, arguments.join(", "), schema.description)
     };
-    list_schemas(grant).iter().map(describe).collect::<Vec<_>>().join("\n")
+    list_schemas(grant).map(describe).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -160,13 +161,11 @@ mod tests {
 
     #[test]
     fn every_described_action_can_be_parsed() {
-        let schemas = list_schemas(ToolGrant::Granted);
-        assert_eq!(schemas.len(), 9);
-        for schema in schemas {
+        for schema in list_schemas(ToolGrant::Granted) {
             let arguments: Map<String, Value> = schema
                 .required()
                 .into_iter()
-                .map(|name| (name.clone(), example(&schema.properties[name])))
+                .map(|name| (name.to_owned(), example(&argument_schema(name))))
                 .collect();
             Action::parse(schema.name, arguments).unwrap();
         }

@@ -55,7 +55,7 @@ impl GrantedTools {
         let Some(tool) = self.tools.iter().find(|tool| tool.name == call.name) else {
             let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
             let message = format!("there is no such tool; the tools are {}", names.join(", "));
-            return Ok(Observation::failed(clip_end(&message, CATALOGUE_BYTES)));
+            return Ok(Observation::failed(message));
         };
         let mut arguments = call.arguments.clone();
         for (name, value) in self.injected_arguments() {

@@ -11,7 +11,7 @@ use cynode_wire::openai::{ChatCompletion, ChatRequest};
 use futures_util::StreamExt as _;
 
 /// The longest pause before a retry.
-const MAX_PAUSE: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_mins(1);
 /// The error code of a spent budget.
 const QUOTA_CODE: &str = "insufficient_quota";
 /// The start of egress's message about a spent budget. Egress rejects with status 403, whose code the client of
@@ -111,11 +111,10 @@ impl ModelClient {
 
 /// Whether another model may answer: this one is unknown or denied.
 fn is_model_rejected(error: &ProviderError) -> bool {
-    match error {
-        ProviderError::Unauthorized { message } => !message.starts_with(BUDGET_MESSAGE),
-        ProviderError::Rejected { status: 404, .. } => true,
-        _ => false,
+    if let ProviderError::Unauthorized { message } = error {
+        return !message.starts_with(BUDGET_MESSAGE);
     }
+    matches!(error, ProviderError::Rejected { status: 404, .. })
 }
 
 fn is_retryable(error: &ProviderError) -> bool {

@@ -4,6 +4,8 @@ use crate::bounded_text::clip_middle;
 
 /// The most bytes of data in one observation.
 pub(crate) const OBSERVATION_BYTES: usize = 8_000;
+/// The most bytes of a headline, which may quote arguments of the model.
+const HEADLINE_BYTES: usize = 1_000;
 
 /// The result of one action.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,15 +67,19 @@ impl Observation {
     }
 
     fn new(outcome: ActionOutcome, headline: impl Into<String>) -> Self {
-        Self { headline: headline.into(), data: None, outcome, exit_code: None }
+        let headline = clip_middle(&headline.into(), HEADLINE_BYTES);
+        Self { headline, data: None, outcome, exit_code: None }
     }
 }
 
 /// Encloses untrusted text in `DATA` and `END` lines with a number that the text does not contain after `END`.
 pub(crate) fn mark_as_data(text: &str) -> String {
     let text = clip_middle(text, OBSERVATION_BYTES);
-    let number =
-        (1u32..).find(|number| !text.contains(&format!("END {number}"))).unwrap_or_default();
+    let mut number = 1;
+    // The text is bounded, so it cannot contain every number.
+    while text.contains(&format!("END {number}")) {
+        number += 1;
+    }
     let text = text.trim_end_matches('\n');
     format!("DATA {number}\n{text}\nEND {number}")
 }

@@ -6,6 +6,7 @@
 
 use std::fmt::Write as _;
 
+use cynode_domain::criteria::Criterion;
 use cynode_wire::agent_jobs::{ActionFormat, AgentJobSpec, AgentStep};
 
 use crate::action_schema::{ToolGrant, describe_actions};
@@ -102,7 +103,9 @@ fn render_task(spec: &AgentJobSpec, granted: Option<&GrantedTools>) -> String {
     push_section(&mut sections, "# Requirements\n", &requirements.join("\n"), REQUIREMENTS_BYTES);
     let criteria: Vec<String> = (0..)
         .zip(&context.acceptance_criteria)
-        .map(|(number, criterion): (usize, _)| format!("[{number}] {criterion}"))
+        .map(|(number, criterion): (usize, _)| {
+            format!("[{number}] {}", describe_criterion(criterion))
+        })
         .collect();
     push_section(
         &mut sections,
@@ -124,14 +127,27 @@ fn render_task(spec: &AgentJobSpec, granted: Option<&GrantedTools>) -> String {
 
 fn render_runtime(spec: &AgentJobSpec, granted: Option<&GrantedTools>) -> String {
     let limits = &spec.constraints;
-    let mut runtime = format!(
-        "# Limits\n{} steps, {} s. No network.",
-        limits.max_steps, limits.max_runtime_seconds
-    );
+    let mut runtime =
+        format!("# Limits\n{} steps, {} s.", limits.max_steps, limits.max_runtime_seconds);
+    if !limits.ext_net_allowed {
+        runtime.push_str(" There is no network.");
+    }
     if let Some(granted) = granted {
         let _ = write!(runtime, "\n\n# Tools for call_tool\n{}", granted.describe());
     }
     runtime
+}
+
+fn describe_criterion(criterion: &Criterion) -> String {
+    match criterion {
+        Criterion::Text { description } => description.clone(),
+        Criterion::ExitCode { equals } => format!("the exit code is {equals}"),
+        Criterion::OutputMatches { pattern } => format!("the output matches /{pattern}/"),
+        Criterion::FileExists { path } => format!("the artifact {path} exists"),
+        Criterion::CommandSucceeds { command } => {
+            format!("`{command}` exits with 0 (finish runs it)")
+        }
+    }
 }
 
 fn describe_suggestions(steps: &[AgentStep]) -> String {

@@ -1,5 +1,6 @@
 //! Parses and validates the specification of a job.
 
+use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::JobId;
 use cynode_wire::agent_jobs::{AgentJobSpec, ExecutionMode, PROTOCOL_VERSION};
 use serde_json::Value;
@@ -67,7 +68,7 @@ fn find_faults(spec: &AgentJobSpec) -> Vec<String> {
         }
         ExecutionMode::DirectSteps => {}
     }
-    faults.extend(spec.context.acceptance_criteria.iter().filter_map(|it| it.problem()));
+    faults.extend(spec.context.acceptance_criteria.iter().filter_map(Criterion::problem));
     faults
 }
 

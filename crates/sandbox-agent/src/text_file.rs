@@ -33,9 +33,11 @@ pub(crate) enum FileError {
 impl FileError {
     pub(crate) fn io(path: &WorkspacePath) -> impl FnOnce(io::Error) -> Self {
         let path = path.relative().to_owned();
-        move |cause| match cause.kind() {
-            io::ErrorKind::NotFound => Self::NotFound(path),
-            _ => Self::Io { path, cause },
+        move |cause| {
+            if cause.kind() == io::ErrorKind::NotFound {
+                return Self::NotFound(path);
+            }
+            Self::Io { path, cause }
         }
     }
 }

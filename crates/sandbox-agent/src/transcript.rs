@@ -219,10 +219,12 @@ fn shorten_arguments(arguments: &Map<String, Value>) -> Map<String, Value> {
     }
     let mut shortened = Value::Object(arguments.clone());
     shorten_strings(&mut shortened);
-    match shortened {
-        Value::Object(shortened) if is_short(&shortened) => shortened,
-        _ => Map::from_iter([("omitted".to_owned(), Value::from("too long to repeat"))]),
+    if let Value::Object(shortened) = shortened
+        && is_short(&shortened)
+    {
+        return shortened;
     }
+    Map::from_iter([("omitted".to_owned(), Value::from("too long to repeat"))])
 }
 
 fn shorten_strings(value: &mut Value) {
@@ -233,3 +235,6 @@ fn shorten_strings(value: &mut Value) {
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,4 @@
+//! The real binary with a scripted model.
+
+#[cfg(test)]
+mod binary;
