@@ -53,7 +53,7 @@ pub struct CynodeUpArgs {
     pub config: Option<PathBuf>,
 }
 
-/// Components that `up` starts.
+/// Components that `up` and its nodes start.
 #[derive(Debug, Subcommand)]
 pub enum ComponentRole {
     /// The orchestrator: state, APIs, scheduling.
@@ -64,6 +64,8 @@ pub enum ComponentRole {
     Node(Box<cynode_node::Cli>),
     /// The project manager, or an analyst.
     Pma(Box<cynode_pma::Cli>),
+    /// The agent inside a sandbox.
+    Sba(Box<cynode_sba::Cli>),
 }
 
 #[cfg(test)]
@@ -89,6 +91,7 @@ mod tests {
              --health-listen unix:/s --config c",
             "cynode role node --data-dir d --orchestrator-url u --join-token-file j --state-dir s \
              --health-listen unix:/s --config c",
+            "cynode role sba --job /job/job.json --result /job/artifacts/agent-result.json",
         ];
         for line in lines {
             let parsed = Cli::try_parse_from(line.split_whitespace());

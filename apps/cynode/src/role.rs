@@ -32,7 +32,8 @@ pub(crate) fn start(role: ComponentRole) -> ExitCode {
             ComponentRole::Pma(cli) => return cynode_pma::start(*cli),
             role @ (ComponentRole::Orchestrator(_)
             | ComponentRole::Runner(_)
-            | ComponentRole::Node(_)) => role,
+            | ComponentRole::Node(_)
+            | ComponentRole::Sba(_)) => role,
         };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(Box::pin(run(role)))
@@ -55,6 +56,7 @@ async fn run(role: ComponentRole) -> anyhow::Result<ExitCode> {
         }
         ComponentRole::Runner(cli) => Box::pin(cynode_runner::run(*cli, shutdown)).await,
         ComponentRole::Node(cli) => Box::pin(cynode_node::run(*cli, shutdown)).await,
+        ComponentRole::Sba(cli) => Box::pin(cynode_sba::run(*cli, shutdown)).await,
         ComponentRole::Pma(_) => Ok(ExitCode::FAILURE),
     }
 }
@@ -79,8 +81,9 @@ fn set_parent_death_signal(role: &ComponentRole) -> io::Result<()> {
 fn supervisor_death_signal(role: &ComponentRole) -> Signal {
     match role {
         ComponentRole::Node(_) => Signal::SIGKILL,
-        ComponentRole::Orchestrator(_) | ComponentRole::Runner(_) | ComponentRole::Pma(_) => {
-            Signal::SIGTERM
-        }
+        ComponentRole::Orchestrator(_)
+        | ComponentRole::Runner(_)
+        | ComponentRole::Pma(_)
+        | ComponentRole::Sba(_) => Signal::SIGTERM,
     }
 }

@@ -104,14 +104,14 @@ impl NodeOptions {
     }
 }
 
-/// The agent next to this program. `cynode` is every program in one.
+/// The agent of this installation: `cynode` is every program in one, others have it next to them.
 fn find_agent_program(own: &Path) -> Option<AgentProgram> {
-    let sibling = own.with_file_name("cynode-sba");
-    if sibling.is_file() {
-        return Some(AgentProgram { path: sibling, args: vec![] });
+    if own.ends_with("cynode") {
+        let args = vec!["role".to_owned(), "sba".to_owned()];
+        return Some(AgentProgram { path: own.to_owned(), args });
     }
-    let args = vec!["role".to_owned(), "sba".to_owned()];
-    own.ends_with("cynode").then(|| AgentProgram { path: own.to_owned(), args })
+    let path = own.with_file_name("cynode-sba");
+    path.is_file().then(|| AgentProgram { path, args: vec![] })
 }
 
 /// Rejects links, which could resolve to a different path inside the sandbox root.

@@ -6,6 +6,8 @@ mod agent_reports;
 #[cfg(test)]
 mod agent_tools;
 #[cfg(test)]
+mod agents;
+#[cfg(test)]
 mod bad_scripts;
 #[cfg(test)]
 mod browser;
