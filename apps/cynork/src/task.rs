@@ -13,6 +13,7 @@ mod narrate;
 mod output;
 mod result;
 pub(crate) mod span;
+mod transcript;
 mod update;
 mod view;
 mod wait;

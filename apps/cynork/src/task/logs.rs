@@ -47,11 +47,13 @@ pub(crate) async fn run(args: TaskLogsArgs, app: &mut CliContext) -> Result<(), 
     };
     let query = LogQuery { stream: Some(stream.to_owned()) };
     let task = args.task.as_str();
-    let mut printer = TaskOutputPrinter::new(app.out);
+    let mut printer = None;
     loop {
-        // Checked before the output is read, so that the last output is not missed.
-        let closed = !args.follow
-            || app.session.read(async |client| client.task_get(task).await).await?.closed;
+        // Read before the output, so that the last output of a closed task is not missed.
+        let get = async |client: &Client| client.task_get(task).await;
+        let view =
+            if args.follow { app.session.read(get).await? } else { app.session.call(get).await? };
+        let closed = !args.follow || view.closed;
         let read = async |client: &Client| client.task_logs(task, &query).await;
         let logs = if args.follow {
             app.session.read(read).await?
@@ -59,6 +61,8 @@ pub(crate) async fn run(args: TaskLogsArgs, app: &mut CliContext) -> Result<(), 
             app.session.call(read).await?
         };
         if app.out.format == Format::Table {
+            let mode = view.input_mode;
+            let printer = printer.get_or_insert_with(|| TaskOutputPrinter::new(app.out, mode));
             printer.print_part(&logs, closed)?;
         }
         if closed {

@@ -1,7 +1,11 @@
 //! Prints the output of a task's jobs, next to its progress or alone.
 
+use std::borrow::Cow;
+
+use cynode_domain::plan::InputMode;
 use cynode_wire::tasks::{LogQuery, LogsView, TaskView};
 
+use super::transcript::render_transcript;
 use crate::app::CliContext;
 use crate::failure::CliFailure;
 use crate::out::CommandOutput;
@@ -13,11 +17,14 @@ use crate::untrusted_stream::UntrustedStream;
 pub(super) struct TaskOutputPrinter {
     stdout: (Printed, UntrustedStream),
     stderr: (Printed, UntrustedStream),
+    /// Whether standard output is the transcript of an agent.
+    is_transcript: bool,
 }
 
 impl TaskOutputPrinter {
-    pub(super) fn new(out: CommandOutput) -> Self {
+    pub(super) fn new(out: CommandOutput, mode: InputMode) -> Self {
         Self {
+            is_transcript: mode == InputMode::Agent,
             stdout: (Printed::default(), out.untrusted_stdout()),
             stderr: (Printed::default(), out.untrusted_stderr()),
         }
@@ -41,7 +48,7 @@ impl TaskOutputPrinter {
         }
         progress.with_spinner_hidden(|| {
             self.stderr.1.write(stderr)?;
-            self.stdout.1.write(stdout)
+            self.stdout.1.write(&render(self.is_transcript, stdout))
         })
     }
 
@@ -57,9 +64,18 @@ impl TaskOutputPrinter {
 
     /// Prints what `logs` holds beyond the output printed so far.
     pub(super) fn print_part(&mut self, logs: &LogsView, complete: bool) -> Result<(), CliFailure> {
-        self.stdout.1.write(self.stdout.0.new_part(&logs.stdout, complete))?;
+        let stdout = if self.is_transcript && !complete {
+            self.stdout.0.new_lines(&logs.stdout)
+        } else {
+            self.stdout.0.new_part(&logs.stdout, complete)
+        };
+        self.stdout.1.write(&render(self.is_transcript, stdout))?;
         self.stderr.1.write(self.stderr.0.new_part(&logs.stderr, complete))
     }
+}
+
+fn render(is_transcript: bool, text: &str) -> Cow<'_, str> {
+    if is_transcript { render_transcript(text).into() } else { text.into() }
 }
 
 async fn load_logs(task: &TaskView, app: &mut CliContext) -> Result<LogsView, CliFailure> {

@@ -31,7 +31,7 @@ pub(crate) async fn wait_and_print(
         super::create::print_json_result(&closed, app).await?;
         closed
     } else {
-        let mut output = TaskOutputPrinter::new(app.out);
+        let mut output = TaskOutputPrinter::new(app.out, task.input_mode);
         let closed = wait_with_progress(task, Some(&mut output), app).await?;
         output.finish(&closed, app).await?;
         closed
