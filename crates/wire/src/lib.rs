@@ -1,12 +1,13 @@
 //! Request and response bodies of every API.
 //!
-//! Requests reject unknown fields; responses may gain fields. Request types are verbs (`CreateTask`),
-//! responses end in `View`, stream items in `Event`.
+//! Requests reject unknown fields, except those of OpenAI's and Anthropic's APIs; responses may gain fields.
+//! Request types are verbs (`CreateTask`), responses end in `View`, stream items in `Event`.
 //!
 //! Invariant: types here have no behaviour beyond serialisation and the contract of each call.
 
 pub mod agent_jobs;
 pub mod agents;
+pub mod anthropic;
 pub mod apmas;
 pub mod artifacts;
 pub mod audit;

@@ -3,7 +3,7 @@
 //! Start at [`ChatRequest`] and [`ChatCompletion`]; a stream is a sequence of [`ChatChunk`].
 //!
 //! Invariant: unknown fields are preserved, so that a client's `response_format` or `logprobs` reaches a provider
-//! that supports it. Only these requests of this crate accept unknown fields.
+//! that supports it. Only these requests and those of `anthropic` accept unknown fields.
 
 mod answer;
 mod chunk;
