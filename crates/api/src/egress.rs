@@ -1,9 +1,12 @@
-//! Model egress: providers, credentials, recorded calls, and chat completions for agents.
+//! Model egress: providers, credentials, recorded calls, and the model APIs of agents: OpenAI's chat completions
+//! and Anthropic's messages.
 
+mod agent_calls;
 mod calls;
 mod completions;
 mod credentials;
 mod decisions;
+mod messages;
 mod providers;
 
 use cynode_models::credentials::CredentialManager;
@@ -29,11 +32,12 @@ pub(crate) fn routes(models: ModelServices) -> OpenApiRouter {
         .merge(decisions::routes(models.decisions))
 }
 
-/// The route for agents, which authenticate with agent tokens.
+/// The routes for agents, which authenticate with agent tokens.
 pub(crate) fn agent_routes(
     egress: Egress,
     agents: AgentTokens,
     limits: RequestLimits,
 ) -> OpenApiRouter {
-    completions::routes(egress, agents, limits)
+    let state = agent_calls::AgentEgressState { egress, agents, limits };
+    completions::routes(state.clone()).merge(messages::routes(state))
 }

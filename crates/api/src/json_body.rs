@@ -57,8 +57,8 @@ fn describe_error(text: &str) -> String {
         return "matches none of the allowed forms".to_owned();
     }
     let Some((found, expected)) = text.rsplit_once(", expected ") else { return text.to_owned() };
-    let found = found.strip_prefix("invalid type: ").or(found.strip_prefix("invalid value: "));
-    let found = match found.unwrap_or(text) {
+    let kinds = ["invalid type: ", "invalid value: ", "unknown variant "];
+    let found = match kinds.iter().find_map(|kind| found.strip_prefix(kind)).unwrap_or(text) {
         "sequence" => "a list",
         "map" => "an object",
         other => other,

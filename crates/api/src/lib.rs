@@ -9,6 +9,7 @@
 
 mod accounts;
 mod admission;
+mod anthropic_error;
 mod artifacts;
 mod chat;
 mod egress;

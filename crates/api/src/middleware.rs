@@ -15,6 +15,7 @@ use http::header::{
 use http::{HeaderValue, Method, StatusCode};
 use tracing::{Instrument, debug, error, info_span, warn};
 
+use crate::anthropic_error::AnthropicError;
 use crate::error::{ApiError, INTERNAL_DETAIL};
 use crate::identity::requires_authentication;
 use crate::openai_error::OpenAiError;
@@ -34,6 +35,8 @@ const OPENAI_ROUTES: [&str; 11] = [
     "/v1/moderations",
     "/v1/responses",
 ];
+/// Path prefix that Anthropic's clients call.
+const ANTHROPIC_ROUTES: &str = "/v1/egress/messages";
 
 pub(crate) async fn handle_request(mut request: Request, next: Next) -> Response {
     let trace = trace_id(&request);
@@ -88,22 +91,27 @@ fn trace_id(request: &Request) -> TraceId {
 enum ErrorFormat {
     Problem,
     OpenAi,
+    Anthropic,
 }
 
 impl ErrorFormat {
-    /// OpenAI's format for every path of OpenAI's API, also for routes that are not implemented.
+    /// The format of the API that the path belongs to, also for routes of it that are not implemented.
     fn for_path(path: &str) -> Self {
         let is_below = |route: &str| {
             path.strip_prefix(route).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        let is_theirs = OPENAI_ROUTES.into_iter().any(is_below);
-        if is_theirs { Self::OpenAi } else { Self::Problem }
+        if OPENAI_ROUTES.into_iter().any(is_below) {
+            Self::OpenAi
+        } else if is_below(ANTHROPIC_ROUTES) {
+            Self::Anthropic
+        } else {
+            Self::Problem
+        }
     }
 }
 
-/// Converts a framework error to OpenAI's format.
-fn to_openai_error(refused: &Response) -> Response {
-    let mut response = OpenAiError::from_framework_status(refused.status()).into_response();
+/// Adds the headers of a framework error, except those of its body.
+fn with_headers(mut response: Response, refused: &Response) -> Response {
     let is_of_body = |name: &HeaderName| *name == CONTENT_TYPE || *name == CONTENT_LENGTH;
     let others = refused.headers().iter().filter(|(name, _)| !is_of_body(name));
     response.headers_mut().extend(others.map(|(name, value)| (name.clone(), value.clone())));
@@ -121,8 +129,17 @@ fn render_error(mut response: Response, trace: TraceId, shape: ErrorFormat) -> R
     let refusal = match refusal {
         Some(refusal) => refusal,
         None if is_ours => return response,
-        None if shape == ErrorFormat::OpenAi => return to_openai_error(&response),
-        None => framework_error(response.status()),
+        None => match shape {
+            ErrorFormat::OpenAi => {
+                let error = OpenAiError::from_framework_status(response.status());
+                return with_headers(error.into_response(), &response);
+            }
+            ErrorFormat::Anthropic => {
+                let error = OpenAiError::from_framework_status(response.status());
+                return with_headers(AnthropicError::from(error).into_response(), &response);
+            }
+            ErrorFormat::Problem => framework_error(response.status()),
+        },
     };
     log_error(&refusal);
     let mut problem: Problem = refusal.kind.problem(refusal.detail);

@@ -20,21 +20,25 @@ use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};
 use tracing::{error, warn};
 
-/// Header that tells OpenAI's clients whether to retry automatically, regardless of the status.
-const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+/// Header that tells OpenAI's and Anthropic's clients whether to retry automatically, regardless of the status.
+pub(crate) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 /// Error type of the user routes.
 const USER_ERROR_TYPE: &str = "cynodeai_error";
 const RATE_LIMIT_CODE: &str = "rate_limit_exceeded";
+/// Code of agents' requests over budget.
+pub(crate) const QUOTA_CODE: &str = "insufficient_quota";
+/// Code if the provider is overloaded or unreachable.
+pub(crate) const PROVIDER_UNAVAILABLE_CODE: &str = "provider_unavailable";
 
 /// An error response in OpenAI's format.
 #[derive(Debug)]
 pub(crate) struct OpenAiError {
-    status: StatusCode,
+    pub(crate) status: StatusCode,
     /// Boxed to keep `Result`s small.
     body: Box<ErrorBody>,
-    retry_after_s: Option<u64>,
+    pub(crate) retry_after_s: Option<u64>,
     /// Whether clients must not retry automatically.
-    is_final: bool,
+    pub(crate) is_final: bool,
 }
 
 impl OpenAiError {
@@ -267,7 +271,7 @@ impl From<EgressError> for OpenAiError {
             E::Ambiguous { .. } => (S::BAD_REQUEST, "invalid_request_error", "model_ambiguous"),
             E::Denied(_) => (S::FORBIDDEN, "permission_error", "permission_denied"),
             // Not 429: a client that retries automatically would be rejected again.
-            E::OverBudget(_) => (S::FORBIDDEN, "insufficient_quota", "insufficient_quota"),
+            E::OverBudget(_) => (S::FORBIDDEN, "insufficient_quota", QUOTA_CODE),
             E::NoCredential { .. } | E::Credential(_) => {
                 (S::SERVICE_UNAVAILABLE, "server_error", CREDENTIAL_CODE)
             }
@@ -305,7 +309,7 @@ fn provider_error_code(cause: &ProviderError) -> (StatusCode, &'static str, &'st
         P::Unauthorized { .. } => (S::BAD_GATEWAY, "server_error", "provider_unauthorized"),
         P::Timeout { .. } => (S::GATEWAY_TIMEOUT, "server_error", "provider_timeout"),
         P::Unavailable { .. } | P::Connect { .. } | P::Busy | P::CircuitOpen { .. } => {
-            (S::SERVICE_UNAVAILABLE, "server_error", "provider_unavailable")
+            (S::SERVICE_UNAVAILABLE, "server_error", PROVIDER_UNAVAILABLE_CODE)
         }
         P::Malformed { .. } | P::Truncated | P::TooLarge { .. } => {
             (S::BAD_GATEWAY, "server_error", "provider_failed")
