@@ -160,6 +160,9 @@ impl ToolAction {
             Self::ReadFile(ReadFile { path, .. })
             | Self::EditFile(EditFile { path, .. })
             | Self::WriteFile(WriteFile { path, .. }) => path,
+            Self::Search(Search { pattern, path: Some(path) }) => {
+                return one_line(&format!("{pattern} in {path}"), SUBJECT_BYTES);
+            }
             Self::Search(search) => &search.pattern,
             Self::ListFiles(list) => list.path.as_deref().unwrap_or("."),
             Self::RunCommand(run) => &run.command,

@@ -9,6 +9,7 @@ use cynode_wire::agent_jobs::{
     StopCondition,
 };
 
+use crate::action::{ListFiles, ToolAction};
 use crate::agent_loop::AgentLoop;
 use crate::direct::execute_steps;
 use crate::granted_tools::GrantedTools;
@@ -101,8 +102,10 @@ async fn execute(
     };
     let granted = connect_tools(spec, options, journal).await;
     let format = inference.action_format.or(options.action_format);
-    let prompt = Prompt::new(spec, granted.as_ref());
+    let list = ToolAction::ListFiles(ListFiles { path: None });
     let toolbox = Toolbox::new(workspace, max_output_bytes, granted);
+    let listing = toolbox.execute(&list).await.ok().and_then(|listed| listed.data);
+    let prompt = Prompt::new(spec, toolbox.granted_tools(), listing.as_deref().unwrap_or_default());
     let agent_loop = AgentLoop {
         spec,
         model,

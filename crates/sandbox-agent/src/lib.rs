@@ -24,6 +24,7 @@ mod observation;
 mod progress;
 mod prompt;
 mod recovery;
+mod repetition;
 mod snapshot;
 mod spec;
 mod stop;

@@ -10,6 +10,8 @@ use cynode_llm::{
 use cynode_wire::openai::{ChatCompletion, ChatRequest};
 use futures_util::StreamExt as _;
 
+use crate::repetition::RepetitionGuard;
+
 /// The longest pause before a retry.
 const MAX_PAUSE: Duration = Duration::from_mins(1);
 /// The error code of a spent budget.
@@ -102,8 +104,18 @@ impl ModelClient {
     async fn collect_answer(&self, request: &ChatRequest) -> Result<ChatCompletion, ProviderError> {
         let mut chunks = self.provider.stream(request, None).await?;
         let mut collector = ChunkCollector::default();
+        let mut guard = RepetitionGuard::default();
         while let Some(chunk) = chunks.next().await {
-            collector.push(&chunk?);
+            let chunk = chunk?;
+            collector.push(&chunk);
+            if guard.is_repeating(&chunk) {
+                // Dropping the stream cancels the request. The answer counts as cut off.
+                let mut answer = collector.finish();
+                for choice in &mut answer.choices {
+                    choice.finish_reason = Some("length".to_owned());
+                }
+                return Ok(answer);
+            }
         }
         Ok(collector.finish())
     }

@@ -10,8 +10,9 @@ use cynode_domain::criteria::Criterion;
 use cynode_wire::agent_jobs::{ActionFormat, AgentJobSpec, AgentStep};
 
 use crate::action_schema::{ToolGrant, describe_actions};
-use crate::bounded_text::clip_middle;
+use crate::bounded_text::{clip_end, clip_middle};
 use crate::granted_tools::GrantedTools;
+use crate::observation::mark_as_data;
 
 const PERSONA_BYTES: usize = 1_000;
 const BASELINE_BYTES: usize = 3_000;
@@ -21,7 +22,8 @@ const REQUIREMENTS_BYTES: usize = 2_500;
 const CRITERIA_BYTES: usize = 2_500;
 const ADDITIONAL_BYTES: usize = 2_000;
 const SUGGESTIONS_BYTES: usize = 1_000;
-const SKILLS_BYTES: usize = 5_000;
+const SKILLS_BYTES: usize = 4_000;
+const LISTING_BYTES: usize = 1_000;
 
 /// The rules of every job.
 const RULES: &str = "\
@@ -41,9 +43,10 @@ pub(crate) struct Prompt {
 }
 
 impl Prompt {
-    pub(crate) fn new(spec: &AgentJobSpec, granted: Option<&GrantedTools>) -> Self {
+    /// `listing` names files of the workspace.
+    pub(crate) fn new(spec: &AgentJobSpec, granted: Option<&GrantedTools>, listing: &str) -> Self {
         let grant = if granted.is_some() { ToolGrant::Granted } else { ToolGrant::None };
-        Self { system: render_system(spec), task: render_task(spec, granted), grant }
+        Self { system: render_system(spec), task: render_task(spec, granted, listing), grant }
     }
 
     pub(crate) fn grant(&self) -> ToolGrant {
@@ -94,7 +97,7 @@ fn render_system(spec: &AgentJobSpec) -> String {
     sections.join("\n\n")
 }
 
-fn render_task(spec: &AgentJobSpec, granted: Option<&GrantedTools>) -> String {
+fn render_task(spec: &AgentJobSpec, granted: Option<&GrantedTools>, listing: &str) -> String {
     let context = &spec.context;
     let mut sections = Vec::new();
     push_section(&mut sections, "# Task\n", &context.task_context, TASK_BYTES);
@@ -121,6 +124,10 @@ fn render_task(spec: &AgentJobSpec, granted: Option<&GrantedTools>) -> String {
         SUGGESTIONS_BYTES,
     );
     push_section(&mut sections, "# Skills\n", &context.skills.join("\n\n"), SKILLS_BYTES);
+    if !listing.is_empty() {
+        let listing = mark_as_data(&clip_end(listing, LISTING_BYTES));
+        sections.push(format!("# Files of the workspace\n{listing}"));
+    }
     sections.push(render_runtime(spec, granted));
     sections.join("\n\n")
 }

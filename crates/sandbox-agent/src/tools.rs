@@ -72,6 +72,10 @@ impl Toolbox {
         &self.workspace
     }
 
+    pub(crate) fn granted_tools(&self) -> Option<&GrantedTools> {
+        self.granted.as_ref()
+    }
+
     /// Executes one action. Fails only if the gateway rejects a call, which is final.
     pub(crate) async fn execute(&self, action: &ToolAction) -> Result<Observation, McpClientError> {
         Ok(match action {

@@ -54,13 +54,13 @@ fn render(prompt: &Prompt, format: ActionFormat) -> String {
 fn the_parts_come_in_their_order() {
     insta::assert_snapshot!(
         "native_calls",
-        render(&Prompt::new(&spec(), None), ActionFormat::NativeCalls)
+        render(&Prompt::new(&spec(), None, "calc.py (80 bytes)"), ActionFormat::NativeCalls)
     );
 }
 
 #[test]
 fn the_actions_are_described_where_they_are_not_tools() {
-    let prompt = Prompt::new(&spec(), None);
+    let prompt = Prompt::new(&spec(), None, "calc.py (80 bytes)");
     insta::assert_snapshot!("json_schema", prompt.system(ActionFormat::JsonSchema));
     insta::assert_snapshot!("fenced_text", prompt.system(ActionFormat::FencedText));
 }
@@ -79,7 +79,7 @@ fn a_prompt_of_huge_parts_is_bounded() {
         skills: vec![huge],
     };
 
-    let prompt = render(&Prompt::new(&spec, None), ActionFormat::JsonSchema);
+    let prompt = render(&Prompt::new(&spec, None, &"f ".repeat(9_000)), ActionFormat::JsonSchema);
 
     assert!(prompt.len() < 32_000, "{}", prompt.len());
 }
@@ -88,6 +88,6 @@ fn a_prompt_of_huge_parts_is_bounded() {
 fn the_rules_are_short_enough_for_a_small_model() {
     let mut bare = spec();
     bare.context = AgentContext::default();
-    let prompt = Prompt::new(&bare, None);
+    let prompt = Prompt::new(&bare, None, "");
     assert!(prompt.system(ActionFormat::JsonSchema).len() < 2_400);
 }

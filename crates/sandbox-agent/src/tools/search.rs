@@ -27,19 +27,36 @@ const MAX_EXPRESSION_BYTES: usize = 1 << 20;
 
 /// Searches a file, or every file below a directory, in the order of their paths.
 pub(super) fn search(workspace: &Workspace, search: &Search) -> Result<Observation, ToolError> {
-    let expression = RegexBuilder::new(&search.pattern)
-        .size_limit(MAX_EXPRESSION_BYTES)
-        .build()
-        .map_err(|error| ToolError::Rejected(format!("invalid pattern: {error}")))?;
     let path =
         workspace.resolve(search.path.as_deref().filter(|it| !it.is_empty()).unwrap_or("."))?;
     let metadata = fs::metadata(path.absolute()).map_err(FileError::io(&path))?;
-    let mut found = SearchMatches::default();
-    if metadata.is_dir() {
-        search_directory(workspace, path.absolute().to_owned(), &expression, &mut found);
-    } else {
-        found.search_file(workspace, path.absolute(), &expression);
+    let find = |pattern: &str| -> Result<SearchMatches, regex::Error> {
+        let expression = RegexBuilder::new(pattern).size_limit(MAX_EXPRESSION_BYTES).build()?;
+        let mut found = SearchMatches::default();
+        if metadata.is_dir() {
+            search_directory(workspace, path.absolute().to_owned(), &expression, &mut found);
+        } else {
+            found.search_file(workspace, path.absolute(), &expression);
+        }
+        Ok(found)
+    };
+    let matched = find(&search.pattern);
+    let has_matches = matched.as_ref().is_ok_and(|found| !found.lines.is_empty());
+    // Models often mean text with special characters, such as the call of a function.
+    let literal = regex::escape(&search.pattern);
+    if !has_matches
+        && literal != search.pattern
+        && let Ok(found) = find(&literal)
+        && !found.lines.is_empty()
+    {
+        return Ok(describe_matches(found, " as plain text"));
     }
+    let found =
+        matched.map_err(|error| ToolError::Rejected(format!("invalid pattern: {error}")))?;
+    Ok(describe_matches(found, ""))
+}
+
+fn describe_matches(found: SearchMatches, how: &str) -> Observation {
     let SearchMatches { lines, skipped, is_cut, .. } = found;
     let skipped = match skipped {
         0 => String::new(),
@@ -48,10 +65,10 @@ pub(super) fn search(workspace: &Workspace, search: &Search) -> Result<Observati
     let cut = if is_cut { "; there may be more: narrow the pattern or the path" } else { "" };
     let count = lines.len();
     if count == 0 {
-        return Ok(Observation::succeeded(format!("no line matches{skipped}{cut}")));
+        return Observation::succeeded(format!("no line matches{skipped}{cut}"));
     }
-    Ok(Observation::succeeded(format!("{count} lines match{skipped}{cut}"))
-        .with_data(lines.join("\n")))
+    Observation::succeeded(format!("{count} lines match{how}{skipped}{cut}"))
+        .with_data(lines.join("\n"))
 }
 
 #[derive(Default)]

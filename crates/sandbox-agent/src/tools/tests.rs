@@ -167,12 +167,15 @@ async fn a_search_shows_paths_and_lines_and_is_bounded() {
 
     let found = bench.call("search", json!({ "pattern": "fn \\w+" })).await;
     let many = bench.call("search", json!({ "pattern": "needle", "path": "many" })).await;
-    let invalid = bench.call("search", json!({ "pattern": "(" })).await;
+    let invalid = bench.call("search", json!({ "pattern": "(nowhere" })).await;
+    let literal = bench.call("search", json!({ "pattern": "fn one(" })).await;
     let huge = bench.call("search", json!({ "pattern": "(a{1000}){1000}" })).await;
 
     assert_eq!(data(&found), "src/a.rs:1: fn one() {}\nsrc/a.rs:3: fn two() {}");
     assert!(many.headline.starts_with("100 lines match; there may be more"), "{many:?}");
     assert!(invalid.headline.starts_with("invalid pattern"), "{invalid:?}");
+    assert_eq!(literal.headline, "1 lines match as plain text");
+    assert_eq!(data(&literal), "src/a.rs:1: fn one() {}");
     assert!(huge.headline.starts_with("invalid pattern"), "{huge:?}");
 }
 

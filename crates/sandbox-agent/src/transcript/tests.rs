@@ -23,7 +23,7 @@ fn transcript(text: &str) -> Transcript {
         },
     }))
     .unwrap();
-    Transcript::new(Prompt::new(&spec, None))
+    Transcript::new(Prompt::new(&spec, None, text))
 }
 
 fn push(transcript: &mut Transcript, content: &str) {

@@ -150,6 +150,16 @@ async fn three_malformed_answers_in_a_row_end_the_job() {
 }
 
 #[tokio::test]
+async fn an_answer_that_repeats_itself_is_cut_off() {
+    let job = TestJob::with_script([Answer::text(&"and so on ".repeat(1_000)), finish()]);
+
+    let result = job.run().await;
+
+    assert_eq!(result.stop, StopCondition::GoalMet, "{result:?}");
+    assert!(job.observations()[1].contains("write less at once"));
+}
+
+#[tokio::test]
 async fn a_valid_action_resets_the_count_of_malformed_answers() {
     let nonsense = || Answer::text("hm");
     let job = TestJob::with_script([
