@@ -15,7 +15,10 @@ use crate::harness::{
 };
 
 /// Where errors have the shape that clients of OpenAI expect.
-const OF_OPENAI: [&str; 4] = ["/v1/chat/completions", "/v1/models", "/v1/responses", "/v1/egress/"];
+const OF_OPENAI: [&str; 4] =
+    ["/v1/chat/completions", "/v1/models", "/v1/responses", "/v1/egress/chat"];
+/// Where errors have the form that clients of Anthropic expect.
+const OF_ANTHROPIC: &str = "/v1/egress/messages";
 
 fn project(name: &str) -> CreateProject {
     CreateProject { display_name: name.to_owned(), description: String::new() }
@@ -127,7 +130,7 @@ async fn routes(harness: &OrchestratorHarness) -> Vec<(Method, String, &'static 
             let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
             let kind = match path.as_str() {
                 "/v1/nodes/register" => "join",
-                "/v1/egress/chat/completions" => "agent",
+                path if path.starts_with("/v1/egress/") => "agent",
                 _ => kind_of(operation),
             };
             let segments =
@@ -181,6 +184,8 @@ async fn every_documented_route_but_sign_in_refuses_a_request_without_a_token() 
             open.push(path);
         } else if OF_OPENAI.iter().any(|prefix| path.starts_with(prefix)) {
             assert!(answer.body["error"]["code"].is_string(), "{path}: {}", answer.body);
+        } else if path.starts_with(OF_ANTHROPIC) {
+            assert_eq!(answer.body["error"]["type"], "authentication_error", "{path}");
         } else {
             answer.assert_problem(401);
         }

@@ -31,6 +31,7 @@ mod health;
 mod history;
 mod job_tokens;
 mod mcp;
+mod messages;
 mod node_keys;
 mod nodes;
 mod payloads;
@@ -151,6 +152,13 @@ on_both_engines! {
         an_agent_s_answer_comes_in_pieces_and_says_when_it_breaks_off,
         a_routing_preference_counts_for_agents_of_its_own_role_alone,
         refusals_of_the_agents_way_out_have_openai_s_shape,
+    }
+    messages {
+        an_agent_gets_messages_and_calls_of_tools_and_they_are_on_record,
+        messages_are_streamed_as_events_and_an_error_ends_the_stream,
+        refusals_of_messages_have_anthropics_form,
+        no_secret_in_messages_reaches_a_provider_or_the_database,
+        tokens_of_messages_are_counted_without_a_provider,
     }
     groups {
         groups_are_made_filled_emptied_and_removed_by_administrators,
