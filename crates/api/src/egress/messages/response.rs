@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::token_estimate::{request_tokens, tokens_for_bytes};
 
 /// Field of a choice in which some servers (vLLM) report the stop sequence.
-pub(super) const MATCHED_STOP: &str = "stop_reason";
+const MATCHED_STOP: &str = "stop_reason";
 
 /// What an answer repeats or needs of its request.
 #[derive(Debug, Clone)]

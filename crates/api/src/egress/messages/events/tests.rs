@@ -1,12 +1,12 @@
 //! Streams as Anthropic's clients read them.
 
+use axum::response::IntoResponse as _;
 use cynode_domain::ids::TraceId;
 use cynode_models::egress::EgressError;
 use cynode_wire::openai::ChatRequest;
 use serde_json::Value;
 
 use super::*;
-use axum::response::IntoResponse as _;
 
 fn context() -> AnswerContext {
     AnswerContext::new(&ChatRequest::default(), TraceId::generate())
