@@ -6,8 +6,9 @@ use cynode_wire::openai::ChatCompletion;
 use serde_json::{Map, Value};
 
 use crate::action::{Action, FinishReport, RunCommand, ToolAction};
+use crate::action_schema::ToolGrant;
 use crate::answer::{MalformedAnswer, RequestedAction, parse_answer};
-use crate::bounded_text::one_line;
+use crate::bounded_text::{clip_middle, one_line};
 use crate::finish::{missing_evidence, resolve_evidence};
 use crate::limits::JobLimits;
 use crate::model::{ModelClient, ModelError};
@@ -119,7 +120,7 @@ impl AgentLoop<'_> {
             return Some(JobEnd::unmet(StopCondition::MalformedActions, message));
         }
         self.use_next_format(&malformed.fault);
-        let instructions = format_instructions(self.format, crate::action_schema::ToolGrant::None)
+        let instructions = format_instructions(self.format, ToolGrant::None)
             .and_then(|text| text.lines().next().map(str::to_owned))
             .unwrap_or_default();
         let fault = format!("Invalid answer: {}.\n{instructions}", malformed.fault);
@@ -156,8 +157,7 @@ impl AgentLoop<'_> {
                     Ok(evidence) => {
                         self.journal.begin(&name, &subject);
                         self.journal.end(&Observation::succeeded("the goal is met"));
-                        let summary =
-                            crate::bounded_text::clip_middle(&report.summary, MESSAGE_BYTES);
+                        let summary = clip_middle(&report.summary, MESSAGE_BYTES);
                         return Err(JobEnd::Met { summary, evidence });
                     }
                     Err(observation) => {
@@ -169,7 +169,7 @@ impl AgentLoop<'_> {
             Action::GiveUp { reason } => {
                 self.journal.begin(&name, &one_line(reason, 200));
                 self.journal.end(&Observation::succeeded("gave up"));
-                let reason = crate::bounded_text::clip_middle(reason, MESSAGE_BYTES);
+                let reason = clip_middle(reason, MESSAGE_BYTES);
                 return Err(JobEnd::unmet(StopCondition::GaveUp, reason));
             }
         };

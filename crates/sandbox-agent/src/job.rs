@@ -102,9 +102,9 @@ async fn execute(
     };
     let granted = connect_tools(spec, options, journal).await;
     let format = inference.action_format.or(options.action_format);
-    let list = ToolAction::ListFiles(ListFiles { path: None });
+    let list_root = ToolAction::ListFiles(ListFiles { path: None });
     let toolbox = Toolbox::new(workspace, max_output_bytes, granted);
-    let listing = toolbox.execute(&list).await.ok().and_then(|listed| listed.data);
+    let listing = toolbox.execute(&list_root).await.ok().and_then(|listed| listed.data);
     let prompt = Prompt::new(spec, toolbox.granted_tools(), listing.as_deref().unwrap_or_default());
     let agent_loop = AgentLoop {
         spec,
