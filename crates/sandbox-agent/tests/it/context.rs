@@ -16,7 +16,8 @@ async fn two_hundred_steps_stay_below_the_limit() {
     for number in 0..50 {
         answers.push(command(&format!("seq {number} 5000")));
         answers.push(read("long"));
-        let content: String = (number..3_000).map(|line| format!("{line}\n")).collect();
+        let lines: Vec<String> = (number..3_000).map(|line| line.to_string()).collect();
+        let content = lines.join("\n");
         answers.push(Answer::tool_call("write_file", json!({ "path": "out", "content": content })));
         answers.push(Answer::tool_call("search", json!({ "pattern": "line", "path": "long" })));
     }
