@@ -137,7 +137,7 @@ impl GitBroker {
         }
         let unknown = GitVersion { major: 0, minor: 0, patch: 0 };
         let mut broker = Self { options, version: unknown };
-        let printed = GitCommand::new(&broker, "version").read(4096).await?;
+        let printed = GitCommand::prepare(&broker, "version").read(4096).await?;
         let printed = String::from_utf8_lossy(&printed).trim().to_owned();
         broker.version = match parse_version(&printed) {
             Some(version) if version >= MINIMUM_VERSION => version,

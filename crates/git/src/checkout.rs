@@ -5,8 +5,8 @@
 //! `.git/hooks` exists and is empty, so that the sandbox can mount both read-only. LFS pointers stay pointers, and
 //! submodules stay empty directories; both are listed.
 //!
-//! Symbolic links are checked out as links by default. A job can create any link itself, so that whoever reads a
-//! workspace outside the sandbox must never follow links in it anyway.
+//! Symbolic links are checked out as links by default. A job can create any link itself, so that a program
+//! that reads a workspace outside the sandbox must never follow links in it anyway.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -232,7 +232,7 @@ impl GitBroker {
     ) -> Result<(), GitError> {
         create_private_dir(staging)?;
         let git_dir = staging.join(".git");
-        GitCommand::new(self, "init")
+        GitCommand::prepare(self, "init")
             .args(["--quiet", "--template="])
             .arg(format!("--initial-branch={}", request.branch))
             .arg("--")
@@ -245,7 +245,7 @@ impl GitBroker {
             HistoryDepth::Full => None,
             HistoryDepth::Commits(count) => Some(format!("--depth={count}")),
         };
-        GitCommand::new(self, "fetch")
+        GitCommand::prepare(self, "fetch")
             .repository(&git_dir)
             .protocol("file")
             // The mirror checked the objects when they arrived.
@@ -261,7 +261,7 @@ impl GitBroker {
             .arg(format!("+{base}:{}", request.branch.ref_name()))
             .run()
             .await?;
-        GitCommand::new(self, "read-tree")
+        GitCommand::prepare(self, "read-tree")
             .repository(&git_dir)
             .working_dir(staging)
             .env("GIT_WORK_TREE", staging)

@@ -63,7 +63,7 @@ pub(crate) struct GitCommand<'a> {
 }
 
 impl<'a> GitCommand<'a> {
-    pub(crate) fn new(broker: &'a GitBroker, operation: &'static str) -> Self {
+    pub(crate) fn prepare(broker: &'a GitBroker, operation: &'static str) -> Self {
         Self {
             broker,
             operation,
@@ -182,11 +182,7 @@ impl<'a> GitCommand<'a> {
         let outcome = tokio::select! {
             outcome = tokio::time::timeout(limit, exchange(&mut child, bytes, sink)) =>
                 outcome.unwrap_or(Err(GitError::TimedOut { operation, limit })),
-            () = wait_for_growth(self.growth_limit.as_ref()) => Err(GitError::LimitExceeded {
-                operation,
-                what: "bytes on disk",
-                limit: self.growth_limit.as_ref().map_or(0, |(_, bytes)| *bytes),
-            }),
+            error = wait_for_growth(operation, self.growth_limit.as_ref()) => Err(error),
         };
         let (status, stderr) = match outcome {
             Ok(finished) => finished,
@@ -198,6 +194,10 @@ impl<'a> GitCommand<'a> {
             }
         };
         group.disarm();
+        // It may have grown since it was last measured.
+        if let Some(error) = measure_growth(operation, self.growth_limit.as_ref()) {
+            return Err(error);
+        }
         let code = status.code().unwrap_or(-1);
         if self.accepted_codes.contains(&code) {
             return Ok(FinishedGit { code, stderr });
@@ -289,16 +289,24 @@ async fn drain_output(
 }
 
 /// Returns when the directory is larger than its limit; never without a limit.
-async fn wait_for_growth(limit: Option<&(PathBuf, u64)>) {
-    let Some((directory, bytes)) = limit else {
+async fn wait_for_growth(operation: &'static str, limit: Option<&(PathBuf, u64)>) -> GitError {
+    if limit.is_none() {
         return std::future::pending().await;
-    };
+    }
     loop {
-        if directory_size(directory) > *bytes {
-            return;
+        if let Some(error) = measure_growth(operation, limit) {
+            return error;
         }
         tokio::time::sleep(MEASURE_EVERY).await;
     }
+}
+
+/// The error if the directory is larger than its limit.
+fn measure_growth(operation: &'static str, limit: Option<&(PathBuf, u64)>) -> Option<GitError> {
+    let (directory, bytes) = limit?;
+    let (what, limit) = ("bytes on disk", *bytes);
+    let is_exceeded = directory_size(directory) > limit;
+    is_exceeded.then_some(GitError::LimitExceeded { operation, what, limit })
 }
 
 /// Kills git and its children when the operation fails or is cancelled.

@@ -102,7 +102,7 @@ impl GitBroker {
         let Some(held) = MirrorLock::try_acquire(&lock, LockMode::Exclusive)? else {
             return Ok(false);
         };
-        let refs = GitCommand::new(self, "for-each-ref")
+        let refs = GitCommand::prepare(self, "for-each-ref")
             .repository(mirror)
             .args(["--count=1", "--format=%(refname)", "refs/cynode/"])
             .read(4096)
@@ -127,7 +127,7 @@ impl GitBroker {
             return Ok(());
         }
         if let Some(lock) = MirrorLock::try_acquire(&lock, LockMode::Exclusive)? {
-            GitCommand::new(self, "repack")
+            GitCommand::prepare(self, "repack")
                 .repository(mirror)
                 .args(["-a", "-d", "-q", "--no-write-bitmap-index"])
                 .input(lock.child_input()?)

@@ -14,8 +14,12 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 /// The tree without entries, which git knows without storing it. Used as the source of attributes.
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
-/// A larger allocation ends git: a delta of a few bytes can claim any size.
-const MAX_ALLOCATION: &str = "1g";
+/// A larger allocation ends git: a delta of a few bytes can claim any size. The list of objects of the largest
+/// public repositories fits.
+const MAX_ALLOCATION: &str = "4g";
+
+/// The same for objects that a job made.
+pub(crate) const MAX_ALLOCATION_FOR_JOBS: &str = "512m";
 
 /// Configuration of every command. It beats the configuration of the repository.
 pub(crate) const CONFIG: &[(&str, &str)] = &[

@@ -149,7 +149,7 @@ impl GitBroker {
         mirror: &Mirror,
         operation: &'static str,
     ) -> GitCommand<'_> {
-        GitCommand::new(self, operation).repository(&mirror.path)
+        GitCommand::prepare(self, operation).repository(&mirror.path)
     }
 
     /// The commit that a ref or commit id of the mirror names.
@@ -190,7 +190,7 @@ impl GitBroker {
         remove_tree(incomplete.path.clone()).await?;
         // A directory under the final name without a record was not made by this function.
         remove_tree(mirror.path.clone()).await?;
-        GitCommand::new(self, "init")
+        GitCommand::prepare(self, "init")
             .args(["--quiet", "--bare", "--template=", "--initial-branch=main", "--"])
             .arg(&incomplete.path)
             .run()

@@ -10,6 +10,7 @@ use crate::mirror::Mirror;
 use crate::names::{BranchName, CommitId};
 use crate::redaction::{redact_text, summarize_output};
 use crate::remote::{LocalService, RemoteAccess};
+use crate::url::RepositoryUrl;
 
 const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
 
@@ -46,6 +47,8 @@ pub enum ForceMode {
 /// What to push, and where.
 #[derive(Debug, Clone)]
 pub struct PushRequest {
+    /// The remote of the mirror, or a fork of it.
+    pub url: RepositoryUrl,
     pub head: CommitId,
     pub branch: BranchName,
     /// Where the caller saw the branch; `None` if it must not exist.
@@ -74,30 +77,30 @@ impl GitBroker {
     /// The commit of a branch of the remote; `None` if there is no such branch.
     pub async fn read_remote_branch(
         &self,
-        mirror: &Mirror,
+        url: &RepositoryUrl,
         branch: &BranchName,
         credential: Option<&GitCredential>,
     ) -> Result<Option<CommitId>, GitError> {
-        RemoteAccess::new(self, mirror.url(), credential)?.read_branch(branch).await
+        RemoteAccess::new(self, url, credential)?.read_branch(branch).await
     }
 
-    /// Pushes one commit to one branch of the mirror's remote, no tags and nothing else.
+    /// Pushes one commit of the mirror to one branch of a remote, no tags and nothing else.
     ///
     /// Idempotent: succeeds if the branch is at the commit already. The remote compares the branch with
     /// `expected_old` when it updates it, so that a concurrent push is never overwritten.
-    #[tracing::instrument(skip_all, fields(git.url = %mirror.url(), git.branch = %request.branch, git.head = %request.head))]
+    #[tracing::instrument(skip_all, fields(git.url = %request.url, git.branch = %request.branch, git.head = %request.head))]
     pub async fn push(
         &self,
         mirror: &Mirror,
         request: &PushRequest,
         credential: Option<&GitCredential>,
     ) -> Result<PushOutcome, PushError> {
-        let PushRequest { head, branch, expected_old, force } = request;
+        let PushRequest { url, head, branch, expected_old, force } = request;
         let _lock = self.lock_mirror(mirror, LockMode::Shared).await?;
         if self.resolve_commit(mirror, head.as_str()).await?.as_ref() != Some(head) {
             return Err(PushError::UnknownCommit(head.clone()));
         }
-        let remote = RemoteAccess::new(self, mirror.url(), credential)?;
+        let remote = RemoteAccess::new(self, url, credential)?;
         let found = remote.read_branch(branch).await?;
         if found.as_ref() == Some(head) {
             let remote_message = String::new();
@@ -122,7 +125,7 @@ impl GitBroker {
         remote: &RemoteAccess<'_>,
         request: &PushRequest,
     ) -> Result<PushOutcome, PushError> {
-        let PushRequest { head, branch, expected_old, .. } = request;
+        let PushRequest { url, head, branch, expected_old, .. } = request;
         let target = branch.ref_name();
         let expected = expected_old.as_ref().map_or("", CommitId::as_str);
         let mut printed = Vec::new();
@@ -134,7 +137,7 @@ impl GitBroker {
             // Also for a push that is not forced: the remote then compares before it updates.
             .arg(format!("--force-with-lease={target}:{expected}"))
             .args(remote.service_option(LocalService::Push))
-            .args(["--", mirror.url().as_str(), &format!("{head}:{target}")])
+            .args(["--", url.as_str(), &format!("{head}:{target}")])
             .accept(&[0, 1])
             .run_with(&mut |piece| {
                 if printed.len() < MAX_OUTPUT_BYTES {

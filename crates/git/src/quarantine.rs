@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::broker::GitBroker;
 use crate::command::{ChildInput, GitCommand};
 use crate::error::GitError;
-use crate::hardening::TOLERATED_FSCK_FAULTS;
+use crate::hardening::{MAX_ALLOCATION_FOR_JOBS, TOLERATED_FSCK_FAULTS};
 use crate::mirror::Mirror;
 use crate::names::CommitId;
 use crate::operation_dir::OperationDir;
@@ -43,6 +43,7 @@ impl<'a> Quarantine<'a> {
     pub(crate) fn command(&self, operation: &'static str) -> GitCommand<'a> {
         self.broker
             .mirror_command(self.mirror, operation)
+            .env("GIT_ALLOC_LIMIT", MAX_ALLOCATION_FOR_JOBS)
             .env("GIT_OBJECT_DIRECTORY", self.objects())
             .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.mirror.path().join("objects"))
     }
@@ -66,8 +67,7 @@ impl<'a> Quarantine<'a> {
     pub(crate) async fn check_connectivity(&self, head: &CommitId) -> Result<(), GitError> {
         self.command("cat-file").args(["-e", &format!("{head}^{{commit}}")]).run().await?;
         self.command("rev-list")
-            .args(["--objects", "--quiet", "--stdin", "--not", "--all"])
-            .input(ChildInput::Bytes(format!("{head}\n").into_bytes()))
+            .args(["--objects", "--quiet", head.as_str(), "--not", "--all"])
             .run()
             .await?;
         Ok(())

@@ -50,7 +50,7 @@ impl<'a> RemoteAccess<'a> {
     /// A command that may reach the remote, and nothing else.
     pub(crate) fn command(&self, operation: &'static str) -> GitCommand<'a> {
         let network = &self.broker.options.network;
-        let mut command = GitCommand::new(self.broker, operation)
+        let mut command = GitCommand::prepare(self.broker, operation)
             .protocol(self.url.transport().protocol())
             .hide(self.secrets());
         for (key, value) in &self.files.config {

@@ -286,7 +286,11 @@ async fn a_tree_beyond_the_limits_is_not_checked_out() {
     let source = fixture.source();
     // Ten objects that describe ten thousand million files.
     let blob = store_blob(&source, b"x");
-    let mut tree: String = (0..10).map(|n| format!("100644 blob {blob}\tf{n}\0")).collect();
+    let ten_entries = |entry: &str| {
+        let names = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+        names.map(|name| format!("{entry}\t{name}\0")).concat()
+    };
+    let mut tree = ten_entries(&format!("100644 blob {blob}"));
     for level in 0..10 {
         let input = source.join(".git/bomb");
         fs::write(&input, &tree).unwrap();
@@ -296,7 +300,7 @@ async fn a_tree_beyond_the_limits_is_not_checked_out() {
             .current_dir(&source)
             .output();
         let id = String::from_utf8(made.unwrap().stdout).unwrap().trim().to_owned();
-        tree = (0..10).map(|n| format!("040000 tree {id}\td{n}\0")).collect();
+        tree = ten_entries(&format!("040000 tree {id}"));
         if level == 9 {
             let commit = git(&source, &["commit-tree", "-p", "HEAD", "-m", "bomb", &id]);
             git(&source, &["update-ref", "HEAD", &commit]);

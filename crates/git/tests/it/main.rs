@@ -1,14 +1,30 @@
 //! Integration tests with the real git program.
 
 #[cfg(test)]
+mod attacks;
+#[cfg(test)]
 mod bundles;
 #[cfg(test)]
 mod checkouts;
 #[cfg(test)]
 mod collecting;
 #[cfg(test)]
+mod credentials;
+#[cfg(test)]
 mod fixture;
+#[cfg(test)]
+mod garbage;
+#[cfg(test)]
+mod git_http_server;
+#[cfg(test)]
+mod hostile_jobs;
+#[cfg(test)]
+mod hostile_remotes;
+#[cfg(test)]
+mod interruptions;
 #[cfg(test)]
 mod mirrors;
 #[cfg(test)]
 mod policies;
+#[cfg(test)]
+mod pushes;
