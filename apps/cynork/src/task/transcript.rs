@@ -29,15 +29,20 @@ impl TranscriptLine {
     fn render(&self) -> String {
         let mark = if self.is_success { '✓' } else { '✗' };
         let subject = shorten(&self.subject);
-        let text = shorten(&self.text);
+        // The reason of a failure is worth more than one line.
+        let text = if self.is_success { shorten(&self.text) } else { one_line(&self.text) };
         let separator = if subject.is_empty() || text.is_empty() { "" } else { " → " };
         format!("{mark} {:<12} {subject}{separator}{text}\n", self.kind)
     }
 }
 
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// One line, without what does not fit.
 fn shorten(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = one_line(text);
     match line.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,

@@ -33,6 +33,7 @@ async fn an_agent_reaches_models_and_tools_with_the_token_of_its_job_which_it_ne
         r#"
 request POST /v1/chat/completions 'Authorization: Bearer stolen\r\nX-Api-Key: mine\r\nContent-Length: 2\r\n'"\r\n{}"
 request POST /mcp 'Mcp-Session-Id: 7\r\nX-Cynode-Incarnation: me\r\n'
+request POST '/v1/messages?beta=true' 'X-Api-Key: mine\r\n'
 grep -rl agent-[0-9] /proc/[0-9]*/environ /job /workspace /tmp 2>/dev/null
 env | grep -E '^(OPENAI_BASE_URL|CYNODE_MCP_URL)=' | sort"#,
     )
@@ -40,14 +41,17 @@ env | grep -E '^(OPENAI_BASE_URL|CYNODE_MCP_URL)=' | sort"#,
 
     assert_eq!(
         printed,
-        "200 answer 1\n200 answer 2\nCYNODE_MCP_URL=http://127.0.0.1:3128/mcp\n\
+        "200 answer 1\n200 answer 2\n200 answer 3\nCYNODE_MCP_URL=http://127.0.0.1:3128/mcp\n\
          OPENAI_BASE_URL=http://127.0.0.1:3128/v1\n"
     );
     let known = stage.fake.state();
-    let [model, tools] = &known.agent_requests[..] else { panic!("{:?}", known.agent_requests) };
+    let [model, tools, messages] = &known.agent_requests[..] else {
+        panic!("{:?}", known.agent_requests)
+    };
     assert_eq!((model.path.as_str(), tools.path.as_str()), ("/v1/egress/chat/completions", "/mcp"));
+    assert_eq!(messages.path, "/v1/egress/messages");
     assert_eq!(model.body, "{}");
-    for request in [model, tools] {
+    for request in [model, tools, messages] {
         assert_eq!(request.headers["authorization"], "Bearer agent-0");
         assert!(!request.headers.contains_key("x-api-key"), "{request:?}");
         assert!(!request.headers.contains_key("x-cynode-incarnation"), "{request:?}");

@@ -156,6 +156,7 @@ impl OrchestratorFake {
             .route("/v1/node/jobs/{job}/result", post(result))
             .route("/v1/node/jobs/{job}/agent-token", post(agent_token))
             .route("/v1/egress/chat/completions", post(agent_request))
+            .route("/v1/egress/messages", post(agent_request))
             .route("/mcp", post(agent_request))
             .with_state(self.clone());
         let mut builder = tokio::runtime::Builder::new_multi_thread();

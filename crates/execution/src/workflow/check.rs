@@ -93,7 +93,8 @@ pub(crate) fn command_in_payload(payload: Value) -> Result<String, cynode_store:
     })?;
     match payload.action {
         Action::Command { line } => Ok(line),
-        Action::Script { text } | Action::Agent { prompt: text, .. } => Ok(text),
+        Action::Script { text } => Ok(text),
+        Action::Agent { prompt, .. } => Ok(format!("agent: {prompt}")),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The way out of an agent's sandbox: models and tools of the orchestrator, and nothing else.
 //!
-//! The sandbox has no network. Its only listener is served here, outside of it: `/v1/chat/completions` goes to the
-//! orchestrator's egress, `/mcp` to its gateway, with a token that is bound to the job and never enters the sandbox.
+//! The sandbox has no network. Its only listener is served here, outside of it: `/v1/chat/completions` and `/v1/messages` go to
+//! the orchestrator's egress, `/mcp` to its gateway, with a token that is bound to the job and never enters the sandbox.
 //!
 //! Invariants: the path decides where a request goes, nothing that the agent sends does. A connection to a host is refused.
 

@@ -43,7 +43,13 @@ const DROPPED_PREFIXES: [&str; 5] =
 /// Where a request goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Route {
-    Models,
+    /// OpenAI's chat completions.
+    ChatCompletions,
+    /// Anthropic's messages.
+    Messages,
+    /// Anthropic's count of the tokens of a request.
+    CountTokens,
+    /// MCP.
     Tools,
 }
 
@@ -51,7 +57,9 @@ impl Route {
     /// The route of a path; the query is dropped.
     fn of(method: &Method, path: &str) -> Option<Self> {
         match (method, path) {
-            (&Method::POST, "/v1/chat/completions") => Some(Self::Models),
+            (&Method::POST, "/v1/chat/completions") => Some(Self::ChatCompletions),
+            (&Method::POST, "/v1/messages") => Some(Self::Messages),
+            (&Method::POST, "/v1/messages/count_tokens") => Some(Self::CountTokens),
             (&Method::POST | &Method::GET | &Method::DELETE, "/mcp") => Some(Self::Tools),
             _ => None,
         }
@@ -60,7 +68,9 @@ impl Route {
     /// The path at the orchestrator.
     const fn path(self) -> &'static str {
         match self {
-            Self::Models => "/v1/egress/chat/completions",
+            Self::ChatCompletions => "/v1/egress/chat/completions",
+            Self::Messages => "/v1/egress/messages",
+            Self::CountTokens => "/v1/egress/messages/count_tokens",
             Self::Tools => "/mcp",
         }
     }
@@ -124,7 +134,7 @@ impl LocalRoutes for OrchestratorRoutes {
 /// Why a request of an agent is not passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 enum AgentRefusal {
-    #[error("agents reach /v1/chat/completions and /mcp here")]
+    #[error("agents reach /v1/chat/completions, /v1/messages and /mcp here")]
     NoRoute,
     #[error("the body cannot be read, or has more than 16 MiB")]
     InvalidBody,
@@ -197,7 +207,8 @@ mod tests {
     fn the_path_decides_and_everything_else_has_no_route() {
         let route = |method: Method, path: &str| Route::of(&method, path);
 
-        assert_eq!(route(Method::POST, "/v1/chat/completions"), Some(Route::Models));
+        assert_eq!(route(Method::POST, "/v1/chat/completions"), Some(Route::ChatCompletions));
+        assert_eq!(route(Method::POST, "/v1/messages"), Some(Route::Messages));
         assert_eq!(route(Method::GET, "/mcp"), Some(Route::Tools));
         for path in
             ["/", "/v1/tasks", "/mcp/", "/mcp/server", "/v1/egress/chat/completions", "//mcp"]
