@@ -11,6 +11,7 @@ mod work;
 
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -41,6 +42,9 @@ pub struct SoakArgs {
     /// Seconds between two kills.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(2..))]
     kill_every: u16,
+    /// Data directory, which is kept; without it, a temporary one is removed at the end.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
     /// PostgreSQL URL of an empty database; without it, the embedded one is used.
     #[arg(long, value_name = "URL")]
     database_url: Option<String>,
@@ -73,8 +77,8 @@ impl Deadline {
 /// Runs the soak; fails if something was lost, doubled or left behind.
 pub async fn run(args: &SoakArgs, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
     let home = tempfile::tempdir()?;
-    let data = home.path().join("data");
-    std::fs::create_dir(&data)?;
+    let data = args.data_dir.clone().unwrap_or_else(|| home.path().join("data"));
+    std::fs::create_dir(&data).with_context(|| format!("{} must be new", data.display()))?;
     std::fs::write(data.join("cynode.toml"), CONFIG)?;
     let listen = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
     let mut killer = Killer::start(&data, listen, args.database_url.as_deref())?;
@@ -96,17 +100,16 @@ pub async fn run(args: &SoakArgs, out: &mut (dyn Write + Send)) -> anyhow::Resul
     };
     let report = WorkReport::default();
     let every = Duration::from_secs(args.kill_every.into());
-    let (worked, hoarded, flooded, idle, killed, sampled) = tokio::join!(
+    let parts: [anyhow::Result<()>; 6] = tokio::join!(
         async { ends_others(work::run(&worker, &report, &deadline).await).await },
         async { ends_others(pressure::hoard(&hoarder, &counts, &deadline).await).await },
         async { ends_others(pressure::flood(&flooder, &counts, &deadline).await).await },
         async { ends_others(pressure::hold_connections(listen, &counts, &deadline).await).await },
         async { ends_others(killer.run(every, &deadline).await).await },
         async { ends_others(sampler.run(out, &report, &deadline).await).await },
-    );
-    for part in [worked, hoarded, flooded, idle, killed, sampled] {
-        part?;
-    }
+    )
+    .into();
+    parts.into_iter().collect::<anyhow::Result<()>>()?;
     work::wait_for_all(&worker, &report).await?;
     let leftovers = samples::wait_for_jobs_to_end(&data).await;
     let verified = admin.audit_verify(&VerifyQuery::default()).await?;

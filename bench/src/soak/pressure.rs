@@ -87,7 +87,7 @@ pub(super) async fn hoard(
         let command = format!("yes {content} | head -c 8M > $CYNODE_ARTIFACTS_DIR/file-{turn}");
         match run_task(client, &command, json!({}), deadline).await? {
             Some(result) if result["status"] == "completed" => {
-                stored.push(result["task_id"].clone())
+                stored.push(result["task_id"].clone());
             }
             Some(_) => {
                 add(&counts.files_rejected, 1);

@@ -18,6 +18,8 @@ use super::Deadline;
 
 /// Tasks open at any time.
 const IN_FLIGHT: usize = 4;
+/// A task that is open for longer is stuck. Nothing that a kill interrupts takes as long.
+const STUCK: Duration = Duration::from_mins(3);
 /// How long tasks may need once nothing is killed any more.
 const SETTLE: Duration = Duration::from_mins(3);
 /// Pause between two looks.
@@ -38,7 +40,7 @@ enum TaskFate {
 /// Every task that the orchestrator accepted.
 #[derive(Debug, Default)]
 pub(super) struct WorkReport {
-    tasks: Mutex<HashMap<TaskId, TaskFate>>,
+    tasks: Mutex<HashMap<TaskId, (TaskFate, Instant)>>,
 }
 
 /// Totals of the report.
@@ -52,19 +54,27 @@ pub(super) struct WorkOutcome {
 
 impl WorkReport {
     fn set(&self, task: TaskId, fate: TaskFate) {
-        self.lock().insert(task, fate);
+        self.lock().insert(task, (fate, Instant::now()));
+    }
+
+    /// A task that has been open for too long.
+    fn find_stuck(&self) -> Option<TaskId> {
+        let tasks = self.lock();
+        let mut open = tasks.iter().filter(|(_, (fate, _))| *fate == TaskFate::Open);
+        open.find(|(_, (_, since))| since.elapsed() > STUCK).map(|(task, _)| *task)
     }
 
     fn open(&self) -> Vec<TaskId> {
         let tasks = self.lock();
-        tasks.iter().filter(|(_, fate)| **fate == TaskFate::Open).map(|(task, _)| *task).collect()
+        let is_open = |(_, (fate, _)): &(&TaskId, &(TaskFate, Instant))| *fate == TaskFate::Open;
+        tasks.iter().filter(is_open).map(|(task, _)| *task).collect()
     }
 
     /// Totals; a task that is still open counts as lost.
     pub(super) fn outcome(&self) -> WorkOutcome {
         let tasks = self.lock();
         let mut outcome = WorkOutcome { tasks: tasks.len(), ..WorkOutcome::default() };
-        for (task, fate) in tasks.iter() {
+        for (task, (fate, _)) in tasks.iter() {
             match fate {
                 TaskFate::Completed => {}
                 TaskFate::Interrupted => outcome.interrupted += 1,
@@ -75,7 +85,7 @@ impl WorkReport {
         outcome
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<TaskId, TaskFate>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<TaskId, (TaskFate, Instant)>> {
         self.tasks.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
@@ -90,6 +100,9 @@ pub(super) async fn run(
         while report.open().len() >= IN_FLIGHT && !deadline.is_over() {
             deadline.pause(POLL).await;
             look_at_open(client, report).await?;
+            if let Some(task) = report.find_stuck() {
+                bail!("task {task} is open for more than {} s", STUCK.as_secs());
+            }
         }
         if deadline.is_over() {
             return Ok(());

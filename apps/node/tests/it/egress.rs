@@ -65,7 +65,7 @@ async fn nothing_but_models_and_tools_is_reachable() {
     let stage = NodeTestbed::new().await;
     let orchestrator = stage.address;
     let script = format!(
-        r#"
+        r"
 for target in / /v1/tasks /v1/node/poll /mcp/other /v1/egress/chat/completions //mcp; do
     request POST $target | cut -c 1-3
 done
@@ -73,7 +73,7 @@ request GET http://{orchestrator}/v1/tasks | cut -c 1-3
 request GET http://169.254.169.254/ | cut -c 1-3
 request CONNECT {orchestrator} | cut -c 1-3
 request CONNECT example.com:443 | cut -c 1-3
-(exec 3<>/dev/tcp/{}/{}) 2>/dev/null || echo no network"#,
+(exec 3<>/dev/tcp/{}/{}) 2>/dev/null || echo no network",
         orchestrator.ip(),
         orchestrator.port(),
     );

@@ -15,12 +15,12 @@ use tempfile::TempDir;
 
 const JOB: &str = "0193a4b2-0000-7000-8000-000000000001";
 
-struct Sandbox {
+struct AgentTestbed {
     folder: TempDir,
     provider: ScriptedProvider,
 }
 
-impl Sandbox {
+impl AgentTestbed {
     fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for directory in ["job", "workspace"] {
@@ -97,7 +97,7 @@ fn lines(output: &[u8]) -> Vec<Value> {
 
 #[test]
 fn a_model_repairs_a_file_and_the_result_is_written() {
-    let sandbox = Sandbox::new(repair());
+    let sandbox = AgentTestbed::new(repair());
     sandbox.write("workspace/greet.sh", "if true; then\n\tname=word\nfi\necho \"hello, $name\"\n");
 
     let output = sandbox.with_files().output().unwrap();
@@ -118,7 +118,7 @@ fn a_model_repairs_a_file_and_the_result_is_written() {
 
 #[test]
 fn standard_streams_replace_the_files() {
-    let sandbox = Sandbox::new(repair());
+    let sandbox = AgentTestbed::new(repair());
     sandbox.write("workspace/greet.sh", "name=word\necho \"hello, $name\"\n");
     let mut command = sandbox.command();
     command.args(["--job", "-", "--result", "-"]);
@@ -135,7 +135,7 @@ fn standard_streams_replace_the_files() {
 
 #[test]
 fn a_rejected_specification_has_a_result_and_exit_code_1() {
-    let sandbox = Sandbox::new([]);
+    let sandbox = AgentTestbed::new([]);
     for document in ["{\"protocol_version\": \"2.0\"}", "not JSON", ""] {
         sandbox.write("job/job.json", document);
         let output = sandbox.with_files().output().unwrap();
@@ -150,7 +150,7 @@ fn a_rejected_specification_has_a_result_and_exit_code_1() {
 #[test]
 fn the_environment_chooses_the_action_format() {
     let finish = "```json\n{\"action\": \"give_up\", \"reason\": \"a test\"}\n```";
-    let sandbox = Sandbox::new([Answer::text(finish)]);
+    let sandbox = AgentTestbed::new([Answer::text(finish)]);
 
     let output = sandbox.with_files().env("CYNODE_ACTION_FORMAT", "fenced_text").output().unwrap();
 
@@ -163,7 +163,8 @@ fn the_environment_chooses_the_action_format() {
 #[test]
 fn sigterm_ends_the_command_and_writes_the_result() {
     let command = "echo $$ > pid.tmp; mv pid.tmp pid; sleep 1000";
-    let sandbox = Sandbox::new([Answer::tool_call("run_command", json!({ "command": command }))]);
+    let sandbox =
+        AgentTestbed::new([Answer::tool_call("run_command", json!({ "command": command }))]);
     let pid_file = sandbox.folder.path().join("workspace/pid");
     let child = sandbox.with_files().stdout(Stdio::piped()).spawn().unwrap();
     while !pid_file.exists() {
@@ -186,7 +187,7 @@ fn sigterm_ends_the_command_and_writes_the_result() {
 
 #[test]
 fn sigterm_while_the_model_is_silent_writes_the_result() {
-    let sandbox = Sandbox::new([Answer::no_response()]);
+    let sandbox = AgentTestbed::new([Answer::no_response()]);
     let child = sandbox.with_files().stdout(Stdio::piped()).spawn().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(sandbox.provider.wait_for_requests(1));

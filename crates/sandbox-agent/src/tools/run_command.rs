@@ -6,6 +6,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use cynode_runtime::child_env::{Allowlist, ChildEnv as _};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::io::AsyncReadExt as _;
@@ -18,6 +19,29 @@ use crate::bounded_text::HeadAndTail;
 use crate::observation::Observation;
 use crate::workspace::Workspace;
 
+/// Variables that programs need besides those of every process: the sandbox sets them, none is secret.
+const INHERITED: [&str; 20] = [
+    "PATH",
+    "HOME",
+    "CYNODE_TASK_ID",
+    "CYNODE_JOB_ID",
+    "CYNODE_WORKSPACE_DIR",
+    "CYNODE_ARTIFACTS_DIR",
+    "CYNODE_MCP_URL",
+    "OPENAI_BASE_URL",
+    "OPENAI_API_BASE",
+    "OPENAI_API_KEY",
+    "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_API_KEY",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "NODE_USE_ENV_PROXY",
+    "TERM",
+];
 /// Seconds of a command without a timeout of its own.
 const DEFAULT_TIMEOUT_S: u64 = 120;
 /// The longest timeout; the deadline of the job ends a command earlier.
@@ -41,7 +65,7 @@ pub(super) async fn run_command(
             return Observation::failed(format!("the command cannot be started: {error}"));
         }
     };
-    let group = ProcessGroup::of(&child);
+    let group = ProcessGroup::led_by(&child);
     let mut kept = HeadAndTail::new(max_output_bytes);
     let ended = timeout(Duration::from_secs(seconds), async {
         let mut buffer = vec![0; 16 << 10];
@@ -81,6 +105,7 @@ fn start_command(workspace: &Workspace, command: &str) -> io::Result<(Child, Rec
     let child = Command::new("/bin/sh")
         .arg("-c")
         .arg(command)
+        .inherit_only(&Allowlist::for_process().names(&INHERITED))
         .current_dir(workspace.root())
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)
@@ -116,7 +141,7 @@ struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    fn of(child: &Child) -> Self {
+    fn led_by(child: &Child) -> Self {
         let leader = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
         Self { leader }
     }

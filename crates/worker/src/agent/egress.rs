@@ -49,20 +49,19 @@ pub(super) async fn serve_egress(context: &Arc<DaemonContext>, job: JobId, dir: 
             .serve(listener);
         std::future::pending::<()>().await;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Waits until the supervisor offers the listener.
 async fn wait_for_listener(dir: &JobDir) -> TcpListener {
     loop {
         let asked = dir.clone();
-        match run_blocking(move || receive_listener(&asked)).await {
-            Ok(Ok(Some(listener))) => match TcpListener::from_std(listener) {
+        // Until the supervisor has started the sandbox, and once it is ending, there is none.
+        if let Ok(Ok(Some(listener))) = run_blocking(move || receive_listener(&asked)).await {
+            match TcpListener::from_std(listener) {
                 Ok(listener) => return listener,
                 Err(error) => tracing::warn!(%error, "listener of a sandbox cannot be used"),
-            },
-            // The supervisor has not started the sandbox, or is ending.
-            Ok(Ok(None) | Err(_)) | Err(_) => {}
+            }
         }
         tokio::time::sleep(LISTENER_POLL_INTERVAL).await;
     }

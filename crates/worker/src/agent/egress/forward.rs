@@ -55,7 +55,7 @@ enum Route {
 
 impl Route {
     /// The route of a path; the query is dropped.
-    fn of(method: &Method, path: &str) -> Option<Self> {
+    fn find(method: &Method, path: &str) -> Option<Self> {
         match (method, path) {
             (&Method::POST, "/v1/chat/completions") => Some(Self::ChatCompletions),
             (&Method::POST, "/v1/messages") => Some(Self::Messages),
@@ -95,7 +95,7 @@ impl OrchestratorRoutes {
         request: Request<Incoming>,
     ) -> Result<Response<ProxyBody>, AgentRefusal> {
         let route =
-            Route::of(request.method(), request.uri().path()).ok_or(AgentRefusal::NoRoute)?;
+            Route::find(request.method(), request.uri().path()).ok_or(AgentRefusal::NoRoute)?;
         let (head, body) = request.into_parts();
         let body = Limited::new(body, MAX_REQUEST_BYTES).collect().await;
         let body = body.map_err(|_| AgentRefusal::InvalidBody)?.to_bytes();
@@ -127,7 +127,7 @@ impl OrchestratorRoutes {
 #[async_trait]
 impl LocalRoutes for OrchestratorRoutes {
     async fn respond(&self, request: Request<Incoming>) -> Response<ProxyBody> {
-        self.forward(request).await.unwrap_or_else(|refusal| refusal.response())
+        self.forward(request).await.unwrap_or_else(AgentRefusal::response)
     }
 }
 
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn the_path_decides_and_everything_else_has_no_route() {
-        let route = |method: Method, path: &str| Route::of(&method, path);
+        let route = |method: Method, path: &str| Route::find(&method, path);
 
         assert_eq!(route(Method::POST, "/v1/chat/completions"), Some(Route::ChatCompletions));
         assert_eq!(route(Method::POST, "/v1/messages"), Some(Route::Messages));

@@ -28,7 +28,7 @@ fn split_words(command: &str) -> Option<Vec<String>> {
     let mut words = vec![String::new()];
     let mut quote = None;
     for character in command.chars() {
-        let Some(last) = words.last_mut() else { return None };
+        let last = words.last_mut()?;
         match (quote, character) {
             (Some(open), _) if open == character => quote = None,
             (Some('\''), _) => {}

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn context(stop: Value) -> AnswerContext {
+fn context(stop: &Value) -> AnswerContext {
     let request = json!({
         "model": "far/m", "messages": [{"role": "user", "content": "12345678"}], "stop": stop
     });
@@ -11,7 +11,7 @@ fn context(stop: Value) -> AnswerContext {
 
 fn translated(completion: Value) -> Value {
     let completion = serde_json::from_value(completion).unwrap();
-    serde_json::to_value(translate(&completion, &context(json!(["END", "STOP"])))).unwrap()
+    serde_json::to_value(translate(&completion, &context(&json!(["END", "STOP"])))).unwrap()
 }
 
 #[test]
