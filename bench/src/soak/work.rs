@@ -1,7 +1,8 @@
 //! Tasks that show what was lost and what ran twice.
 //!
 //! The first step of a task appends a line to a file in the workspace, the second prints the number of lines: more than
-//! one if the first ran twice. A step that a kill interrupts fails the task, by design: commands may not be repeatable.
+//! one if the first ran twice. A step that a kill interrupts is not repeated, because commands may not be repeatable: the
+//! run asks a person, who declines here, and the task fails as interrupted.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -10,6 +11,8 @@ use std::time::Duration;
 use anyhow::bail;
 use cynode_client::{Client, ClientError};
 use cynode_domain::ids::TaskId;
+use cynode_domain::question::Reply;
+use cynode_wire::runs::AnswerRun;
 use cynode_wire::tasks::CreateTask;
 use serde_json::json;
 use tokio::time::Instant;
@@ -165,11 +168,21 @@ async fn look_at_open(client: &Client, report: &WorkReport) -> anyhow::Result<()
             Some("completed") => TaskFate::Doubled,
             Some("failed") if is_interrupted => TaskFate::Interrupted,
             Some("failed" | "canceled") => TaskFate::Lost,
+            Some("waiting") if is_interrupted => {
+                decline_repeat(client, task).await;
+                continue;
+            }
             _ => continue,
         };
         report.set(task, fate);
     }
     Ok(())
+}
+
+/// Answers that an interrupted step is not repeated. Asked again at the next look if the orchestrator is away.
+async fn decline_repeat(client: &Client, task: TaskId) {
+    let body = AnswerRun { reply: Reply::No {}, comment: None };
+    let _ = client.run_answer(&task.to_string(), &body).await;
 }
 
 /// Whether the orchestrator was killed or is starting.

@@ -158,7 +158,8 @@ async fn run_with_model_check(command: &str, check: &Value, max_attempts: u32) -
 
 #[tokio::test]
 async fn what_a_model_adds_to_the_criteria_is_checked() {
-    let check = json!({ "kind": "output_matches", "value": "goodbye" });
+    let check =
+        json!({ "expected_output": "goodbye", "kind": "output_matches", "value": "goodbye" });
 
     let view = run_with_model_check("echo hello", &check, 1).await;
 
@@ -171,7 +172,9 @@ async fn what_a_model_adds_to_the_criteria_is_checked() {
 async fn a_file_that_a_failed_attempt_left_in_the_workspace_meets_no_check_of_a_model() {
     // The first attempt writes the file and fails, the second writes nothing.
     let line = "if [ -e bye.txt ]; then exit 0; fi; echo bye > bye.txt; exit 1";
-    let check = json!({ "kind": "file_exists", "value": "bye.txt", "step": 1 });
+    let check = json!({
+        "expected_output": "", "kind": "file_exists", "value": "bye.txt", "step": 1,
+    });
 
     let view = run_with_model_check(line, &check, 2).await;
 

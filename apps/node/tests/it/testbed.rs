@@ -1,6 +1,5 @@
 //! A node with its fake orchestrator.
 
-use std::ffi::OsStr;
 use std::fs::{self, Permissions};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
@@ -63,12 +62,12 @@ impl NodeTestbed {
     pub(crate) fn spawn_process(&self) -> NodeProcess {
         join_token(self.state.path());
         let path = self.agent_path();
-        let agent: &[&OsStr] =
-            if path.exists() { &["--agent-program".as_ref(), path.as_os_str()] } else { &[] };
         let child = Command::new(env!("CARGO_BIN_EXE_cynode-node"))
             .args(["--orchestrator-url", &format!("http://{}", self.address), "--data-dir"])
             .arg(self.state.path())
-            .args(agent)
+            // Without a script there is none, even if one is next to the program.
+            .arg("--agent-program")
+            .arg(path)
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

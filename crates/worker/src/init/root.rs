@@ -161,7 +161,7 @@ impl SandboxRoot {
 
     /// Adds the agent's program and the specification of its job, both read-only.
     fn add_agent(&self, spec: &JobSpec) -> io::Result<()> {
-        let program = spec.agent_program.as_ref();
+        let program = spec.agent_program.as_ref().filter(|program| program.path.is_file());
         let program = program.ok_or_else(|| io::Error::other("this node has no agent"))?;
         let path = self.host_path(SANDBOX_AGENT);
         fs::write(&path, "")?;

@@ -7,20 +7,15 @@
 //! stores it.
 //!
 //! A model that states what it expects to be printed, and a pattern that does not match it, contradicts itself: such a
-//! check would reject correct work, and is left out.
-//!
-//! If nobody gave a criterion that can be checked, the files that the commands write must exist.
+//! check would reject correct work, and is left out. If no check is left, the model is told so, once.
 //!
 //! Unambiguous prose is converted to its checkable form by [`refine_criteria`], independent of the answer. A model only
 //! adds criteria and never changes those of a person.
-
-mod written_files;
 
 use cynode_domain::criteria::{Criterion, output_matches, refine_criteria};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use self::written_files::list_written_files;
 use super::{enum_schema, object_schema, text_schema};
 use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::untrusted;
@@ -79,6 +74,11 @@ pub struct AddedCheck {
 }
 
 impl AddedCheck {
+    /// Whether it rejects the output that it expects.
+    fn is_contradiction(&self) -> bool {
+        self.kind == CheckKind::OutputMatches && !output_matches(&self.value, &self.expected_output)
+    }
+
     fn criterion(&self) -> Criterion {
         let value = self.value.clone();
         match self.kind {
@@ -107,20 +107,7 @@ impl RefineCriteria {
                 all.push(added);
             }
         }
-        let has_step_criteria = (1..=self.commands.len())
-            .any(|step| self.added_criteria(refined, step).next().is_some());
-        if all.is_empty() && !has_step_criteria {
-            all = self.criteria_by_rule();
-        }
         all
-    }
-
-    /// Checks that the files exist that the commands write.
-    fn criteria_by_rule(&self) -> Vec<Criterion> {
-        let files = list_written_files(&self.commands).into_iter().take(MAX_ADDED);
-        files
-            .map(|file| Criterion::CommandSucceeds { command: format!("test -e {file}") })
-            .collect()
     }
 
     /// Returns the criteria of one command, by its index from 0.
@@ -148,9 +135,19 @@ impl RefineCriteria {
         let names_it = |text: &String| text.contains(EXAMPLE_FILE);
         let is_copied = value.contains(EXAMPLE_FILE)
             && !self.commands.iter().chain([&self.request]).any(names_it);
-        let is_contradiction = added.kind == CheckKind::OutputMatches
-            && !output_matches(&added.value, &added.expected_output);
-        !is_planned && !is_copied && !is_contradiction
+        !is_planned && !is_copied && !added.is_contradiction()
+    }
+
+    /// Explains why no check is left although some were given.
+    fn missing_check(&self, answer: &CriteriaRefinement) -> Option<String> {
+        if answer.add.iter().any(|added| self.is_meaningful_check(added)) {
+            return None;
+        }
+        let added = answer.add.iter().find(|added| added.is_contradiction())?;
+        Some(format!(
+            "the expression {} does not match the expected output {:?}: correct one of them, or leave the check out",
+            added.value, added.expected_output
+        ))
     }
 
     /// Whether the command of the step, or one of the commands if the check is about the whole task, stores artifacts.
@@ -263,7 +260,9 @@ impl BrainDecision for RefineCriteria {
         });
         let empty = answer.add.iter().any(|added| added.value.trim().is_empty());
         let empty = empty.then(|| "a check needs a value".to_owned());
-        problems.next().or(outside).or(unknown).or(no_artifact).or(unplaced).or(empty)
+        let problem =
+            problems.next().or(outside).or(unknown).or(no_artifact).or(unplaced).or(empty);
+        problem.or_else(|| self.missing_check(answer))
     }
 
     fn summarize(answer: &CriteriaRefinement) -> String {
@@ -377,38 +376,25 @@ mod tests {
     #[test]
     fn a_pattern_that_rejects_the_output_that_its_author_expects_is_no_check() {
         let question = refinement(&[]);
-        let criteria = |pattern: &str, expected: &str| {
-            let added = json!({ "expected_output": expected, "kind": "output_matches", "value": pattern, "step": 1 });
-            let said = json!({ "add": [added], "reason": "r" });
-            question.step_criteria(&validate_answer(&question, &said).unwrap(), 0)
-        };
+        let check = |pattern: &str, expected: &str| json!({ "expected_output": expected, "kind": "output_matches", "value": pattern, "step": 1 });
+        let answer =
+            |checks: &[Value]| validate_answer(&question, &json!({ "add": checks, "reason": "r" }));
+        let output = |pattern: &str| Criterion::OutputMatches { pattern: pattern.to_owned() };
 
+        let (sound, unsound) = (check("^[0-9]+$", "55\n"), check("^[1-10] +$", "55"));
+        let both = answer(&[unsound.clone(), sound]).unwrap();
+        assert_eq!(question.step_criteria(&both, 0), [output("^[0-9]+$")]);
         for (pattern, expected) in
             [("^[1-10] +$", "55"), ("^$", "55"), ("^55$", ""), ("^1 2$", "1\n2")]
         {
-            assert_eq!(criteria(pattern, expected), [], "{pattern} {expected}");
+            let objection = answer(&[check(pattern, expected)]).unwrap_err();
+            assert!(objection.contains("does not match the expected output"), "{objection}");
         }
-        for (pattern, expected) in [("^[0-9]+$", "55"), ("^[0-9]+$", "55\n"), ("^$", "")] {
-            let output = Criterion::OutputMatches { pattern: pattern.to_owned() };
-            assert_eq!(criteria(pattern, expected), [output], "{pattern} {expected}");
+        for (pattern, expected) in [("^[0-9]+$", "55"), ("^$", "")] {
+            let added = answer(&[check(pattern, expected)]).unwrap();
+            assert_eq!(question.step_criteria(&added, 0), [output(pattern)], "{expected}");
         }
-    }
-
-    #[test]
-    fn without_any_other_check_the_files_that_are_written_must_exist() {
-        let commands = vec!["seq 3 > numbers.txt".to_owned()];
-        let question = RefineCriteria { commands, ..refinement(&[]) };
-        let said = |value: &str, step: usize| {
-            let added = json!({ "expected_output": "1", "kind": "output_matches", "value": value, "step": step });
-            validate_answer(&question, &json!({ "add": [added], "reason": "r" })).unwrap()
-        };
-        let exists = Criterion::CommandSucceeds { command: "test -e numbers.txt".to_owned() };
-
-        assert_eq!(question.with(&question.fallback().answer), std::slice::from_ref(&exists));
-        assert_eq!(question.with(&said("^2$", 0)), [exists], "the only check contradicts itself");
-        assert_eq!(question.with(&said("^1$", 1)), [], "the step has a check");
-        let pattern = "^1$".to_owned();
-        assert_eq!(question.with(&said("^1$", 0)), [Criterion::OutputMatches { pattern }]);
+        assert!(answer(&[]).is_ok(), "nothing to check is an answer");
     }
 
     #[test]
