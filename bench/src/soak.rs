@@ -1,7 +1,7 @@
 //! `cynode-bench soak`: hours of work under kills, floods and exhausted quotas.
 //!
-//! One user's tasks must end as they should ([`work`]) while other users exhaust every limit ([`pressure`]) and the
-//! processes are killed at random ([`kills`]). [`samples`] records memory and disk. Unlike the benchmarks, this command
+//! One user's tasks must end as they should (`work`) while other users exhaust every limit (`pressure`) and the
+//! processes are killed at random (`kills`). `samples` records memory and disk. Unlike the benchmarks, this command
 //! fails: on a lost or doubled task, on a job that outlives its task, and on a damaged audit log.
 
 mod kills;
