@@ -35,7 +35,7 @@ pub struct JobSpec {
     pub(crate) cgroup: Option<JobCgroup>,
 }
 
-/// The agent of a node, visible inside a sandbox at [`SANDBOX_AGENT`].
+/// The agent of a node, visible inside a sandbox at `/job/agent`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentProgram {
     /// The executable on the node.
