@@ -138,7 +138,7 @@ mod tests {
 
         assert_eq!(format["enum"], json!(["base64", "text", "diff"]));
         assert_eq!((&mode["type"], &mode["oneOf"]), (&json!("string"), &Value::Null));
-        assert_eq!(mode["enum"], json!(["prompt", "script", "commands"]));
+        assert_eq!(mode["enum"], json!(["prompt", "script", "commands", "agent"]));
     }
 
     #[test]

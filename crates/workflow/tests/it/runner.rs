@@ -221,7 +221,7 @@ async fn a_checkpoint_of_a_newer_graph_is_given_back_with_the_reason() {
 
     while_running(&fake, seconds(5)).await;
 
-    let expected = "the checkpoint has graph version 99; this runner supports 1 to 5";
+    let expected = "the checkpoint has graph version 99; this runner supports 1 to 6";
     assert_eq!(fake.lock_state().suspend_reason.as_deref(), Some(expected));
     assert_eq!((fake.call_count("release"), fake.transition_path().len()), (1, 2));
 }
