@@ -9,11 +9,14 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::descriptor_passing::{receive, send_file};
 use crate::job_dir::JobDir;
 
 const SOCKET: &str = "egress.sock";
+/// How long a supervisor may take to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Sent with the listener.
 const GREETING: [u8; 1] = [b'l'];
 
@@ -53,6 +56,8 @@ pub(crate) fn receive_listener(dir: &JobDir) -> io::Result<Option<std::net::TcpL
     }
     let address = SocketAddress::open(dir.path())?;
     let client = UnixStream::connect(address.path())?;
+    // A supervisor that is stopped must not hold a thread of the node.
+    client.set_read_timeout(Some(ANSWER_TIMEOUT))?;
     let mut greeting = GREETING;
     let (_, listener) = receive(client.as_fd(), &mut greeting)?;
     let listener = std::net::TcpListener::from(listener.ok_or(io::ErrorKind::UnexpectedEof)?);

@@ -84,7 +84,7 @@ async fn an_agent_repairs_a_file_and_rules_verify_the_result() {
     let rows = calls["calls"]["items"].as_array().unwrap();
     let of_task = rows.iter().filter(|row| row["task"] == json!(task.id)).count();
     assert_eq!(of_task, 4, "{calls}");
-    // The token of the job is revoked, and nobody has seen it.
+    // The token of the job is revoked, and no request carried it.
     let tokens = system.client.agent_token_list(&PageQuery::default()).await.unwrap().items;
     let of_job: Vec<_> =
         tokens.iter().filter(|token| token.binding.task_id == Some(task.id)).collect();
