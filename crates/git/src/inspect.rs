@@ -132,7 +132,7 @@ impl GitBroker {
                 None => "the symbolic link was not checked".to_owned(),
             };
             let finding = PolicyFinding::new(Severity::Review, PolicyRule::LinkOutside, message);
-            findings.add(finding.at(path));
+            findings.add(finding.with_path(path));
         }
         Ok(())
     }
@@ -147,7 +147,7 @@ impl GitBroker {
         for change in changes.iter().filter(|change| change.kind == EntryKind::Submodule) {
             let message = "the commit of a submodule changes";
             let finding = PolicyFinding::new(Severity::Review, rule, message);
-            findings.add(finding.at(display_path(&change.path)));
+            findings.add(finding.with_path(display_path(&change.path)));
         }
         if !changes.iter().any(|change| change.path == b".gitmodules") {
             return Ok(());
@@ -155,12 +155,12 @@ impl GitBroker {
         let old = self.submodule_urls(inspected.mirror, inspected.base).await?;
         let new = self.submodule_urls(inspected.mirror, inspected.head).await?;
         let finding = PolicyFinding::new(Severity::Review, rule, "the list of submodules changes");
-        findings.add(finding.at(".gitmodules"));
+        findings.add(finding.with_path(".gitmodules"));
         for (path, url) in new.iter().filter(|(path, url)| old.get(*path) != Some(url)) {
             let runs_programs = url.starts_with('-') || url.contains("::");
             let severity = if runs_programs { Severity::Block } else { Severity::Review };
             let message = format!("the submodule is fetched from {url}");
-            findings.add(PolicyFinding::new(severity, rule, message).at(path));
+            findings.add(PolicyFinding::new(severity, rule, message).with_path(path));
         }
         Ok(())
     }
@@ -195,7 +195,7 @@ impl GitBroker {
         for paths in seen.values().filter(|paths| paths.len() > 1) {
             let message = "another path differs only by upper and lower case";
             let finding = PolicyFinding::new(Severity::Review, PolicyRule::CaseCollision, message);
-            findings.add(finding.at(display_path(&paths[0])));
+            findings.add(finding.with_path(display_path(&paths[0])));
         }
         Ok(())
     }
@@ -220,7 +220,7 @@ impl GitBroker {
                         let message = format!("line {} looks like a secret", line.number);
                         let finding =
                             PolicyFinding::new(Severity::Block, PolicyRule::Secret, message);
-                        findings.add(finding.at(line.path));
+                        findings.add(finding.with_path(line.path));
                     }
                 });
                 Ok(())
@@ -246,7 +246,9 @@ fn check_sizes(
         let change = changes.iter().find(|change| change.object == *id);
         let path = change.map_or_else(|| (*id).to_owned(), |change| display_path(&change.path));
         let message = format!("the file has {size} bytes; {} are allowed", policy.max_blob_bytes);
-        findings.add(PolicyFinding::new(Severity::Block, PolicyRule::LargeFile, message).at(path));
+        findings.add(
+            PolicyFinding::new(Severity::Block, PolicyRule::LargeFile, message).with_path(path),
+        );
     }
     if sizes.total > policy.max_total_bytes {
         let (total, limit) = (sizes.total, policy.max_total_bytes);
@@ -257,7 +259,8 @@ fn check_sizes(
 
 fn check_path(change: &RawChange, policy: &ImportPolicy, findings: &mut FindingSet) {
     let mut add = |severity, rule, message: &str| {
-        findings.add(PolicyFinding::new(severity, rule, message).at(display_path(&change.path)));
+        findings
+            .add(PolicyFinding::new(severity, rule, message).with_path(display_path(&change.path)));
     };
     if let Some(reason) = path_fault(&change.path) {
         add(Severity::Block, PolicyRule::UnsafePath, &format!("the path {reason}"));

@@ -99,7 +99,7 @@ impl PolicyFinding {
         Self { severity, rule, path: None, message: message.into() }
     }
 
-    pub(crate) fn at(mut self, path: impl Into<String>) -> Self {
+    pub(crate) fn with_path(mut self, path: impl Into<String>) -> Self {
         self.path = Some(path.into());
         self
     }
