@@ -16,6 +16,7 @@ use cynode_domain::ids::JobId;
 use cynode_domain::job::{Action, Limits};
 use cynode_runtime::clock::SharedClock;
 use cynode_store::Store;
+use cynode_wire::git::RepositoryAssignment;
 use serde::{Deserialize, Serialize};
 
 pub use assign::{AssignmentOutcome, AssignmentPass, unassign_silent_jobs};
@@ -117,6 +118,9 @@ pub struct JobPayload {
     pub limits: Limits,
     /// Names of the attachments to copy into the workspace.
     pub attachments: Vec<String>,
+    /// The repository to check out into the workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<RepositoryAssignment>,
 }
 
 /// Worker nodes. Cheap to clone.

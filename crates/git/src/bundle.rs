@@ -5,9 +5,8 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use cynode_domain::git::{BranchName, CommitId};
 use nix::fcntl::OFlag;
-
-use crate::names::{BranchName, CommitId};
 
 const SIGNATURE_V2: &str = "# v2 git bundle";
 const SIGNATURE_V3: &str = "# v3 git bundle";

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use cynode_domain::git::CommitId;
 use serde::Serialize;
 
 use crate::broker::GitBroker;
 use crate::command::{ChildInput, split_records};
 use crate::error::GitError;
 use crate::mirror::Mirror;
-use crate::names::CommitId;
 use crate::tree::EntryKind;
 use crate::tree_path::display_path;
 

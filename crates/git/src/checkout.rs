@@ -13,6 +13,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, lchown};
 use std::path::{Path, PathBuf};
 
+use cynode_domain::git::{BranchName, CommitId};
 use serde::{Deserialize, Serialize};
 
 use crate::broker::{GitBroker, create_private_dir, remove_tree};
@@ -21,7 +22,6 @@ use crate::command::GitCommand;
 use crate::error::GitError;
 use crate::lock::{LockMode, MirrorLock};
 use crate::mirror::{HistoryDepth, Mirror};
-use crate::names::{BranchName, CommitId};
 use crate::remote::local_service;
 use crate::submodule::Submodule;
 use crate::tree::EntryKind;

@@ -1,6 +1,6 @@
 //! The script that collects a job's commits inside a sandbox, and the status that it writes.
 
-use crate::names::CommitId;
+use cynode_domain::git::CommitId;
 
 /// The file of [`collect_script`] in its output directory that says how it ended.
 pub const STATUS_FILE: &str = "status";

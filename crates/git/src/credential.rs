@@ -11,13 +11,13 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
+use cynode_domain::git::{RepositoryUrl, Transport};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::broker::GitBroker;
 use crate::error::GitError;
 use crate::hardening::shell_quote;
 use crate::operation_dir::OperationDir;
-use crate::url::{RepositoryUrl, Transport};
 
 /// How the key of an ssh server is verified.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use cynode_domain::git::{BranchName, CommitId};
 use cynode_runtime::durable_file;
 use tempfile::NamedTempFile;
 
@@ -13,7 +14,6 @@ use crate::command::{ChildInput, GitCommand};
 use crate::error::GitError;
 use crate::lock::LockMode;
 use crate::mirror::Mirror;
-use crate::names::{BranchName, CommitId};
 
 impl GitBroker {
     /// Writes the difference of two commits as a patch for `git apply`, with binary files. Returns its size.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use cynode_domain::git::{BranchName, CommitId, TaskKey};
 use serde::Serialize;
 
 use crate::broker::GitBroker;
@@ -11,7 +12,6 @@ use crate::error::GitError;
 use crate::inspect::{FindingSet, InspectedCommits};
 use crate::lock::LockMode;
 use crate::mirror::Mirror;
-use crate::names::{BranchName, CommitId, TaskKey};
 use crate::policy::{ImportPolicy, PolicyFinding, PolicyRule, SecretScanner, Severity};
 use crate::quarantine::Quarantine;
 

@@ -4,12 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cynode_domain::git::CommitId;
+
 use crate::broker::GitBroker;
 use crate::changes::{ChangeKind, ChangeScope, RawChange, diff_arguments};
 use crate::diff_lines::AddedLines;
 use crate::error::GitError;
 use crate::mirror::Mirror;
-use crate::names::CommitId;
 use crate::new_objects::ObjectSizes;
 use crate::policy::{ImportPolicy, PolicyFinding, PolicyRule, SecretScanner, Severity};
 use crate::tree::EntryKind;

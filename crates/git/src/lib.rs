@@ -31,7 +31,6 @@ mod import;
 mod inspect;
 mod lock;
 mod mirror;
-mod names;
 mod new_objects;
 mod operation_dir;
 mod path_pattern;
@@ -43,7 +42,6 @@ mod remote;
 mod submodule;
 mod tree;
 mod tree_path;
-mod url;
 
 pub use broker::{BrokerLimits, BrokerOptions, GitBroker, GitVersion, NetworkOptions};
 pub use bundle::BundleError;
@@ -53,13 +51,14 @@ pub use collect_script::{
     BUNDLE_FILE, CollectResult, CollectStatus, STATUS_FILE, StatusError, collect_script,
 };
 pub use credential::{GitCredential, KnownHosts};
+pub use cynode_domain::git::{
+    BranchName, CommitId, NameError, RepositoryUrl, TaskKey, UrlError, UrlPolicy,
+};
 pub use error::GitError;
 pub use garbage::{GarbageReport, RetentionPolicy};
 pub use import::{CollectedCommits, ImportError, ImportRequest};
 pub use mirror::{HistoryDepth, Mirror};
-pub use names::{BranchName, CommitId, NameError, TaskKey};
 pub use path_pattern::{PathPattern, PatternError};
 pub use policy::{ImportPolicy, PolicyFinding, PolicyRule, SecretScanner, Severity};
 pub use push::{ForceMode, PushError, PushOutcome, PushRequest, PushResult};
 pub use submodule::Submodule;
-pub use url::{RepositoryUrl, UrlError, UrlPolicy};

@@ -7,17 +7,17 @@ use std::fs;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
+use cynode_domain::git::{BranchName, CommitId, RepositoryUrl, TaskKey};
 use cynode_runtime::durable_file;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::broker::{GitBroker, remove_tree};
 use crate::command::GitCommand;
 use crate::credential::GitCredential;
 use crate::error::GitError;
 use crate::lock::{LockMode, MirrorLock};
-use crate::names::{BranchName, CommitId, TaskKey};
 use crate::remote::{LocalService, RemoteAccess};
-use crate::url::RepositoryUrl;
 
 const RECORD_FILE: &str = "cynode-mirror.json";
 const BRANCHES: &str = "+refs/heads/*:refs/heads/*";
@@ -168,7 +168,8 @@ impl GitBroker {
     }
 
     fn mirror_of(&self, url: &RepositoryUrl) -> Mirror {
-        let digest = url.digest();
+        // A file name that no other address has.
+        let digest = hex::encode(Sha256::digest(url.as_str()));
         Mirror {
             url: url.clone(),
             path: self.state_path("mirrors", format!("{digest}.git")),

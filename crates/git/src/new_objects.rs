@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use cynode_domain::git::CommitId;
+
 use crate::broker::GitBroker;
 use crate::command::{ChildInput, split_records};
 use crate::error::GitError;
 use crate::mirror::Mirror;
-use crate::names::CommitId;
 
 /// 41 bytes for each object.
 const MAX_LISTING_BYTES: usize = 64 << 20;

@@ -1,5 +1,6 @@
 //! Pushes one commit to one branch.
 
+use cynode_domain::git::{BranchName, CommitId, RepositoryUrl};
 use serde::Serialize;
 
 use crate::broker::GitBroker;
@@ -7,10 +8,8 @@ use crate::credential::GitCredential;
 use crate::error::GitError;
 use crate::lock::LockMode;
 use crate::mirror::Mirror;
-use crate::names::{BranchName, CommitId};
 use crate::redaction::{redact_text, summarize_output};
 use crate::remote::{LocalService, RemoteAccess};
-use crate::url::RepositoryUrl;
 
 const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
 

@@ -6,12 +6,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use cynode_domain::git::CommitId;
+
 use crate::broker::GitBroker;
 use crate::command::{ChildInput, GitCommand};
 use crate::error::GitError;
 use crate::hardening::{MAX_ALLOCATION_FOR_JOBS, TOLERATED_FSCK_FAULTS};
 use crate::mirror::Mirror;
-use crate::names::CommitId;
 use crate::operation_dir::OperationDir;
 
 /// An object directory that is removed when it is dropped.

@@ -1,5 +1,6 @@
 //! Commands that reach a remote repository.
 
+use cynode_domain::git::{BranchName, CommitId, RepositoryUrl, Transport};
 use secrecy::SecretString;
 
 use crate::broker::GitBroker;
@@ -7,8 +8,6 @@ use crate::command::GitCommand;
 use crate::credential::{CredentialFiles, GitCredential};
 use crate::error::{GitError, classify_remote_failure};
 use crate::hardening::{LOCAL_SERVICE_OPTIONS, TOLERATED_FSCK_FAULTS, shell_quote};
-use crate::names::{BranchName, CommitId};
-use crate::url::{RepositoryUrl, Transport};
 
 /// The refs of a remote are listed up to this size.
 const MAX_LISTING_BYTES: usize = 64 * 1024;

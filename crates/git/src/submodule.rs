@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use cynode_domain::git::CommitId;
 use serde::{Deserialize, Serialize};
 
 use crate::broker::GitBroker;
 use crate::error::GitError;
 use crate::mirror::Mirror;
-use crate::names::CommitId;
 use crate::redaction::redact_text;
 use crate::tree_path::display_path;
 

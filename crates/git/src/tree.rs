@@ -1,10 +1,11 @@
 //! The files of one commit, listed within limits.
 
+use cynode_domain::git::CommitId;
+
 use crate::broker::GitBroker;
 use crate::command::split_records;
 use crate::error::GitError;
 use crate::mirror::Mirror;
-use crate::names::CommitId;
 
 /// A file mode of git.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -122,7 +122,7 @@ pub use skills::{Skill, SkillFilter};
 pub use storage::{DeletedFiles, ProjectStorage, counted_bytes};
 pub use store::{DatabaseEngine, Store};
 pub use task_agents::TaskAgent;
-pub use tasks::{NewTask, Task, TaskFilter, TaskOptions, TaskScope};
+pub use tasks::{NewTask, Task, TaskFilter, TaskScope};
 pub use tx::Tx;
 pub use users::{AuthEvent, User};
 pub use verdicts::{StepJob, StepVerdict};

@@ -4,12 +4,11 @@ use std::fmt::Write as _;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Criterion;
-use cynode_domain::ids::{JobId, NodeId, ProjectId, RunId, TaskId, UserId};
-use cynode_domain::job::Limits;
-use cynode_domain::plan::{InputMode, StepCriterion};
+use cynode_domain::ids::{JobId, ProjectId, RunId, TaskId, UserId};
+use cynode_domain::plan::InputMode;
 use cynode_domain::status::TaskStatus;
+use cynode_domain::task_options::TaskOptions;
 use cynode_domain::verification::VerificationStatus;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -40,32 +39,6 @@ pub struct NewTask {
     /// Two requests of one user with the same key create one task.
     pub idempotency_key: Option<String>,
     pub created_at: DateTime<Utc>,
-}
-
-/// The execution options of a task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TaskOptions {
-    /// Artifact paths that the last step must produce.
-    pub expected_outputs: Vec<String>,
-    /// Acceptance criteria of single steps.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub step_criteria: Vec<StepCriterion>,
-    /// The limits of each job.
-    pub limits: Limits,
-    /// Whether an interrupted step may be retried.
-    pub retry_interrupted: bool,
-    /// The most attempts of a failing step; preferences decide if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_attempts: Option<u32>,
-    /// Whether a person must approve the plan before it is executed.
-    #[serde(default)]
-    pub approve_plan: bool,
-    /// How long a question of its run waits for an answer, in seconds; without limit if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer_within_s: Option<u32>,
-    /// The worker node that executes all of it; if absent, the first job is placed by the scheduler.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub node: Option<NodeId>,
 }
 
 /// A task with its state.

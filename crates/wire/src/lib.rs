@@ -19,6 +19,7 @@ pub mod credentials;
 pub mod decisions;
 pub mod events;
 pub mod findings;
+pub mod git;
 pub mod groups;
 pub mod handoff;
 pub mod health;

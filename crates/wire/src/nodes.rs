@@ -12,6 +12,7 @@ use cynode_domain::job::{Action, Limits};
 use cynode_domain::status::NodeStatus;
 use serde::{Deserialize, Serialize};
 
+use crate::git::RepositoryAssignment;
 use crate::jobs::Stream;
 
 /// The header that names the incarnation of the calling node.
@@ -185,6 +186,9 @@ pub struct Assignment {
     pub limits: Limits,
     /// Names of attachments to place in the workspace before it starts.
     pub attachments: Vec<String>,
+    /// The repository to check out into the workspace before it starts, and to collect changes from after it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<RepositoryAssignment>,
     /// Incarnation that the job is assigned to; no other one starts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<IncarnationId>,

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Criterion;
+use cynode_domain::git::TaskRepository;
 use cynode_domain::ids::{JobId, ProjectId, RunId, TaskId};
 use cynode_domain::job::Limits;
 use cynode_domain::plan::{InputMode, StepCriterion};
@@ -69,6 +70,9 @@ pub struct CreateTask {
     /// Files to place in the workspace under `attachments/`.
     #[serde(default)]
     pub attachments: Vec<Attachment>,
+    /// The repository to work on. It is checked out into the workspace, and the changes are collected after each step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<TaskRepository>,
     /// Limits of each job.
     #[serde(default)]
     pub limits: Limits,
@@ -185,6 +189,9 @@ pub struct TaskView {
     /// runner could not continue it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_reason: Option<String>,
+    /// The repository that it works on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<TaskRepository>,
     /// The worker node that it must run on, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,

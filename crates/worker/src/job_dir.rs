@@ -272,6 +272,7 @@ mod tests {
                 limits: Limits::default(),
                 attachments: vec![],
                 incarnation: None,
+                repository: None,
                 needs_workspace: false,
             },
             workspace: PathBuf::from("/nowhere"),

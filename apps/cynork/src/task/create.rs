@@ -147,6 +147,7 @@ fn build_request(args: TaskCreateArgs) -> Result<CreateTask, CliFailure> {
         expected_outputs: vec![],
         depends_on: placement.depends_on,
         attachments,
+        repository: None,
         limits: Limits::default(),
         retry_interrupted: false,
         max_attempts: None,

@@ -183,6 +183,7 @@ mod tests {
             step_criteria: vec![],
             depends_on: vec![],
             blocked_reason: None,
+            repository: None,
             node: None,
             summary: Some("2 commands exited with code 0".to_owned()),
             verification: Some(VerificationStatus::NotChecked),

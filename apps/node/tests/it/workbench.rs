@@ -94,6 +94,7 @@ pub(crate) fn command(line: &str) -> Assignment {
         limits: limits(),
         attachments: vec![],
         incarnation: None,
+        repository: None,
         needs_workspace: false,
     }
 }

@@ -200,6 +200,7 @@ async fn assign_to_process(
         action: payload.action,
         limits: payload.limits,
         attachments: payload.attachments,
+        repository: payload.repository,
         incarnation: Some(process),
         needs_workspace: needs_workspace(tx, job).await?,
     })

@@ -7,7 +7,8 @@ use cynode_domain::name::Slug;
 use cynode_domain::plan::InputMode;
 use cynode_domain::start::Trigger;
 use cynode_domain::status::TaskStatus;
-use cynode_store::{NewTask, Node, Task, TaskOptions, Tx};
+use cynode_domain::task_options::TaskOptions;
+use cynode_store::{NewTask, Node, Task, Tx};
 use cynode_wire::tasks::{CreateTask, TaskView};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -227,6 +228,15 @@ impl TaskCreation {
         load_by_idempotency_key(tx, self.caller.user, key, &request_hash(&self.request)).await
     }
 
+    /// Names the branch of the task's changes after the task, unless the request names one.
+    fn name_branch(&self, task: &mut NewTask) {
+        let Some(repository) = &mut task.options.repository else { return };
+        let requested = self.request.repository.as_ref();
+        repository.branch = requested
+            .and_then(|requested| requested.branch.clone())
+            .or_else(|| format!("cynode/{}", task.name).parse().ok());
+    }
+
     /// Inserts the task under the first free name of its stem, unless an earlier or concurrent request with the
     /// same key created it.
     async fn insert_row(&self, tx: &mut Tx) -> Result<InsertedTask, TaskError> {
@@ -237,6 +247,7 @@ impl TaskCreation {
         for _ in 0..NAME_TRIES {
             let highest = tx.task_highest_number(self.caller.user, self.stem.as_str()).await?;
             task.name = self.stem.numbered(highest + 1).to_string();
+            self.name_branch(&mut task);
             if tx.task_insert(&task).await? {
                 if task.idempotency_key.is_some() {
                     tx.task_set_request_hash(task.id, &request_hash(&self.request)).await?;
@@ -284,6 +295,7 @@ impl TaskCreation {
                     Some(name_or_id) => Some(find_required_node(tx, name_or_id).await?),
                     None => None,
                 },
+                repository: request.repository.clone(),
             },
             idempotency_key: request.idempotency_key.clone(),
             created_at: self.now,

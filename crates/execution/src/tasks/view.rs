@@ -87,6 +87,7 @@ pub(super) fn task_view(task: Task, relations: TaskRelations) -> TaskView {
         step_criteria: task.spec.options.step_criteria,
         depends_on: relations.depends_on,
         blocked_reason: relations.blocked_reason,
+        repository: task.spec.options.repository,
         node: relations.node,
         summary: task.summary,
         verification: task.verification,

@@ -1,8 +1,10 @@
 //! Job creation: for a step, a check or a command in a workspace.
 
+use cynode_domain::git::TaskRepository;
 use cynode_domain::ids::{JobId, NodeId, RunId};
 use cynode_domain::job::{Action, Limits};
 use cynode_store::{KeepExecs, NewEvent, NewJob, Task, Tx};
+use cynode_wire::git::RepositoryAssignment;
 use serde_json::{Value, json};
 
 use super::check::split_attempt;
@@ -55,6 +57,7 @@ pub async fn create_job(
             .filter(|artifact| artifact.kind == ATTACHMENT)
             .map(|artifact| artifact.path)
             .collect(),
+        repository: task.spec.options.repository.as_ref().and_then(assign_repository),
     };
     // Jobs of one task share a workspace, so they stay on the node of the first job.
     let is_at = tx.task_node(task.spec.id).await?;
@@ -84,6 +87,16 @@ pub async fn create_job(
     tx.event_append(&NewEvent { run: Some(spec.run), job: Some(id), ..queued }).await?;
     let awaiting_placement = placing.assign(tx).await?.awaiting_placement;
     Ok(CreatedJob { id, awaiting_placement })
+}
+
+/// The repository of a job; `None` if the task has no branch for its changes, which its creation prevents.
+fn assign_repository(repository: &TaskRepository) -> Option<RepositoryAssignment> {
+    Some(RepositoryAssignment {
+        url: repository.url.clone(),
+        base_branch: repository.base_branch.clone(),
+        branch: repository.branch.clone()?,
+        has_credential: false,
+    })
 }
 
 /// Whether a job is an attempt at a step, neither a check nor a command in the workspace.

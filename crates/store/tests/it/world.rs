@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Criterion;
+use cynode_domain::git::TaskRepository;
 use cynode_domain::ids::{IncarnationId, JobId, NodeId, ProjectId, RunId, TaskId, TraceId, UserId};
 use cynode_domain::job::Limits;
 use cynode_domain::plan::{InputMode, StepCriterion};
 use cynode_domain::status::{NodeStatus, RunStatus};
-use cynode_store::{Error, NewJob, NewTask, Node, Project, Run, Store, Task, TaskOptions, User};
+use cynode_domain::task_options::TaskOptions;
+use cynode_store::{Error, NewJob, NewTask, Node, Project, Run, Store, Task, User};
 use serde_json::json;
 
 /// Runs a body in one write transaction and returns its result.
@@ -80,6 +82,11 @@ impl World {
                 approve_plan: true,
                 answer_within_s: Some(60),
                 node: Some(NodeId::generate()),
+                repository: Some(TaskRepository {
+                    url: "https://git.example/app".to_owned().try_into().unwrap(),
+                    base_branch: None,
+                    branch: Some("cynode/app".parse().unwrap()),
+                }),
             },
             idempotency_key: None,
             created_at: at(0),

@@ -82,6 +82,7 @@ impl Sandbox {
             limits: program.limits,
             attachments: vec![],
             incarnation: None,
+            repository: None,
             needs_workspace: false,
         };
         let interactive =

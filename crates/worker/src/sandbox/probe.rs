@@ -84,6 +84,7 @@ fn run_probe_job(
         limits: Limits { timeout_s: 10, ..Limits::default() },
         attachments: vec![],
         incarnation: None,
+        repository: None,
         needs_workspace: false,
     };
     let dir = JobDir::create(home, &sandbox.job_spec(assignment, workspace))?;

@@ -95,12 +95,12 @@ fn branch_fault(name: &str) -> Option<&'static str> {
 
 impl TaskKey {
     /// The ref of the newest commits of the task.
-    pub(crate) fn head_ref(&self) -> String {
+    pub fn head_ref(&self) -> String {
         format!("{}head", self.ref_prefix())
     }
 
     /// The namespace of the task's refs, with a slash at the end.
-    pub(crate) fn ref_prefix(&self) -> String {
+    pub fn ref_prefix(&self) -> String {
         format!("refs/cynode/{}/", self.0)
     }
 }

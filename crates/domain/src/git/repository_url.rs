@@ -1,9 +1,9 @@
-//! The address of a repository.
+//! The address of a repository: a URL, `user@host:path`, or a path on a worker node.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest as _, Sha256};
+use serde::{Deserialize, Serialize};
 
 const MAX_BYTES: usize = 2048;
 
@@ -45,7 +45,8 @@ pub struct UrlPolicy {
 /// The address of a repository, free of secrets.
 ///
 /// A user name of an http(s) address is dropped: the credential names the user, and some forges accept a token there.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct RepositoryUrl {
     transport: Transport,
     text: String,
@@ -53,7 +54,7 @@ pub struct RepositoryUrl {
 
 /// How a repository is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Transport {
+pub enum Transport {
     Https,
     Http,
     Ssh,
@@ -62,7 +63,7 @@ pub(crate) enum Transport {
 
 impl Transport {
     /// The name in `GIT_ALLOW_PROTOCOL`.
-    pub(crate) fn protocol(self) -> &'static str {
+    pub fn protocol(self) -> &'static str {
         match self {
             Self::Https => "https",
             Self::Http => "http",
@@ -173,30 +174,49 @@ impl RepositoryUrl {
         Ok(Self { transport: Transport::Local, text: path })
     }
 
-    pub(crate) fn transport(&self) -> Transport {
+    /// Rejects what `policy` does not accept.
+    pub fn check(&self, policy: UrlPolicy) -> Result<(), UrlError> {
+        match self.transport {
+            Transport::Http if !policy.allow_plain_http => Err(UrlError::PlainHttp),
+            Transport::Local if !policy.allow_local_paths => Err(UrlError::LocalPath),
+            _ => Ok(()),
+        }
+    }
+
+    pub fn transport(&self) -> Transport {
         self.transport
     }
 
     /// The address as git takes it. It has no secret.
-    pub(crate) fn as_str(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         &self.text
     }
 
     /// The path of a repository of this machine.
-    pub(crate) fn local_path(&self) -> Option<&Path> {
+    pub fn local_path(&self) -> Option<&Path> {
         (self.transport == Transport::Local).then(|| Path::new(&self.text))
     }
 
     /// `scheme://host:port` of an http(s) address.
-    pub(crate) fn origin(&self) -> Option<String> {
+    pub fn origin(&self) -> Option<String> {
         let url = ::url::Url::parse(&self.text).ok()?;
         let port = url.port().map_or_else(String::new, |port| format!(":{port}"));
         Some(format!("{}://{}{port}", url.scheme(), url.host_str()?))
     }
+}
 
-    /// A file name that no other address has.
-    pub(crate) fn digest(&self) -> String {
-        hex::encode(Sha256::digest(self.text.as_bytes()))
+/// Accepts every transport; see [`RepositoryUrl::check`].
+impl TryFrom<String> for RepositoryUrl {
+    type Error = UrlError;
+
+    fn try_from(text: String) -> Result<Self, UrlError> {
+        Self::parse(&text, UrlPolicy { allow_plain_http: true, allow_local_paths: true })
+    }
+}
+
+impl From<RepositoryUrl> for String {
+    fn from(url: RepositoryUrl) -> Self {
+        url.text
     }
 }
 

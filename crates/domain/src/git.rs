@@ -1,0 +1,9 @@
+//! Addresses, branches and commits of git repositories.
+
+mod names;
+mod repository_url;
+mod task_repository;
+
+pub use names::{BranchName, CommitId, NameError, TaskKey};
+pub use repository_url::{RepositoryUrl, Transport, UrlError, UrlPolicy};
+pub use task_repository::TaskRepository;

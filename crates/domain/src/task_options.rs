@@ -1,0 +1,37 @@
+//! How a task is executed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::git::TaskRepository;
+use crate::ids::NodeId;
+use crate::job::Limits;
+use crate::plan::StepCriterion;
+
+/// The execution options of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskOptions {
+    /// Artifact paths that the last step must produce.
+    pub expected_outputs: Vec<String>,
+    /// Acceptance criteria of single steps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub step_criteria: Vec<StepCriterion>,
+    /// The limits of each job.
+    pub limits: Limits,
+    /// Whether an interrupted step may be retried.
+    pub retry_interrupted: bool,
+    /// The most attempts of a failing step; preferences decide if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    /// Whether a person must approve the plan before it is executed.
+    #[serde(default)]
+    pub approve_plan: bool,
+    /// How long a question of its run waits for an answer, in seconds; without limit if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_within_s: Option<u32>,
+    /// The worker node that executes all of it; if absent, the first job is placed by the scheduler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeId>,
+    /// The repository to work on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<TaskRepository>,
+}

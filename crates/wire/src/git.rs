@@ -1,0 +1,157 @@
+//! Repositories of tasks: what a node checks out, what it collects, and what it pushes.
+
+use cynode_domain::git::{BranchName, CommitId, RepositoryUrl};
+use cynode_domain::ids::JobId;
+use serde::{Deserialize, Serialize};
+
+/// The name of the collected changes among the files of a job's changes.
+pub const CHANGES_FILE: &str = "changes.json";
+/// The name of the patch.
+pub const PATCH_FILE: &str = "changes.patch";
+/// The name of the bundle with the commits.
+pub const BUNDLE_FILE: &str = "changes.bundle";
+/// The feature of a node that works on repositories.
+pub const REPOSITORIES_FEATURE: &str = "repositories";
+
+/// The repository of an assigned job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct RepositoryAssignment {
+    /// The address.
+    #[schema(value_type = String)]
+    pub url: RepositoryUrl,
+    /// The branch to start from; the repository's default branch when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub base_branch: Option<BranchName>,
+    /// The branch of the task.
+    #[schema(value_type = String)]
+    pub branch: BranchName,
+    /// Whether the node leases a credential for it: `POST /v1/node/jobs/{job}/git-credential`.
+    pub has_credential: bool,
+}
+
+/// Response to `POST /v1/node/jobs/{job}/git-credential`: for one operation. It never enters the sandbox and is not stored.
+#[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum GitCredentialLease {
+    /// For http(s).
+    Password {
+        /// The user name that the forge asks for.
+        username: String,
+        /// The password or token.
+        password: String,
+    },
+    /// For ssh.
+    SshKey {
+        /// The private key, without a passphrase.
+        private_key: String,
+        /// Lines of a `known_hosts` file; the first key of the host is trusted when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        known_hosts: Option<String>,
+    },
+}
+
+/// What a job changed in the repository of its task: [`CHANGES_FILE`].
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct CollectedChanges {
+    /// The repository.
+    #[schema(value_type = String)]
+    pub url: RepositoryUrl,
+    /// The branch of the task.
+    #[schema(value_type = String)]
+    pub branch: BranchName,
+    /// The commit that the task started from.
+    #[schema(value_type = String)]
+    pub base: CommitId,
+    /// The newest commit of the task.
+    #[schema(value_type = String)]
+    pub head: CommitId,
+    /// The commits, oldest first; the newest 1000.
+    pub commits: Vec<CommitView>,
+    /// Changed files between base and head.
+    pub files: Vec<ChangedFileView>,
+    /// What was found in them, the most severe first.
+    pub findings: Vec<GitFindingView>,
+}
+
+/// One commit.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct CommitView {
+    /// The commit's id.
+    #[schema(value_type = String)]
+    pub commit: CommitId,
+    /// The author that the job named.
+    pub author: String,
+    /// The first line of the message.
+    pub subject: String,
+}
+
+/// What happened to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FileChange {
+    /// New.
+    Added,
+    /// Changed.
+    Modified,
+    /// Removed.
+    Deleted,
+    /// For example, from a file to a symbolic link.
+    TypeChanged,
+}
+
+/// A changed file. A renamed file is a deleted and an added one.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct ChangedFileView {
+    /// The path, in git's quotes if it is not plain text.
+    pub path: String,
+    /// What happened to it.
+    pub status: FileChange,
+    /// Added lines; absent for a binary file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added: Option<u64>,
+    /// Deleted lines; absent for a binary file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted: Option<u64>,
+}
+
+/// What a finding means for the commits.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, utoipa::ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum GitSeverity {
+    /// Worth knowing.
+    Note,
+    /// A person decides before the commits are pushed.
+    Review,
+    /// The commits must not be pushed.
+    Block,
+}
+
+/// Something that was found in the commits of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct GitFindingView {
+    /// How severe it is.
+    pub severity: GitSeverity,
+    /// The rule, such as `secret` or `protected_path`.
+    pub rule: String,
+    /// The file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// What was found.
+    pub message: String,
+}
+
+/// `GET /v1/tasks/{task}/diff`: the newest changes of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct TaskDiffView {
+    /// The job after which they were collected.
+    pub job_id: JobId,
+    /// Commits, files and findings.
+    pub changes: CollectedChanges,
+    /// The patch, for `git apply`. Bytes that are not UTF-8 are replaced; the artifact has them.
+    pub patch: String,
+    /// Whether the patch was cut to 1 MiB.
+    pub is_truncated: bool,
+}
