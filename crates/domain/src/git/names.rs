@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-const MAX_BRANCH_BYTES: usize = 200;
+pub(super) const MAX_BRANCH_BYTES: usize = 200;
 const MAX_TASK_BYTES: usize = 64;
 /// Hexadecimal digits of a SHA-1 object id.
 const ID_DIGITS: usize = 40;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-const MAX_BYTES: usize = 2048;
+pub(super) const MAX_URL_BYTES: usize = 2048;
 
 /// An address that the broker does not use.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -26,7 +26,9 @@ pub enum UrlError {
     PlainHttp,
     #[error("paths of this machine are not allowed here: use https:// or ssh://")]
     LocalPath,
-    #[error("the repository address has no {0}")]
+    #[error(
+        "the repository address has no {0}: use https://host/path, ssh://host/path, user@host:path or an absolute path"
+    )]
     Missing(&'static str),
     #[error("the repository address has a query or a fragment: remove what follows ? or #")]
     Query,
@@ -76,7 +78,7 @@ impl Transport {
 impl RepositoryUrl {
     /// Parses an address and rejects what `policy` does not accept.
     pub fn parse(text: &str, policy: UrlPolicy) -> Result<Self, UrlError> {
-        if text.is_empty() || text.len() > MAX_BYTES || text.starts_with('-') {
+        if text.is_empty() || text.len() > MAX_URL_BYTES || text.starts_with('-') {
             return Err(UrlError::Malformed);
         }
         let escaped = ["%00", "%0a", "%0d"];
@@ -197,6 +199,27 @@ impl RepositoryUrl {
         (self.transport == Transport::Local).then(|| Path::new(&self.text))
     }
 
+    /// The host and the port of a remote; `None` for a path.
+    pub fn host_and_port(&self) -> Option<(String, u16)> {
+        let usual = match self.transport {
+            Transport::Https => 443,
+            Transport::Http => 80,
+            Transport::Ssh => 22,
+            Transport::Local => return None,
+        };
+        match ::url::Url::parse(&self.text) {
+            Ok(url) if self.text.contains("://") => {
+                let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
+                Some((host, url.port().unwrap_or(usual)))
+            }
+            _ => {
+                let (authority, _) = self.text.split_once(':')?;
+                let host = authority.rsplit('@').next()?;
+                Some((host.to_owned(), usual))
+            }
+        }
+    }
+
     /// `scheme://host:port` of an http(s) address.
     pub fn origin(&self) -> Option<String> {
         let url = ::url::Url::parse(&self.text).ok()?;
@@ -272,6 +295,17 @@ mod tests {
         assert_eq!(parse("file:///srv/app").unwrap().local_path(), Some(Path::new("/srv/app")));
         let origin = parse("https://git.example.com:8443/team/app").unwrap().origin();
         assert_eq!(origin.as_deref(), Some("https://git.example.com:8443"));
+        for (text, expected) in [
+            ("https://git.example.com/app", Some(("git.example.com", 443))),
+            ("http://[::1]:3000/app", Some(("::1", 3000))),
+            ("ssh://git@git.example.com:2222/app", Some(("git.example.com", 2222))),
+            ("git@git.example.com:team/app", Some(("git.example.com", 22))),
+            ("git.example.com:app", Some(("git.example.com", 22))),
+            ("/srv/app", None),
+        ] {
+            let found = parse(text).unwrap().host_and_port();
+            assert_eq!(found, expected.map(|(host, port)| (host.to_owned(), port)), "{text}");
+        }
     }
 
     #[test]

@@ -1,22 +1,28 @@
 //! The repository that a task works on.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::names::MAX_BRANCH_BYTES;
+use super::repository_url::MAX_URL_BYTES;
 use super::{BranchName, RepositoryUrl};
 
 /// The repository that a task works on, and where it starts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskRepository {
     /// `https://…`, `ssh://…`, `user@host:path`, or an absolute path on the worker node.
+    #[schemars(with = "String", length(min = 1, max = MAX_URL_BYTES))]
     #[schema(value_type = String)]
     pub url: RepositoryUrl,
     /// The branch to start from; the repository's default branch when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", length(min = 1, max = MAX_BRANCH_BYTES))]
     #[schema(value_type = Option<String>)]
     pub base_branch: Option<BranchName>,
     /// The branch for the changes; `cynode/` and the name of the task when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", length(min = 1, max = MAX_BRANCH_BYTES))]
     #[schema(value_type = Option<String>)]
     pub branch: Option<BranchName>,
 }
