@@ -7,7 +7,10 @@ use axum::response::{IntoResponse, Response};
 use cynode_domain::ids::TaskId;
 use cynode_domain::name_or_id::NameOrId;
 use cynode_execution::ArtifactService;
-use cynode_wire::artifacts::{ArtifactView, DeleteArtifacts, DeletedArtifactsView, StorageView};
+use cynode_wire::artifacts::{
+    ArtifactKind, ArtifactView, DeleteArtifacts, DeletedArtifactsView, StorageView,
+};
+use cynode_wire::git::{MAX_DIFF_PATCH_BYTES, TaskDiffView};
 use cynode_wire::problem::Problem;
 use http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use serde::Deserialize;
@@ -24,6 +27,7 @@ pub(crate) fn routes(artifacts: ArtifactService) -> OpenApiRouter {
         .routes(routes!(content))
         .routes(routes!(delete))
         .routes(routes!(usage))
+        .routes(routes!(diff))
         .with_state(artifacts)
 }
 
@@ -33,6 +37,16 @@ pub(crate) fn routes(artifacts: ArtifactService) -> OpenApiRouter {
 pub(crate) struct FileQuery {
     /// Path of the file.
     pub(crate) path: String,
+}
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ContentQuery {
+    /// Path of the file.
+    path: String,
+    /// Kind of the file; when absent: changes, else the output, else the attachment at that path.
+    kind: Option<ArtifactKind>,
 }
 
 /// Lists the files of a task.
@@ -49,15 +63,15 @@ async fn list(
 
 /// Downloads a file. It is sent as an attachment, never inline, because jobs wrote it.
 #[utoipa::path(get, path = "/v1/tasks/{task}/artifacts/content", tag = "artifacts",
-    params(("task" = String, Path, description = "id or name"), FileQuery),
+    params(("task" = String, Path, description = "id or name"), ContentQuery),
     responses((status = 200, content_type = "application/octet-stream"), (status = "4XX", body = Problem)))]
 async fn content(
     State(artifacts): State<ArtifactService>,
     AuthenticatedUser(caller): AuthenticatedUser,
     PathSegment(task): PathSegment<NameOrId<TaskId>>,
-    QueryParams(query): QueryParams<FileQuery>,
+    QueryParams(query): QueryParams<ContentQuery>,
 ) -> Result<Response, ApiError> {
-    let (artifact, file) = artifacts.open(&caller, &task, &query.path).await?;
+    let (artifact, file) = artifacts.open(&caller, &task, query.kind, &query.path).await?;
     let headers = [
         (CONTENT_TYPE, "application/octet-stream".to_owned()),
         (CONTENT_LENGTH, artifact.size_bytes.to_string()),
@@ -89,4 +103,16 @@ async fn usage(
     AuthenticatedUser(caller): AuthenticatedUser,
 ) -> Result<Json<StorageView>, ApiError> {
     Ok(Json(artifacts.usage(&caller).await?))
+}
+
+/// Returns the newest changes of a task in its repository. 404: the task has no repository, or no changes yet.
+#[utoipa::path(get, path = "/v1/tasks/{task}/diff", tag = "artifacts",
+    params(("task" = String, Path, description = "id or name")),
+    responses((status = 200, body = TaskDiffView), (status = "4XX", body = Problem)))]
+async fn diff(
+    State(artifacts): State<ArtifactService>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(task): PathSegment<NameOrId<TaskId>>,
+) -> Result<Json<TaskDiffView>, ApiError> {
+    Ok(Json(artifacts.diff(&caller, &task, MAX_DIFF_PATCH_BYTES).await?))
 }

@@ -46,6 +46,7 @@ pub(crate) fn routes(nodes: NodeService, artifacts: ArtifactService) -> OpenApiR
     let files = OpenApiRouter::new()
         // The size limit is enforced while the content streams to disk.
         .routes(routes!(put_artifact).layer(DefaultBodyLimit::disable()))
+        .routes(routes!(put_changes).layer(DefaultBodyLimit::disable()))
         .routes(routes!(attachment))
         .with_state(artifacts);
     jobs.merge(files)
@@ -170,6 +171,22 @@ async fn put_artifact(
     content: RawBody,
 ) -> Result<Json<ArtifactView>, ApiError> {
     Ok(Json(artifacts.put(&node, job, &query.path, content.into_data_stream()).await?))
+}
+
+/// Uploads a file of the changes that the node collected in the repository of the job's task: `changes.patch` and
+/// `changes.bundle`, then `changes.json`, which makes them visible.
+#[utoipa::path(put, path = "/v1/node/jobs/{job}/changes/{file}", tag = "node api",
+    params(("job" = JobId, Path), ("file" = String, Path),
+        ("x-cynode-incarnation" = IncarnationId, Header, description = "the process that holds the job")),
+    request_body(content_type = "application/octet-stream"),
+    responses((status = 200, body = ArtifactView), (status = "4XX", body = Problem)))]
+async fn put_changes(
+    State(artifacts): State<ArtifactService>,
+    AuthenticatedNode(node): AuthenticatedNode,
+    PathSegment((job, file)): PathSegment<(JobId, String)>,
+    content: RawBody,
+) -> Result<Json<ArtifactView>, ApiError> {
+    Ok(Json(artifacts.put_changes(&node, job, &file, content.into_data_stream()).await?))
 }
 
 /// Downloads an attachment of the job's task.

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use cynode_domain::ids::{JobId, TokenId};
 use cynode_wire::artifacts::ArtifactView;
+use cynode_wire::git::GitCredentialLease;
 use cynode_wire::jobs::{JobResult, Stream};
 use cynode_wire::nodes::{
     AppendLog, AskWorkspaces, CreateJoinToken, Incarnation, JobAgentToken, JoinTokenView,
@@ -97,6 +98,15 @@ impl Client {
         read_json(send(self.request(Method::POST, &segments)).await?).await
     }
 
+    /// `POST /v1/node/jobs/{job}/git-credential`
+    pub async fn node_lease_git_credential(
+        &self,
+        job: JobId,
+    ) -> Result<GitCredentialLease, ClientError> {
+        let segments = ["v1", "node", "jobs", &job.to_string(), "git-credential"];
+        read_json(send(self.request(Method::POST, &segments)).await?).await
+    }
+
     /// `PUT /v1/node/jobs/{job}/artifacts?path=…`; idempotent.
     pub async fn node_put_artifact(
         &self,
@@ -109,6 +119,17 @@ impl Client {
             .query(&[("path", path)])
             .body(content);
         read_json(send(request).await?).await
+    }
+
+    /// `PUT /v1/node/jobs/{job}/changes/{file}`; idempotent.
+    pub async fn node_put_changes(
+        &self,
+        job: JobId,
+        file: &str,
+        content: reqwest::Body,
+    ) -> Result<ArtifactView, ClientError> {
+        let segments = ["v1", "node", "jobs", &job.to_string(), "changes", file];
+        read_json(send(self.request(Method::PUT, &segments).body(content)).await?).await
     }
 
     /// `GET /v1/node/jobs/{job}/attachments/{name}`

@@ -1,7 +1,10 @@
 //! Tasks, projects and artifacts. A `task` or `project` argument is an id or a name.
 
 use bytes::Bytes;
-use cynode_wire::artifacts::{ArtifactView, DeleteArtifacts, DeletedArtifactsView, StorageView};
+use cynode_wire::artifacts::{
+    ArtifactKind, ArtifactView, DeleteArtifacts, DeletedArtifactsView, StorageView,
+};
+use cynode_wire::git::TaskDiffView;
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::projects::{CreateProject, ProjectView, UpdateProject};
 use cynode_wire::tasks::{
@@ -79,6 +82,24 @@ impl Client {
             .request(Method::GET, &["v1", "tasks", task, "artifacts", "content"])
             .query(&[("path", path)]);
         send(request).await?.bytes().await.map_err(unreachable_error)
+    }
+
+    /// `GET /v1/tasks/{task}/artifacts/content?kind=…&path=…`
+    pub async fn artifact_content_of_kind(
+        &self,
+        task: &str,
+        kind: ArtifactKind,
+        path: &str,
+    ) -> Result<Bytes, ClientError> {
+        let request = self
+            .request(Method::GET, &["v1", "tasks", task, "artifacts", "content"])
+            .query(&[("kind", kind.as_str()), ("path", path)]);
+        send(request).await?.bytes().await.map_err(unreachable_error)
+    }
+
+    /// `GET /v1/tasks/{task}/diff`
+    pub async fn task_diff(&self, task: &str) -> Result<TaskDiffView, ClientError> {
+        self.get(&["v1", "tasks", task, "diff"]).await
     }
 
     /// `POST /v1/tasks/{task}/artifacts/delete`

@@ -1,5 +1,6 @@
-//! Files of a task: outputs that worker nodes upload, and attachments of the request.
+//! Files of a task: outputs and collected changes that worker nodes upload, and attachments of the request.
 
+mod changes;
 mod delete;
 mod evidence;
 mod limits;
@@ -13,7 +14,7 @@ use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::status::{JobStatus, ShownTaskStatus};
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{Artifact, Job, Store};
-use cynode_wire::artifacts::{ArtifactView, MAX_PATH_BYTES};
+use cynode_wire::artifacts::{ArtifactKind, ArtifactView, MAX_PATH_BYTES};
 use futures_util::Stream;
 use tracing::warn;
 
@@ -23,10 +24,8 @@ use crate::{tasks, tasks::TaskError};
 use cynode_resources::blobs::{BLOBS_TABLE, BlobContent, BlobVerdictCallback, ExpectedBlob};
 use cynode_resources::{BlobError, BlobStore, Caller, NodeCaller};
 
-/// Kind of files that jobs produce.
-pub(crate) const OUTPUT: &str = "output";
-/// Kind of files that were sent with the task.
-pub(crate) const ATTACHMENT: &str = "attachment";
+pub(crate) const OUTPUT: &str = ArtifactKind::Output.as_str();
+pub(crate) const ATTACHMENT: &str = ArtifactKind::Attachment.as_str();
 
 const MAX_ARTIFACT_BYTES: u64 = 256 * 1024 * 1024;
 
@@ -41,6 +40,14 @@ pub enum ArtifactError {
     JobNotHeld(JobId),
     #[error("the task has no file \"{0}\"")]
     NotFound(String),
+    #[error("job {0} has no repository: no changes are collected after it")]
+    JobWithoutRepository(JobId),
+    #[error(
+        "task \"{0}\" has no repository: create a task that works on one with `cynork task create --repo URL`"
+    )]
+    TaskWithoutRepository(String),
+    #[error("{0}")]
+    NoChanges(String),
     /// Files of an open task cannot be deleted.
     #[error(
         "task \"{name}\" is {status}: its files can be deleted once it is closed; `cynork task cancel {name}` \
@@ -62,13 +69,17 @@ pub enum ArtifactError {
 impl Classified for ArtifactError {
     fn classify(&self) -> Classification<'_> {
         match self {
-            Self::BadPath(_) => Classification::new(ErrorClass::Invalid, self),
+            Self::BadPath(_) | Self::JobWithoutRepository(_) => {
+                Classification::new(ErrorClass::Invalid, self)
+            }
             Self::JobNotHeld(_) | Self::TaskOpen { .. } => {
                 Classification::new(ErrorClass::Conflict, self)
             }
             Self::Invalid(faults) => Classification::invalid(self, faults),
             Self::StorageLimit(error) => error.classify(),
-            Self::NotFound(_) => Classification::new(ErrorClass::NotFound, self),
+            Self::NotFound(_) | Self::TaskWithoutRepository(_) | Self::NoChanges(_) => {
+                Classification::new(ErrorClass::NotFound, self)
+            }
             Self::Task(error) => error.classify(),
             Self::Blob(error) => error.classify(),
             Self::Store(error) => error.classify(),
@@ -116,24 +127,32 @@ impl ArtifactService {
         Ok(artifacts.into_iter().map(artifact_view).collect())
     }
 
-    /// Opens a file of a task: the output at the path, else the attachment with that name.
+    /// Opens a file of a task. Without a kind: collected changes, whose paths begin with a job, else the output at the
+    /// path, else the attachment with that name.
     pub async fn open(
         &self,
         caller: &Caller,
         task: &NameOrId<TaskId>,
+        kind: Option<ArtifactKind>,
         path: &str,
     ) -> Result<(ArtifactView, BlobContent), ArtifactError> {
         let (caller, task, wanted_path) = (caller.clone(), task.to_owned(), path.to_owned());
+        let kinds = match kind {
+            Some(kind) => vec![kind],
+            None => vec![ArtifactKind::Changes, ArtifactKind::Output, ArtifactKind::Attachment],
+        };
         let found = self
             .store
             .read(move |tx| {
                 Box::pin(async move {
                     let task = tasks::find(tx, &caller, &task).await?.spec.id;
-                    let output = tx.artifact_get(task, OUTPUT, &wanted_path).await?;
-                    match output {
-                        Some(output) => Ok::<_, ArtifactError>(Some(output)),
-                        None => Ok(tx.artifact_get(task, ATTACHMENT, &wanted_path).await?),
+                    for kind in kinds {
+                        let file = tx.artifact_get(task, kind.as_str(), &wanted_path).await?;
+                        if file.is_some() {
+                            return Ok::<_, ArtifactError>(file);
+                        }
                     }
+                    Ok(None)
                 })
             })
             .await?;
@@ -153,7 +172,6 @@ impl ArtifactService {
         validate_artifact_path(path).map_err(ArtifactError::BadPath)?;
         let task = self.load_open_job(node, job).await?.spec.task;
         let content = self.blobs.stage(content, MAX_ARTIFACT_BYTES).await?;
-        let (node, limits, sha256) = (node.clone(), self.limits, content.sha256.clone());
         let artifact = Artifact {
             id: ArtifactId::generate(),
             task,
@@ -161,9 +179,21 @@ impl ArtifactService {
             kind: OUTPUT.to_owned(),
             path: path.to_owned(),
             size_bytes: content.size_bytes,
-            sha256: sha256.clone(),
+            sha256: content.sha256.clone(),
             created_at: self.clock.now(),
         };
+        self.insert_for_job(node, job, NewFile { artifact, content }).await
+    }
+
+    /// Adds a file to the task of a job, if the node still holds the job.
+    async fn insert_for_job(
+        &self,
+        node: &NodeCaller,
+        job: JobId,
+        file: NewFile,
+    ) -> Result<ArtifactView, ArtifactError> {
+        let (node, limits, task) = (node.clone(), self.limits, file.artifact.task);
+        let (sha256, path) = (file.artifact.sha256.clone(), file.artifact.path.clone());
         let stored = self
             .store
             .write(move |tx| {
@@ -171,13 +201,12 @@ impl ArtifactService {
                     // The job may have ended during the upload.
                     require_open_job(tx.job_lock(job).await?, &node, job)?;
                     let scope = tx.task_scope(task).await?.ok_or(ArtifactError::JobNotHeld(job))?;
-                    let files = vec![NewFile { artifact, content }];
-                    limits.insert_files::<ArtifactError>(tx, scope, files).await
+                    limits.insert_files::<ArtifactError>(tx, scope, vec![file]).await
                 })
             })
             .await?;
         self.blobs.sync(&sha256).await?;
-        stored_view(stored, path)
+        stored_view(stored, &path)
     }
 
     /// Opens an attachment of the task of a job that the node holds.
@@ -292,7 +321,7 @@ fn artifact_view(artifact: Artifact) -> ArtifactView {
     ArtifactView {
         id: artifact.id,
         task_id: artifact.task,
-        job_id: artifact.job,
+        job_id: artifact.job.or_else(|| changes::job_of_changes(&artifact)),
         kind: artifact.kind,
         path: artifact.path,
         size_bytes: artifact.size_bytes,

@@ -13,9 +13,9 @@ use cynode_sql::params;
 pub struct Artifact {
     pub id: ArtifactId,
     pub task: TaskId,
-    /// The job that produced it; `None` for attachments.
+    /// The job that produced it; `None` for attachments and changes.
     pub job: Option<JobId>,
-    /// `attachment` or `output`.
+    /// `attachment`, `output` or `changes`.
     pub kind: String,
     /// Unique within the task and kind.
     pub path: String,

@@ -7,6 +7,29 @@ use serde::{Deserialize, Serialize};
 /// The longest path of a file.
 pub const MAX_PATH_BYTES: usize = 1024;
 
+/// Where a file of a task comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ArtifactKind {
+    /// Sent with the task.
+    Attachment,
+    /// Produced by a job, or stored by a tool.
+    Output,
+    /// Collected by the worker node in the repository of the task, after a job.
+    Changes,
+}
+
+impl ArtifactKind {
+    /// The name in views and in the database.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Attachment => "attachment",
+            Self::Output => "output",
+            Self::Changes => "changes",
+        }
+    }
+}
+
 /// A file that belongs to a task, without its content.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ArtifactView {
@@ -14,9 +37,9 @@ pub struct ArtifactView {
     pub id: ArtifactId,
     /// The task it belongs to.
     pub task_id: TaskId,
-    /// The job that produced it; absent for attachments.
+    /// The job that produced it, or after which it was collected; absent for attachments.
     pub job_id: Option<JobId>,
-    /// `attachment` or `output`.
+    /// `attachment`, `output` or `changes`.
     pub kind: String,
     /// Its path, unique in the task for its kind.
     pub path: String,
@@ -82,7 +105,7 @@ pub const MAX_DELETED_PATHS: usize = 1000;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeleteArtifacts {
-    /// Paths of attachments and outputs, at most 1000; all files when absent.
+    /// Paths of files, at most 1000; all files when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<Vec<String>>,
 }
@@ -90,7 +113,7 @@ pub struct DeleteArtifacts {
 /// What was deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct DeletedArtifactsView {
-    /// How many attachments and outputs were deleted.
+    /// How many files were deleted.
     pub files: u64,
     /// The bytes that no longer count, with those of earlier versions of the files.
     pub freed_bytes: i64,

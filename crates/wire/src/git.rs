@@ -10,8 +10,15 @@ pub const CHANGES_FILE: &str = "changes.json";
 pub const PATCH_FILE: &str = "changes.patch";
 /// The name of the bundle with the commits.
 pub const BUNDLE_FILE: &str = "changes.bundle";
+/// The most bytes of a patch in [`TaskDiffView`].
+pub const MAX_DIFF_PATCH_BYTES: usize = 1024 * 1024;
 /// The feature of a node that works on repositories.
 pub const REPOSITORIES_FEATURE: &str = "repositories";
+
+/// The path of a file of the changes that were collected after a job, among the files of its task.
+pub fn changes_path(job: JobId, file: &str) -> String {
+    format!("{job}/{file}")
+}
 
 /// The repository of an assigned job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]

@@ -104,7 +104,7 @@ impl ArtifactService {
 
 impl ArtifactService {
     /// Reads at most the first `max` bytes of a file.
-    async fn read_beginning(
+    pub(super) async fn read_beginning(
         &self,
         stored: ExpectedBlob,
         max: usize,

@@ -56,7 +56,7 @@ async fn run(context: ToolContext, arguments: ArtifactGet) -> Result<Value, Tool
             Err(ToolFault::invalid("job_id requires format text or diff"))
         }
         (ArtifactFormat::Base64, None) => {
-            let (artifact, file) = files.open(caller, &task, &path).await?;
+            let (artifact, file) = files.open(caller, &task, None, &path).await?;
             read_whole_file(artifact, file).await
         }
     }
