@@ -19,6 +19,7 @@ use cynode_store::Store;
 use cynode_wire::git::RepositoryAssignment;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use assign::has_feature;
 pub use assign::{AssignmentOutcome, AssignmentPass, unassign_silent_jobs};
 pub use join_tokens::JoinCredential;
 pub use placement::JobPlacer;

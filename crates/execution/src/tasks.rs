@@ -1,6 +1,7 @@
 //! Tasks: create, read, order by dependencies, update and cancel.
 
 mod attachments;
+mod awaited_node;
 mod cancel;
 mod copy;
 mod create;

@@ -94,17 +94,17 @@ impl Tx {
         self.list(&tables::QUESTIONS, &sql, &params, run_question).await
     }
 
-    /// Returns the node that the oldest waiting job of each task is pinned to.
+    /// Returns the node that the oldest waiting job of each task is pinned to; `None` if none of its jobs is pinned.
     pub async fn awaited_nodes_of(
         &mut self,
         tasks: &[TaskId],
-    ) -> Result<BTreeMap<TaskId, NodeId>, Error> {
+    ) -> Result<BTreeMap<TaskId, Option<NodeId>>, Error> {
         let Some((ids, params)) = in_list(tasks) else { return Ok(BTreeMap::new()) };
         let sql = format!(
             "SELECT id, task_id, pinned_node_id FROM jobs WHERE task_id IN {ids} AND node_id IS NULL
-             AND pinned_node_id IS NOT NULL AND NOT closed ORDER BY id DESC"
+             AND NOT closed ORDER BY pinned_node_id IS NOT NULL, id DESC"
         );
-        let awaited = |row: &Row| Ok((row.id("task_id")?, row.id("pinned_node_id")?));
+        let awaited = |row: &Row| Ok((row.id("task_id")?, row.id_opt("pinned_node_id")?));
         Ok(self.list(&tables::JOBS, &sql, &params, awaited).await?.into_iter().collect())
     }
 

@@ -14,6 +14,7 @@ use cynode_domain::ids::JobId;
 use cynode_domain::status::NodeStatus;
 use cynode_store::{Job, Node, Tx, WaitingUser};
 
+use cynode_wire::git::REPOSITORIES_FEATURE;
 use cynode_wire::nodes::AGENTS_FEATURE;
 
 use super::NODE_TIMEOUT_MS;
@@ -178,18 +179,21 @@ pub async fn unassign_silent_jobs(tx: &mut Tx) -> Result<(), cynode_store::Error
 pub(super) fn eligible_nodes<'a>(job: &Job, nodes: &'a [Node]) -> impl Iterator<Item = &'a Node> {
     let pinned = job.spec.pinned_node;
     let is_agent = job.spec.payload["action"]["kind"] == "agent";
+    let has_repository = !job.spec.payload["repository"].is_null();
     nodes
         .iter()
         .filter(|node| accepts_jobs(node))
-        .filter(move |node| !is_agent || has_agent(node))
+        .filter(move |node| !is_agent || has_feature(node, AGENTS_FEATURE))
+        .filter(move |node| !has_repository || has_feature(node, REPOSITORIES_FEATURE))
         .filter(move |node| pinned.is_none_or(|pinned| pinned == node.id))
         .filter(|node| node.open_jobs < i64::from(node.max_concurrency))
 }
 
-/// Whether the node runs agents. Nodes of older versions cannot read their jobs.
-fn has_agent(node: &Node) -> bool {
+/// Whether the node supports what some jobs need. Nodes of older versions cannot read the jobs of agents, and would run
+/// those of repositories without one.
+pub(crate) fn has_feature(node: &Node, name: &str) -> bool {
     let features = node.capabilities["sandbox"]["features"].as_array();
-    features.is_some_and(|features| features.iter().any(|feature| feature == AGENTS_FEATURE))
+    features.is_some_and(|features| features.iter().any(|feature| feature == name))
 }
 
 fn accepts_jobs(node: &Node) -> bool {
@@ -303,6 +307,22 @@ mod tests {
         let nodes = [node("a", 0), node("b", 3)];
 
         assert_eq!(pick_node(&job(Some(nodes[1].id)), &nodes), Some(nodes[1].id));
+    }
+
+    #[test]
+    fn a_job_with_a_repository_goes_to_a_node_that_works_on_repositories() {
+        let (plain, mut able) = (node("a", 0), node("b", 3));
+        let features = ["landlock", REPOSITORIES_FEATURE];
+        able.capabilities = serde_json::json!({ "sandbox": { "features": features } });
+        let mut of_repository = job(None);
+        of_repository.spec.payload = serde_json::json!({ "repository": { "url": "/srv/app" } });
+        let mut pinned = of_repository.clone();
+        pinned.spec.pinned_node = Some(plain.id);
+        let nodes = [plain, able];
+
+        assert_eq!(pick_node(&of_repository, &nodes), Some(nodes[1].id));
+        assert_eq!(pick_node(&pinned, &nodes), None);
+        assert_eq!(pick_node(&job(None), &nodes), Some(nodes[0].id));
     }
 
     #[test]

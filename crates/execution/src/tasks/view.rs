@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use cynode_domain::ids::{RunId, TaskId};
-use cynode_domain::status::{NodeStatus, ShownTaskStatus, TaskStatus};
-use cynode_store::{Dependency, NewestRun, NodeSummary, Task, Tx};
+use cynode_domain::status::{ShownTaskStatus, TaskStatus};
+use cynode_store::{Dependency, NewestRun, Task, Tx};
 use cynode_wire::tasks::TaskView;
 
 use super::TaskError;
+use super::awaited_node::load_awaited_nodes;
 
 /// What a view shows of other rows than the task's own.
 #[derive(Default)]
@@ -41,16 +42,15 @@ pub async fn views(tx: &mut Tx, tasks: Vec<Task>) -> Result<Vec<TaskView>, TaskE
 
     let awaiting: Vec<TaskId> =
         tasks.iter().filter(|task| is_active(task)).map(|task| task.spec.id).collect();
-    let awaited = tx.awaited_nodes_of(&awaiting).await?;
-    let required = tasks.iter().filter_map(|task| task.spec.options.node);
-    let node_ids: Vec<_> = required.chain(awaited.values().copied()).collect();
-    let nodes = tx.node_summaries(&node_ids).await?;
+    let mut awaited = load_awaited_nodes(tx, &tasks, &awaiting).await?;
+    let required: Vec<_> = tasks.iter().filter_map(|task| task.spec.options.node).collect();
+    let nodes = tx.node_summaries(&required).await?;
 
     let relate = |task: Task| {
         let id = task.spec.id;
         let (depends_on, run) = (dependencies.remove(&id).unwrap_or_default(), runs.remove(&id));
         let question = questions.remove(&id);
-        let awaited = awaited.get(&id).and_then(|node| nodes.get(node));
+        let awaited = awaited.remove(&id);
         let required = task.spec.options.node.and_then(|node| nodes.get(&node));
         let relations = TaskRelations {
             blocked_reason: blocked_reason(
@@ -141,7 +141,7 @@ fn blocked_reason(
     depends_on: &[Dependency],
     run: Option<&NewestRun>,
     question: Option<&str>,
-    awaited: Option<&NodeSummary>,
+    awaited: Option<String>,
 ) -> Option<String> {
     match (task.status, run) {
         (TaskStatus::Pending | TaskStatus::Running, _) if task.paused_at.is_some() => {
@@ -151,19 +151,9 @@ fn blocked_reason(
         (TaskStatus::Running, Some(run)) => question
             .map(|text| format!("waiting for your answer: {text}"))
             .or_else(|| run.suspend_reason.clone())
-            .or_else(|| awaited.map(describe_awaited_node)),
+            .or(awaited),
         _ => None,
     }
-}
-
-/// Describes the node that a job of the task waits for.
-fn describe_awaited_node(node: &NodeSummary) -> String {
-    let why = match node.status {
-        NodeStatus::Drained => "is drained",
-        NodeStatus::Active => "is at capacity",
-        NodeStatus::Registered | NodeStatus::Inactive => "is offline",
-    };
-    format!("waiting for node \"{}\", which {why}", node.slug)
 }
 
 /// Describes the first dependency that closed without completing.
