@@ -7,7 +7,7 @@ use cynode_store::{NewTask, Task, Tx};
 use sha2::{Digest, Sha256};
 
 use super::TaskError;
-use super::create::load_by_idempotency_key;
+use super::create::{default_branch, load_by_idempotency_key};
 use super::validation::{validate_idempotency_key, validate_task_name};
 use cynode_resources::Caller;
 use cynode_resources::projects::ProjectError;
@@ -25,7 +25,7 @@ pub struct TaskCopyRequest {
 }
 
 /// Inserts a copy of a task for the caller, without its dependencies, or returns the copy that was made earlier
-/// with the same key. The flag is true if the copy is new.
+/// with the same key. It works on the same repository, on a branch of its own. The flag is true if the copy is new.
 pub async fn copy_task(
     tx: &mut Tx,
     caller: &Caller,
@@ -51,6 +51,10 @@ pub async fn copy_task(
         }
         let highest = tx.task_highest_number(caller.user, stem.as_str()).await?;
         task.name = stem.numbered(highest + 1).to_string();
+        if let Some(repository) = &mut task.options.repository {
+            // Also if the original names a branch: both would push to it.
+            repository.branch = default_branch(&task.name);
+        }
         if tx.task_insert(&task).await? {
             if copied.key.is_some() {
                 tx.task_set_request_hash(task.id, &hash).await?;

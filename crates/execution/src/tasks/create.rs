@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use cynode_domain::git::BranchName;
 use cynode_domain::ids::{NodeId, ScheduleRunId, TaskId, UserId};
 use cynode_domain::name::Slug;
 use cynode_domain::plan::InputMode;
@@ -234,7 +235,7 @@ impl TaskCreation {
         let requested = self.request.repository.as_ref();
         repository.branch = requested
             .and_then(|requested| requested.branch.clone())
-            .or_else(|| format!("cynode/{}", task.name).parse().ok());
+            .or_else(|| default_branch(&task.name));
     }
 
     /// Inserts the task under the first free name of its stem, unless an earlier or concurrent request with the
@@ -318,6 +319,11 @@ impl TaskCreation {
         }
         Ok(name_or_id.into_iter().collect())
     }
+}
+
+/// The branch for the changes of a task that names none.
+pub(super) fn default_branch(task_name: &str) -> Option<BranchName> {
+    format!("cynode/{task_name}").parse().ok()
 }
 
 /// Loads the user's task with an idempotency key. Fails if a request with another hash created it; tasks of older
