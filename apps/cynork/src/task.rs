@@ -6,11 +6,13 @@ mod accept;
 mod artifacts;
 pub(crate) mod checks;
 mod create;
+mod diff;
 pub(crate) mod input;
 pub(crate) mod limit_args;
 mod logs;
 mod narrate;
 mod output;
+mod repository_args;
 mod result;
 pub(crate) mod span;
 mod transcript;
@@ -30,6 +32,7 @@ use crate::app::CliContext;
 use crate::failure::CliFailure;
 use artifacts::ArtifactsCommand;
 use create::TaskCreateArgs;
+use diff::TaskDiffArgs;
 use logs::TaskLogsArgs;
 use update::TaskUpdateArgs;
 
@@ -62,6 +65,8 @@ pub enum TaskCommand {
         #[arg(short, long)]
         wait: bool,
     },
+    /// Print the newest changes of a task in its repository as a patch, for `git apply`.
+    Diff(TaskDiffArgs),
     /// Cancel a task and the tasks that depend on it.
     Cancel {
         /// The task, by name or id.
@@ -118,6 +123,7 @@ pub(crate) async fn run(command: TaskCommand, app: &mut CliContext) -> Result<()
         TaskCommand::Watch { task: None } => watch::watch_all(app).await,
         TaskCommand::Logs(args) => logs::run(args, app).await,
         TaskCommand::Result { task, wait } => result::run(&task, wait, app).await,
+        TaskCommand::Diff(args) => diff::run(args, app).await,
         TaskCommand::Cancel { task } => cancel(&task, app).await,
         TaskCommand::Artifacts(command) => artifacts::run(command, app).await,
         TaskCommand::History { task } => {

@@ -17,7 +17,7 @@ use crate::{relative_time, table};
 /// List, download and delete the files of a task.
 #[derive(Debug, Subcommand)]
 pub enum ArtifactsCommand {
-    /// List attachments and outputs.
+    /// List attachments, outputs and collected changes.
     List {
         /// The task, by name or id.
         task: String,

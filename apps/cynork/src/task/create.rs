@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::input::{self, InputPurpose};
 use super::limit_args::TaskLimitArgs;
+use super::repository_args::TaskRepositoryArgs;
 use super::{view, wait};
 use crate::app::CliContext;
 use crate::cli::Format;
@@ -22,7 +23,8 @@ Examples:
   cynork task create --script build.sh --attach src.tar --expect report.txt --timeout 10m
   cynork task create --commands-file steps.txt --accept 'output:/all tests passed/'
   cynork task create 'Fix the flaky login test' --name fix-login
-  cynork task create --agent sba 'Sort the words in attachments/words.txt' --attach words.txt --wait";
+  cynork task create --agent sba 'Sort the words in attachments/words.txt' --attach words.txt --wait
+  cynork task create --agent sba 'Fix the typos in README.md' --repo https://example.com/team/app.git";
 
 /// Arguments of `task create`.
 #[derive(Debug, Args)]
@@ -55,6 +57,8 @@ pub struct TaskCreateArgs {
     /// A file to place in the workspace under attachments/; repeatable, up to 16.
     #[arg(short, long, value_name = "FILE")]
     attach: Vec<PathBuf>,
+    #[command(flatten)]
+    repository: TaskRepositoryArgs,
     #[command(flatten)]
     placement: TaskPlacementArgs,
     #[command(flatten)]
@@ -135,7 +139,7 @@ fn merge_result(task: &TaskView, result: &ResultView) -> serde_json::Result<Valu
 fn build_request(args: TaskCreateArgs) -> Result<CreateTask, CliFailure> {
     let attachments = input::read_attachments(&args.attach)?;
     let (input_mode, prompt, commands) = read_work(&args)?;
-    let TaskCreateArgs { placement, bounds, .. } = args;
+    let TaskCreateArgs { placement, repository, bounds, .. } = args;
     let mut task = CreateTask {
         input_mode,
         prompt,
@@ -147,7 +151,7 @@ fn build_request(args: TaskCreateArgs) -> Result<CreateTask, CliFailure> {
         expected_outputs: vec![],
         depends_on: placement.depends_on,
         attachments,
-        repository: None,
+        repository: repository.into_repository()?,
         limits: Limits::default(),
         retry_interrupted: false,
         max_attempts: None,
@@ -264,6 +268,41 @@ mod tests {
         let body = build_request(parse_args(&line).unwrap()).unwrap();
 
         insta::assert_json_snapshot!(body);
+    }
+
+    #[test]
+    fn every_kind_of_work_may_have_a_repository() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("work.sh");
+        std::fs::write(&file, "make\n").unwrap();
+        let file = file.to_str().unwrap();
+        let address = ["--repo", "git@example.com:app", "--base", "main", "--branch", "fix/typo"];
+        for work in [
+            &["fix it"][..],
+            &["--agent", "sba", "fix it"],
+            &["--command", "make"],
+            &["--commands-file", file],
+            &["--script", file],
+        ] {
+            let args = parse_args(&[work, &address[..]].concat()).unwrap();
+            let repository = build_request(args).unwrap().repository;
+
+            let expected = serde_json::json!({
+                "url": "git@example.com:app", "base_branch": "main", "branch": "fix/typo",
+            });
+            assert_eq!(serde_json::json!(repository), expected, "{work:?}");
+        }
+    }
+
+    #[test]
+    fn branches_need_a_repository_and_a_name_that_git_accepts() {
+        for line in [
+            &["--command", "x", "--branch", "b"][..],
+            &["--command", "x", "--base", "main"],
+            &["--command", "x", "--repo", "/srv/app", "--branch", "a..b"],
+        ] {
+            assert_eq!(parse_args(line).unwrap_err().exit_code(), 2, "{line:?}");
+        }
     }
 
     #[test]

@@ -24,6 +24,9 @@ pub(crate) fn render_tasks(tasks: &[TaskView], ctx: RenderContext) -> String {
 
 pub(crate) fn task(task: &TaskView, ctx: RenderContext) -> String {
     let waits_for: Vec<String> = task.depends_on.iter().map(ToString::to_string).collect();
+    let repository = task.repository.as_ref();
+    let base = repository.and_then(|repository| repository.base_branch.as_ref());
+    let branch = repository.and_then(|repository| repository.branch.as_ref());
     let pairs = [
         ("task", Some(task.task_name.clone())),
         ("status", Some(checks::format_status(task.status.as_str(), task.verification))),
@@ -33,6 +36,9 @@ pub(crate) fn task(task: &TaskView, ctx: RenderContext) -> String {
         ("prompt", Some(table::truncate(&task.prompt, 200))),
         ("commands", Some(format_commands(task))),
         ("waits for", Some(waits_for.join("\n"))),
+        ("repository", repository.map(|repository| repository.url.to_string())),
+        ("base branch", base.map(ToString::to_string)),
+        ("branch", branch.map(ToString::to_string)),
         ("node", task.node.clone()),
         ("created", Some(relative_time::format_relative(ctx.now, task.created_at))),
         ("took", Some(format_time_taken(task, ctx))),
@@ -192,6 +198,28 @@ mod tests {
             updated_at: at(60),
             started_at: Some(at(41)),
             ended_at: Some(at(60)),
+        }
+    }
+
+    #[test]
+    fn a_task_is_shown_with_its_repository_and_branches() {
+        let repository = serde_json::json!({
+            "url": "https://example.com/app", "base_branch": "main", "branch": "cynode/build",
+        });
+        let task_view = TaskView {
+            repository: serde_json::from_value(repository).unwrap(),
+            ..view("build", ShownTaskStatus::Completed)
+        };
+
+        let shown = task(&task_view, render_context());
+
+        for (name, value) in [
+            ("repository", "https://example.com/app"),
+            ("base branch", "main"),
+            ("branch", "cynode/build"),
+        ] {
+            let line = shown.lines().find(|line| line.trim_start().starts_with(name)).unwrap();
+            assert!(line.trim_end().ends_with(value), "{shown}");
         }
     }
 

@@ -1,0 +1,92 @@
+//! Flags for the repository that a task works on.
+
+use std::path::Path;
+
+use clap::Args;
+use cynode_domain::git::{BranchName, RepositoryUrl, TaskRepository};
+
+use crate::failure::CliFailure;
+
+/// The repository, and the branches.
+#[derive(Debug, Args)]
+pub(crate) struct TaskRepositoryArgs {
+    /// The git repository to work on: a URL, user@host:path, or a path on the worker node. Its changes are collected
+    /// after each step; see `cynork task diff`.
+    #[arg(long, value_name = "URL|PATH")]
+    repo: Option<String>,
+    /// The branch to start from [default: the repository's default branch].
+    #[arg(long, value_name = "BRANCH", requires = "repo")]
+    base: Option<BranchName>,
+    /// The branch for the changes [default: cynode/ and the name of the task].
+    #[arg(long, value_name = "BRANCH", requires = "repo")]
+    branch: Option<BranchName>,
+}
+
+impl TaskRepositoryArgs {
+    pub(super) fn into_repository(self) -> Result<Option<TaskRepository>, CliFailure> {
+        let Some(address) = self.repo else { return Ok(None) };
+        let url = RepositoryUrl::try_from(absolute_address(address)?)
+            .map_err(|error| CliFailure::Invalid(format!("--repo: {error}")))?;
+        Ok(Some(TaskRepository { url, base_branch: self.base, branch: self.branch }))
+    }
+}
+
+/// Makes a relative path absolute. The worker node has another working directory.
+fn absolute_address(address: String) -> Result<String, CliFailure> {
+    let is_path = address.starts_with('.') || !address.contains(':');
+    if address.is_empty() || address.starts_with(['/', '-']) || !is_path {
+        return Ok(address);
+    }
+    let path = Path::new(&address);
+    let absolute = path.canonicalize().or_else(|_| std::path::absolute(path));
+    let absolute = absolute
+        .map_err(|error| CliFailure::Invalid(format!("--repo: cannot use {address}: {error}")))?;
+    absolute.into_os_string().into_string().map_err(|path| {
+        CliFailure::Invalid(format!("--repo: {} is not UTF-8", path.to_string_lossy()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repository(address: &str) -> Result<Option<TaskRepository>, CliFailure> {
+        let repo = Some(address.to_owned());
+        TaskRepositoryArgs { repo, base: None, branch: None }.into_repository()
+    }
+
+    #[test]
+    fn a_relative_path_becomes_absolute_and_other_addresses_stay() {
+        let here = std::env::current_dir().unwrap().canonicalize().unwrap();
+        let url = |address| repository(address).unwrap().unwrap().url.to_string();
+
+        assert_eq!(url("."), here.display().to_string());
+        assert_eq!(url("src"), here.join("src").display().to_string());
+        assert_eq!(url("./no:dir"), here.join("no:dir").display().to_string());
+        for address in [
+            "https://example.com/team/app.git",
+            "http://localhost:3000/app",
+            "ssh://git@example.com/app",
+            "git@example.com:team/app",
+            "/srv/app",
+        ] {
+            assert_eq!(url(address), address);
+        }
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_used_is_rejected_without_its_password() {
+        for (address, reason) in [
+            ("ftp://example.com/app", "use https://, ssh:// or user@host:path"),
+            ("https://ada:s3cret@example.com/app", "contains a password"),
+            ("https://example.com/", "has no path"),
+            ("", "is empty"),
+        ] {
+            let failure = repository(address).unwrap_err();
+            assert_eq!(failure.code(), 6, "{address}");
+            let text = failure.to_string();
+            assert!(text.starts_with("--repo: ") && text.contains(reason), "{text}");
+            assert!(!text.contains("s3cret"), "{text}");
+        }
+    }
+}
