@@ -34,6 +34,14 @@ pub struct Cli {
     /// Program of agents [default: `cynode-sba` next to this program]
     #[arg(long, value_name = "FILE")]
     pub agent_program: Option<PathBuf>,
+    /// Directory whose repositories tasks may use; may be repeated [default: none]
+    #[arg(long = "repository-path", value_name = "DIR")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub repository_paths: Vec<PathBuf>,
+    /// Internal network or host whose repositories tasks may use, also over plain http; may be repeated [default: none]
+    #[arg(long = "repository-network", value_name = "NETWORK")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub repository_networks: Vec<String>,
     /// Start only if the sandbox enforces this feature, for example `landlock`; may be repeated
     #[arg(long, value_name = "FEATURE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cynode_domain::policy::network::AllowedNetworks;
 use cynode_runtime::config::{ConfigFault, ConfigSection};
-use cynode_worker::agent::NodeDaemonOptions;
+use cynode_worker::agent::{NodeDaemonOptions, RepositoryAccess};
 use cynode_worker::sandbox::SandboxOptions;
 use cynode_worker::spec::AgentProgram;
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,11 @@ pub struct NodeOptions {
     pub expose: Vec<PathBuf>,
     /// The program of agents; by default `cynode-sba` next to this one.
     pub agent_program: Option<PathBuf>,
+    /// Directories whose repositories tasks may use, such as `/srv/git`.
+    pub repository_paths: Vec<PathBuf>,
+    /// Internal networks and hosts whose repositories tasks may use, such as `10.0.0.0/8` or `git.internal`; plain http
+    /// is allowed only to them.
+    pub repository_networks: Vec<String>,
     /// Features that the sandbox must enforce, such as `landlock`; without them the node does not start.
     pub require: Vec<String>,
 }
@@ -49,6 +55,8 @@ impl Default for NodeOptions {
             workspace_retention_h: 24,
             expose: vec![],
             agent_program: None,
+            repository_paths: vec![],
+            repository_networks: vec![],
             require: vec![],
         }
     }
@@ -76,11 +84,24 @@ impl ConfigSection for NodeOptions {
             let allowed = "an absolute path without links in it, and not /";
             faults.push(ConfigFault::new("node.expose", path.display(), allowed));
         }
+        for path in self.repository_paths.iter().filter(|path| !is_exposable(path)) {
+            let allowed = "an absolute path without links in it, and not /";
+            faults.push(ConfigFault::new("node.repository_paths", path.display(), allowed));
+        }
+        if let Err(error) = self.repository_networks() {
+            let value = self.repository_networks.join(", ");
+            faults.push(ConfigFault::new("node.repository_networks", value, error));
+        }
         faults
     }
 }
 
 impl NodeOptions {
+    fn repository_networks(&self) -> Result<AllowedNetworks, String> {
+        let entries = self.repository_networks.iter().map(String::as_str);
+        AllowedNetworks::parse(entries).map_err(|error| error.to_string())
+    }
+
     /// The options of the node daemon, with defaults below `data_dir`.
     pub fn daemon_options(&self, data_dir: &Path) -> NodeDaemonOptions {
         let or = |path: &Option<PathBuf>, name: &str| {
@@ -100,6 +121,11 @@ impl NodeOptions {
             workspace_retention: Duration::from_hours(self.workspace_retention_h.into()),
             sandbox,
             required_features: self.require.clone(),
+            repositories: RepositoryAccess {
+                paths: self.repository_paths.clone(),
+                // Validated before; an invalid list opens nothing.
+                networks: self.repository_networks().unwrap_or_default(),
+            },
         }
     }
 }

@@ -12,6 +12,7 @@ use cynode_runtime::descriptors;
 
 use crate::command::GitCommand;
 use crate::error::GitError;
+use crate::host_resolver::SharedResolver;
 use crate::operation_dir;
 
 /// The oldest version whose handling of hostile repositories the broker relies on.
@@ -58,11 +59,18 @@ pub struct NetworkOptions {
     pub ca_file: Option<PathBuf>,
     /// An HTTP proxy for http and https, without a password.
     pub proxy: Option<String>,
+    /// Decides which addresses are reached. A proxy would resolve names itself.
+    pub resolver: SharedResolver,
 }
 
 impl Default for NetworkOptions {
     fn default() -> Self {
-        Self { ssh: PathBuf::from("/usr/bin/ssh"), ca_file: None, proxy: None }
+        Self {
+            ssh: PathBuf::from("/usr/bin/ssh"),
+            ca_file: None,
+            proxy: None,
+            resolver: SharedResolver::default(),
+        }
     }
 }
 

@@ -88,6 +88,8 @@ pub struct CheckoutRequest {
     pub links: LinkCheckout,
     /// The files belong to the user of the broker if there is none.
     pub owner: Option<Owner>,
+    /// Patterns for `.git/info/exclude`: new files that are not the job's.
+    pub excludes: Vec<String>,
 }
 
 /// A complete checkout.
@@ -155,6 +157,13 @@ impl GitBroker {
         install(&files, &request.workspace)?;
         tracing::info!(git.base = %checkout.base_commit, "checkout created");
         Ok(checkout)
+    }
+
+    /// The complete checkout of a workspace, and the address of its repository.
+    pub fn find_checkout(&self, workspace: &Path) -> Option<(String, Checkout)> {
+        let record = CheckoutFiles::new(self, workspace).read()?;
+        let is_installed = DirectoryIdentity::read(workspace).as_ref() == Some(&record.directory);
+        is_installed.then_some((record.url, record.checkout))
     }
 
     /// Forgets the checkout of a workspace, so that the next call creates a new one. The workspace itself belongs to
@@ -239,7 +248,7 @@ impl GitBroker {
             .arg(staging)
             .run()
             .await?;
-        write_config(&git_dir, request.links)?;
+        write_config(&git_dir, request)?;
         let upload_pack = local_service(self, "upload-pack");
         let depth = match request.depth {
             HistoryDepth::Full => None,
@@ -282,18 +291,20 @@ fn symlinks_value(links: LinkCheckout) -> &'static str {
     }
 }
 
-fn write_config(git_dir: &Path, links: LinkCheckout) -> Result<(), GitError> {
+fn write_config(git_dir: &Path, request: &CheckoutRequest) -> Result<(), GitError> {
     let config = format!(
         "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\
          \tlogallrefupdates = true\n\tsymlinks = {}\n\
          [user]\n\tname = CyNode\n\temail = agent@cynode.invalid\n",
-        symlinks_value(links)
+        symlinks_value(request.links)
     );
+    let mut excludes = request.excludes.join("\n");
+    excludes.push('\n');
     let path = git_dir.join("config");
-    let written = fs::write(&path, config);
-    let written = written.and_then(|()| fs::create_dir_all(git_dir.join("hooks")));
-    written
+    fs::write(&path, config)
+        .and_then(|()| fs::create_dir_all(git_dir.join("hooks")))
         .and_then(|()| fs::create_dir_all(git_dir.join("info")))
+        .and_then(|()| fs::write(git_dir.join("info/exclude"), excludes))
         .map_err(GitError::io("write", &path))
 }
 

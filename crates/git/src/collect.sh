@@ -2,7 +2,7 @@
 # Collects the work of a job as a bundle. Runs inside the sandbox, with the rights of the job: whatever the job's
 # repository makes git execute here gains nothing. Its result is data that the broker checks.
 #
-#   collect.sh WORKSPACE OUTPUT BASE BRANCH
+#   WORKSPACE OUTPUT BASE BRANCH [EXCLUDED-PATTERN...]
 #
 # The job's configuration, hooks, index, exclusions, grafts and replacements are left out: a new repository in OUTPUT
 # borrows the job's objects, and the work tree is compared with the job's HEAD. Writes OUTPUT/status, and
@@ -10,6 +10,7 @@
 set -u
 umask 077
 workspace=$1 output=$2 base=$3 branch=$4
+shift 4
 scratch=$output/scratch.git
 job_git=$workspace/.git
 
@@ -58,6 +59,7 @@ head=$(job rev-parse -q --verify 'HEAD^{commit}') ||
 git init -q --bare --template= "$scratch" || finish failed 'git init failed'
 mkdir -p "$scratch/objects/info" || finish failed 'the output cannot be written'
 printf '%s\n' "$job_git/objects" >"$scratch/objects/info/alternates"
+mkdir -p "$scratch/info" && printf '%s\n' "$@" >"$scratch/info/exclude"
 if [ -f "$job_git/shallow" ] && [ ! -L "$job_git/shallow" ]; then
 	cp "$job_git/shallow" "$scratch/shallow"
 fi

@@ -1,6 +1,10 @@
 //! The script that collects a job's commits inside a sandbox, and the status that it writes.
 
-use cynode_domain::git::CommitId;
+use std::fmt::Write as _;
+
+use cynode_domain::git::{BranchName, CommitId};
+
+use crate::hardening::shell_quote;
 
 /// The file of [`collect_script`] in its output directory that says how it ended.
 pub const STATUS_FILE: &str = "status";
@@ -9,15 +13,35 @@ pub const BUNDLE_FILE: &str = "commits.bundle";
 
 const MAX_STATUS_BYTES: usize = 4096;
 
+/// What the script collects, and where. Paths are those inside the sandbox.
+#[derive(Debug, Clone, Copy)]
+pub struct CollectRequest<'a> {
+    pub workspace: &'a str,
+    /// An empty directory.
+    pub output: &'a str,
+    /// The commit that the checkout of the task started from.
+    pub base: &'a CommitId,
+    pub branch: &'a BranchName,
+    /// Patterns of new files that are left out, as in `.gitignore`.
+    pub excludes: &'a [&'a str],
+}
+
 /// The text of a `/bin/sh` script that the node runs inside a sandbox after a job.
 ///
-/// Arguments: workspace, empty output directory, base commit, branch. It commits everything that is not committed,
-/// and writes a bundle of the commits that the base does not have, under the name of the branch. It collects `HEAD`,
-/// also if the job switched to another branch, because the files belong to `HEAD`. Ignored files are left out.
+/// It commits everything that is not committed, and writes a bundle of the commits that the base does not have, under
+/// the name of the branch. It collects `HEAD`, also if the job switched to another branch, because the files belong to
+/// `HEAD`. Ignored files are left out.
 ///
 /// The repository in the workspace is hostile. The script must never run outside a sandbox.
-pub fn collect_script() -> &'static str {
-    include_str!("collect.sh")
+pub fn collect_script(request: CollectRequest<'_>) -> String {
+    let CollectRequest { workspace, output, base, branch, excludes } = request;
+    let mut script = "#!/bin/sh\nset --".to_owned();
+    for word in [workspace, output, base.as_str(), branch.as_str()].iter().chain(excludes) {
+        // Writing to a string cannot fail.
+        let _ = write!(script, " {}", shell_quote(word));
+    }
+    script.push('\n');
+    script + include_str!("collect.sh")
 }
 
 /// A status file that the script did not write.

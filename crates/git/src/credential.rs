@@ -17,6 +17,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use crate::broker::GitBroker;
 use crate::error::GitError;
 use crate::hardening::shell_quote;
+use crate::host_resolver::PinnedHost;
 use crate::operation_dir::OperationDir;
 
 /// How the key of an ssh server is verified.
@@ -52,6 +53,7 @@ impl CredentialFiles {
         broker: &GitBroker,
         url: &RepositoryUrl,
         credential: Option<&GitCredential>,
+        pinned: Option<&PinnedHost>,
     ) -> Result<Self, GitError> {
         let mut files = Self {
             directory: OperationDir::create(&broker.options.state_dir.join("credentials"))?,
@@ -65,9 +67,9 @@ impl CredentialFiles {
                 Transport::Http | Transport::Https,
                 Some(GitCredential::Password { username, password }),
             ) => files.add_password(url, username, password)?,
-            (Transport::Ssh, None) => files.add_ssh(broker, None)?,
+            (Transport::Ssh, None) => files.add_ssh(broker, None, pinned)?,
             (Transport::Ssh, Some(GitCredential::SshKey { private_key, known_hosts })) => {
-                files.add_ssh(broker, Some((private_key, known_hosts)))?;
+                files.add_ssh(broker, Some((private_key, known_hosts)), pinned)?;
             }
             (_, Some(_)) => {
                 return Err(GitError::CredentialMismatch { url: url.to_string() });
@@ -98,6 +100,7 @@ impl CredentialFiles {
         &mut self,
         broker: &GitBroker,
         key: Option<(&SecretString, &KnownHosts)>,
+        pinned: Option<&PinnedHost>,
     ) -> Result<(), GitError> {
         let mut identity = PathBuf::from("/dev/null");
         let mut hosts = broker.options.state_dir.join("known_hosts");
@@ -127,6 +130,7 @@ impl CredentialFiles {
             shell_quote(&format!("UserKnownHostsFile=\"{}\"", hosts.display())),
             shell_quote(&identity.to_string_lossy()),
         );
+        command.push_str(&pinned.map(PinnedHost::ssh_options).unwrap_or_default());
         self.ssh_command = Some(command);
         Ok(())
     }

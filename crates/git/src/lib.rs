@@ -27,6 +27,7 @@ mod error;
 mod export;
 mod garbage;
 mod hardening;
+mod host_resolver;
 mod import;
 mod inspect;
 mod lock;
@@ -48,7 +49,8 @@ pub use bundle::BundleError;
 pub use changes::{ChangeKind, ChangedFile, CommitSummary};
 pub use checkout::{BaseRevision, Checkout, CheckoutError, CheckoutRequest, LinkCheckout, Owner};
 pub use collect_script::{
-    BUNDLE_FILE, CollectResult, CollectStatus, STATUS_FILE, StatusError, collect_script,
+    BUNDLE_FILE, CollectRequest, CollectResult, CollectStatus, STATUS_FILE, StatusError,
+    collect_script,
 };
 pub use credential::{GitCredential, KnownHosts};
 pub use cynode_domain::git::{
@@ -56,6 +58,7 @@ pub use cynode_domain::git::{
 };
 pub use error::GitError;
 pub use garbage::{GarbageReport, RetentionPolicy};
+pub use host_resolver::{HostResolver, ResolvedHost, SharedResolver};
 pub use import::{CollectedCommits, ImportError, ImportRequest};
 pub use mirror::{HistoryDepth, Mirror};
 pub use path_pattern::{PathPattern, PatternError};

@@ -83,7 +83,7 @@ impl GitBroker {
     ) -> Result<Mirror, GitError> {
         let mut mirror = self.mirror_of(url);
         let lock = self.lock_mirror(&mirror, LockMode::Exclusive).await?;
-        let remote = RemoteAccess::new(self, url, credential)?;
+        let remote = RemoteAccess::open(self, url, credential).await?;
         mirror.default_branch = remote.read_head().await?.branch;
         if read_record(&mirror.path).is_some() {
             remove_leftovers(&mirror.path);

@@ -80,7 +80,7 @@ impl GitBroker {
         branch: &BranchName,
         credential: Option<&GitCredential>,
     ) -> Result<Option<CommitId>, GitError> {
-        RemoteAccess::new(self, url, credential)?.read_branch(branch).await
+        RemoteAccess::open(self, url, credential).await?.read_branch(branch).await
     }
 
     /// Pushes one commit of the mirror to one branch of a remote, no tags and nothing else.
@@ -99,7 +99,7 @@ impl GitBroker {
         if self.resolve_commit(mirror, head.as_str()).await?.as_ref() != Some(head) {
             return Err(PushError::UnknownCommit(head.clone()));
         }
-        let remote = RemoteAccess::new(self, url, credential)?;
+        let remote = RemoteAccess::open(self, url, credential).await?;
         let found = remote.read_branch(branch).await?;
         if found.as_ref() == Some(head) {
             let remote_message = String::new();

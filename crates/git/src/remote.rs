@@ -8,6 +8,7 @@ use crate::command::GitCommand;
 use crate::credential::{CredentialFiles, GitCredential};
 use crate::error::{GitError, classify_remote_failure};
 use crate::hardening::{LOCAL_SERVICE_OPTIONS, TOLERATED_FSCK_FAULTS, shell_quote};
+use crate::host_resolver::PinnedHost;
 
 /// The refs of a remote are listed up to this size.
 const MAX_LISTING_BYTES: usize = 64 * 1024;
@@ -18,6 +19,7 @@ pub(crate) struct RemoteAccess<'a> {
     broker: &'a GitBroker,
     url: &'a RepositoryUrl,
     files: CredentialFiles,
+    pinned: Option<PinnedHost>,
 }
 
 /// What `HEAD` of a remote is.
@@ -27,19 +29,20 @@ pub(crate) struct RemoteHead {
 }
 
 impl<'a> RemoteAccess<'a> {
-    pub(crate) fn new(
+    pub(crate) async fn open(
         broker: &'a GitBroker,
         url: &'a RepositoryUrl,
         credential: Option<&GitCredential>,
     ) -> Result<Self, GitError> {
-        let files = CredentialFiles::create(broker, url, credential)?;
+        let pinned = PinnedHost::resolve(&broker.options.network.resolver, url).await?;
+        let files = CredentialFiles::create(broker, url, credential, pinned.as_ref())?;
         if let Some(path) = url.local_path()
             && !path.is_dir()
         {
             let message = "there is no such directory on this node".to_owned();
             return Err(GitError::NotFound { url: url.to_string(), message });
         }
-        Ok(Self { broker, url, files })
+        Ok(Self { broker, url, files, pinned })
     }
 
     pub(crate) fn secrets(&self) -> &[SecretString] {
@@ -56,6 +59,9 @@ impl<'a> RemoteAccess<'a> {
             command = command.config(key, value);
         }
         command = command.config("http.proxy", network.proxy.as_deref().unwrap_or_default());
+        if let Some(pinned) = &self.pinned {
+            command = command.config("http.curloptResolve", pinned.http_resolve());
+        }
         if let Some(ca_file) = &network.ca_file {
             command = command.config("http.sslCAInfo", ca_file.to_string_lossy());
         }

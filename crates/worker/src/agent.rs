@@ -16,6 +16,7 @@ mod job_task;
 mod lineage;
 mod logs;
 mod poll;
+mod repository;
 mod result;
 mod sweep;
 
@@ -32,14 +33,18 @@ use cynode_network::proxy::ProxyCapacity;
 use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::BackgroundTasks;
+use cynode_wire::git::REPOSITORIES_FEATURE;
 use cynode_wire::nodes::Capabilities;
 use tokio::time::Instant;
 
 use self::connection::{OrchestratorCallError, OrchestratorConnection};
 use self::job_registry::JobRegistry;
 use self::lineage::ProcessLineage;
+use self::repository::Repositories;
 use crate::job_dir::{JobDir, JobDirError, StopRequest};
 use crate::sandbox::{Sandbox, SandboxOptions};
+
+pub use self::repository::RepositoryAccess;
 
 /// How long a stopping node tries to end its jobs and deliver their results.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
@@ -61,6 +66,8 @@ pub struct NodeDaemonOptions {
     pub sandbox: SandboxOptions,
     /// Features that the sandbox must enforce; without them the node does not start.
     pub required_features: Vec<String>,
+    /// Which repositories tasks may use.
+    pub repositories: RepositoryAccess,
 }
 
 /// Why the daemon cannot start or continue.
@@ -118,6 +125,8 @@ struct DaemonContext {
     proxies: ProxyCapacity,
     /// Calls the orchestrator for agents.
     egress_client: reqwest::Client,
+    /// `None` on a machine without git.
+    repositories: Option<Repositories>,
 }
 
 impl DaemonContext {
@@ -187,6 +196,8 @@ impl NodeDaemon {
         readiness: Readiness,
     ) -> Result<Self, NodeDaemonError> {
         let lock = lock_state_dir(&options.sandbox.state_dir)?;
+        let access = options.repositories.clone();
+        let repositories = Repositories::open(&options.sandbox.state_dir, access).await;
         let sandbox_options = options.sandbox.clone();
         let sandbox = run_blocking(move || Sandbox::prepare(sandbox_options)).await??;
         // Canonical from here on.
@@ -210,7 +221,10 @@ impl NodeDaemon {
             let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
             return Err(NodeDaemonError::MissingFeatures { missing, enforced, reason });
         }
-        let capabilities = detect_capabilities(&options, &sandbox);
+        let mut capabilities = detect_capabilities(&options, &sandbox);
+        if repositories.is_some() && capabilities.sandbox.supported {
+            capabilities.sandbox.features.push(REPOSITORIES_FEATURE.to_owned());
+        }
         let state_dir = &options.sandbox.state_dir;
         let unusable = |cause| NodeDaemonError::StateDir { path: state_dir.clone(), cause };
         let lineage = ProcessLineage::begin(state_dir).map_err(unusable)?;
@@ -228,6 +242,7 @@ impl NodeDaemon {
             tasks,
             proxies: ProxyCapacity::default(),
             egress_client: egress_client.map_err(NodeDaemonError::HttpClient)?,
+            repositories,
         };
         Ok(Self { context: Arc::new(context), _state_lock: lock })
     }

@@ -35,6 +35,8 @@ use crate::spec::{
 };
 use crate::stage_entry;
 
+pub(crate) use root::{ARTIFACTS as SANDBOX_ARTIFACTS, WORKSPACE as SANDBOX_WORKSPACE};
+
 /// Runs the sandbox of the job in `path`.
 pub(crate) fn main(path: &Path) -> ExitCode {
     let Ok(reporter) = InitReporter::from_stdin() else { return ExitCode::FAILURE };
@@ -109,11 +111,16 @@ fn with_context<E: Display>(what: &'static str) -> impl FnOnce(E) -> String {
     move |error| format!("{what}: {error}")
 }
 
+/// The home directory: not the workspace if that is a repository, because files that programs leave there are not changes.
+fn home_dir(spec: &JobSpec) -> &'static str {
+    if spec.assignment.repository.is_some() { "/tmp" } else { root::WORKSPACE }
+}
+
 fn build_exec_plan(spec: &JobSpec) -> ExecPlan {
     let job = &spec.assignment;
     let mut env = vec![
         ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned()),
-        ("HOME", root::WORKSPACE.to_owned()),
+        ("HOME", home_dir(spec).to_owned()),
         ("LANG", "C.UTF-8".to_owned()),
     ];
     if spec.interactive.is_none() {

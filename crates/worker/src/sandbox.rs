@@ -3,6 +3,7 @@
 //! Start at [`Sandbox::prepare`], which probes what this machine can enforce by running a sandbox.
 //! A started job belongs to its own supervisor process; this module only watches it.
 
+mod follow_up;
 mod interactive;
 mod probe;
 

@@ -26,7 +26,7 @@ use cynode_wire::nodes::{
     AppendLog, AskWorkspaces, Assignment, INCARNATION_HEADER, Incarnation, JobAgentToken,
     LogPosition, Poll, PollView, RegisterNode, RegisteredView, WorkspacesView,
 };
-use cynode_worker::agent::{NodeDaemon, NodeDaemonOptions};
+use cynode_worker::agent::{NodeDaemon, NodeDaemonOptions, RepositoryAccess};
 use cynode_worker::sandbox::SandboxOptions;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -34,6 +34,9 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use crate::workbench::TEST_TIMEOUT;
+
+/// The directory of repositories that the node allows, below its data directory.
+pub(crate) const REPOSITORIES: &str = "repositories";
 
 /// State of the fake orchestrator.
 #[derive(Debug, Default)]
@@ -43,6 +46,8 @@ pub(crate) struct OrchestratorFakeState {
     pub(crate) forget: BTreeSet<JobId>,
     pub(crate) results: BTreeMap<JobId, Vec<JobResult>>,
     pub(crate) artifacts: BTreeMap<String, Vec<u8>>,
+    /// Changes of repositories, in the order of their upload.
+    pub(crate) changes: Vec<(JobId, String, Vec<u8>)>,
     pub(crate) logs: BTreeMap<(JobId, &'static str), Vec<u8>>,
     pub(crate) attachments: BTreeMap<String, Vec<u8>>,
     pub(crate) registrations: u32,
@@ -152,6 +157,7 @@ impl OrchestratorFake {
             .route("/v1/node/poll", post(poll))
             .route("/v1/node/jobs/{job}/logs", post(logs))
             .route("/v1/node/jobs/{job}/artifacts", put(artifact))
+            .route("/v1/node/jobs/{job}/changes/{file}", put(changes))
             .route("/v1/node/jobs/{job}/attachments/{name}", get(attachment))
             .route("/v1/node/jobs/{job}/result", post(result))
             .route("/v1/node/jobs/{job}/agent-token", post(agent_token))
@@ -271,6 +277,10 @@ pub(crate) fn options(state: &Path, orchestrator: SocketAddr) -> NodeDaemonOptio
         workspace_retention: Duration::from_hours(1),
         sandbox,
         required_features: vec![],
+        repositories: RepositoryAccess {
+            paths: vec![state.join(REPOSITORIES)],
+            ..RepositoryAccess::default()
+        },
     }
 }
 
@@ -409,16 +419,36 @@ async fn artifact(
     known.check_holder(&headers, job)?;
     known.check_disk(&path)?;
     known.artifacts.insert(path.clone(), content.to_vec());
-    Ok(Json(ArtifactView {
+    Ok(Json(artifact_view(job, "output", path, &content)))
+}
+
+async fn changes(
+    State(fake): State<OrchestratorFake>,
+    UrlPath((job, file)): UrlPath<(JobId, String)>,
+    headers: HeaderMap,
+    content: Bytes,
+) -> Result<Json<ArtifactView>, StatusCode> {
+    let mut known = fake.state();
+    known.check_holder(&headers, job)?;
+    known.check_disk(&file)?;
+    if known.assigned[&job].repository.is_none() {
+        return Err(StatusCode::BAD_REQUEST);
+    }
+    known.changes.push((job, file.clone(), content.to_vec()));
+    Ok(Json(artifact_view(job, "changes", file, &content)))
+}
+
+fn artifact_view(job: JobId, kind: &str, path: String, content: &Bytes) -> ArtifactView {
+    ArtifactView {
         id: ArtifactId::generate(),
         task_id: TaskId::generate(),
         job_id: Some(job),
-        kind: "output".to_owned(),
+        kind: kind.to_owned(),
         path,
         size_bytes: i64::try_from(content.len()).unwrap(),
         sha256: String::new(),
         created_at: SystemClock.now(),
-    }))
+    }
 }
 
 async fn attachment(

@@ -21,6 +21,8 @@ mod node;
 #[cfg(test)]
 mod phases;
 #[cfg(test)]
+mod repositories;
+#[cfg(test)]
 mod supervisor;
 #[cfg(test)]
 mod testbed;

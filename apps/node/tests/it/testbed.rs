@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::fake_orchestrator::{
-    InProcessNode, OrchestratorFake, ServedOrchestratorFake, join_token,
+    InProcessNode, OrchestratorFake, REPOSITORIES, ServedOrchestratorFake, join_token,
 };
 
 /// Sends a request to the way out of the sandbox; prints the status and the body in one line.
@@ -68,6 +68,8 @@ impl NodeTestbed {
             // Without a script there is none, even if one is next to the program.
             .arg("--agent-program")
             .arg(path)
+            .arg("--repository-path")
+            .arg(self.state.path().join(REPOSITORIES))
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use cynode_git::{
-    BaseRevision, BranchName, BrokerOptions, Checkout, CheckoutRequest, CollectedCommits, CommitId,
-    GitBroker, HistoryDepth, ImportError, ImportPolicy, ImportRequest, LinkCheckout, Mirror,
-    RepositoryUrl, TaskKey, UrlPolicy, collect_script,
+    BaseRevision, BranchName, BrokerOptions, Checkout, CheckoutRequest, CollectRequest,
+    CollectedCommits, CommitId, GitBroker, HistoryDepth, ImportError, ImportPolicy, ImportRequest,
+    LinkCheckout, Mirror, RepositoryUrl, TaskKey, UrlPolicy, collect_script,
 };
 use tempfile::TempDir;
 
@@ -124,6 +124,7 @@ impl Fixture {
             depth: HistoryDepth::Full,
             links: LinkCheckout::AsLinks,
             owner: None,
+            excludes: vec![],
         }
     }
 
@@ -136,12 +137,17 @@ impl Fixture {
         let output = self.path("output");
         fs::create_dir_all(&output).unwrap();
         let script = self.path("collect.sh");
-        fs::write(&script, collect_script()).unwrap();
+        let workspace = self.workspace();
+        let request = CollectRequest {
+            workspace: workspace.to_str().unwrap(),
+            output: output.to_str().unwrap(),
+            base,
+            branch: &branch("cynode/task-1"),
+            excludes: &["/attachments/"],
+        };
+        fs::write(&script, collect_script(request)).unwrap();
         let ran = Command::new("/bin/sh")
             .arg(&script)
-            .arg(self.workspace())
-            .arg(&output)
-            .args([base.as_str(), "cynode/task-1"])
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
             .output()

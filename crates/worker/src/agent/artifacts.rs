@@ -115,7 +115,7 @@ fn open_dir(root: &Path, path: &Path) -> nix::Result<Dir> {
     Dir::from_fd(open_resolved(root, path, OFlag::O_DIRECTORY)?)
 }
 
-fn open_beneath(root: &Path, path: &str) -> nix::Result<File> {
+pub(super) fn open_beneath(root: &Path, path: &str) -> nix::Result<File> {
     // Non-blocking: a pipe that replaced the file must not block the node.
     open_resolved(root, Path::new(path), OFlag::O_NONBLOCK).map(File::from)
 }

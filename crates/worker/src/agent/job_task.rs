@@ -10,7 +10,9 @@ use cynode_wire::nodes::Assignment;
 use tokio::sync::oneshot;
 
 use super::artifacts::UploadOutcome;
-use super::{DaemonContext, artifacts, attachments, egress, logs, result, run_blocking};
+use super::{
+    DaemonContext, artifacts, attachments, egress, logs, repository, result, run_blocking,
+};
 use crate::job_dir::{JobDir, JobDirError, StopRequest};
 use crate::remove::remove_tree;
 use crate::sandbox::{JobWatch, node_outcome, resolve_outcome};
@@ -121,7 +123,7 @@ async fn prepare_and_start(
         ready = prepare_workspace(context, &assignment, limit) => ready,
         () = context.jobs.wait_stop_requested(assignment.job_id, |_| true) => Ok(()),
         () = tokio::time::sleep(limit) => Err(format!(
-            "its attachments and its workspace were not ready within its time limit of {} s",
+            "its repository, attachments and workspace were not ready within its time limit of {} s",
             limit.as_secs()
         )),
     };
@@ -137,13 +139,14 @@ async fn prepare_and_start(
     .await
 }
 
-/// Waits until no stopping job uses the workspace, then fetches the attachments.
+/// Waits until no stopping job uses the workspace, then fetches the repository and the attachments.
 async fn prepare_workspace(
     context: &DaemonContext,
     assignment: &Assignment,
     limit: Duration,
 ) -> Result<(), String> {
     context.jobs.wait_stopping_jobs(assignment.job_id, assignment.task_id).await;
+    repository::prepare_checkout(context, assignment, limit).await?;
     attachments::fetch_attachments(context, assignment, limit).await
 }
 
@@ -212,12 +215,27 @@ async fn deliver_result(
     let is_over = matches!(result.ending, Ending::Canceled | Ending::Interrupted { .. });
     let cancels = |request| !is_over && request == StopRequest::Cancel;
     tokio::select! {
-        uploaded = artifacts::upload_artifacts(context, job, dir, limit) => {
+        uploaded = upload_files(context, job, dir, limit) => {
             result.ending = ending_after_upload(result.ending, uploaded);
         },
         () = context.jobs.wait_stop_requested(job, cancels) => result.ending = Ending::Canceled,
     }
     send_result(context, job, &result).await;
+}
+
+/// Uploads the artifacts, and what the job changed in the repository of its task.
+async fn upload_files(
+    context: &DaemonContext,
+    job: JobId,
+    dir: &JobDir,
+    limit: Duration,
+) -> Result<UploadOutcome, String> {
+    let uploaded = artifacts::upload_artifacts(context, job, dir, limit).await?;
+    if let (true, Ok(spec)) = (dir.is_started(), dir.spec()) {
+        let collected = repository::collect_changes(context, dir, &spec, limit).await;
+        collected.map_err(|reason| format!("its changes could not be collected: {reason}"))?;
+    }
+    Ok(uploaded)
 }
 
 /// Returns the ending of a job after the upload of its artifacts. A job that exited without storing all of them has not

@@ -13,6 +13,7 @@ use cynode_runtime::shutdown::Shutdown;
 use cynode_wire::nodes::AskWorkspaces;
 
 use super::connection::OrchestratorCallError;
+use super::repository::{collect_garbage, remove_checkout};
 use super::{DaemonContext, run_blocking};
 use crate::remove::remove_tree;
 
@@ -58,10 +59,12 @@ async fn sweep_once(context: &Arc<DaemonContext>) -> Result<(), OrchestratorCall
         let body = &AskWorkspaces { tasks: page.to_vec(), closed_for_s };
         let ask = |client: cynode_client::Client| async move { client.node_workspaces(body).await };
         for task in context.connection.call(ask).await?.removable {
+            remove_checkout(context, task, &context.sandbox.workspace(task)).await;
             let context = Arc::clone(context);
             let _ = run_blocking(move || remove_workspace(&context, task)).await;
         }
     }
+    collect_garbage(context).await;
     Ok(())
 }
 

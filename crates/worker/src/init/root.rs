@@ -19,8 +19,8 @@ use crate::spec::{
     JobSpec, SANDBOX_AGENT, SANDBOX_AGENT_JOB, SANDBOX_SCRIPT, SANDBOX_STDIN, build_argv,
 };
 
-pub(super) const WORKSPACE: &str = "/workspace";
-pub(super) const ARTIFACTS: &str = "/job/artifacts";
+pub(crate) const WORKSPACE: &str = "/workspace";
+pub(crate) const ARTIFACTS: &str = "/job/artifacts";
 
 /// Programs and libraries; symbolic links on merged-usr systems, directories on others.
 const SYSTEM_DIRS: [&str; 7] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
@@ -40,6 +40,9 @@ const ETC_ENTRIES: [&str; 10] = [
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 /// Kernel settings, mounted read-only even for their owner.
 const READ_ONLY_PROC: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
+
+/// What decides which programs git runs.
+const PROTECTED_GIT_FILES: [&str; 2] = ["config", "hooks"];
 
 /// Maximum files in each memory-backed directory: every one takes about a kilobyte of the kernel's memory, which the size
 /// of the directory does not bound.
@@ -62,7 +65,25 @@ pub(super) fn build_root(dir: &JobDir, spec: &JobSpec) -> io::Result<()> {
         None if spec.is_agent() => root.add_agent(spec)?,
         None => root.add_script(spec)?,
     }
-    root.pivot()
+    root.pivot()?;
+    if spec.assignment.repository.is_some() {
+        protect_repository()?;
+    }
+    make_read_only(Path::new("/"))
+}
+
+/// Makes hooks and configuration of the workspace's repository read-only.
+///
+/// Runs after the pivot, so that a link which an earlier job left there leads to nothing that this job cannot read anyway.
+fn protect_repository() -> io::Result<()> {
+    for name in PROTECTED_GIT_FILES {
+        let path = Path::new(WORKSPACE).join(".git").join(name);
+        if fs::symlink_metadata(&path).is_ok_and(|found| found.is_file() || found.is_dir()) {
+            bind_mount(&path, &path)?;
+            make_read_only(&path)?;
+        }
+    }
+    Ok(())
 }
 
 struct SandboxRoot {
@@ -192,8 +213,7 @@ impl SandboxRoot {
         chdir(&self.path)?;
         pivot_root(".", ".")?;
         umount2(".", MntFlags::MNT_DETACH)?;
-        chdir("/")?;
-        make_read_only(Path::new("/"))
+        Ok(chdir("/")?)
     }
 }
 

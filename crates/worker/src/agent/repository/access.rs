@@ -1,0 +1,130 @@
+//! Which repositories tasks may use on this node.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use cynode_domain::git::{RepositoryUrl, Transport};
+use cynode_domain::policy::network::AllowedNetworks;
+use cynode_git::{HostResolver, ResolvedHost};
+use cynode_network::NetworkReach;
+
+/// What the operator of a node allows. By default: every public host over https or ssh, no path of this machine.
+#[derive(Debug, Clone, Default)]
+pub struct RepositoryAccess {
+    /// Directories whose repositories tasks may read and push to, with the rights of the node.
+    pub paths: Vec<PathBuf>,
+    /// Internal networks and hosts that may be reached; plain http is allowed only to them.
+    pub networks: AllowedNetworks,
+}
+
+impl RepositoryAccess {
+    /// Checks an address without reaching it. The error is for people.
+    pub(super) fn check(&self, url: &RepositoryUrl) -> Result<(), String> {
+        match url.transport() {
+            Transport::Https | Transport::Ssh | Transport::Http => Ok(()),
+            Transport::Local => self.check_path(Path::new(url.as_str())),
+        }
+    }
+
+    /// Accepts a directory below one of the allowed ones, with all links resolved.
+    fn check_path(&self, path: &Path) -> Result<(), String> {
+        let real = path.canonicalize();
+        let is_below = |real: &PathBuf| {
+            self.paths
+                .iter()
+                .filter_map(|allowed| allowed.canonicalize().ok())
+                .any(|allowed| real.starts_with(allowed))
+        };
+        // A missing path and a forbidden one give the same answer, so that tasks cannot look for files.
+        match real {
+            Ok(real) if is_below(&real) && real == path => Ok(()),
+            _ => Err(format!(
+                "{} is not a repository that this node allows: start the node with --repository-path and a \
+                 directory that contains it, and give its path without links",
+                path.display()
+            )),
+        }
+    }
+
+    async fn find_addresses(
+        &self,
+        url: &RepositoryUrl,
+        host: &str,
+        port: u16,
+    ) -> Result<Vec<IpAddr>, String> {
+        let reach = NetworkReach::Public(self.networks.clone());
+        let found = reach.resolve(host, port).await.map_err(|error| error.to_string())?;
+        let addresses: Vec<IpAddr> = found.into_iter().map(|found| found.ip()).collect();
+        let is_opened = |address: &IpAddr| {
+            !AllowedNetworks::default().allows(host, *address)
+                && self.networks.allows(host, *address)
+        };
+        let is_plain = url.transport() == Transport::Http;
+        if is_plain && !(self.networks.names(host) || addresses.iter().all(is_opened)) {
+            return Err("plain http is only allowed to networks that the node opens with \
+                        --repository-network: use https"
+                .to_owned());
+        }
+        Ok(addresses)
+    }
+}
+
+impl HostResolver for RepositoryAccess {
+    fn resolve<'a>(&'a self, url: &'a RepositoryUrl, host: &'a str, port: u16) -> ResolvedHost<'a> {
+        Box::pin(self.find_addresses(url, host, port))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn url(text: &str) -> RepositoryUrl {
+        text.to_owned().try_into().unwrap()
+    }
+
+    #[test]
+    fn a_path_needs_an_allowed_directory_and_no_links() {
+        let (allowed, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let allowed = allowed.path().canonicalize().unwrap();
+        std::fs::create_dir(allowed.join("app")).unwrap();
+        symlink(outside.path(), allowed.join("link")).unwrap();
+        let access =
+            RepositoryAccess { paths: vec![allowed.clone()], ..RepositoryAccess::default() };
+        let check = |path: &Path| access.check(&url(path.to_str().unwrap()));
+
+        assert_eq!(check(&allowed.join("app")), Ok(()));
+        for path in [
+            outside.path().to_owned(),
+            allowed.join("link"),
+            allowed.join("missing"),
+            allowed.join("../.."),
+            allowed.join("app/../../etc"),
+        ] {
+            assert!(check(&path).is_err(), "{}", path.display());
+        }
+        let nothing = RepositoryAccess::default();
+        assert!(nothing.check(&url(allowed.join("app").to_str().unwrap())).is_err());
+    }
+
+    #[tokio::test]
+    async fn internal_addresses_and_plain_http_need_an_opened_network() {
+        let closed = RepositoryAccess::default();
+        let opened = RepositoryAccess {
+            networks: AllowedNetworks::parse(["127.0.0.0/8"]).unwrap(),
+            ..RepositoryAccess::default()
+        };
+        for text in ["https://127.0.0.1/app", "ssh://git@10.0.0.7/app", "https://[::1]/app"] {
+            let (url, (host, port)) = (url(text), url(text).host_and_port().unwrap());
+            assert!(closed.find_addresses(&url, &host, port).await.is_err(), "{text}");
+        }
+        let plain = url("http://127.0.0.1:3000/app");
+
+        assert!(closed.find_addresses(&plain, "127.0.0.1", 3000).await.is_err());
+        assert!(opened.find_addresses(&plain, "127.0.0.1", 3000).await.is_ok());
+        let public = url("http://192.0.2.7/app");
+        assert!(opened.find_addresses(&public, "8.8.8.8", 80).await.is_err());
+    }
+}
