@@ -22,6 +22,7 @@ mod route;
 mod schedule;
 mod scope;
 mod tests_needed;
+mod written_files;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

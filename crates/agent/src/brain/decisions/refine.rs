@@ -7,7 +7,8 @@
 //! stores it.
 //!
 //! A model that states what it expects to be printed, and a pattern that does not match it, contradicts itself: such a
-//! check would reject correct work, and is left out. If no check is left, the model is told so, once.
+//! check would reject correct work, and is left out. If no check is left, the model is told so, once. If there is still
+//! none, and the person gave none, a rule checks that the files which a command writes have content.
 //!
 //! Unambiguous prose is converted to its checkable form by [`refine_criteria`], independent of the answer. A model only
 //! adds criteria and never changes those of a person.
@@ -16,6 +17,7 @@ use cynode_domain::criteria::{Criterion, output_matches, refine_criteria};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::written_files::written_files;
 use super::{enum_schema, object_schema, text_schema};
 use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::untrusted;
@@ -112,7 +114,14 @@ impl RefineCriteria {
 
     /// Returns the criteria of one command, by its index from 0.
     pub fn step_criteria(&self, refined: &CriteriaRefinement, index: usize) -> Vec<Criterion> {
-        self.added_criteria(refined, index + 1).collect()
+        let has_checks = !self.criteria.is_empty()
+            || refined.add.iter().any(|added| self.is_meaningful_check(added));
+        if has_checks {
+            return self.added_criteria(refined, index + 1).collect();
+        }
+        let files = self.commands.get(index).map(|command| written_files(command));
+        let has_content = |path| Criterion::CommandSucceeds { command: format!("test -s {path}") };
+        files.unwrap_or_default().into_iter().map(has_content).collect()
     }
 
     /// Returns the added criteria of a step, from 1, or of the whole task with 0.
@@ -395,6 +404,24 @@ mod tests {
             assert_eq!(question.step_criteria(&added, 0), [output(pattern)], "{expected}");
         }
         assert!(answer(&[]).is_ok(), "nothing to check is an answer");
+    }
+
+    #[test]
+    fn without_any_check_the_files_that_a_command_writes_must_have_content() {
+        let commands = ["seq 1 10 > numbers.txt", "wc -l numbers.txt"].map(str::to_owned).to_vec();
+        let question = RefineCriteria { commands, ..refinement(&[]) };
+        let content = Criterion::CommandSucceeds { command: "test -s numbers.txt".to_owned() };
+        let planned = json!({ "expected_output": "", "kind": "command_succeeds", "value": "wc -l numbers.txt", "step": 0 });
+        let useless =
+            validate_answer(&question, &json!({ "add": [planned], "reason": "r" })).unwrap();
+
+        for answer in [&useless, &question.fallback().answer] {
+            assert_eq!(question.step_criteria(answer, 0), std::slice::from_ref(&content));
+            assert_eq!(question.step_criteria(answer, 1), []);
+        }
+        let asked =
+            RefineCriteria { criteria: refinement(&["it reads well"]).criteria, ..question };
+        assert_eq!(asked.step_criteria(&useless, 0), [], "the person gave criteria");
     }
 
     #[test]
