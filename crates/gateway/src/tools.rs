@@ -7,6 +7,7 @@ mod apmas;
 mod artifact;
 mod db;
 mod fault;
+mod git;
 mod help;
 mod memory;
 mod node;
@@ -138,6 +139,7 @@ pub fn all() -> Vec<BuiltinToolSpec> {
     tools.extend(apmas::all());
     tools.extend(artifact::all());
     tools.extend(db::all());
+    tools.extend(git::all());
     tools.extend(memory::all());
     tools.extend(node::all());
     tools.extend(pm::all());

@@ -8,6 +8,7 @@
 
 mod artifacts;
 mod findings;
+mod git;
 mod help;
 mod jobs;
 mod memory;
@@ -32,6 +33,7 @@ use serde_json::Value;
 
 pub use artifacts::*;
 pub use findings::*;
+pub use git::*;
 pub use help::*;
 pub use jobs::*;
 pub use memory::*;

@@ -51,6 +51,7 @@ const USER: &[&str] = &[
     "connector.*",
     "web.*",
     "api.call",
+    "git.diff",
     "git.*",
     "help.*",
     "skills.*",
@@ -70,6 +71,7 @@ const PM: &[&str] = &[
     "web.fetch",
     "web.search",
     "api.call",
+    "git.diff",
     "git.*",
     "help.*",
     "skills.*",
@@ -94,6 +96,7 @@ const PA: &[&str] = &[
     "db.finding.*",
     "artifact.get",
     "artifact.list",
+    "git.diff",
     "web.fetch",
     "web.search",
     "api.call",
@@ -134,7 +137,7 @@ const SANDBOX: &[&str] = &[
 ];
 
 /// Excluded from the rules of a new installation: tools that reach outside it. Network access is an
-/// administrator's decision.
+/// administrator's decision. `git.diff` reads what is stored, and has a pattern of its own.
 const OUTBOUND: &[&str] = &["web.*", "web.fetch", "web.search", "api.call", "connector.*", "git.*"];
 
 /// Tools that change state shared by all of a user's tasks. Tokens bound to one task cannot call
@@ -198,6 +201,7 @@ mod tests {
             "db.preference.effective",
             "db.finding.create",
             "artifact.get",
+            "git.diff",
         ] {
             assert!(is_allowlisted(Principal::PA, tool), "{tool}");
         }
@@ -248,6 +252,14 @@ mod tests {
                     "{caller} {tool}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_new_installation_shows_changes_of_repositories_to_all_but_sandboxes() {
+        for caller in Principal::ALL {
+            let is_seeded = seeded_patterns(*caller).any(|it| matches_glob(it, "git.diff"));
+            assert_eq!(is_seeded, *caller != Principal::SANDBOX, "{caller}");
         }
     }
 

@@ -69,6 +69,10 @@ async fn captured_log(level: Level) -> String {
     assert!(answer.to_string().contains("sesame-1"), "{answer}");
     harness.refusal("pm", "help.get", secrets.clone()).await;
     harness.refusal("pm", "no.such.tool", secrets).await;
+    let repository = json!({ "url": "https://ada:sesame-3@git.example.com/app" });
+    let task = json!({ "prompt": "an ordinary remark", "repository": repository });
+    let rejected = harness.call("pm", "db.task.create", task).await.to_string();
+    assert!(rejected.contains("password") && !rejected.contains("sesame"), "{rejected}");
     text.lock().unwrap().clone()
 }
 

@@ -1,6 +1,7 @@
 //! `db.task.*`
 
 use cynode_domain::criteria::Criterion;
+use cynode_domain::git::TaskRepository;
 use cynode_domain::ids::{ProjectId, TaskId};
 use cynode_domain::plan::InputMode;
 use cynode_domain::status::ShownTaskStatus;
@@ -46,6 +47,9 @@ pub struct NewTask {
     #[schemars(length(max = MAX_COMMANDS))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
+    /// The git repository to work on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<TaskRepository>,
 }
 
 impl NewTask {
@@ -61,12 +65,13 @@ impl NewTask {
 }
 
 impl From<NewTask> for CreateTask {
-    fn from(NewTask { task_name, input_mode, prompt, commands }: NewTask) -> Self {
+    fn from(NewTask { task_name, input_mode, prompt, commands, repository }: NewTask) -> Self {
         Self {
             task_name,
             input_mode,
             prompt: prompt.unwrap_or_default(),
             commands,
+            repository,
             ..Self::default()
         }
     }

@@ -15,7 +15,7 @@ use crate::tools::to_json;
 pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     name: ArtifactList::NAME,
     title: "List the files of a task",
-    description: "Every file of a task: outputs and attachments, without content. With job_id only those that are evidence about the result of that job: its own, and those of accepted attempts at earlier steps of its run.",
+    description: "Every file of a task: outputs, attachments and collected changes, without content. With job_id only those that are evidence about the result of that job: its own, and those of accepted attempts at earlier steps of its run.",
     scope: ToolScope::Both,
     effect: ToolEffect::Looks,
     input: ArtifactList::input_schema,

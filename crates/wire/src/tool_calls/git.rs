@@ -1,0 +1,22 @@
+//! `git.*`
+
+use cynode_domain::ids::TaskId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{MAX_TEXT_BYTES, tool_calls};
+
+tool_calls! {
+    GitDiff => "git.diff",
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GitDiff {
+    /// The id of the task.
+    pub task_id: TaskId,
+    /// Bytes of the patch to return; 65536 when absent.
+    #[schemars(range(min = 1, max = MAX_TEXT_BYTES))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<usize>,
+}
