@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use cynode_execution::ArtifactService;
 use cynode_execution::analysts::AnalystService;
 use cynode_execution::handoff::HandoffService;
 use cynode_resources::{Signals, Store};
@@ -31,6 +32,7 @@ pub(crate) fn build_agent_services(
     options: &OrchestratorOptions,
     data_dir: &Path,
     background: &BackgroundTasks,
+    artifacts: &ArtifactService,
 ) -> anyhow::Result<AgentServices> {
     let addresses = options.pma_addresses.iter().filter_map(|text| PmaAddress::parse(text));
     let secret = load_handoff_secret(options, data_dir)?;
@@ -51,6 +53,7 @@ pub(crate) fn build_agent_services(
         handoffs.clone(),
         launcher.clone(),
         options.analyst_options(),
-    );
+    )
+    .with_artifacts(artifacts.clone());
     Ok(AgentServices { handoffs, analysts, launcher })
 }

@@ -177,7 +177,10 @@ async fn build_services(
     let signals = Signals::new(store.engine());
     let blobs = blob_store(data_dir);
     let accounts = Accounts::new(store.clone(), clock.clone(), signals.clone());
-    let agents = build_agent_services(store, clock, &signals, options, data_dir, background)?;
+    let artifacts = ArtifactService::new(store.clone(), clock.clone(), blobs.clone())
+        .with_storage_limits(options.storage_limits());
+    let agents =
+        build_agent_services(store, clock, &signals, options, data_dir, background, &artifacts)?;
     let placer = JobPlacer::rule_based(store.clone(), clock.clone(), signals.clone())
         .with_handoffs(agents.handoffs.clone());
     let sweeper = Sweeper::new(store.clone(), signals.clone(), accounts.clone(), clock.clone())
@@ -196,8 +199,7 @@ async fn build_services(
             .with_job_ceiling(options.job_ceiling())
             .with_storage_limits(options.storage_limits()),
         projects: Projects::new(store.clone(), clock.clone()),
-        artifacts: ArtifactService::new(store.clone(), clock.clone(), blobs.clone())
-            .with_storage_limits(options.storage_limits()),
+        artifacts,
         steering: RunOperations::new(store.clone(), clock.clone(), signals.clone())
             .with_storage_limits(options.storage_limits()),
         nodes: NodeService::new(

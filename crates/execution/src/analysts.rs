@@ -10,6 +10,7 @@
 //! Invariant: no state here must survive a restart. Findings are in the database; running verifications are requested
 //! again.
 
+mod changes;
 mod evidence;
 mod judge;
 mod request;
@@ -29,6 +30,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use crate::ArtifactService;
 use crate::{handoff::HandoffError, handoff::HandoffService};
 use cynode_resources::Signals;
 use cynode_resources::signals::Topic;
@@ -125,6 +127,8 @@ pub struct AnalystService {
     handoffs: HandoffService,
     launcher: Arc<dyn AnalystLauncher>,
     options: AnalystOptions,
+    /// Reads the changes of jobs; `None`: they are no part of the evidence.
+    artifacts: Option<ArtifactService>,
     /// One permit per running analyst.
     permits: Arc<Semaphore>,
     /// Verifications by job.
@@ -182,10 +186,17 @@ impl AnalystService {
             handoffs,
             launcher,
             options,
+            artifacts: None,
             permits: Arc::new(Semaphore::new(options.max)),
             slots: Arc::default(),
             background,
         }
+    }
+
+    /// Makes changes in the repository of a task a part of the evidence.
+    #[must_use]
+    pub fn with_artifacts(self, artifacts: ArtifactService) -> Self {
+        Self { artifacts: Some(artifacts), ..self }
     }
 
     /// Why the configuration allows no analysts; `None` if it does.

@@ -5,6 +5,7 @@
 //! else by one JSON body. Each answer carries the decisions that led to it, for the record.
 
 mod bodies;
+mod changes;
 mod place;
 
 use chrono::{DateTime, Utc};
@@ -20,6 +21,7 @@ pub use self::bodies::{
     PlanAnswer, PlanHandoff, PlanOutcome, ReplanAnswer, ReplanHandoff, ReplanOutcome,
     ScheduledRunHandoff, Turn, TurnRole, VerifyAnswer, VerifyHandoff, VerifyOutcome,
 };
+pub use self::changes::EvidenceChanges;
 pub use self::place::{NodeCandidate, PlaceAnswer, PlaceHandoff};
 use crate::preferences::EffectiveView;
 

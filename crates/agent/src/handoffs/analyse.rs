@@ -30,6 +30,7 @@ pub(crate) async fn analyse(
         command: body.command.clone(),
         earlier: body.earlier.clone(),
         exhibits: vec![],
+        changes: body.changes.clone(),
     };
     if question.decide_by_rule().is_none() {
         question.exhibits = read_evidence_files(&work, task, body).await?;

@@ -148,6 +148,7 @@ fn verification(code: i32) -> Handoff<VerifyHandoff> {
         },
         command: "polish".to_owned(),
         earlier: vec![],
+        changes: None,
     })
 }
 
@@ -251,6 +252,7 @@ async fn an_analyst_reads_the_files_that_count_through_its_tools_before_it_judge
         command: handoff.body.command.clone(),
         earlier: vec![],
         exhibits,
+        changes: None,
     }
     .prompt();
     for part in ["It shines.\n", "+shines", "a.png: binary, 7 bytes", "a warning", "polish"] {

@@ -45,8 +45,16 @@ pub(super) fn build_verify_handoff(
     criteria: Vec<String>,
     evidence: Evidence,
 ) -> VerifyHandoff {
-    let (evidence, command, earlier) = (shorten_output(evidence), String::new(), vec![]);
-    VerifyHandoff { job_id, step_index, attempt, criteria, evidence, command, earlier }
+    VerifyHandoff {
+        job_id,
+        step_index,
+        attempt,
+        criteria,
+        evidence: shorten_output(evidence),
+        command: String::new(),
+        earlier: vec![],
+        changes: None,
+    }
 }
 
 /// Truncates the output in the evidence to its end.

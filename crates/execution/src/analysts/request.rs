@@ -31,10 +31,13 @@ impl AnalystService {
         if !self.options.is_enabled {
             return Err(AnalystRequestError::Disabled);
         }
-        let (subject, body) = self.load_request(caller, job).await?;
+        let (subject, mut body) = self.load_request(caller, job).await?;
         if body.criteria.is_empty() {
             let reason = "the result has no criteria in prose: rules have judged it";
             return Err(AnalystRequestError::NothingToJudge(reason));
+        }
+        if let Some(task) = subject.task {
+            body.changes = self.load_changes(task, job).await;
         }
         {
             let mut seats = self.lock_slots();

@@ -1,15 +1,17 @@
 //! Analysts started by the orchestrator through a scripted launcher.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use cynode_domain::criteria::{Criterion, Evidence};
-use cynode_domain::ids::JobId;
+use cynode_domain::ids::{ArtifactId, JobId};
 use cynode_domain::job::Ending;
 use cynode_domain::verdict::{FindingStatus, Verdict, VerdictStatus};
+use cynode_execution::ArtifactService;
 use cynode_execution::{analyst::Analyst as _, analyst::AnalystOpinion, analyst::VerificationCase};
 use cynode_execution::{
     analysts::AnalystLaunchError, analysts::AnalystLauncher, analysts::AnalystOptions,
@@ -20,7 +22,10 @@ use cynode_execution::{
     handoff::HandoffService, handoff::NoProjectManager, handoff::ProjectManager,
 };
 use cynode_resources::agents::AgentTokenError;
-use cynode_resources::{Caller, Signals};
+use cynode_resources::{BlobStore, Caller, Signals};
+use cynode_store::Artifact;
+use cynode_wire::artifacts::ArtifactKind;
+use cynode_wire::git::{CHANGES_FILE, PATCH_FILE, changes_path};
 use cynode_wire::handoff::HandoffKind;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -30,6 +35,7 @@ use crate::engines::on_each_engine;
 
 on_each_engine! {
     an_analyst_is_given_the_prose_the_evidence_and_a_token_for_one_task_that_ends_with_it,
+    an_analyst_is_given_the_changes_that_were_collected_after_its_job_alone,
     no_more_analysts_work_at_once_than_allowed,
     asking_twice_for_an_analyst_is_asking_once,
     a_fault_while_an_analyst_works_keeps_no_other_from_looking,
@@ -141,7 +147,13 @@ impl AnalystProcessFixture {
             panics: AtomicBool::new(false),
             dies: AtomicUsize::new(0),
         });
-        let analysts = AnalystService::new(store, signals, handoffs, launcher.clone(), options);
+        let artifacts = ArtifactService::new(
+            store.clone(),
+            fixture.world.clock.clone(),
+            BlobStore::new(fixture.world.data.path().join("blobs")),
+        );
+        let analysts = AnalystService::new(store, signals, handoffs, launcher.clone(), options)
+            .with_artifacts(artifacts);
         Self { fixture, launcher, analysts }
     }
 
@@ -150,6 +162,44 @@ impl AnalystProcessFixture {
         let job = self.fixture.job().await;
         self.fixture.close(job).await;
         job
+    }
+
+    /// Stores changes as a worker node uploads them after a job.
+    async fn store_changes(&self, job: JobId, files: usize, patch: &str) {
+        let paths = (0..files).map(|number| format!("src/{number}.rs"));
+        let files: Vec<Value> = paths
+            .map(|path| json!({ "path": path, "status": "modified", "added": 2, "deleted": 1 }))
+            .collect();
+        let finding = json!({ "severity": "block", "rule": "secret", "message": "a key" });
+        let changes = json!({
+            "url": "https://example.com/app", "branch": "cynode/fix",
+            "base": "a".repeat(40), "head": "b".repeat(40),
+            "commits": [{ "commit": "b".repeat(40), "author": "Ada", "subject": "mend" }],
+            "files": files, "findings": [finding],
+        });
+        let blobs = BlobStore::new(self.fixture.world.data.path().join("blobs"));
+        for (file, text) in [(PATCH_FILE, patch.to_owned()), (CHANGES_FILE, changes.to_string())] {
+            let chunk = Ok::<_, Infallible>(text.into());
+            let content = blobs.stage(futures_util::stream::iter([chunk]), 1 << 20).await.unwrap();
+            let artifact = Artifact {
+                id: ArtifactId::generate(),
+                task: self.fixture.task.id,
+                job: None,
+                kind: ArtifactKind::Changes.as_str().to_owned(),
+                path: changes_path(job, file),
+                size_bytes: content.size_bytes,
+                sha256: content.sha256.clone(),
+                created_at: chrono::DateTime::UNIX_EPOCH,
+            };
+            content.place().unwrap();
+            let stored: Result<_, cynode_store::Error> = self
+                .fixture
+                .world
+                .store
+                .write(move |tx| Box::pin(async move { tx.artifact_put(&artifact).await }))
+                .await;
+            stored.unwrap();
+        }
     }
 
     async fn until(&self, count: usize, of: impl Fn(&ScriptedAnalystLauncher) -> usize) {
@@ -181,6 +231,35 @@ async fn an_analyst_is_given_the_prose_the_evidence_and_a_token_for_one_task_tha
     while !matches!(agents.authenticate(&token).await, Err(AgentTokenError::BadToken)) {
         tokio::task::yield_now().await;
     }
+}
+
+async fn an_analyst_is_given_the_changes_that_were_collected_after_its_job_alone() {
+    let options = AnalystOptions { max: 1, ..AnalystOptions::default() };
+    let verified = AnalystProcessFixture::with(options).await;
+    let (first, second, third) = (verified.job().await, verified.job().await, verified.job().await);
+    verified.store_changes(first, 203, &"+first\n".repeat(10_000)).await;
+    verified.store_changes(second, 1, "+second\n").await;
+    verified.launcher.may_end.add_permits(3);
+
+    for (count, job) in [first, second, third].into_iter().enumerate() {
+        verified.analysts.request(verified.fixture.bob(), job).await.unwrap();
+        verified.until(count + 1, |it| it.ended.load(Ordering::SeqCst)).await;
+    }
+
+    let given = verified.launcher.given.lock().unwrap().clone();
+    let changes: Vec<_> = given.iter().map(|given| &given["body"]["changes"]).collect();
+    let patch = changes[0]["patch"].as_str().unwrap();
+    assert!(patch.starts_with("+first\n") && patch.len() == 16 * 1024, "{}", patch.len());
+    assert_eq!(changes[0]["is_truncated"], true);
+    assert_eq!(changes[0]["files"].as_array().unwrap().len(), 200);
+    assert_eq!(changes[0]["omitted_files"], 3);
+    assert_eq!(
+        (&changes[1]["patch"], &changes[1]["is_truncated"]),
+        (&json!("+second\n"), &json!(false))
+    );
+    assert_eq!(changes[1]["files"][0]["added"], 2);
+    assert_eq!(changes[1]["findings"][0]["rule"], "secret");
+    assert_eq!(*changes[2], Value::Null, "changes of other jobs are no evidence");
 }
 
 async fn no_more_analysts_work_at_once_than_allowed() {

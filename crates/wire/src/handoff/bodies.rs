@@ -12,7 +12,7 @@ use cynode_domain::suspension::{IfInterrupted, SuspensionReason};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::DecisionRecord;
+use super::{DecisionRecord, EvidenceChanges};
 
 /// Role of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
@@ -184,6 +184,9 @@ pub struct VerifyHandoff {
     /// For the last step: the accepted earlier steps, in plan order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<EarlierStep>,
+    /// For a task with a repository: the changes that were collected after the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<EvidenceChanges>,
 }
 
 /// Outcome of a verification request.

@@ -1,12 +1,15 @@
 //! Decision: whether a result meets criteria in prose.
 
+mod changed_files;
+
 use cynode_domain::criteria::Evidence;
 use cynode_domain::finding::FindingStatus;
 use cynode_domain::job::Ending;
-use cynode_wire::handoff::EarlierStep;
+use cynode_wire::handoff::{EarlierStep, EvidenceChanges};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use self::changed_files::render_changes;
 use super::{enum_schema, object_schema, text_schema};
 use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::untrusted;
@@ -25,6 +28,9 @@ pub struct JudgeCriteria {
     /// The files that were loaded as evidence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exhibits: Vec<EvidenceFile>,
+    /// The changes in the repository of the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<EvidenceChanges>,
 }
 
 /// A file that was loaded as evidence.
@@ -150,6 +156,7 @@ impl BrainDecision for JudgeCriteria {
             let steps = untrusted::quote("earlier steps", &steps.join("\n"), 12 * 1024);
             parts.push(format!("Accepted earlier steps:\n{steps}"));
         }
+        parts.extend(self.changes.as_ref().map(render_changes));
         parts.extend(self.exhibits.iter().map(EvidenceFile::prompt));
         parts.join("\n\n")
     }

@@ -314,7 +314,7 @@ fn judge(criteria: &[&str], code: i32) -> JudgeCriteria {
     };
     let criteria = criteria.iter().map(|&text| text.to_owned()).collect();
     let (command, earlier, exhibits) = (String::new(), vec![], vec![]);
-    JudgeCriteria { criteria, evidence, command, earlier, exhibits }
+    JudgeCriteria { criteria, evidence, command, earlier, exhibits, changes: None }
 }
 
 #[test]
