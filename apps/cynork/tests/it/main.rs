@@ -5,5 +5,6 @@
 mod chat;
 mod codes;
 mod fake;
+mod repositories;
 mod session;
 mod tasks;

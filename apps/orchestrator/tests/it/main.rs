@@ -37,6 +37,7 @@ mod nodes;
 mod payloads;
 mod preferences;
 mod reports;
+mod repositories;
 mod request_limits;
 mod runs;
 mod sandboxes;
@@ -374,6 +375,22 @@ on_both_engines! {
         an_attachment_whose_content_is_missing_is_reported_as_missing,
         a_job_stays_alive_while_its_node_waits_for_news,
         output_may_hold_any_byte,
+    }
+    repositories {
+        a_node_uploads_what_it_collected_and_the_task_shows_it,
+        changes_are_accepted_from_the_process_that_holds_the_open_job_only,
+        a_job_without_a_repository_has_no_changes,
+        changes_of_another_user_are_not_there,
+        collected_changes_meet_no_criterion_about_files,
+        the_diff_is_that_of_the_newest_job_with_a_complete_set,
+        changes_count_as_files_and_are_deleted_with_them,
+        changes_beyond_a_storage_limit_are_rejected,
+        a_job_with_a_repository_waits_for_a_node_that_works_on_one,
+        every_task_has_a_branch_and_a_fork_has_its_own,
+        a_key_with_another_repository_is_a_conflict,
+        a_schedule_keeps_the_repository_of_its_task,
+        an_address_with_a_password_is_rejected_and_kept_nowhere,
+        agents_create_tasks_on_repositories_and_read_their_changes,
     }
     storage {
         files_count_for_the_creator_and_the_project_of_their_task,

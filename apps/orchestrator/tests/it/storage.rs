@@ -80,7 +80,7 @@ async fn used(user: &Client) -> i64 {
 }
 
 /// Bytes of users and projects as the files say, not the sums.
-async fn recount(harness: &OrchestratorHarness) -> Vec<Vec<String>> {
+pub(crate) async fn recount(harness: &OrchestratorHarness) -> Vec<Vec<String>> {
     let size = "CASE WHEN size_bytes < 4096 THEN 4096 ELSE size_bytes END";
     let sql = format!(
         "SELECT subject, sum(size) FROM (
@@ -97,7 +97,7 @@ async fn recount(harness: &OrchestratorHarness) -> Vec<Vec<String>> {
     query(&harness.database().url, &sql).await
 }
 
-async fn sums(harness: &OrchestratorHarness) -> Vec<Vec<String>> {
+pub(crate) async fn sums(harness: &OrchestratorHarness) -> Vec<Vec<String>> {
     let sql = "SELECT subject_id, held_bytes FROM storage_usage WHERE held_bytes <> 0 ORDER BY subject_id";
     query(&harness.database().url, sql).await
 }
