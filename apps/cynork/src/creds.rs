@@ -81,7 +81,7 @@ pub enum CredsCommand {
 /// Arguments of `creds set`.
 #[derive(Debug, Args)]
 pub struct CredentialSetArgs {
-    /// The provider.
+    /// The provider; for a git host `git:HOST`, such as `git:github.com`.
     provider: String,
     /// A name, to distinguish several credentials for one provider.
     #[arg(long, default_value = "default")]
@@ -92,7 +92,7 @@ pub struct CredentialSetArgs {
     /// Use it for members of this group without their own credential, by name or id. Administrators only.
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
-    /// The type: `api_key`, `oauth_token` or `bearer_token`.
+    /// The type: `api_key`, `oauth_token` or `bearer_token`; for a git host `password` or `ssh_key`.
     #[arg(long = "type", value_name = "TYPE", default_value = "api_key")]
     kind: CredentialKind,
     /// Expiry: 2027-01-31, 90d, or never.
@@ -173,7 +173,7 @@ async fn warn_unknown_provider(provider: &str, app: &mut CliContext) {
     let Ok(all) = app.session.call(async |client| client.provider_list().await).await else {
         return;
     };
-    if !all.iter().any(|known| known.name == provider) {
+    if !provider.starts_with("git:") && !all.iter().any(|known| known.name == provider) {
         app.out.print_message(&format!(
             "warning: no provider is named \"{provider}\" yet; `cynork models providers` lists them"
         ));

@@ -7,7 +7,9 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::response::{IntoResponse, Response};
 use cynode_domain::ids::{IncarnationId, JobId};
 use cynode_execution::{ArtifactService, NodeService};
+use cynode_models::credentials::CredentialManager;
 use cynode_wire::artifacts::ArtifactView;
+use cynode_wire::git::GitCredentialView;
 use cynode_wire::jobs::JobResult;
 use cynode_wire::nodes::{
     AppendLog, AskWorkspaces, Incarnation, JobAgentToken, LogPosition, Poll, PollView,
@@ -33,7 +35,14 @@ pub(crate) fn join_routes(nodes: NodeService) -> OpenApiRouter {
 }
 
 /// Routes for registered nodes.
-pub(crate) fn routes(nodes: NodeService, artifacts: ArtifactService) -> OpenApiRouter {
+pub(crate) fn routes(
+    nodes: NodeService,
+    artifacts: ArtifactService,
+    credentials: CredentialManager,
+) -> OpenApiRouter {
+    let repositories = OpenApiRouter::new()
+        .routes(routes!(lease_git_credential))
+        .with_state((nodes.clone(), credentials));
     let jobs = OpenApiRouter::new()
         .routes(routes!(start))
         .routes(routes!(stop))
@@ -49,7 +58,7 @@ pub(crate) fn routes(nodes: NodeService, artifacts: ArtifactService) -> OpenApiR
         .routes(routes!(put_changes).layer(DefaultBodyLimit::disable()))
         .routes(routes!(attachment))
         .with_state(artifacts);
-    jobs.merge(files)
+    jobs.merge(files).merge(repositories)
 }
 
 /// Registers a worker node. The first registration binds the name to the node's key. Registering it again with that
@@ -140,6 +149,20 @@ async fn issue_agent_token(
     PathSegment(job): PathSegment<JobId>,
 ) -> Result<Json<JobAgentToken>, ApiError> {
     Ok(Json(nodes.issue_agent_token(&node, job).await?))
+}
+
+/// Leases the credential for the repository of a job, for one operation. Every lease is recorded.
+#[utoipa::path(post, path = "/v1/node/jobs/{job}/git-credential", tag = "node api",
+    params(("job" = JobId, Path),
+        ("x-cynode-incarnation" = IncarnationId, Header, description = "the process that holds the job")),
+    responses((status = 200, body = GitCredentialView), (status = "4XX", body = Problem)))]
+async fn lease_git_credential(
+    State((nodes, credentials)): State<(NodeService, CredentialManager)>,
+    AuthenticatedNode(node): AuthenticatedNode,
+    PathSegment(job): PathSegment<JobId>,
+) -> Result<Json<GitCredentialView>, ApiError> {
+    let repository = nodes.job_repository(&node, job).await?;
+    Ok(Json(GitCredentialView { credential: credentials.lease_git(&repository).await? }))
 }
 
 /// Closes a job with its result.

@@ -117,7 +117,8 @@ pub(crate) fn documented_routes(services: ApiServices) -> OpenApiRouter {
         .route_layer(from_fn_with_state(services.tokens.clone(), require_runner));
     let joining = node_api::join_routes(services.nodes.clone())
         .route_layer(from_fn_with_state(services.tokens, require_join));
-    let nodes = node_api::routes(services.nodes.clone(), services.artifacts)
+    let credentials = services.models.credentials.clone();
+    let nodes = node_api::routes(services.nodes.clone(), services.artifacts, credentials)
         .route_layer(from_fn_with_state(services.nodes, require_node));
     OpenApiRouter::with_openapi(ApiDocument::openapi())
         .merge(chat::routes(services.chat, admission))

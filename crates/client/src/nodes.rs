@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use cynode_domain::ids::{JobId, TokenId};
 use cynode_wire::artifacts::ArtifactView;
-use cynode_wire::git::GitCredentialLease;
+use cynode_wire::git::GitCredentialView;
 use cynode_wire::jobs::{JobResult, Stream};
 use cynode_wire::nodes::{
     AppendLog, AskWorkspaces, CreateJoinToken, Incarnation, JobAgentToken, JoinTokenView,
@@ -102,7 +102,7 @@ impl Client {
     pub async fn node_lease_git_credential(
         &self,
         job: JobId,
-    ) -> Result<GitCredentialLease, ClientError> {
+    ) -> Result<GitCredentialView, ClientError> {
         let segments = ["v1", "node", "jobs", &job.to_string(), "git-credential"];
         read_json(send(self.request(Method::POST, &segments)).await?).await
     }

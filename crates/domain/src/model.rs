@@ -31,7 +31,7 @@ words! {
         System = "system",
     }
 
-    /// The type of a credential.
+    /// The type of a credential. The last two are for git hosts, the others for model providers.
     CredentialKind("credential type") {
         /// An API key.
         ApiKey = "api_key",
@@ -39,6 +39,10 @@ words! {
         OauthToken = "oauth_token",
         /// Any other bearer token.
         BearerToken = "bearer_token",
+        /// A password or token of a git host, alone or as `user:password`.
+        Password = "password",
+        /// A private key for a git host over ssh, without a passphrase.
+        SshKey = "ssh_key",
     }
 
     /// The outcome of a model call.

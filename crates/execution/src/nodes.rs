@@ -3,6 +3,7 @@
 mod agent_token;
 mod assign;
 mod incarnation;
+mod job_repository;
 mod join_tokens;
 mod manage;
 mod placement;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use assign::has_feature;
 pub use assign::{AssignmentOutcome, AssignmentPass, unassign_silent_jobs};
+pub use job_repository::JobRepository;
 pub use join_tokens::JoinCredential;
 pub use placement::JobPlacer;
 pub use placement::PURPOSE as PLACEMENT;

@@ -92,9 +92,7 @@ fn with_credential<'a>(
 ) -> Result<ProviderHttpRequest<'a>, ProviderError> {
     let mut call = match secret.map(ProviderCredential::kind) {
         None | Some(CredentialKind::ApiKey) => call.with_credential_header(KEY, "", secret)?,
-        Some(CredentialKind::OauthToken | CredentialKind::BearerToken) => {
-            call.with_credential_header(AUTHORIZATION, "Bearer ", secret)?
-        }
+        Some(_) => call.with_credential_header(AUTHORIZATION, "Bearer ", secret)?,
     };
     call.headers.insert(VERSION, HeaderValue::from_static("2023-06-01"));
     Ok(call)

@@ -6,6 +6,7 @@
 //!
 //! Invariant: no operation returns a secret to a user, and no error or log message contains one.
 
+mod git_lease;
 mod keys;
 mod manage;
 mod seal;

@@ -33,11 +33,16 @@ pub struct RepositoryAssignment {
     /// The branch of the task.
     #[schema(value_type = String)]
     pub branch: BranchName,
-    /// Whether the node leases a credential for it: `POST /v1/node/jobs/{job}/git-credential`.
-    pub has_credential: bool,
 }
 
-/// Response to `POST /v1/node/jobs/{job}/git-credential`: for one operation. It never enters the sandbox and is not stored.
+/// Response to `POST /v1/node/jobs/{job}/git-credential`.
+#[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct GitCredentialView {
+    /// The credential of the user for the host of the repository; null if there is none.
+    pub credential: Option<GitCredentialLease>,
+}
+
+/// A credential for one operation. It never enters the sandbox, and the node does not store it.
 #[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum GitCredentialLease {

@@ -39,7 +39,6 @@ impl RepositoryTestbed {
             url: self.remote.to_str().unwrap().to_owned().try_into().unwrap(),
             base_branch: None,
             branch: "cynode/change".parse().unwrap(),
-            has_credential: false,
         };
         Assignment { task_id: task, repository: Some(repository), ..command(line) }
     }

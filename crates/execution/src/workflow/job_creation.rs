@@ -95,7 +95,6 @@ fn assign_repository(repository: &TaskRepository) -> Option<RepositoryAssignment
         url: repository.url.clone(),
         base_branch: repository.base_branch.clone(),
         branch: repository.branch.clone()?,
-        has_credential: false,
     })
 }
 

@@ -12,6 +12,7 @@ use cynode_wire::credentials::{
 use secrecy::SecretString;
 use uuid::Uuid;
 
+use super::git_lease::GIT_PREFIX;
 use super::keys::CredentialKeySet;
 use super::server_secrets::{reseal_servers, server_keys};
 use super::update::validate_expiry;
@@ -38,13 +39,14 @@ impl CredentialManager {
     ) -> Result<CredentialView, CredentialError> {
         let now = self.clock.now();
         let (owner, owner_id) = resolve_owner(caller, &request)?;
-        let secret = validate_secret(request.secret)?;
+        let kind = request.credential_type.unwrap_or(CredentialKind::ApiKey);
+        let secret = validate_secret(request.secret, kind)?;
         let mut row = Credential {
             id: CredentialId::generate(),
             owner,
             owner_id,
-            provider: validate_name("provider", request.provider)?,
-            kind: request.credential_type.unwrap_or(CredentialKind::ApiKey),
+            provider: validate_provider(request.provider, kind)?,
+            kind,
             name: validate_name("name", request.name.unwrap_or_else(|| "default".to_owned()))?,
             sealed: vec![],
             key: String::new(),
@@ -84,9 +86,10 @@ impl CredentialManager {
         id: CredentialId,
         request: RotateCredential,
     ) -> Result<CredentialView, CredentialError> {
-        let (secret, now) = (validate_secret(request.secret)?, self.clock.now());
+        let now = self.clock.now();
         let _alone = self.sealing_lock.lock().await;
         let old = self.find_manageable(caller, id).await?;
+        let secret = validate_secret(request.secret, old.kind)?;
         let mut row = Credential {
             expires_at: validate_expiry(old.expires_at, request.expires_at, now)?,
             version: old.version + 1,
@@ -314,14 +317,51 @@ fn validate_name(what: &str, text: String) -> Result<String, CredentialError> {
     Err(CredentialError::Invalid(rule))
 }
 
-fn validate_secret(given: GivenSecret) -> Result<SecretString, CredentialError> {
-    let secret = SecretString::from(given.0.trim());
-    let is_sayable = given.0.trim().chars().all(|c| c.is_ascii_graphic());
+/// Returns the provider of a credential: a git host for passwords and ssh keys, a model provider for the others.
+fn validate_provider(provider: String, kind: CredentialKind) -> Result<String, CredentialError> {
+    let is_git = matches!(kind, CredentialKind::Password | CredentialKind::SshKey);
+    let Some(host) = provider.strip_prefix(GIT_PREFIX) else {
+        if is_git {
+            let rule =
+                format!("a {kind} is for a git host: use {GIT_PREFIX}HOST, such as git:github.com");
+            return Err(CredentialError::Invalid(rule));
+        }
+        return validate_name("provider", provider);
+    };
+    if !is_git {
+        let rule = format!("{provider} takes a password or an ssh_key, no {kind}");
+        return Err(CredentialError::Invalid(rule));
+    }
+    let (name, port) = host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
+    let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
+    validate_name("provider", name.to_owned())?;
+    if !is_port {
+        let rule = format!("{provider} has no valid port: use git:HOST or git:HOST:PORT");
+        return Err(CredentialError::Invalid(rule));
+    }
+    Ok(provider.to_ascii_lowercase())
+}
+
+fn validate_secret(
+    given: GivenSecret,
+    kind: CredentialKind,
+) -> Result<SecretString, CredentialError> {
+    let text = given.0.trim();
+    let secret = SecretString::from(text);
+    let (is_sound, rule) = if kind == CredentialKind::SshKey {
+        let is_key = text.starts_with("-----BEGIN ") && text.ends_with("PRIVATE KEY-----");
+        (is_key, "an ssh_key must be a private key file, from -----BEGIN to PRIVATE KEY-----")
+    } else {
+        let is_sayable = text.chars().all(|c| c.is_ascii_graphic());
+        (
+            is_sayable,
+            "a secret must be visible ASCII characters without spaces, as in an HTTP header",
+        )
+    };
     // Zeroize the copy that came over the wire.
     drop(secrecy::zeroize::Zeroizing::new(given.0));
     let size = secrecy::ExposeSecret::expose_secret(&secret).len();
-    if !is_sayable || !(1..=MAX_SECRET_BYTES).contains(&size) {
-        let rule = "a secret must be visible ASCII characters without spaces, as in an HTTP header";
+    if !is_sound || !(1..=MAX_SECRET_BYTES).contains(&size) {
         return Err(CredentialError::Invalid(rule.to_owned()));
     }
     Ok(secret)

@@ -19,10 +19,20 @@ impl CredentialManager {
         user: UserId,
         groups: &[GroupId],
     ) -> Result<Option<(CredentialId, ProviderCredential)>, CredentialError> {
-        let found = select_best(all, provider, user, groups, self.clock.now());
-        found
+        self.select_row(all, provider, user, groups)
             .map(|row| Ok((row.id, ProviderCredential::new(row.kind, self.decrypt(row)?))))
             .transpose()
+    }
+
+    /// Like [`Self::select`], but still sealed.
+    pub(super) fn select_row<'r>(
+        &self,
+        all: &'r [Credential],
+        provider: &str,
+        user: UserId,
+        groups: &[GroupId],
+    ) -> Option<&'r Credential> {
+        select_best(all, provider, user, groups, self.clock.now())
     }
 }
 

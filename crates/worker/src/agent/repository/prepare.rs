@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cynode_client::Client;
+use cynode_domain::git::Transport;
 use cynode_git::{
     BaseRevision, CheckoutRequest, GitCredential, GitError, HistoryDepth, KnownHosts, LinkCheckout,
     Mirror, Owner,
@@ -59,14 +60,14 @@ pub(super) async fn lease_credential(
     wanted: &RepositoryAssignment,
     limit: Duration,
 ) -> Result<Option<GitCredential>, String> {
-    if !wanted.has_credential {
+    if wanted.url.transport() == Transport::Local {
         return Ok(None);
     }
     let job = assignment.job_id;
     let lease = |client: Client| async move { client.node_lease_git_credential(job).await };
     let leased = context.call_until_answered_within(job, limit, lease).await;
     let leased = leased.map_err(|error| format!("the credential of {}: {error}", wanted.url))?;
-    Ok(Some(match leased {
+    Ok(leased.credential.map(|credential| match credential {
         GitCredentialLease::Password { username, password } => {
             GitCredential::Password { username, password: SecretString::from(password) }
         }
