@@ -148,6 +148,9 @@ impl SupervisedComponents {
         push_flag(&mut runner, "--token-file", &self.paths.runner_token);
         let mut node = self.shared_args("node");
         push_flag(&mut node, "--orchestrator-url", url);
+        for path in &self.args.repository_paths {
+            push_flag(&mut node, "--repository-path", path);
+        }
         push_flag(&mut node, "--join-token-file", &self.paths.join_token);
         push_flag(&mut node, "--state-dir", &self.paths.node_state);
         for (args, (_, socket)) in [&mut runner, &mut node].into_iter().zip(&self.paths.sockets) {
