@@ -25,6 +25,7 @@ mod events;
 mod fencing;
 mod first_run;
 mod gateway;
+mod git_credentials;
 mod groups;
 mod harness;
 mod health;
@@ -391,6 +392,11 @@ on_both_engines! {
         a_schedule_keeps_the_repository_of_its_task,
         an_address_with_a_password_is_rejected_and_kept_nowhere,
         agents_create_tasks_on_repositories_and_read_their_changes,
+    }
+    git_credentials {
+        a_node_leases_the_credential_for_the_host_of_a_job_that_it_holds_and_no_other,
+        the_credential_of_another_user_host_or_kind_is_not_leased,
+        credentials_of_git_hosts_are_validated,
     }
     storage {
         files_count_for_the_creator_and_the_project_of_their_task,

@@ -62,16 +62,16 @@ fn collected(path: &str) -> String {
 }
 
 /// A job with a repository that a node has taken.
-struct RepositoryJob {
+pub(crate) struct RepositoryJob {
     runner: HarnessRunner,
-    node: HarnessNode,
-    task: TaskView,
+    pub(crate) node: HarnessNode,
+    pub(crate) task: TaskView,
     lease: LeaseToken,
-    job: JobId,
+    pub(crate) job: JobId,
 }
 
 impl RepositoryJob {
-    async fn take(harness: &OrchestratorHarness, user: &Client, fields: Value) -> Self {
+    pub(crate) async fn take(harness: &OrchestratorHarness, user: &Client, fields: Value) -> Self {
         let (runner, node) = (harness.runner(), able_node(harness, "anvil").await);
         let task = user.task_create(&on_repository(fields)).await.unwrap();
         let lease = runner.claim(0).await.unwrap().lease;
