@@ -45,12 +45,21 @@ pub struct CynodeUpArgs {
     /// PostgreSQL URL; without it, an embedded database is used.
     #[arg(long, value_name = "URL")]
     pub database_url: Option<String>,
+    /// Directory whose git repositories tasks may use; may be repeated [default: none].
+    #[arg(long = "repository-path", value_name = "DIR", value_parser = resolve_directory)]
+    pub repository_paths: Vec<PathBuf>,
     /// When ready, print one line of JSON and nothing else on standard output.
     #[arg(long)]
     pub json: bool,
     /// Configuration file [default: `cynode.toml` in the data directory].
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+}
+
+/// The path of an existing directory, without links.
+fn resolve_directory(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text).canonicalize().map_err(|error| error.to_string())?;
+    if path.is_dir() { Ok(path) } else { Err("it is not a directory".to_owned()) }
 }
 
 /// Components that `up` and its nodes start.
@@ -92,6 +101,7 @@ mod tests {
             "cynode role node --data-dir d --orchestrator-url u --join-token-file j --state-dir s \
              --health-listen unix:/s --config c",
             "cynode role sba --job /job/job.json --result /job/artifacts/agent-result.json",
+            "cynode role sba mcp-bridge",
         ];
         for line in lines {
             let parsed = Cli::try_parse_from(line.split_whitespace());
