@@ -1,7 +1,7 @@
 //! The agent that works inside a sandbox.
 //!
-//! Start at [`run`]. The work is done in [`cynode_sandbox_agent`]; this crate reads the specification and the
-//! environment, and writes the result.
+//! Start at [`run`]. The work is done in [`cynode_sandbox_agent`], or by a program that [`cynode_acp_client`] drives;
+//! this crate reads the specification and the environment, and writes the result.
 //!
 //! Invariant: the result is written whatever happens to the job, also after SIGTERM.
 
@@ -13,15 +13,18 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use cynode_acp_client::mcp_bridge::{open_standard_input, run_bridge};
+use cynode_acp_client::{McpBridgeCommand, ProgramOptions, run_program};
+use cynode_agent_job::OpenJob;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::telemetry::{self, LogOptions};
 use cynode_runtime::{durable_file, env};
-use cynode_sandbox_agent::{AgentOptions, RetryPolicy, run_job};
+use cynode_sandbox_agent::{AgentOptions, RetryPolicy, run_open_job};
 use cynode_wire::agent_jobs::{ActionFormat, AgentJobResult, AgentJobStatus};
 use serde::Deserialize as _;
 use serde::de::value::{Error as ValueError, StrDeserializer};
 
-pub use cli::Cli;
+pub use cli::{Cli, SbaCommand};
 
 /// The address of the model.
 const MODEL_URL_VAR: &str = "OPENAI_BASE_URL";
@@ -36,24 +39,59 @@ const MAX_SPEC_BYTES: u64 = 8 << 20;
 pub async fn run(cli: Cli, shutdown: Shutdown) -> anyhow::Result<ExitCode> {
     let log = LogOptions { level: "warn".to_owned(), ..LogOptions::default() };
     let _telemetry = telemetry::init("cynode-sba", &log)?;
+    if let Some(SbaCommand::McpBridge) = cli.command {
+        return serve_bridge(&shutdown).await;
+    }
     let document = read_document(&cli.job).unwrap_or_else(|error| {
         // A job without a specification has a result too.
         let _ = writeln!(io::stderr(), "cannot read {}: {error}", cli.job.display());
         Vec::new()
     });
-    let options = AgentOptions {
-        workspace: cli.workspace,
-        model_url: env::var(MODEL_URL_VAR),
-        mcp_url: env::var(MCP_URL_VAR),
-        action_format: read_action_format(),
-        retry: RetryPolicy::default(),
-    };
     let progress: Box<dyn Write + Send> =
         if is_standard(&cli.result) { Box::new(io::stderr()) } else { Box::new(io::stdout()) };
-    let result = Box::pin(run_job(&document, &options, progress, &shutdown)).await;
+    let result = match OpenJob::open(&document, &cli.workspace, progress).await {
+        Ok(job) if job.program().is_some() => {
+            let mcp_bridge = find_bridge();
+            let options = ProgramOptions { mcp_bridge, ..ProgramOptions::default() };
+            Box::pin(run_program(job, &options, &shutdown)).await
+        }
+        Ok(job) => {
+            let options = AgentOptions {
+                workspace: cli.workspace,
+                model_url: env::var(MODEL_URL_VAR),
+                mcp_url: env::var(MCP_URL_VAR),
+                action_format: read_action_format(),
+                retry: RetryPolicy::default(),
+            };
+            Box::pin(run_open_job(job, &options, &shutdown)).await
+        }
+        Err(result) => *result,
+    };
     write_result(&cli.result, &result)
         .with_context(|| format!("cannot write the result {}", cli.result.display()))?;
     Ok(if result.status == AgentJobStatus::Success { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Serves MCP on standard input and output until the input ends.
+async fn serve_bridge(shutdown: &Shutdown) -> anyhow::Result<ExitCode> {
+    let url = env::var(MCP_URL_VAR).with_context(|| format!("{MCP_URL_VAR} is not set"))?;
+    let input = open_standard_input().context("standard input cannot be read")?;
+    tokio::select! {
+        () = shutdown.triggered() => {}
+        ended = Box::pin(run_bridge(&url, input, tokio::io::stdout())) => ended?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The command that starts this program as an MCP server; `None` if the job has no tools.
+fn find_bridge() -> Option<McpBridgeCommand> {
+    let url = env::var(MCP_URL_VAR)?;
+    // The words before the first flag select this component in a program of several.
+    let words = std::env::args_os().skip(1).map_while(|word| word.into_string().ok());
+    let words = words.take_while(|word| !word.starts_with('-'));
+    let args = words.chain(["mcp-bridge".to_owned()]).collect();
+    let program = std::env::current_exe().ok()?;
+    Some(McpBridgeCommand { program, args, env: vec![(MCP_URL_VAR.to_owned(), url)] })
 }
 
 /// Reads the specification. One that is too large is cut off, and then rejected as invalid.

@@ -8,6 +8,7 @@
 //! Invariant: only this crate reads the environment, the system clock and signals. It does not know
 //! the product's tasks, runs or jobs.
 
+pub mod bounded_lines;
 pub mod child_env;
 pub mod clock;
 pub mod config;

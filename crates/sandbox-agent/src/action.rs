@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::bounded_text::one_line;
+use cynode_agent_job::bounded_text::one_line;
 
 /// The most bytes of a subject in records and progress lines.
 const SUBJECT_BYTES: usize = 200;

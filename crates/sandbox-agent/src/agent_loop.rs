@@ -1,5 +1,8 @@
 //! The loop: ask the model for an action, execute it, show the result.
 
+use cynode_agent_job::bounded_text::{clip_middle, one_line};
+use cynode_agent_job::journal::{Journal, StepOutcome};
+use cynode_agent_job::stop::JobEnd;
 use cynode_domain::criteria::Criterion;
 use cynode_wire::agent_jobs::{ActionFormat, AgentJobSpec, CriterionEvidence, StopCondition};
 use cynode_wire::openai::ChatCompletion;
@@ -8,15 +11,12 @@ use serde_json::{Map, Value};
 use crate::action::{Action, FinishReport, RunCommand, ToolAction};
 use crate::action_schema::ToolGrant;
 use crate::answer::{MalformedAnswer, RequestedAction, parse_answer};
-use crate::bounded_text::{clip_middle, one_line};
 use crate::finish::{missing_evidence, resolve_evidence};
 use crate::limits::JobLimits;
 use crate::model::{ModelClient, ModelError};
 use crate::observation::Observation;
-use crate::progress::Journal;
 use crate::prompt::format_instructions;
 use crate::recovery::{Progress, Recovery};
-use crate::stop::JobEnd;
 use crate::tools::Toolbox;
 use crate::transcript::{Transcript, estimate_tokens};
 
@@ -156,7 +156,7 @@ impl AgentLoop<'_> {
                 match self.accept_finish(report).await? {
                     Ok(evidence) => {
                         self.journal.begin(&name, &subject);
-                        self.journal.end(&Observation::succeeded("the goal is met"));
+                        self.journal.end(&Observation::succeeded("the goal is met").to_outcome());
                         let summary = clip_middle(&report.summary, MESSAGE_BYTES);
                         return Err(JobEnd::Met { summary, evidence });
                     }
@@ -168,12 +168,12 @@ impl AgentLoop<'_> {
             }
             Action::GiveUp { reason } => {
                 self.journal.begin(&name, &one_line(reason, 200));
-                self.journal.end(&Observation::succeeded("gave up"));
+                self.journal.end(&Observation::succeeded("gave up").to_outcome());
                 let reason = clip_middle(reason, MESSAGE_BYTES);
                 return Err(JobEnd::unmet(StopCondition::GaveUp, reason));
             }
         };
-        self.journal.end(&observation);
+        self.journal.end(&observation.to_outcome());
         self.conclude(&name, &subject, &arguments, &observation)
     }
 
@@ -184,7 +184,7 @@ impl AgentLoop<'_> {
             return Ok(refusal);
         }
         let observation = self.toolbox.execute(action).await.map_err(|error| {
-            self.journal.end(&Observation::failed(error.to_string()));
+            self.journal.end(&StepOutcome::failed(error.to_string()));
             JobEnd::unmet(StopCondition::ToolFailure, error.to_string())
         })?;
         Ok(self.recovery.count_edit(action, observation, workspace))
@@ -239,7 +239,7 @@ impl AgentLoop<'_> {
             let action = ToolAction::RunCommand(check);
             self.journal.begin(action.name(), &action.subject());
             let checked = self.execute_tool(&action).await?;
-            self.journal.end(&checked);
+            self.journal.end(&checked.to_outcome());
             if !checked.is_success() {
                 let headline =
                     format!("finish is rejected: criterion {index} fails: {}", checked.headline);

@@ -3,12 +3,12 @@
 //! Every form is accepted at any time: native calls first, then a call or an action written as text. The requested
 //! [`ActionFormat`](cynode_wire::agent_jobs::ActionFormat) only decides what the model is asked for.
 
+use cynode_agent_job::bounded_text::clip_end;
 use cynode_llm::{first_json_object, parse_tool_calls, refusal};
 use cynode_wire::openai::{ChatCompletion, FunctionCall};
 use serde_json::{Map, Value};
 
 use crate::action::Action;
-use crate::bounded_text::clip_end;
 use crate::json_repair::{escape_controls, parse_object};
 
 /// The most actions of one answer; the rest is ignored.

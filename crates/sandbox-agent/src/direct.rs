@@ -1,10 +1,10 @@
 //! Executes given steps without a model.
 
+use cynode_agent_job::journal::Journal;
+use cynode_agent_job::stop::JobEnd;
 use cynode_wire::agent_jobs::{AgentJobSpec, AgentStep, StopCondition};
 
 use crate::action::{RunCommand, ToolAction, WriteFile};
-use crate::progress::Journal;
-use crate::stop::JobEnd;
 use crate::tools::Toolbox;
 
 /// Executes the steps in order; the first that fails ends the job.
@@ -21,7 +21,7 @@ pub(crate) async fn execute_steps(
             Ok(observation) => observation,
             Err(error) => return JobEnd::unmet(StopCondition::ToolFailure, error.to_string()),
         };
-        journal.end(&observation);
+        journal.end(&observation.to_outcome());
         if !observation.is_success() {
             let message =
                 format!("step {number} ({name} {subject}) failed: {}", observation.headline);

@@ -1,11 +1,11 @@
 //! Tools of the MCP server that are granted to the job.
 
+use cynode_agent_job::bounded_text::{clip_end, one_line};
 use cynode_client::{Client, ClientError, McpClientError, McpTool};
 use cynode_domain::ids::{JobId, TaskId};
 use serde_json::{Map, Value};
 
 use crate::action::CallTool;
-use crate::bounded_text::{clip_end, one_line};
 use crate::observation::Observation;
 
 /// The most bytes of a tool's line in the prompt.

@@ -3,10 +3,13 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use cynode_agent_job::OpenJob;
+use cynode_agent_job::journal::Journal;
+use cynode_agent_job::stop::{JobEnd, STOPPED_ON_REQUEST};
+use cynode_agent_job::workspace::Workspace;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_wire::agent_jobs::{
-    ActionFormat, AgentJobResult, AgentJobSpec, AgentUsage, ExecutionMode, PROTOCOL_VERSION,
-    StopCondition,
+    ActionFormat, AgentJobResult, AgentJobSpec, ExecutionMode, StopCondition,
 };
 
 use crate::action::{ListFiles, ToolAction};
@@ -15,15 +18,10 @@ use crate::direct::execute_steps;
 use crate::granted_tools::GrantedTools;
 use crate::limits::JobLimits;
 use crate::model::{ModelClient, RetryPolicy};
-use crate::progress::Journal;
 use crate::prompt::Prompt;
 use crate::recovery::Recovery;
-use crate::snapshot::WorkspaceSnapshot;
-use crate::spec::{InvalidSpec, ValidSpec};
-use crate::stop::{JobEnd, STOPPED_ON_REQUEST};
 use crate::tools::Toolbox;
 use crate::transcript::Transcript;
-use crate::workspace::Workspace;
 
 /// The surroundings of a job.
 #[derive(Debug, Clone)]
@@ -39,7 +37,7 @@ pub struct AgentOptions {
     pub retry: RetryPolicy,
 }
 
-/// Executes the specification `document` and returns its result. Never fails: each fault is a stop condition.
+/// Executes the document of a job and returns its result. Never fails: each fault is a stop condition.
 ///
 /// Writes one JSON line for each action to `progress`. When `shutdown` is triggered, the action in flight is killed
 /// and the job ends as [`StopCondition::GaveUp`].
@@ -49,22 +47,20 @@ pub async fn run_job(
     progress: Box<dyn Write + Send>,
     shutdown: &Shutdown,
 ) -> AgentJobResult {
-    let mut journal = Journal::new(progress);
-    let spec = match ValidSpec::parse(document) {
-        Ok(spec) => spec,
-        Err(invalid) => return reject_spec(&invalid, journal),
-    };
+    match OpenJob::open(document, &options.workspace, progress).await {
+        Ok(job) => run_open_job(job, options, shutdown).await,
+        Err(result) => *result,
+    }
+}
+
+/// Executes a job with the agent's own loop, whatever program it names, and returns its result.
+pub async fn run_open_job(
+    mut job: OpenJob,
+    options: &AgentOptions,
+    shutdown: &Shutdown,
+) -> AgentJobResult {
+    let (spec, workspace, journal) = job.parts();
     let spec = spec.get();
-    let workspace = match Workspace::open(&options.workspace) {
-        Ok(workspace) => workspace,
-        Err(error) => {
-            let path = options.workspace.display();
-            let message = format!("the workspace {path} cannot be opened: {error}");
-            let end = JobEnd::unmet(StopCondition::ToolFailure, message);
-            return render_result(spec, &end, Vec::new(), journal);
-        }
-    };
-    let before = take_snapshot(&workspace).await;
     let limits = JobLimits::start(&spec.constraints);
     let deadline = limits.deadline();
     let end = tokio::select! {
@@ -74,10 +70,9 @@ pub async fn run_job(
             let seconds = spec.constraints.max_runtime_seconds;
             JobEnd::unmet(StopCondition::Time, format!("all {seconds} seconds are used"))
         }
-        end = execute(spec, options, workspace.clone(), limits, &mut journal) => end,
+        end = execute(spec, options, workspace.clone(), limits, journal) => end,
     };
-    let changed = take_snapshot(&workspace).await.changed_since(&before);
-    render_result(spec, &end, changed, journal)
+    job.close(&end).await
 }
 
 async fn execute(
@@ -133,63 +128,6 @@ async fn connect_tools(
             journal.note("tools", url, false, &describe_chain(&error));
             None
         }
-    }
-}
-
-async fn take_snapshot(workspace: &Workspace) -> WorkspaceSnapshot {
-    let workspace = workspace.clone();
-    let taken = tokio::task::spawn_blocking(move || WorkspaceSnapshot::take(&workspace));
-    taken.await.unwrap_or_default()
-}
-
-fn reject_spec(invalid: &InvalidSpec, mut journal: Journal) -> AgentJobResult {
-    let end = JobEnd::unmet(StopCondition::InvalidSpec, invalid.to_string());
-    journal.note("stop", "invalid_spec", false, &invalid.to_string());
-    AgentJobResult {
-        protocol_version: PROTOCOL_VERSION.to_owned(),
-        job_id: invalid.job_id,
-        status: end.status(),
-        stop: end.stop(),
-        failure_code: end.failure_code(),
-        failure_message: Some(invalid.to_string()),
-        summary: "The job was not started.".to_owned(),
-        changed_files: Vec::new(),
-        steps: Vec::new(),
-        evidence: Vec::new(),
-        usage: AgentUsage::default(),
-        action_format: None,
-    }
-}
-
-fn render_result(
-    spec: &AgentJobSpec,
-    end: &JobEnd,
-    changed_files: Vec<String>,
-    mut journal: Journal,
-) -> AgentJobResult {
-    let (summary, message, evidence) = match end {
-        JobEnd::Met { summary, evidence } => (summary.clone(), None, evidence.clone()),
-        JobEnd::Unmet { message, .. } => {
-            let summary = format!("Not finished: {message}");
-            (summary, Some(message.clone()), Vec::new())
-        }
-    };
-    let stop = serde_json::to_value(end.stop()).unwrap_or_default();
-    journal.note("stop", stop.as_str().unwrap_or_default(), message.is_none(), &summary);
-    let (usage, action_format) = (journal.usage, journal.action_format);
-    AgentJobResult {
-        protocol_version: PROTOCOL_VERSION.to_owned(),
-        job_id: spec.job_id,
-        status: end.status(),
-        stop: end.stop(),
-        failure_code: end.failure_code(),
-        failure_message: message,
-        summary,
-        changed_files,
-        steps: journal.finish(),
-        evidence,
-        usage,
-        action_format,
     }
 }
 

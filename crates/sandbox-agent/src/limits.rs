@@ -5,7 +5,7 @@ use std::time::Duration;
 use cynode_wire::agent_jobs::{AgentConstraints, AgentUsage, StopCondition};
 use tokio::time::Instant;
 
-use crate::stop::JobEnd;
+use cynode_agent_job::stop::JobEnd;
 
 /// The limits of a job that is running.
 #[derive(Debug)]

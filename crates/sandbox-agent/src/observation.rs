@@ -1,11 +1,15 @@
 //! The result of an action, as it is recorded and as the model sees it.
 
-use crate::bounded_text::clip_middle;
+use cynode_agent_job::bounded_text::{clip_middle, one_line};
+use cynode_agent_job::journal::StepOutcome;
 
 /// The most bytes of data in one observation.
 pub(crate) const OBSERVATION_BYTES: usize = 8_000;
 /// The most bytes of a headline, which may quote arguments of the model.
 const HEADLINE_BYTES: usize = 1_000;
+
+/// The most bytes of data in a line of the journal.
+const JOURNAL_LINE_BYTES: usize = 300;
 
 /// The result of one action.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +60,17 @@ impl Observation {
 
     pub(crate) fn is_success(&self) -> bool {
         self.outcome != ActionOutcome::Failed
+    }
+
+    /// The outcome for the journal: the headline, with the first line of the data.
+    pub(crate) fn to_outcome(&self) -> StepOutcome {
+        let data = self.data.as_deref().unwrap_or_default();
+        let text = match one_line(data, JOURNAL_LINE_BYTES) {
+            line if line.is_empty() => self.headline.clone(),
+            line => format!("{}: {line}", self.headline),
+        };
+        let (is_success, exit_code) = (self.is_success(), self.exit_code);
+        StepOutcome { is_success, exit_code, text, detail: None }
     }
 
     /// Renders the observation for the model, with data between markers that the data cannot contain.

@@ -6,12 +6,12 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use cynode_agent_job::text_file::read_text;
+use cynode_agent_job::workspace::Workspace;
 use serde_json::{Map, Value};
 
 use crate::action::ToolAction;
 use crate::observation::{ActionOutcome, OBSERVATION_BYTES, Observation};
-use crate::text_file::read_text;
-use crate::workspace::Workspace;
 
 const MAX_MALFORMED_IN_A_ROW: u8 = 3;
 const MAX_FAILED_EDITS_IN_A_ROW: u8 = 2;

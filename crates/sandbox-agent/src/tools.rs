@@ -13,13 +13,13 @@ mod search;
 
 use std::sync::Arc;
 
+use cynode_agent_job::text_file::{FileError, read_text, write_text};
+use cynode_agent_job::workspace::{PathError, Workspace};
 use cynode_client::McpClientError;
 
 use crate::action::{ToolAction, WriteFile};
 use crate::granted_tools::GrantedTools;
 use crate::observation::{OBSERVATION_BYTES, Observation};
-use crate::text_file::{FileError, read_text, write_text};
-use crate::workspace::{PathError, Workspace};
 
 pub(crate) use edit_file::MAX_EDITED_BYTES;
 

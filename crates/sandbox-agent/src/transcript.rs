@@ -8,12 +8,12 @@
 
 use std::collections::VecDeque;
 
+use cynode_agent_job::bounded_text::{clip_middle, one_line};
 use cynode_wire::agent_jobs::ActionFormat;
 use cynode_wire::openai::{ChatMessage, ChatRequest, ToolCall};
 use serde_json::{Map, Value};
 
 use crate::action_schema::{response_format, tool_definitions};
-use crate::bounded_text::{clip_middle, one_line};
 use crate::prompt::Prompt;
 
 /// The limit of the context, in estimated tokens.

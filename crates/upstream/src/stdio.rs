@@ -3,7 +3,6 @@
 //! Starting and confining processes is behind [`ProcessSpawner`].
 
 mod backoff;
-mod lines;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,13 +13,13 @@ use async_trait::async_trait;
 use cynode_domain::ids::ServerId;
 use cynode_domain::policy::allowed_hosts::AllowedHosts;
 use cynode_network::NetworkReach;
+use cynode_runtime::bounded_lines::{BoundedLine, BoundedLines};
 use cynode_runtime::redact::redact;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{Mutex, OwnedSemaphorePermit};
 
 pub(super) use backoff::ProcessBackoff;
-use lines::{BoundedLine, BoundedLines};
 
 use super::UpstreamOptions;
 use super::handshake::RevisionKind;

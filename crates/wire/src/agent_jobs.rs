@@ -3,9 +3,13 @@
 //! The node writes the specification before the agent starts, and reads the result after it has ended. Nothing in a
 //! result is trusted: the verdict about a step comes from rules and from analysts.
 
+use std::collections::BTreeMap;
+
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{JobId, TaskId};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
 /// The version of both documents. A reader accepts every minor version of its major version.
 pub const PROTOCOL_VERSION: &str = "1.0";
@@ -36,6 +40,108 @@ pub struct AgentJobSpec {
     /// Steps to execute, or suggestions to a model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<AgentStep>,
+}
+
+/// The document `/job/job.json`: the specification, with the program that carries it out as one more field, `program`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AgentJobDocument {
+    #[serde(flatten)]
+    pub spec: AgentJobSpec,
+    /// Absent for the agent's own loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<AgentProgramSpec>,
+}
+
+/// Rejects unknown fields, which a flattened specification would not.
+impl<'de> Deserialize<'de> for AgentJobDocument {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut fields = Map::deserialize(deserializer)?;
+        let program = fields.remove("program").unwrap_or_default();
+        let program = serde_json::from_value(program).map_err(D::Error::custom)?;
+        let spec = serde_json::from_value(Value::Object(fields)).map_err(D::Error::custom)?;
+        Ok(Self { spec, program })
+    }
+}
+
+/// A program that carries out the job in place of the agent's own loop, as a child process in the same sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum AgentProgramSpec {
+    /// A program that speaks the Agent Client Protocol, version 1, on its standard streams.
+    Acp {
+        /// The program and its arguments.
+        command: Vec<String>,
+        /// Variables in addition to those of the sandbox.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        env: BTreeMap<String, String>,
+        /// Answers to the program's permission requests. They are recorded and are no boundary: the sandbox is.
+        #[serde(default)]
+        permissions: PermissionRules,
+        /// The mode to select, by its id; the program's own default when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<String>,
+        /// The model to select, by its id; the program's own default when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+    },
+    /// A program that takes a prompt and exits with 0 if it succeeded.
+    Command {
+        /// The program and its arguments, with the placeholders `{prompt}`, `{prompt_file}` and `{workspace}`. Without one
+        /// of the first two, the prompt is its standard input.
+        command: Vec<String>,
+        /// Variables in addition to those of the sandbox.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        env: BTreeMap<String, String>,
+    },
+}
+
+/// How permission requests are answered, by the kind of the tool call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PermissionRules {
+    /// The answer for kinds without one of their own.
+    #[serde(default)]
+    pub default: PermissionAnswer,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kinds: BTreeMap<ToolCallKind, PermissionAnswer>,
+}
+
+/// Allows what a sandbox confines and the gateway decides (`other` is the kind of MCP tools). Rejects `fetch`, because the
+/// sandbox has no network, and `switch_mode`, because the specification selects the mode.
+impl Default for PermissionRules {
+    fn default() -> Self {
+        use ToolCallKind::{Delete, Edit, Execute, Move, Other, Read, Search, Think};
+        let allowed = [Read, Edit, Delete, Move, Search, Execute, Think, Other];
+        let kinds = allowed.map(|kind| (kind, PermissionAnswer::Allow)).into();
+        Self { default: PermissionAnswer::Reject, kinds }
+    }
+}
+
+/// The answer to a permission request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionAnswer {
+    Allow,
+    #[default]
+    Reject,
+}
+
+/// The kind of a tool call in the Agent Client Protocol.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolCallKind {
+    Read,
+    Edit,
+    Delete,
+    Move,
+    Search,
+    Execute,
+    Think,
+    Fetch,
+    SwitchMode,
+    Other,
 }
 
 /// Who decides what is done.

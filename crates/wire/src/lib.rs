@@ -49,5 +49,6 @@ pub mod tasks;
 pub mod threads;
 pub mod tool_calls;
 pub mod tools;
+pub mod transcript;
 pub mod work;
 pub mod workflow;

@@ -2,7 +2,8 @@
 
 use cynode_domain::criteria::Criterion;
 use cynode_wire::agent_jobs::{
-    AgentConstraints, AgentContext, AgentInference, ExecutionMode, PROTOCOL_VERSION, Persona,
+    AgentConstraints, AgentContext, AgentInference, AgentStep, ExecutionMode, PROTOCOL_VERSION,
+    Persona,
 };
 
 use super::*;

@@ -1,12 +1,13 @@
 //! `edit_file`: several replacements of text, all or none.
 
+use cynode_agent_job::text_file::{read_text, write_text};
+use cynode_agent_job::workspace::Workspace;
+
 use super::ToolError;
 use super::closest_lines::{closest_lines, number_lines};
 use super::edit_match::{MatchError, find_replacement, line_number};
 use crate::action::{EditFile, TextEdit};
 use crate::observation::Observation;
-use crate::text_file::{read_text, write_text};
-use crate::workspace::Workspace;
 
 /// Larger files are not edited.
 pub(crate) const MAX_EDITED_BYTES: u64 = 2 << 20;

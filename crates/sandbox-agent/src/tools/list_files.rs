@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 use std::fs;
 
+use cynode_agent_job::text_file::FileError;
+use cynode_agent_job::workspace::{Workspace, is_skipped_directory};
+
 use super::ToolError;
 use crate::action::ListFiles;
 use crate::observation::Observation;
-use crate::text_file::FileError;
-use crate::workspace::{Workspace, is_skipped_directory};
 
 /// The most entries of a listing.
 const MAX_ENTRIES: usize = 200;

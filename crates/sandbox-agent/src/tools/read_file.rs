@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read as _};
 
+use cynode_agent_job::text_file::{FileError, is_binary, open_regular};
+use cynode_agent_job::workspace::Workspace;
+
 use super::ToolError;
 use crate::action::ReadFile;
 use crate::observation::{OBSERVATION_BYTES, Observation};
-use crate::text_file::{FileError, is_binary, open_regular};
-use crate::workspace::Workspace;
 
 /// Lines that are shown unless the end is given.
 const DEFAULT_LINES: u64 = 100;

@@ -2,46 +2,23 @@
 
 use std::io::{self, pipe};
 use std::os::fd::OwnedFd;
-use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use cynode_runtime::child_env::{Allowlist, ChildEnv as _};
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use cynode_agent_job::bounded_text::HeadAndTail;
+use cynode_agent_job::process_group::{
+    ProcessGroup, describe_exit, exit_code, inherited_variables,
+};
+use cynode_agent_job::workspace::Workspace;
+use cynode_runtime::child_env::ChildEnv as _;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use crate::action::RunCommand;
-use crate::bounded_text::HeadAndTail;
 use crate::observation::Observation;
-use crate::workspace::Workspace;
 
-/// Variables that programs need besides those of every process: the sandbox sets them, none is secret.
-const INHERITED: [&str; 20] = [
-    "PATH",
-    "HOME",
-    "CYNODE_TASK_ID",
-    "CYNODE_JOB_ID",
-    "CYNODE_WORKSPACE_DIR",
-    "CYNODE_ARTIFACTS_DIR",
-    "CYNODE_MCP_URL",
-    "OPENAI_BASE_URL",
-    "OPENAI_API_BASE",
-    "OPENAI_API_KEY",
-    "ANTHROPIC_BASE_URL",
-    "ANTHROPIC_API_KEY",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-    "NODE_USE_ENV_PROXY",
-    "TERM",
-];
 /// Seconds of a command without a timeout of its own.
 const DEFAULT_TIMEOUT_S: u64 = 120;
 /// The longest timeout; the deadline of the job ends a command earlier.
@@ -105,7 +82,7 @@ fn start_command(workspace: &Workspace, command: &str) -> io::Result<(Child, Rec
     let child = Command::new("/bin/sh")
         .arg("-c")
         .arg(command)
-        .inherit_only(&Allowlist::for_process().names(&INHERITED))
+        .inherit_only(&inherited_variables())
         .current_dir(workspace.root())
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)
@@ -124,42 +101,10 @@ async fn drain_output(output: &mut Receiver, kept: &mut HeadAndTail) {
 }
 
 fn describe_status(status: ExitStatus) -> Observation {
-    let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(-1);
     let observation = if status.success() {
-        Observation::succeeded("exit code 0")
-    } else if let Some(signal) = status.signal() {
-        Observation::failed(format!("killed by signal {signal}"))
+        Observation::succeeded(describe_exit(status))
     } else {
-        Observation::failed(format!("exit code {code}"))
+        Observation::failed(describe_exit(status))
     };
-    observation.with_exit_code(code)
-}
-
-/// The process group of a command. Dropping it kills every process in it.
-struct ProcessGroup {
-    leader: Option<Pid>,
-}
-
-impl ProcessGroup {
-    fn led_by(child: &Child) -> Self {
-        let leader = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
-        Self { leader }
-    }
-
-    fn kill(mut self) {
-        self.kill_once();
-    }
-
-    fn kill_once(&mut self) {
-        if let Some(leader) = self.leader.take() {
-            // Fails if no process of the group is left.
-            let _ = killpg(leader, Signal::SIGKILL);
-        }
-    }
-}
-
-impl Drop for ProcessGroup {
-    fn drop(&mut self) {
-        self.kill_once();
-    }
+    observation.with_exit_code(exit_code(status))
 }

@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use cynode_agent_job::bounded_text::clip_end;
+use cynode_agent_job::text_file::{FileError, is_binary};
+use cynode_agent_job::workspace::{Workspace, is_skipped_directory};
 use regex::{Regex, RegexBuilder};
 
 use super::ToolError;
 use crate::action::Search;
-use crate::bounded_text::clip_end;
 use crate::observation::{OBSERVATION_BYTES, Observation};
-use crate::text_file::{FileError, is_binary};
-use crate::workspace::{Workspace, is_skipped_directory};
 
 /// The most matches of a search.
 const MAX_MATCHES: usize = 100;

@@ -1,35 +1,39 @@
-//! Parses and validates the specification of a job.
+//! Parses and validates the document of a job.
 
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::JobId;
-use cynode_wire::agent_jobs::{AgentJobSpec, ExecutionMode, PROTOCOL_VERSION};
+use cynode_wire::agent_jobs::{
+    AgentJobDocument, AgentJobSpec, AgentProgramSpec, ExecutionMode, PROTOCOL_VERSION,
+};
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::program::find_program_faults;
+
 /// A specification that can be executed. Only [`ValidSpec::parse`] creates one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ValidSpec(AgentJobSpec);
+pub struct ValidSpec(AgentJobDocument);
 
 /// Why a specification is rejected.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the job specification is invalid: {fault}")]
-pub(crate) struct InvalidSpec {
+pub struct InvalidSpec {
     /// The job, if it can be read; the nil id otherwise.
-    pub(crate) job_id: JobId,
+    pub job_id: JobId,
     /// Every fault that was found.
-    pub(crate) fault: String,
+    pub fault: String,
 }
 
 impl ValidSpec {
-    pub(crate) fn parse(document: &[u8]) -> Result<Self, InvalidSpec> {
+    pub fn parse(document: &[u8]) -> Result<Self, InvalidSpec> {
         // The version decides whether the other fields can be understood.
         let faults = match read_version(document) {
             Some(version) if major(&version) != major(PROTOCOL_VERSION) => vec![format!(
                 "protocol_version \"{version}\" is not supported; this agent supports {PROTOCOL_VERSION}"
             )],
-            _ => match serde_json::from_slice::<AgentJobSpec>(document) {
-                Ok(spec) => match find_faults(&spec) {
-                    faults if faults.is_empty() => return Ok(Self(spec)),
+            _ => match serde_json::from_slice::<AgentJobDocument>(document) {
+                Ok(job) => match find_faults(&job) {
+                    faults if faults.is_empty() => return Ok(Self(job)),
                     faults => faults,
                 },
                 Err(error) => vec![error.to_string()],
@@ -38,12 +42,18 @@ impl ValidSpec {
         Err(InvalidSpec { job_id: read_job_id(document), fault: faults.join("; ") })
     }
 
-    pub(crate) fn get(&self) -> &AgentJobSpec {
-        &self.0
+    pub fn get(&self) -> &AgentJobSpec {
+        &self.0.spec
+    }
+
+    /// The program that carries out the job; `None` for the agent's own loop.
+    pub fn program(&self) -> Option<&AgentProgramSpec> {
+        self.0.program.as_ref()
     }
 }
 
-fn find_faults(spec: &AgentJobSpec) -> Vec<String> {
+fn find_faults(job: &AgentJobDocument) -> Vec<String> {
+    let spec = &job.spec;
     let limits = &spec.constraints;
     let zeroes = [
         ("max_runtime_seconds", limits.max_runtime_seconds),
@@ -56,6 +66,8 @@ fn find_faults(spec: &AgentJobSpec) -> Vec<String> {
         .map(|(name, _)| format!("constraints.{name} must be at least 1"))
         .collect();
     match spec.execution_mode {
+        // A program selects its model itself.
+        ExecutionMode::AgentInference if job.program.is_some() => {}
         ExecutionMode::AgentInference => {
             let models = spec.inference.as_ref().map(|it| it.allowed_models.as_slice());
             if !models.is_some_and(|it| !it.is_empty() && it.iter().all(|it| !it.trim().is_empty()))
@@ -63,11 +75,15 @@ fn find_faults(spec: &AgentJobSpec) -> Vec<String> {
                 faults.push("inference.allowed_models must name a model".to_owned());
             }
         }
+        ExecutionMode::DirectSteps if job.program.is_some() => {
+            faults.push("direct_steps and a program exclude each other".to_owned());
+        }
         ExecutionMode::DirectSteps if spec.steps.is_empty() => {
             faults.push("direct_steps needs steps".to_owned());
         }
         ExecutionMode::DirectSteps => {}
     }
+    faults.extend(job.program.iter().flat_map(find_program_faults));
     faults.extend(spec.context.acceptance_criteria.iter().filter_map(Criterion::problem));
     faults
 }
@@ -152,6 +168,27 @@ mod tests {
         assert!(ValidSpec::parse(spec.to_string().as_bytes()).is_ok());
         spec["steps"] = json!([]);
         assert!(ValidSpec::parse(spec.to_string().as_bytes()).is_err());
+    }
+
+    #[test]
+    fn a_program_needs_no_model_and_no_steps() {
+        let mut spec = document();
+        spec["inference"] = Value::Null;
+        spec["program"] = json!({ "kind": "command", "command": ["true"] });
+        let valid = ValidSpec::parse(spec.to_string().as_bytes()).unwrap();
+        assert!(matches!(valid.program(), Some(AgentProgramSpec::Command { .. })));
+        spec["execution_mode"] = json!("direct_steps");
+        let invalid = ValidSpec::parse(spec.to_string().as_bytes()).unwrap_err();
+        assert!(invalid.fault.contains("exclude each other"), "{invalid}");
+    }
+
+    #[test]
+    fn faults_of_a_program_are_reported_with_the_others() {
+        let fault = fault(|spec| {
+            spec["constraints"]["max_steps"] = json!(0);
+            spec["program"] = json!({ "kind": "command", "command": ["x", "{promt}"] });
+        });
+        assert!(fault.contains("max_steps") && fault.contains("{promt}"), "{fault}");
     }
 
     #[test]

@@ -1,11 +1,12 @@
-//! Reads lines of bounded length.
+//! Reads lines of bounded length from a process that may be hostile.
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 const CHUNK: usize = 16 * 1024;
 
+/// A line, or why there is none.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum BoundedLine {
+pub enum BoundedLine {
     /// Not empty.
     Text(String),
     /// Longer than the limit.
@@ -14,7 +15,9 @@ pub(super) enum BoundedLine {
     End,
 }
 
-pub(super) struct BoundedLines<R> {
+/// Reads lines of a stream. Dropping a read loses nothing.
+#[derive(Debug)]
+pub struct BoundedLines<R> {
     stream: R,
     /// Bytes that were read but not returned yet.
     buffer: Vec<u8>,
@@ -24,12 +27,13 @@ pub(super) struct BoundedLines<R> {
 }
 
 impl<R: AsyncRead + Unpin> BoundedLines<R> {
-    pub(super) fn new(stream: R, limit: usize) -> Self {
+    /// Reads lines of at most `limit` bytes, give or take one read.
+    pub fn new(stream: R, limit: usize) -> Self {
         Self { stream, buffer: vec![], searched: 0, limit }
     }
 
     /// The next line that is not empty.
-    pub(super) async fn next_line(&mut self) -> BoundedLine {
+    pub async fn next_line(&mut self) -> BoundedLine {
         loop {
             let found = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n');
             if let Some(end) = found.map(|at| at + self.searched) {

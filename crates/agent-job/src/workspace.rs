@@ -5,11 +5,11 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 /// Directories that are neither listed, searched nor compared.
-pub(crate) const SKIPPED_DIRECTORIES: [&str; 3] = [".git", "node_modules", "target"];
+pub const SKIPPED_DIRECTORIES: [&str; 3] = [".git", "node_modules", "target"];
 
 /// The directory that the agent works in.
 #[derive(Debug, Clone)]
-pub(crate) struct Workspace {
+pub struct Workspace {
     /// Without symbolic links.
     root: PathBuf,
     /// As given, because models repeat it in paths.
@@ -18,26 +18,26 @@ pub(crate) struct Workspace {
 
 /// A path inside the workspace. Only [`Workspace::resolve`] creates one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct WorkspacePath {
+pub struct WorkspacePath {
     absolute: PathBuf,
     relative: String,
 }
 
 impl WorkspacePath {
     /// Without symbolic links, except that the last component may have become one since.
-    pub(crate) fn absolute(&self) -> &Path {
+    pub fn absolute(&self) -> &Path {
         &self.absolute
     }
 
     /// As the model names it, relative to the workspace; `.` for the workspace itself.
-    pub(crate) fn relative(&self) -> &str {
+    pub fn relative(&self) -> &str {
         &self.relative
     }
 }
 
 /// Why a path is rejected.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum PathError {
+pub enum PathError {
     #[error("the path \"{0}\" is outside of the workspace; use a path relative to the workspace")]
     Outside(String),
     #[error("the path \"{0}\" contains \"..\"; use a path relative to the workspace")]
@@ -52,7 +52,7 @@ pub(crate) enum PathError {
 
 impl Workspace {
     /// Fails if `root` is not an existing directory.
-    pub(crate) fn open(root: &Path) -> io::Result<Self> {
+    pub fn open(root: &Path) -> io::Result<Self> {
         let canonical = fs::canonicalize(root)?;
         if !canonical.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
@@ -60,12 +60,12 @@ impl Workspace {
         Ok(Self { root: canonical, given_root: root.to_owned() })
     }
 
-    pub(crate) fn root(&self) -> &Path {
+    pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// Resolves a path of the model, following symbolic links that stay in the workspace. The file need not exist.
-    pub(crate) fn resolve(&self, path: &str) -> Result<WorkspacePath, PathError> {
+    pub fn resolve(&self, path: &str) -> Result<WorkspacePath, PathError> {
         if path.is_empty() {
             return Err(PathError::Empty);
         }
@@ -119,7 +119,7 @@ impl Workspace {
 }
 
 /// Whether a directory with this name is left out of listings, searches and comparisons.
-pub(crate) fn is_skipped_directory(name: &std::ffi::OsStr) -> bool {
+pub fn is_skipped_directory(name: &std::ffi::OsStr) -> bool {
     name.to_str().is_some_and(|name| SKIPPED_DIRECTORIES.contains(&name))
 }
 

@@ -3,11 +3,11 @@
 use cynode_wire::agent_jobs::{AgentFailureCode, AgentJobStatus, CriterionEvidence, StopCondition};
 
 /// The message of a job that was stopped by a signal.
-pub(crate) const STOPPED_ON_REQUEST: &str = "stopped on request";
+pub const STOPPED_ON_REQUEST: &str = "stopped on request";
 
 /// The end of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum JobEnd {
+pub enum JobEnd {
     /// The goal is met.
     Met { summary: String, evidence: Vec<CriterionEvidence> },
     /// It is not; `stop` is never [`StopCondition::GoalMet`].
@@ -15,18 +15,18 @@ pub(crate) enum JobEnd {
 }
 
 impl JobEnd {
-    pub(crate) fn unmet(stop: StopCondition, message: impl Into<String>) -> Self {
+    pub fn unmet(stop: StopCondition, message: impl Into<String>) -> Self {
         Self::Unmet { stop, message: message.into() }
     }
 
-    pub(crate) fn stop(&self) -> StopCondition {
+    pub fn stop(&self) -> StopCondition {
         match self {
             Self::Met { .. } => StopCondition::GoalMet,
             Self::Unmet { stop, .. } => *stop,
         }
     }
 
-    pub(crate) fn status(&self) -> AgentJobStatus {
+    pub fn status(&self) -> AgentJobStatus {
         match self {
             Self::Met { .. } => AgentJobStatus::Success,
             Self::Unmet { stop: StopCondition::Time, .. } => AgentJobStatus::Timeout,
@@ -34,7 +34,7 @@ impl JobEnd {
         }
     }
 
-    pub(crate) fn failure_code(&self) -> Option<AgentFailureCode> {
+    pub fn failure_code(&self) -> Option<AgentFailureCode> {
         match self.stop() {
             StopCondition::Time => Some(AgentFailureCode::Timeout),
             StopCondition::Steps | StopCondition::Budget => {

@@ -13,7 +13,7 @@ const NEW_FILE_MODE: u32 = 0o644;
 
 /// Why a file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FileError {
+pub enum FileError {
     #[error("{0} does not exist")]
     NotFound(String),
     #[error("{0} is a directory; use list_files")]
@@ -31,7 +31,7 @@ pub(crate) enum FileError {
 }
 
 impl FileError {
-    pub(crate) fn io(path: &WorkspacePath) -> impl FnOnce(io::Error) -> Self {
+    pub fn io(path: &WorkspacePath) -> impl FnOnce(io::Error) -> Self {
         let path = path.relative().to_owned();
         move |cause| {
             if cause.kind() == io::ErrorKind::NotFound {
@@ -43,7 +43,7 @@ impl FileError {
 }
 
 /// Opens a regular file; returns it with its size.
-pub(crate) fn open_regular(path: &WorkspacePath) -> Result<(File, u64), FileError> {
+pub fn open_regular(path: &WorkspacePath) -> Result<(File, u64), FileError> {
     // Checked before the file is opened: opening a pipe would wait for its other end.
     let metadata = fs::symlink_metadata(path.absolute()).map_err(FileError::io(path))?;
     if metadata.is_dir() {
@@ -57,7 +57,7 @@ pub(crate) fn open_regular(path: &WorkspacePath) -> Result<(File, u64), FileErro
 }
 
 /// Reads a whole text file of at most `limit` bytes.
-pub(crate) fn read_text(path: &WorkspacePath, limit: u64) -> Result<String, FileError> {
+pub fn read_text(path: &WorkspacePath, limit: u64) -> Result<String, FileError> {
     let (file, bytes) = open_regular(path)?;
     if bytes > limit {
         return Err(FileError::TooLarge { path: path.relative().to_owned(), bytes, limit });
@@ -71,12 +71,12 @@ pub(crate) fn read_text(path: &WorkspacePath, limit: u64) -> Result<String, File
 }
 
 /// Whether content is binary: its first bytes contain NUL.
-pub(crate) fn is_binary(content: &[u8]) -> bool {
+pub fn is_binary(content: &[u8]) -> bool {
     content[..content.len().min(BINARY_PROBE_BYTES)].contains(&0)
 }
 
 /// Atomically creates or replaces a file, with its directories. Keeps the mode of an existing file.
-pub(crate) fn write_text(path: &WorkspacePath, content: &str) -> Result<(), FileError> {
+pub fn write_text(path: &WorkspacePath, content: &str) -> Result<(), FileError> {
     let mode = match fs::symlink_metadata(path.absolute()) {
         Ok(metadata) if metadata.is_dir() => {
             return Err(FileError::IsDirectory(path.relative().to_owned()));

@@ -3,7 +3,7 @@
 /// Returns `text`, or its start and end with a marker between them.
 ///
 /// The result is at most `max_bytes` long plus the marker.
-pub(crate) fn clip_middle(text: &str, max_bytes: usize) -> String {
+pub fn clip_middle(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text.to_owned();
     }
@@ -14,7 +14,7 @@ pub(crate) fn clip_middle(text: &str, max_bytes: usize) -> String {
 }
 
 /// Returns `text`, or its start and a marker.
-pub(crate) fn clip_end(text: &str, max_bytes: usize) -> String {
+pub fn clip_end(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text.to_owned();
     }
@@ -23,7 +23,7 @@ pub(crate) fn clip_end(text: &str, max_bytes: usize) -> String {
 }
 
 /// Returns the first line of `text` that is not blank, shortened.
-pub(crate) fn one_line(text: &str, max_bytes: usize) -> String {
+pub fn one_line(text: &str, max_bytes: usize) -> String {
     let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     if line.len() <= max_bytes {
         return line.to_owned();
@@ -33,7 +33,7 @@ pub(crate) fn one_line(text: &str, max_bytes: usize) -> String {
 
 /// Keeps the first and the last bytes of a stream; the bytes between them are counted and dropped.
 #[derive(Debug)]
-pub(crate) struct HeadAndTail {
+pub struct HeadAndTail {
     head: Vec<u8>,
     tail: std::collections::VecDeque<u8>,
     head_limit: usize,
@@ -43,13 +43,13 @@ pub(crate) struct HeadAndTail {
 
 impl HeadAndTail {
     /// Keeps `max_bytes` in total: a third at the start, because errors are at the end.
-    pub(crate) fn new(max_bytes: usize) -> Self {
+    pub fn new(max_bytes: usize) -> Self {
         let head_limit = max_bytes / 3;
         let tail_limit = max_bytes - head_limit;
         Self { head: Vec::new(), tail: [].into(), head_limit, tail_limit, omitted: 0 }
     }
 
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         let room = self.head_limit - self.head.len();
         let (first, rest) = bytes.split_at(room.min(bytes.len()));
         self.head.extend_from_slice(first);
@@ -62,7 +62,7 @@ impl HeadAndTail {
     }
 
     /// Returns the text, with invalid UTF-8 replaced and a marker where bytes were dropped.
-    pub(crate) fn into_text(self) -> String {
+    pub fn into_text(self) -> String {
         let (head, tail) = (self.head, Vec::from(self.tail));
         if self.omitted == 0 {
             return String::from_utf8_lossy(&[head, tail].concat()).into_owned();

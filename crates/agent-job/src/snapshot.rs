@@ -20,7 +20,7 @@ const MAX_HASHED_BYTES: u64 = 512 << 20;
 
 /// The files of a workspace at one time.
 #[derive(Debug, Default)]
-pub(crate) struct WorkspaceSnapshot {
+pub struct WorkspaceSnapshot {
     files: BTreeMap<String, FileState>,
 }
 
@@ -50,7 +50,7 @@ impl FileState {
 
 impl WorkspaceSnapshot {
     /// Reads the workspace.
-    pub(crate) fn take(workspace: &Workspace) -> Self {
+    pub fn take(workspace: &Workspace) -> Self {
         let mut snapshot = Self::default();
         let mut hashable_bytes = MAX_HASHED_BYTES;
         let mut directories = vec![workspace.root().to_owned()];
@@ -83,7 +83,7 @@ impl WorkspaceSnapshot {
     }
 
     /// Returns the sorted paths of files that were added, changed or removed between `earlier` and `self`.
-    pub(crate) fn changed_since(&self, earlier: &Self) -> Vec<String> {
+    pub fn changed_since(&self, earlier: &Self) -> Vec<String> {
         let changed = self.files.iter().filter(|(path, state)| {
             earlier.files.get(*path).is_none_or(|old| state.differs_from(old))
         });

@@ -1,0 +1,369 @@
+//! A session with an agent that speaks the Agent Client Protocol.
+//!
+//! Start at [`run_acp_program`]. One task reads the messages of the agent in order; a request of this client waits for
+//! its response while it answers the requests of the agent.
+
+use cynode_agent_job::OpenJob;
+use cynode_agent_job::bounded_text::one_line;
+use cynode_agent_job::journal::Journal;
+use cynode_agent_job::stop::JobEnd;
+use cynode_agent_job::workspace::Workspace;
+use cynode_wire::agent_jobs::{AgentProgramSpec, PermissionAnswer, PermissionRules, StopCondition};
+use cynode_wire::transcript::{AGENT, PERMISSION};
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::acp_error::AcpError;
+use crate::agent_link::{AgentLink, LinkEnd, MAX_LINE_BYTES};
+use crate::file_requests::{read_file, write_file};
+use crate::message::{
+    AUTH_REQUIRED, ErrorObject, INVALID_PARAMS, METHOD_NOT_FOUND, Message, render_notification,
+    render_request, render_response,
+};
+use crate::permissions::PermissionDecision;
+use crate::program::{Interruption, ProgramOptions};
+use crate::prompt::render_prompt;
+use crate::protocol::{
+    self, AuthMethod, Initialized, NewSession, PermissionRequest, PromptEnd, SessionNotification,
+};
+use crate::update_recorder::UpdateRecorder;
+
+/// Lines that are no messages before the agent is given up: some programs print a few words first.
+const MAX_STRAY_LINES: usize = 50;
+/// The most bytes of such a line in the transcript.
+const QUOTE_BYTES: usize = 200;
+
+/// Runs the agent of a job until its turn ends, it fails, or the job is interrupted.
+pub(crate) async fn run_acp_program(
+    job: &mut OpenJob,
+    program: &AgentProgramSpec,
+    options: &ProgramOptions,
+    interruption: &Interruption<'_>,
+) -> JobEnd {
+    let AgentProgramSpec::Acp { command, env, permissions, mode, model } = program else {
+        return JobEnd::unmet(StopCondition::InvalidSpec, "the program does not speak ACP");
+    };
+    let (spec, workspace, journal) = job.parts();
+    let prompt = render_prompt(spec.get());
+    let link = match AgentLink::start(command, env, workspace.root()) {
+        Ok(link) => link,
+        Err(cause) => {
+            let program = command.first().cloned().unwrap_or_default();
+            return AcpError::Start { program, cause }.to_end();
+        }
+    };
+    let mut session = AcpSession {
+        link,
+        journal,
+        workspace,
+        permissions,
+        options,
+        recorder: UpdateRecorder::new(spec.get().constraints.max_steps),
+        next_id: 0,
+        session_id: None,
+        prompt_id: None,
+        is_cancelled: false,
+        stray_lines: 0,
+    };
+    let settings = Settings { mode: mode.as_deref(), model: model.as_deref() };
+    let end = tokio::select! {
+        biased;
+        end = interruption.wait() => {
+            session.cancel().await;
+            end
+        }
+        turn = Box::pin(session.run_turn(&prompt, settings)) => match turn {
+            Ok(end) => session.finish_turn(&end.stop_reason).await,
+            Err(error) => {
+                if let AcpError::StepsUsed(_) = error {
+                    session.cancel().await;
+                }
+                error.to_end()
+            }
+        },
+    };
+    session.close(end).await
+}
+
+/// What is selected before the turn.
+#[derive(Debug, Clone, Copy)]
+struct Settings<'a> {
+    mode: Option<&'a str>,
+    model: Option<&'a str>,
+}
+
+struct AcpSession<'a> {
+    link: AgentLink,
+    journal: &'a mut Journal,
+    workspace: &'a Workspace,
+    permissions: &'a PermissionRules,
+    options: &'a ProgramOptions,
+    recorder: UpdateRecorder,
+    next_id: u64,
+    session_id: Option<String>,
+    /// The prompt that has no response yet.
+    prompt_id: Option<u64>,
+    is_cancelled: bool,
+    stray_lines: usize,
+}
+
+impl AcpSession<'_> {
+    async fn run_turn(
+        &mut self,
+        prompt: &str,
+        settings: Settings<'_>,
+    ) -> Result<PromptEnd, AcpError> {
+        let agent: Initialized =
+            self.shake_hands("initialize", protocol::initialize_params()).await?;
+        if agent.protocol_version != protocol::VERSION {
+            return Err(AcpError::Version(agent.protocol_version));
+        }
+        if let Some(info) = &agent.agent_info {
+            let name = format!("{} {}", info.name, info.version);
+            self.journal.note(AGENT, &name, true, "speaks the Agent Client Protocol");
+        }
+        let session = self.open_session(&agent.auth_methods).await?;
+        self.session_id = Some(session.session_id.clone());
+        if let Some(mode) = settings.mode {
+            let (method, params) = session.select_mode(mode).ok_or(AcpError::NotOffered("mode"))?;
+            let _: Value = self.shake_hands(method, params).await?;
+        }
+        if let Some(model) = settings.model {
+            let (method, params) =
+                session.select_model(model).ok_or(AcpError::NotOffered("model"))?;
+            let _: Value = self.shake_hands(method, params).await?;
+        }
+        let params = protocol::prompt_params(&session.session_id, prompt);
+        let id = self.send_request("session/prompt", &params)?;
+        self.prompt_id = Some(id);
+        let end = self.wait_for_response("session/prompt", id).await?;
+        self.prompt_id = None;
+        Ok(end)
+    }
+
+    /// Opens a session; authenticates if the agent demands it and offers a method without a secret.
+    async fn open_session(&mut self, methods: &[AuthMethod]) -> Result<NewSession, AcpError> {
+        let bridge = self.options.mcp_bridge.as_ref();
+        let params = protocol::new_session_params(self.workspace.root(), bridge);
+        let demanded = match self.shake_hands("session/new", params.clone()).await {
+            Err(AcpError::Rejected { error, .. }) if error.code == AUTH_REQUIRED => error.message,
+            opened => return opened,
+        };
+        for method in methods.iter().filter(|method| method.needs_no_secret()) {
+            let chosen = json!({ "methodId": method.id });
+            match self.shake_hands::<Value>("authenticate", chosen).await {
+                Ok(_) => return self.shake_hands("session/new", params).await,
+                Err(AcpError::Rejected { error, .. }) => {
+                    self.journal.note(AGENT, &method.id, false, &error.message);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let names: Vec<String> =
+            methods.iter().map(|method| one_line(&method.name, QUOTE_BYTES)).collect();
+        let demanded = one_line(&demanded, QUOTE_BYTES);
+        Err(AcpError::Authentication(format!("{demanded}; methods: {}", names.join(", "))))
+    }
+
+    /// Sends a request whose response does not take long.
+    async fn shake_hands<T: DeserializeOwned>(
+        &mut self,
+        method: &'static str,
+        params: Value,
+    ) -> Result<T, AcpError> {
+        let id = self.send_request(method, &params)?;
+        let patience = self.options.timeouts.handshake;
+        match timeout(patience, self.wait_for_response(method, id)).await {
+            Ok(response) => response,
+            Err(_) => {
+                let (seconds, diagnostics) =
+                    (patience.as_secs(), self.link.read_diagnostics().await);
+                Err(AcpError::NoAnswer { during: method, seconds, diagnostics })
+            }
+        }
+    }
+
+    fn send_request(&mut self, method: &str, params: &Value) -> Result<u64, AcpError> {
+        self.next_id += 1;
+        self.send(&render_request(self.next_id, method, params))?;
+        Ok(self.next_id)
+    }
+
+    fn send(&mut self, line: &str) -> Result<(), AcpError> {
+        if self.link.send(line) { Ok(()) } else { Err(AcpError::InputNotRead) }
+    }
+
+    /// Handles messages of the agent until the response to request `id`.
+    async fn wait_for_response<T: DeserializeOwned>(
+        &mut self,
+        during: &'static str,
+        id: u64,
+    ) -> Result<T, AcpError> {
+        loop {
+            let line = match self.link.next_line().await {
+                Ok(line) => line,
+                Err(LinkEnd::LineTooLong) => {
+                    return Err(AcpError::LineTooLong { limit: MAX_LINE_BYTES });
+                }
+                Err(LinkEnd::Ended) => {
+                    let patience = self.options.timeouts.exit;
+                    let (exit, diagnostics) = self.link.describe_end(patience).await;
+                    return Err(AcpError::Ended { during, exit, diagnostics });
+                }
+            };
+            match Message::read(&line) {
+                Ok(Message::Response { id: answered, outcome })
+                    if answered.get() == id.to_string() =>
+                {
+                    let result = outcome.map_err(|error| AcpError::Rejected { during, error })?;
+                    return read_result(during, result);
+                }
+                Ok(Message::Request { id, method, params }) => {
+                    let outcome = self.respond(&method, params).await;
+                    self.send(&render_response(id, &outcome))?;
+                }
+                Ok(Message::Notification { method, params }) => {
+                    self.handle_notification(&method, params)?;
+                }
+                // A response to a request that has its response already, or was never sent.
+                Ok(Message::Response { .. }) | Err(_) => self.count_stray_line(&line)?,
+            }
+        }
+    }
+
+    /// Handles a request of the agent.
+    async fn respond(
+        &mut self,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<Value, ErrorObject> {
+        match method {
+            "session/request_permission" => Ok(self.decide(&read_params(params)?)),
+            "fs/read_text_file" => read_file(self.workspace, read_params(params)?).await,
+            "fs/write_text_file" => write_file(self.workspace, read_params(params)?).await,
+            _ => {
+                let method = one_line(method, QUOTE_BYTES);
+                let message = format!("this client does not offer {method}");
+                self.journal.note(AGENT, &method, false, &message);
+                Err(ErrorObject { code: METHOD_NOT_FOUND, message })
+            }
+        }
+    }
+
+    /// Answers a permission request, and records both.
+    fn decide(&mut self, request: &PermissionRequest) -> Value {
+        self.recorder.flush(self.journal);
+        let (kind, title) = self.recorder.describe_call(&request.tool_call);
+        let decision = if self.is_cancelled {
+            PermissionDecision::cancel()
+        } else {
+            PermissionDecision::decide(self.permissions, &kind, &request.options)
+        };
+        let is_allowed = decision.answer == PermissionAnswer::Allow;
+        self.journal.note(PERMISSION, &title, is_allowed, &decision.text);
+        decision.to_result()
+    }
+
+    fn handle_notification(
+        &mut self,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<(), AcpError> {
+        if method != "session/update" {
+            return Ok(());
+        }
+        let Ok(notification) = read_params::<SessionNotification<'_>>(params) else {
+            return Ok(());
+        };
+        // An agent may have sessions of its own.
+        if self.session_id.as_ref() != Some(&notification.session_id) {
+            return Ok(());
+        }
+        let recorded = self.recorder.record(notification.update, self.journal);
+        if self.is_cancelled { Ok(()) } else { recorded }
+    }
+
+    fn count_stray_line(&mut self, line: &str) -> Result<(), AcpError> {
+        self.stray_lines += 1;
+        let line = one_line(line, QUOTE_BYTES);
+        if self.stray_lines > MAX_STRAY_LINES {
+            return Err(AcpError::NotMessages { count: self.stray_lines, line });
+        }
+        self.journal.note(AGENT, "unexpected line", false, &line);
+        Ok(())
+    }
+
+    /// Asks the agent to end its turn, and waits a moment for it.
+    async fn cancel(&mut self) {
+        self.is_cancelled = true;
+        let (Some(session), Some(id)) = (&self.session_id, self.prompt_id) else { return };
+        let cancel = render_notification("session/cancel", &json!({ "sessionId": session }));
+        if self.send(&cancel).is_err() {
+            return;
+        }
+        let patience = self.options.timeouts.cancel;
+        let ended = timeout(patience, self.wait_for_response::<Value>("session/cancel", id)).await;
+        let text = match ended {
+            Ok(Ok(_)) => "the agent ended its turn",
+            Ok(Err(_)) => "the agent failed",
+            Err(_) => "the agent did not end its turn",
+        };
+        self.journal.note(AGENT, "cancelled", matches!(ended, Ok(Ok(_))), text);
+    }
+
+    /// The end of the job that a turn's end means.
+    async fn finish_turn(&mut self, stop_reason: &str) -> JobEnd {
+        self.link.close_input(self.options.timeouts.exit).await;
+        let (stop, message) = match stop_reason {
+            "end_turn" => {
+                let summary = match self.recorder.finish(self.journal) {
+                    message if message.is_empty() => "The agent ended without a message.".into(),
+                    message => message,
+                };
+                return JobEnd::Met { summary, evidence: Vec::new() };
+            }
+            "max_tokens" => (StopCondition::Budget, "the agent reached its limit of tokens"),
+            "max_turn_requests" => {
+                (StopCondition::Steps, "the agent reached its limit of model calls")
+            }
+            "refusal" => (StopCondition::GaveUp, "the agent refused to go on"),
+            "cancelled" => (StopCondition::GaveUp, "the agent cancelled its turn"),
+            _ => (StopCondition::GaveUp, "the agent stopped for an unknown reason"),
+        };
+        let message = match self.recorder.finish(self.journal) {
+            last if last.is_empty() => message.to_owned(),
+            last => format!("{message}; its last words: {last}"),
+        };
+        JobEnd::unmet(stop, message)
+    }
+
+    /// Ends the agent's processes and the record.
+    async fn close(mut self, end: JobEnd) -> JobEnd {
+        self.link.end(self.options.timeouts.exit).await;
+        self.recorder.finish(self.journal);
+        end
+    }
+}
+
+fn read_result<T: DeserializeOwned>(
+    during: &'static str,
+    result: &RawValue,
+) -> Result<T, AcpError> {
+    let invalid = |error: serde_json::Error| AcpError::InvalidAnswer {
+        during,
+        reason: one_line(&error.to_string(), QUOTE_BYTES),
+    };
+    serde_json::from_str(result.get()).map_err(invalid)
+}
+
+fn read_params<'a, T: serde::Deserialize<'a>>(
+    params: Option<&'a RawValue>,
+) -> Result<T, ErrorObject> {
+    let params = params.map_or("null", RawValue::get);
+    serde_json::from_str(params).map_err(|error| ErrorObject {
+        code: INVALID_PARAMS,
+        message: format!("invalid parameters: {error}"),
+    })
+}
