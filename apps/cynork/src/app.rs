@@ -26,7 +26,7 @@ pub(crate) struct CliContext {
 /// Runs a parsed command line and returns the documented exit code.
 pub async fn run(cli: Cli) -> ExitCode {
     let out = CommandOutput::detect(&cli.global);
-    match dispatch(cli, out).await {
+    match Box::pin(dispatch(cli, out)).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
         Err(failure) => {

@@ -13,6 +13,7 @@ use cynode_runtime::tasks::BackgroundTasks;
 use crate::OrchestratorOptions;
 use crate::analyst_launcher::AnalystProcessLauncher;
 use crate::pma_instances::{PmaAddress, PmaInstances};
+use crate::server::blob_store;
 use crate::service_secrets::load_handoff_secret;
 
 /// Access to the project manager and its analysts.
@@ -32,7 +33,6 @@ pub(crate) fn build_agent_services(
     options: &OrchestratorOptions,
     data_dir: &Path,
     background: &BackgroundTasks,
-    artifacts: &ArtifactService,
 ) -> anyhow::Result<AgentServices> {
     let addresses = options.pma_addresses.iter().filter_map(|text| PmaAddress::parse(text));
     let secret = load_handoff_secret(options, data_dir)?;
@@ -54,6 +54,6 @@ pub(crate) fn build_agent_services(
         launcher.clone(),
         options.analyst_options(),
     )
-    .with_artifacts(artifacts.clone());
+    .with_artifacts(ArtifactService::new(store.clone(), clock.clone(), blob_store(data_dir)));
     Ok(AgentServices { handoffs, analysts, launcher })
 }

@@ -161,7 +161,7 @@ impl OrchestratorServer {
     }
 }
 
-fn blob_store(data_dir: &Path) -> BlobStore {
+pub(crate) fn blob_store(data_dir: &Path) -> BlobStore {
     BlobStore::new(data_dir.join("blobs"))
 }
 
@@ -177,10 +177,7 @@ async fn build_services(
     let signals = Signals::new(store.engine());
     let blobs = blob_store(data_dir);
     let accounts = Accounts::new(store.clone(), clock.clone(), signals.clone());
-    let artifacts = ArtifactService::new(store.clone(), clock.clone(), blobs.clone())
-        .with_storage_limits(options.storage_limits());
-    let agents =
-        build_agent_services(store, clock, &signals, options, data_dir, background, &artifacts)?;
+    let agents = build_agent_services(store, clock, &signals, options, data_dir, background)?;
     let placer = JobPlacer::rule_based(store.clone(), clock.clone(), signals.clone())
         .with_handoffs(agents.handoffs.clone());
     let sweeper = Sweeper::new(store.clone(), signals.clone(), accounts.clone(), clock.clone())
@@ -199,7 +196,8 @@ async fn build_services(
             .with_job_ceiling(options.job_ceiling())
             .with_storage_limits(options.storage_limits()),
         projects: Projects::new(store.clone(), clock.clone()),
-        artifacts,
+        artifacts: ArtifactService::new(store.clone(), clock.clone(), blobs.clone())
+            .with_storage_limits(options.storage_limits()),
         steering: RunOperations::new(store.clone(), clock.clone(), signals.clone())
             .with_storage_limits(options.storage_limits()),
         nodes: NodeService::new(

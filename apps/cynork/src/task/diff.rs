@@ -52,11 +52,11 @@ pub(crate) async fn run(args: TaskDiffArgs, app: &mut CliContext) -> Result<(), 
         return Ok(());
     }
     // The view has no bytes that are not UTF-8, and at most 1 MiB.
-    let path = changes_path(view.job_id, PATCH_FILE);
-    let patch = app.session.call(async |client| {
-        client.artifact_content_of_kind(&task, ArtifactKind::Changes, &path).await
+    let stored_at = changes_path(view.job_id, PATCH_FILE);
+    let download = app.session.call(async |client| {
+        client.artifact_content_of_kind(&task, ArtifactKind::Changes, &stored_at).await
     });
-    let patch = patch.await?;
+    let patch = download.await?;
     app.out.data(patch)
 }
 

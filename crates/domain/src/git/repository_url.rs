@@ -181,7 +181,7 @@ impl RepositoryUrl {
         match self.transport {
             Transport::Http if !policy.allow_plain_http => Err(UrlError::PlainHttp),
             Transport::Local if !policy.allow_local_paths => Err(UrlError::LocalPath),
-            _ => Ok(()),
+            Transport::Https | Transport::Http | Transport::Ssh | Transport::Local => Ok(()),
         }
     }
 
