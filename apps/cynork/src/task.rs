@@ -12,6 +12,7 @@ pub(crate) mod limit_args;
 mod logs;
 mod narrate;
 mod output;
+mod push;
 mod repository_args;
 mod result;
 pub(crate) mod span;
@@ -33,6 +34,7 @@ use crate::failure::CliFailure;
 use artifacts::ArtifactsCommand;
 use create::TaskCreateArgs;
 use diff::TaskDiffArgs;
+use push::TaskPushArgs;
 use logs::TaskLogsArgs;
 use update::TaskUpdateArgs;
 
@@ -67,6 +69,8 @@ pub enum TaskCommand {
     },
     /// Print the newest changes of a task in its repository as a patch, for `git apply`.
     Diff(TaskDiffArgs),
+    /// Push the changes of a task to a branch of its repository.
+    Push(TaskPushArgs),
     /// Cancel a task and the tasks that depend on it.
     Cancel {
         /// The task, by name or id.
@@ -124,6 +128,7 @@ pub(crate) async fn run(command: TaskCommand, app: &mut CliContext) -> Result<()
         TaskCommand::Logs(args) => logs::run(args, app).await,
         TaskCommand::Result { task, wait } => result::run(&task, wait, app).await,
         TaskCommand::Diff(args) => diff::run(args, app).await,
+        TaskCommand::Push(args) => push::run(args, app).await,
         TaskCommand::Cancel { task } => cancel(&task, app).await,
         TaskCommand::Artifacts(command) => artifacts::run(command, app).await,
         TaskCommand::History { task } => {

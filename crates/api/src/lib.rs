@@ -28,6 +28,7 @@ mod openai_error;
 mod openapi;
 mod preferences;
 mod projects;
+mod pushes;
 mod responses;
 mod router;
 mod runs;

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use cynode_domain::ids::{IncarnationId, JobId};
 use cynode_execution::{ArtifactService, NodeService};
 use cynode_models::credentials::CredentialManager;
+use cynode_resources::blobs::BlobContent;
 use cynode_wire::artifacts::ArtifactView;
 use cynode_wire::git::GitCredentialView;
 use cynode_wire::jobs::JobResult;
@@ -57,6 +58,7 @@ pub(crate) fn routes(
         .routes(routes!(put_artifact).layer(DefaultBodyLimit::disable()))
         .routes(routes!(put_changes).layer(DefaultBodyLimit::disable()))
         .routes(routes!(attachment))
+        .routes(routes!(bundle))
         .with_state(artifacts);
     jobs.merge(files).merge(repositories)
 }
@@ -223,7 +225,25 @@ async fn attachment(
     PathSegment((job, name)): PathSegment<(JobId, String)>,
 ) -> Result<Response, ApiError> {
     let (attachment, content) = artifacts.open_attachment(&node, job, &name).await?;
-    // A damaged attachment ends early; the node detects it by the length.
-    let length = [(CONTENT_LENGTH, attachment.size_bytes.to_string())];
-    Ok((length, RawBody::from_stream(content)).into_response())
+    Ok(file_response(&attachment, content))
+}
+
+/// Downloads the commits that the job pushes, as a git bundle.
+#[utoipa::path(get, path = "/v1/node/jobs/{job}/bundle", tag = "node api",
+    params(("job" = JobId, Path),
+        ("x-cynode-incarnation" = IncarnationId, Header, description = "the process that holds the job")),
+    responses((status = 200, content_type = "application/octet-stream"), (status = "4XX", body = Problem)))]
+async fn bundle(
+    State(artifacts): State<ArtifactService>,
+    AuthenticatedNode(node): AuthenticatedNode,
+    PathSegment(job): PathSegment<JobId>,
+) -> Result<Response, ApiError> {
+    let (bundle, content) = artifacts.open_bundle(&node, job).await?;
+    Ok(file_response(&bundle, content))
+}
+
+/// A damaged file ends early; the node detects it by the length.
+fn file_response(file: &ArtifactView, content: BlobContent) -> Response {
+    let length = [(CONTENT_LENGTH, file.size_bytes.to_string())];
+    (length, RawBody::from_stream(content)).into_response()
 }

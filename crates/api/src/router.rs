@@ -33,8 +33,8 @@ use crate::status::StatusServices;
 use crate::unread_body::close_if_unread;
 use crate::{
     GatewayAdministration, ModelServices, accounts, artifacts, chat, egress, events, gateway,
-    groups, inbox, node_api, nodes, preferences, projects, runs, schedules, skills, status, tasks,
-    threads, workflow,
+    groups, inbox, node_api, nodes, preferences, projects, pushes, runs, schedules, skills, status,
+    tasks, threads, workflow,
 };
 
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
@@ -97,12 +97,13 @@ pub(crate) fn documented_routes(services: ApiServices) -> OpenApiRouter {
     };
     let users = accounts::routes(services.accounts.clone())
         .merge(projects::routes(services.projects))
-        .merge(tasks::routes(services.tasks))
+        .merge(tasks::routes(services.tasks.clone()))
         .merge(schedules::routes(services.schedules))
         .merge(runs::routes(services.runs))
         .merge(runs::steering_routes(services.steering))
         .merge(inbox::routes(services.messages))
         .merge(artifacts::routes(services.artifacts.clone()))
+        .merge(pushes::routes(services.tasks, services.artifacts.clone()))
         .merge(nodes::routes(services.nodes.clone()))
         .merge(events::routes(services.events))
         .merge(threads::routes(services.chat.clone()))

@@ -138,6 +138,12 @@ impl Client {
         send(self.request(Method::GET, &segments)).await?.bytes().await.map_err(unreachable_error)
     }
 
+    /// `GET /v1/node/jobs/{job}/bundle`
+    pub async fn node_get_bundle(&self, job: JobId) -> Result<Bytes, ClientError> {
+        let segments = ["v1", "node", "jobs", &job.to_string(), "bundle"];
+        send(self.request(Method::GET, &segments)).await?.bytes().await.map_err(unreachable_error)
+    }
+
     /// `POST /v1/node/jobs/{job}/result`; idempotent.
     pub async fn node_finish(&self, job: JobId, result: &JobResult) -> Result<(), ClientError> {
         self.post_empty(&["v1", "node", "jobs", &job.to_string(), "result"], result).await

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use cynode_wire::artifacts::{
     ArtifactKind, ArtifactView, DeleteArtifacts, DeletedArtifactsView, StorageView,
 };
-use cynode_wire::git::TaskDiffView;
+use cynode_wire::git::{PushTask, TaskDiffView};
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::projects::{CreateProject, ProjectView, UpdateProject};
 use cynode_wire::tasks::{
@@ -20,6 +20,11 @@ impl Client {
     /// `POST /v1/tasks`
     pub async fn task_create(&self, body: &CreateTask) -> Result<TaskView, ClientError> {
         self.post(&["v1", "tasks"], body).await
+    }
+
+    /// `POST /v1/tasks/{task}/push`
+    pub async fn task_push(&self, task: &str, body: &PushTask) -> Result<TaskView, ClientError> {
+        self.post(&["v1", "tasks", task, "push"], body).await
     }
 
     /// `GET /v1/tasks`

@@ -1,9 +1,11 @@
 //! Addresses, branches and commits of git repositories.
 
 mod names;
+mod push_order;
 mod repository_url;
 mod task_repository;
 
 pub use names::{BranchName, CommitId, NameError, TaskKey};
+pub use push_order::PushOrder;
 pub use repository_url::{RepositoryUrl, Transport, UrlError, UrlPolicy};
 pub use task_repository::TaskRepository;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::git::TaskRepository;
+use crate::git::{PushOrder, TaskRepository};
 use crate::ids::NodeId;
 use crate::job::Limits;
 use crate::plan::StepCriterion;
@@ -34,4 +34,7 @@ pub struct TaskOptions {
     /// The repository to work on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<TaskRepository>,
+    /// The push that its only step is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub push: Option<PushOrder>,
 }

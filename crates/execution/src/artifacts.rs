@@ -48,6 +48,9 @@ pub enum ArtifactError {
     TaskWithoutRepository(String),
     #[error("{0}")]
     NoChanges(String),
+    /// Findings of the changes forbid a push.
+    #[error("the changes must not be pushed: {0}")]
+    PushBlocked(String),
     /// Files of an open task cannot be deleted.
     #[error(
         "task \"{name}\" is {status}: its files can be deleted once it is closed; `cynork task cancel {name}` \
@@ -72,7 +75,7 @@ impl Classified for ArtifactError {
             Self::BadPath(_) | Self::JobWithoutRepository(_) => {
                 Classification::new(ErrorClass::Invalid, self)
             }
-            Self::JobNotHeld(_) | Self::TaskOpen { .. } => {
+            Self::JobNotHeld(_) | Self::TaskOpen { .. } | Self::PushBlocked(_) => {
                 Classification::new(ErrorClass::Conflict, self)
             }
             Self::Invalid(faults) => Classification::invalid(self, faults),

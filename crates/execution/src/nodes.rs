@@ -12,6 +12,7 @@ mod register;
 mod report;
 mod workspaces;
 
+use cynode_domain::git::PushOrder;
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::ids::JobId;
 use cynode_domain::job::{Action, Limits};
@@ -124,6 +125,9 @@ pub struct JobPayload {
     /// The repository to check out into the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<RepositoryAssignment>,
+    /// The push that the node executes instead of the action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub push: Option<PushOrder>,
 }
 
 /// Worker nodes. Cheap to clone.

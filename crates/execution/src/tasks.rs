@@ -7,6 +7,7 @@ mod copy;
 mod create;
 mod dependencies;
 mod job;
+mod push;
 mod queries;
 mod scope;
 mod set_status;

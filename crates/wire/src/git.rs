@@ -167,3 +167,26 @@ pub struct TaskDiffView {
     /// Whether the patch was cut to 1 MiB.
     pub is_truncated: bool,
 }
+
+/// `POST /v1/tasks/{task}/push`: pushes the newest changes of a task, as a task of its own.
+#[derive(Debug, Clone, Default, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PushTask {
+    /// The branch to push to; the branch of the task when absent. Never the default branch of the repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub branch: Option<BranchName>,
+    /// Replaces the history of the branch if it is at this commit; without it the push must continue the branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub replaces: Option<CommitId>,
+    /// Whether a person must approve the push first. Findings that need a review always require it.
+    #[serde(default)]
+    pub approve_plan: bool,
+    /// Name of the new task; `push-` and the name of the task when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_name: Option<String>,
+    /// Idempotency key: requests of one user with the same key create one task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}

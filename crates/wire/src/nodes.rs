@@ -7,6 +7,7 @@
 //! node has at most one live incarnation, and only the incarnation that holds a job reports on it.
 
 use chrono::{DateTime, Utc};
+use cynode_domain::git::PushOrder;
 use cynode_domain::ids::{IncarnationId, JobId, NodeId, RunId, TaskId, TokenId};
 use cynode_domain::job::{Action, Limits};
 use cynode_domain::status::NodeStatus;
@@ -189,6 +190,9 @@ pub struct Assignment {
     /// The repository to check out into the workspace before it starts, and to collect changes from after it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<RepositoryAssignment>,
+    /// A push that the node executes instead of the action, outside of any sandbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub push: Option<PushOrder>,
     /// Incarnation that the job is assigned to; no other one starts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<IncarnationId>,

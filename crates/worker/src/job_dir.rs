@@ -273,6 +273,7 @@ mod tests {
                 attachments: vec![],
                 incarnation: None,
                 repository: None,
+                push: None,
                 needs_workspace: false,
             },
             workspace: PathBuf::from("/nowhere"),

@@ -99,7 +99,7 @@ pub(crate) async fn run(args: TaskCreateArgs, app: &mut CliContext) -> Result<()
     print_task(&task, app).await
 }
 
-async fn print_task(task: &TaskView, app: &mut CliContext) -> Result<(), CliFailure> {
+pub(super) async fn print_task(task: &TaskView, app: &mut CliContext) -> Result<(), CliFailure> {
     if app.out.verbosity == Verbosity::Quiet && app.out.format == Format::Table {
         return app.out.data(format!("{}\n", task.id));
     }

@@ -21,6 +21,7 @@ use cynode_runtime::clock::{Clock as _, SystemClock};
 use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_wire::artifacts::ArtifactView;
+use cynode_wire::git::GitCredentialView;
 use cynode_wire::jobs::{JobResult, Stream};
 use cynode_wire::nodes::{
     AppendLog, AskWorkspaces, Assignment, INCARNATION_HEADER, Incarnation, JobAgentToken,
@@ -158,6 +159,8 @@ impl OrchestratorFake {
             .route("/v1/node/jobs/{job}/logs", post(logs))
             .route("/v1/node/jobs/{job}/artifacts", put(artifact))
             .route("/v1/node/jobs/{job}/changes/{file}", put(changes))
+            .route("/v1/node/jobs/{job}/bundle", get(bundle))
+            .route("/v1/node/jobs/{job}/git-credential", post(git_credential))
             .route("/v1/node/jobs/{job}/attachments/{name}", get(attachment))
             .route("/v1/node/jobs/{job}/result", post(result))
             .route("/v1/node/jobs/{job}/agent-token", post(agent_token))
@@ -436,6 +439,30 @@ async fn changes(
     }
     known.changes.push((job, file.clone(), content.to_vec()));
     Ok(Json(artifact_view(job, "changes", file, &content)))
+}
+
+/// There is no credential for any host.
+async fn git_credential(
+    State(fake): State<OrchestratorFake>,
+    UrlPath(job): UrlPath<JobId>,
+    headers: HeaderMap,
+) -> Result<Json<GitCredentialView>, StatusCode> {
+    fake.state().check_holder(&headers, job)?;
+    Ok(Json(GitCredentialView { credential: None }))
+}
+
+/// The newest bundle of the job that a push names.
+async fn bundle(
+    State(fake): State<OrchestratorFake>,
+    UrlPath(job): UrlPath<JobId>,
+    headers: HeaderMap,
+) -> Result<Vec<u8>, StatusCode> {
+    let known = fake.state();
+    known.check_holder(&headers, job)?;
+    let order = known.assigned[&job].push.as_ref().ok_or(StatusCode::NOT_FOUND)?;
+    let mut files = known.changes.iter().rev();
+    let found = files.find(|(of, file, _)| *of == order.source_job && file == "changes.bundle");
+    found.map(|(_, _, content)| content.clone()).ok_or(StatusCode::NOT_FOUND)
 }
 
 fn artifact_view(job: JobId, kind: &str, path: String, content: &Bytes) -> ArtifactView {

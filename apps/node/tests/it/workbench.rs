@@ -95,6 +95,7 @@ pub(crate) fn command(line: &str) -> Assignment {
         attachments: vec![],
         incarnation: None,
         repository: None,
+        push: None,
         needs_workspace: false,
     }
 }

@@ -7,6 +7,7 @@
 //! `changes.json` is uploaded last: a set without it is incomplete and not shown.
 
 use bytes::Bytes;
+use cynode_domain::git::PushOrder;
 use cynode_domain::ids::{ArtifactId, JobId, TaskId};
 use cynode_domain::name_or_id::NameOrId;
 use cynode_store::{Artifact, Tx};
@@ -16,9 +17,9 @@ use cynode_wire::git::{
 };
 use futures_util::{Stream, StreamExt as _, stream};
 
-use super::{ArtifactError, ArtifactService, MAX_ARTIFACT_BYTES, NewFile};
+use super::{ArtifactError, ArtifactService, MAX_ARTIFACT_BYTES, NewFile, artifact_view};
 use crate::tasks;
-use cynode_resources::blobs::ExpectedBlob;
+use cynode_resources::blobs::{BlobContent, ExpectedBlob};
 use cynode_resources::{BlobError, Caller, NodeCaller};
 
 const CHANGES: &str = ArtifactKind::Changes.as_str();
@@ -87,6 +88,32 @@ impl ArtifactService {
             })
             .await?;
         self.read_diff(files, max_patch_bytes).await
+    }
+
+    /// Opens the commits that a job of the node pushes.
+    pub async fn open_bundle(
+        &self,
+        node: &NodeCaller,
+        job: JobId,
+    ) -> Result<(ArtifactView, BlobContent), ArtifactError> {
+        let held = self.load_open_job(node, job).await?.spec;
+        let order: Option<PushOrder> =
+            serde_json::from_value(held.payload["push"].clone()).unwrap_or_default();
+        let missing = || ArtifactError::NotFound(BUNDLE_FILE.to_owned());
+        let order = order.ok_or_else(missing)?;
+        let path = changes_path(order.source_job, BUNDLE_FILE);
+        let found = self
+            .store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let task = order.source_task;
+                    Ok::<_, ArtifactError>(tx.artifact_get(task, CHANGES, &path).await?)
+                })
+            })
+            .await?;
+        let found = found.ok_or_else(missing)?;
+        let content = self.open_content(&found).await?;
+        Ok((artifact_view(found), content))
     }
 
     /// Returns the changes that were collected after a job.

@@ -201,6 +201,7 @@ async fn assign_to_process(
         limits: payload.limits,
         attachments: payload.attachments,
         repository: payload.repository,
+        push: payload.push,
         incarnation: Some(process),
         needs_workspace: needs_workspace(tx, job).await?,
     })

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use cynode_domain::git::BranchName;
+use cynode_domain::git::PushOrder;
 use cynode_domain::ids::{NodeId, ScheduleRunId, TaskId, UserId};
 use cynode_domain::name::Slug;
 use cynode_domain::plan::InputMode;
@@ -81,6 +82,17 @@ impl TaskService {
         Ok(made)
     }
 
+    /// Creates a task whose only step is a push.
+    pub(super) async fn create_push(
+        &self,
+        caller: &Caller,
+        request: CreateTask,
+        order: PushOrder,
+    ) -> Result<TaskView, TaskError> {
+        let new = self.prepare_creation(caller, Trigger::Api, None, request).await?;
+        self.insert_creation(TaskCreation { push: Some(order), ..new }).await
+    }
+
     async fn create_task(
         &self,
         caller: &Caller,
@@ -89,6 +101,10 @@ impl TaskService {
         request: CreateTask,
     ) -> Result<TaskView, TaskError> {
         let new = self.prepare_creation(caller, trigger, schedule_run, request).await?;
+        self.insert_creation(new).await
+    }
+
+    async fn insert_creation(&self, new: TaskCreation) -> Result<TaskView, TaskError> {
         let hashes = new.hashes().collect();
         let created = self
             .store
@@ -134,6 +150,7 @@ impl TaskService {
             storage_limits: self.storage_limits,
             now: self.clock.now(),
             request,
+            push: None,
         })
     }
 }
@@ -181,6 +198,8 @@ struct TaskCreation {
     storage_limits: StorageLimits,
     now: chrono::DateTime<chrono::Utc>,
     request: CreateTask,
+    /// The push that the task is.
+    push: Option<PushOrder>,
 }
 
 /// The outcome of an attempt to insert a task.
@@ -297,6 +316,7 @@ impl TaskCreation {
                     None => None,
                 },
                 repository: request.repository.clone(),
+                push: self.push.clone(),
             },
             idempotency_key: request.idempotency_key.clone(),
             created_at: self.now,

@@ -49,6 +49,7 @@ pub async fn create_job(
     placing: AssignmentPass,
 ) -> Result<CreatedJob, cynode_store::Error> {
     let attachments = tx.artifact_list(task.spec.id).await?;
+    let is_step = is_attempt(spec.step_index, spec.attempt);
     let payload = JobPayload {
         action: spec.action,
         limits: spec.limits,
@@ -58,6 +59,7 @@ pub async fn create_job(
             .map(|artifact| artifact.path)
             .collect(),
         repository: task.spec.options.repository.as_ref().and_then(assign_repository),
+        push: task.spec.options.push.clone().filter(|_| is_step),
     };
     // Jobs of one task share a workspace, so they stay on the node of the first job.
     let is_at = tx.task_node(task.spec.id).await?;
@@ -100,7 +102,11 @@ fn assign_repository(repository: &TaskRepository) -> Option<RepositoryAssignment
 
 /// Whether a job is an attempt at a step, neither a check nor a command in the workspace.
 pub(crate) fn is_step_attempt(job: &NewJob) -> bool {
-    job.step_index < EXEC_STEP && split_attempt(job.attempt).1.is_none()
+    is_attempt(job.step_index, job.attempt)
+}
+
+fn is_attempt(step_index: u32, attempt: u32) -> bool {
+    step_index < EXEC_STEP && split_attempt(attempt).1.is_none()
 }
 
 /// The identifying fields of a job for events: step and attempt, number of the check, or number of the workspace

@@ -87,6 +87,7 @@ impl World {
                     base_branch: None,
                     branch: Some("cynode/app".parse().unwrap()),
                 }),
+                push: None,
             },
             idempotency_key: None,
             created_at: at(0),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cynode_domain::git::PushOrder;
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
 use cynode_wire::jobs::{JobResult, Truncated};
@@ -119,6 +120,9 @@ async fn prepare_and_start(
     dir: &JobDir,
 ) -> Result<JobWatch, JobDirError> {
     let limit = time_limit(&assignment);
+    if let Some(order) = &assignment.push {
+        return Ok(push_instead(context, &assignment, order, dir, limit).await);
+    }
     let ready = tokio::select! {
         ready = prepare_workspace(context, &assignment, limit) => ready,
         () = context.jobs.wait_stop_requested(assignment.job_id, |_| true) => Ok(()),
@@ -137,6 +141,28 @@ async fn prepare_and_start(
         }
     })
     .await
+}
+
+/// Executes a push. A stop request before its end cancels it.
+async fn push_instead(
+    context: &Arc<DaemonContext>,
+    assignment: &Assignment,
+    order: &PushOrder,
+    dir: &JobDir,
+    limit: Duration,
+) -> JobWatch {
+    let ending = tokio::select! {
+        () = repository::run_push(context, assignment, order, dir, limit) => None,
+        () = context.jobs.wait_stop_requested(assignment.job_id, |_| true) => {
+            ending_before_start(dir, Ok(()))
+        }
+        () = tokio::time::sleep(limit) => Some(Ending::TimedOut),
+    };
+    if let Some(ending) = ending {
+        // If this fails, the job counts as interrupted, which is also correct.
+        let _ = dir.set_outcome(&node_outcome(ending));
+    }
+    context.sandbox.watch(dir)
 }
 
 /// Waits until no stopping job uses the workspace, then fetches the repository and the attachments.

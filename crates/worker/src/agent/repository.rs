@@ -8,6 +8,7 @@ mod access;
 mod collect;
 mod collected;
 mod prepare;
+mod push;
 mod remove;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use cynode_git::{BrokerOptions, GitBroker, GitError, SharedResolver};
 pub use access::RepositoryAccess;
 pub(super) use collect::collect_changes;
 pub(super) use prepare::prepare_checkout;
+pub(super) use push::run_push;
 pub(super) use remove::{collect_garbage, remove_checkout};
 
 /// Where git is looked for, in this order.

@@ -83,6 +83,7 @@ impl Sandbox {
             attachments: vec![],
             incarnation: None,
             repository: None,
+            push: None,
             needs_workspace: false,
         };
         let interactive =

@@ -85,6 +85,7 @@ fn run_probe_job(
         attachments: vec![],
         incarnation: None,
         repository: None,
+        push: None,
         needs_workspace: false,
     };
     let dir = JobDir::create(home, &sandbox.job_spec(assignment, workspace))?;

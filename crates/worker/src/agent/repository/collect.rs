@@ -1,5 +1,6 @@
 //! Collects what a job changed in the repository of its task, and uploads it.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -135,7 +136,6 @@ impl Collection<'_> {
         let task = task_key(self.spec.assignment.task_id).map_err(|error| explain(&error))?;
         let Checkout { base_commit: base, branch, .. } = self.checkout;
         let request = ImportRequest { bundle, task: &task, base, branch };
-        let is_secret = |line: &str| matches!(redact::redact(line), std::borrow::Cow::Owned(_));
         let policy = ImportPolicy::default();
         let imported = broker.import_bundle(&mirror, request, &policy, &is_secret).await;
         let collected = imported.map_err(|error| explain(&error))?;
@@ -147,6 +147,11 @@ impl Collection<'_> {
         written.map_err(|error| explain(&error))?;
         Ok(to_changes(&self.wanted.url, branch, collected))
     }
+}
+
+/// Whether a line has a secret that logs would not show.
+pub(super) fn is_secret(line: &str) -> bool {
+    matches!(redact::redact(line), Cow::Owned(_))
 }
 
 /// Reads the status of the script. The directory is the job's: links are not followed.

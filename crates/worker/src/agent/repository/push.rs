@@ -1,0 +1,134 @@
+//! Pushes commits of a task, outside of any sandbox.
+//!
+//! The orchestrator decided that they may be pushed, and to which branch. The commits come from it as a bundle, so that
+//! every node can push them, and are checked again.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use cynode_client::Client;
+use cynode_domain::git::PushOrder;
+use cynode_domain::job::Ending;
+use cynode_git::{
+    ForceMode, GitCredential, ImportPolicy, ImportRequest, Mirror, PushRequest, PushResult,
+    Severity,
+};
+use cynode_wire::git::RepositoryAssignment;
+use cynode_wire::jobs::Stream;
+use cynode_wire::nodes::Assignment;
+
+use super::super::{DaemonContext, run_blocking};
+use super::collect::is_secret;
+use super::prepare::{explain, lease_credential, update_mirror};
+use super::{Repositories, task_key};
+use crate::job_dir::JobDir;
+use crate::sandbox::node_outcome;
+
+const BUNDLE: &str = "push.bundle";
+
+/// Executes the push of a job and writes its outcome to the job's directory. Safe to repeat.
+pub(in crate::agent) async fn run_push(
+    context: &DaemonContext,
+    assignment: &Assignment,
+    order: &PushOrder,
+    dir: &JobDir,
+    limit: Duration,
+) {
+    let pushed = push_commits(context, assignment, order, dir, limit).await;
+    let (stream, text, code) = match pushed {
+        Ok(text) => (Stream::Stdout, text, 0),
+        Err(reason) => (Stream::Stderr, reason, 1),
+    };
+    let dir = dir.clone();
+    let _ = run_blocking(move || {
+        // Without its output the push is not verified, which is the safe side.
+        let _ = fs::write(dir.stream(stream), format!("{text}\n"));
+        let _ = dir.set_outcome(&node_outcome(Ending::Exited { code }));
+    })
+    .await;
+}
+
+async fn push_commits(
+    context: &DaemonContext,
+    assignment: &Assignment,
+    order: &PushOrder,
+    dir: &JobDir,
+    limit: Duration,
+) -> Result<String, String> {
+    let wanted = assignment.repository.as_ref().ok_or("the push names no repository")?;
+    let repositories = context.repositories.as_ref().ok_or("this node has no git")?;
+    repositories.access.check(&wanted.url)?;
+    let job = assignment.job_id;
+    let get = |client: Client| async move { client.node_get_bundle(job).await };
+    let bundle = context.call_until_answered_within(job, limit, get).await;
+    let bundle = bundle.map_err(|error| format!("the commits to push: {error}"))?;
+    let path = dir.path().join(BUNDLE);
+    fs::write(&path, &bundle).map_err(|error| explain(&error))?;
+    let credential = lease_credential(context, assignment, wanted, limit).await?;
+    let mirror = update_mirror(repositories, wanted, credential.as_ref()).await;
+    let mirror = mirror.map_err(|error| explain(&error))?;
+    if mirror.default_branch() == Some(&order.branch) {
+        return Err(format!(
+            "{} is the default branch of {}: push to another branch, and merge it there",
+            order.branch, wanted.url
+        ));
+    }
+    let push = Push { repositories, wanted, order, mirror, credential };
+    let pushed = push.import_and_push(assignment, &path).await;
+    let key = task_key(assignment.task_id).map_err(|error| explain(&error))?;
+    if let Err(error) = repositories.broker.remove_refs(&push.mirror, &key).await {
+        tracing::warn!(error = &error as &dyn std::error::Error, "refs of a push not removed");
+    }
+    pushed
+}
+
+/// A push with everything that it needs.
+struct Push<'a> {
+    repositories: &'a Repositories,
+    wanted: &'a RepositoryAssignment,
+    order: &'a PushOrder,
+    mirror: Mirror,
+    credential: Option<GitCredential>,
+}
+
+impl Push<'_> {
+    async fn import_and_push(
+        &self,
+        assignment: &Assignment,
+        bundle: &Path,
+    ) -> Result<String, String> {
+        let (broker, order) = (&self.repositories.broker, self.order);
+        let task = task_key(assignment.task_id).map_err(|error| explain(&error))?;
+        let import =
+            ImportRequest { bundle, task: &task, base: &order.base, branch: &order.source_branch };
+        let policy = ImportPolicy::default();
+        let imported = broker.import_bundle(&self.mirror, import, &policy, &is_secret);
+        let imported = imported.await.map_err(|error| explain(&error))?;
+        if imported.head != order.head {
+            return Err(format!("the commits end at {}, not at {}", imported.head, order.head));
+        }
+        if let Some(finding) =
+            imported.findings.iter().find(|found| found.severity == Severity::Block)
+        {
+            return Err(format!("the commits must not be pushed: {}", finding.message));
+        }
+        let (url, credential) = (&self.wanted.url, self.credential.as_ref());
+        let current = broker.read_remote_branch(url, &order.branch, credential).await;
+        let current = current.map_err(|error| explain(&error))?;
+        let request = PushRequest {
+            url: url.clone(),
+            head: order.head.clone(),
+            branch: order.branch.clone(),
+            expected_old: order.replaces.clone().or(current),
+            force: if order.replaces.is_some() { ForceMode::WithLease } else { ForceMode::Never },
+        };
+        let pushed = broker.push(&self.mirror, &request, credential).await;
+        let pushed = pushed.map_err(|error| explain(&error))?;
+        let what = match pushed.result {
+            PushResult::Pushed => "pushed",
+            PushResult::AlreadyThere => "it was there already",
+        };
+        Ok(format!("{}\n{what} to {url}\n{}", order.success_line(), pushed.remote_message))
+    }
+}
