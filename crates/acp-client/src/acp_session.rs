@@ -175,14 +175,11 @@ impl AcpSession<'_> {
     ) -> Result<T, AcpError> {
         let id = self.send_request(method, &params)?;
         let patience = self.options.timeouts.handshake;
-        match timeout(patience, self.wait_for_response(method, id)).await {
-            Ok(response) => response,
-            Err(_) => {
-                let (seconds, diagnostics) =
-                    (patience.as_secs(), self.link.read_diagnostics().await);
-                Err(AcpError::NoAnswer { during: method, seconds, diagnostics })
-            }
+        if let Ok(response) = timeout(patience, self.wait_for_response(method, id)).await {
+            return response;
         }
+        let (seconds, diagnostics) = (patience.as_secs(), self.link.read_diagnostics().await);
+        Err(AcpError::NoAnswer { during: method, seconds, diagnostics })
     }
 
     fn send_request(&mut self, method: &str, params: &Value) -> Result<u64, AcpError> {

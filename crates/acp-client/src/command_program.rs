@@ -235,14 +235,45 @@ impl OutputRecorder {
     fn finish(&mut self, journal: &mut Journal) -> String {
         self.write_line(journal);
         let tail = Vec::from(std::mem::take(&mut self.tail));
-        String::from_utf8_lossy(&tail).into_owned()
+        strip_escapes(&String::from_utf8_lossy(&tail))
     }
 
     fn write_line(&mut self, journal: &mut Journal) {
         let line = std::mem::take(&mut self.line);
-        let line = String::from_utf8_lossy(&line);
+        let line = strip_escapes(&String::from_utf8_lossy(&line));
         if !line.trim().is_empty() {
             journal.note(OUTPUT, "", true, &line);
         }
+    }
+}
+
+/// Removes terminal sequences such as colours, and other control characters.
+fn strip_escapes(text: &str) -> String {
+    let mut stripped = String::new();
+    let mut rest = text.chars();
+    while let Some(character) = rest.next() {
+        match character {
+            '\u{1b}' => {
+                if rest.next() == Some('[') {
+                    // Parameters end with a letter or one of a few signs.
+                    rest.find(|character| matches!(character, '@'..='~'));
+                }
+            }
+            '\n' | '\t' => stripped.push(character),
+            _ if character.is_control() => {}
+            _ => stripped.push(character),
+        }
+    }
+    stripped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terminal_sequences_are_removed() {
+        assert_eq!(strip_escapes("\u{1b}[0m$ \u{1b}[1;31mred\u{1b}[K\r\n\tok\u{7}"), "$ red\n\tok");
+        assert_eq!(strip_escapes("cut \u{1b}[12"), "cut ");
     }
 }

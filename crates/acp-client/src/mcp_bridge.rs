@@ -126,7 +126,7 @@ impl McpBridge {
                 self.start_request(line, id, &method, params).await;
             }
             Ok(ClientMessage::Notification { method }) => {
-                self.handle_notification(line, &method).await
+                self.handle_notification(line, &method).await;
             }
             Ok(ClientMessage::Response { id }) => {
                 if let Some(session) = self.session() {

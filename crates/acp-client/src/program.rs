@@ -43,7 +43,7 @@ pub struct ProgramTimeouts {
 impl Default for ProgramTimeouts {
     fn default() -> Self {
         Self {
-            handshake: Duration::from_secs(120),
+            handshake: Duration::from_mins(2),
             cancel: Duration::from_secs(3),
             exit: Duration::from_secs(2),
         }

@@ -19,10 +19,7 @@ pub(crate) fn render_prompt(spec: &AgentJobSpec) -> String {
     let mut sections: Vec<String> = persona_section(spec).into_iter().collect();
     sections.extend(background_sections(spec));
     sections.extend(task_sections(spec, CRITERIA_WORDING));
-    let network = match spec.constraints.ext_net_allowed {
-        true => "",
-        false => " There is no network.",
-    };
+    let network = if spec.constraints.ext_net_allowed { "" } else { " There is no network." };
     let seconds = spec.constraints.max_runtime_seconds;
     sections.push(format!("{RULES} You have {seconds} s.{network}"));
     sections.join("\n\n")

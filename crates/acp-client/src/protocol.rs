@@ -149,7 +149,8 @@ pub(crate) struct SessionNotification<'a> {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionUpdate<'a> {
-    pub(crate) session_update: String,
+    #[serde(rename = "sessionUpdate")]
+    pub(crate) kind: String,
     /// A content block of a message, or the list of contents of a tool call.
     #[serde(borrow, default)]
     pub(crate) content: Option<&'a RawValue>,

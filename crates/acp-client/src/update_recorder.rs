@@ -78,7 +78,7 @@ impl UpdateRecorder {
         let Ok(fields) = serde_json::from_str::<SessionUpdate<'_>>(update.get()) else {
             return Ok(());
         };
-        match fields.session_update.as_str() {
+        match fields.kind.as_str() {
             "agent_message_chunk" => self.push_text(MESSAGE, fields.content, journal),
             "agent_thought_chunk" => self.push_text(THOUGHT, fields.content, journal),
             "plan" => {

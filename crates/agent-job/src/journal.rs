@@ -113,13 +113,13 @@ impl Journal {
         if self.left_bytes == 0 {
             return;
         }
-        let text = self.encode_line(line);
+        let text = encode_line(line);
         self.left_bytes = self.left_bytes.saturating_sub(text.len());
         self.write_text(&text);
         if self.left_bytes == 0 {
             let text = format!("the transcript has {TRANSCRIPT_BYTES} bytes; the rest is left out");
             let line = TranscriptLine { kind: AGENT.to_owned(), text, ..TranscriptLine::default() };
-            let line = self.encode_line(line);
+            let line = encode_line(line);
             self.write_text(&line);
         }
     }
@@ -128,7 +128,7 @@ impl Journal {
     /// off is recorded as failed.
     pub fn finish(mut self, stop: TranscriptLine) -> Vec<AgentStepRecord> {
         self.end(&StepOutcome::failed("interrupted"));
-        let last = self.encode_line(stop);
+        let last = encode_line(stop);
         self.write_text(&last);
         if self.unrecorded > 0 {
             let subject = format!("{} more actions", self.unrecorded);
@@ -138,13 +138,6 @@ impl Journal {
         self.steps
     }
 
-    fn encode_line(&self, mut line: TranscriptLine) -> String {
-        line.subject = clip_end(&line.subject, TEXT_BYTES);
-        line.text = one_line(&line.text, TEXT_BYTES);
-        line.detail = line.detail.map(|detail| clip_end(&detail, DETAIL_BYTES));
-        serde_json::to_string(&line).unwrap_or_default() + "\n"
-    }
-
     /// A reader that is gone must not end the job.
     fn write_text(&mut self, text: &str) {
         let written = self.progress.write_all(text.as_bytes()).and_then(|()| self.progress.flush());
@@ -152,4 +145,12 @@ impl Journal {
             tracing::debug!(%error, "progress line lost");
         }
     }
+}
+
+/// Encodes a line, with its texts shortened.
+fn encode_line(mut line: TranscriptLine) -> String {
+    line.subject = clip_end(&line.subject, TEXT_BYTES);
+    line.text = one_line(&line.text, TEXT_BYTES);
+    line.detail = line.detail.map(|detail| clip_end(&detail, DETAIL_BYTES));
+    serde_json::to_string(&line).unwrap_or_default() + "\n"
 }
