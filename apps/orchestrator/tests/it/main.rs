@@ -17,6 +17,7 @@ mod branching;
 mod cancel;
 mod changing;
 mod chat;
+mod collected_changes;
 mod console;
 mod damage;
 mod documents;
@@ -377,7 +378,7 @@ on_both_engines! {
         a_job_stays_alive_while_its_node_waits_for_news,
         output_may_hold_any_byte,
     }
-    repositories {
+    collected_changes {
         a_node_uploads_what_it_collected_and_the_task_shows_it,
         changes_are_accepted_from_the_process_that_holds_the_open_job_only,
         a_job_without_a_repository_has_no_changes,
@@ -386,12 +387,14 @@ on_both_engines! {
         the_diff_is_that_of_the_newest_job_with_a_complete_set,
         changes_count_as_files_and_are_deleted_with_them,
         changes_beyond_a_storage_limit_are_rejected,
+        agents_create_tasks_on_repositories_and_read_their_changes,
+    }
+    repositories {
         a_job_with_a_repository_waits_for_a_node_that_works_on_one,
         every_task_has_a_branch_and_a_fork_has_its_own,
         a_key_with_another_repository_is_a_conflict,
         a_schedule_keeps_the_repository_of_its_task,
         an_address_with_a_password_is_rejected_and_kept_nowhere,
-        agents_create_tasks_on_repositories_and_read_their_changes,
     }
     git_credentials {
         a_node_leases_the_credential_for_the_host_of_a_job_that_it_holds_and_no_other,
