@@ -183,6 +183,21 @@ mod tests {
     }
 
     #[test]
+    fn a_document_is_read_as_it_was_written() {
+        let mut spec = document();
+        for program in [Value::Null, json!({ "kind": "acp", "command": ["agent"], "model": "m" })] {
+            spec["program"] = program;
+            let written: AgentJobDocument = serde_json::from_value(spec.clone()).unwrap();
+            let text = serde_json::to_string(&written).unwrap();
+            assert_eq!(serde_json::from_str::<AgentJobDocument>(&text).unwrap(), written);
+            assert_eq!(
+                ValidSpec::parse(text.as_bytes()).unwrap().program(),
+                written.program.as_ref()
+            );
+        }
+    }
+
+    #[test]
     fn faults_of_a_program_are_reported_with_the_others() {
         let fault = fault(|spec| {
             spec["constraints"]["max_steps"] = json!(0);
