@@ -28,7 +28,7 @@ pub(crate) const CONFIG: &[(&str, &str)] = &[
     ("core.untrackedCache", "false"),
     ("core.attributesFile", "/dev/null"),
     ("core.excludesFile", "/dev/null"),
-    ("core.alternateRefsCommand", ":"),
+    ("core.alternateRefsCommand", "true"),
     ("core.protectNTFS", "true"),
     ("core.protectHFS", "true"),
     ("core.quotePath", "true"),
@@ -95,7 +95,7 @@ pub(crate) const TOLERATED_FSCK_FAULTS: &[&str] = &[
 ///
 /// A path that the operator named may belong to another user, hence `safe.directory`.
 pub(crate) const LOCAL_SERVICE_OPTIONS: &str = "-c 'safe.directory=*' -c core.hooksPath=/dev/null \
-    -c core.fsmonitor=false -c core.alternateRefsCommand=: -c gc.auto=0 -c maintenance.auto=false \
+    -c core.fsmonitor=false -c core.alternateRefsCommand=true -c gc.auto=0 -c maintenance.auto=false \
     -c receive.autogc=false -c receive.denyCurrentBranch=refuse -c receive.updateServerInfo=false \
     -c receive.certNonceSeed= -c uploadpack.allowAnySHA1InWant=true -c uploadpack.allowFilter=false";
 

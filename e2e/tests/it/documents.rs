@@ -25,7 +25,7 @@ use nix::sys::signal::Signal;
 use self::blocks::{BlockMark, CommandBlock, DocumentedCommand, parse_blocks};
 use crate::processes::{eventually, send_signal};
 use crate::programs::{ProgramOutput, binary_path};
-use crate::system::{PATIENCE, System};
+use crate::system::{PATIENCE, System, SystemDatabase};
 
 /// How long to wait for output that is not there yet: a reader types slower than a test.
 const READING: Duration = Duration::from_secs(30);
@@ -51,13 +51,17 @@ fn list_documents() -> Vec<String> {
 struct DocumentReader {
     system: System,
     directory: PathBuf,
+    _clone: tempfile::TempDir,
     bin: PathBuf,
 }
 
 impl DocumentReader {
     async fn new() -> Self {
-        let system = System::new().await;
-        let (dir, bin) = (system.home().join("clone"), system.home().join("bin"));
+        let clone = tempfile::tempdir().unwrap();
+        let dir = clone.path().canonicalize().unwrap();
+        let config = format!("[node]\nrepository_paths = [{dir:?}]\n");
+        let system = System::with(SystemDatabase::Embedded, &config).await;
+        let bin = system.home().join("bin");
         fs::create_dir_all(dir.join("target/release")).unwrap();
         fs::create_dir(&bin).unwrap();
         let cynork = bin.join("cynork");
@@ -73,13 +77,13 @@ impl DocumentReader {
         write_script(
             &bin.join("cargo"),
             "case \"$*\" in\n\
-             'run --release -- up') exec cynork -q status -o json > /dev/null ;;\n\
+             'run --release -- up' | 'run --release -- up --repository-path .') exec cynork -q status -o json > /dev/null ;;\n\
              'build --release --workspace') exit 0 ;;\n\
              'xtask test') exit 0 ;;\n\
              *) echo \"the tests have no stand-in for: cargo $*\" >&2; exit 1 ;;\n\
              esac",
         );
-        Self { system, directory: dir, bin }
+        Self { system, directory: dir, _clone: clone, bin }
     }
 
     fn shell_command(&self, line: &str) -> Command {

@@ -63,6 +63,8 @@ mod programs;
 #[cfg(test)]
 mod project_manager;
 #[cfg(test)]
+mod repositories;
+#[cfg(test)]
 mod schedules;
 mod secrets;
 #[cfg(test)]

@@ -38,6 +38,7 @@ mod node_keys;
 mod nodes;
 mod payloads;
 mod preferences;
+mod pushes;
 mod reports;
 mod repositories;
 mod request_limits;
@@ -395,6 +396,11 @@ on_both_engines! {
         a_key_with_another_repository_is_a_conflict,
         a_schedule_keeps_the_repository_of_its_task,
         an_address_with_a_password_is_rejected_and_kept_nowhere,
+    }
+    pushes {
+        a_push_is_a_task_whose_node_gets_the_commits_and_nothing_else,
+        findings_forbid_a_push_or_make_it_wait_for_a_person,
+        agents_request_pushes_only_where_a_rule_allows_it_and_people_approve_them,
     }
     git_credentials {
         a_node_leases_the_credential_for_the_host_of_a_job_that_it_holds_and_no_other,

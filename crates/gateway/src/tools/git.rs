@@ -1,9 +1,10 @@
 //! `git.*`: repositories of tasks.
 
 mod diff;
+mod push;
 
 use super::BuiltinToolSpec;
 
-pub(super) fn all() -> [BuiltinToolSpec; 1] {
-    [diff::TOOL]
+pub(super) fn all() -> [BuiltinToolSpec; 2] {
+    [diff::TOOL, push::TOOL]
 }

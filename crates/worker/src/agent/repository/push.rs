@@ -36,19 +36,21 @@ pub(in crate::agent) async fn run_push(
     limit: Duration,
 ) {
     let pushed = push_commits(context, assignment, order, dir, limit).await;
-    let (stream, text, code) = match pushed {
-        Ok(text) => (Stream::Stdout, text, 0),
-        Err(reason) => (Stream::Stderr, reason, 1),
+    let (stdout, stderr, code) = match pushed {
+        Ok(remark) => (order.success_line() + "\n", remark, 0),
+        Err(reason) => (String::new(), reason, 1),
     };
     let dir = dir.clone();
     let _ = run_blocking(move || {
         // Without its output the push is not verified, which is the safe side.
-        let _ = fs::write(dir.stream(stream), format!("{text}\n"));
+        let _ = fs::write(dir.stream(Stream::Stdout), stdout);
+        let _ = fs::write(dir.stream(Stream::Stderr), format!("{stderr}\n"));
         let _ = dir.set_outcome(&node_outcome(Ending::Exited { code }));
     })
     .await;
 }
 
+/// Returns what the remote said.
 async fn push_commits(
     context: &DaemonContext,
     assignment: &Assignment,
@@ -129,6 +131,6 @@ impl Push<'_> {
             PushResult::Pushed => "pushed",
             PushResult::AlreadyThere => "it was there already",
         };
-        Ok(format!("{}\n{what} to {url}\n{}", order.success_line(), pushed.remote_message))
+        Ok(format!("{what} to {url}\n{}", pushed.remote_message).trim_end().to_owned())
     }
 }
