@@ -34,8 +34,8 @@ use crate::failure::CliFailure;
 use artifacts::ArtifactsCommand;
 use create::TaskCreateArgs;
 use diff::TaskDiffArgs;
-use push::TaskPushArgs;
 use logs::TaskLogsArgs;
+use push::TaskPushArgs;
 use update::TaskUpdateArgs;
 
 /// Create tasks, watch them, read their results. TASK is a name or an id.

@@ -12,8 +12,8 @@ mod register;
 mod report;
 mod workspaces;
 
-use cynode_domain::git::PushOrder;
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
+use cynode_domain::git::PushOrder;
 use cynode_domain::ids::JobId;
 use cynode_domain::job::{Action, Limits};
 use cynode_runtime::clock::SharedClock;
