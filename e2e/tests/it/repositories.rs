@@ -53,10 +53,10 @@ async fn wait_until_waiting(system: &System, name: &str) -> TaskView {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_changes_of_a_task_are_shown_and_pushed_to_a_branch() {
     let (system, _home, remote) = system_with_repository().await;
-    let path = remote.to_str().unwrap();
+    let url = remote.to_str().unwrap();
     let line = "sed -i s/helo/hello/ greeting.txt && git commit -qam 'Spell it right'";
 
-    let create = ["task", "create", "--repo", path, "--name", "fix", "--command", line, "--wait"];
+    let create = ["task", "create", "--repo", url, "--name", "fix", "--command", line, "--wait"];
     system.cynork(&create).expect_success();
 
     let patch = system.cynork(&["task", "diff", "fix"]).expect_success().stdout;
@@ -81,8 +81,8 @@ async fn the_changes_of_a_task_are_shown_and_pushed_to_a_branch() {
 async fn changes_of_what_a_forge_executes_are_pushed_when_a_person_approves() {
     let (system, _home, remote) = system_with_repository().await;
     let line = "mkdir -p .github/workflows && echo 'on: push' > .github/workflows/ci.yml";
-    let path = remote.to_str().unwrap();
-    let create = ["task", "create", "--repo", path, "--name", "ci", "--command", line, "--wait"];
+    let url = remote.to_str().unwrap();
+    let create = ["task", "create", "--repo", url, "--name", "ci", "--command", line, "--wait"];
     system.cynork(&create).expect_success();
 
     system.cynork(&["task", "push", "ci"]).expect_success();

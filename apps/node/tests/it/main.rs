@@ -21,6 +21,8 @@ mod node;
 #[cfg(test)]
 mod phases;
 #[cfg(test)]
+mod pushes;
+#[cfg(test)]
 mod repositories;
 #[cfg(test)]
 mod supervisor;

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cynode_domain::git::PushOrder;
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::job::Ending;
 use cynode_wire::git::{
@@ -17,13 +16,13 @@ use crate::testbed::NodeTestbed;
 use crate::workbench::{command, processes_naming};
 
 /// A testbed whose node allows one repository with two files.
-struct RepositoryTestbed {
-    stage: NodeTestbed,
-    remote: PathBuf,
+pub(crate) struct RepositoryTestbed {
+    pub(crate) stage: NodeTestbed,
+    pub(crate) remote: PathBuf,
 }
 
 impl RepositoryTestbed {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let stage = NodeTestbed::new().await;
         let remote = stage.state.path().join(REPOSITORIES).join("app");
         fs::create_dir_all(&remote).unwrap();
@@ -35,7 +34,7 @@ impl RepositoryTestbed {
         Self { stage, remote }
     }
 
-    fn job(&self, task: TaskId, line: &str) -> Assignment {
+    pub(crate) fn job(&self, task: TaskId, line: &str) -> Assignment {
         let repository = RepositoryAssignment {
             url: self.remote.to_str().unwrap().to_owned().try_into().unwrap(),
             base_branch: None,
@@ -44,7 +43,7 @@ impl RepositoryTestbed {
         Assignment { task_id: task, repository: Some(repository), ..command(line) }
     }
 
-    async fn run(&self, job: &Assignment) -> Ending {
+    pub(crate) async fn run(&self, job: &Assignment) -> Ending {
         self.stage.fake.assign(job);
         let result = self.stage.fake.result_of(job.job_id).await;
         if result.ending != (Ending::Exited { code: 0 }) {
@@ -54,7 +53,7 @@ impl RepositoryTestbed {
     }
 
     /// The description of a job's changes, and its patch.
-    fn changes(&self, job: JobId) -> (CollectedChanges, String) {
+    pub(crate) fn changes(&self, job: JobId) -> (CollectedChanges, String) {
         let known = self.stage.fake.state();
         let json = uploaded(&known, job, CHANGES_FILE).expect("no changes were uploaded");
         let patch = uploaded(&known, job, PATCH_FILE).unwrap();
@@ -70,7 +69,7 @@ fn uploaded(known: &OrchestratorFakeState, job: JobId, name: &str) -> Option<Vec
         .map(|(_, _, content)| content.clone())
 }
 
-fn git(directory: &Path, args: &[&str]) -> String {
+pub(crate) fn git(directory: &Path, args: &[&str]) -> String {
     let ran = Command::new("git")
         .current_dir(directory)
         .args(["-c", "user.name=Ada", "-c", "user.email=ada@example.com"])
@@ -85,7 +84,7 @@ fn changed_paths(changes: &CollectedChanges) -> Vec<(&str, FileChange)> {
     changes.files.iter().map(|file| (file.path.as_str(), file.status)).collect()
 }
 
-const SUCCESS: Ending = Ending::Exited { code: 0 };
+pub(crate) const SUCCESS: Ending = Ending::Exited { code: 0 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_works_on_the_repository_of_its_task_and_its_changes_are_collected_after_each_step() {
@@ -193,9 +192,8 @@ async fn hooks_and_configuration_of_the_checkout_are_read_only_and_nothing_of_it
         matches!(ending, Ending::Exited { code: 0 } | Ending::Interrupted { .. }),
         "{ending:?}"
     );
-    let known = bed.stage.fake.state();
-    assert!(!format!("{:?}", known.logs.values()).contains("s3cret"));
-    drop(known);
+    let logs = format!("{:?}", bed.stage.fake.state().logs.values());
+    assert!(!logs.contains("s3cret"));
     node.stop().await;
 }
 
@@ -276,9 +274,8 @@ async fn the_commits_of_a_closed_task_are_removed_with_its_workspace() {
     assert_eq!(bed.run(&job).await, SUCCESS);
     let mirrors = bed.stage.state.path().join("node/git/mirrors");
     let refs = || {
-        let mirror = fs::read_dir(&mirrors).unwrap().flatten().map(|entry| entry.path());
-        let mirror =
-            mirror.filter(|path| path.extension().is_some_and(|kind| kind == "git")).next();
+        let mut entries = fs::read_dir(&mirrors).unwrap().flatten().map(|entry| entry.path());
+        let mirror = entries.find(|path| path.extension().is_some_and(|kind| kind == "git"));
         git(&mirror.unwrap(), &["for-each-ref", "refs/cynode"])
     };
     assert!(refs().contains(&job.task_id.to_string()));
@@ -291,116 +288,5 @@ async fn the_commits_of_a_closed_task_are_removed_with_its_workspace() {
     });
 
     assert_eq!(refs(), "");
-    node.stop().await;
-}
-
-impl RepositoryTestbed {
-    /// A push of the changes of `source` to a branch.
-    fn push(&self, source: &Assignment, branch: &str) -> Assignment {
-        let (changes, _) = self.changes(source.job_id);
-        let order = PushOrder {
-            source_task: source.task_id,
-            source_job: source.job_id,
-            base: changes.base,
-            head: changes.head,
-            source_branch: changes.branch,
-            branch: branch.parse().unwrap(),
-            replaces: None,
-        };
-        let push = self.job(TaskId::generate(), "echo this never runs; exit 9");
-        Assignment { push: Some(order), ..push }
-    }
-
-    /// What a job printed and how it ended.
-    async fn outcome(&self, job: &Assignment) -> (Ending, String) {
-        self.stage.fake.assign(job);
-        let result = self.stage.fake.result_of(job.job_id).await;
-        (result.ending, result.stdout + &result.stderr)
-    }
-
-    fn remote_branch(&self, branch: &str) -> String {
-        git(
-            &self.remote,
-            &["for-each-ref", "--format=%(objectname)", &format!("refs/heads/{branch}")],
-        )
-    }
-}
-
-const FAILURE: Ending = Ending::Exited { code: 1 };
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_node_pushes_the_commits_that_it_is_told_to_and_to_no_other_place() {
-    let bed = RepositoryTestbed::new().await;
-    let canary = bed.stage.state.path().join("canary");
-    let hook = bed.remote.join(".git/hooks/post-update");
-    fs::create_dir_all(hook.parent().unwrap()).unwrap();
-    fs::write(&hook, format!("#!/bin/sh\ntouch {}\n", canary.display())).unwrap();
-    fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let node = bed.stage.start_node().await;
-    let source = bed.job(TaskId::generate(), "echo more >> README.md");
-    assert_eq!(bed.run(&source).await, SUCCESS);
-
-    let push = bed.push(&source, "feature/readme");
-    let head = push.push.as_ref().unwrap().head.to_string();
-    let (ending, printed) = bed.outcome(&push).await;
-    assert_eq!(ending, SUCCESS, "{printed}");
-    assert!(printed.starts_with(&format!("feature/readme is at {head}\n")), "{printed}");
-    assert_eq!(bed.remote_branch("feature/readme"), head);
-    assert!(!canary.exists(), "hooks of a repository on this machine do not run");
-    // The same push again changes nothing and succeeds.
-    let (ending, printed) = bed.outcome(&bed.push(&source, "feature/readme")).await;
-    assert_eq!(ending, SUCCESS, "{printed}");
-    assert!(printed.contains("already"), "{printed}");
-
-    let refused = |branch: &str, change: fn(&mut PushOrder)| {
-        let mut push = bed.push(&source, branch);
-        change(push.push.as_mut().unwrap());
-        push
-    };
-    let first = git(&bed.remote, &["rev-parse", "main"]);
-    git(&bed.remote, &["branch", "other", "main"]);
-    git(&bed.remote, &["checkout", "--quiet", "-b", "diverged"]);
-    fs::write(bed.remote.join("x"), "x").unwrap();
-    git(&bed.remote, &["add", "x"]);
-    git(&bed.remote, &["commit", "--quiet", "-m", "elsewhere"]);
-    let elsewhere = git(&bed.remote, &["rev-parse", "diverged"]);
-    git(&bed.remote, &["checkout", "--quiet", "main"]);
-    for (job, reason) in [
-        (refused("main", |_| {}), "is the default branch"),
-        (refused("diverged", |_| {}), "does not continue branch diverged"),
-        (refused("other", |order| order.head = order.base.clone()), "the commits end at"),
-        (refused("other", |order| order.replaces = Some("1".repeat(40).parse().unwrap())), "is at"),
-    ] {
-        let (ending, printed) = bed.outcome(&job).await;
-        assert_eq!(ending, FAILURE, "{printed}");
-        assert!(printed.contains(reason), "{reason}: {printed}");
-    }
-    assert_eq!(
-        [bed.remote_branch("main"), bed.remote_branch("other"), bed.remote_branch("diverged")],
-        [first.clone(), first, elsewhere.clone()]
-    );
-
-    let mut replacing = bed.push(&source, "diverged");
-    replacing.push.as_mut().unwrap().replaces = Some(elsewhere.parse().unwrap());
-    let (ending, printed) = bed.outcome(&replacing).await;
-    assert_eq!((ending, bed.remote_branch("diverged")), (SUCCESS, head), "{printed}");
-    node.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn commits_with_a_secret_are_collected_with_a_finding_and_never_pushed() {
-    let bed = RepositoryTestbed::new().await;
-    let node = bed.stage.start_node().await;
-    let line = "echo \"key = ghp_$(printf 'a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8')\" > config.py";
-    let source = bed.job(TaskId::generate(), line);
-    assert_eq!(bed.run(&source).await, SUCCESS);
-
-    let (changes, _) = bed.changes(source.job_id);
-    assert_eq!(changes.findings[0].rule, "secret", "{changes:?}");
-    let (ending, printed) = bed.outcome(&bed.push(&source, "leak")).await;
-
-    assert_eq!(ending, FAILURE);
-    assert!(printed.contains("must not be pushed"), "{printed}");
-    assert_eq!(bed.remote_branch("leak"), "");
     node.stop().await;
 }

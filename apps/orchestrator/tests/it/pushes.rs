@@ -115,8 +115,7 @@ pub(crate) async fn agents_request_pushes_only_where_a_rule_allows_it_and_people
     assert!(!pm.tools().await.contains(&"git.push".to_owned()), "no rule allows it by default");
     assert!(pm.call("git.push", arguments.clone()).await["error"].is_object());
     assert!(named(&admin, "push-fix").await.is_none());
-    let rule =
-        json!({ "subject_type": "system", "resource_pattern": "git.push", "effect": "allow" });
+    let rule = json!({ "subject_type": "agent", "subject_id": "pm", "resource_pattern": "git.push", "effect": "allow" });
     admin.rule_create(&serde_json::from_value(rule).unwrap()).await.unwrap();
 
     let created = pm.call("git.push", arguments).await;
