@@ -2,7 +2,7 @@
 //!
 //! Content hashes are compared rather than tool calls or `git status`: commands change files too, and a workspace
 //! need not be a repository. `.git`, `node_modules` and `target` are left out. Files after the first
-//! [`MAX_HASHED_BYTES`] are compared by size and time of their last change, and files after the first [`MAX_FILES`] not
+//! `MAX_HASHED_BYTES` are compared by size and time of their last change, and files after the first `MAX_FILES` not
 //! at all.
 
 use std::collections::BTreeMap;
