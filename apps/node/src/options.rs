@@ -121,11 +121,11 @@ impl NodeOptions {
             workspace_retention: Duration::from_hours(self.workspace_retention_h.into()),
             sandbox,
             required_features: self.require.clone(),
-            repositories: RepositoryAccess {
-                paths: self.repository_paths.clone(),
+            repositories: RepositoryAccess::new(
+                self.repository_paths.clone(),
                 // Validated before; an invalid list opens nothing.
-                networks: self.repository_networks().unwrap_or_default(),
-            },
+                self.repository_networks().unwrap_or_default(),
+            ),
         }
     }
 }

@@ -46,6 +46,7 @@ struct ContentQuery {
     /// Path of the file.
     path: String,
     /// Kind of the file; when absent: changes, else the output, else the attachment at that path.
+    #[param(inline)]
     kind: Option<ArtifactKind>,
 }
 

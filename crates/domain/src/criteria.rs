@@ -49,6 +49,11 @@ pub enum Criterion {
 }
 
 impl Criterion {
+    /// Standard output is this text, with or without a final line break.
+    pub fn exact_output(text: &str) -> Self {
+        Self::OutputMatches { pattern: format!("^{}$", regex::escape(text)) }
+    }
+
     /// Validates the criterion before any work starts; returns the error.
     pub fn problem(&self) -> Option<String> {
         match self {
@@ -243,6 +248,17 @@ mod tests {
 
     fn status(evidence: &Evidence, criteria: &[Criterion]) -> VerdictStatus {
         evaluate_step(evidence, &[], criteria).status
+    }
+
+    #[test]
+    fn an_exact_output_is_matched_literally() {
+        for text in ["cynode/fix-1", "a+b(c)|$x", "fix#12", "a'b\"c<d>"] {
+            let Criterion::OutputMatches { pattern } = Criterion::exact_output(text) else {
+                panic!("{text}")
+            };
+            assert!(output_matches(&pattern, &format!("{text}\n")), "{pattern}");
+            assert!(!output_matches(&pattern, &format!("{text}x")), "{pattern}");
+        }
     }
 
     #[test]

@@ -13,7 +13,8 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, lchown};
 use std::path::{Path, PathBuf};
 
-use cynode_domain::git::{BranchName, CommitId};
+use cynode_domain::git::{BranchName, CommitId, TaskKey};
+use cynode_runtime::durable_file;
 use serde::{Deserialize, Serialize};
 
 use crate::broker::{GitBroker, create_private_dir, remove_tree};
@@ -84,6 +85,8 @@ pub struct CheckoutRequest {
     pub base: BaseRevision,
     /// The new branch.
     pub branch: BranchName,
+    /// The task that works on it: its base commit stays in the mirror until the refs of the task are removed.
+    pub task: TaskKey,
     pub depth: HistoryDepth,
     pub links: LinkCheckout,
     /// The files belong to the user of the broker if there is none.
@@ -130,6 +133,10 @@ impl GitBroker {
         reject_used_workspace(&request.workspace)?;
         let _mirror_lock = self.lock_mirror(mirror, LockMode::Shared).await?;
         let base_commit = self.resolve_base(mirror, &request.base).await?;
+        self.mirror_command(mirror, "update-ref")
+            .args([&request.task.base_ref(), base_commit.as_str()])
+            .run()
+            .await?;
         let survey = self.survey_tree(mirror, &base_commit).await?;
         remove_tree(files.staging.clone()).await?;
         self.build_staging(mirror, request, &base_commit, &files.staging).await?;
@@ -145,6 +152,7 @@ impl GitBroker {
             lfs_pointers: find_lfs_pointers(&files.staging, &survey.small_files),
         };
         finish_staging(&files.staging, request).await?;
+        sync_file_system(&files.staging).await?;
         let record = CheckoutRecord {
             workspace: request.workspace.clone(),
             url: mirror.url().to_string(),
@@ -371,6 +379,17 @@ async fn finish_staging(staging: &Path, request: &CheckoutRequest) -> Result<(),
     finished.map_err(GitError::io("change the owner of", staging))
 }
 
+/// Writes the files of the checkout to disk: the record that follows says that it is complete.
+async fn sync_file_system(staging: &Path) -> Result<(), GitError> {
+    let path = staging.to_owned();
+    let synced = tokio::task::spawn_blocking(move || {
+        let directory = fs::File::open(path)?;
+        nix::unistd::syncfs(&directory).map_err(io::Error::from)
+    });
+    let synced = synced.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+    synced.map_err(GitError::io("sync", staging))
+}
+
 /// Links are changed, not followed.
 fn change_owner(root: &Path, owner: Owner) -> io::Result<()> {
     let mut pending = vec![root.to_owned()];
@@ -388,7 +407,8 @@ fn change_owner(root: &Path, owner: Owner) -> io::Result<()> {
 /// Renames the staging directory over the workspace, which is empty or missing.
 fn install(files: &CheckoutFiles, workspace: &Path) -> Result<(), CheckoutError> {
     match fs::rename(&files.staging, workspace) {
-        Ok(()) => Ok(()),
+        Ok(()) => Ok(durable_file::sync_parent(workspace)
+            .map_err(GitError::io("sync the directory of", workspace))?),
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
             Err(CheckoutError::NotEmpty { path: workspace.to_owned() })
         }

@@ -18,6 +18,8 @@ use crate::tree_path::{display_path, has_control_character, is_link_inside, path
 
 /// Findings that are reported; more say nothing new.
 const MAX_FINDINGS: usize = 500;
+/// All messages of the commits together.
+const MAX_MESSAGES_BYTES: usize = 16 << 20;
 /// A longer target of a link is not one.
 const MAX_LINK_BYTES: usize = 4096;
 /// Links that are read; each costs a process.
@@ -39,9 +41,12 @@ pub(crate) struct InspectedCommits<'a> {
 pub(crate) struct FindingSet(BTreeSet<PolicyFinding>);
 
 impl FindingSet {
+    /// Adds a finding. If there are too many, the least severe one is dropped: a finding that blocks stays.
     pub(crate) fn add(&mut self, finding: PolicyFinding) {
-        if self.0.len() < MAX_FINDINGS {
-            self.0.insert(finding);
+        self.0.insert(finding);
+        if self.0.len() > MAX_FINDINGS {
+            // Findings are ordered by severity first.
+            self.0.pop_first();
         }
     }
 
@@ -100,7 +105,49 @@ impl GitBroker {
             findings.add(PolicyFinding::new(Severity::Block, PolicyRule::NotInspected, message));
             return Ok(());
         }
+        self.check_messages(inspected, &changes, is_secret, findings).await?;
         self.check_secrets(inspected, is_secret, findings).await
+    }
+
+    /// Searches what is pushed with the files: messages and people of commits, and paths.
+    async fn check_messages(
+        &self,
+        inspected: &InspectedCommits<'_>,
+        changes: &[RawChange],
+        is_secret: &SecretScanner<'_>,
+        findings: &mut FindingSet,
+    ) -> Result<(), GitError> {
+        let printed = self
+            .mirror_command(inspected.mirror, "log")
+            .args(["--no-show-signature", "--no-decorate", "--encoding=UTF-8"])
+            .arg("--format=tformat:%an%n%ae%n%cn%n%ce%n%B")
+            .args([inspected.head.as_str(), &format!("^{}", inspected.base)])
+            .read(MAX_MESSAGES_BYTES)
+            .await;
+        let printed = match printed {
+            Err(GitError::LimitExceeded { .. }) => {
+                let message = "the messages of the commits are too long to search them for secrets";
+                findings.add(PolicyFinding::new(
+                    Severity::Block,
+                    PolicyRule::NotInspected,
+                    message,
+                ));
+                return Ok(());
+            }
+            printed => printed?,
+        };
+        if String::from_utf8_lossy(&printed).lines().any(is_secret) {
+            let message = "the message or author of a commit looks like a secret";
+            findings.add(PolicyFinding::new(Severity::Block, PolicyRule::Secret, message));
+        }
+        for path in changes.iter().map(|change| display_path(&change.path)) {
+            if is_secret(&path) {
+                let message = "the path looks like a secret";
+                let finding = PolicyFinding::new(Severity::Block, PolicyRule::Secret, message);
+                findings.add(finding.with_path(path));
+            }
+        }
+        Ok(())
     }
 
     async fn check_links(

@@ -29,6 +29,7 @@ use crate::job_dir::{JobDir, JobDirError, StopRequest};
 use crate::spec::{AgentProgram, Isolation, JobSpec, SandboxJobOutcome};
 use crate::stage_entry;
 
+pub(crate) use follow_up::end_follow_ups;
 pub use interactive::{InteractiveControl, InteractiveProcess, InteractiveProgram};
 
 /// Configuration of a node's sandboxes.

@@ -17,6 +17,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cynode_domain::ids::{ArtifactId, IncarnationId, JobId, NodeId, TaskId};
 use cynode_domain::job::Action;
+use cynode_domain::policy::network::AllowedNetworks;
 use cynode_runtime::clock::{Clock as _, SystemClock};
 use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
@@ -280,10 +281,10 @@ pub(crate) fn options(state: &Path, orchestrator: SocketAddr) -> NodeDaemonOptio
         workspace_retention: Duration::from_hours(1),
         sandbox,
         required_features: vec![],
-        repositories: RepositoryAccess {
-            paths: vec![state.join(REPOSITORIES)],
-            ..RepositoryAccess::default()
-        },
+        repositories: RepositoryAccess::new(
+            vec![state.join(REPOSITORIES)],
+            AllowedNetworks::default(),
+        ),
     }
 }
 

@@ -21,6 +21,7 @@ impl RepositoryTestbed {
             source_branch: changes.branch,
             branch: branch.parse().unwrap(),
             replaces: None,
+            is_reviewed: false,
         };
         let push = self.job(TaskId::generate(), "echo this never runs; exit 9");
         Assignment { push: Some(order), ..push }
@@ -117,5 +118,22 @@ async fn commits_with_a_secret_are_collected_with_a_finding_and_never_pushed() {
     assert_eq!(ending, FAILURE);
     assert!(printed.contains("must not be pushed"), "{printed}");
     assert_eq!(bed.remote_branch("leak"), "");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn findings_that_need_a_review_are_pushed_only_if_a_person_approves() {
+    let bed = RepositoryTestbed::new().await;
+    let node = bed.stage.start_node().await;
+    let line = "mkdir -p .github/workflows && echo 'on: push' > .github/workflows/ci.yml";
+    let source = bed.job(TaskId::generate(), line);
+    assert_eq!(bed.run(&source).await, SUCCESS);
+
+    let (ending, printed) = bed.outcome(&bed.push(&source, "ci")).await;
+    assert_eq!((ending, bed.remote_branch("ci")), (FAILURE, String::new()), "{printed}");
+    let mut reviewed = bed.push(&source, "ci");
+    reviewed.push.as_mut().unwrap().is_reviewed = true;
+    let (ending, printed) = bed.outcome(&reviewed).await;
+    assert_eq!(ending, SUCCESS, "{printed}");
     node.stop().await;
 }

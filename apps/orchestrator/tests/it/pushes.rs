@@ -5,7 +5,7 @@ use cynode_wire::git::{BUNDLE_FILE, CHANGES_FILE, PATCH_FILE, PushTask};
 use cynode_wire::tasks::{TaskQuery, TaskView};
 use serde_json::{Value, json};
 
-use crate::harness::{HarnessResponse, OrchestratorHarness, refused};
+use crate::harness::{HarnessResponse, OrchestratorHarness, eventually, refused};
 use crate::mcp::Mcp;
 use crate::repositories::RepositoryJob;
 
@@ -55,7 +55,9 @@ pub(crate) async fn a_push_is_a_task_whose_node_gets_the_commits_and_nothing_els
 
     assert_eq!(push.task_name, "push-fix");
     let head = "b".repeat(40);
-    let shown = format!("git push https://example.com/app.git {head}:refs/heads/cynode/fix");
+    let shown = format!(
+        "git push https://example.com/app.git {head}:refs/heads/cynode/fix # changes of task fix"
+    );
     assert_eq!(push.commands, [shown]);
     assert_eq!(push.project_id, at.task.project_id);
     // The first job has a checkout, and no push.
@@ -85,13 +87,18 @@ pub(crate) async fn findings_forbid_a_push_or_make_it_wait_for_a_person(
 ) {
     let ada = harness.user("ada").await;
     let at = changed(&harness, &ada, &finding("block")).await;
+    let elsewhere = collected(&json!([])).replace("cynode/fix", "production");
+    let put = at.node.client.node_put_changes(at.job, CHANGES_FILE, elsewhere.into()).await;
+    let problem = refused(put, 400);
+    assert!(format!("{problem:?}").contains("another repository or branch"), "{problem:?}");
     let problem = refused(ada.task_push("fix", &PushTask::default()).await, 409);
     assert!(problem.detail.contains("ci.yml: look at it"), "{}", problem.detail);
     assert!(named(&ada, "push-fix").await.is_none(), "no task was created");
 
     upload(&at, &finding("review")).await;
     let request = PushTask { branch: Some("topic".parse().unwrap()), ..PushTask::default() };
-    ada.task_push("fix", &request).await.unwrap();
+    let waiting = ada.task_push("fix", &request).await.unwrap();
+    assert!(waiting.commands[0].ends_with("; needs a review: ci.yml: look at it"), "{waiting:?}");
     upload(&at, &finding("note")).await;
     let key = PushTask { idempotency_key: Some("k".to_owned()), ..PushTask::default() };
     let [first, again] =
@@ -117,6 +124,9 @@ pub(crate) async fn agents_request_pushes_only_where_a_rule_allows_it_and_people
     assert!(named(&admin, "push-fix").await.is_none());
     let rule = json!({ "subject_type": "agent", "subject_id": "pm", "resource_pattern": "git.push", "effect": "allow" });
     admin.rule_create(&serde_json::from_value(rule).unwrap()).await.unwrap();
+
+    let is_listed = async || pm.tools().await.contains(&"git.push".to_owned()).then_some(());
+    eventually("the tool is listed", is_listed).await;
 
     let created = pm.call("git.push", arguments).await;
 

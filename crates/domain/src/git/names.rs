@@ -99,6 +99,11 @@ impl TaskKey {
         format!("{}head", self.ref_prefix())
     }
 
+    /// The ref of the commit that the task started from.
+    pub fn base_ref(&self) -> String {
+        format!("{}base", self.ref_prefix())
+    }
+
     /// The namespace of the task's refs, with a slash at the end.
     pub fn ref_prefix(&self) -> String {
         format!("refs/cynode/{}/", self.0)

@@ -28,6 +28,9 @@ pub struct PushOrder {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub replaces: Option<CommitId>,
+    /// Whether a person approves the push, also of findings that need a review.
+    #[serde(default)]
+    pub is_reviewed: bool,
 }
 
 impl PushOrder {

@@ -16,9 +16,11 @@ use cynode_wire::git::{
     BUNDLE_FILE, CHANGES_FILE, CollectedChanges, PATCH_FILE, TaskDiffView, changes_path,
 };
 use futures_util::{Stream, StreamExt as _, stream};
+use serde_json::Value;
 
 use super::{ArtifactError, ArtifactService, MAX_ARTIFACT_BYTES, NewFile, artifact_view};
 use crate::tasks;
+use crate::workflow::job_creation::is_step_attempt;
 use cynode_resources::blobs::{BlobContent, ExpectedBlob};
 use cynode_resources::{BlobError, Caller, NodeCaller};
 
@@ -45,7 +47,7 @@ impl ArtifactService {
             return Err(ArtifactError::JobWithoutRepository(job));
         }
         let content = if file == CHANGES_FILE {
-            let text = read_changes(content).await?;
+            let text = read_changes(content, &held.payload["repository"]).await?;
             self.blobs.stage(stream::iter([Ok::<_, E>(text)]), MAX_ARTIFACT_BYTES).await?
         } else {
             self.blobs.stage(content, MAX_ARTIFACT_BYTES).await?
@@ -169,11 +171,19 @@ async fn load_files(
     Ok(changes.map(|changes| ChangesFiles { job_id, changes, patch }))
 }
 
-/// The newest job of a task with a complete set of changes. Ids of jobs are in order of their creation.
+/// The newest attempt at a step with a complete set of changes. Ids of jobs are in order of their creation. Checks and commands
+/// in the workspace may change files too, while a step runs or after it was verified.
 async fn newest_job(tx: &mut Tx, task: TaskId) -> Result<Option<JobId>, ArtifactError> {
     let files = tx.artifact_list(task).await?.into_iter();
     let complete = files.filter(|file| file.path.ends_with(CHANGES_FILE));
-    Ok(complete.filter_map(|file| job_of_changes(&file)).max())
+    let mut jobs: Vec<JobId> = complete.filter_map(|file| job_of_changes(&file)).collect();
+    jobs.sort_unstable();
+    for job in jobs.into_iter().rev() {
+        if tx.job_get(job).await?.is_some_and(|job| is_step_attempt(&job.spec)) {
+            return Ok(Some(job));
+        }
+    }
+    Ok(None)
 }
 
 /// The job after which a file of changes was collected; `None` for other files.
@@ -193,9 +203,10 @@ fn blob_ref(file: &Artifact) -> ExpectedBlob {
     ExpectedBlob { sha256: file.sha256.clone(), size_bytes: file.size_bytes }
 }
 
-/// Reads `changes.json`, and rejects what its readers could not parse.
+/// Reads `changes.json`, and rejects what its readers could not parse and what is not about the job's repository.
 async fn read_changes<E>(
     content: impl Stream<Item = Result<Bytes, E>>,
+    repository: &Value,
 ) -> Result<Bytes, ArtifactError> {
     let (mut content, mut text) = (std::pin::pin!(content), vec![]);
     while let Some(chunk) = content.next().await {
@@ -205,11 +216,19 @@ async fn read_changes<E>(
         }
     }
     match serde_json::from_slice::<CollectedChanges>(&text) {
+        Ok(changes) if !is_about(&changes, repository) => {
+            let fault = format!("{CHANGES_FILE} is about another repository or branch");
+            Err(ArtifactError::Invalid(vec![fault]))
+        }
         Ok(_) => Ok(text.into()),
         Err(error) => {
             Err(ArtifactError::Invalid(vec![format!("{CHANGES_FILE} cannot be read: {error}")]))
         }
     }
+}
+
+fn is_about(changes: &CollectedChanges, repository: &Value) -> bool {
+    repository["url"] == changes.url.as_str() && repository["branch"] == changes.branch.as_str()
 }
 
 /// Decodes at most `max_bytes` of a patch, and returns whether it is cut. No character is cut in two.

@@ -32,6 +32,10 @@ pub async fn copy_task(
     of: &Task,
     copied: &TaskCopyRequest,
 ) -> Result<(Task, bool), TaskError> {
+    if of.spec.options.push.is_some() {
+        let fault = "a push cannot be forked: push the changes again with `cynork task push`";
+        return Err(TaskError::Invalid(vec![fault.to_owned()]));
+    }
     let stem = name_stem(of, copied)?;
     require_active_project(tx, of).await?;
     let mut task = NewTask {

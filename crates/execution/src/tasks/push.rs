@@ -1,7 +1,7 @@
 //! Pushes of collected changes: a task of its own, whose only step a worker node executes with its broker.
 
 use cynode_domain::criteria::Criterion;
-use cynode_domain::git::PushOrder;
+use cynode_domain::git::{PushOrder, Transport};
 use cynode_domain::ids::TaskId;
 use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::plan::InputMode;
@@ -9,7 +9,7 @@ use cynode_resources::Caller;
 use cynode_wire::git::{GitSeverity, PushTask, TaskDiffView};
 use cynode_wire::tasks::{CreateTask, TaskView};
 
-use super::TaskService;
+use super::{TaskError, TaskService};
 use crate::artifacts::{ArtifactError, ArtifactService};
 
 /// How many findings an error lists.
@@ -27,22 +27,50 @@ impl TaskService {
     ) -> Result<TaskView, ArtifactError> {
         let diff = artifacts.diff(caller, task, 0).await?;
         let source = self.get(caller, task).await?;
-        check_findings(&diff, GitSeverity::Block)?;
+        if let Some(blocking) = describe_findings(&diff, GitSeverity::Block) {
+            return Err(ArtifactError::PushBlocked(blocking));
+        }
         if diff.changes.head == diff.changes.base {
             return Err(ArtifactError::NoChanges(format!(
                 "task \"{}\" changed nothing in its repository: there is nothing to push",
                 source.task_name
             )));
         }
-        let needs_review = check_findings(&diff, GitSeverity::Review).is_err();
-        let order = push_order(&source, &diff, &request);
-        let created = push_request(&source, &diff, &order, request, needs_review);
+        let review = describe_findings(&diff, GitSeverity::Review);
+        let order = PushOrder {
+            source_task: source.id,
+            source_job: diff.job_id,
+            base: diff.changes.base.clone(),
+            head: diff.changes.head.clone(),
+            source_branch: diff.changes.branch.clone(),
+            branch: request.branch.clone().unwrap_or_else(|| diff.changes.branch.clone()),
+            replaces: request.replaces.clone(),
+            is_reviewed: request.approve_plan || review.is_some(),
+        };
+        let mut created = push_request(&source, &diff, &order, request, review.as_deref());
+        created.node = self.push_node(&source, &diff).await?;
         Ok(self.create_push(caller, created, order).await?)
+    }
+
+    /// The node that has a repository which is a path; otherwise the node of the source task.
+    async fn push_node(
+        &self,
+        source: &TaskView,
+        diff: &TaskDiffView,
+    ) -> Result<Option<String>, TaskError> {
+        if diff.changes.url.transport() != Transport::Local {
+            return Ok(source.node.clone());
+        }
+        let task = source.id;
+        let node = self
+            .store
+            .read(move |tx| Box::pin(async move { Ok::<_, TaskError>(tx.task_node(task).await?) }));
+        Ok(node.await?.map(|node| node.to_string()))
     }
 }
 
-/// Fails if there are findings of this severity or a higher one.
-fn check_findings(diff: &TaskDiffView, severity: GitSeverity) -> Result<(), ArtifactError> {
+/// Findings of this severity or a higher one, for people; `None` if there are none.
+fn describe_findings(diff: &TaskDiffView, severity: GitSeverity) -> Option<String> {
     let found = diff.changes.findings.iter().filter(|finding| finding.severity >= severity);
     let found: Vec<String> = found
         .take(SHOWN_FINDINGS)
@@ -51,22 +79,7 @@ fn check_findings(diff: &TaskDiffView, severity: GitSeverity) -> Result<(), Arti
             None => finding.message.clone(),
         })
         .collect();
-    if found.is_empty() {
-        return Ok(());
-    }
-    Err(ArtifactError::PushBlocked(found.join("; ")))
-}
-
-fn push_order(source: &TaskView, diff: &TaskDiffView, request: &PushTask) -> PushOrder {
-    PushOrder {
-        source_task: source.id,
-        source_job: diff.job_id,
-        base: diff.changes.base.clone(),
-        head: diff.changes.head.clone(),
-        source_branch: diff.changes.branch.clone(),
-        branch: request.branch.clone().unwrap_or_else(|| diff.changes.branch.clone()),
-        replaces: request.replaces.clone(),
-    }
+    (!found.is_empty()).then(|| found.join("; "))
 }
 
 fn push_request(
@@ -74,55 +87,44 @@ fn push_request(
     diff: &TaskDiffView,
     order: &PushOrder,
     request: PushTask,
-    needs_review: bool,
+    review: Option<&str>,
 ) -> CreateTask {
     let mut repository = source.repository.clone();
     if let Some(repository) = &mut repository {
         repository.branch = Some(order.branch.clone());
     }
-    let force = if order.replaces.is_some() { "--force-with-lease " } else { "" };
-    let (url, head, branch) = (&diff.changes.url, &order.head, &order.branch);
-    let pattern = format!("^{}$", regex_escape(&order.success_line()));
     CreateTask {
         input_mode: InputMode::Commands,
-        // What people see. The node does not run it: see `PushOrder`.
-        commands: vec![format!("git push {force}{url} {head}:refs/heads/{branch}")],
+        commands: vec![describe_push(source, diff, order, review)],
         task_name: Some(request.task_name.unwrap_or_else(|| format!("push-{}", source.task_name))),
         project: Some(source.project_id.to_string()),
-        acceptance_criteria: vec![Criterion::OutputMatches { pattern }],
+        acceptance_criteria: vec![Criterion::exact_output(&order.success_line())],
         repository,
         // A push that was interrupted is repeated: it compares the branch first.
         retry_interrupted: true,
-        approve_plan: request.approve_plan || needs_review,
+        approve_plan: order.is_reviewed,
         idempotency_key: request.idempotency_key,
         ..CreateTask::default()
     }
 }
 
-/// Escapes the characters of a branch name that mean something in a regular expression.
-fn regex_escape(text: &str) -> String {
-    let mut escaped = String::new();
-    for letter in text.chars() {
-        if letter.is_ascii_punctuation() {
-            escaped.push('\\');
-        }
-        escaped.push(letter);
+/// The push as a command line, for people who approve it or read its history. No process runs it: see [`PushOrder`].
+fn describe_push(
+    source: &TaskView,
+    diff: &TaskDiffView,
+    order: &PushOrder,
+    review: Option<&str>,
+) -> String {
+    let (url, head, branch) = (&diff.changes.url, &order.head, &order.branch);
+    let force = order.replaces.as_ref().map_or_else(String::new, |replaced| {
+        format!("--force-with-lease=refs/heads/{branch}:{replaced} ")
+    });
+    let mut line = format!("git push {force}{url} {head}:refs/heads/{branch}");
+    let mut remark = format!(" # changes of task {}", source.task_name);
+    if let Some(review) = review {
+        remark = format!("{remark}; needs a review: {review}");
     }
-    escaped
-}
-
-#[cfg(test)]
-mod tests {
-    use cynode_domain::criteria::output_matches;
-
-    use super::*;
-
-    #[test]
-    fn every_branch_name_is_matched_literally() {
-        for name in ["cynode/fix-1", "a+b(c)|$x", "fix#12", "a'b\"c<d>"] {
-            let pattern = format!("^{}$", regex_escape(name));
-            assert!(output_matches(&pattern, &format!("{name}\n")), "{pattern}");
-            assert!(!output_matches(&pattern, "cynode/fixx1\n"));
-        }
-    }
+    // One line, whatever a path contains.
+    line.extend(remark.chars().map(|letter| if letter.is_control() { ' ' } else { letter }));
+    line
 }

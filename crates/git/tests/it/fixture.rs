@@ -121,6 +121,7 @@ impl Fixture {
             workspace: self.workspace(),
             base: BaseRevision::DefaultBranch,
             branch: branch("cynode/task-1"),
+            task: task(),
             depth: HistoryDepth::Full,
             links: LinkCheckout::AsLinks,
             owner: None,

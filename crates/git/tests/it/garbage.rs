@@ -135,3 +135,21 @@ async fn many_packs_are_joined() {
     assert_eq!(packs(&mirror), 1);
     git(mirror.path(), &["fsck", "--strict"]);
 }
+
+#[tokio::test]
+async fn the_base_of_an_open_task_outlives_rewritten_history_and_eviction() {
+    let fixture = Fixture::new().await;
+    let mirror = fixture.mirror().await;
+    let checkout = fixture.checkout(&mirror).await;
+    git(&fixture.source(), &["commit", "-q", "--amend", "-m", "rewritten"]);
+    git(&fixture.source(), &["reflog", "expire", "--expire=now", "--all"]);
+    let mirror = fixture.mirror().await;
+
+    let policy = RetentionPolicy { max_total_bytes: 0, max_idle: Duration::ZERO };
+    let report = fixture.broker.collect_garbage(&policy).await.unwrap();
+
+    assert_eq!(report.retained, [fixture.url().to_string()]);
+    fs::write(fixture.workspace().join("new.txt"), "x").unwrap();
+    fixture.collect(&checkout.base_commit);
+    fixture.import(&mirror, &checkout.base_commit).await.unwrap();
+}

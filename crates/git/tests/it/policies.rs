@@ -153,3 +153,46 @@ async fn submodules_that_run_programs_are_blocked_or_rejected() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_finding_that_blocks_is_not_lost_among_many_others() {
+    let fixture = Fixture::new().await;
+
+    let (_, collected) = fixture
+        .run_job(|workspace| {
+            let workflows = workspace.join(".github/workflows");
+            fs::create_dir_all(&workflows).unwrap();
+            for number in 0..600 {
+                fs::write(workflows.join(format!("{number}.yml")), "x").unwrap();
+            }
+            fs::write(workspace.join("zz.txt"), "a SECRET\n").unwrap();
+        })
+        .await;
+
+    let found = findings(&collected);
+    assert_eq!(found[0], (Severity::Block, PolicyRule::Secret, "zz.txt"));
+    assert_eq!(found.len(), 500);
+}
+
+#[tokio::test]
+async fn secrets_are_found_in_messages_people_and_paths() {
+    for (author, message, path) in [
+        ("Ada <ada@example.com>", "use SECRET", "a.txt"),
+        ("SECRET <ada@example.com>", "add it", "a.txt"),
+        ("Ada <ada@example.com>", "add it", "SECRET.txt"),
+    ] {
+        let fixture = Fixture::new().await;
+
+        let (_, collected) = fixture
+            .run_job(|workspace| {
+                fs::write(workspace.join(path), "x").unwrap();
+                git(workspace, &["add", "-A"]);
+                git(workspace, &["commit", "-q", "--author", author, "-m", message]);
+            })
+            .await;
+
+        let found = findings(&collected);
+        assert_eq!(found.len(), 1, "{author} {message} {path}: {found:?}");
+        assert_eq!((found[0].0, found[0].1), (Severity::Block, PolicyRule::Secret));
+    }
+}

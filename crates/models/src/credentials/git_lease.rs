@@ -79,13 +79,14 @@ impl CredentialManager {
 fn provider_name(url: &RepositoryUrl) -> Option<String> {
     let (host, port) = url.host_and_port()?;
     let host = host.to_ascii_lowercase();
-    let usual = match url.transport() {
-        Transport::Https => 443,
-        Transport::Http => 80,
-        Transport::Ssh => 22,
+    let is_usual = match url.transport() {
+        Transport::Https => port == 443,
+        // A credential for https is not sent in clear text: http needs one for its port.
+        Transport::Http => false,
+        Transport::Ssh => port == 22,
         Transport::Local => return None,
     };
-    Some(if port == usual {
+    Some(if is_usual {
         format!("{GIT_PREFIX}{host}")
     } else {
         format!("{GIT_PREFIX}{host}:{port}")
@@ -111,6 +112,7 @@ mod tests {
             ("https://git.example.com:8443/app", Some("git:git.example.com:8443")),
             ("git@git.example.com:team/app", Some("git:git.example.com")),
             ("ssh://git@git.example.com:2222/app", Some("git:git.example.com:2222")),
+            ("http://git.example.com/app", Some("git:git.example.com:80")),
             ("/srv/app", None),
         ] {
             let url = url.to_owned().try_into().unwrap();

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::job_dir::{JobDir, JobDirError, StopRequest};
 use crate::remove::remove_tree;
-use crate::sandbox::{JobWatch, node_outcome, resolve_outcome};
+use crate::sandbox::{JobWatch, end_follow_ups, node_outcome, resolve_outcome};
 use crate::spec::SandboxJobOutcome;
 
 /// Upload time limit for a job whose spec cannot be read.
@@ -259,7 +259,11 @@ async fn upload_files(
     let uploaded = artifacts::upload_artifacts(context, job, dir, limit).await?;
     if let (true, Ok(spec)) = (dir.is_started(), dir.spec()) {
         let collected = repository::collect_changes(context, dir, &spec, limit).await;
-        collected.map_err(|reason| format!("its changes could not be collected: {reason}"))?;
+        let collected =
+            collected.map_err(|reason| format!("its changes could not be collected: {reason}"))?;
+        if uploaded == UploadOutcome::Stored {
+            return Ok(collected);
+        }
     }
     Ok(uploaded)
 }
@@ -286,8 +290,19 @@ async fn send_result(context: &DaemonContext, job: JobId, result: &JobResult) {
 
 /// Renames the directory to the trash at once and removes its content in the background.
 async fn discard_job_dir(context: &Arc<DaemonContext>, job: JobId, dir: &JobDir) {
+    if let Ok(spec) = dir.spec() {
+        repository::remove_push(context, &spec.assignment).await;
+    }
     let trash = context.sandbox.trash_dir().join(job.to_string());
     let from = dir.path().to_owned();
+    let ended = dir.clone();
+    // A canceled job may have left one.
+    if let Ok(Err(error)) = run_blocking(move || end_follow_ups(&ended)).await {
+        tracing::warn!(
+            job.id = %job, error = &error as &dyn std::error::Error,
+            "follow-up of a job not ended"
+        );
+    }
     match tokio::fs::rename(&from, &trash).await {
         Ok(()) => context.jobs.remove(job),
         Err(error) => {

@@ -21,7 +21,7 @@ use cynode_git::{BrokerOptions, GitBroker, GitError, SharedResolver};
 pub use access::RepositoryAccess;
 pub(super) use collect::collect_changes;
 pub(super) use prepare::prepare_checkout;
-pub(super) use push::run_push;
+pub(super) use push::{remove_push, run_push};
 pub(super) use remove::{collect_garbage, remove_checkout};
 
 /// Where git is looked for, in this order.
@@ -62,6 +62,7 @@ impl Repositories {
         access: RepositoryAccess,
     ) -> Result<Self, GitError> {
         let mut options = BrokerOptions::new(state_dir.join(STATE_DIR), program);
+        let access = access.without_paths_below(state_dir);
         options.network.resolver = SharedResolver::new(Arc::new(access.clone()));
         Ok(Self { broker: GitBroker::open(options).await?, access })
     }

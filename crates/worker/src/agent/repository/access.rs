@@ -12,12 +12,25 @@ use cynode_network::NetworkReach;
 #[derive(Debug, Clone, Default)]
 pub struct RepositoryAccess {
     /// Directories whose repositories tasks may read and push to, with the rights of the node.
-    pub paths: Vec<PathBuf>,
+    paths: Vec<PathBuf>,
     /// Internal networks and hosts that may be reached; plain http is allowed only to them.
-    pub networks: AllowedNetworks,
+    networks: AllowedNetworks,
+    /// The node's own files, which are no repositories for tasks, also if an allowed directory contains them.
+    state_dir: PathBuf,
 }
 
 impl RepositoryAccess {
+    pub fn new(paths: Vec<PathBuf>, networks: AllowedNetworks) -> Self {
+        Self { paths, networks, state_dir: PathBuf::new() }
+    }
+
+    /// Excludes the node's own files.
+    pub(super) fn without_paths_below(self, state_dir: &Path) -> Self {
+        // A path that cannot be resolved is compared as it is.
+        let state_dir = state_dir.canonicalize().unwrap_or_else(|_| state_dir.to_owned());
+        Self { state_dir, ..self }
+    }
+
     /// Checks an address without reaching it. The error is for people.
     pub(super) fn check(&self, url: &RepositoryUrl) -> Result<(), String> {
         match url.transport() {
@@ -30,10 +43,10 @@ impl RepositoryAccess {
     fn check_path(&self, path: &Path) -> Result<(), String> {
         let real = path.canonicalize();
         let is_below = |real: &PathBuf| {
-            self.paths
-                .iter()
-                .filter_map(|allowed| allowed.canonicalize().ok())
-                .any(|allowed| real.starts_with(allowed))
+            let is_own =
+                real.starts_with(&self.state_dir) && !self.state_dir.as_os_str().is_empty();
+            let mut allowed = self.paths.iter().filter_map(|allowed| allowed.canonicalize().ok());
+            !is_own && allowed.any(|allowed| real.starts_with(allowed)) && is_plain_repository(real)
         };
         // A missing path and a forbidden one give the same answer, so that tasks cannot look for files.
         match real {
@@ -69,6 +82,23 @@ impl RepositoryAccess {
     }
 }
 
+/// Whether git finds the repository at the path itself: neither a file nor a link leads it to another one.
+fn is_plain_repository(path: &Path) -> bool {
+    let own = path.join(".git");
+    let git_dir = match own.symlink_metadata() {
+        Ok(found) if found.is_dir() => own,
+        Ok(_) => return false,
+        Err(_) => path.to_owned(),
+    };
+    let is_dir =
+        |name: &str| git_dir.join(name).symlink_metadata().is_ok_and(|found| found.is_dir());
+    let leads_elsewhere = |name: &str| git_dir.join(name).symlink_metadata().is_ok();
+    is_dir("objects")
+        && is_dir("refs")
+        && !leads_elsewhere("commondir")
+        && !leads_elsewhere("objects/info/alternates")
+}
+
 impl HostResolver for RepositoryAccess {
     fn resolve<'a>(&'a self, url: &'a RepositoryUrl, host: &'a str, port: u16) -> ResolvedHost<'a> {
         Box::pin(self.find_addresses(url, host, port))
@@ -89,14 +119,32 @@ mod tests {
     fn a_path_needs_an_allowed_directory_and_no_links() {
         let (allowed, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let allowed = allowed.path().canonicalize().unwrap();
-        std::fs::create_dir(allowed.join("app")).unwrap();
+        for name in ["app/.git", "bare", "state/app/.git", "worktree/.git", "borrowed/.git"] {
+            for part in ["objects/info", "refs"] {
+                std::fs::create_dir_all(allowed.join(name).join(part)).unwrap();
+            }
+        }
+        std::fs::write(allowed.join("worktree/.git/commondir"), "/elsewhere").unwrap();
+        std::fs::write(allowed.join("borrowed/.git/objects/info/alternates"), "/x").unwrap();
+        std::fs::create_dir_all(allowed.join("file")).unwrap();
+        std::fs::write(allowed.join("file/.git"), "gitdir: /elsewhere").unwrap();
+        std::fs::create_dir_all(allowed.join("empty")).unwrap();
         symlink(outside.path(), allowed.join("link")).unwrap();
-        let access =
-            RepositoryAccess { paths: vec![allowed.clone()], ..RepositoryAccess::default() };
+        let access = RepositoryAccess {
+            paths: vec![allowed.clone()],
+            state_dir: allowed.join("state"),
+            ..RepositoryAccess::default()
+        };
         let check = |path: &Path| access.check(&url(path.to_str().unwrap()));
 
         assert_eq!(check(&allowed.join("app")), Ok(()));
+        assert_eq!(check(&allowed.join("bare")), Ok(()));
         for path in [
+            allowed.join("state/app"),
+            allowed.join("worktree"),
+            allowed.join("borrowed"),
+            allowed.join("file"),
+            allowed.join("empty"),
             outside.path().to_owned(),
             allowed.join("link"),
             allowed.join("missing"),

@@ -17,13 +17,14 @@ use cynode_wire::git::{
     BUNDLE_FILE, CHANGES_FILE, CollectedChanges, PATCH_FILE, RepositoryAssignment,
 };
 
-use super::super::artifacts::open_beneath;
+use super::super::artifacts::{UploadOutcome, open_beneath};
 use super::super::{DaemonContext, run_blocking};
 use super::collected::{no_changes, to_changes};
 use super::prepare::{ATTACHMENTS_PATTERN, explain};
 use super::{Repositories, task_key};
 use crate::init::{SANDBOX_ARTIFACTS, SANDBOX_WORKSPACE};
 use crate::job_dir::JobDir;
+use crate::sandbox::resolve_outcome;
 use crate::spec::JobSpec;
 
 /// The directory below the job's own with the files to upload.
@@ -39,8 +40,8 @@ pub(in crate::agent) async fn collect_changes(
     dir: &JobDir,
     spec: &JobSpec,
     limit: Duration,
-) -> Result<(), String> {
-    let Some(wanted) = &spec.assignment.repository else { return Ok(()) };
+) -> Result<UploadOutcome, String> {
+    let Some(wanted) = &spec.assignment.repository else { return Ok(UploadOutcome::Stored) };
     let repositories = context.repositories.as_ref().ok_or("this node has no git any more")?;
     let found = repositories.broker.find_checkout(&spec.workspace);
     let (_, checkout) = found.ok_or("the workspace has no checkout of the repository")?;
@@ -54,9 +55,13 @@ pub(in crate::agent) async fn collect_changes(
     };
     let names = collection.write_files(&output).await?;
     for name in names {
-        upload_file(context, spec, &collection.files.join(name), name, limit).await?;
+        let uploaded =
+            upload_file(context, spec, &collection.files.join(name), name, limit).await?;
+        if uploaded != UploadOutcome::Stored {
+            return Ok(uploaded);
+        }
     }
-    Ok(())
+    Ok(UploadOutcome::Stored)
 }
 
 /// Runs the script that reads the job's repository, in a sandbox. Returns its output directory.
@@ -85,12 +90,17 @@ async fn run_collect_script(
         disk_mib: given.disk_mib.saturating_mul(2).min(Limits::MAX.disk_mib),
         ..usual
     };
-    let (sandbox, dir) = (context.sandbox.clone(), dir.clone());
-    let ran = run_blocking(move || sandbox.run_follow_up(&dir, Action::Script { text }, limits));
-    let (follow_up, outcome) = match ran.await {
-        Ok(Ok(ran)) => ran,
+    let (sandbox, of) = (context.sandbox.clone(), dir.clone());
+    let started =
+        run_blocking(move || sandbox.start_follow_up(&of, Action::Script { text }, limits));
+    let (follow_up, mut watch) = match started.await {
+        Ok(Ok(started)) => started,
         Ok(Err(error)) | Err(error) => return Err(explain(&error)),
     };
+    watch.wait_ended().await;
+    let ended = follow_up.clone();
+    let outcome = run_blocking(move || resolve_outcome(&ended)).await;
+    let outcome = outcome.map_err(|error| explain(&error))?;
     if outcome.ending.is_success() {
         Ok(follow_up.artifacts_dir())
     } else {
@@ -174,7 +184,7 @@ async fn upload_file(
     path: &Path,
     name: &'static str,
     limit: Duration,
-) -> Result<(), String> {
+) -> Result<UploadOutcome, String> {
     let job = spec.assignment.job_id;
     let put = |client: Client| async move {
         // A file of the node that disappeared is sent as an empty one, which the orchestrator rejects.
@@ -182,6 +192,12 @@ async fn upload_file(
         let body = file.map_or_else(|_| reqwest::Body::from(""), reqwest::Body::from);
         client.node_put_changes(job, name, body).await.map(drop)
     };
-    let stored = context.call_until_answered_within(job, limit, put).await;
-    stored.map_err(|error| format!("{name} could not be stored: {error}"))
+    match context.call_until_answered_within(job, limit, put).await {
+        Ok(()) => Ok(UploadOutcome::Stored),
+        // What is too large now is too large next time.
+        Err(error) if error.is_storage_limit() || error.is_final() => {
+            Ok(UploadOutcome::StorageLimit(format!("its changes were not stored: {name}: {error}")))
+        }
+        Err(error) => Err(format!("{name} could not be stored: {error}")),
+    }
 }

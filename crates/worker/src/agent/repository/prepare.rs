@@ -13,7 +13,7 @@ use cynode_wire::nodes::Assignment;
 use secrecy::SecretString;
 
 use super::super::{DaemonContext, sleep_after_failure};
-use super::Repositories;
+use super::{Repositories, task_key};
 
 /// How often a remote that cannot be reached is tried.
 const MAX_TRIES: u32 = 4;
@@ -43,6 +43,7 @@ pub(in crate::agent) async fn prepare_checkout(
         workspace,
         base: wanted.base_branch.clone().map_or(BaseRevision::DefaultBranch, BaseRevision::Branch),
         branch: wanted.branch.clone(),
+        task: task_key(assignment.task_id).map_err(|error| explain(&error))?,
         depth: HistoryDepth::Full,
         links: LinkCheckout::AsLinks,
         owner: owner.map(|id| Owner { uid: id, gid: id }),

@@ -77,12 +77,21 @@ async fn push_commits(
         ));
     }
     let push = Push { repositories, wanted, order, mirror, credential };
-    let pushed = push.import_and_push(assignment, &path).await;
-    let key = task_key(assignment.task_id).map_err(|error| explain(&error))?;
-    if let Err(error) = repositories.broker.remove_refs(&push.mirror, &key).await {
+    push.import_and_push(assignment, &path).await
+}
+
+/// Removes the commits of an ended push from the mirror.
+pub(in crate::agent) async fn remove_push(context: &DaemonContext, assignment: &Assignment) {
+    let (Some(wanted), Some(_)) = (&assignment.repository, &assignment.push) else { return };
+    let Some(repositories) = &context.repositories else { return };
+    let broker = &repositories.broker;
+    let (Ok(mirror), Ok(key)) = (broker.find_mirror(&wanted.url), task_key(assignment.task_id))
+    else {
+        return;
+    };
+    if let Err(error) = broker.remove_refs(&mirror, &key).await {
         tracing::warn!(error = &error as &dyn std::error::Error, "refs of a push not removed");
     }
-    pushed
 }
 
 /// A push with everything that it needs.
@@ -110,14 +119,18 @@ impl Push<'_> {
         if imported.head != order.head {
             return Err(format!("the commits end at {}, not at {}", imported.head, order.head));
         }
-        if let Some(finding) =
-            imported.findings.iter().find(|found| found.severity == Severity::Block)
-        {
+        let allowed = if order.is_reviewed { Severity::Review } else { Severity::Note };
+        if let Some(finding) = imported.findings.iter().find(|found| found.severity > allowed) {
             return Err(format!("the commits must not be pushed: {}", finding.message));
         }
         let (url, credential) = (&self.wanted.url, self.credential.as_ref());
         let current = broker.read_remote_branch(url, &order.branch, credential).await;
         let current = current.map_err(|error| explain(&error))?;
+        if current.is_some() && self.mirror.default_branch().is_none() {
+            return Err(format!(
+                "{url} does not say which branch is its default: push to a branch that does not exist"
+            ));
+        }
         let request = PushRequest {
             url: url.clone(),
             head: order.head.clone(),
