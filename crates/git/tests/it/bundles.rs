@@ -19,7 +19,7 @@ async fn collected(fixture: &Fixture) -> (Mirror, CommitId) {
 
 /// Asserts that the mirror has no object and no ref of the rejected bundle.
 fn assert_unchanged(fixture: &Fixture, mirror: &Mirror) {
-    assert_eq!(git(mirror.path(), &["for-each-ref", "refs/cynode"]), "");
+    assert_eq!(git(mirror.path(), &["for-each-ref", "refs/cynode/task-1/head"]), "");
     let packs = fs::read_dir(mirror.path().join("objects/pack")).unwrap();
     let packs = packs.flatten().filter(|entry| entry.path().extension().unwrap() == "pack");
     assert_eq!(packs.count(), 1);

@@ -49,7 +49,7 @@ async fn committed_and_uncommitted_work_is_collected() {
 
     let other: TaskKey = "task-2".parse().unwrap();
     fixture.broker.remove_refs(&mirror, &other).await.unwrap();
-    assert_eq!(git(mirror.path(), &["for-each-ref", "refs/cynode"]).lines().count(), 1);
+    assert_eq!(git(mirror.path(), &["for-each-ref", "refs/cynode"]).lines().count(), 2);
     fixture.broker.remove_refs(&mirror, &crate::fixture::task()).await.unwrap();
     assert_eq!(git(mirror.path(), &["for-each-ref", "refs/cynode"]), "");
 }
