@@ -11,6 +11,7 @@
 mod words;
 
 pub mod agent;
+pub mod agent_profile;
 pub mod backoff;
 pub mod changes;
 pub mod config_keys;

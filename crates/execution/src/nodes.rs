@@ -18,6 +18,7 @@ use cynode_domain::ids::JobId;
 use cynode_domain::job::{Action, Limits};
 use cynode_runtime::clock::SharedClock;
 use cynode_store::Store;
+use cynode_wire::agent_profiles::AgentAssignment;
 use cynode_wire::git::RepositoryAssignment;
 use serde::{Deserialize, Serialize};
 
@@ -128,6 +129,9 @@ pub struct JobPayload {
     /// The push that the node executes instead of the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push: Option<PushOrder>,
+    /// The agent that carries out the action, if it is not the built-in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentAssignment>,
 }
 
 /// Worker nodes. Cheap to clone.

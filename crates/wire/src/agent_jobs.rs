@@ -50,6 +50,9 @@ pub struct AgentJobDocument {
     /// Absent for the agent's own loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<AgentProgramSpec>,
+    /// Whether the program is only tried out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_canary: bool,
 }
 
 /// Rejects unknown fields, which a flattened specification would not.
@@ -58,8 +61,10 @@ impl<'de> Deserialize<'de> for AgentJobDocument {
         let mut fields = Map::deserialize(deserializer)?;
         let program = fields.remove("program").unwrap_or_default();
         let program = serde_json::from_value(program).map_err(D::Error::custom)?;
+        let is_canary = fields.remove("is_canary").unwrap_or(Value::Bool(false));
+        let is_canary = serde_json::from_value(is_canary).map_err(D::Error::custom)?;
         let spec = serde_json::from_value(Value::Object(fields)).map_err(D::Error::custom)?;
-        Ok(Self { spec, program })
+        Ok(Self { spec, program, is_canary })
     }
 }
 

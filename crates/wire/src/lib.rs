@@ -6,6 +6,7 @@
 //! Invariant: types here have no behaviour beyond serialisation and the contract of each call.
 
 pub mod agent_jobs;
+pub mod agent_profiles;
 pub mod agents;
 pub mod anthropic;
 pub mod apmas;

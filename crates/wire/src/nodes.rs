@@ -13,6 +13,7 @@ use cynode_domain::job::{Action, Limits};
 use cynode_domain::status::NodeStatus;
 use serde::{Deserialize, Serialize};
 
+use crate::agent_profiles::AgentAssignment;
 use crate::git::RepositoryAssignment;
 use crate::jobs::Stream;
 
@@ -193,6 +194,9 @@ pub struct Assignment {
     /// A push that the node executes instead of the action, outside of any sandbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push: Option<PushOrder>,
+    /// The agent that carries out the action, if it is not the built-in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentAssignment>,
     /// Incarnation that the job is assigned to; no other one starts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<IncarnationId>,

@@ -274,6 +274,7 @@ mod tests {
                 incarnation: None,
                 repository: None,
                 push: None,
+                agent: None,
                 needs_workspace: false,
             },
             workspace: PathBuf::from("/nowhere"),

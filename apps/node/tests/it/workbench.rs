@@ -96,6 +96,7 @@ pub(crate) fn command(line: &str) -> Assignment {
         incarnation: None,
         repository: None,
         push: None,
+        agent: None,
         needs_workspace: false,
     }
 }

@@ -202,6 +202,7 @@ async fn assign_to_process(
         attachments: payload.attachments,
         repository: payload.repository,
         push: payload.push,
+        agent: payload.agent,
         incarnation: Some(process),
         needs_workspace: needs_workspace(tx, job).await?,
     })

@@ -60,6 +60,7 @@ pub async fn create_job(
             .collect(),
         repository: task.spec.options.repository.as_ref().and_then(assign_repository),
         push: task.spec.options.push.clone().filter(|_| is_step),
+        agent: None,
     };
     // Jobs of one task share a workspace, so they stay on the node of the first job.
     let is_at = tx.task_node(task.spec.id).await?;

@@ -84,6 +84,7 @@ impl Sandbox {
             incarnation: None,
             repository: None,
             push: None,
+            agent: None,
             needs_workspace: false,
         };
         let interactive =

@@ -86,6 +86,7 @@ fn run_probe_job(
         incarnation: None,
         repository: None,
         push: None,
+        agent: None,
         needs_workspace: false,
     };
     let dir = JobDir::create(home, &sandbox.job_spec(assignment, workspace))?;
