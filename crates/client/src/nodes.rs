@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use cynode_domain::ids::{JobId, TokenId};
+use cynode_wire::agent_profiles::CanaryReport;
 use cynode_wire::artifacts::ArtifactView;
 use cynode_wire::git::GitCredentialView;
 use cynode_wire::jobs::{JobResult, Stream};
@@ -130,6 +131,16 @@ impl Client {
     ) -> Result<ArtifactView, ClientError> {
         let segments = ["v1", "node", "jobs", &job.to_string(), "changes", file];
         read_json(send(self.request(Method::PUT, &segments).body(content)).await?).await
+    }
+
+    /// `PUT /v1/node/jobs/{job}/canary`; idempotent.
+    pub async fn node_report_canary(
+        &self,
+        job: JobId,
+        report: &CanaryReport,
+    ) -> Result<(), ClientError> {
+        let segments = ["v1", "node", "jobs", &job.to_string(), "canary"];
+        send(self.request(Method::PUT, &segments).json(report)).await.map(drop)
     }
 
     /// `GET /v1/node/jobs/{job}/attachments/{name}`

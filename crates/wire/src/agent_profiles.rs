@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent_jobs::AgentProgramSpec;
 
+/// The feature of worker nodes that run the programs of agent profiles.
+pub const AGENT_PROFILES_FEATURE: &str = "agent_profiles";
+
 /// The agent of an assigned job, if it is not the built-in one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct AgentAssignment {
