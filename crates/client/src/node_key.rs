@@ -22,7 +22,8 @@ impl NodeKey {
     /// Generates a key; returns it with the text to store.
     pub fn generate() -> Result<(Self, SecretString), InvalidNodeKey> {
         let mut seed = [0; SEED_BYTES];
-        aws_lc_rs::rand::fill(&mut seed).map_err(|_| InvalidNodeKey)?;
+        // Not `aws_lc_rs::rand`, whose first use measures the jitter of the processor for 40 ms.
+        getrandom::fill(&mut seed).map_err(|_| InvalidNodeKey)?;
         Ok((Self::from_seed(&seed)?, STANDARD.encode(seed).into()))
     }
 

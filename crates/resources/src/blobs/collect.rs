@@ -21,6 +21,7 @@ use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::{durable_file, failpoint};
 use cynode_store::Store;
 use tokio::fs;
+use tokio::task::spawn_blocking;
 use tracing::{error, info, warn};
 
 use super::{BlobStore, create_private_dir, group_of, staged_name, sync_directory};
@@ -66,7 +67,7 @@ pub struct CollectedBlobs {
 }
 
 /// Where the next pass begins.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct PassPosition {
     group: u16,
     /// Files of the group up to this name were examined.
@@ -152,26 +153,15 @@ impl BlobCollector {
         Ok(collected)
     }
 
-    /// Lists the hashes of the next blobs that are old enough, by group; advances the position. Ends after the last group.
+    /// Lists the hashes of the next blobs that are old enough, by group; advances the position.
     async fn list_old_blobs(&self, position: &mut PassPosition) -> io::Result<Vec<String>> {
-        let (mut hashes, mut left, before) = (vec![], EXAMINED, self.end_of_grace(GRACE));
-        while left > 0 {
-            let group = format!("{:02x}", position.group);
-            let files = self.list_group(&group, &position.after, left).await?;
-            match files.last() {
-                Some(last) if files.len() == left => position.after.clone_from(&last.name),
-                _ => {
-                    let group = (position.group + 1) % GROUPS;
-                    *position = PassPosition { group, after: String::new() };
-                }
-            }
-            left -= files.len();
-            let old = files.into_iter().filter(|file| file.modified_at < before);
-            hashes.extend(old.map(|file| format!("{group}{}", file.name)));
-            if position.is_start() {
-                break;
-            }
-        }
+        let (blobs, before) = (self.blobs.clone(), self.end_of_grace(GRACE));
+        let mut next = position.clone();
+        // One call for all of them: each blocking call can start a thread.
+        let listed =
+            spawn_blocking(move || Ok((blobs.list_old_blobs(&mut next, before)?, next))).await;
+        let (hashes, next) = listed.map_err(io::Error::other).flatten()?;
+        *position = next;
         Ok(hashes)
     }
 
@@ -214,31 +204,6 @@ impl BlobCollector {
             .store
             .read(move |tx| Box::pin(async move { tx.blobs_in_use(&hashes).await }))
             .await?)
-    }
-
-    /// Lists at most `max` files of a group, in the order of their names.
-    async fn list_group(
-        &self,
-        group: &str,
-        after: &str,
-        max: usize,
-    ) -> io::Result<Vec<ListedFile>> {
-        let directory = self.blobs.directory.join(group);
-        let mut names: Vec<_> = list_names(&directory).await?;
-        let is_blob = |name: &String| is_hash(&format!("{group}{name}")) && name.as_str() > after;
-        names.retain(is_blob);
-        names.sort_unstable();
-        names.truncate(max);
-        let mut files = vec![];
-        for name in names {
-            // A file that is gone by now counts as new, so that the position advances.
-            let modified_at = modified_at(&directory.join(&name)).await?;
-            files.push(ListedFile {
-                name,
-                modified_at: modified_at.unwrap_or(DateTime::<Utc>::MAX_UTC),
-            });
-        }
-        Ok(files)
     }
 
     /// Removes blobs of one group that no row refers to. Removes none while a transaction adds a file to the group.
@@ -286,12 +251,13 @@ impl BlobCollector {
     /// Restores content that a killed process had set aside or had not made durable, and removes old leftovers.
     async fn clean_incoming(&self) -> Result<CollectedBlobs, CollectError> {
         let (directory, before) = (self.blobs.incoming(), self.end_of_grace(LEFTOVER_GRACE));
-        let mut names = list_names(&directory).await?;
-        names.truncate(EXAMINED);
-        let hashes: Vec<_> = names.iter().filter_map(|name| staged_hash(name)).collect();
+        let blobs = self.blobs.clone();
+        let listed = spawn_blocking(move || blobs.list_incoming()).await;
+        let files = listed.map_err(io::Error::other).flatten()?;
+        let hashes: Vec<_> = files.iter().filter_map(|(name, _)| staged_hash(name)).collect();
         let used = self.load_used(hashes).await?;
         let mut collected = CollectedBlobs::default();
-        for name in names {
+        for (name, modified_at) in files {
             let path = directory.join(&name);
             let hash = staged_hash(&name).filter(|hash| used.contains(hash));
             if let Some(hash) = hash.filter(|hash| !self.blobs.blob_path(hash).exists()) {
@@ -299,7 +265,7 @@ impl BlobCollector {
                 collected.restored += 1;
                 continue;
             }
-            if modified_at(&path).await?.is_some_and(|modified_at| modified_at < before) {
+            if modified_at < before {
                 remove_if_present(&path).await?;
                 collected.temporary_files += 1;
             }
@@ -316,6 +282,53 @@ struct BlobAside {
 }
 
 impl BlobStore {
+    /// Lists the hashes of the next blobs that were modified before, by group; advances the position. Ends after the last
+    /// group. Blocks.
+    fn list_old_blobs(
+        &self,
+        position: &mut PassPosition,
+        before: DateTime<Utc>,
+    ) -> io::Result<Vec<String>> {
+        let (mut hashes, mut left) = (vec![], EXAMINED);
+        while left > 0 {
+            let group = format!("{:02x}", position.group);
+            let directory = self.directory.join(&group);
+            let mut names = list_names(&directory)?;
+            names.retain(|name| is_hash(&format!("{group}{name}")) && *name > position.after);
+            names.sort_unstable();
+            names.truncate(left);
+            match names.last() {
+                Some(last) if names.len() == left => position.after.clone_from(last),
+                _ => {
+                    let group = (position.group + 1) % GROUPS;
+                    *position = PassPosition { group, after: String::new() };
+                }
+            }
+            left -= names.len();
+            for name in names {
+                if modified_at(&directory.join(&name))?.is_some_and(|modified| modified < before) {
+                    hashes.push(format!("{group}{name}"));
+                }
+            }
+            if position.is_start() {
+                break;
+            }
+        }
+        Ok(hashes)
+    }
+
+    /// Lists files of uploads and removals, with the time when each was modified. Blocks.
+    fn list_incoming(&self) -> io::Result<Vec<(String, DateTime<Utc>)>> {
+        let directory = self.incoming();
+        let mut names = list_names(&directory)?;
+        names.truncate(EXAMINED);
+        let with_time = |name: String| match modified_at(&directory.join(&name)) {
+            Ok(modified) => modified.map(|modified| Ok((name, modified))),
+            Err(error) => Some(Err(error)),
+        };
+        names.into_iter().filter_map(with_time).collect()
+    }
+
     /// Moves a blob to the directory of incomplete uploads; `None` if it is gone, or was stored again since. Blocks for two
     /// system calls only.
     fn set_aside(&self, hash: &str, before: DateTime<Utc>) -> io::Result<Option<BlobAside>> {
@@ -347,28 +360,18 @@ impl BlobStore {
     }
 }
 
-/// A file with its age.
-struct ListedFile {
-    name: String,
-    modified_at: DateTime<Utc>,
-}
-
 /// Lists the names in a directory; none if it does not exist.
-async fn list_names(directory: &Path) -> io::Result<Vec<String>> {
-    let directory = directory.to_owned();
-    let listed = tokio::task::spawn_blocking(move || {
-        let entries = match std::fs::read_dir(directory) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
-            entries => entries?,
-        };
-        entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
-    });
-    listed.await.map_err(io::Error::other)?
+fn list_names(directory: &Path) -> io::Result<Vec<String>> {
+    let entries = match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
+        entries => entries?,
+    };
+    entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
 }
 
 /// Reads when a file was modified; `None` if it is gone.
-async fn modified_at(path: &Path) -> io::Result<Option<DateTime<Utc>>> {
-    match fs::symlink_metadata(path).await {
+fn modified_at(path: &Path) -> io::Result<Option<DateTime<Utc>>> {
+    match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Ok(found) if !found.is_file() => Ok(None),
         found => Ok(Some(to_utc(found?.modified()?))),
