@@ -16,6 +16,7 @@ use cynode_agent_job::process_group::{
 use cynode_agent_job::program::{PROMPT, PROMPT_FILE, WORKSPACE, fill_placeholders};
 use cynode_agent_job::stop::JobEnd;
 use cynode_runtime::child_env::ChildEnv as _;
+use cynode_runtime::terminal_text::strip_escapes;
 use cynode_wire::agent_jobs::StopCondition;
 use cynode_wire::transcript::OUTPUT;
 use tempfile::NamedTempFile;
@@ -244,36 +245,5 @@ impl OutputRecorder {
         if !line.trim().is_empty() {
             journal.note(OUTPUT, "", true, &line);
         }
-    }
-}
-
-/// Removes terminal sequences such as colours, and other control characters.
-fn strip_escapes(text: &str) -> String {
-    let mut stripped = String::new();
-    let mut rest = text.chars();
-    while let Some(character) = rest.next() {
-        match character {
-            '\u{1b}' => {
-                if rest.next() == Some('[') {
-                    // Parameters end with a letter or one of a few signs.
-                    rest.find(|character| matches!(character, '@'..='~'));
-                }
-            }
-            '\n' | '\t' => stripped.push(character),
-            _ if character.is_control() => {}
-            _ => stripped.push(character),
-        }
-    }
-    stripped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn terminal_sequences_are_removed() {
-        assert_eq!(strip_escapes("\u{1b}[0m$ \u{1b}[1;31mred\u{1b}[K\r\n\tok\u{7}"), "$ red\n\tok");
-        assert_eq!(strip_escapes("cut \u{1b}[12"), "cut ");
     }
 }

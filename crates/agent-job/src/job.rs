@@ -59,6 +59,11 @@ impl OpenJob {
         self.spec.program()
     }
 
+    /// Whether the program is only tried out.
+    pub fn is_canary(&self) -> bool {
+        self.spec.is_canary()
+    }
+
     pub fn workspace(&self) -> &Workspace {
         &self.workspace
     }
@@ -96,6 +101,7 @@ fn reject_spec(invalid: &InvalidSpec, journal: Journal) -> AgentJobResult {
         evidence: Vec::new(),
         usage: AgentUsage::default(),
         action_format: None,
+        canary: None,
     }
 }
 
@@ -126,6 +132,7 @@ fn render_result(
         evidence,
         usage,
         action_format,
+        canary: None,
     }
 }
 

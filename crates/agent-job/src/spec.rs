@@ -50,6 +50,11 @@ impl ValidSpec {
     pub fn program(&self) -> Option<&AgentProgramSpec> {
         self.0.program.as_ref()
     }
+
+    /// Whether the program is only tried out.
+    pub fn is_canary(&self) -> bool {
+        self.0.is_canary
+    }
 }
 
 fn find_faults(job: &AgentJobDocument) -> Vec<String> {
@@ -82,6 +87,9 @@ fn find_faults(job: &AgentJobDocument) -> Vec<String> {
             faults.push("direct_steps needs steps".to_owned());
         }
         ExecutionMode::DirectSteps => {}
+    }
+    if job.is_canary && job.program.is_none() {
+        faults.push("is_canary needs a program".to_owned());
     }
     faults.extend(job.program.iter().flat_map(find_program_faults));
     faults.extend(spec.context.acceptance_criteria.iter().filter_map(Criterion::problem));
@@ -195,6 +203,12 @@ mod tests {
                 written.program.as_ref()
             );
         }
+    }
+
+    #[test]
+    fn only_a_program_can_be_tried_out() {
+        let fault = fault(|spec| spec["is_canary"] = json!(true));
+        assert!(fault.contains("is_canary needs a program"), "{fault}");
     }
 
     #[test]

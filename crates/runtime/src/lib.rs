@@ -28,3 +28,4 @@ pub mod shutdown;
 pub mod syscalls;
 pub mod tasks;
 pub mod telemetry;
+pub mod terminal_text;

@@ -3,13 +3,15 @@
 //! The node writes the specification before the agent starts, and reads the result after it has ended. Nothing in a
 //! result is trusted: the verdict about a step comes from rules and from analysts.
 
-use std::collections::BTreeMap;
-
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{JobId, TaskId};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
+
+pub use cynode_domain::agent_program::{
+    AgentProgramSpec, PermissionAnswer, PermissionRules, ToolCallKind,
+};
 
 /// The version of both documents. A reader accepts every minor version of its major version.
 pub const PROTOCOL_VERSION: &str = "1.0";
@@ -66,87 +68,6 @@ impl<'de> Deserialize<'de> for AgentJobDocument {
         let spec = serde_json::from_value(Value::Object(fields)).map_err(D::Error::custom)?;
         Ok(Self { spec, program, is_canary })
     }
-}
-
-/// A program that carries out the job in place of the agent's own loop, as a child process in the same sandbox.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum AgentProgramSpec {
-    /// A program that speaks the Agent Client Protocol, version 1, on its standard streams.
-    Acp {
-        /// The program and its arguments.
-        command: Vec<String>,
-        /// Variables in addition to those of the sandbox.
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        env: BTreeMap<String, String>,
-        /// Answers to the program's permission requests. They are recorded and are no boundary: the sandbox is.
-        #[serde(default)]
-        permissions: PermissionRules,
-        /// The mode to select, by its id; the program's own default when absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        mode: Option<String>,
-        /// The model to select, by its id; the program's own default when absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        model: Option<String>,
-    },
-    /// A program that takes a prompt and exits with 0 if it succeeded.
-    Command {
-        /// The program and its arguments, with the placeholders `{prompt}`, `{prompt_file}` and `{workspace}`. Without one
-        /// of the first two, the prompt is its standard input.
-        command: Vec<String>,
-        /// Variables in addition to those of the sandbox.
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        env: BTreeMap<String, String>,
-    },
-}
-
-/// How permission requests are answered, by the kind of the tool call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PermissionRules {
-    /// The answer for kinds without one of their own.
-    #[serde(default)]
-    pub default: PermissionAnswer,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub kinds: BTreeMap<ToolCallKind, PermissionAnswer>,
-}
-
-/// Allows what a sandbox confines and the gateway decides (`other` is the kind of MCP tools). Rejects `fetch`, because the
-/// sandbox has no network, and `switch_mode`, because the specification selects the mode.
-impl Default for PermissionRules {
-    fn default() -> Self {
-        use ToolCallKind::{Delete, Edit, Execute, Move, Other, Read, Search, Think};
-        let allowed = [Read, Edit, Delete, Move, Search, Execute, Think, Other];
-        let kinds = allowed.map(|kind| (kind, PermissionAnswer::Allow)).into();
-        Self { default: PermissionAnswer::Reject, kinds }
-    }
-}
-
-/// The answer to a permission request.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PermissionAnswer {
-    Allow,
-    #[default]
-    Reject,
-}
-
-/// The kind of a tool call in the Agent Client Protocol.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolCallKind {
-    Read,
-    Edit,
-    Delete,
-    Move,
-    Search,
-    Execute,
-    Think,
-    Fetch,
-    SwitchMode,
-    Other,
 }
 
 /// Who decides what is done.
@@ -282,6 +203,38 @@ pub struct AgentJobResult {
     /// The form of the last action; absent without a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action_format: Option<ActionFormat>,
+    /// What was seen of a program that is only tried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canary: Option<CanaryObservations>,
+}
+
+/// What a canary run shows inside of its sandbox. The node adds what it saw itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct CanaryObservations {
+    /// Name and version as the program states them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    pub starts: CanaryObservation,
+    pub no_network: CanaryObservation,
+    pub stops: CanaryObservation,
+}
+
+/// One observation, with what was seen in one line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct CanaryObservation {
+    pub is_met: bool,
+    pub detail: String,
+}
+
+/// `GET /canary` at the listener of a canary run's sandbox: what the node has seen so far.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CanaryState {
+    /// A request to the model that contains this word is not answered. Each process of the node has its own word.
+    pub stop_word: String,
+    /// Requests to the model that were answered.
+    pub model_requests: u32,
+    /// Requests to the model that were not answered because of the word.
+    pub held_requests: u32,
 }
 
 /// Whether an agent believes that it succeeded.

@@ -1,8 +1,9 @@
-//! The specification of an agent's job, built from its assignment.
+//! The document of an agent's job, built from its assignment.
 
 use cynode_domain::job::Action;
 use cynode_wire::agent_jobs::{
-    AgentConstraints, AgentContext, AgentInference, AgentJobSpec, ExecutionMode, PROTOCOL_VERSION,
+    AgentConstraints, AgentContext, AgentInference, AgentJobDocument, AgentJobSpec, ExecutionMode,
+    PROTOCOL_VERSION,
 };
 
 use crate::spec::JobSpec;
@@ -16,11 +17,12 @@ const MAX_OUTPUT_BYTES: u32 = 16 * 1024;
 /// Selects a model by what the work needs; the orchestrator resolves it.
 const MODEL_HINT: &str = "strong";
 
-/// Builds the specification; `None` if the job is not an agent's.
-pub(crate) fn agent_job_spec(spec: &JobSpec) -> Option<AgentJobSpec> {
+/// Builds the document; `None` if the job is not an agent's.
+pub(crate) fn agent_job_document(spec: &JobSpec) -> Option<AgentJobDocument> {
     let job = &spec.assignment;
     let Action::Agent { prompt, criteria } = &job.action else { return None };
-    Some(AgentJobSpec {
+    let agent = job.agent.as_ref();
+    let spec = AgentJobSpec {
         protocol_version: PROTOCOL_VERSION.to_owned(),
         job_id: job.job_id,
         task_id: job.task_id,
@@ -29,7 +31,7 @@ pub(crate) fn agent_job_spec(spec: &JobSpec) -> Option<AgentJobSpec> {
             max_runtime_seconds: job.limits.timeout_s.saturating_sub(RESERVE_S).max(1),
             max_output_bytes: MAX_OUTPUT_BYTES,
             max_steps: MAX_STEPS,
-            ext_net_allowed: false,
+            ext_net_allowed: spec.has_hosts(),
             max_tokens: None,
         },
         inference: Some(AgentInference {
@@ -43,5 +45,10 @@ pub(crate) fn agent_job_spec(spec: &JobSpec) -> Option<AgentJobSpec> {
             ..AgentContext::default()
         },
         steps: vec![],
+    };
+    Some(AgentJobDocument {
+        spec,
+        program: agent.map(|agent| agent.program.clone()),
+        is_canary: agent.is_some_and(|agent| agent.is_canary),
     })
 }

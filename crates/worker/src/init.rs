@@ -111,9 +111,12 @@ fn with_context<E: Display>(what: &'static str) -> impl FnOnce(E) -> String {
     move |error| format!("{what}: {error}")
 }
 
-/// The home directory: not the workspace if that is a repository, because files that programs leave there are not changes.
+/// The home directory. It is writable in every sandbox.
+///
+/// That of an agent, and of every job on a repository, is `/tmp`: in memory, of the job alone, and empty when the job starts. Programs
+/// keep configuration, caches and databases there, which are no changes of the workspace. Other jobs have the workspace.
 fn home_dir(spec: &JobSpec) -> &'static str {
-    if spec.assignment.repository.is_some() { "/tmp" } else { root::WORKSPACE }
+    if spec.is_agent() || spec.assignment.repository.is_some() { "/tmp" } else { root::WORKSPACE }
 }
 
 fn build_exec_plan(spec: &JobSpec) -> ExecPlan {
@@ -132,7 +135,8 @@ fn build_exec_plan(spec: &JobSpec) -> ExecPlan {
         ]);
     }
     let program = spec.interactive.as_ref();
-    if spec.has_egress() {
+    // The listener of an agent without hosts is no proxy: it refuses every connection.
+    if spec.has_hosts() || program.is_some_and(|program| program.has_proxy) {
         env.extend(proxy_variables());
     }
     if spec.is_agent() {

@@ -50,6 +50,17 @@ impl JobSpec {
         self.interactive.is_none() && matches!(self.assignment.action, Action::Agent { .. })
     }
 
+    /// Whether the job tries an agent out.
+    pub(crate) fn is_canary(&self) -> bool {
+        self.is_agent() && self.assignment.agent.as_ref().is_some_and(|agent| agent.is_canary)
+    }
+
+    /// Whether the job's agent may connect to hosts, through the proxy.
+    pub(crate) fn has_hosts(&self) -> bool {
+        self.is_agent()
+            && self.assignment.agent.as_ref().is_some_and(|agent| !agent.hosts.is_empty())
+    }
+
     /// Whether PID 1 listens at [`EGRESS_PORT`], and passes the listener out of the sandbox.
     pub(crate) fn has_egress(&self) -> bool {
         self.is_agent() || self.interactive.as_ref().is_some_and(|program| program.has_proxy)
@@ -162,10 +173,12 @@ pub(crate) fn process_limit_text(processes: u32) -> String {
 
 /// Path of the agent's program inside the sandbox.
 pub(crate) const SANDBOX_AGENT: &str = "/job/agent";
-/// Path of the specification of an agent's job inside the sandbox.
+/// Path of the document of an agent's job inside the sandbox.
 pub(crate) const SANDBOX_AGENT_JOB: &str = "/job/job.json";
-/// Path of the agent's result inside the sandbox: an artifact.
+/// Path of the agent's result inside the sandbox: the artifact [`AGENT_RESULT`].
 pub(crate) const SANDBOX_AGENT_RESULT: &str = "/job/artifacts/agent-result.json";
+/// Path of the agent's result below the artifacts.
+pub(crate) const AGENT_RESULT: &str = "agent-result.json";
 /// Path of the script inside the sandbox.
 pub(crate) const SANDBOX_SCRIPT: &str = "/job/script";
 /// Longer lines are passed as a file: the kernel rejects single arguments of 128 KiB.

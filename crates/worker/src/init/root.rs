@@ -12,7 +12,7 @@ use nix::sys::stat::{Mode, umask};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{chdir, pivot_root};
 
-use crate::agent_job::agent_job_spec;
+use crate::agent_job::agent_job_document;
 use crate::job_dir::JobDir;
 use crate::mount_table::parse_mounts;
 use crate::spec::{
@@ -180,7 +180,7 @@ impl SandboxRoot {
         options.open(self.host_path(SANDBOX_SCRIPT))?.write_all(text.as_bytes())
     }
 
-    /// Adds the agent's program and the specification of its job, both read-only.
+    /// Adds the agent's program and the document of its job, both read-only.
     fn add_agent(&self, spec: &JobSpec) -> io::Result<()> {
         let program = spec.agent_program.as_ref().filter(|program| program.path.is_file());
         let program = program.ok_or_else(|| io::Error::other("this node has no agent"))?;
@@ -188,7 +188,7 @@ impl SandboxRoot {
         fs::write(&path, "")?;
         bind_mount(&program.path, &path)?;
         make_read_only(&path)?;
-        let job = agent_job_spec(spec).ok_or(io::ErrorKind::InvalidInput)?;
+        let job = agent_job_document(spec).ok_or(io::ErrorKind::InvalidInput)?;
         fs::write(self.host_path(SANDBOX_AGENT_JOB), serde_json::to_vec_pretty(&job)?)
     }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use cynode_domain::ids::{JobId, RunId, TaskId};
 use cynode_domain::job::{Action, Limits};
+use cynode_wire::agent_profiles::AGENT_PROFILES_FEATURE;
 use cynode_wire::nodes::{AGENTS_FEATURE, Assignment, SandboxLevel};
 
 use super::{JobWatch, Sandbox, SandboxOptions};
@@ -38,7 +39,8 @@ pub(super) fn choose_isolation(options: SandboxOptions) -> Result<Sandbox, JobDi
                 sandbox.level.features = outcome.features;
                 let agent = sandbox.options.agent_program.as_ref();
                 if agent.is_some_and(|agent| agent.path.is_file()) {
-                    sandbox.level.features.push(AGENTS_FEATURE.to_owned());
+                    let features = [AGENTS_FEATURE, AGENT_PROFILES_FEATURE].map(str::to_owned);
+                    sandbox.level.features.extend(features);
                 }
                 sandbox.level.reason = (!shortfalls.is_empty()).then(|| shortfalls.join("; "));
                 return Ok(sandbox);
