@@ -34,11 +34,11 @@ const LOG_INTERVAL: Duration = Duration::from_secs(10);
 /// The limits. A rate of 0 means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestLimitOptions {
-    /// Requests of a user in flight at once, with all tokens.
+    /// Requests of a user in flight at once, with all tokens; as many again of agents that act for the user.
     pub requests_per_user: u32,
     /// Requests in flight of agents whose token is bound to the project.
     pub requests_per_project: u32,
-    /// Open event streams of a user.
+    /// Open event streams of a user and of agents that act for the user; agents of one project may have half of them.
     pub streams_per_user: u32,
     pub user_rate_per_second: u32,
     pub project_rate_per_second: u32,
@@ -112,6 +112,7 @@ pub enum RequestLimit {
     UserRequests,
     ProjectRequests,
     UserStreams,
+    ProjectStreams,
     UserRate,
     ProjectRate,
 }
@@ -123,6 +124,7 @@ impl RequestLimit {
             Self::UserRequests => "user_requests_in_flight",
             Self::ProjectRequests => "project_requests_in_flight",
             Self::UserStreams => "user_streams_open",
+            Self::ProjectStreams => "project_streams_open",
             Self::UserRate => "user_request_rate",
             Self::ProjectRate => "project_request_rate",
         }
@@ -158,6 +160,11 @@ impl fmt::Display for RequestRefusal {
                 formatter,
                 "too many open event streams: this user may have {value}; close one, then open this one again (limit: \
                  max_streams_per_user)"
+            ),
+            RequestLimit::ProjectStreams => write!(
+                formatter,
+                "too many open event streams: the agents of this project may have {value}; close one, then open this one \
+                 again (limit: half of max_streams_per_user)"
             ),
             RequestLimit::UserRate => write!(
                 formatter,
@@ -208,7 +215,7 @@ pub struct RequestPermit {
 #[expect(dead_code, reason = "the slots return their places when they are dropped")]
 enum PermitSlots {
     Request { user: InFlightSlot, project: Option<InFlightSlot> },
-    Stream(InFlightSlot),
+    Stream { user: InFlightSlot, project: Option<InFlightSlot> },
 }
 
 impl RequestLimits {
@@ -271,17 +278,16 @@ impl RequestLimits {
                 Some(slot)
             }
         };
-        let value = match requester {
-            Requester::User(_) => options.requests_per_user,
-            // Requests of a user may wait for agents, whose requests would be refused until they end.
-            Requester::Agent { .. } => {
-                options.requests_per_user.saturating_add(options.requests_per_user.div_ceil(4))
-            }
+        // Agents have places of their own: a user whose agents are busy can still look at them and cancel them, and a request
+        // of a user that waits for an agent does not keep the agent's requests out.
+        let user = requester.user();
+        let (key, value) = match requester {
+            Requester::User(_) => (CountKey::Requests(user), options.requests_per_user),
+            Requester::Agent { .. } => (CountKey::AgentRequests(user), options.requests_per_user),
         };
-        let user =
-            in_flight.acquire(CountKey::Requests(requester.user()), value).ok_or_else(|| {
-                self.refuse(requester, RequestLimit::UserRequests, value, RETRY_DELAY)
-            })?;
+        let user = in_flight.acquire(key, value).ok_or_else(|| {
+            self.refuse(requester, RequestLimit::UserRequests, value, RETRY_DELAY)
+        })?;
         let slots = PermitSlots::Request { user, project };
         Ok(RequestPermit { limits: self.clone(), requester, slots })
     }
@@ -341,12 +347,22 @@ impl RequestPermit {
     /// Counts the request as an open stream from now on. If no stream may be opened, it stays a request.
     pub fn become_stream(&mut self) -> Result<(), RequestRefusal> {
         let LimitState { options, in_flight, .. } = &*self.limits.0;
-        let (key, value) = (CountKey::Streams(self.requester.user()), options.streams_per_user);
-        let Some(slot) = in_flight.acquire(key, value) else {
-            let limit = RequestLimit::UserStreams;
-            return Err(self.limits.refuse(self.requester, limit, value, RETRY_DELAY));
+        let acquire = |key, value, limit| {
+            in_flight
+                .acquire(key, value)
+                .ok_or_else(|| self.limits.refuse(self.requester, limit, value, RETRY_DELAY))
         };
-        self.slots = PermitSlots::Stream(slot);
+        let project = match self.requester.project() {
+            None => None,
+            Some(project) => {
+                let value = options.streams_per_user.div_ceil(2);
+                let key = CountKey::ProjectStreams(project);
+                Some(acquire(key, value, RequestLimit::ProjectStreams)?)
+            }
+        };
+        let key = CountKey::Streams(self.requester.user());
+        let user = acquire(key, options.streams_per_user, RequestLimit::UserStreams)?;
+        self.slots = PermitSlots::Stream { user, project };
         Ok(())
     }
 }
@@ -394,17 +410,35 @@ mod tests {
     }
 
     #[test]
-    fn requests_of_a_user_leave_places_to_agents_that_they_wait_for() {
+    fn a_user_and_the_agents_that_act_for_the_user_leave_places_to_each_other() {
         let (limits, user) = (limits(small()), UserId::generate());
-        let own: Vec<_> = (0..4).map(|_| limits.admit(Requester::User(user)).unwrap()).collect();
+        let of_agent = || Requester::Agent { user, project: None };
+        for busy in [Requester::User(user), of_agent()] {
+            let other = if busy == of_agent() { Requester::User(user) } else { of_agent() };
+            let held: Vec<_> = (0..4).map(|_| limits.admit(busy).unwrap()).collect();
 
-        assert_eq!(limit_of(limits.admit(Requester::User(user))), Some(RequestLimit::UserRequests));
-        let of_agent = limits.admit(Requester::Agent { user, project: None }).unwrap();
-        let refused = limits.admit(agent(user, ProjectId::generate()));
-        assert_eq!(limit_of(refused), Some(RequestLimit::UserRequests));
+            assert_eq!(limit_of(limits.admit(busy)), Some(RequestLimit::UserRequests));
+            assert!(limits.admit(other).is_ok(), "{other:?}");
 
-        drop((own, of_agent));
-        assert_eq!(limits.0.in_flight.len(), 0, "a refused request leaves no count behind");
+            drop(held);
+            assert_eq!(limits.0.in_flight.len(), 0, "a refused request leaves no count behind");
+        }
+    }
+
+    #[test]
+    fn streams_of_the_agents_of_one_project_leave_places_to_others() {
+        let options = RequestLimitOptions { streams_per_user: 4, ..small() };
+        let (limits, user) = (limits(options), UserId::generate());
+        let (busy, quiet) = (ProjectId::generate(), ProjectId::generate());
+        let open = |requester| {
+            let mut permit = limits.admit(requester)?;
+            permit.become_stream().map(|()| permit)
+        };
+        let _held: Vec<_> = (0..2).map(|_| open(agent(user, busy)).unwrap()).collect();
+
+        assert_eq!(limit_of(open(agent(user, busy))), Some(RequestLimit::ProjectStreams));
+        assert!(open(agent(user, quiet)).is_ok());
+        assert!(open(Requester::User(user)).is_ok());
     }
 
     #[test]

@@ -13,8 +13,11 @@ const SHARDS: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum CountKey {
     Requests(UserId),
+    /// Of agents that act for the user.
+    AgentRequests(UserId),
     Streams(UserId),
     ProjectRequests(ProjectId),
+    ProjectStreams(ProjectId),
 }
 
 /// The counts above zero, in shards with a lock each.
