@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use cynode_acp_client::mcp_bridge::{open_standard_input, run_bridge};
-use cynode_acp_client::{McpBridgeCommand, ProgramOptions, run_program};
+use cynode_acp_client::{McpBridgeCommand, ProgramOptions, run_canary, run_program};
 use cynode_agent_job::OpenJob;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::telemetry::{self, LogOptions};
@@ -53,7 +53,12 @@ pub async fn run(cli: Cli, shutdown: Shutdown) -> anyhow::Result<ExitCode> {
         Ok(job) if job.program().is_some() => {
             let mcp_bridge = find_bridge();
             let options = ProgramOptions { mcp_bridge, ..ProgramOptions::default() };
-            Box::pin(run_program(job, &options, &shutdown)).await
+            if job.is_canary() {
+                let model_url = env::var(MODEL_URL_VAR).unwrap_or_default();
+                Box::pin(run_canary(job, &options, &model_url, &shutdown)).await
+            } else {
+                Box::pin(run_program(job, &options, &shutdown)).await
+            }
         }
         Ok(job) => {
             let options = AgentOptions {

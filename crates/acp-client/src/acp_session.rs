@@ -23,8 +23,7 @@ use crate::message::{
     render_request, render_response,
 };
 use crate::permissions::PermissionDecision;
-use crate::program::{Interruption, ProgramOptions};
-use crate::prompt::render_prompt;
+use crate::program::{ProgramObservations, ProgramOptions, ProgramRun};
 use crate::protocol::{
     self, AuthMethod, Initialized, NewSession, PermissionRequest, PromptEnd, SessionNotification,
 };
@@ -39,14 +38,13 @@ const QUOTE_BYTES: usize = 200;
 pub(crate) async fn run_acp_program(
     job: &mut OpenJob,
     program: &AgentProgramSpec,
-    options: &ProgramOptions,
-    interruption: &Interruption<'_>,
+    run: &mut ProgramRun<'_>,
 ) -> JobEnd {
     let AgentProgramSpec::Acp { command, env, permissions, mode, model } = program else {
         return JobEnd::unmet(StopCondition::InvalidSpec, "the program does not speak ACP");
     };
+    let ProgramRun { options, interruption, prompt, observed } = run;
     let (spec, workspace, journal) = job.parts();
-    let prompt = render_prompt(spec.get());
     let link = match AgentLink::start(command, env, workspace.root()) {
         Ok(link) => link,
         Err(cause) => {
@@ -60,6 +58,7 @@ pub(crate) async fn run_acp_program(
         workspace,
         permissions,
         options,
+        observed,
         recorder: UpdateRecorder::new(spec.get().constraints.max_steps),
         next_id: 0,
         session_id: None,
@@ -74,7 +73,7 @@ pub(crate) async fn run_acp_program(
             session.cancel().await;
             end
         }
-        turn = Box::pin(session.run_turn(&prompt, settings)) => match turn {
+        turn = Box::pin(session.run_turn(prompt, settings)) => match turn {
             Ok(end) => session.finish_turn(&end.stop_reason).await,
             Err(error) => {
                 if let AcpError::StepsUsed(_) = error {
@@ -100,6 +99,7 @@ struct AcpSession<'a> {
     workspace: &'a Workspace,
     permissions: &'a PermissionRules,
     options: &'a ProgramOptions,
+    observed: &'a mut ProgramObservations,
     recorder: UpdateRecorder,
     next_id: u64,
     session_id: Option<String>,
@@ -123,6 +123,7 @@ impl AcpSession<'_> {
         if let Some(info) = &agent.agent_info {
             let name = format!("{} {}", info.name, info.version);
             self.journal.note(AGENT, &name, true, "speaks the Agent Client Protocol");
+            self.observed.agent = Some(name);
         }
         let session = self.open_session(&agent.auth_methods).await?;
         self.session_id = Some(session.session_id.clone());
@@ -138,6 +139,7 @@ impl AcpSession<'_> {
         let params = protocol::prompt_params(&session.session_id, prompt);
         let id = self.send_request("session/prompt", &params)?;
         self.prompt_id = Some(id);
+        self.observed.has_prompt = true;
         let end = self.wait_for_response("session/prompt", id).await?;
         self.prompt_id = None;
         Ok(end)
@@ -307,7 +309,9 @@ impl AcpSession<'_> {
             Ok(Err(_)) => "the agent failed",
             Err(_) => "the agent did not end its turn",
         };
-        self.journal.note(AGENT, "cancelled", matches!(ended, Ok(Ok(_))), text);
+        let is_ended = matches!(ended, Ok(Ok(_)));
+        self.observed.is_cancelled = Some(is_ended);
+        self.journal.note(AGENT, "cancelled", is_ended, text);
     }
 
     /// The end of the job that a turn's end means.
@@ -338,7 +342,7 @@ impl AcpSession<'_> {
 
     /// Ends the agent's processes and the record.
     async fn close(mut self, end: JobEnd) -> JobEnd {
-        self.link.end(self.options.timeouts.exit).await;
+        self.observed.is_killed = !self.link.end(self.options.timeouts.exit).await;
         self.recorder.finish(self.journal);
         end
     }

@@ -125,9 +125,10 @@ impl AgentLink {
         let _ = timeout(patience, async { while self.next_line().await.is_ok() {} }).await;
     }
 
-    /// Ends every process of the group; waits for the program between SIGTERM and SIGKILL.
-    pub(crate) async fn end(&mut self, patience: Duration) {
-        let Some(group) = self.group.take() else { return };
+    /// Ends every process of the group; waits for the program between SIGTERM and SIGKILL. Returns whether the program
+    /// ended before SIGKILL.
+    pub(crate) async fn end(&mut self, patience: Duration) -> bool {
+        let Some(group) = self.group.take() else { return true };
         if self.child.try_wait().ok().flatten().is_none() {
             group.terminate();
             let exited = async {
@@ -136,8 +137,10 @@ impl AgentLink {
             };
             let _ = timeout(patience, exited).await;
         }
+        let has_ended = self.child.try_wait().ok().flatten().is_some();
         group.kill();
         let _ = timeout(DRAIN_TIMEOUT, self.child.wait()).await;
+        has_ended
     }
 
     /// Ends the program and describes how it ended.

@@ -25,8 +25,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use crate::pipe_io::{read_some, write_some};
-use crate::program::{Interruption, ProgramOptions};
-use crate::prompt::render_prompt;
+use crate::program::ProgramRun;
 
 /// The action in the journal.
 const ACTION: &str = "command";
@@ -44,14 +43,13 @@ pub(crate) async fn run_command_program(
     job: &mut OpenJob,
     command: &[String],
     env: &BTreeMap<String, String>,
-    options: &ProgramOptions,
-    interruption: &Interruption<'_>,
+    run: &mut ProgramRun<'_>,
 ) -> JobEnd {
-    let (spec, workspace, journal) = job.parts();
-    let prompt = render_prompt(spec.get());
+    let ProgramRun { options, interruption, prompt, observed } = run;
+    let (_, workspace, journal) = job.parts();
     journal.begin(ACTION, &one_line(&command.join(" "), SUBJECT_BYTES));
-    let started = write_prompt_file(command, &prompt).and_then(|file| {
-        let words = fill_command(command, &prompt, file.as_ref(), workspace.root());
+    let started = write_prompt_file(command, prompt).and_then(|file| {
+        let words = fill_command(command, prompt, file.as_ref(), workspace.root());
         Ok((RunningCommand::start(&words, env, workspace.root())?, file))
     });
     // The file is removed when it is dropped.
@@ -63,6 +61,7 @@ pub(crate) async fn run_command_program(
             return JobEnd::unmet(StopCondition::ToolFailure, message);
         }
     };
+    observed.has_prompt = true;
     let has_prompt = has_placeholder(command, &[PROMPT, PROMPT_FILE]);
     let input = if has_prompt { "" } else { prompt.as_str() };
     let ended = tokio::select! {
@@ -70,7 +69,7 @@ pub(crate) async fn run_command_program(
         end = interruption.wait() => Err(end),
         status = running.run(input, journal) => Ok(status),
     };
-    running.end(options.timeouts.exit, journal).await;
+    observed.is_killed = !running.end(options.timeouts.exit, journal).await;
     let tail = running.output.finish(journal);
     match ended {
         Ok(Ok(status)) => conclude(status, &tail, journal),
@@ -188,18 +187,21 @@ impl RunningCommand {
         }
     }
 
-    /// Ends every process of the group; a program that still runs gets SIGTERM first.
-    async fn end(&mut self, patience: Duration, journal: &mut Journal) {
-        let Some(group) = self.group.take() else { return };
+    /// Ends every process of the group; a program that still runs gets SIGTERM first. Returns whether it ended before
+    /// SIGKILL.
+    async fn end(&mut self, patience: Duration, journal: &mut Journal) -> bool {
+        let Some(group) = self.group.take() else { return true };
         if self.child.try_wait().ok().flatten().is_none() {
             group.terminate();
             let _ = timeout(patience, self.run("", journal)).await;
         }
+        let has_ended = self.child.try_wait().ok().flatten().is_some();
         group.kill();
         if self.reader.is_some() {
             let _ = timeout(DRAIN_TIMEOUT, self.drain_output(journal)).await;
         }
         let _ = timeout(DRAIN_TIMEOUT, self.child.wait()).await;
+        has_ended
     }
 
     async fn drain_output(&mut self, journal: &mut Journal) {

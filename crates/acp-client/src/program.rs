@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::acp_session::run_acp_program;
 use crate::command_program::run_command_program;
+use crate::prompt::render_prompt;
 
 /// The surroundings of a program.
 #[derive(Debug, Clone, Default)]
@@ -59,17 +60,46 @@ pub async fn run_program(
     options: &ProgramOptions,
     shutdown: &Shutdown,
 ) -> AgentJobResult {
-    let interruption = Interruption::start(job.spec().constraints, shutdown);
-    let end = match job.program().cloned() {
-        Some(program @ AgentProgramSpec::Acp { .. }) => {
-            run_acp_program(&mut job, &program, options, &interruption).await
-        }
+    let mut run = ProgramRun {
+        options,
+        interruption: Interruption::start(job.spec().constraints, shutdown),
+        prompt: render_prompt(job.spec()),
+        observed: ProgramObservations::default(),
+    };
+    let end = run_once(&mut job, &mut run).await;
+    job.close(&end).await
+}
+
+/// One run of a program: its prompt, what may interrupt it, and what was seen of it.
+pub(crate) struct ProgramRun<'a> {
+    pub(crate) options: &'a ProgramOptions,
+    pub(crate) interruption: Interruption<'a>,
+    pub(crate) prompt: String,
+    pub(crate) observed: ProgramObservations,
+}
+
+/// What was seen of a program besides its work.
+#[derive(Debug, Default)]
+pub(crate) struct ProgramObservations {
+    /// Name and version as the program states them.
+    pub(crate) agent: Option<String>,
+    /// Whether the program was started and has its prompt.
+    pub(crate) has_prompt: bool,
+    /// Whether the program ended its turn when it was asked to cancel; absent if it was not asked.
+    pub(crate) is_cancelled: Option<bool>,
+    /// Whether the program was killed because it did not end.
+    pub(crate) is_killed: bool,
+}
+
+/// Runs the program of the job once.
+pub(crate) async fn run_once(job: &mut OpenJob, run: &mut ProgramRun<'_>) -> JobEnd {
+    match job.program().cloned() {
+        Some(program @ AgentProgramSpec::Acp { .. }) => run_acp_program(job, &program, run).await,
         Some(AgentProgramSpec::Command { command, env }) => {
-            run_command_program(&mut job, &command, &env, options, &interruption).await
+            run_command_program(job, &command, &env, run).await
         }
         None => JobEnd::unmet(StopCondition::InvalidSpec, "the job names no program"),
-    };
-    job.close(&end).await
+    }
 }
 
 /// What ends a job from outside of its program.
@@ -82,7 +112,11 @@ pub(crate) struct Interruption<'a> {
 impl<'a> Interruption<'a> {
     /// The time starts now.
     fn start(constraints: AgentConstraints, shutdown: &'a Shutdown) -> Self {
-        let max_runtime_seconds = constraints.max_runtime_seconds;
+        Self::after_seconds(constraints.max_runtime_seconds, shutdown)
+    }
+
+    /// The time starts now.
+    pub(crate) fn after_seconds(max_runtime_seconds: u32, shutdown: &'a Shutdown) -> Self {
         let deadline = Instant::now() + Duration::from_secs(max_runtime_seconds.into());
         Self { shutdown, deadline, max_runtime_seconds }
     }

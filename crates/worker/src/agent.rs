@@ -9,6 +9,7 @@
 
 mod artifacts;
 mod attachments;
+mod canary;
 mod connection;
 mod egress;
 mod job_registry;

@@ -17,12 +17,13 @@ use cynode_domain::policy::allowed_hosts::AllowedHosts;
 use cynode_domain::policy::network::AllowedNetworks;
 use cynode_network::NetworkReach;
 use cynode_network::proxy::{
-    ConnectionEvent, ConnectionLog, ConnectionNotRecorded, ProxyPolicy, SandboxProxy,
+    ConnectionEvent, ConnectionLog, ConnectionNotRecorded, LocalRoutes, ProxyPolicy, SandboxProxy,
 };
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use self::forward::OrchestratorRoutes;
+use super::canary::{CanaryRoutes, CanaryRun};
 use super::{DaemonContext, run_blocking};
 use crate::job_dir::JobDir;
 use crate::listener_handover::receive_listener;
@@ -30,8 +31,14 @@ use crate::listener_handover::receive_listener;
 /// Pause between two looks for the listener of a job that is starting.
 const LISTENER_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Serves the connections of a job's agent; never returns. A job without an agent has none.
-pub(super) async fn serve_egress(context: &Arc<DaemonContext>, job: JobId, dir: &JobDir) {
+/// Serves the connections of a job's agent; never returns. A job without an agent has none. A canary run is answered
+/// here, by its script.
+pub(super) async fn serve_egress(
+    context: &Arc<DaemonContext>,
+    job: JobId,
+    dir: &JobDir,
+    canary: Option<&Arc<CanaryRun>>,
+) {
     if dir.spec().is_ok_and(|spec| spec.is_agent()) {
         let listener = wait_for_listener(dir).await;
         let closed = CancellationToken::new();
@@ -43,9 +50,12 @@ pub(super) async fn serve_egress(context: &Arc<DaemonContext>, job: JobId, dir: 
             advice: "agents reach models and tools only".to_owned(),
         };
         let log = Arc::new(RefusedConnections { job });
-        let routes = OrchestratorRoutes::new(Arc::clone(context), job);
+        let routes: Arc<dyn LocalRoutes> = match canary {
+            Some(run) => Arc::new(CanaryRoutes::new(Arc::clone(run))),
+            None => Arc::new(OrchestratorRoutes::new(Arc::clone(context), job)),
+        };
         SandboxProxy::new(policy, context.proxies.clone(), log, context.tasks.clone(), closed)
-            .with_local_routes(Arc::new(routes))
+            .with_local_routes(routes)
             .serve(listener);
         std::future::pending::<()>().await;
     }

@@ -11,6 +11,7 @@ use cynode_wire::nodes::Assignment;
 use tokio::sync::oneshot;
 
 use super::artifacts::UploadOutcome;
+use super::canary::{CanaryOrigin, CanaryRun, report_canary};
 use super::{
     DaemonContext, artifacts, attachments, egress, logs, repository, result, run_blocking,
 };
@@ -46,13 +47,15 @@ pub(super) fn spawn_job(
         match accepted {
             Ok((dir, JobOrigin::New)) => {
                 match prepare_and_start(&context, assignment, &dir).await {
-                    Ok(watch) => follow_and_deliver(&context, job, &dir, watch).await,
+                    Ok(watch) => {
+                        let canary = CanaryRun::of_job(&dir, CanaryOrigin::ThisProcess);
+                        follow_and_deliver(&context, job, &dir, watch, canary).await;
+                    }
                     Err(error) => report_rejected(&context, job, error).await,
                 }
             }
             Ok((dir, JobOrigin::Adopted)) => {
-                let watch = context.sandbox.watch(&dir);
-                follow_and_deliver(&context, job, &dir, watch).await;
+                follow_adopted(&context, job, &dir).await;
             }
             Err(error) => report_rejected(&context, job, error).await,
         }
@@ -92,10 +95,16 @@ pub(super) fn adopt_job(context: &Arc<DaemonContext>, job: JobId, dir: JobDir) {
         context.jobs.mark_accepted(job, task, &dir);
         let context = Arc::clone(context);
         context.tasks.clone().spawn("job", async move {
-            let watch = context.sandbox.watch(&dir);
-            follow_and_deliver(&context, job, &dir, watch).await;
+            follow_adopted(&context, job, &dir).await;
         });
     }
+}
+
+/// Follows a job that an earlier process accepted.
+async fn follow_adopted(context: &Arc<DaemonContext>, job: JobId, dir: &JobDir) {
+    let watch = context.sandbox.watch(dir);
+    let canary = CanaryRun::of_job(dir, CanaryOrigin::EarlierProcess);
+    follow_and_deliver(context, job, dir, watch, canary).await;
 }
 
 /// Reports a job that could not be accepted as not started, with the reason.
@@ -198,13 +207,14 @@ async fn follow_and_deliver(
     job: JobId,
     dir: &JobDir,
     mut watch: JobWatch,
+    canary: Option<Arc<CanaryRun>>,
 ) {
     metrics::gauge!("cynode_node_jobs_running").increment(1);
     let mut logs = logs::LogUploader::new(job, dir);
     tokio::select! {
         () = watch.wait_ended() => {}
         () = logs.upload_continuously(context) => {}
-        () = egress::serve_egress(context, job, dir) => {}
+        () = egress::serve_egress(context, job, dir, canary.as_ref()) => {}
     }
     metrics::gauge!("cynode_node_jobs_running").decrement(1);
     let concluded = dir.clone();
@@ -214,7 +224,7 @@ async fn follow_and_deliver(
         Ok(outcome) => {
             let how = outcome.ending.describe();
             tracing::info!(job.id = %job, ending = how, "job ended");
-            deliver_result(context, job, dir, &outcome, logs).await;
+            deliver_result(context, job, dir, &outcome, logs, canary.as_deref()).await;
             discard_job_dir(context, job, dir).await;
         }
         Err(error) => {
@@ -232,6 +242,7 @@ async fn deliver_result(
     dir: &JobDir,
     outcome: &SandboxJobOutcome,
     mut logs: logs::LogUploader,
+    canary: Option<&CanaryRun>,
 ) {
     let spec = dir.spec();
     let limit = spec.map_or(FALLBACK_LIMIT, |spec| time_limit(&spec.assignment));
@@ -240,10 +251,20 @@ async fn deliver_result(
     // A job that ended on request still uploads its artifacts.
     let is_over = matches!(result.ending, Ending::Canceled | Ending::Interrupted { .. });
     let cancels = |request| !is_over && request == StopRequest::Cancel;
+    let deliver = async {
+        let uploaded = upload_files(context, job, dir, limit).await;
+        let ending = ending_after_upload(result.ending.clone(), uploaded);
+        match canary {
+            // A run that was canceled showed nothing.
+            Some(run) if ending != Ending::Canceled => {
+                let reported = report_canary(context, job, dir, run, &ending, limit).await;
+                reported.unwrap_or_else(|reason| Ending::Interrupted { reason })
+            }
+            Some(_) | None => ending,
+        }
+    };
     tokio::select! {
-        uploaded = upload_files(context, job, dir, limit) => {
-            result.ending = ending_after_upload(result.ending, uploaded);
-        },
+        ending = deliver => result.ending = ending,
         () = context.jobs.wait_stop_requested(job, cancels) => result.ending = Ending::Canceled,
     }
     send_result(context, job, &result).await;
