@@ -23,7 +23,7 @@ use crate::message::{
     render_request, render_response,
 };
 use crate::permissions::PermissionDecision;
-use crate::program::{ProgramObservations, ProgramOptions, ProgramRun};
+use crate::program::{Interruption, ProgramObservations, ProgramOptions, ProgramRun};
 use crate::protocol::{
     self, AuthMethod, Initialized, NewSession, PermissionRequest, PromptEnd, SessionNotification,
 };
@@ -58,6 +58,7 @@ pub(crate) async fn run_acp_program(
         workspace,
         permissions,
         options,
+        interruption,
         observed,
         recorder: UpdateRecorder::new(spec.get().constraints.max_steps),
         next_id: 0,
@@ -99,6 +100,7 @@ struct AcpSession<'a> {
     workspace: &'a Workspace,
     permissions: &'a PermissionRules,
     options: &'a ProgramOptions,
+    interruption: &'a Interruption<'a>,
     observed: &'a mut ProgramObservations,
     recorder: UpdateRecorder,
     next_id: u64,
@@ -302,7 +304,7 @@ impl AcpSession<'_> {
         if self.send(&cancel).is_err() {
             return;
         }
-        let patience = self.options.timeouts.cancel;
+        let patience = self.interruption.limit_timeouts(self.options.timeouts).cancel;
         let ended = timeout(patience, self.wait_for_response::<Value>("session/cancel", id)).await;
         let text = match ended {
             Ok(Ok(_)) => "the agent ended its turn",
@@ -342,7 +344,8 @@ impl AcpSession<'_> {
 
     /// Ends the agent's processes and the record.
     async fn close(mut self, end: JobEnd) -> JobEnd {
-        self.observed.is_killed = !self.link.end(self.options.timeouts.exit).await;
+        let patience = self.interruption.limit_timeouts(self.options.timeouts).exit;
+        self.observed.is_killed = !self.link.end(patience).await;
         self.recorder.finish(self.journal);
         end
     }

@@ -125,7 +125,7 @@ impl CanaryTrial<'_> {
             return (None, failed.clone(), failed);
         };
         let limit = (self.limit * 3 / 5).min(FIRST_LIMIT);
-        let patience = limit.min(MODEL_PATIENCE);
+        let patience = (limit / 2).min(MODEL_PATIENCE);
         let is_silent =
             async { !self.wait_for_request(patience, |state| state.model_requests > 0).await };
         let first = self.run_phase(job, FIRST_PROMPT.to_owned(), limit, is_silent).await;

@@ -69,7 +69,8 @@ pub(crate) async fn run_command_program(
         end = interruption.wait() => Err(end),
         status = running.run(input, journal) => Ok(status),
     };
-    observed.is_killed = !running.end(options.timeouts.exit, journal).await;
+    let patience = interruption.limit_timeouts(options.timeouts).exit;
+    observed.is_killed = !running.end(patience, journal).await;
     let tail = running.output.finish(journal);
     match ended {
         Ok(Ok(status)) => conclude(status, &tail, journal),

@@ -51,6 +51,17 @@ impl Default for ProgramTimeouts {
     }
 }
 
+impl ProgramTimeouts {
+    /// The same, but short enough to write the result between SIGTERM and SIGKILL of the node.
+    fn hurried(self) -> Self {
+        Self {
+            cancel: self.cancel.min(Duration::from_millis(800)),
+            exit: self.exit.min(Duration::from_millis(400)),
+            ..self
+        }
+    }
+}
+
 /// Runs the program of the job and returns the job's result. Never fails: each fault is a stop condition.
 ///
 /// When `shutdown` is triggered or the time is used, an agent is asked to cancel; then the program is ended with every
@@ -107,18 +118,27 @@ pub(crate) struct Interruption<'a> {
     shutdown: &'a Shutdown,
     deadline: Instant,
     max_runtime_seconds: u32,
+    /// Whether this process is killed soon after `shutdown`.
+    is_followed_by_kill: bool,
 }
 
 impl<'a> Interruption<'a> {
     /// The time starts now.
     fn start(constraints: AgentConstraints, shutdown: &'a Shutdown) -> Self {
-        Self::after_seconds(constraints.max_runtime_seconds, shutdown)
+        let interruption = Self::after_seconds(constraints.max_runtime_seconds, shutdown);
+        Self { is_followed_by_kill: true, ..interruption }
     }
 
     /// The time starts now.
     pub(crate) fn after_seconds(max_runtime_seconds: u32, shutdown: &'a Shutdown) -> Self {
         let deadline = Instant::now() + Duration::from_secs(max_runtime_seconds.into());
-        Self { shutdown, deadline, max_runtime_seconds }
+        Self { shutdown, deadline, max_runtime_seconds, is_followed_by_kill: false }
+    }
+
+    /// The time that is left to a program.
+    pub(crate) fn limit_timeouts(&self, timeouts: ProgramTimeouts) -> ProgramTimeouts {
+        let is_hurried = self.is_followed_by_kill && self.shutdown.is_triggered();
+        if is_hurried { timeouts.hurried() } else { timeouts }
     }
 
     /// Waits for the interruption; returns the end of the job.

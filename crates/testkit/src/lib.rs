@@ -6,6 +6,7 @@
 //!
 //! For tests only: a failed set-up panics with the reason.
 
+mod acp_agent;
 mod certificates;
 mod database;
 mod durable_server;
@@ -18,6 +19,7 @@ mod secrets;
 mod sync_log;
 mod table_search;
 
+pub use acp_agent::acp_agent_command;
 pub use certificates::TestCertificate;
 pub use database::{TestDatabase, postgres_database, sqlite_database};
 pub use durable_server::DurableServer;

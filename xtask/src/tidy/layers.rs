@@ -60,6 +60,9 @@ const OPERATIONS: [&str; 4] =
 const EDGES: [&str; 6] =
     ["cynode-api", "cynode-gateway", "cynode-orchestrator", TESTKIT, "cynode-bench", "cynode-e2e"];
 
+/// Programs that the tests of another program start: the node runs the agent in its sandboxes.
+const STARTED_BY_TESTS: [(&str, &str); 1] = [("cynode-node", "cynode-sba")];
+
 /// The packages that may depend on a restricted package; `None` if it is not restricted.
 fn allowed_dependents(package: &str) -> Option<Vec<&'static str>> {
     if package == "cynode-sql" {
@@ -132,6 +135,9 @@ fn find_violation(edge: &PackageDependency, from: u8) -> Option<(String, &'stati
         return (!edge.dev && from != ABOVE).then(|| {
             (format!("depends on {to} outside its tests"), "move it to [dev-dependencies]")
         });
+    }
+    if edge.dev && STARTED_BY_TESTS.contains(&(edge.from.as_str(), to.as_str())) {
+        return None;
     }
     if let Some(allowed) = allowed_dependents(to)
         && !allowed.contains(&edge.from.as_str())

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use axum::body::Bytes;
 use axum::extract::{Path as UrlPath, Query, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::Response;
 use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use base64::Engine as _;
@@ -21,6 +22,7 @@ use cynode_domain::policy::network::AllowedNetworks;
 use cynode_runtime::clock::{Clock as _, SystemClock};
 use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
+use cynode_wire::agent_profiles::CanaryReport;
 use cynode_wire::artifacts::ArtifactView;
 use cynode_wire::git::GitCredentialView;
 use cynode_wire::jobs::{JobResult, Stream};
@@ -35,6 +37,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
+use crate::agent_answers::{AgentAnswers, answer_agent};
 use crate::workbench::TEST_TIMEOUT;
 
 /// The directory of repositories that the node allows, below its data directory.
@@ -77,6 +80,10 @@ pub(crate) struct OrchestratorFakeState {
     pub(crate) agent_tokens_from: usize,
     /// Requests of agents.
     pub(crate) agent_requests: Vec<AgentRequest>,
+    /// How requests of agents are answered.
+    pub(crate) agent_answers: AgentAnswers,
+    /// Reports of canary runs, in the order of their arrival.
+    pub(crate) canaries: Vec<(JobId, CanaryReport)>,
 }
 
 /// A request that a node passed on for an agent.
@@ -165,6 +172,7 @@ impl OrchestratorFake {
             .route("/v1/node/jobs/{job}/attachments/{name}", get(attachment))
             .route("/v1/node/jobs/{job}/result", post(result))
             .route("/v1/node/jobs/{job}/agent-token", post(agent_token))
+            .route("/v1/node/jobs/{job}/canary", put(canary))
             .route("/v1/egress/chat/completions", post(agent_request))
             .route("/v1/egress/messages", post(agent_request))
             .route("/mcp", post(agent_request))
@@ -520,26 +528,50 @@ async fn agent_token(
     Ok(Json(JobAgentToken { secret, expires_at: SystemClock.now() + Duration::from_hours(1) }))
 }
 
-/// Answers with the number of the request, in pieces, if the token of an agent is valid.
+/// A report comes before the result of its job, and only from the process that holds the job.
+async fn canary(
+    State(fake): State<OrchestratorFake>,
+    UrlPath(job): UrlPath<JobId>,
+    headers: HeaderMap,
+    Json(report): Json<CanaryReport>,
+) -> Result<StatusCode, StatusCode> {
+    let mut known = fake.state();
+    known.check_holder(&headers, job)?;
+    known.check_disk("canary")?;
+    let agent = known.assigned[&job].agent.as_ref();
+    if !agent.is_some_and(|agent| agent.is_canary) {
+        return Err(StatusCode::BAD_REQUEST);
+    }
+    if known.results.contains_key(&job) {
+        return Err(StatusCode::CONFLICT);
+    }
+    known.canaries.push((job, report));
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Answers if the token of an agent is valid.
 async fn agent_request(
     State(fake): State<OrchestratorFake>,
     uri: Uri,
     headers: HeaderMap,
     body: String,
-) -> Result<String, StatusCode> {
-    let mut known = fake.state();
-    let token = headers["authorization"].to_str().unwrap().strip_prefix("Bearer agent-");
-    let index: usize =
-        token.and_then(|index| index.parse().ok()).ok_or(StatusCode::UNAUTHORIZED)?;
-    if index < known.agent_tokens_from || index >= known.agent_tokens.len() {
-        return Err(StatusCode::UNAUTHORIZED);
-    }
-    let headers = headers
-        .iter()
-        .map(|(name, value)| (name.to_string(), value.to_str().unwrap_or_default().to_owned()));
-    let path = uri.path().to_owned();
-    known.agent_requests.push(AgentRequest { path, headers: headers.collect(), body });
-    Ok(format!("answer {}", known.agent_requests.len()))
+) -> Result<Response, StatusCode> {
+    let (number, answers) = {
+        let mut known = fake.state();
+        let token = headers["authorization"].to_str().unwrap().strip_prefix("Bearer agent-");
+        let index: usize =
+            token.and_then(|index| index.parse().ok()).ok_or(StatusCode::UNAUTHORIZED)?;
+        if index < known.agent_tokens_from || index >= known.agent_tokens.len() {
+            return Err(StatusCode::UNAUTHORIZED);
+        }
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_str().unwrap_or_default().to_owned()));
+        let (path, body) = (uri.path().to_owned(), body.clone());
+        known.agent_requests.push(AgentRequest { path, headers: headers.collect(), body });
+        (known.agent_requests.len(), known.agent_answers)
+    };
+    Ok(answer_agent(answers, number, uri.path(), &body).await)
 }
 
 /// The received part of a job's stream.

@@ -1,6 +1,12 @@
 //! The worker node with real sandboxes: isolation, limits and durability.
 
 #[cfg(test)]
+mod agent_answers;
+#[cfg(test)]
+mod agent_programs;
+#[cfg(test)]
+mod canary;
+#[cfg(test)]
 mod durability;
 #[cfg(test)]
 mod egress;

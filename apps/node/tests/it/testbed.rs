@@ -2,7 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -52,6 +52,15 @@ impl NodeTestbed {
         let path = self.agent_path();
         fs::write(&path, format!("#!/bin/bash\n{REQUEST_FUNCTION}\n{script}\n")).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Sets the program of agents to that of the product.
+    pub(crate) fn set_product_agent(&self) {
+        // Tests are in `deps` of the build directory, examples beside it.
+        let own = std::env::current_exe().unwrap();
+        let program = own.ancestors().nth(2).unwrap().join("examples/agent_program");
+        assert!(program.is_file(), "{} is not built: run every target", program.display());
+        symlink(program, self.agent_path()).unwrap();
     }
 
     fn agent_path(&self) -> PathBuf {
