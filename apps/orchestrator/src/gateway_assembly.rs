@@ -20,7 +20,7 @@ use cynode_ops::access::Access;
 use cynode_ops::inbox::Inbox;
 use cynode_ops::memory::JobNotes;
 use cynode_ops::sandboxes::Sandboxes;
-use cynode_ops::{AgentMessages, WorkService};
+use cynode_ops::{AgentMessages, AgentProfiles, WorkService};
 use cynode_ops::{schedules::Scheduler, schedules::Schedules};
 use cynode_resources::agents::AgentTokens;
 use cynode_resources::audit::{AuditLog, AuditOptions};
@@ -54,6 +54,7 @@ pub(crate) struct GatewayDependencies<'a> {
     pub(crate) artifacts: ArtifactService,
     pub(crate) steering: RunOperations,
     pub(crate) nodes: NodeService,
+    pub(crate) agent_profiles: AgentProfiles,
     pub(crate) placer: JobPlacer,
     pub(crate) agents: &'a AgentServices,
     pub(crate) request_limits: RequestLimits,
@@ -113,6 +114,7 @@ pub(crate) async fn build_gateway(
             schedules: Schedules::new(store.clone(), signals.clone()),
             artifacts: shared.artifacts,
             nodes: shared.nodes,
+            agent_profiles: shared.agent_profiles,
             sandboxes: Sandboxes::new(store.clone(), clock.clone(), signals.clone(), shared.placer),
             preferences: PreferenceService::new(store.clone(), clock.clone()),
             memory: JobNotes::new(store.clone(), clock.clone()),

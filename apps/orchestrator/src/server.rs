@@ -20,7 +20,7 @@ use cynode_execution::{runs::RunOperations, runs::RunQueries};
 use cynode_gateway::GatewayOptions;
 use cynode_ops::chat::Chat;
 use cynode_ops::schedules::Schedules;
-use cynode_ops::{AgentMessages, StorageHealth};
+use cynode_ops::{AgentMessages, AgentProfiles, StorageHealth};
 use cynode_resources::audit::RejectionCounter;
 use cynode_resources::groups::Groups;
 use cynode_resources::request_limits::RequestLimits;
@@ -185,6 +185,11 @@ async fn build_services(
     let request_limits =
         RequestLimits::new(options.request_limits(), clock.clone(), RejectionCounter::default());
     let models = build_models(store, clock, &signals, data_dir, background.clone());
+    let tasks = TaskService::new(store.clone(), clock.clone(), signals.clone(), blobs.clone())
+        .with_job_ceiling(options.job_ceiling())
+        .with_storage_limits(options.storage_limits());
+    let agent_profiles =
+        AgentProfiles::new(store.clone(), clock.clone(), signals.clone(), tasks.clone());
     let shared = GatewayDependencies {
         store,
         clock,
@@ -192,9 +197,8 @@ async fn build_services(
         data_dir,
         audit: options.audit_options(data_dir),
         stream_targets: options.stream_targets(),
-        tasks: TaskService::new(store.clone(), clock.clone(), signals.clone(), blobs.clone())
-            .with_job_ceiling(options.job_ceiling())
-            .with_storage_limits(options.storage_limits()),
+        tasks: tasks.clone(),
+        agent_profiles: agent_profiles.clone(),
         projects: Projects::new(store.clone(), clock.clone()),
         artifacts: ArtifactService::new(store.clone(), clock.clone(), blobs.clone())
             .with_storage_limits(options.storage_limits()),
@@ -213,7 +217,7 @@ async fn build_services(
         request_limits: request_limits.clone(),
         sealer: Arc::new(models.credentials.clone()),
     };
-    let (projects, tasks) = (shared.projects.clone(), shared.tasks.clone());
+    let projects = shared.projects.clone();
     let (artifacts, nodes) = (shared.artifacts.clone(), shared.nodes.clone());
     let steering = shared.steering.clone();
     let assembled = gateway_assembly::build_gateway(shared, gateway_options).await?;
@@ -227,6 +231,7 @@ async fn build_services(
         messages: AgentMessages::new(store.clone(), clock.clone(), signals.clone()),
         artifacts,
         nodes,
+        agent_profiles,
         workflow: WorkflowService::new(store.clone(), clock.clone(), signals.clone())
             .with_handoffs(agents.handoffs.clone())
             .with_placer(placer)

@@ -9,6 +9,7 @@
 
 mod accounts;
 mod admission;
+mod agent_profiles;
 mod anthropic_error;
 mod artifacts;
 mod chat;

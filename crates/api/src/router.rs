@@ -12,7 +12,7 @@ use cynode_execution::{ArtifactService, EventService, NodeService, TaskService, 
 use cynode_execution::{runs::RunOperations, runs::RunQueries};
 use cynode_ops::chat::Chat;
 use cynode_ops::schedules::Schedules;
-use cynode_ops::{AgentMessages, StorageHealth};
+use cynode_ops::{AgentMessages, AgentProfiles, StorageHealth};
 use cynode_resources::groups::Groups;
 use cynode_resources::request_limits::RequestLimits;
 use cynode_resources::skills::Skills;
@@ -34,9 +34,9 @@ use crate::openapi::{ApiDocument, with_operation_ids};
 use crate::status::StatusServices;
 use crate::unread_body::close_if_unread;
 use crate::{
-    GatewayAdministration, ModelServices, accounts, artifacts, chat, egress, events, gateway,
-    groups, inbox, node_api, nodes, preferences, projects, pushes, runs, schedules, skills, status,
-    tasks, threads, workflow,
+    GatewayAdministration, ModelServices, accounts, agent_profiles, artifacts, chat, egress,
+    events, gateway, groups, inbox, node_api, nodes, preferences, projects, pushes, runs,
+    schedules, skills, status, tasks, threads, workflow,
 };
 
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
@@ -57,6 +57,7 @@ pub struct ApiServices {
     pub messages: AgentMessages,
     pub artifacts: ArtifactService,
     pub nodes: NodeService,
+    pub agent_profiles: AgentProfiles,
     /// The workflow API of runners.
     pub workflow: WorkflowService,
     pub events: EventService,
@@ -109,6 +110,7 @@ pub(crate) fn documented_routes(services: ApiServices) -> OpenApiRouter {
         .merge(artifacts::routes(services.artifacts.clone()))
         .merge(pushes::routes(services.tasks, services.artifacts.clone()))
         .merge(nodes::routes(services.nodes.clone()))
+        .merge(agent_profiles::routes(services.agent_profiles.clone()))
         .merge(events::routes(services.events))
         .merge(threads::routes(services.chat.clone()))
         .merge(gateway::routes(services.administration.clone()))
@@ -124,6 +126,7 @@ pub(crate) fn documented_routes(services: ApiServices) -> OpenApiRouter {
         .route_layer(from_fn_with_state(services.tokens, require_join));
     let credentials = services.models.credentials.clone();
     let nodes = node_api::routes(services.nodes.clone(), services.artifacts, credentials)
+        .merge(agent_profiles::node_routes(services.agent_profiles))
         .route_layer(from_fn_with_state(services.nodes, require_node));
     OpenApiRouter::with_openapi(ApiDocument::openapi())
         .merge(chat::routes(services.chat, admission))

@@ -5,6 +5,7 @@
 //!
 //! Invariant: no method retries, because only the caller knows whether a call is safe to repeat.
 
+mod agent_profiles;
 mod auth;
 mod chat;
 mod egress;

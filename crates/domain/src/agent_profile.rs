@@ -17,6 +17,15 @@ const MAX_CHARS: usize = 64;
 #[serde(try_from = "String", into = "String")]
 pub struct AgentProfileName(String);
 
+/// The agent profile of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentSelection {
+    pub profile: AgentProfileName,
+    /// Whether the task is a canary run of the profile.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_canary: bool,
+}
+
 /// A text that is not the name of a profile.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidProfileName {

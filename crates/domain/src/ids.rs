@@ -163,6 +163,8 @@ typed_ids! {
     ScheduleRunId,
     /// Correlates one request across processes and logs.
     TraceId,
+    /// A program of another vendor that works as an agent.
+    AgentProfileId,
 }
 
 #[cfg(test)]

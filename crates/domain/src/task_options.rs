@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent_profile::AgentSelection;
 use crate::git::{PushOrder, TaskRepository};
 use crate::ids::NodeId;
 use crate::job::Limits;
@@ -37,4 +38,7 @@ pub struct TaskOptions {
     /// The push that its only step is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push: Option<PushOrder>,
+    /// The agent profile that works on it; the built-in agent if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentSelection>,
 }

@@ -1,5 +1,6 @@
 //! Worker nodes: registration, polling for jobs, reporting results, and job placement.
 
+mod admission;
 mod agent_token;
 mod assign;
 mod incarnation;
@@ -22,7 +23,8 @@ use cynode_wire::agent_profiles::AgentAssignment;
 use cynode_wire::git::RepositoryAssignment;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use assign::has_feature;
+pub(crate) use admission::{AgentAdmissions, assign_agent, describe_deleted_profile};
+pub use assign::has_feature;
 pub use assign::{AssignmentOutcome, AssignmentPass, unassign_silent_jobs};
 pub use job_repository::JobRepository;
 pub use join_tokens::JoinCredential;

@@ -152,7 +152,7 @@ impl Sweeper {
         for job in &ended {
             info!(job.id = %job, "job expired");
         }
-        if !ended.is_empty() {
+        if !ended.is_empty() || assigned.has_closed_jobs {
             self.signals.send(Topic::Results);
             self.signals.send(Topic::Policy);
         }

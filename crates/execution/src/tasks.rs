@@ -1,5 +1,6 @@
 //! Tasks: create, read, order by dependencies, update and cancel.
 
+mod agent;
 mod attachments;
 mod awaited_node;
 mod cancel;

@@ -29,7 +29,7 @@ use cynode_execution::{runs::Actor, runs::ActorKind, runs::RunOperations, runs::
 use cynode_ops::memory::JobNotes;
 use cynode_ops::sandboxes::Sandboxes;
 use cynode_ops::schedules::Schedules;
-use cynode_ops::{AgentMessages, WorkService};
+use cynode_ops::{AgentMessages, AgentProfiles, WorkService};
 use cynode_resources::Projects;
 use cynode_resources::settings::InstallationSettings;
 use cynode_resources::skills::Skills;
@@ -53,6 +53,7 @@ pub struct ToolServices {
     pub schedules: Schedules,
     pub artifacts: ArtifactService,
     pub nodes: NodeService,
+    pub agent_profiles: AgentProfiles,
     pub sandboxes: Sandboxes,
     pub settings: InstallationSettings,
     pub preferences: PreferenceService,
@@ -287,6 +288,7 @@ mod tests {
         "db.system_setting.get",
         "db.system_setting.list",
         "db.system_setting.update",
+        "db.agent_profile.list",
         // Before there is a task, and over all of them.
         "db.task.create",
         "db.task.list",

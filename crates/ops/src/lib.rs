@@ -1,4 +1,4 @@
-//! Operations beyond tasks: chat, messages, work units, schedules, sandboxes.
+//! Operations beyond tasks: chat, messages, work units, schedules, sandboxes, agent profiles.
 //!
 //! Each feature is a small struct of its collaborators; the edges (REST, MCP) only call its
 //! methods, so people, agents and processes share one behaviour. [`inbox`] processes the reports of
@@ -8,6 +8,7 @@
 //! signal sent afterwards only saves a waiting reader one poll. Nothing here depends on HTTP.
 
 pub mod access;
+pub mod agent_profiles;
 pub mod chat;
 pub mod health;
 pub mod inbox;
@@ -17,6 +18,7 @@ pub mod sandboxes;
 pub mod schedules;
 pub mod work;
 
+pub use agent_profiles::{AgentProfileError, AgentProfiles};
 pub use health::{QuarantineSummary, StorageHealth};
 pub use messages::{AgentMessages, MessageError};
 pub use work::{WorkError, WorkService};

@@ -10,6 +10,7 @@ mod multi_insert;
 mod notifications;
 mod param;
 mod postgres_address;
+pub mod sqlite_file;
 mod transaction;
 
 pub use column::{Column, Row};

@@ -1,9 +1,7 @@
 //! The transactional outbox: events, readable in commit order.
 
-use std::fmt;
-use std::str::FromStr;
-
 use chrono::{DateTime, Utc};
+use cynode_domain::event_cursor::EventCursor;
 use cynode_domain::ids::{JobId, ProjectId, RunId, TaskId, UserId};
 use serde_json::Value;
 
@@ -25,13 +23,6 @@ pub struct NewEvent {
     pub job: Option<JobId>,
     /// Details, depending on the kind.
     pub data: Value,
-}
-
-/// A position in commit order.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct EventCursor {
-    transaction: i64,
-    sequence: i64,
 }
 
 /// An event.
@@ -200,33 +191,4 @@ pub(crate) fn event(row: &Row) -> Result<OutboxEvent, Error> {
         data: row.get("data")?,
         occurred_at: row.get("occurred_at")?,
     })
-}
-
-impl fmt::Display for EventCursor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.transaction, self.sequence)
-    }
-}
-
-/// The text is not a valid event id.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is not an event id")]
-pub struct InvalidEventCursor(String);
-
-impl FromStr for EventCursor {
-    type Err = InvalidEventCursor;
-
-    /// Parses the output of [`fmt::Display`]; `0` is the start.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text == "0" {
-            return Ok(Self::default());
-        }
-        let parts = text.split_once('-').and_then(|(transaction, sequence)| {
-            Some((transaction.parse().ok()?, sequence.parse().ok()?))
-        });
-        match parts {
-            Some((transaction, sequence)) => Ok(Self { transaction, sequence }),
-            None => Err(InvalidEventCursor(text.to_owned())),
-        }
-    }
 }

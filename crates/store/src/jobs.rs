@@ -146,16 +146,18 @@ impl Tx {
         self.rows(sql, &[]).await?.iter().map(user).collect()
     }
 
-    /// Lists open jobs of a user that can be assigned, oldest first; locked, rows locked by others are skipped. Excluded
+    /// Lists open jobs of a user that can be assigned, after `after`, oldest first; locked, rows locked by others are skipped. Excluded
     /// are jobs whose placement is being decided, and jobs pinned to a node that accepts none now. Of a task's
     /// unpinned jobs only the oldest is listed: the others follow it.
     pub async fn job_list_unassigned(
         &mut self,
         user: UserId,
+        after: Option<JobId>,
         limit: u32,
     ) -> Result<Vec<Job>, Error> {
         let sql =
             "SELECT * FROM jobs j WHERE j.owner_id = $1 AND j.node_id IS NULL AND NOT j.closed
+                   AND ($2 /*pg ::uuid */ IS NULL OR j.id > $2)
                    AND (j.place_until IS NULL OR j.place_until <= cynode_now())
                    AND (j.pinned_node_id IS NULL OR j.pinned_node_id IN (
                        SELECT n.id FROM nodes n WHERE n.status = 'active' AND n.sandbox_supported
@@ -164,8 +166,8 @@ impl Tx {
                    AND (j.pinned_node_id IS NOT NULL OR NOT EXISTS (
                        SELECT 1 FROM jobs o WHERE o.task_id = j.task_id AND o.id < j.id
                        AND NOT o.closed AND o.node_id IS NULL AND o.pinned_node_id IS NULL))
-                   ORDER BY j.id LIMIT $2 /*pg FOR NO KEY UPDATE SKIP LOCKED */";
-        self.page(&tables::JOBS, sql, params![user, limit], job).await
+                   ORDER BY j.id LIMIT $3 /*pg FOR NO KEY UPDATE SKIP LOCKED */";
+        self.page(&tables::JOBS, sql, params![user, after, limit], job).await
     }
 
     /// Lists unassigned open jobs created before this time and pinned to a node that accepts no jobs, has not
@@ -187,6 +189,12 @@ impl Tx {
     pub async fn job_list_of_node(&mut self, node: NodeId) -> Result<Vec<Job>, Error> {
         let sql = "SELECT * FROM jobs WHERE node_id = $1 AND NOT closed ORDER BY id";
         self.list(&tables::JOBS, sql, params![node], job).await
+    }
+
+    /// Replaces the payload of a job that has no node.
+    pub async fn job_set_payload(&mut self, id: JobId, payload: &Value) -> Result<(), Error> {
+        let sql = "UPDATE jobs SET payload = $2 WHERE id = $1 AND node_id IS NULL AND NOT closed";
+        self.execute(sql, params![id, payload]).await.map(drop)
     }
 
     /// Assigns a queued job to a node.

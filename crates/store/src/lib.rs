@@ -13,6 +13,7 @@
 
 mod agent_checkpoints;
 mod agent_messages;
+mod agent_profiles;
 mod agent_tokens;
 mod append_rows;
 mod artifacts;
@@ -72,10 +73,13 @@ pub use cynode_audit::{AuditCall, AuditCaller, AuditOutcome, AuditRecord, ChainH
 pub use cynode_audit::{AuditCursor, AuditFilter, LOG_CHAIN, LogSealing, StoredCall};
 pub use cynode_audit::{AuditKeys, ChainPosition, ChainReport, ChainVerifier, KnownPosition};
 pub use cynode_audit::{InvalidPosition, PositionSource, SignedClaim, SignedPosition};
+pub use cynode_domain::event_cursor::{EventCursor, InvalidEventCursor};
+pub use cynode_domain::server_transport::{ServerSecrets, ServerTransport};
 pub use cynode_sql::{Error, NotificationChannel};
 
 pub use agent_checkpoints::AgentCheckpoint;
 pub use agent_messages::{AgentMessage, MessageFilter, MessageOrder, NewAgentMessage};
+pub use agent_profiles::{AgentCanary, AgentProfile, ProfileAdmission};
 pub use agent_tokens::{AgentToken, TokenBinding, TokenOrigin};
 pub use append_rows::{AppendRows, Entry};
 pub use artifacts::{Artifact, EarlierSteps, JobOutput};
@@ -87,7 +91,7 @@ pub use chat::{DefaultProjectContext, Thread, ThreadMessage};
 pub use chat_records::ChatRecord;
 pub use credentials::Credential;
 pub use decisions::{DecisionFilter, ManagerDecision};
-pub use events::{EventCursor, EventFilter, EventPage, InvalidEventCursor, NewEvent, OutboxEvent};
+pub use events::{EventFilter, EventPage, NewEvent, OutboxEvent};
 pub use exec_retention::KeepExecs;
 pub use findings::{FindingAuthorship, FindingSubject, StoredFinding};
 pub use groups::{Group, GroupMember, NewGroupMember};
@@ -99,7 +103,7 @@ pub use jobs::{Job, NewJob, WaitingUser};
 pub use join_tokens::JoinToken;
 pub use leases::{Lease, LeaseWait, StaleLease};
 pub use lookups::{Dependency, NewestRun, NodeSummary};
-pub use mcp_servers::{McpServer, ServerSecrets, ServerTransport};
+pub use mcp_servers::McpServer;
 pub use mcp_tools::{McpToolDefinition, StoredTool};
 pub use model_providers::ModelProvider;
 pub use nodes::{Node, NodeProcessRow};

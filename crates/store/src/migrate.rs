@@ -57,6 +57,7 @@ const MIGRATIONS: &[Migration] = migrations! {
     33 "0033_fair_jobs",
     34 "0034_storage",
     35 "0035_server_owners",
+    36 "0036_agent_profiles",
 };
 
 /// An arbitrary number; the same in every process, so that only one process migrates a PostgreSQL database at a

@@ -4,17 +4,12 @@
 //! sync per batch, not one per operation.
 
 use std::collections::VecDeque;
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use cynode_sql::sqlite_file;
 use futures_util::FutureExt;
-use rusqlite::Connection;
-use rusqlite::config::DbConfig;
-use rusqlite::functions::FunctionFlags;
 use tokio::sync::mpsc;
 
 use crate::operation::Queued;
@@ -38,8 +33,8 @@ pub(crate) struct Sqlite {
 impl Sqlite {
     /// Opens or creates the database at `path`, and starts its threads.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        create_file(path);
-        let connection = connect(path)?;
+        sqlite_file::create(path);
+        let connection = sqlite_file::connect(path)?;
         let (writes, write_queue) = mpsc::channel(QUEUE);
         let quarantine = Arc::<Quarantine>::default();
         let tx = Tx::sqlite(connection).with_quarantine(&quarantine);
@@ -47,7 +42,7 @@ impl Sqlite {
         let (reads, read_queue) = mpsc::channel(QUEUE);
         let read_queue = Arc::new(Mutex::new(read_queue));
         for _ in 0..READERS {
-            let (connection, queue) = (connect(path)?, Arc::clone(&read_queue));
+            let (connection, queue) = (sqlite_file::connect(path)?, Arc::clone(&read_queue));
             connection.execute_batch("PRAGMA query_only = ON")?;
             let tx = Tx::sqlite(connection).with_quarantine(&quarantine);
             start_thread("store-reader", move || serve_reads(tx, &queue))?;
@@ -71,38 +66,6 @@ impl Sqlite {
 
 fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), Error> {
     thread::Builder::new().name(name.to_owned()).spawn(body).map(drop).map_err(Error::unavailable)
-}
-
-/// Creates the database file readable by its owner only; SQLite gives its other files the same mode. An error
-/// here is ignored, because SQLite reports it next.
-fn create_file(path: &Path) {
-    let _ = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
-}
-
-fn connect(path: &Path) -> Result<Connection, Error> {
-    let connection = Connection::open(path)?;
-    connection.busy_timeout(Duration::from_secs(5))?;
-    // Full sync: a committed row survives a power cut, not only a killed process.
-    connection.execute_batch(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
-         PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY;
-         PRAGMA wal_autocheckpoint = 4000;",
-    )?;
-    // Statements are planned once: without this, each new value of a parameter may cause a new plan.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    connection.set_prepared_statement_cache_capacity(256);
-    let flags = FunctionFlags::SQLITE_UTF8;
-    connection.create_scalar_function("cynode_now", 0, flags, |_| Ok(now_micros()))?;
-    connection.create_scalar_function("cynode_after", 1, flags, |context| {
-        Ok(now_micros() + context.get::<i64>(0)? * 1000)
-    })?;
-    Ok(connection)
-}
-
-#[expect(clippy::disallowed_methods, reason = "this is the database's own clock")]
-fn now_micros() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 fn serve_writes(mut tx: Tx, mut queue: mpsc::Receiver<Queued>) {
@@ -200,11 +163,4 @@ fn serve_reads(mut tx: Tx, queue: &Mutex<mpsc::Receiver<Queued>>) {
 /// Statements on SQLite never wait, so their futures are ready at the first poll.
 fn poll_once<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     future.now_or_never().unwrap_or(Err(Error::Closed))
-}
-
-/// The file of a `sqlite:` URL. In-memory databases are not supported: every connection would open its own.
-pub(crate) fn file_path(url: &str) -> Option<PathBuf> {
-    let path = url.strip_prefix("sqlite:")?;
-    let path = path.strip_prefix("//").unwrap_or(path);
-    (!path.is_empty() && path != ":memory:").then(|| PathBuf::from(path))
 }

@@ -9,8 +9,9 @@ use crate::operation::{
 };
 use crate::postgres::Postgres;
 use crate::quarantine::{Quarantine, UndecodableRow};
-use crate::sqlite::{self, Sqlite};
+use crate::sqlite::Sqlite;
 use crate::{Error, GrantedRun, NotificationChannel, RunClaim, Tx, migrate};
+use cynode_sql::sqlite_file;
 
 /// An open, migrated database. Cheap to clone.
 #[derive(Clone)]
@@ -54,7 +55,7 @@ impl Store {
     /// Opens the database at `url` and migrates its schema. A database of a newer version is rejected and not
     /// changed.
     pub async fn open(url: &str) -> Result<Self, Error> {
-        let backend = if let Some(path) = sqlite::file_path(url) {
+        let backend = if let Some(path) = sqlite_file::path_of_url(url) {
             StoreBackend::Sqlite(Sqlite::open(&path)?)
         } else if url.starts_with("postgres://") || url.starts_with("postgresql://") {
             StoreBackend::Postgres(Postgres::open(url)?)
@@ -68,7 +69,7 @@ impl Store {
 
     /// The file that a `sqlite:` URL names.
     pub fn sqlite_path(url: &str) -> Option<PathBuf> {
-        sqlite::file_path(url)
+        sqlite_file::path_of_url(url)
     }
 
     /// Returns the database engine.

@@ -1,9 +1,14 @@
 //! Agent profiles: programs of other vendors that work as agents in sandboxes, and the canary runs that admit them.
 
+use chrono::{DateTime, Utc};
 use cynode_domain::agent_profile::AgentProfileName;
+use cynode_domain::ids::{NodeId, TaskId, UserId};
 use serde::{Deserialize, Serialize};
 
+pub use cynode_domain::agent_program::AgentProfileSpec;
+
 use crate::agent_jobs::AgentProgramSpec;
+use crate::tasks::TaskView;
 
 /// The feature of worker nodes that run the programs of agent profiles.
 pub const AGENT_PROFILES_FEATURE: &str = "agent_profiles";
@@ -47,6 +52,103 @@ impl CanaryReport {
         };
         CanaryCheckKind::ALL.iter().all(is_met)
     }
+}
+
+/// `POST /v1/agent-profiles`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateAgentProfile {
+    /// Its name: lowercase letters, digits and dashes, beginning with a letter.
+    pub name: String,
+    /// What the agent is, for people.
+    #[serde(default)]
+    pub description: String,
+    /// The program that works in the sandbox.
+    pub program: AgentProgramSpec,
+    /// Hosts that the proxy of the sandbox connects to: `host`, `host:port` or `*.example.com`.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+}
+
+/// A program of another vendor that works as an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct AgentProfileView {
+    /// Its name.
+    #[schema(value_type = String)]
+    pub name: AgentProfileName,
+    /// Incremented by every change. A node runs the profile after it has passed the canary run of exactly this revision.
+    pub revision: u32,
+    /// What the agent is, for people.
+    #[serde(default)]
+    pub description: String,
+    /// The program that works in the sandbox.
+    pub program: AgentProgramSpec,
+    /// Hosts that the proxy of the sandbox connects to: `host`, `host:port` or `*.example.com`.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+    /// The administrator who defined it.
+    pub created_by: UserId,
+    /// When it was defined.
+    pub created_at: DateTime<Utc>,
+    /// When it last changed.
+    pub updated_at: DateTime<Utc>,
+    /// Every worker node, with the canary run of this revision.
+    pub nodes: Vec<NodeCanaryView>,
+}
+
+/// The newest canary run of the current revision of a profile on a node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct NodeCanaryView {
+    /// The node's id.
+    pub node_id: NodeId,
+    /// The node's name.
+    pub node: String,
+    /// Whether it passed.
+    pub status: CanaryStatus,
+    /// The task of the canary run; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
+    /// When the node reported it; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported_at: Option<DateTime<Utc>>,
+    /// Name and version as the agent states them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The checks; only the failed ones in lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<CanaryCheck>,
+}
+
+/// Whether a node may run a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CanaryStatus {
+    /// It passed the canary run of this revision.
+    Passed,
+    /// It failed it.
+    Failed,
+    /// It has reported none of this revision.
+    NotRun,
+    /// Its version or its sandbox cannot run profiles.
+    NotSupported,
+}
+
+/// `POST /v1/agent-profiles/{profile}/canary`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StartCanary {
+    /// The worker node, by name or id; every active node that can run profiles when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+}
+
+/// The canary runs that were started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct StartedCanariesView {
+    /// The revision that they are about.
+    pub revision: u32,
+    /// One task for each node, which `node` names.
+    pub tasks: Vec<TaskView>,
 }
 
 /// One check of a canary run.

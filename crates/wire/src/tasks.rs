@@ -95,6 +95,10 @@ pub struct CreateTask {
     /// without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// The agent that works on it, in `agent` mode: `sba`, the built-in one, or the name of an agent profile. The built-in one
+    /// when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// Idempotency key: requests of one user with the same key create one task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -195,6 +199,9 @@ pub struct TaskView {
     /// The worker node that it must run on, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// The agent profile that works on it; absent for the built-in agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// Summary, once closed.
     pub summary: Option<String>,
     /// What was verified of it: `verified`, `unverified` or `not_checked`. Absent unless it is completed, and

@@ -6,6 +6,7 @@
 //!
 //! Invariant: the schema of a tool rejects unknown members and null, also where the type would accept them.
 
+mod agent_profiles;
 mod artifacts;
 mod findings;
 mod git;
@@ -31,6 +32,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+pub use agent_profiles::*;
 pub use artifacts::*;
 pub use findings::*;
 pub use git::*;

@@ -41,8 +41,8 @@ pub struct TaskCreateArgs {
     /// A file with the task in prose; `-` is standard input.
     #[arg(short = 'f', long, value_name = "FILE")]
     task_file: Option<PathBuf>,
-    /// The agent that carries the task out in a sandbox: `sba` is the built-in one.
-    #[arg(long, value_name = "AGENT", value_parser = ["sba"],
+    /// The agent that carries the task out in a sandbox: `sba` is the built-in one, `cynork agent profiles` lists others.
+    #[arg(long, value_name = "AGENT",
         conflicts_with_all = ["script", "command", "commands_file"])]
     agent: Option<String>,
     /// A script to run; its `#!` line selects the interpreter.
@@ -139,7 +139,7 @@ fn merge_result(task: &TaskView, result: &ResultView) -> serde_json::Result<Valu
 fn build_request(args: TaskCreateArgs) -> Result<CreateTask, CliFailure> {
     let attachments = input::read_attachments(&args.attach)?;
     let (input_mode, prompt, commands) = read_work(&args)?;
-    let TaskCreateArgs { placement, repository, bounds, .. } = args;
+    let TaskCreateArgs { placement, repository, bounds, agent, .. } = args;
     let mut task = CreateTask {
         input_mode,
         prompt,
@@ -158,6 +158,7 @@ fn build_request(args: TaskCreateArgs) -> Result<CreateTask, CliFailure> {
         approve_plan: false,
         answer_within_s: None,
         node: placement.node,
+        agent,
         idempotency_key: placement.idempotency_key,
     };
     bounds.apply(&mut task)?;

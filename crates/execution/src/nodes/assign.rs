@@ -18,11 +18,12 @@ use cynode_wire::git::REPOSITORIES_FEATURE;
 use cynode_wire::nodes::AGENTS_FEATURE;
 
 use super::NODE_TIMEOUT_MS;
+use super::admission::{AgentAdmissions, list_assignable};
 use super::placement::{NodeChoice, record_placement};
 use crate::handoff::PLACEMENT_TIMEOUT;
 
 /// The most jobs of one user per pass.
-const BATCH: u32 = 100;
+pub(super) const BATCH: u32 = 100;
 /// How long a job stays unassigned while the project manager chooses its node.
 const PLACEMENT_DEADLINE_MS: u32 = 2_000;
 const _: () = assert!(PLACEMENT_TIMEOUT.as_millis() == PLACEMENT_DEADLINE_MS as u128);
@@ -42,6 +43,8 @@ pub struct AssignmentOutcome {
     pub awaiting_placement: Vec<JobId>,
     /// Whether a job was assigned, so that its node must be notified.
     pub(crate) has_assignments: bool,
+    /// Whether a job was closed, so that its run must be notified.
+    pub(crate) has_closed_jobs: bool,
 }
 
 impl AssignmentPass {
@@ -61,34 +64,36 @@ impl AssignmentPass {
         }
         // More than fit: some are pinned to nodes that fill up during this pass.
         let limit = free.saturating_mul(2).min(BATCH);
-        let mut turns = vec![];
+        let (mut turns, mut assigned) = (vec![], AssignmentOutcome::default());
+        let mut admissions = AgentAdmissions::default();
         for user in users {
-            let jobs = tx.job_list_unassigned(user.id, limit).await?;
-            turns.push(UserTurn::new(&user, jobs, &nodes));
+            let found = list_assignable(tx, user.id, limit, &nodes, &mut admissions).await?;
+            assigned.has_closed_jobs |= found.has_closed;
+            turns.push(UserTurn::new(&user, found.jobs, &nodes));
         }
-        let mut assigned = AssignmentOutcome::default();
         while let Some((mut job, turn)) = next_turn(&mut turns) {
-            if eligible_nodes(&job, &nodes).next().is_none() {
+            if eligible_nodes(&job, &nodes, &admissions).next().is_none() {
                 continue;
             }
             let was_awaited = job.placement_deadline.is_some();
             pin_to_task_node(tx, &mut job).await?;
-            let has_choice =
-                job.spec.pinned_node.is_none() && eligible_nodes(&job, &nodes).count() > 1;
+            let has_choice = job.spec.pinned_node.is_none()
+                && eligible_nodes(&job, &nodes, &admissions).count() > 1;
             if has_choice && self.asks_manager && !was_awaited {
                 tx.job_defer_assignment(job.spec.id, PLACEMENT_DEADLINE_MS).await?;
                 assigned.awaiting_placement.push(job.spec.id);
                 turns[turn].running += 1;
                 continue;
             }
-            let Some(node) = best_node(&job, &nodes).cloned() else { continue };
+            let Some(node) = best_node(&job, &nodes, &admissions).cloned() else { continue };
             tx.job_assign(job.spec.id, node.id).await?;
             assigned.has_assignments = true;
             if was_awaited && has_choice {
                 let late = NodeChoice::fallback("the project manager did not answer in time");
                 record_placement(tx, &job, &node, &late, self.now).await?;
             } else {
-                tx.job_record_placement(job.spec.id, assignment_rule(&job, &nodes)).await?;
+                let rule = assignment_rule(&job, &nodes, &admissions);
+                tx.job_record_placement(job.spec.id, rule).await?;
             }
             turns[turn].running += 1;
             for taken in nodes.iter_mut().filter(|other| other.id == node.id) {
@@ -134,11 +139,11 @@ fn next_turn(turns: &mut [UserTurn]) -> Option<(Job, usize)> {
 }
 
 /// Names the rule that assigned a job without the project manager.
-fn assignment_rule(job: &Job, nodes: &[Node]) -> &'static str {
+fn assignment_rule(job: &Job, nodes: &[Node], admissions: &AgentAdmissions) -> &'static str {
     if job.spec.pinned_node.is_some() {
         return "rule: the job is pinned to this node";
     }
-    match eligible_nodes(job, nodes).count() {
+    match eligible_nodes(job, nodes, admissions).count() {
         0 | 1 => "rule: the only eligible node",
         _ => "rule: the least loaded eligible node",
     }
@@ -176,7 +181,11 @@ pub async fn unassign_silent_jobs(tx: &mut Tx) -> Result<(), cynode_store::Error
 }
 
 /// The nodes that are eligible for a job now.
-pub(super) fn eligible_nodes<'a>(job: &Job, nodes: &'a [Node]) -> impl Iterator<Item = &'a Node> {
+pub(super) fn eligible_nodes<'a>(
+    job: &Job,
+    nodes: &'a [Node],
+    admissions: &AgentAdmissions,
+) -> impl Iterator<Item = &'a Node> {
     let pinned = job.spec.pinned_node;
     let is_agent = job.spec.payload["action"]["kind"] == "agent";
     let has_repository = !job.spec.payload["repository"].is_null();
@@ -185,13 +194,14 @@ pub(super) fn eligible_nodes<'a>(job: &Job, nodes: &'a [Node]) -> impl Iterator<
         .filter(|node| accepts_jobs(node))
         .filter(move |node| !is_agent || has_feature(node, AGENTS_FEATURE))
         .filter(move |node| !has_repository || has_feature(node, REPOSITORIES_FEATURE))
+        .filter(|node| admissions.admits(job, node))
         .filter(move |node| pinned.is_none_or(|pinned| pinned == node.id))
         .filter(|node| node.open_jobs < i64::from(node.max_concurrency))
 }
 
 /// Whether the node supports what some jobs need. Nodes of older versions cannot read the jobs of agents, and would run
 /// those of repositories without one.
-pub(crate) fn has_feature(node: &Node, name: &str) -> bool {
+pub fn has_feature(node: &Node, name: &str) -> bool {
     let features = node.capabilities["sandbox"]["features"].as_array();
     features.is_some_and(|features| features.iter().any(|feature| feature == name))
 }
@@ -201,8 +211,12 @@ fn accepts_jobs(node: &Node) -> bool {
 }
 
 /// The least loaded eligible node; ties go to the first name.
-pub(super) fn best_node<'a>(job: &Job, nodes: &'a [Node]) -> Option<&'a Node> {
-    eligible_nodes(job, nodes).min_by_key(|node| (node.open_jobs, &node.slug))
+pub(super) fn best_node<'a>(
+    job: &Job,
+    nodes: &'a [Node],
+    admissions: &AgentAdmissions,
+) -> Option<&'a Node> {
+    eligible_nodes(job, nodes, admissions).min_by_key(|node| (node.open_jobs, &node.slug))
 }
 
 #[cfg(test)]
@@ -257,7 +271,7 @@ mod tests {
     }
 
     fn pick_node(job: &Job, nodes: &[Node]) -> Option<NodeId> {
-        best_node(job, nodes).map(|node| node.id)
+        best_node(job, nodes, &AgentAdmissions::default()).map(|node| node.id)
     }
 
     #[test]

@@ -13,6 +13,7 @@ use cynode_wire::nodes::Capabilities;
 use serde_json::json;
 
 use super::JobPayload;
+use super::admission::AgentAdmissions;
 use super::assign::{AssignmentPass, best_node, eligible_nodes};
 use crate::tasks::task_event_for;
 use crate::workflow::task_owner;
@@ -128,7 +129,8 @@ async fn load_placement_handoff(
     };
     let limits = serde_json::from_value::<JobPayload>(job.spec.payload.clone())
         .map_or(task.spec.options.limits, |payload| payload.limits);
-    let candidates = eligible_nodes(&job, &nodes).filter_map(node_candidate).collect();
+    let admissions = AgentAdmissions::load_for(tx, &job).await?;
+    let candidates = eligible_nodes(&job, &nodes, &admissions).filter_map(node_candidate).collect();
     Ok(Some((subject, PlaceHandoff { job_id: id, limits, candidates })))
 }
 
@@ -165,14 +167,16 @@ async fn apply_choice(
         job.spec.pinned_node = tx.task_node(task).await?;
     }
     let nodes = tx.node_list().await?;
-    let named = |slug: &String| eligible_nodes(&job, &nodes).find(|node| node.slug == *slug);
+    let admissions = AgentAdmissions::load_for(tx, &job).await?;
+    let named =
+        |slug: &String| eligible_nodes(&job, &nodes, &admissions).find(|node| node.slug == *slug);
     let (node, choice) = match choice.node.as_ref().map(|slug| (slug, named(slug))) {
         Some((_, Some(node))) => (Some(node), choice),
         Some((slug, None)) => {
             let why = format!("the chosen node \"{slug}\" is not eligible");
-            (best_node(&job, &nodes), NodeChoice::fallback(&why))
+            (best_node(&job, &nodes, &admissions), NodeChoice::fallback(&why))
         }
-        None => (best_node(&job, &nodes), choice),
+        None => (best_node(&job, &nodes, &admissions), choice),
     };
     let Some(node) = node else {
         tx.job_allow_assignment(id).await?;

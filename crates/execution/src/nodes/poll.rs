@@ -51,6 +51,9 @@ impl NodeService {
                 // The job may be for another node, whose own poll skipped the rows locked here.
                 self.signals.send(Topic::Jobs);
             }
+            if assigned.has_closed_jobs {
+                self.signals.send(Topic::Results);
+            }
             if is_revoked {
                 self.signals.send(Topic::Policy);
             }

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use cynode_domain::agent_profile::AgentProfileName;
 use cynode_domain::ids::TaskId;
 use cynode_domain::plan::InputMode;
 use cynode_domain::status::NodeStatus;
 use cynode_store::{Node, Task, Tx};
+use cynode_wire::agent_profiles::AGENT_PROFILES_FEATURE;
 use cynode_wire::git::REPOSITORIES_FEATURE;
 use cynode_wire::nodes::AGENTS_FEATURE;
 
 use super::TaskError;
-use crate::nodes::has_feature;
+use crate::nodes::{AgentAdmissions, has_feature};
 
 /// Describes what the waiting job of each of the `awaiting` tasks waits for, if a node must change before it runs. The
 /// number of statements does not depend on the number of tasks.
@@ -25,20 +27,32 @@ pub(super) async fn load_awaited_nodes(
     let waiting: Vec<&Task> = tasks.iter().filter(is_waiting).collect();
     let needs_feature = waiting.iter().any(|task| !required_features(task).is_empty());
     let nodes = if needs_feature { tx.node_list().await? } else { vec![] };
+    let needs_admission = waiting.iter().any(|task| admitted_profile(task).is_some());
+    let admissions =
+        if needs_admission { AgentAdmissions::load(tx).await? } else { AgentAdmissions::default() };
     let summaries = tx.node_summaries(&pinned).await?;
     let describe = |task: &Task| {
         let missing = required_features(task);
+        let canary = CanaryWait::find(task, &admissions);
         match awaited.get(&task.spec.id).copied().flatten() {
-            None => describe_missing_features(&missing, &nodes),
+            None => describe_missing_features(&missing, &nodes)
+                .or_else(|| canary.as_ref()?.describe(&missing, &nodes, &admissions)),
             Some(id) => {
                 let node = summaries.get(&id)?;
                 let known = nodes.iter().find(|known| known.id == id);
                 let has = |name: &&&str| known.is_none_or(|known| has_feature(known, name));
-                let why = match (node.status, missing.iter().find(|name| !has(name))) {
-                    (NodeStatus::Drained, _) => "is drained".to_owned(),
-                    (NodeStatus::Registered | NodeStatus::Inactive, _) => "is offline".to_owned(),
-                    (NodeStatus::Active, Some(name)) => format!("lacks the feature \"{name}\""),
-                    (NodeStatus::Active, None) => "is at capacity".to_owned(),
+                let is_awaited =
+                    |wait: &&CanaryWait<'_>| !admissions.has_passed(wait.profile.as_str(), id);
+                let canary = canary.as_ref().filter(is_awaited);
+                let why = match (node.status, missing.iter().find(|name| !has(name)), canary) {
+                    (NodeStatus::Drained, ..) => "is drained".to_owned(),
+                    (NodeStatus::Registered | NodeStatus::Inactive, ..) => "is offline".to_owned(),
+                    (NodeStatus::Active, Some(name), _) => format!("lacks the feature \"{name}\""),
+                    (NodeStatus::Active, None, Some(wait)) => {
+                        let command = format!("cynork agent canary {} --node", wait.profile);
+                        format!("has not passed {}; run `{command} {}`", wait.canary(), node.slug)
+                    }
+                    (NodeStatus::Active, None, None) => "is at capacity".to_owned(),
                 };
                 Some(format!("waiting for node \"{}\", which {why}", node.slug))
             }
@@ -52,8 +66,56 @@ pub(super) async fn load_awaited_nodes(
 fn required_features(task: &Task) -> Vec<&'static str> {
     let is_agent = task.spec.input_mode == InputMode::Agent;
     let has_repository = task.spec.options.repository.is_some();
-    let agents = is_agent.then_some(AGENTS_FEATURE);
-    agents.into_iter().chain(has_repository.then_some(REPOSITORIES_FEATURE)).collect()
+    let has_profile = task.spec.options.agent.is_some();
+    let features = [
+        is_agent.then_some(AGENTS_FEATURE),
+        has_profile.then_some(AGENT_PROFILES_FEATURE),
+        has_repository.then_some(REPOSITORIES_FEATURE),
+    ];
+    features.into_iter().flatten().collect()
+}
+
+/// The profile of a task that only admitted nodes run.
+fn admitted_profile(task: &Task) -> Option<&AgentProfileName> {
+    let agent = task.spec.options.agent.as_ref().filter(|agent| !agent.is_canary);
+    agent.map(|agent| &agent.profile)
+}
+
+/// The canary run that a node must pass before a task runs there.
+struct CanaryWait<'a> {
+    profile: &'a AgentProfileName,
+    revision: u32,
+}
+
+impl<'a> CanaryWait<'a> {
+    fn find(task: &'a Task, admissions: &AgentAdmissions) -> Option<Self> {
+        let profile = admitted_profile(task)?;
+        let revision = admissions.revision(profile.as_str())?;
+        Some(Self { profile, revision })
+    }
+
+    fn canary(&self) -> String {
+        let Self { profile, revision } = self;
+        format!("the canary run of agent profile \"{profile}\" (revision {revision})")
+    }
+
+    /// Describes what is missing if no node with the features passed it.
+    fn describe(
+        &self,
+        required: &[&str],
+        nodes: &[Node],
+        admissions: &AgentAdmissions,
+    ) -> Option<String> {
+        let is_admitted = |node: &Node| {
+            required.iter().all(|name| has_feature(node, name))
+                && admissions.has_passed(self.profile.as_str(), node.id)
+        };
+        (!nodes.iter().any(is_admitted)).then(|| {
+            let canary = self.canary();
+            let command = format!("cynork agent canary {}", self.profile);
+            format!("waiting for a worker node that passed {canary}; run `{command}`")
+        })
+    }
 }
 
 /// Describes the features that no node has, registered or active.

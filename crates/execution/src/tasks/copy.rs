@@ -36,6 +36,11 @@ pub async fn copy_task(
         let fault = "a push cannot be forked: push the changes again with `cynork task push`";
         return Err(TaskError::Invalid(vec![fault.to_owned()]));
     }
+    if let Some(agent) = of.spec.options.agent.as_ref().filter(|agent| agent.is_canary) {
+        let command = format!("cynork agent canary {}", agent.profile);
+        let fault = format!("a canary run cannot be forked: start another one with `{command}`");
+        return Err(TaskError::Invalid(vec![fault]));
+    }
     let stem = name_stem(of, copied)?;
     require_active_project(tx, of).await?;
     let mut task = NewTask {

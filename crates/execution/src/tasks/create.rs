@@ -15,6 +15,7 @@ use cynode_wire::tasks::{CreateTask, TaskView};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::agent::select_agent;
 use super::attachments::TaskAttachments;
 use super::validation::{parses_as_task_id, validate_task_request};
 use super::view::{TaskRelations, task_view, view, views};
@@ -104,7 +105,7 @@ impl TaskService {
         self.insert_creation(new).await
     }
 
-    async fn insert_creation(&self, new: TaskCreation) -> Result<TaskView, TaskError> {
+    pub(super) async fn insert_creation(&self, new: TaskCreation) -> Result<TaskView, TaskError> {
         let hashes = new.hashes().collect();
         let created = self
             .store
@@ -122,7 +123,7 @@ impl TaskService {
     }
 
     /// Validates the request and stages its attachments, outside of the transaction.
-    async fn prepare_creation(
+    pub(super) async fn prepare_creation(
         &self,
         caller: &Caller,
         trigger: Trigger,
@@ -151,6 +152,7 @@ impl TaskService {
             now: self.clock.now(),
             request,
             push: None,
+            is_canary: false,
         })
     }
 }
@@ -188,7 +190,7 @@ async fn insert_all_tasks(
 }
 
 /// Everything that one creation needs inside its transaction.
-struct TaskCreation {
+pub(super) struct TaskCreation {
     caller: Caller,
     trigger: Trigger,
     schedule_run: Option<ScheduleRunId>,
@@ -200,6 +202,8 @@ struct TaskCreation {
     request: CreateTask,
     /// The push that the task is.
     push: Option<PushOrder>,
+    /// Whether the task is a canary run of its agent profile.
+    pub(super) is_canary: bool,
 }
 
 /// The outcome of an attempt to insert a task.
@@ -317,6 +321,7 @@ impl TaskCreation {
                 },
                 repository: request.repository.clone(),
                 push: self.push.clone(),
+                agent: select_agent(tx, request, self.is_canary).await?,
             },
             idempotency_key: request.idempotency_key.clone(),
             created_at: self.now,

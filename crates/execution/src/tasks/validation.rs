@@ -11,6 +11,7 @@ use cynode_wire::tasks::{
     MAX_IDEMPOTENCY_KEY_BYTES, MAX_LIST, MAX_PROMPT_BYTES,
 };
 
+use super::agent::validate_agent;
 use crate::artifacts::validate_artifact_path;
 
 const MAX_SCRIPT_BYTES: usize = 256 * 1024;
@@ -46,6 +47,7 @@ pub fn validate_task_request(request: &CreateTask) -> Vec<String> {
         let (low, high) = (ANSWER_WITHIN_S.start(), ANSWER_WITHIN_S.end());
         faults.push(format!("answer_within_s is {seconds}; allowed is {low} to {high}"));
     }
+    faults.extend(validate_agent(request));
     faults.extend(request.task_name.as_deref().and_then(validate_task_name));
     faults.extend(request.idempotency_key.as_deref().and_then(validate_idempotency_key));
     faults.extend(validate_attachments(&request.attachments));

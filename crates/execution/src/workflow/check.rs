@@ -75,8 +75,8 @@ pub(super) async fn create_check_job(
     let attempt = number.saturating_mul(CHECK_FACTOR).saturating_add(case.attempt);
     let action = Action::Command { line: command };
     let (run, limits, step_index) = (lease.run, task.spec.options.limits, case.step_index);
-    let spec =
-        NewJobSpec { run, step_index, attempt, action, limits, node: None, requested_by: None };
+    let (node, agent, requested_by) = (None, None, None);
+    let spec = NewJobSpec { run, step_index, attempt, action, limits, node, agent, requested_by };
     Ok(create_job(tx, &task, spec, placing).await?)
 }
 

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use cynode_domain::ids::JobId;
+use cynode_domain::agent_profile::AgentSelection;
+use cynode_domain::ids::{JobId, RunId};
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
 use cynode_runtime::failpoint;
 use cynode_store::{Task, Tx};
+use cynode_wire::agent_profiles::AgentAssignment;
 use cynode_wire::jobs::JobView;
 use cynode_wire::workflow::{AwaitJob, DispatchStep, DispatchedView};
 use tokio::time::Instant;
@@ -14,7 +16,7 @@ use tokio::time::Instant;
 use super::check::CHECK_FACTOR;
 use super::job_creation::{CreatedJob, EXEC_STEP, NewJobSpec, create_job};
 use super::{MAX_WAIT_MS, WorkflowError, WorkflowService, check_lease, job_view, load_task};
-use crate::nodes::AssignmentPass;
+use crate::nodes::{AssignmentPass, assign_agent, describe_deleted_profile};
 use cynode_resources::signals::Topic;
 
 impl WorkflowService {
@@ -79,9 +81,44 @@ async fn create_step_job(
     let task = load_task(tx, lease.task).await?;
     let (run, limits) = (lease.run, task.spec.options.limits);
     let action = with_criteria(request.step, &task);
-    let spec =
-        NewJobSpec { run, step_index, attempt, action, limits, node: None, requested_by: None };
+    let agent = match (&action, &task.spec.options.agent) {
+        (Action::Agent { .. }, Some(selection)) => match load_agent(tx, selection).await {
+            // The job of a repeated request has its agent.
+            Err(_) if has_job(tx, run, step_index, attempt).await? => None,
+            loaded => Some(loaded?),
+        },
+        _ => None,
+    };
+    let (node, requested_by) = (None, None);
+    let spec = NewJobSpec { run, step_index, attempt, action, limits, node, agent, requested_by };
     let made = create_job(tx, &task, spec, placing).await?;
     failpoint::hit("dispatch_written", "dispatch_step");
     Ok(made)
+}
+
+/// The agent of a new job, as its profile is now.
+async fn load_agent(
+    tx: &mut Tx,
+    selection: &AgentSelection,
+) -> Result<AgentAssignment, WorkflowError> {
+    let name = selection.profile.as_str();
+    match tx.agent_profile_get(name).await {
+        Ok(Some(profile)) => Ok(assign_agent(profile, selection.is_canary)),
+        Ok(None) => Err(WorkflowError::Invalid(describe_deleted_profile(name))),
+        Err(error) if error.is_unreadable() => {
+            let fault = format!("the agent profile \"{name}\" cannot be read: {error}");
+            Err(WorkflowError::Invalid(fault))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn has_job(
+    tx: &mut Tx,
+    run: RunId,
+    step_index: u32,
+    attempt: u32,
+) -> Result<bool, WorkflowError> {
+    let jobs = tx.job_list_step(run, step_index).await?;
+    Ok(jobs.iter().any(|job| job.spec.attempt == attempt))
 }

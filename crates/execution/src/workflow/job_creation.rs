@@ -4,6 +4,7 @@ use cynode_domain::git::TaskRepository;
 use cynode_domain::ids::{JobId, NodeId, RunId};
 use cynode_domain::job::{Action, Limits};
 use cynode_store::{KeepExecs, NewEvent, NewJob, Task, Tx};
+use cynode_wire::agent_profiles::AgentAssignment;
 use cynode_wire::git::RepositoryAssignment;
 use serde_json::{Value, json};
 
@@ -30,6 +31,8 @@ pub struct NewJobSpec {
     pub limits: Limits,
     /// The node to use, unless the workspace of the task is on another node.
     pub node: Option<NodeId>,
+    /// The agent that carries out the action, if it is not the built-in one.
+    pub agent: Option<AgentAssignment>,
     /// The requester, for the event; `None` if the workflow created it.
     pub requested_by: Option<String>,
 }
@@ -60,7 +63,7 @@ pub async fn create_job(
             .collect(),
         repository: task.spec.options.repository.as_ref().and_then(assign_repository),
         push: task.spec.options.push.clone().filter(|_| is_step),
-        agent: None,
+        agent: spec.agent,
     };
     // Jobs of one task share a workspace, so they stay on the node of the first job.
     let is_at = tx.task_node(task.spec.id).await?;

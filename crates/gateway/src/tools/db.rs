@@ -1,5 +1,6 @@
 //! `db.*`: tasks, runs, jobs, projects, schedules, preferences, findings and settings.
 
+mod agent_profile_list;
 mod finding_create;
 mod finding_get;
 mod finding_list;
@@ -52,8 +53,9 @@ use super::BuiltinToolSpec;
 
 pub(super) use work_unit_list::TOOL as WORK_UNIT_LIST;
 
-pub(super) fn all() -> [BuiltinToolSpec; 44] {
+pub(super) fn all() -> [BuiltinToolSpec; 45] {
     [
+        agent_profile_list::TOOL,
         finding_create::TOOL,
         finding_get::TOOL,
         finding_list::TOOL,

@@ -186,6 +186,7 @@ pub(super) async fn create_workspace_job(
         ..bounds
     };
     let request = NewJobSpec {
+        agent: None,
         run,
         step_index: EXEC_STEP,
         attempt: counts.highest + 1,

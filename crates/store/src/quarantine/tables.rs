@@ -1,11 +1,12 @@
 //! The tables whose rows can be quarantined: their keys, how to select a row by key, and how to decode it.
 
 use crate::{
-    Error, agent_checkpoints, agent_tokens, artifacts, audit, changes, chat, chat_records,
-    credentials, decisions, events, findings, groups, inferences, job_memory, jobs, join_tokens,
-    leases, mcp_servers, mcp_tools, model_providers, nodes, preferences, projects, questions,
-    report_claims, rules, run_control, run_overview, sandboxes, schedule_runs, schedules, sessions,
-    settings, skills, task_agents, tasks, users, verdicts, work_units, workflow,
+    Error, agent_checkpoints, agent_profiles, agent_tokens, artifacts, audit, changes, chat,
+    chat_records, credentials, decisions, events, findings, groups, inferences, job_memory, jobs,
+    join_tokens, leases, mcp_servers, mcp_tools, model_providers, nodes, preferences, projects,
+    questions, report_claims, rules, run_control, run_overview, sandboxes, schedule_runs,
+    schedules, sessions, settings, skills, task_agents, tasks, users, verdicts, work_units,
+    workflow,
 };
 use cynode_sql::Param;
 use cynode_sql::Row;
@@ -99,6 +100,9 @@ tables! {
     ACCESS_CHANGES = "access_control_audit_log" [Uuid "id"] => changes::access_change;
     AGENT_CHECKPOINTS = "agent_checkpoints" [Uuid "id"] => agent_checkpoints::checkpoint;
     AGENT_MESSAGES = "agent_messages" [Uuid "id"] => report_claims::claimed;
+    AGENT_CANARIES = "agent_canaries" [Uuid "profile_id", Int "revision", Uuid "node_id"]
+        from agent_profiles::CANARY, "c." => agent_profiles::canary;
+    AGENT_PROFILES = "agent_profiles" [Uuid "id"] => agent_profiles::profile;
     AGENT_TOKENS = "agent_tokens" [Uuid "id"] => agent_tokens::token;
     API_TOKENS = "api_tokens" [Uuid "id"] => sessions::token;
     ARTIFACTS = "task_artifacts" [Uuid "id"] => artifacts::artifact;

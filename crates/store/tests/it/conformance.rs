@@ -1,5 +1,6 @@
 //! The tests, one file per aggregate.
 
+pub(crate) mod agent_profiles;
 pub(crate) mod agent_tokens;
 pub(crate) mod artifacts;
 pub(crate) mod audit;

@@ -282,6 +282,11 @@ conformance_tests! {
         notes_are_listed_by_key_without_content,
         notes_go_with_their_job,
     }
+    agent_profiles {
+        a_profile_is_replaced_by_its_next_revision_only,
+        a_profile_continues_the_revisions_of_a_deleted_one,
+        the_newest_canary_run_of_a_revision_admits_a_node_or_not,
+    }
     skills {
         a_skill_is_replaced_by_its_next_version_only,
         a_reader_finds_own_skills_those_of_own_projects_and_global_ones,

@@ -200,8 +200,8 @@ async fn jobs_that_are_being_assigned_are_skipped_by_others() {
     let (other, user) = (world.store.clone(), world.user);
 
     let (mine, theirs) = write_tx!(world.store, tx => {
-        let mine = tx.job_list_unassigned(user, 2).await?;
-        Ok::<_, Error>((mine, write_tx!(other, tx => tx.job_list_unassigned(user, 2).await)))
+        let mine = tx.job_list_unassigned(user, None, 2).await?;
+        Ok::<_, Error>((mine, write_tx!(other, tx => tx.job_list_unassigned(user, None, 2).await)))
     });
 
     let ids = |jobs: Vec<cynode_store::Job>| -> Vec<JobId> {

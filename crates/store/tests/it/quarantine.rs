@@ -190,6 +190,9 @@ lists! {
         |tx| tx.call_list(&AuditFilter::default(), 10).await;
     "agent_tokens" ("agent_type", Both(ODD_WORD, "id")) KEY =>
         |tx| tx.agent_token_list(None, None, 10).await;
+    "agent_profiles" ("spec", Both("'{}'", "id")) KEY => |tx| tx.agent_profile_list().await;
+    "agent_canaries" ("job_id", Sqlite("node_id")) format!("{KEY}/1/{KEY}") =>
+        |tx| tx.agent_canary_list().await;
     "api_tokens" ("token_hash", Sqlite("id")) KEY => |tx| tx.token_list(user(), None, 10).await;
     "node_join_tokens" ("token_hash", Sqlite("id")) KEY =>
         |tx| tx.join_token_list(None, 10).await;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use cynode_domain::agent_profile::AgentSelection;
 use cynode_domain::criteria::Criterion;
 use cynode_domain::git::TaskRepository;
 use cynode_domain::ids::{IncarnationId, JobId, NodeId, ProjectId, RunId, TaskId, TraceId, UserId};
@@ -88,6 +89,10 @@ impl World {
                     branch: Some("cynode/app".parse().unwrap()),
                 }),
                 push: None,
+                agent: Some(AgentSelection {
+                    profile: "opencode".parse().unwrap(),
+                    is_canary: true,
+                }),
             },
             idempotency_key: None,
             created_at: at(0),

@@ -50,6 +50,10 @@ pub struct NewTask {
     /// The git repository to work on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<TaskRepository>,
+    /// In `agent` mode, the name of an agent profile; the built-in agent when absent.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 impl NewTask {
@@ -65,13 +69,15 @@ impl NewTask {
 }
 
 impl From<NewTask> for CreateTask {
-    fn from(NewTask { task_name, input_mode, prompt, commands, repository }: NewTask) -> Self {
+    fn from(task: NewTask) -> Self {
+        let NewTask { task_name, input_mode, prompt, commands, repository, agent } = task;
         Self {
             task_name,
             input_mode,
             prompt: prompt.unwrap_or_default(),
             commands,
             repository,
+            agent,
             ..Self::default()
         }
     }

@@ -22,7 +22,7 @@ impl World {
     async fn unassigned(&self, limit: u32) -> Vec<JobId> {
         let jobs = {
             let user = self.user;
-            write_tx!(self.store, tx => tx.job_list_unassigned(user, limit).await)
+            write_tx!(self.store, tx => tx.job_list_unassigned(user, None, limit).await)
         };
         jobs.into_iter().map(|job| job.spec.id).collect()
     }

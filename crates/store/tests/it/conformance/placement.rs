@@ -14,7 +14,7 @@ impl World {
     async fn to_be_assigned(&self) -> Vec<JobId> {
         let jobs = {
             let user = self.user;
-            write_tx!(self.store, tx => tx.job_list_unassigned(user, 100).await)
+            write_tx!(self.store, tx => tx.job_list_unassigned(user, None, 100).await)
         };
         jobs.into_iter().map(|job| job.spec.id).collect()
     }

@@ -69,3 +69,6 @@ INSERT INTO user_group_members VALUES ('{group}', '{id}', NULL, {t});
 INSERT INTO task_dependencies VALUES ('{task}', '{id}');
 INSERT INTO job_outputs VALUES ('{job}', 'o#', 1, 'aa', {t});
 INSERT INTO step_verdicts VALUES ('{run}', '{id}', '{task}', '{"status":"pass","findings":[],"recommended_actions":[]}', {t});
+INSERT INTO agent_profiles (id, name, revision, spec, created_by, created_at, updated_at)
+    VALUES ('{id}', 'agent-#', 1, '{"program":{"kind":"command","command":["agent"]}}', '{user}', {t}, {t});
+INSERT INTO agent_canaries VALUES ('{id}', 1, '{id}', {yes}, '{"checks":[]}', '{job}', '{task}', {t});
