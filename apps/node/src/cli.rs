@@ -42,6 +42,10 @@ pub struct Cli {
     #[arg(long = "repository-network", value_name = "NETWORK")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub repository_networks: Vec<String>,
+    /// Internal network or host that agents may connect to, if their profile names the host; may be repeated [default: none]
+    #[arg(long = "agent-network", value_name = "NETWORK")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub agent_networks: Vec<String>,
     /// Start only if the sandbox enforces this feature, for example `landlock`; may be repeated
     #[arg(long, value_name = "FEATURE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -39,6 +39,9 @@ pub struct NodeOptions {
     /// Internal networks and hosts whose repositories tasks may use, such as `10.0.0.0/8` or `git.internal`; plain http
     /// is allowed only to them.
     pub repository_networks: Vec<String>,
+    /// Internal networks and hosts that agents may connect to, such as `10.0.0.0/8` or `registry.internal`, if their
+    /// profile names the host.
+    pub agent_networks: Vec<String>,
     /// Features that the sandbox must enforce, such as `landlock`; without them the node does not start.
     pub require: Vec<String>,
 }
@@ -57,6 +60,7 @@ impl Default for NodeOptions {
             agent_program: None,
             repository_paths: vec![],
             repository_networks: vec![],
+            agent_networks: vec![],
             require: vec![],
         }
     }
@@ -88,20 +92,19 @@ impl ConfigSection for NodeOptions {
             let allowed = "an absolute path without links in it, and not /";
             faults.push(ConfigFault::new("node.repository_paths", path.display(), allowed));
         }
-        if let Err(error) = self.repository_networks() {
-            let value = self.repository_networks.join(", ");
-            faults.push(ConfigFault::new("node.repository_networks", value, error));
+        for (key, entries) in [
+            ("node.repository_networks", &self.repository_networks),
+            ("node.agent_networks", &self.agent_networks),
+        ] {
+            if let Err(error) = parse_networks(entries) {
+                faults.push(ConfigFault::new(key, entries.join(", "), error));
+            }
         }
         faults
     }
 }
 
 impl NodeOptions {
-    fn repository_networks(&self) -> Result<AllowedNetworks, String> {
-        let entries = self.repository_networks.iter().map(String::as_str);
-        AllowedNetworks::parse(entries).map_err(|error| error.to_string())
-    }
-
     /// The options of the node daemon, with defaults below `data_dir`.
     pub fn daemon_options(&self, data_dir: &Path) -> NodeDaemonOptions {
         let or = |path: &Option<PathBuf>, name: &str| {
@@ -124,10 +127,16 @@ impl NodeOptions {
             repositories: RepositoryAccess::new(
                 self.repository_paths.clone(),
                 // Validated before; an invalid list opens nothing.
-                self.repository_networks().unwrap_or_default(),
+                parse_networks(&self.repository_networks).unwrap_or_default(),
             ),
+            agent_networks: parse_networks(&self.agent_networks).unwrap_or_default(),
         }
     }
+}
+
+fn parse_networks(entries: &[String]) -> Result<AllowedNetworks, String> {
+    let entries = entries.iter().map(String::as_str);
+    AllowedNetworks::parse(entries).map_err(|error| error.to_string())
 }
 
 /// The agent of this installation: `cynode` is every program in one, others have it next to them.
@@ -177,6 +186,7 @@ mod tests {
             max_concurrency: 0,
             slug: Some("My Node".to_owned()),
             expose: vec!["relative".into()],
+            agent_networks: vec!["10.0.0.0/99".to_owned()],
             ..NodeOptions::default()
         };
 
@@ -188,6 +198,7 @@ mod tests {
                 "node.max_concurrency is 0; allowed is 1 to 64",
                 "node.slug is My Node; allowed is 1 to 64 lowercase letters, digits and dashes",
                 "node.expose is relative; allowed is an absolute path without links in it, and not /",
+                "node.agent_networks is 10.0.0.0/99; allowed is TODO",
             ]
         );
     }

@@ -14,7 +14,7 @@ use cynode_wire::git::GitCredentialView;
 use cynode_wire::jobs::JobResult;
 use cynode_wire::nodes::{
     AppendLog, AskWorkspaces, Incarnation, JobAgentToken, LogPosition, Poll, PollView,
-    RegisterNode, RegisteredView, WorkspacesView,
+    RecordConnection, RegisterNode, RegisteredView, WorkspacesView,
 };
 use cynode_wire::problem::Problem;
 use http::StatusCode;
@@ -51,6 +51,7 @@ pub(crate) fn routes(
         .routes(routes!(poll))
         .routes(routes!(append_log))
         .routes(routes!(issue_agent_token))
+        .routes(routes!(record_connection))
         .routes(routes!(finish).layer(DefaultBodyLimit::max(MAX_RESULT_BYTES)))
         .with_state(nodes);
     let files = OpenApiRouter::new()
@@ -151,6 +152,21 @@ async fn issue_agent_token(
     PathSegment(job): PathSegment<JobId>,
 ) -> Result<Json<JobAgentToken>, ApiError> {
     Ok(Json(nodes.issue_agent_token(&node, job).await?))
+}
+
+/// Records a connection that the agent of a job makes to a host: before it is made, if it is refused, and when it has ended.
+#[utoipa::path(post, path = "/v1/node/jobs/{job}/connections", tag = "node api", request_body = RecordConnection,
+    params(("job" = JobId, Path),
+        ("x-cynode-incarnation" = IncarnationId, Header, description = "the process that holds the job")),
+    responses((status = 204), (status = "4XX", body = Problem)))]
+async fn record_connection(
+    State(nodes): State<NodeService>,
+    AuthenticatedNode(node): AuthenticatedNode,
+    PathSegment(job): PathSegment<JobId>,
+    JsonBody(body): JsonBody<RecordConnection>,
+) -> Result<StatusCode, ApiError> {
+    nodes.record_connection(&node, job, body).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Leases the credential for the repository of a job, for one operation. Every lease is recorded.

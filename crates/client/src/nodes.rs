@@ -10,8 +10,8 @@ use cynode_wire::git::GitCredentialView;
 use cynode_wire::jobs::{JobResult, Stream};
 use cynode_wire::nodes::{
     AppendLog, AskWorkspaces, CreateJoinToken, Incarnation, JobAgentToken, JoinTokenView,
-    LogPosition, NewJoinTokenView, NodeView, Poll, PollView, RegisterNode, RegisteredView,
-    WorkspacesView,
+    LogPosition, NewJoinTokenView, NodeView, Poll, PollView, RecordConnection, RegisterNode,
+    RegisteredView, WorkspacesView,
 };
 use cynode_wire::page::{Page, PageQuery};
 use reqwest::Method;
@@ -97,6 +97,16 @@ impl Client {
     pub async fn node_agent_token(&self, job: JobId) -> Result<JobAgentToken, ClientError> {
         let segments = ["v1", "node", "jobs", &job.to_string(), "agent-token"];
         read_json(send(self.request(Method::POST, &segments)).await?).await
+    }
+
+    /// `POST /v1/node/jobs/{job}/connections`
+    pub async fn node_record_connection(
+        &self,
+        job: JobId,
+        connection: &RecordConnection,
+    ) -> Result<(), ClientError> {
+        let segments = ["v1", "node", "jobs", &job.to_string(), "connections"];
+        send(self.request(Method::POST, &segments).json(connection)).await.map(drop)
     }
 
     /// `POST /v1/node/jobs/{job}/git-credential`

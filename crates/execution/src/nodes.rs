@@ -3,6 +3,7 @@
 mod admission;
 mod agent_token;
 mod assign;
+mod connections;
 mod incarnation;
 mod job_repository;
 mod join_tokens;

@@ -6,6 +6,8 @@
 //! A process of a node names its incarnation on every call, in the header [`INCARNATION_HEADER`]. A
 //! node has at most one live incarnation, and only the incarnation that holds a job reports on it.
 
+use std::net::SocketAddr;
+
 use chrono::{DateTime, Utc};
 use cynode_domain::git::PushOrder;
 use cynode_domain::ids::{IncarnationId, JobId, NodeId, RunId, TaskId, TokenId};
@@ -213,6 +215,37 @@ pub struct JobAgentToken {
     pub secret: String,
     /// When it expires; it is revoked when the job ends.
     pub expires_at: DateTime<Utc>,
+}
+
+/// `POST /v1/node/jobs/{job}/connections`: an event of a connection that the job's agent makes to a host through the node.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecordConnection {
+    /// Host and port, such as `api.example.com:443`.
+    pub target: String,
+    pub event: JobConnectionEvent,
+}
+
+/// What happened to a connection of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum JobConnectionEvent {
+    /// It is about to be made. The node makes it only if this was recorded.
+    Opened {
+        #[schema(value_type = String)]
+        address: SocketAddr,
+    },
+    Refused {
+        reason: String,
+    },
+    /// It has ended. Bytes are counted at the connection to the host.
+    Closed {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        sent: u64,
+        received: u64,
+        open_for_ms: u64,
+    },
 }
 
 /// `POST /v1/node/workspaces`: which workspaces may be removed.

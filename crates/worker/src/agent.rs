@@ -30,6 +30,7 @@ use std::time::Duration;
 use cynode_client::Client;
 use cynode_domain::backoff::Backoff;
 use cynode_domain::ids::JobId;
+use cynode_domain::policy::network::AllowedNetworks;
 use cynode_network::proxy::ProxyCapacity;
 use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
@@ -69,6 +70,8 @@ pub struct NodeDaemonOptions {
     pub required_features: Vec<String>,
     /// Which repositories tasks may use.
     pub repositories: RepositoryAccess,
+    /// Internal networks and hosts that agents may connect to, if their profile names the host.
+    pub agent_networks: AllowedNetworks,
 }
 
 /// Why the daemon cannot start or continue.

@@ -28,7 +28,7 @@ use cynode_wire::git::GitCredentialView;
 use cynode_wire::jobs::{JobResult, Stream};
 use cynode_wire::nodes::{
     AppendLog, AskWorkspaces, Assignment, INCARNATION_HEADER, Incarnation, JobAgentToken,
-    LogPosition, Poll, PollView, RegisterNode, RegisteredView, WorkspacesView,
+    LogPosition, Poll, PollView, RecordConnection, RegisterNode, RegisteredView, WorkspacesView,
 };
 use cynode_worker::agent::{NodeDaemon, NodeDaemonOptions, RepositoryAccess};
 use cynode_worker::sandbox::SandboxOptions;
@@ -84,6 +84,8 @@ pub(crate) struct OrchestratorFakeState {
     pub(crate) agent_answers: AgentAnswers,
     /// Reports of canary runs, in the order of their arrival.
     pub(crate) canaries: Vec<(JobId, CanaryReport)>,
+    /// Recorded connections of agents.
+    pub(crate) connections: Vec<(JobId, RecordConnection)>,
 }
 
 /// A request that a node passed on for an agent.
@@ -173,6 +175,7 @@ impl OrchestratorFake {
             .route("/v1/node/jobs/{job}/result", post(result))
             .route("/v1/node/jobs/{job}/agent-token", post(agent_token))
             .route("/v1/node/jobs/{job}/canary", put(canary))
+            .route("/v1/node/jobs/{job}/connections", post(connection))
             .route("/v1/egress/chat/completions", post(agent_request))
             .route("/v1/egress/messages", post(agent_request))
             .route("/mcp", post(agent_request))
@@ -293,6 +296,7 @@ pub(crate) fn options(state: &Path, orchestrator: SocketAddr) -> NodeDaemonOptio
             vec![state.join(REPOSITORIES)],
             AllowedNetworks::default(),
         ),
+        agent_networks: AllowedNetworks::default(),
     }
 }
 
@@ -546,6 +550,19 @@ async fn canary(
         return Err(StatusCode::CONFLICT);
     }
     known.canaries.push((job, report));
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn connection(
+    State(fake): State<OrchestratorFake>,
+    UrlPath(job): UrlPath<JobId>,
+    headers: HeaderMap,
+    Json(record): Json<RecordConnection>,
+) -> Result<StatusCode, StatusCode> {
+    let mut known = fake.state();
+    known.check_holder(&headers, job)?;
+    known.check_disk("connections")?;
+    known.connections.push((job, record));
     Ok(StatusCode::NO_CONTENT)
 }
 

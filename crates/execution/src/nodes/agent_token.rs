@@ -60,7 +60,7 @@ impl NodeService {
     }
 }
 
-fn is_agent(job: &Job) -> bool {
+pub(super) fn is_agent(job: &Job) -> bool {
     let payload = serde_json::from_value::<JobPayload>(job.spec.payload.clone());
     payload.is_ok_and(|payload| matches!(payload.action, Action::Agent { .. }))
 }

@@ -1,32 +1,33 @@
-//! The way out of an agent's sandbox: models and tools of the orchestrator, and nothing else.
+//! The way out of an agent's sandbox: models and tools of the orchestrator, the hosts of its profile, and nothing else.
 //!
 //! The sandbox has no network. Its only listener is served here, outside of it: `/v1/chat/completions` and `/v1/messages` go to
-//! the orchestrator's egress, `/mcp` to its gateway, with a token that is bound to the job and never enters the sandbox.
+//! the orchestrator's egress, `/mcp` to its gateway, with a token that is bound to the job and never enters the sandbox. To
+//! hosts, the listener is a proxy.
 //!
-//! Invariants: the path decides where a request goes, nothing that the agent sends does. A connection to a host is refused.
+//! Invariants: the path decides where a request goes, nothing that the agent sends does. A connection to a host that the
+//! orchestrator has not recorded is not made. A canary run reaches no host.
 
+mod connection_log;
 mod forward;
 mod job_token;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use cynode_domain::ids::JobId;
 use cynode_domain::policy::allowed_hosts::AllowedHosts;
-use cynode_domain::policy::network::AllowedNetworks;
 use cynode_network::NetworkReach;
-use cynode_network::proxy::{
-    ConnectionEvent, ConnectionLog, ConnectionNotRecorded, LocalRoutes, ProxyPolicy, SandboxProxy,
-};
+use cynode_network::proxy::{ConnectionLog, LocalRoutes, ProxyPolicy, SandboxProxy};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use self::connection_log::{JobConnectionLog, UnrecordedConnections};
 use self::forward::OrchestratorRoutes;
 use super::canary::{CanaryRoutes, CanaryRun};
 use super::{DaemonContext, run_blocking};
 use crate::job_dir::JobDir;
 use crate::listener_handover::receive_listener;
+use crate::spec::JobSpec;
 
 /// Pause between two looks for the listener of a job that is starting.
 const LISTENER_POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -39,20 +40,25 @@ pub(super) async fn serve_egress(
     dir: &JobDir,
     canary: Option<&Arc<CanaryRun>>,
 ) {
-    if dir.spec().is_ok_and(|spec| spec.is_agent()) {
+    if let Some(spec) = dir.spec().ok().filter(JobSpec::is_agent) {
         let listener = wait_for_listener(dir).await;
         let closed = CancellationToken::new();
         // Ends the connections when the job has ended.
         let _guard = closed.clone().drop_guard();
         let policy = ProxyPolicy {
-            hosts: AllowedHosts::default(),
-            reach: NetworkReach::Public(AllowedNetworks::default()),
-            advice: "agents reach models and tools only".to_owned(),
+            hosts: allowed_hosts(&spec),
+            reach: NetworkReach::Public(context.options.agent_networks.clone()),
+            advice: "agents reach models, tools and the hosts of their profile".to_owned(),
         };
-        let log = Arc::new(RefusedConnections { job });
-        let routes: Arc<dyn LocalRoutes> = match canary {
-            Some(run) => Arc::new(CanaryRoutes::new(Arc::clone(run))),
-            None => Arc::new(OrchestratorRoutes::new(Arc::clone(context), job)),
+        let (log, routes): (Arc<dyn ConnectionLog>, Arc<dyn LocalRoutes>) = match canary {
+            Some(run) => (
+                Arc::new(UnrecordedConnections { job }),
+                Arc::new(CanaryRoutes::new(Arc::clone(run))),
+            ),
+            None => (
+                Arc::new(JobConnectionLog::new(Arc::clone(context), job)),
+                Arc::new(OrchestratorRoutes::new(Arc::clone(context), job)),
+            ),
         };
         SandboxProxy::new(policy, context.proxies.clone(), log, context.tasks.clone(), closed)
             .with_local_routes(routes)
@@ -77,20 +83,12 @@ async fn wait_for_listener(dir: &JobDir) -> TcpListener {
     }
 }
 
-/// Logs refused connections. A connection to a host would have to be recorded durably first, so none is made.
-struct RefusedConnections {
-    job: JobId,
-}
-
-#[async_trait]
-impl ConnectionLog for RefusedConnections {
-    async fn record(
-        &self,
-        target: &str,
-        event: &ConnectionEvent,
-    ) -> Result<(), ConnectionNotRecorded> {
-        let ConnectionEvent::Refused { reason } = event else { return Err(ConnectionNotRecorded) };
-        tracing::info!(job.id = %self.job, target, reason, "connection of an agent refused");
-        Ok(())
-    }
+/// The hosts of the job's profile; none in a canary run.
+fn allowed_hosts(spec: &JobSpec) -> AllowedHosts {
+    let agent = spec.assignment.agent.as_ref().filter(|agent| !agent.is_canary);
+    let hosts = agent.map(|agent| AllowedHosts::parse(&agent.hosts)).transpose();
+    hosts.map(Option::unwrap_or_default).unwrap_or_else(|error| {
+        tracing::warn!(job.id = %spec.assignment.job_id, %error, "hosts of a profile ignored");
+        AllowedHosts::default()
+    })
 }
