@@ -198,7 +198,7 @@ mod tests {
                 "node.max_concurrency is 0; allowed is 1 to 64",
                 "node.slug is My Node; allowed is 1 to 64 lowercase letters, digits and dashes",
                 "node.expose is relative; allowed is an absolute path without links in it, and not /",
-                "node.agent_networks is 10.0.0.0/99; allowed is TODO",
+                "node.agent_networks is 10.0.0.0/99; allowed is \"10.0.0.0/99\" is not a network, address or host",
             ]
         );
     }

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod agent_answers;
 #[cfg(test)]
+mod agent_hosts;
+#[cfg(test)]
 mod agent_programs;
 #[cfg(test)]
 mod canary;

@@ -15,11 +15,11 @@ use crate::fake_orchestrator::{
     InProcessNode, OrchestratorFake, REPOSITORIES, ServedOrchestratorFake, join_token,
 };
 
-/// Sends a request to the way out of the sandbox; prints the status and the body in one line.
+/// Sends a request to the way out of the sandbox, as one to `HOST` if it is set; prints the status and the body in one line.
 const REQUEST_FUNCTION: &str = r#"
 request() {
     exec 3<>/dev/tcp/127.0.0.1/3128 || return
-    printf '%s %s HTTP/1.0\r\nHost: 127.0.0.1:3128\r\n%b\r\n' "$1" "$2" "$3" >&3
+    printf '%s %s HTTP/1.0\r\nHost: %s\r\n%b\r\n' "$1" "$2" "${HOST:-127.0.0.1:3128}" "$3" >&3
     answer=$(tr -d '\r' <&3)
     exec 3>&-
     status=${answer#* }
@@ -69,6 +69,10 @@ impl NodeTestbed {
 
     /// Starts the real executable, so that it can be killed.
     pub(crate) fn spawn_process(&self) -> NodeProcess {
+        self.spawn_process_with(&[])
+    }
+
+    pub(crate) fn spawn_process_with(&self, options: &[&str]) -> NodeProcess {
         join_token(self.state.path());
         let path = self.agent_path();
         let child = Command::new(env!("CARGO_BIN_EXE_cynode-node"))
@@ -79,6 +83,7 @@ impl NodeTestbed {
             .arg(path)
             .arg("--repository-path")
             .arg(self.state.path().join(REPOSITORIES))
+            .args(options)
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
