@@ -1,6 +1,6 @@
 //! Benchmarks of the real processes, each against a baseline of the same run. Start at [`run`];
 //! [`up`] measures `cynode up`, [`gateway`] tool calls, [`audit`] the audit log, [`chat`] model
-//! requests, [`prompts`] the size of prompts. Figures are printed with their goals and never affect
+//! requests, [`prompts`] the size of prompts, [`sandbox`] isolation. Figures are printed with their goals and never affect
 //! the exit code: tests assert behaviour, benchmarks show time and memory. [`soak`] is the exception: it
 //! fails if work is lost or done twice.
 
@@ -11,6 +11,7 @@ mod memory;
 mod processes;
 pub mod prompts;
 mod sample;
+pub mod sandbox;
 pub mod soak;
 mod table;
 mod tasks;
@@ -45,6 +46,8 @@ pub enum BenchCommand {
     Gateway(gateway::GatewayBenchArgs),
     /// Measure durable workflow steps, against single-row commits and other engines.
     Workflow(workflow::WorkflowBenchArgs),
+    /// Measure sandboxes next to plain processes and `bwrap`, and requests out of them.
+    Sandbox(sandbox::SandboxBenchArgs),
     /// Run work under kills, floods and exhausted quotas; fail if something is lost, doubled or left behind.
     Soak(soak::SoakArgs),
 }
@@ -58,6 +61,7 @@ pub async fn run(cli: Cli, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
         BenchCommand::Prompts => prompts::run(out),
         BenchCommand::Gateway(args) => Box::pin(gateway::run(&args, out)).await,
         BenchCommand::Workflow(args) => Box::pin(workflow::run(&args, out)).await,
+        BenchCommand::Sandbox(args) => Box::pin(sandbox::run(&args, out)).await,
         BenchCommand::Soak(args) => Box::pin(soak::run(&args, out)).await,
     }
 }

@@ -107,7 +107,7 @@ impl Drop for UpProcess {
 }
 
 /// Path of the `cynode` binary of the same build.
-fn find_cynode_binary() -> anyhow::Result<PathBuf> {
+pub(crate) fn find_cynode_binary() -> anyhow::Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name("cynode");
     if path.is_file() {
         Ok(path)

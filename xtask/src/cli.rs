@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 
 use crate::conformance::{self, ConformanceArgs};
 use crate::testing::{self, TestLane};
-use crate::{bench, ci, fuzz, guardrails, local_model, openapi, tidy, tool, vm};
+use crate::{bench, ci, fuzz, guardrails, local_model, openapi, prepare, tidy, tool, vm};
 
 /// Build, test and guardrail commands of this repository.
 #[derive(Debug, Parser)]
@@ -94,6 +94,12 @@ pub enum BenchSubcommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Measure sandboxes next to plain processes and `bwrap`, and requests out of them
+    Sandbox {
+        /// Passed on to the benchmark
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Run work under kills, floods and exhausted quotas for an hour; fail if something is lost or doubled
     Soak {
         /// Passed on to the benchmark
@@ -143,6 +149,11 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> Result<ExitCode> {
         XtaskCommand::Bench(BenchSubcommand::Build) => bench::build::run(out)?,
         XtaskCommand::Bench(BenchSubcommand::Chat { args }) => bench::chat::run(out, &args)?,
         XtaskCommand::Bench(BenchSubcommand::Gateway { args }) => bench::gateway::run(out, &args)?,
+        XtaskCommand::Bench(BenchSubcommand::Sandbox { args }) => {
+            prepare::ensure_bubblewrap()?;
+            let mut bench = bench::program::build_benchmark(&["cynode"], "sandbox", &args)?;
+            tool::run_and_check(&mut bench)?
+        }
         XtaskCommand::Bench(BenchSubcommand::Soak { args }) => {
             tool::run_and_check(&mut bench::program::build_benchmark(&["cynode"], "soak", &args)?)?
         }

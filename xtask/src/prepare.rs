@@ -90,6 +90,14 @@ pub fn ensure_emulator() -> Result<PathBuf> {
     }
 }
 
+/// Installs bubblewrap, the baseline of the sandbox benchmark, if possible. The benchmark runs without it, too.
+pub fn ensure_bubblewrap() -> Result<()> {
+    match tool::find_in_path("bwrap") {
+        Some(_) => Ok(()),
+        None => install_if_possible(&["bubblewrap"]),
+    }
+}
+
 fn has_browser() -> bool {
     BROWSER_PROGRAMS.iter().all(|program| tool::find_in_path(program).is_some())
 }

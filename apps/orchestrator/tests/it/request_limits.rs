@@ -135,7 +135,7 @@ pub(crate) async fn a_user_at_the_limit_is_refused_with_every_token_and_another_
     let harness = harness.restart_with(|options| options.max_requests_per_user = 3).await;
     let ada = UserTokens::create(&harness, "ada").await;
     let eve = UserTokens::create(&harness, "eve").await;
-    // An agent of a user may use a quarter more, rounded up: the fourth place.
+    // Agents of a user have places of their own.
     let held = [
         HeldRequest::incomplete(&harness, &ada.session).await,
         HeldRequest::incomplete(&harness, &ada.api).await,

@@ -32,6 +32,7 @@ use cynode_gateway::snapshot::RegistryData as Registry;
 use cynode_gateway::snapshot::ServerRow;
 use cynode_gateway::snapshot::ToolRow;
 use cynode_gateway::tools::ToolServices;
+use cynode_ops::AgentProfiles;
 use cynode_ops::memory::JobNotes;
 use cynode_ops::sandboxes::Sandboxes;
 use cynode_ops::{AgentMessages, WorkService};
@@ -218,8 +219,15 @@ async fn services(directory: &TempDir, clock: &SharedClock) -> ToolServices {
     let signals = Signals::new(store.engine());
     let blobs = BlobStore::new(directory.path().join("blobs"));
     let placer = JobPlacer::rule_based(store.clone(), clock.clone(), signals.clone());
+    let tasks = TaskService::new(store.clone(), clock.clone(), signals.clone(), blobs.clone());
     ToolServices {
-        tasks: TaskService::new(store.clone(), clock.clone(), signals.clone(), blobs.clone()),
+        agent_profiles: AgentProfiles::new(
+            store.clone(),
+            clock.clone(),
+            signals.clone(),
+            tasks.clone(),
+        ),
+        tasks,
         projects: Projects::new(store.clone(), clock.clone()),
         schedules: cynode_ops::schedules::Schedules::new(store.clone(), signals.clone()),
         artifacts: ArtifactService::new(store.clone(), clock.clone(), blobs),

@@ -13,6 +13,7 @@ use cynode_gateway::GatewayParts;
 use cynode_gateway::Identity;
 use cynode_gateway::McpGateway;
 use cynode_gateway::tools::ToolServices;
+use cynode_ops::AgentProfiles;
 use cynode_ops::memory::JobNotes;
 use cynode_ops::sandboxes::Sandboxes;
 use cynode_ops::{AgentMessages, WorkService};
@@ -51,8 +52,15 @@ pub(crate) async fn services(data: &TempDir) -> (ToolServices, Caller) {
     let token = std::fs::read_to_string(data.path().join("admin.token")).unwrap();
     let known = accounts.authenticate(token.trim()).await.unwrap();
     let placer = JobPlacer::rule_based(store.clone(), clock.clone(), signals.clone());
+    let tasks = TaskService::new(store.clone(), clock.clone(), signals.clone(), blobs.clone());
     let services = ToolServices {
-        tasks: TaskService::new(store.clone(), clock.clone(), signals.clone(), blobs.clone()),
+        agent_profiles: AgentProfiles::new(
+            store.clone(),
+            clock.clone(),
+            signals.clone(),
+            tasks.clone(),
+        ),
+        tasks,
         projects: Projects::new(store.clone(), clock.clone()),
         schedules: cynode_ops::schedules::Schedules::new(store.clone(), signals.clone()),
         artifacts: ArtifactService::new(store.clone(), clock.clone(), blobs),
@@ -72,8 +80,7 @@ pub(crate) async fn services(data: &TempDir) -> (ToolServices, Caller) {
     (services, known)
 }
 
-pub(crate) fn request_limits() -> RequestLimits {
-    let options = RequestLimitOptions::default();
+pub(crate) fn request_limits(options: RequestLimitOptions) -> RequestLimits {
     RequestLimits::new(options, Arc::new(SystemClock), RejectionCounter::default())
 }
 
@@ -82,8 +89,12 @@ impl Harness {
         Self::with_options(GatewayOptions::default()).await
     }
 
-    /// Tokens `pm`, `pa`, `sandbox` and `user` are valid.
     pub(crate) async fn with_options(options: GatewayOptions) -> Self {
+        Self::with_limits(options, RequestLimitOptions::default()).await
+    }
+
+    /// Tokens `pm`, `pa`, `sandbox` and `user` are valid.
+    pub(crate) async fn with_limits(options: GatewayOptions, limits: RequestLimitOptions) -> Self {
         let backend = Arc::new(FakeBackend::default());
         *backend.world.lock().unwrap() = world();
         for caller in Principal::ALL {
@@ -102,7 +113,7 @@ impl Harness {
             backend: Arc::clone(&backend) as Arc<dyn cynode_gateway::GatewayBackend>,
             upstreams: Arc::new(upstreams),
             services,
-            request_limits: request_limits(),
+            request_limits: request_limits(limits),
             clock: Arc::new(SystemClock),
         });
         gateway.refresh().await.unwrap();

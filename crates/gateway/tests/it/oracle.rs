@@ -13,6 +13,7 @@ use cynode_domain::ids::{GroupId, JobId, ProjectId, RunId, TaskId, UserId};
 use cynode_gateway::GatewayOptions;
 use cynode_gateway::GatewayParts;
 use cynode_gateway::McpGateway;
+use cynode_resources::request_limits::RequestLimitOptions;
 use cynode_runtime::clock::SystemClock;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -47,7 +48,7 @@ fn the_gateway_decides_as_a_naive_second_implementation_does() {
                 backend: Arc::new(backend(&w)),
                 upstreams: Arc::new(FakeUpstreams::default()),
                 services: services.clone(),
-                request_limits: request_limits(),
+                request_limits: request_limits(RequestLimitOptions::default()),
                 clock: Arc::new(SystemClock),
             });
             let mut identity = identity(w.caller.parse().unwrap());

@@ -1,7 +1,10 @@
 //! The revisions with sessions.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use cynode_gateway::GatewayOptions;
+use cynode_resources::request_limits::RequestLimitOptions;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
@@ -127,6 +130,46 @@ async fn a_canceled_request_is_withdrawn_from_its_server() {
     assert_eq!(accepted, StatusCode::ACCEPTED);
     let answer: Value = answer.unwrap().json().await.unwrap();
     assert_eq!(answer["result"]["structuredContent"]["error"]["type"], "canceled");
+}
+
+#[tokio::test]
+async fn a_call_counts_until_it_ends_although_its_client_has_disconnected() {
+    let limits = RequestLimitOptions { requests_per_user: 1, ..RequestLimitOptions::default() };
+    let harness = Harness::with_limits(GatewayOptions::default(), limits).await;
+    let (session, _) = harness.open("/mcp", "pm", "2025-11-25").await;
+    let post = |body: Value| {
+        let request = harness.post("/mcp", "pm").header("mcp-session-id", &session);
+        request.json(&body).send()
+    };
+    let ping = || post(json!({ "jsonrpc": "2.0", "id": 4, "method": "ping" }));
+    let hang = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": { "name": "files.hang" } });
+    let call = post(hang);
+    let arrival = async {
+        while harness.script.seen.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        answer = call => panic!("it hangs: {answer:?}"),
+        () = arrival => {}
+    }
+
+    // The call of the client that disconnected is still under way.
+    for _ in 0..20 {
+        assert_eq!(ping().await.unwrap().status(), StatusCode::TOO_MANY_REQUESTS);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 3 } });
+    assert_eq!(post(cancel).await.unwrap().status(), StatusCode::ACCEPTED);
+
+    tokio::time::timeout(Duration::from_secs(30), async {
+        while ping().await.unwrap().status() != StatusCode::OK {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await
+    .expect("the place is returned");
+    assert_eq!(harness.script.withdrawn.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]
