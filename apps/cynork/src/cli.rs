@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::AgentCommand;
 use crate::agent_token::AgentTokenCommand;
 use crate::audit::AuditCommand;
 use crate::auth::AuthCommand;
@@ -130,6 +131,9 @@ pub enum CynorkCommand {
     /// Manage API tokens for scripts.
     #[command(subcommand, visible_alias = "tokens")]
     Token(TokenCommand),
+    /// Define the agents that tasks can name, and try them out on worker nodes.
+    #[command(subcommand, visible_alias = "agents")]
+    Agent(AgentCommand),
     /// Manage the tokens that agents present to the MCP gateway.
     #[command(subcommand, visible_alias = "agent-tokens")]
     AgentToken(AgentTokenCommand),

@@ -11,6 +11,7 @@ use clap::{Command, CommandFactory as _};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
 use cynode_client::{Client, ClientError};
+use cynode_domain::agent_profile::BUILT_IN;
 use cynode_runtime::env;
 use cynode_wire::page::{MAX_LIMIT, PageQuery};
 use cynode_wire::schedules::ScheduleQuery;
@@ -73,6 +74,7 @@ fn with_candidates(command: Command) -> Command {
 /// What an argument names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CompletionKind {
+    AgentProfiles,
     Groups,
     Nodes,
     Projects,
@@ -86,6 +88,7 @@ impl CompletionKind {
     /// Maps an argument id to what it names. A run is named by its task.
     fn of_argument(id: &str) -> Option<Self> {
         match id {
+            "agent_name" | "profile" => Some(Self::AgentProfiles),
             "group" => Some(Self::Groups),
             "node" => Some(Self::Nodes),
             "project" => Some(Self::Projects),
@@ -101,6 +104,13 @@ impl CompletionKind {
     async fn fetch(self, client: &Client) -> Result<Vec<String>, ClientError> {
         let page = PageQuery { limit: Some(MAX_LIMIT), cursor: None };
         Ok(match self {
+            Self::AgentProfiles => {
+                let profiles = client.agent_profile_list().await?.into_iter();
+                profiles
+                    .map(|profile| profile.name.to_string())
+                    .chain([BUILT_IN.to_owned()])
+                    .collect()
+            }
             Self::Groups => {
                 let groups = client.group_list(&page).await?.items;
                 groups.into_iter().map(|group| group.name).collect()

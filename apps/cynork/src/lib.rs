@@ -5,6 +5,7 @@
 //!
 //! Invariant: no token is ever printed, except by `token create` and `agent-token issue`.
 
+mod agent;
 mod agent_token;
 mod app;
 mod audit;

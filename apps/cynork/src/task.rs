@@ -27,7 +27,7 @@ use clap::{Args, Subcommand};
 use cynode_domain::ids::TaskId;
 use cynode_domain::status::ShownTaskStatus;
 use cynode_wire::page::MAX_LIMIT;
-use cynode_wire::tasks::TaskQuery;
+use cynode_wire::tasks::{TaskQuery, TaskView};
 
 use crate::app::CliContext;
 use crate::failure::CliFailure;
@@ -112,6 +112,14 @@ pub(crate) async fn resolve_id(app: &mut CliContext, task: &str) -> Result<TaskI
         return Ok(id);
     }
     Ok(app.session.call(async |client| client.task_get(task).await).await?.id)
+}
+
+/// Shows progress until the task closes.
+pub(crate) async fn wait_until_closed(
+    task: &TaskView,
+    app: &mut CliContext,
+) -> Result<TaskView, CliFailure> {
+    wait::wait_with_progress(task, None, app).await
 }
 
 pub(crate) async fn run(command: TaskCommand, app: &mut CliContext) -> Result<(), CliFailure> {

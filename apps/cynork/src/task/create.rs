@@ -42,7 +42,7 @@ pub struct TaskCreateArgs {
     #[arg(short = 'f', long, value_name = "FILE")]
     task_file: Option<PathBuf>,
     /// The agent that carries the task out in a sandbox: `sba` is the built-in one, `cynork agent profiles` lists others.
-    #[arg(long, value_name = "AGENT",
+    #[arg(long = "agent", id = "agent_name", value_name = "AGENT",
         conflicts_with_all = ["script", "command", "commands_file"])]
     agent: Option<String>,
     /// A script to run; its `#!` line selects the interpreter.

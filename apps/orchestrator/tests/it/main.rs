@@ -8,12 +8,14 @@
 mod access;
 mod accounts;
 mod actors;
+mod agent_profiles;
 mod audit_tampering;
 mod bad_input;
 mod bad_requests;
 mod blob_collection;
 mod brain;
 mod branching;
+mod canaries;
 mod cancel;
 mod changing;
 mod chat;
@@ -396,6 +398,23 @@ on_both_engines! {
         a_key_with_another_repository_is_a_conflict,
         a_schedule_keeps_the_repository_of_its_task,
         an_address_with_a_password_is_rejected_and_kept_nowhere,
+    }
+    agent_profiles {
+        an_administrator_defines_changes_and_deletes_profiles,
+        nobody_but_an_administrator_defines_profiles,
+        odd_profiles_are_rejected_with_every_fault,
+        a_task_names_a_profile_that_exists,
+        forks_and_schedules_keep_the_profile,
+        a_step_whose_profile_was_deleted_fails_and_does_not_wait,
+        an_unreadable_profile_breaks_nothing_else,
+    }
+    canaries {
+        a_job_waits_for_the_canary_run_of_its_revision_on_its_node,
+        a_new_revision_needs_its_own_canary_run_and_waiting_jobs_get_it,
+        a_failed_canary_run_withdraws_the_admission,
+        reports_are_accepted_from_the_holder_of_a_running_canary_job_only,
+        a_canary_run_is_one_pinned_task_for_each_usable_node,
+        many_jobs_that_wait_for_a_canary_run_do_not_keep_it_from_running,
     }
     pushes {
         a_push_is_a_task_whose_node_gets_the_commits_and_nothing_else,

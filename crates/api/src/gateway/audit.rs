@@ -74,7 +74,7 @@ async fn verify(
     Ok(Json(audit.verify(&caller, query.since.as_deref()).await?))
 }
 
-/// Lists changes of rules, credentials, providers, servers, tools and groups, newest first.
+/// Lists changes of rules, credentials, providers, servers, tools, groups and agent profiles, newest first.
 /// Administrators only.
 #[utoipa::path(get, path = "/v1/audit/changes", tag = "audit",
     params(ChangeQuery),
