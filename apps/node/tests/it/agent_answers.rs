@@ -34,16 +34,13 @@ pub(crate) async fn answer_agent(
 fn answer_model(body: &str) -> Response {
     let request: Value = serde_json::from_str(body).unwrap();
     let messages = request["messages"].as_array().unwrap();
-    let message = match messages.iter().find(|message| message["role"] == "tool") {
-        Some(result) => {
-            json!({ "role": "assistant", "content": format!("Heard {}", result["content"]) })
-        }
-        None => {
-            let function =
-                json!({ "name": request["tools"][0]["function"]["name"], "arguments": "{}" });
-            let call = json!({ "id": "call_1", "type": "function", "function": function });
-            json!({ "role": "assistant", "content": null, "tool_calls": [call] })
-        }
+    let message = if let Some(result) = messages.iter().find(|message| message["role"] == "tool") {
+        json!({ "role": "assistant", "content": format!("Heard {}", result["content"]) })
+    } else {
+        let function =
+            json!({ "name": request["tools"][0]["function"]["name"], "arguments": "{}" });
+        let call = json!({ "id": "call_1", "type": "function", "function": function });
+        json!({ "role": "assistant", "content": null, "tool_calls": [call] })
     };
     Json(json!({ "choices": [{ "index": 0, "message": message }] })).into_response()
 }

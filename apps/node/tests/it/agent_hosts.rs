@@ -25,13 +25,13 @@ impl HostServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let server = Self { port, connections: Arc::default(), received: Arc::default() };
-        let served = server.clone();
+        let counted = server.clone();
         thread::spawn(move || {
             for mut stream in listener.incoming().flatten() {
-                served.connections.fetch_add(1, Ordering::Relaxed);
+                counted.connections.fetch_add(1, Ordering::Relaxed);
                 let mut buffer = [0; 4096];
                 let length = stream.read(&mut buffer).unwrap_or_default();
-                served.received.lock().unwrap().extend_from_slice(&buffer[..length]);
+                counted.received.lock().unwrap().extend_from_slice(&buffer[..length]);
                 let _ = stream.write_all(
                     b"HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/latest\r\nContent-Length: 7\r\n\
                       Connection: close\r\n\r\nreached",
@@ -202,8 +202,8 @@ async fn an_internal_host_is_not_reached_unless_the_node_opens_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_cannot_be_recorded_is_not_made() {
-    let (mut stage, server) = (NodeTestbed::new().await, HostServer::start());
-    let target = format!("localhost:{}", server.port);
+    let (mut stage, host) = (NodeTestbed::new().await, HostServer::start());
+    let target = format!("localhost:{}", host.port);
     let job = job_with_hosts(std::slice::from_ref(&target));
     stage.fake.change(|known| {
         known.broken.insert("connections".to_owned());
@@ -234,7 +234,7 @@ async fn a_connection_that_cannot_be_recorded_is_not_made() {
     for line in lines {
         assert!(line.starts_with("503") && line.contains("cannot be recorded"), "{printed}");
     }
-    assert_eq!(server.connections(), 0);
+    assert_eq!(host.connections(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

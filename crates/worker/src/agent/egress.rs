@@ -86,8 +86,8 @@ async fn wait_for_listener(dir: &JobDir) -> TcpListener {
 /// The hosts of the job's profile; none in a canary run.
 fn allowed_hosts(spec: &JobSpec) -> AllowedHosts {
     let agent = spec.assignment.agent.as_ref().filter(|agent| !agent.is_canary);
-    let hosts = agent.map(|agent| AllowedHosts::parse(&agent.hosts)).transpose();
-    hosts.map(Option::unwrap_or_default).unwrap_or_else(|error| {
+    let hosts = agent.map(|agent| agent.hosts.as_slice()).unwrap_or_default();
+    AllowedHosts::parse(hosts).unwrap_or_else(|error| {
         tracing::warn!(job.id = %spec.assignment.job_id, %error, "hosts of a profile ignored");
         AllowedHosts::default()
     })

@@ -27,19 +27,20 @@ pub(super) fn render_chunks(request: &ModelRequest, answer: &ScriptedAnswer) -> 
     }
     let choice = |delta: Value, reason: Value| json!([{ "index": 0, "delta": delta, "finish_reason": reason }]);
     let mut chunks = vec![
-        chunk(request, choice(delta, Value::Null)),
-        chunk(request, choice(json!({}), json!(finish_reason(answer)))),
+        chunk(request, &choice(delta, Value::Null)),
+        chunk(request, &choice(json!({}), json!(finish_reason(answer)))),
     ];
     if request.stream_options.as_ref().is_some_and(|options| options.include_usage) {
-        let mut last = chunk(request, json!([]));
+        let mut last = chunk(request, &json!([]));
         last["usage"] = usage();
         chunks.push(last);
     }
-    let events: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
-    events + "data: [DONE]\n\n"
+    let mut events: Vec<String> = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+    events.push("data: [DONE]\n\n".to_owned());
+    events.concat()
 }
 
-fn chunk(request: &ModelRequest, choices: Value) -> Value {
+fn chunk(request: &ModelRequest, choices: &Value) -> Value {
     json!({
         "id": ID, "object": "chat.completion.chunk", "created": 0, "model": request.model,
         "choices": choices,

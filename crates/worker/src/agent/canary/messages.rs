@@ -41,7 +41,7 @@ pub(super) fn render_events(request: &ModelRequest, answer: &ScriptedAnswer) -> 
     let render = |event: &Value| {
         format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default())
     };
-    events.iter().map(render).collect()
+    events.iter().map(render).collect::<Vec<_>>().concat()
 }
 
 /// Renders an estimate of the tokens of a request.

@@ -52,10 +52,8 @@ pub(in crate::agent) async fn report_canary(
     let answered = context.call_until_answered_within(job, limit, put).await;
     answered.map_err(|error| format!("its report was not accepted: {error}"))?;
     tracing::info!(job.id = %job, passed = report.is_passed(), "canary run reported");
-    Ok(match ending {
-        Ending::Exited { code: 0 } if !report.is_passed() => Ending::Exited { code: 1 },
-        ending => ending.clone(),
-    })
+    let is_failed = ending.is_success() && !report.is_passed();
+    Ok(if is_failed { Ending::Exited { code: 1 } } else { ending.clone() })
 }
 
 /// A report that an earlier process wrote is final: it may have been sent.
