@@ -145,7 +145,6 @@ pub(crate) async fn build_gateway(
         access: Access::new(store.clone(), Arc::new(gateway.clone())),
     };
     let stream = AuditStream::new(operations.audit.clone(), shared.stream_targets, data_dir);
-    let launcher = Arc::clone(&shared.agents.launcher);
     let inbox =
         Inbox::new(store.clone(), clock.clone(), signals.clone(), shared.agents.handoffs.clone());
     Ok(GatewayServices {
@@ -154,7 +153,7 @@ pub(crate) async fn build_gateway(
         pool,
         skills,
         administration,
-        launcher,
+        launcher: Arc::clone(&shared.agents.launcher),
         inbox,
         scheduler,
         audit_stream: stream,

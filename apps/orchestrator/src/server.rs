@@ -88,7 +88,8 @@ impl OrchestratorServer {
         let store = Store::open(&url).await.context("the database cannot be opened")?;
         let background = BackgroundTasks::new();
         let (mut services, sweeper, gateway) =
-            build_services(&store, data_dir, &clock, options, gateway, &background).await?;
+            Box::pin(build_services(&store, data_dir, &clock, options, gateway, &background))
+                .await?;
         if !services.accounts.is_bootstrapped().await? {
             check_new_database(options, "it is empty", data_dir).await?;
         }
@@ -204,22 +205,14 @@ async fn build_services(
             .with_storage_limits(options.storage_limits()),
         steering: RunOperations::new(store.clone(), clock.clone(), signals.clone())
             .with_storage_limits(options.storage_limits()),
-        nodes: NodeService::new(
-            store.clone(),
-            clock.clone(),
-            signals.clone(),
-            options.job_lease_ms,
-        )
-        .with_placer(placer.clone())
-        .with_job_ceiling(options.job_ceiling()),
+        nodes: build_nodes(store, clock, &signals, options, placer.clone()),
         placer: placer.clone(),
         agents: &agents,
         request_limits: request_limits.clone(),
         sealer: Arc::new(models.credentials.clone()),
     };
-    let projects = shared.projects.clone();
+    let (projects, steering) = (shared.projects.clone(), shared.steering.clone());
     let (artifacts, nodes) = (shared.artifacts.clone(), shared.nodes.clone());
-    let steering = shared.steering.clone();
     let assembled = gateway_assembly::build_gateway(shared, gateway_options).await?;
     let services = ApiServices {
         accounts,
@@ -257,6 +250,18 @@ async fn build_services(
         skills: assembled.skills.clone(),
     };
     Ok((services, sweeper, assembled))
+}
+
+fn build_nodes(
+    store: &Store,
+    clock: &SharedClock,
+    signals: &Signals,
+    options: &OrchestratorOptions,
+    placer: JobPlacer,
+) -> NodeService {
+    NodeService::new(store.clone(), clock.clone(), signals.clone(), options.job_lease_ms)
+        .with_placer(placer)
+        .with_job_ceiling(options.job_ceiling())
 }
 
 /// Fails if the file of the embedded database is missing but blobs exist: a new file would look like a

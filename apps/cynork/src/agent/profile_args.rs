@@ -7,7 +7,6 @@ use clap::{ArgGroup, Args};
 use cynode_wire::agent_jobs::{AgentProgramSpec, PermissionAnswer, PermissionRules, ToolCallKind};
 use cynode_wire::agent_profiles::{AgentProfileSpec, AgentProfileView, CreateAgentProfile};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::{Error as WordError, StrDeserializer};
 
@@ -48,8 +47,8 @@ struct ProfilePartArgs {
     /// The command line of a program that speaks the Agent Client Protocol on its standard streams.
     #[arg(long, value_name = "COMMAND", conflicts_with = "command")]
     acp: Option<String>,
-    /// The command line of a program that takes a prompt: {prompt}, {prompt_file} and {workspace} are replaced. Without
-    /// the first two, the prompt is its standard input.
+    /// The command line of a program that takes a prompt: `{prompt}`, `{prompt_file}` and `{workspace}` are replaced.
+    /// Without the first two, the prompt is its standard input.
     #[arg(long, value_name = "COMMAND")]
     command: Option<String>,
     /// A TOML or JSON file with `description`, `program` and `hosts`, as `-o json agent profiles get` prints them.
@@ -110,10 +109,7 @@ impl ProfilePartArgs {
     }
 
     fn change_program(&self, program: AgentProgramSpec) -> Result<AgentProgramSpec, CliFailure> {
-        let env = match self.env.is_empty() {
-            true => program.env().clone(),
-            false => parse_env(&self.env)?,
-        };
+        let env = if self.env.is_empty() { program.env().clone() } else { parse_env(&self.env)? };
         let changes_session =
             !self.permission.is_empty() || self.mode.is_some() || self.model.is_some();
         let line = self.acp.as_ref().or(self.command.as_ref());
@@ -198,15 +194,12 @@ fn read_spec(path: &Path) -> Result<AgentProfileSpec, CliFailure> {
     let shown = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| CliFailure::NotFound(format!("{shown} cannot be read: {error}")))?;
-    let parsed = match path.extension().is_some_and(|extension| extension == "json") {
-        true => parse_json(&text),
-        false => toml::from_str(&text).map_err(|error| error.to_string()),
+    let parsed = if path.extension().is_some_and(|extension| extension == "json") {
+        serde_json::from_str(&text).map_err(|error| error.to_string())
+    } else {
+        toml::from_str(&text).map_err(|error| error.to_string())
     };
     parsed.map_err(|error| CliFailure::Invalid(format!("{shown} is not a profile: {error}")))
-}
-
-fn parse_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use cynode_wire::agent_profiles::{
 };
 use cynode_wire::nodes::AGENTS_FEATURE;
 use cynode_wire::runs::ForkRun;
+use cynode_wire::tasks::TaskQuery;
 use cynode_wire::workflow::{DispatchStep, LeaseToken};
 use serde_json::json;
 
@@ -249,7 +250,7 @@ pub(crate) async fn a_canary_run_is_one_pinned_task_for_each_usable_node(
     refused(start(Some("plain")).await, 409);
     refused(start(Some("unknown")).await, 404);
     refused(admin.agent_canary_start("unknown", &StartCanary::default()).await, 404);
-    assert_eq!(admin.task_list(&Default::default()).await.unwrap().items, []);
+    assert_eq!(admin.task_list(&TaskQuery::default()).await.unwrap().items, []);
 
     let (_one, _two) = (able_node(&harness, "one").await, able_node(&harness, "two").await);
     let drained = able_node(&harness, "drained").await;
