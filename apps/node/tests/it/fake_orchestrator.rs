@@ -10,14 +10,12 @@ use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use axum::extract::{Path as UrlPath, Query, State};
-use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::response::Response;
+use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cynode_domain::ids::{ArtifactId, IncarnationId, JobId, NodeId, TaskId};
-use cynode_domain::job::Action;
 use cynode_domain::policy::network::AllowedNetworks;
 use cynode_runtime::clock::{Clock as _, SystemClock};
 use cynode_runtime::health::Readiness;
@@ -27,8 +25,8 @@ use cynode_wire::artifacts::ArtifactView;
 use cynode_wire::git::GitCredentialView;
 use cynode_wire::jobs::{JobResult, Stream};
 use cynode_wire::nodes::{
-    AppendLog, AskWorkspaces, Assignment, INCARNATION_HEADER, Incarnation, JobAgentToken,
-    LogPosition, Poll, PollView, RecordConnection, RegisterNode, RegisteredView, WorkspacesView,
+    AppendLog, AskWorkspaces, Assignment, INCARNATION_HEADER, Incarnation, LogPosition, Poll,
+    PollView, RecordConnection, RegisterNode, RegisteredView, WorkspacesView,
 };
 use cynode_worker::agent::{NodeDaemon, NodeDaemonOptions, RepositoryAccess};
 use cynode_worker::sandbox::SandboxOptions;
@@ -37,7 +35,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use crate::agent_answers::{AgentAnswers, answer_agent};
+use crate::agent_answers::AgentAnswers;
+use crate::fake_agent_api::{agent_request, agent_token, canary, connection};
 use crate::workbench::TEST_TIMEOUT;
 
 /// The directory of repositories that the node allows, below its data directory.
@@ -112,14 +111,14 @@ impl OrchestratorFakeState {
     }
 
     /// Rejects a caller that does not hold the job.
-    fn check_holder(&self, headers: &HeaderMap, job: JobId) -> Result<(), StatusCode> {
+    pub(crate) fn check_holder(&self, headers: &HeaderMap, job: JobId) -> Result<(), StatusCode> {
         authorize(self, headers)?;
         let is_held = self.held_by.get(&job) == Some(&calling_incarnation(headers));
         is_held.then_some(()).ok_or(StatusCode::CONFLICT)
     }
 
     /// Fails for files in `broken`.
-    fn check_disk(&mut self, name: &str) -> Result<(), StatusCode> {
+    pub(crate) fn check_disk(&mut self, name: &str) -> Result<(), StatusCode> {
         if self.broken.contains(name) {
             self.failures += 1;
             return Err(StatusCode::INTERNAL_SERVER_ERROR);
@@ -515,80 +514,6 @@ async fn result(
     }
     known.results.entry(job).or_default().push(body);
     Ok(StatusCode::NO_CONTENT)
-}
-
-async fn agent_token(
-    State(fake): State<OrchestratorFake>,
-    UrlPath(job): UrlPath<JobId>,
-    headers: HeaderMap,
-) -> Result<Json<JobAgentToken>, StatusCode> {
-    let mut known = fake.state();
-    known.check_holder(&headers, job)?;
-    if !matches!(known.assigned[&job].action, Action::Agent { .. }) {
-        return Err(StatusCode::BAD_REQUEST);
-    }
-    known.agent_tokens.push(job);
-    let secret = format!("agent-{}", known.agent_tokens.len() - 1);
-    Ok(Json(JobAgentToken { secret, expires_at: SystemClock.now() + Duration::from_hours(1) }))
-}
-
-/// A report comes before the result of its job, and only from the process that holds the job.
-async fn canary(
-    State(fake): State<OrchestratorFake>,
-    UrlPath(job): UrlPath<JobId>,
-    headers: HeaderMap,
-    Json(report): Json<CanaryReport>,
-) -> Result<StatusCode, StatusCode> {
-    let mut known = fake.state();
-    known.check_holder(&headers, job)?;
-    known.check_disk("canary")?;
-    let agent = known.assigned[&job].agent.as_ref();
-    if !agent.is_some_and(|agent| agent.is_canary) {
-        return Err(StatusCode::BAD_REQUEST);
-    }
-    if known.results.contains_key(&job) {
-        return Err(StatusCode::CONFLICT);
-    }
-    known.canaries.push((job, report));
-    Ok(StatusCode::NO_CONTENT)
-}
-
-async fn connection(
-    State(fake): State<OrchestratorFake>,
-    UrlPath(job): UrlPath<JobId>,
-    headers: HeaderMap,
-    Json(record): Json<RecordConnection>,
-) -> Result<StatusCode, StatusCode> {
-    let mut known = fake.state();
-    known.check_holder(&headers, job)?;
-    known.check_disk("connections")?;
-    known.connections.push((job, record));
-    Ok(StatusCode::NO_CONTENT)
-}
-
-/// Answers if the token of an agent is valid.
-async fn agent_request(
-    State(fake): State<OrchestratorFake>,
-    uri: Uri,
-    headers: HeaderMap,
-    body: String,
-) -> Result<Response, StatusCode> {
-    let (number, answers) = {
-        let mut known = fake.state();
-        let token = headers["authorization"].to_str().unwrap().strip_prefix("Bearer agent-");
-        let index: usize =
-            token.and_then(|index| index.parse().ok()).ok_or(StatusCode::UNAUTHORIZED)?;
-        if index < known.agent_tokens_from || index >= known.agent_tokens.len() {
-            return Err(StatusCode::UNAUTHORIZED);
-        }
-        let headers = headers
-            .iter()
-            .map(|(name, value)| (name.to_string(), value.to_str().unwrap_or_default().to_owned()));
-        let (path, body) = (uri.path().to_owned(), body.clone());
-        known.agent_requests.push(AgentRequest { path, headers: headers.collect(), body });
-        (known.agent_requests.len(), known.agent_answers)
-    };
-    Ok(answer_agent(answers, number, uri.path(), &body).await)
 }
 
 /// The received part of a job's stream.

@@ -13,6 +13,8 @@ mod durability;
 #[cfg(test)]
 mod egress;
 #[cfg(test)]
+mod fake_agent_api;
+#[cfg(test)]
 mod fake_orchestrator;
 #[cfg(test)]
 mod hostile;
