@@ -9,7 +9,9 @@ use clap::{Parser, Subcommand};
 
 use crate::conformance::{self, ConformanceArgs};
 use crate::testing::{self, TestLane};
-use crate::{bench, ci, fuzz, guardrails, local_model, openapi, prepare, tidy, tool, vm};
+use crate::{
+    bench, ci, fuzz, guardrails, local_model, openapi, prepare, third_party_agents, tidy, tool, vm,
+};
 
 /// Build, test and guardrail commands of this repository.
 #[derive(Debug, Parser)]
@@ -34,7 +36,7 @@ pub enum XtaskCommand {
     },
     /// Prepare, build and run every test, then check the guardrails against the results
     Test {
-        /// Also test a real model on this machine: some ten minutes the first time
+        /// Also test a real model on this machine, and agents of other vendors: some ten minutes the first time
         #[arg(long)]
         slow: bool,
     },
@@ -59,6 +61,8 @@ pub enum XtaskCommand {
     },
     /// Test a real model on this machine, with our own client and through the product
     LocalModel,
+    /// Run agents of other vendors through the product, with a scripted model
+    Agents,
     /// Run the tests of cgroups in a virtual machine
     Vm,
     /// Build every named binary (dev profile)
@@ -135,6 +139,7 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> Result<ExitCode> {
         XtaskCommand::Conformance(args) => conformance::run(out, args)?,
         XtaskCommand::Fuzz { seconds, seed } => fuzz::run(seconds, seed)?,
         XtaskCommand::LocalModel => local_model::run(out)?,
+        XtaskCommand::Agents => third_party_agents::run(out)?,
         XtaskCommand::Vm => vm::run(out)?,
         XtaskCommand::BuildAll => {
             let mut build = tool::cargo_command(&["build"]);

@@ -15,6 +15,7 @@ pub mod openapi;
 mod orchestrator;
 pub mod prepare;
 pub mod testing;
+pub mod third_party_agents;
 pub mod tidy;
 pub mod tool;
 pub mod vm;

@@ -10,14 +10,14 @@ use anyhow::{Context as _, Result};
 use crate::guardrails::evidence::{Evidence, Outcome};
 use crate::guardrails::junit::{self, Case};
 use crate::guardrails::{self, Documents};
-use crate::{conformance, local_model, prepare, tool, vm};
+use crate::{conformance, local_model, prepare, third_party_agents, tool, vm};
 
 /// The extent of a test run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestLane {
     /// Tests that every change must pass.
     Fast,
-    /// Also a real model on this machine.
+    /// Also a real model on this machine, and agents of other vendors.
     Slow,
 }
 
@@ -59,6 +59,7 @@ pub fn run(out: &mut dyn Write, lane: TestLane) -> Result<bool> {
     if lane == TestLane::Slow {
         writeln!(out, "test: a real model on this machine")?;
         report.cases.extend(local_model::run_model_cases(out)?);
+        report.cases.extend(third_party_agents::run_agent_cases(out)?);
     }
     let documents = Documents::read(&tool::root())?;
     let guarded = guardrails::judge(out, &documents, &Evidence::of_report(&report))?;

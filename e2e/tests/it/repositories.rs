@@ -13,7 +13,7 @@ use cynode_wire::tasks::TaskView;
 use crate::system::{PATIENCE, System, SystemDatabase};
 use crate::work::wait_until_closed;
 
-fn git(directory: &Path, args: &[&str]) -> String {
+pub(crate) fn git(directory: &Path, args: &[&str]) -> String {
     let ran = Command::new("git")
         .current_dir(directory)
         .args(["-c", "user.name=Ada", "-c", "user.email=ada@example.com"])
@@ -24,8 +24,8 @@ fn git(directory: &Path, args: &[&str]) -> String {
     String::from_utf8(ran.stdout).unwrap().trim().to_owned()
 }
 
-/// A repository with one file, and a system whose node allows it.
-async fn system_with_repository() -> (System, tempfile::TempDir, PathBuf) {
+/// A repository with one file.
+pub(crate) fn create_repository() -> (tempfile::TempDir, PathBuf) {
     let home = tempfile::tempdir().unwrap();
     let remote = home.path().canonicalize().unwrap().join("app");
     fs::create_dir(&remote).unwrap();
@@ -33,6 +33,12 @@ async fn system_with_repository() -> (System, tempfile::TempDir, PathBuf) {
     fs::write(remote.join("greeting.txt"), "helo\n").unwrap();
     git(&remote, &["add", "."]);
     git(&remote, &["commit", "--quiet", "-m", "first"]);
+    (home, remote)
+}
+
+/// A system whose node allows such a repository.
+async fn system_with_repository() -> (System, tempfile::TempDir, PathBuf) {
+    let (home, remote) = create_repository();
     let config = format!("[node]\nrepository_paths = [{:?}]\n", remote.parent().unwrap());
     (System::with(SystemDatabase::Embedded, &config).await, home, remote)
 }

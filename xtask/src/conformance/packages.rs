@@ -131,7 +131,7 @@ pub(super) fn install(wanted: PackageSet) -> Result<InstalledPackages> {
 }
 
 /// Installs the packages of a manifest, unless exactly that was installed before.
-fn install_npm(directory: &Path, manifest: &str) -> Result<()> {
+pub(crate) fn install_npm(directory: &Path, manifest: &str) -> Result<()> {
     install_once(directory, manifest, || {
         fs::create_dir_all(directory)?;
         fs::write(directory.join("package.json"), manifest)?;
