@@ -8,6 +8,7 @@
 mod access;
 mod accounts;
 mod actors;
+mod agent_connections;
 mod agent_profiles;
 mod audit_tampering;
 mod bad_input;
@@ -471,6 +472,10 @@ on_both_engines! {
         a_token_is_bound_only_to_ids_of_its_user_that_belong_together,
         ids_of_others_are_rejected_in_the_words_for_ids_that_do_not_exist,
         calls_are_on_record_with_checked_ids_only,
+    }
+    agent_connections {
+        connections_of_an_agent_are_in_the_access_log,
+        only_the_holder_of_an_open_job_of_an_agent_records_connections,
     }
     job_tokens {
         an_agents_token_ends_when_its_job_is_reported,

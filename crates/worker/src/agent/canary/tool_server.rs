@@ -39,6 +39,10 @@ pub(super) struct InvalidMessage;
 impl CanaryRun {
     /// Handles a message; `None` if it has no response.
     pub(super) fn handle_message(&self, body: &[u8]) -> Result<Option<String>, InvalidMessage> {
+        // A batch would be read as the fields of one message, in order.
+        if !body.trim_ascii_start().starts_with(b"{") {
+            return Err(InvalidMessage);
+        }
         let message: RpcMessage<'_> = serde_json::from_slice(body).map_err(|_| InvalidMessage)?;
         let (Some(id), Some(method)) = (message.id, message.method) else { return Ok(None) };
         let id: Value = serde_json::from_str(id.get()).map_err(|_| InvalidMessage)?;
