@@ -40,19 +40,26 @@ pub(super) async fn probe_network() -> CanaryObservation {
     {
         found.push(format!("{NAME} resolves to {}", address.ip()));
     }
-    let interfaces = list_interfaces(&fs::read_to_string("/proc/net/dev").unwrap_or_default());
-    found.extend(interfaces.into_iter().map(|name| format!("the network interface {name}")));
-    let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
-    let count = count_abstract_sockets(&sockets);
-    if count > 0 {
-        found.push(format!("{count} abstract unix sockets"));
-    }
+    found.extend(list_kernel_entries());
     if found.is_empty() {
         let tried = ADDRESSES.len();
         met(format!("{tried} addresses and a name were tried; none is reachable from the sandbox"))
     } else {
         unmet(format!("the sandbox has a network: {}", found.join(", ")))
     }
+}
+
+/// What the kernel lists for this network namespace.
+fn list_kernel_entries() -> Vec<String> {
+    let interfaces = list_interfaces(&fs::read_to_string("/proc/net/dev").unwrap_or_default());
+    let mut found: Vec<String> =
+        interfaces.into_iter().map(|name| format!("the network interface {name}")).collect();
+    let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let count = count_abstract_sockets(&sockets);
+    if count > 0 {
+        found.push(format!("{count} abstract unix sockets"));
+    }
+    found
 }
 
 /// Returns what is reachable. A host that refuses the connection is reachable.
@@ -79,7 +86,21 @@ fn count_abstract_sockets(table: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::os::linux::net::SocketAddrExt as _;
+    use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener};
+
     use super::*;
+
+    #[test]
+    fn an_abstract_socket_of_this_namespace_is_seen() {
+        let name = format!("cynode-canary-{}", std::process::id());
+        let address = UnixAddress::from_abstract_name(name).unwrap();
+        let _listener = UnixListener::bind_addr(&address).unwrap();
+
+        let found = list_kernel_entries();
+
+        assert!(found.iter().any(|it| it.contains("abstract unix sockets")), "{found:?}");
+    }
 
     #[test]
     fn interfaces_and_abstract_sockets_are_found() {

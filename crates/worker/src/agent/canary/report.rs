@@ -120,11 +120,11 @@ fn merge(observed: &CanaryObservations, counts: &CanaryCounts, is_command: bool)
 
 /// A command may fail, because it may not like the scripted answers; one that has called its model has started.
 fn check_start(observed: &CanaryObservation, counts: &CanaryCounts) -> CanaryCheck {
-    let mut start = observe(CanaryCheckKind::Starts, observed);
-    if counts.model_requests == 0 {
-        start.outcome = CanaryOutcome::Failed;
+    if counts.model_requests == 0 && observed.is_met {
+        let detail = format!("it did not call its model: {}", observed.detail);
+        return check(CanaryCheckKind::Starts, CanaryOutcome::Failed, &detail);
     }
-    start
+    observe(CanaryCheckKind::Starts, observed)
 }
 
 fn check_model(counts: &CanaryCounts) -> CanaryCheck {
