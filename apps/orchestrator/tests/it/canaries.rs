@@ -2,19 +2,22 @@
 
 use cynode_client::ClientError;
 use cynode_domain::ids::JobId;
-use cynode_domain::job::Action;
+use cynode_domain::job::{Action, Ending};
 use cynode_domain::plan::Step;
+use cynode_domain::verdict::VerdictStatus;
 use cynode_wire::agent_profiles::{
     AGENT_PROFILES_FEATURE, CanaryCheckKind, CanaryReport, CanaryStatus, NodeCanaryView,
     StartCanary, StartedCanariesView,
 };
+use cynode_wire::continuing::ContinueRun;
+use cynode_wire::jobs::JobResult;
 use cynode_wire::nodes::AGENTS_FEATURE;
 use cynode_wire::runs::ForkRun;
 use cynode_wire::tasks::TaskQuery;
 use cynode_wire::workflow::{DispatchStep, LeaseToken};
 use serde_json::json;
 
-use crate::actors::{HarnessNode, HarnessRunner, registration};
+use crate::actors::{HarnessNode, HarnessRunner, exited_result, registration};
 use crate::agent_profiles::{agent_task, define, definition};
 use crate::harness::{OrchestratorHarness, refused};
 use crate::runs::{fail, through_a_step};
@@ -273,6 +276,25 @@ pub(crate) async fn a_canary_run_is_one_pinned_task_for_each_usable_node(
     let task = lease.task_id.to_string();
     let request = ForkRun { sequence: 2, ..ForkRun::default() };
     refused(admin.run_fork(&task, &request).await, 400);
+}
+
+pub(crate) async fn a_canary_run_that_is_interrupted_fails_and_asks_no_person(
+    harness: OrchestratorHarness,
+) {
+    let canaries = Canaries::new(harness).await;
+    let (lease, job_id) = canaries.running("opencode").await;
+    let ending = Ending::Interrupted { reason: "the node was restarted".to_owned() };
+    let result = JobResult { ending, ..exited_result(0) };
+    canaries.anvil.client.node_finish(job_id, &result).await.unwrap();
+    let runner = canaries.harness.runner();
+    let verdict = runner.verify(lease, job_id).await.unwrap();
+    assert_eq!(verdict.status, VerdictStatus::Fail, "{verdict:?}");
+
+    let body = ContinueRun { lease, job_id, continued: 0, wait_ms: 0 };
+    let view = json!(runner.client.workflow_call(&body).await.unwrap());
+
+    assert_eq!(view["with"], "give_up", "{view}");
+    assert_eq!(canaries.node_views("opencode").await[0].status, CanaryStatus::NotRun);
 }
 
 pub(crate) async fn many_jobs_that_wait_for_a_canary_run_do_not_keep_it_from_running(

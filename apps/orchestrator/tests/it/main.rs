@@ -415,6 +415,7 @@ on_both_engines! {
         a_failed_canary_run_withdraws_the_admission,
         reports_are_accepted_from_the_holder_of_a_running_canary_job_only,
         a_canary_run_is_one_pinned_task_for_each_usable_node,
+        a_canary_run_that_is_interrupted_fails_and_asks_no_person,
         many_jobs_that_wait_for_a_canary_run_do_not_keep_it_from_running,
     }
     pushes {

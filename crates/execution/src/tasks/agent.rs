@@ -14,7 +14,7 @@ use super::{TaskError, TaskService};
 const SHOWN_PROFILES: usize = 50;
 /// The request of every canary run. The node answers the model calls of the agent from a script.
 const CANARY_PROMPT: &str =
-    "This is a canary run. Call the tool help.get once, then report that you are done.";
+    "This is a canary run. Call the tool `canary` once, then report that you are done.";
 const CANARY_TIMEOUT_S: u32 = 300;
 
 impl TaskService {

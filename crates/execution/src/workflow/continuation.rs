@@ -214,6 +214,9 @@ async fn load_case(
         )));
     }
     let task = load_task(tx, token.task_id).await?.spec;
+    if task.options.agent.as_ref().is_some_and(|agent| agent.is_canary) {
+        return Ok(decide_give_up("a canary run is not repeated: start another one".to_owned()));
+    }
     let resolved = preferences::effective_for_task(tx, &task).await?;
     let preferred = resolved.effective.get(IF_INTERRUPTED_KEY);
     let if_interrupted: Option<IfInterrupted> =
