@@ -55,8 +55,8 @@ impl ProgramTimeouts {
     /// The same, but short enough to write the result between SIGTERM and SIGKILL of the node.
     fn hurried(self) -> Self {
         Self {
-            cancel: self.cancel.min(Duration::from_millis(800)),
-            exit: self.exit.min(Duration::from_millis(400)),
+            cancel: self.cancel.min(Duration::from_millis(600)),
+            exit: self.exit.min(Duration::from_millis(300)),
             ..self
         }
     }

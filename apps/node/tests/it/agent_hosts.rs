@@ -214,17 +214,11 @@ async fn a_connection_that_cannot_be_recorded_is_not_made() {
     ));
     let _node = stage.spawn_process_with(&OPEN_LOOPBACK);
     stage.fake.assign(&job);
-    let workspace = stage.workspace(&job);
-    let wait_for_file = async |name: &str| {
-        while !workspace.join(name).exists() {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-    };
 
-    wait_for_file("one").await;
+    stage.wait_for_file(&job, "one").await;
     stage.served.take().unwrap().shut_down();
-    std::fs::write(workspace.join("two"), "").unwrap();
-    wait_for_file("three").await;
+    std::fs::write(stage.workspace(&job).join("two"), "").unwrap();
+    stage.wait_for_file(&job, "three").await;
     let (_, served) = stage.fake.serve(stage.address).await;
     stage.served = Some(served);
 

@@ -1,7 +1,6 @@
 //! Canary runs: the node tries the program of a profile out, answers it from a script, and reports what it saw.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use cynode_domain::job::{Ending, Limits};
 use cynode_wire::agent_jobs::AgentProgramSpec;
@@ -242,7 +241,7 @@ async fn a_run_that_was_canceled_has_no_report() {
     let _node = stage.spawn_process();
     let job = canary_job(shell_program("touch started; sleep 1000"));
     stage.fake.assign(&job);
-    wait_for_file(&stage, &job, "started").await;
+    stage.wait_for_file(&job, "started").await;
 
     stage.fake.change(|known| {
         known.cancel.insert(job.job_id);
@@ -259,7 +258,7 @@ async fn a_run_whose_node_was_killed_does_not_pass() {
     // It would pass with a node that lives.
     let job = canary_job(acp_program(&["wait=go"]));
     stage.fake.assign(&job);
-    wait_for_file(&stage, &job, "waiting").await;
+    stage.wait_for_file(&job, "waiting").await;
 
     first.kill();
     std::fs::write(stage.workspace(&job).join("go"), "").unwrap();
@@ -294,11 +293,4 @@ async fn a_report_that_a_killed_node_did_not_deliver_is_delivered_as_it_was() {
     let known = stage.fake.state();
     let [(_, report)] = &known.canaries[..] else { panic!("{:?}", known.canaries) };
     assert_eq!(outcomes(report), ALL_PASSED);
-}
-
-async fn wait_for_file(stage: &NodeTestbed, job: &Assignment, name: &str) {
-    let path = stage.workspace(job).join(name);
-    while !path.exists() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }

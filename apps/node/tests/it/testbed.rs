@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use cynode_domain::ids::JobId;
 use cynode_wire::nodes::Assignment;
@@ -14,6 +15,7 @@ use nix::unistd::Pid;
 use crate::fake_orchestrator::{
     InProcessNode, OrchestratorFake, REPOSITORIES, ServedOrchestratorFake, join_token,
 };
+use crate::workbench::TEST_TIMEOUT;
 
 /// Sends a request to the way out of the sandbox, as one to `HOST` if it is set; prints the status and the body in one line.
 const REQUEST_FUNCTION: &str = r#"
@@ -93,6 +95,18 @@ impl NodeTestbed {
 
     pub(crate) fn workspace(&self, job: &Assignment) -> std::path::PathBuf {
         self.state.path().join("node/workspaces").join(job.task_id.to_string())
+    }
+
+    /// Waits until the job has created this file in its workspace.
+    pub(crate) async fn wait_for_file(&self, job: &Assignment, name: &str) {
+        let path = self.workspace(job).join(name);
+        let appears = async {
+            while !path.exists() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let waited = tokio::time::timeout(TEST_TIMEOUT, appears).await;
+        waited.unwrap_or_else(|_| panic!("{name} was not created"));
     }
 
     pub(crate) fn job_dir(&self, job: JobId) -> std::path::PathBuf {
