@@ -31,10 +31,6 @@ pub struct Cli {
     /// Maximum concurrent jobs [default: 4]
     #[arg(long, value_name = "NUMBER")]
     pub max_concurrency: Option<u32>,
-    /// Label by which tasks can choose this node, such as zone=eu; may be repeated [default: none]
-    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_label)]
-    #[serde(serialize_with = "serialize_labels", skip_serializing_if = "Vec::is_empty")]
-    pub labels: Vec<(String, String)>,
     /// Program of agents [default: `cynode-sba` next to this program]
     #[arg(long, value_name = "FILE")]
     pub agent_program: Option<PathBuf>,

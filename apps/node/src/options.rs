@@ -30,8 +30,6 @@ pub struct NodeOptions {
     pub health_listen: Option<String>,
     /// How long the workspace of a closed task is kept, in hours.
     pub workspace_retention_h: u32,
-    /// Labels by which tasks can choose this node, such as `zone = "eu"`.
-    pub labels: NodeLabels,
     /// Directories that jobs may read in addition to the system's, such as `/opt/toolchain`.
     pub expose: Vec<PathBuf>,
     /// The program of agents; by default `cynode-sba` next to this one.
@@ -58,7 +56,6 @@ impl Default for NodeOptions {
             max_concurrency: 4,
             health_listen: None,
             workspace_retention_h: 24,
-            labels: NodeLabels::new(),
             expose: vec![],
             agent_program: None,
             repository_paths: vec![],
@@ -86,11 +83,6 @@ impl ConfigSection for NodeOptions {
         if let Some(slug) = self.slug.as_deref().filter(|slug| to_slug(slug) != *slug) {
             let allowed = format!("1 to {MAX_SLUG} lowercase letters, digits and dashes");
             faults.push(ConfigFault::new("node.slug", slug, allowed));
-        }
-        if let Err(error) = check_given(&self.labels) {
-            let labels = self.labels.iter().map(|(key, value)| format!("{key}={value}"));
-            let value = labels.collect::<Vec<_>>().join(", ");
-            faults.push(ConfigFault::new("node.labels", value, error));
         }
         for path in self.expose.iter().filter(|path| !is_exposable(path)) {
             let allowed = "an absolute path without links in it, and not /";
@@ -129,7 +121,6 @@ impl NodeOptions {
             join_token_file: or(&self.join_token_file, "node-join.token"),
             slug: self.slug.clone().unwrap_or_else(machine_slug),
             max_concurrency: self.max_concurrency,
-            labels: self.labels.clone(),
             workspace_retention: Duration::from_hours(self.workspace_retention_h.into()),
             sandbox,
             required_features: self.require.clone(),
