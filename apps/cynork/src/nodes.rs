@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 use cynode_domain::ids::TokenId;
+use cynode_domain::node_labels::NodeLabels;
 use cynode_wire::nodes::{CreateJoinToken, JoinTokenView, NewJoinTokenView, NodeView};
 
 use crate::app::CliContext;
@@ -150,12 +151,19 @@ fn render(node: &NodeView, ctx: RenderContext) -> String {
         ("enforces", Some(can.sandbox.features.join(", "))),
         ("not enforced", can.sandbox.reason.clone().filter(|_| can.sandbox.supported)),
         ("system", Some(format!("{} {}", can.os, can.arch))),
+        ("labels", Some(format_labels(&can.labels)).filter(|labels| !labels.is_empty())),
+        ("version", Some(can.version.clone()).filter(|version| !version.is_empty())),
         ("size", Some(format!("{} cores, {} MiB", can.cpu_cores, can.memory_mib))),
         ("seen", Some(format_last_seen(node, ctx))),
         ("joined", Some(relative_time::format_relative(ctx.now, node.created_at))),
         ("id", Some(node.id.to_string())),
     ];
     table::render_pairs(&pairs, ctx)
+}
+
+fn format_labels(labels: &NodeLabels) -> String {
+    let labels: Vec<_> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    labels.join(", ")
 }
 
 fn format_sandbox(node: &NodeView) -> String {
@@ -198,6 +206,8 @@ mod tests {
                     reason: None,
                 },
                 max_concurrency: 4,
+                version: String::new(),
+                labels: NodeLabels::new(),
             },
             running_jobs: 1,
             incarnation: None,

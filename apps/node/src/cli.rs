@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use serde::Serialize;
+use cynode_domain::node_labels::parse_label;
+use serde::{Serialize, Serializer};
 
 /// Worker node: joins an orchestrator, runs its jobs in sandboxes, and delivers results.
 ///
@@ -31,6 +32,10 @@ pub struct Cli {
     /// Maximum concurrent jobs [default: 4]
     #[arg(long, value_name = "NUMBER")]
     pub max_concurrency: Option<u32>,
+    /// Label by which tasks can choose this node, such as zone=eu; may be repeated [default: none]
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_label)]
+    #[serde(serialize_with = "serialize_labels", skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<(String, String)>,
     /// Program of agents [default: `cynode-sba` next to this program]
     #[arg(long, value_name = "FILE")]
     pub agent_program: Option<PathBuf>,
@@ -64,4 +69,12 @@ pub struct Cli {
     /// Data directory [default: ~/.local/share/cynode]
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
+}
+
+/// As the table that the configuration file has.
+fn serialize_labels<S: Serializer>(
+    labels: &[(String, String)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(labels.iter().map(|(key, value)| (key, value)))
 }

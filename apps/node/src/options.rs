@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cynode_domain::node_labels::{NodeLabels, check_given};
 use cynode_domain::policy::network::AllowedNetworks;
 use cynode_runtime::config::{ConfigFault, ConfigSection};
 use cynode_worker::agent::{NodeDaemonOptions, RepositoryAccess};
@@ -30,6 +31,8 @@ pub struct NodeOptions {
     pub health_listen: Option<String>,
     /// How long the workspace of a closed task is kept, in hours.
     pub workspace_retention_h: u32,
+    /// Labels by which tasks can choose this node, such as `zone = "eu"`.
+    pub labels: NodeLabels,
     /// Directories that jobs may read in addition to the system's, such as `/opt/toolchain`.
     pub expose: Vec<PathBuf>,
     /// The program of agents; by default `cynode-sba` next to this one.
@@ -56,6 +59,7 @@ impl Default for NodeOptions {
             max_concurrency: 4,
             health_listen: None,
             workspace_retention_h: 24,
+            labels: NodeLabels::new(),
             expose: vec![],
             agent_program: None,
             repository_paths: vec![],
@@ -83,6 +87,11 @@ impl ConfigSection for NodeOptions {
         if let Some(slug) = self.slug.as_deref().filter(|slug| to_slug(slug) != *slug) {
             let allowed = format!("1 to {MAX_SLUG} lowercase letters, digits and dashes");
             faults.push(ConfigFault::new("node.slug", slug, allowed));
+        }
+        if let Err(error) = check_given(&self.labels) {
+            let labels = self.labels.iter().map(|(key, value)| format!("{key}={value}"));
+            let value = labels.collect::<Vec<_>>().join(", ");
+            faults.push(ConfigFault::new("node.labels", value, error.to_string()));
         }
         for path in self.expose.iter().filter(|path| !is_exposable(path)) {
             let allowed = "an absolute path without links in it, and not /";
@@ -121,6 +130,7 @@ impl NodeOptions {
             join_token_file: or(&self.join_token_file, "node-join.token"),
             slug: self.slug.clone().unwrap_or_else(machine_slug),
             max_concurrency: self.max_concurrency,
+            labels: self.labels.clone(),
             workspace_retention: Duration::from_hours(self.workspace_retention_h.into()),
             sandbox,
             required_features: self.require.clone(),

@@ -28,6 +28,7 @@ pub mod lease;
 pub mod model;
 pub mod name;
 pub mod name_or_id;
+pub mod node_labels;
 pub mod plan;
 pub mod policy;
 pub mod preference;

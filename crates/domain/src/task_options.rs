@@ -1,11 +1,14 @@
 //! How a task is executed.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::agent_profile::AgentSelection;
 use crate::git::{PushOrder, TaskRepository};
 use crate::ids::NodeId;
 use crate::job::Limits;
+use crate::node_labels::NodeLabels;
 use crate::plan::StepCriterion;
 
 /// The execution options of a task.
@@ -32,6 +35,9 @@ pub struct TaskOptions {
     /// The worker node that executes all of it; if absent, the first job is placed by the scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeId>,
+    /// The labels of the worker nodes that may execute it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub node_labels: NodeLabels,
     /// The repository to work on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<TaskRepository>,

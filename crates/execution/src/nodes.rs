@@ -14,10 +14,13 @@ mod register;
 mod report;
 mod workspaces;
 
+use std::collections::BTreeMap;
+
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::git::PushOrder;
 use cynode_domain::ids::JobId;
 use cynode_domain::job::{Action, Limits};
+use cynode_domain::node_labels::NodeLabels;
 use cynode_runtime::clock::SharedClock;
 use cynode_store::Store;
 use cynode_wire::agent_profiles::AgentAssignment;
@@ -25,8 +28,8 @@ use cynode_wire::git::RepositoryAssignment;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use admission::{AgentAdmissions, assign_agent, describe_deleted_profile};
-pub use assign::has_feature;
 pub use assign::{AssignmentOutcome, AssignmentPass, unassign_silent_jobs};
+pub use assign::{has_feature, has_labels, has_memory};
 pub use job_repository::JobRepository;
 pub use join_tokens::JoinCredential;
 pub use placement::JobPlacer;
@@ -135,6 +138,9 @@ pub struct JobPayload {
     /// The agent that carries out the action, if it is not the built-in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentAssignment>,
+    /// The labels that the node must have.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub node_labels: NodeLabels,
 }
 
 /// Worker nodes. Cheap to clone.

@@ -6,12 +6,14 @@
 //! A process of a node names its incarnation on every call, in the header [`INCARNATION_HEADER`]. A
 //! node has at most one live incarnation, and only the incarnation that holds a job reports on it.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::git::PushOrder;
 use cynode_domain::ids::{IncarnationId, JobId, NodeId, RunId, TaskId, TokenId};
 use cynode_domain::job::{Action, Limits};
+use cynode_domain::node_labels::NodeLabels;
 use cynode_domain::status::NodeStatus;
 use serde::{Deserialize, Serialize};
 
@@ -126,6 +128,12 @@ pub struct Capabilities {
     pub sandbox: SandboxLevel,
     /// Maximum concurrent jobs.
     pub max_concurrency: u32,
+    /// The version of the node; empty for one that does not state it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// Labels that tasks choose nodes by. Every node also has `os` and `arch`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: NodeLabels,
 }
 
 /// Sandbox capabilities, measured at start.

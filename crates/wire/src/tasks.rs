@@ -1,10 +1,13 @@
 //! Tasks: create, read, update, cancel.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Criterion;
 use cynode_domain::git::TaskRepository;
 use cynode_domain::ids::{JobId, ProjectId, RunId, TaskId};
 use cynode_domain::job::Limits;
+use cynode_domain::node_labels::NodeLabels;
 use cynode_domain::plan::{InputMode, StepCriterion};
 use cynode_domain::status::ShownTaskStatus;
 use cynode_domain::verification::VerificationStatus;
@@ -95,6 +98,10 @@ pub struct CreateTask {
     /// without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// Labels that the worker node must have, such as `{"zone": "eu"}`; every node has `os` and `arch`. Not together with
+    /// `node`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub node_labels: NodeLabels,
     /// The agent that works on it, in `agent` mode: `sba`, the built-in one, or the name of an agent profile. The built-in one
     /// when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -30,6 +30,7 @@ use std::time::Duration;
 use cynode_client::Client;
 use cynode_domain::backoff::Backoff;
 use cynode_domain::ids::JobId;
+use cynode_domain::node_labels::NodeLabels;
 use cynode_domain::policy::network::AllowedNetworks;
 use cynode_network::proxy::ProxyCapacity;
 use cynode_runtime::health::Readiness;
@@ -63,6 +64,8 @@ pub struct NodeDaemonOptions {
     pub slug: String,
     /// Maximum number of jobs that run concurrently.
     pub max_concurrency: u32,
+    /// Labels by which tasks choose this node.
+    pub labels: NodeLabels,
     /// How long a task's workspace is kept after the task is closed.
     pub workspace_retention: Duration,
     pub sandbox: SandboxOptions,
@@ -302,6 +305,8 @@ fn detect_capabilities(options: &NodeDaemonOptions, sandbox: &Sandbox) -> Capabi
         memory_mib: parse_memory_mib(&fs::read_to_string("/proc/meminfo").unwrap_or_default()),
         sandbox: sandbox.level().clone(),
         max_concurrency: options.max_concurrency,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        labels: options.labels.clone(),
     }
 }
 

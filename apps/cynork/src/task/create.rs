@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 use cynode_domain::job::Limits;
+use cynode_domain::node_labels::parse_label;
 use cynode_domain::plan::InputMode;
 use cynode_wire::tasks::{CreateTask, ResultView, TaskView};
 use serde_json::Value;
@@ -84,6 +85,9 @@ struct TaskPlacementArgs {
     /// The worker node to run the task on [default: chosen by the project manager].
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
+    /// A label that the worker node must have, such as zone=eu or arch=aarch64; repeatable.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_label, conflicts_with = "node")]
+    node_label: Vec<(String, String)>,
     /// Idempotency key: requests with the same key create one task.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
@@ -158,6 +162,7 @@ fn build_request(args: TaskCreateArgs) -> Result<CreateTask, CliFailure> {
         approve_plan: false,
         answer_within_s: None,
         node: placement.node,
+        node_labels: placement.node_label.into_iter().collect(),
         agent,
         idempotency_key: placement.idempotency_key,
     };

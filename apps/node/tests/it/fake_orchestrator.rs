@@ -288,6 +288,7 @@ pub(crate) fn options(state: &Path, orchestrator: SocketAddr) -> NodeDaemonOptio
         join_token_file,
         slug: "test".to_owned(),
         max_concurrency: 2,
+        labels: cynode_domain::node_labels::NodeLabels::new(),
         workspace_retention: Duration::from_hours(1),
         sandbox,
         required_features: vec![],

@@ -243,6 +243,8 @@ pub(crate) fn registration(slug: &str, has_sandbox: bool) -> RegisterNode {
                 reason: None,
             },
             max_concurrency: 4,
+            version: String::new(),
+            labels: cynode_domain::node_labels::NodeLabels::new(),
         },
         incarnation: Incarnation { id: process, succeeds: vec![], predecessors_ended: false },
     }

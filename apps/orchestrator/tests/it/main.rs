@@ -38,6 +38,7 @@ mod job_tokens;
 mod mcp;
 mod messages;
 mod node_keys;
+mod node_labels;
 mod nodes;
 mod payloads;
 mod preferences;
@@ -392,6 +393,10 @@ on_both_engines! {
         changes_count_as_files_and_are_deleted_with_them,
         changes_beyond_a_storage_limit_are_rejected,
         agents_create_tasks_on_repositories_and_read_their_changes,
+    }
+    node_labels {
+        a_task_runs_on_a_node_with_the_labels_that_it_demands,
+        labels_that_are_invalid_or_those_of_a_machine_are_rejected,
     }
     repositories {
         a_job_with_a_repository_waits_for_a_node_that_works_on_one,

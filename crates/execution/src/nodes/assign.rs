@@ -11,11 +11,14 @@ use std::collections::{HashSet, VecDeque};
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::JobId;
+use cynode_domain::job::Limits;
+use cynode_domain::node_labels::{MACHINE_LABELS, NodeLabels};
 use cynode_domain::status::NodeStatus;
 use cynode_store::{Job, Node, Tx, WaitingUser};
-
 use cynode_wire::git::REPOSITORIES_FEATURE;
 use cynode_wire::nodes::AGENTS_FEATURE;
+use serde::Deserialize as _;
+use serde_json::Value;
 
 use super::NODE_TIMEOUT_MS;
 use super::admission::{AgentAdmissions, list_assignable};
@@ -189,13 +192,19 @@ pub(super) fn eligible_nodes<'a>(
     let pinned = job.spec.pinned_node;
     let is_agent = job.spec.payload["action"]["kind"] == "agent";
     let has_repository = !job.spec.payload["repository"].is_null();
+    let labels = read_labels(&job.spec.payload["node_labels"]);
+    let memory_mib = job.spec.payload["limits"]["memory_mib"].as_u64().unwrap_or_default();
     nodes
         .iter()
         .filter(|node| accepts_jobs(node))
         .filter(move |node| !is_agent || has_feature(node, AGENTS_FEATURE))
         .filter(move |node| !has_repository || has_feature(node, REPOSITORIES_FEATURE))
         .filter(|node| admissions.admits(job, node))
-        .filter(move |node| pinned.is_none_or(|pinned| pinned == node.id))
+        // The node that has the workspace of a task keeps its jobs, whatever its labels are by now.
+        .filter(move |node| match pinned {
+            Some(pinned) => pinned == node.id,
+            None => has_labels(node, &labels) && has_memory(node, memory_mib),
+        })
         .filter(|node| node.open_jobs < i64::from(node.max_concurrency))
 }
 
@@ -204,6 +213,25 @@ pub(super) fn eligible_nodes<'a>(
 pub fn has_feature(node: &Node, name: &str) -> bool {
     let features = node.capabilities["sandbox"]["features"].as_array();
     features.is_some_and(|features| features.iter().any(|feature| feature == name))
+}
+
+/// Whether a node has all labels that a task demands.
+pub fn has_labels(node: &Node, demanded: &NodeLabels) -> bool {
+    let value = |key: &str| match MACHINE_LABELS.contains(&key) {
+        true => node.capabilities[key].as_str(),
+        false => node.capabilities["labels"][key].as_str(),
+    };
+    demanded.iter().all(|(key, wanted)| value(key) == Some(wanted))
+}
+
+fn read_labels(labels: &Value) -> NodeLabels {
+    NodeLabels::deserialize(labels).unwrap_or_default()
+}
+
+/// Whether the machine has as much memory as a job demands. The default limit is no demand: most jobs need less.
+pub fn has_memory(node: &Node, memory_mib: u64) -> bool {
+    memory_mib <= u64::from(Limits::default().memory_mib)
+        || node.capabilities["memory_mib"].as_u64().is_none_or(|there| memory_mib <= there)
 }
 
 fn accepts_jobs(node: &Node) -> bool {
@@ -224,7 +252,6 @@ mod tests {
     use cynode_domain::ids::{NodeId, RunId, TaskId, UserId};
     use cynode_domain::status::JobStatus;
     use cynode_store::NewJob;
-    use serde_json::Value;
 
     use super::*;
 
@@ -337,6 +364,36 @@ mod tests {
         assert_eq!(pick_node(&of_repository, &nodes), Some(nodes[1].id));
         assert_eq!(pick_node(&pinned, &nodes), None);
         assert_eq!(pick_node(&job(None), &nodes), Some(nodes[0].id));
+    }
+
+    #[test]
+    fn a_job_goes_to_a_machine_with_the_labels_and_the_memory_that_it_demands() {
+        let (mut small, mut large) = (node("a", 0), node("b", 3));
+        small.capabilities = serde_json::json!({ "arch": "x86_64", "memory_mib": 1024 });
+        large.capabilities = serde_json::json!({
+            "arch": "aarch64", "memory_mib": 9000, "labels": { "zone": "eu", "arch": "forged" },
+        });
+        let nodes = [small, large];
+        let pick = |payload: Value| {
+            let mut demanding = job(None);
+            demanding.spec.payload = payload;
+            pick_node(&demanding, &nodes)
+        };
+        let labelled = |labels: Value| pick(serde_json::json!({ "node_labels": labels }));
+        let sized = |mib: u32| pick(serde_json::json!({ "limits": { "memory_mib": mib } }));
+        let (first, second) = (Some(nodes[0].id), Some(nodes[1].id));
+
+        assert_eq!(labelled(serde_json::json!({ "zone": "eu" })), second);
+        assert_eq!(labelled(serde_json::json!({ "zone": "eu", "arch": "aarch64" })), second);
+        assert_eq!(labelled(serde_json::json!({ "arch": "x86_64" })), first);
+        assert_eq!(labelled(serde_json::json!({ "arch": "forged" })), None);
+        assert_eq!(labelled(serde_json::json!({ "zone": "us" })), None);
+        assert_eq!(sized(8192), second);
+        assert_eq!(sized(9001), None);
+        assert_eq!(sized(Limits::default().memory_mib), first, "the default is no demand");
+        let mut pinned = job(Some(nodes[0].id));
+        pinned.spec.payload = serde_json::json!({ "node_labels": { "zone": "eu" } });
+        assert_eq!(pick_node(&pinned, &nodes), first, "its workspace is there");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cynode_domain::ids::{IncarnationId, NodeId};
 use cynode_domain::name::Slug;
+use cynode_domain::node_labels::check_given;
 use cynode_domain::status::NodeStatus;
 use cynode_store::{Node, Tx};
 use cynode_wire::nodes::{
@@ -19,6 +20,7 @@ use cynode_resources::NodeCaller;
 use cynode_resources::{tokens, tokens::OpaqueToken, tokens::TokenKind};
 
 const MAX_CONCURRENCY: u32 = 256;
+const MAX_VERSION_BYTES: usize = 64;
 
 impl NodeService {
     /// Registers a node, or issues a new token to the node with that name and key; older tokens are revoked. Fails
@@ -155,6 +157,12 @@ fn validate_registration(request: &RegisterNode) -> Result<(), NodeError> {
     let concurrency = request.capabilities.max_concurrency;
     if !(1..=MAX_CONCURRENCY).contains(&concurrency) {
         faults.push(format!("max_concurrency is {concurrency}; allowed is 1 to {MAX_CONCURRENCY}"));
+    }
+    if let Err(error) = check_given(&request.capabilities.labels) {
+        faults.push(format!("labels: {error}"));
+    }
+    if request.capabilities.version.len() > MAX_VERSION_BYTES {
+        faults.push(format!("version is longer than {MAX_VERSION_BYTES} bytes"));
     }
     if faults.is_empty() { Ok(()) } else { Err(NodeError::Invalid(faults)) }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cynode_domain::agent_profile::AgentProfileName;
 use cynode_domain::ids::TaskId;
+use cynode_domain::job::Limits;
 use cynode_domain::plan::InputMode;
 use cynode_domain::status::NodeStatus;
 use cynode_store::{Node, Task, Tx};
@@ -12,7 +13,7 @@ use cynode_wire::git::REPOSITORIES_FEATURE;
 use cynode_wire::nodes::AGENTS_FEATURE;
 
 use super::TaskError;
-use crate::nodes::{AgentAdmissions, has_feature};
+use crate::nodes::{AgentAdmissions, has_feature, has_labels, has_memory};
 
 /// Describes what the waiting job of each of the `awaiting` tasks waits for, if a node must change before it runs. The
 /// number of statements does not depend on the number of tasks.
@@ -25,8 +26,8 @@ pub(super) async fn load_awaited_nodes(
     let pinned: Vec<_> = awaited.values().filter_map(|node| *node).collect();
     let is_waiting = |task: &&Task| awaited.contains_key(&task.spec.id);
     let waiting: Vec<&Task> = tasks.iter().filter(is_waiting).collect();
-    let needs_feature = waiting.iter().any(|task| !required_features(task).is_empty());
-    let nodes = if needs_feature { tx.node_list().await? } else { vec![] };
+    let is_demanding = |task: &&Task| !required_features(task).is_empty() || demands_machine(task);
+    let nodes = if waiting.iter().any(is_demanding) { tx.node_list().await? } else { vec![] };
     let needs_admission = waiting.iter().any(|task| admitted_profile(task).is_some());
     let admissions =
         if needs_admission { AgentAdmissions::load(tx).await? } else { AgentAdmissions::default() };
@@ -36,6 +37,7 @@ pub(super) async fn load_awaited_nodes(
         let canary = CanaryWait::find(task, &admissions);
         match awaited.get(&task.spec.id).copied().flatten() {
             None => describe_missing_features(&missing, &nodes)
+                .or_else(|| describe_missing_machine(task, &nodes))
                 .or_else(|| canary.as_ref()?.describe(&missing, &nodes, &admissions)),
             Some(id) => {
                 let node = summaries.get(&id)?;
@@ -73,6 +75,30 @@ fn required_features(task: &Task) -> Vec<&'static str> {
         has_repository.then_some(REPOSITORIES_FEATURE),
     ];
     features.into_iter().flatten().collect()
+}
+
+/// Whether a task demands labels, or more memory than the default.
+fn demands_machine(task: &Task) -> bool {
+    let options = &task.spec.options;
+    !options.node_labels.is_empty() || options.limits.memory_mib > Limits::default().memory_mib
+}
+
+/// Describes labels and memory that no node has, registered or active.
+fn describe_missing_machine(task: &Task, nodes: &[Node]) -> Option<String> {
+    let options = &task.spec.options;
+    let (labels, memory_mib) = (&options.node_labels, options.limits.memory_mib);
+    let is_able = |node: &Node| has_labels(node, labels) && has_memory(node, memory_mib.into());
+    if !demands_machine(task) || nodes.iter().any(is_able) {
+        return None;
+    }
+    let labels = labels.iter().map(|(key, value)| format!("the label {key}={value}"));
+    let memory = format!("{memory_mib} MiB of memory");
+    let memory = (memory_mib > Limits::default().memory_mib).then_some(memory);
+    let demands: Vec<_> = labels.chain(memory).collect();
+    Some(format!(
+        "waiting for a worker node with {}: there is none; `cynork nodes get NODE` shows what a node has",
+        demands.join(" and ")
+    ))
 }
 
 /// The profile of a task that only admitted nodes run.

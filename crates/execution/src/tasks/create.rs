@@ -319,6 +319,7 @@ impl TaskCreation {
                     Some(name_or_id) => Some(find_required_node(tx, name_or_id).await?),
                     None => None,
                 },
+                node_labels: request.node_labels.clone(),
                 repository: request.repository.clone(),
                 push: self.push.clone(),
                 agent: select_agent(tx, request, self.is_canary).await?,

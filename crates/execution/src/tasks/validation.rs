@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::TaskId;
 use cynode_domain::name::Slug;
+use cynode_domain::node_labels::check_demanded;
 use cynode_domain::plan::InputMode;
 use cynode_wire::tasks::{
     Attachment, CreateTask, MAX_ATTEMPTS, MAX_COMMANDS, MAX_COMMANDS_BYTES,
@@ -48,10 +49,20 @@ pub fn validate_task_request(request: &CreateTask) -> Vec<String> {
         faults.push(format!("answer_within_s is {seconds}; allowed is {low} to {high}"));
     }
     faults.extend(validate_agent(request));
+    faults.extend(validate_placement(request));
     faults.extend(request.task_name.as_deref().and_then(validate_task_name));
     faults.extend(request.idempotency_key.as_deref().and_then(validate_idempotency_key));
     faults.extend(validate_attachments(&request.attachments));
     faults
+}
+
+fn validate_placement(request: &CreateTask) -> Option<String> {
+    if request.node.is_some() && !request.node_labels.is_empty() {
+        return Some(
+            "node and node_labels exclude each other: name a node, or the labels of one".to_owned(),
+        );
+    }
+    check_demanded(&request.node_labels).err().map(|error| format!("node_labels: {error}"))
 }
 
 pub(super) fn validate_idempotency_key(key: &str) -> Option<String> {

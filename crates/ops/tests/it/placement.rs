@@ -149,6 +149,8 @@ impl PlacementFixture {
             memory_mib: 4096,
             sandbox,
             max_concurrency: 4,
+            version: String::new(),
+            labels: cynode_domain::node_labels::NodeLabels::new(),
         };
         let node_slug = slug.to_owned();
         let id = process_of(slug);

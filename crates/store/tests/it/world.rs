@@ -88,6 +88,7 @@ impl World {
                     base_branch: None,
                     branch: Some("cynode/app".parse().unwrap()),
                 }),
+                node_labels: std::collections::BTreeMap::new(),
                 push: None,
                 agent: Some(AgentSelection {
                     profile: "opencode".parse().unwrap(),
