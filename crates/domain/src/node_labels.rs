@@ -57,10 +57,10 @@ fn check_label(key: &str, value: &str) -> Result<(), InvalidLabel> {
         (1..=MAX_CHARS).contains(&text.len())
             && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'))
     };
-    match is_valid(key) && is_valid(value) {
-        true => Ok(()),
-        false => Err(InvalidLabel::Format(format!("{key}={value}"))),
+    if is_valid(key) && is_valid(value) {
+        return Ok(());
     }
+    Err(InvalidLabel::Format(format!("{key}={value}")))
 }
 
 #[cfg(test)]

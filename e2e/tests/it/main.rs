@@ -83,6 +83,7 @@ mod storage;
 mod system;
 #[cfg(test)]
 mod terminal;
+#[cfg(test)]
 mod third_party_agents;
 #[cfg(test)]
 mod up;

@@ -34,11 +34,8 @@ struct AgentSystem {
 impl AgentSystem {
     async fn start(exposed: &[PathBuf]) -> Self {
         let (home, remote) = create_repository();
-        let config = format!(
-            "[node]\nrepository_paths = [{:?}]\nexpose = {:?}\n",
-            remote.parent().unwrap(),
-            exposed
-        );
+        let (allowed, exposed) = (json!([remote.parent().unwrap()]), json!(exposed));
+        let config = format!("[node]\nrepository_paths = {allowed}\nexpose = {exposed}\n");
         let provider = ScriptedProvider::start();
         let system = System::with(SystemDatabase::Embedded, &config).await;
         let body = json!({

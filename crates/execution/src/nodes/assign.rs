@@ -217,9 +217,11 @@ pub fn has_feature(node: &Node, name: &str) -> bool {
 
 /// Whether a node has all labels that a task demands.
 pub fn has_labels(node: &Node, demanded: &NodeLabels) -> bool {
-    let value = |key: &str| match MACHINE_LABELS.contains(&key) {
-        true => node.capabilities[key].as_str(),
-        false => node.capabilities["labels"][key].as_str(),
+    let of_machine = |key: &str| MACHINE_LABELS.contains(&key);
+    let value = |key: &str| {
+        let labels =
+            if of_machine(key) { &node.capabilities } else { &node.capabilities["labels"] };
+        labels[key].as_str()
     };
     demanded.iter().all(|(key, wanted)| value(key) == Some(wanted))
 }

@@ -111,13 +111,13 @@ mod tests {
 
     use super::*;
 
-    fn faults(program: Value, hosts: &[&str]) -> Vec<String> {
+    fn faults(program: &Value, hosts: &[&str]) -> Vec<String> {
         let spec = json!({ "program": program, "hosts": hosts });
         validate_spec(&serde_json::from_value(spec).unwrap())
     }
 
     fn faults_of_env(name: &str, value: &str) -> Vec<String> {
-        faults(json!({ "kind": "acp", "command": ["a"], "env": { name: value } }), &[])
+        faults(&json!({ "kind": "acp", "command": ["a"], "env": { name: value } }), &[])
     }
 
     #[test]
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn commands_hosts_and_sizes_are_bounded() {
         let command =
-            |command: Value| faults(json!({ "kind": "command", "command": command }), &[]);
+            |command: Value| faults(&json!({ "kind": "command", "command": command }), &[]);
         for empty in [json!([]), json!([" "])] {
             assert!(command(empty)[0].starts_with("command is empty"));
         }
@@ -161,9 +161,9 @@ mod tests {
         let key = "sk-proj-Zk93hQ0vLx72PbNcR5tYw8AeUi4SdGf6";
         assert!(command(json!(["a", "--api-key", key]))[0].contains("secret"));
         let acp = json!({ "kind": "acp", "command": ["a"], "model": "" });
-        assert_eq!(faults(acp, &[]), ["model needs 1 to 200 bytes"]);
+        assert_eq!(faults(&acp, &[]), ["model needs 1 to 200 bytes"]);
         let plain = || json!({ "kind": "acp", "command": ["opencode", "acp"] });
-        assert_eq!(faults(plain(), &["*.example.com:8443"]), Vec::<String>::new());
-        assert!(faults(plain(), &["not a host"])[0].starts_with("hosts: "));
+        assert_eq!(faults(&plain(), &["*.example.com:8443"]), Vec::<String>::new());
+        assert!(faults(&plain(), &["not a host"])[0].starts_with("hosts: "));
     }
 }
