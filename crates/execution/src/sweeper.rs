@@ -158,7 +158,7 @@ impl Sweeper {
         }
         // An expired lease or question makes its run claimable, and no request signals that.
         let unanswered = expire_questions(&self.store).await?;
-        if is_claimable || unanswered > 0 {
+        if is_claimable || unanswered > 0 || assigned.has_resumed_runs || assigned.has_closed_jobs {
             self.signals.send(Topic::Runs);
         }
         self.accounts.evict_old_attempts();

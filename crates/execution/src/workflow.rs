@@ -37,6 +37,7 @@ use self::analyst::{Analyst, RuleAnalyst};
 pub(crate) use self::check::command_of_job;
 use self::continuation::ContinuationDecider;
 pub(crate) use self::evidence::{EvidenceScope, ending_of, load_evidence, load_outputs};
+pub use self::leases::NODE_PENDING_REASON;
 use self::plan::PromptPlanner;
 pub use self::plan::{PLAN_PENDING_REASON, task_owner};
 pub(crate) use self::plan_state::load_planned_step;

@@ -120,7 +120,9 @@ impl Tx {
             let (profile, revision) = (row.get("name")?, row.count("revision")?);
             Ok(ProfileAdmission { profile, revision, node: row.id_opt("node_id")? })
         };
-        self.rows(sql, &[]).await?.iter().map(admission).collect()
+        // A profile whose row is damaged admits nothing, and does not keep others from being placed.
+        let rows = self.rows(sql, &[]).await?;
+        Ok(rows.iter().map(admission).filter_map(Result::<_, Error>::ok).collect())
     }
 }
 

@@ -158,6 +158,8 @@ impl Tx {
         let sql = "UPDATE node_join_tokens SET revoked_at = cynode_now()
                    WHERE node_slug = $1 AND revoked_at IS NULL";
         self.execute(sql, params![&node.slug]).await?;
+        // Another machine may get the name.
+        self.execute("DELETE FROM agent_canaries WHERE node_id = $1", params![node.id]).await?;
         let sql = "UPDATE nodes SET token_hash = $2, public_key = NULL, is_key_revoked = $3,
                    incarnation_id = NULL, updated_at = cynode_now() WHERE id = $1";
         self.execute(sql, params![node.id, unusable.to_vec(), true]).await.map(drop)

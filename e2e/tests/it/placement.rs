@@ -234,3 +234,31 @@ async fn nobody_but_the_project_manager_of_its_user_reaches_into_a_workspace() {
         tokio::time::sleep(Duration::from_millis(25)).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tasks_that_no_node_can_run_leave_their_runner_to_others() {
+    let system = System::new().await;
+    // More than the runner of an installation drives at once.
+    for number in 0..20 {
+        let name = format!("far-{number}");
+        let label = ["--node-label", "zone=nowhere", "--command", "true"];
+        let create = [&["task", "create", "--name", &name], &label[..]].concat();
+        system.cynork(&create).expect_success();
+    }
+
+    let create = ["task", "create", "--name", "near", "--command", "echo here", "--wait"];
+    let near = system.cynork(&create).expect_success();
+
+    assert!(near.stdout.contains("here"), "{near:?}");
+    let far = system.client.task_get("far-19").await.unwrap();
+    let reason = far.blocked_reason.unwrap_or_default();
+    assert!(reason.contains("with the label zone=nowhere: there is none"), "{reason}");
+    let released = eventually("a run without a runner", PATIENCE, || {
+        let shown = system.cynork(&["-o", "json", "run", "show", "far-0"]).stdout;
+        shown.contains("\"a worker node\"").then_some(())
+    });
+    released.await;
+    system.cynork(&["task", "cancel", "far-0"]).expect_success();
+    let canceled = system.client.task_get("far-0").await.unwrap();
+    assert!(canceled.closed, "{canceled:?}");
+}

@@ -14,8 +14,11 @@ use cynode_wire::agent_profiles::{AGENT_PROFILES_FEATURE, AgentAssignment};
 use cynode_wire::jobs::{JobResult, Truncated};
 use serde_json::{Value, json};
 
-use super::assign::{BATCH, has_feature};
+use super::assign::{BATCH, has_feature, suitable_nodes};
 use super::report::close_job;
+
+/// The most pages of waiting jobs of a user that one pass reads.
+const MAX_PAGES: u32 = 20;
 
 /// The current revisions of agent profiles, and the nodes that passed their canary runs.
 #[derive(Debug, Default)]
@@ -79,8 +82,8 @@ pub(super) struct AssignableJobs {
     pub(super) has_closed: bool,
 }
 
-/// Lists at least `limit` waiting jobs of a user if there are so many, oldest first. Jobs that wait for a canary run are left
-/// out, so that they do not hide the canary run itself behind them.
+/// Lists at least `limit` waiting jobs of a user if there are so many, oldest first. Jobs that no active node could run are
+/// left out, so that they do not hide those behind them: for example, a canary run that would admit them.
 pub(super) async fn list_assignable(
     tx: &mut Tx,
     user: UserId,
@@ -89,12 +92,13 @@ pub(super) async fn list_assignable(
     admissions: &mut AgentAdmissions,
 ) -> Result<AssignableJobs, cynode_store::Error> {
     let (mut found, mut after, mut fetch) = (AssignableJobs::default(), None, limit);
+    let mut pages = 0;
     loop {
         let page = tx.job_list_unassigned(user, after, fetch).await?;
         let is_last = page.len() < fetch as usize;
         after = page.last().map(|job| job.spec.id);
         for mut job in page {
-            if needs_admission(&job) {
+            if !job.spec.payload["agent"].is_null() {
                 if !admissions.is_loaded {
                     *admissions = AgentAdmissions::load(tx).await?;
                 }
@@ -102,14 +106,13 @@ pub(super) async fn list_assignable(
                     found.has_closed = true;
                     continue;
                 }
-                let is_pinned = |node: &Node| job.spec.pinned_node.is_none_or(|id| id == node.id);
-                if !nodes.iter().any(|node| is_pinned(node) && admissions.admits(&job, node)) {
-                    continue;
-                }
             }
-            found.jobs.push(job);
+            if suitable_nodes(&job, nodes, admissions).next().is_some() {
+                found.jobs.push(job);
+            }
         }
-        if is_last || found.jobs.len() >= limit as usize {
+        pages += 1;
+        if is_last || found.jobs.len() >= limit as usize || pages == MAX_PAGES {
             return Ok(found);
         }
         fetch = BATCH;
@@ -140,7 +143,8 @@ async fn refresh_agent(
     }
     match tx.agent_profile_get(&name).await {
         Ok(Some(profile)) => {
-            job.spec.payload["agent"] = json!(assign_agent(profile, false));
+            let is_canary = is_canary(&job.spec.payload["agent"]);
+            job.spec.payload["agent"] = json!(assign_agent(profile, is_canary));
             tx.job_set_payload(job.spec.id, &job.spec.payload).await.map(|()| true)
         }
         Ok(None) => fail_without_profile(tx, job, &name).await.map(|()| false),
@@ -164,6 +168,7 @@ async fn fail_without_profile(
         stderr: String::new(),
         truncated: Truncated::default(),
     };
+    tx.run_end_suspension(job.spec.run).await?;
     close_job(tx, job, JobStatus::Failed, Some(&json!(result)), &ending).await.map(drop)
 }
 

@@ -9,8 +9,8 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use chrono::{DateTime, Utc};
-use cynode_domain::ids::JobId;
+use chrono::{DateTime, TimeDelta, Utc};
+use cynode_domain::ids::{JobId, NodeId};
 use cynode_domain::job::Limits;
 use cynode_domain::node_labels::{MACHINE_LABELS, NodeLabels};
 use cynode_domain::status::NodeStatus;
@@ -31,6 +31,9 @@ pub(super) const BATCH: u32 = 100;
 const PLACEMENT_DEADLINE_MS: u32 = 2_000;
 const _: () = assert!(PLACEMENT_TIMEOUT.as_millis() == PLACEMENT_DEADLINE_MS as u128);
 
+/// Runners keep the run of a queued job for longer than this: the run of a younger job is not suspended.
+const MIN_QUEUED_TIME: TimeDelta = TimeDelta::seconds(5);
+
 /// Settings of one assignment pass.
 #[derive(Debug, Clone, Copy)]
 pub struct AssignmentPass {
@@ -48,6 +51,8 @@ pub struct AssignmentOutcome {
     pub(crate) has_assignments: bool,
     /// Whether a job was closed, so that its run must be notified.
     pub(crate) has_closed_jobs: bool,
+    /// Whether a run that was suspended until its job has a node can be claimed again.
+    pub(crate) has_resumed_runs: bool,
 }
 
 impl AssignmentPass {
@@ -89,7 +94,7 @@ impl AssignmentPass {
                 continue;
             }
             let Some(node) = best_node(&job, &nodes, &admissions).cloned() else { continue };
-            tx.job_assign(job.spec.id, node.id).await?;
+            assigned.has_resumed_runs |= assign_job(tx, &job, node.id, self.now).await?;
             assigned.has_assignments = true;
             if was_awaited && has_choice {
                 let late = NodeChoice::fallback("the project manager did not answer in time");
@@ -105,6 +110,21 @@ impl AssignmentPass {
         }
         Ok(assigned)
     }
+}
+
+/// Assigns a job to a node. Returns whether its run may have been suspended meanwhile, and can be claimed again.
+pub(super) async fn assign_job(
+    tx: &mut Tx,
+    job: &Job,
+    node: NodeId,
+    now: DateTime<Utc>,
+) -> Result<bool, cynode_store::Error> {
+    tx.job_assign(job.spec.id, node).await?;
+    let may_be_suspended = now - job.created_at >= MIN_QUEUED_TIME;
+    if may_be_suspended {
+        tx.run_end_suspension(job.spec.run).await?;
+    }
+    Ok(may_be_suspended)
 }
 
 /// The jobs of a user that wait for a slot.
@@ -189,6 +209,16 @@ pub(super) fn eligible_nodes<'a>(
     nodes: &'a [Node],
     admissions: &AgentAdmissions,
 ) -> impl Iterator<Item = &'a Node> {
+    let has_slot = |node: &&Node| node.open_jobs < i64::from(node.max_concurrency);
+    suitable_nodes(job, nodes, admissions).filter(has_slot)
+}
+
+/// The active nodes that could run a job if they had a free slot.
+pub(super) fn suitable_nodes<'a>(
+    job: &Job,
+    nodes: &'a [Node],
+    admissions: &AgentAdmissions,
+) -> impl Iterator<Item = &'a Node> {
     let pinned = job.spec.pinned_node;
     let is_agent = job.spec.payload["action"]["kind"] == "agent";
     let has_repository = !job.spec.payload["repository"].is_null();
@@ -205,7 +235,6 @@ pub(super) fn eligible_nodes<'a>(
             Some(pinned) => pinned == node.id,
             None => has_labels(node, &labels) && has_memory(node, memory_mib),
         })
-        .filter(|node| node.open_jobs < i64::from(node.max_concurrency))
 }
 
 /// Whether the node supports what some jobs need. Nodes of older versions cannot read the jobs of agents, and would run
@@ -230,10 +259,12 @@ fn read_labels(labels: &Value) -> NodeLabels {
     NodeLabels::deserialize(labels).unwrap_or_default()
 }
 
-/// Whether the machine has as much memory as a job demands. The default limit is no demand: most jobs need less.
+/// Whether the machine has as much memory as a job demands, or its memory is unknown. The default limit is no demand: most
+/// jobs need less.
 pub fn has_memory(node: &Node, memory_mib: u64) -> bool {
+    let there = node.capabilities["memory_mib"].as_u64().filter(|there| *there > 0);
     memory_mib <= u64::from(Limits::default().memory_mib)
-        || node.capabilities["memory_mib"].as_u64().is_none_or(|there| memory_mib <= there)
+        || there.is_none_or(|there| memory_mib <= there)
 }
 
 fn accepts_jobs(node: &Node) -> bool {
@@ -251,7 +282,7 @@ pub(super) fn best_node<'a>(
 
 #[cfg(test)]
 mod tests {
-    use cynode_domain::ids::{NodeId, RunId, TaskId, UserId};
+    use cynode_domain::ids::{RunId, TaskId, UserId};
     use cynode_domain::status::JobStatus;
     use cynode_store::NewJob;
 

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::JobPayload;
 use super::admission::AgentAdmissions;
-use super::assign::{AssignmentPass, best_node, eligible_nodes};
+use super::assign::{AssignmentPass, assign_job, best_node, eligible_nodes};
 use crate::tasks::task_event_for;
 use crate::workflow::task_owner;
 use crate::{handoff::HandoffError, handoff::HandoffService, handoff::HandoffSubject};
@@ -182,7 +182,7 @@ async fn apply_choice(
         tx.job_allow_assignment(id).await?;
         return Ok(());
     };
-    tx.job_assign(id, node.id).await?;
+    assign_job(tx, &job, node.id, now).await?;
     record_placement(tx, &job, node, &choice, now).await?;
     Ok(())
 }

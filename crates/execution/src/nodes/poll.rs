@@ -54,6 +54,9 @@ impl NodeService {
             if assigned.has_closed_jobs {
                 self.signals.send(Topic::Results);
             }
+            if assigned.has_closed_jobs || assigned.has_resumed_runs {
+                self.signals.send(Topic::Runs);
+            }
             if is_revoked {
                 self.signals.send(Topic::Policy);
             }

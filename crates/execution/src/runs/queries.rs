@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::{RunError, RunQueries, find_run};
 use crate::tasks;
-use crate::workflow::PLAN_PENDING_REASON;
+use crate::workflow::{NODE_PENDING_REASON, PLAN_PENDING_REASON};
 use cynode_resources::paging::PageRequest;
 use cynode_resources::{Caller, projects};
 
@@ -165,6 +165,7 @@ fn describe_wait(run: &RunOverview) -> Option<String> {
             Some((reason, _)) if reason == PLAN_PENDING_REASON => {
                 "a plan from the project manager".to_owned()
             }
+            Some((reason, _)) if reason == NODE_PENDING_REASON => "a worker node".to_owned(),
             Some((reason, _)) => {
                 format!("a runner that can continue it; the last one could not: {reason}")
             }

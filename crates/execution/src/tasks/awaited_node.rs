@@ -13,7 +13,7 @@ use cynode_wire::git::REPOSITORIES_FEATURE;
 use cynode_wire::nodes::AGENTS_FEATURE;
 
 use super::TaskError;
-use crate::nodes::{AgentAdmissions, has_feature, has_labels, has_memory};
+use crate::nodes::{AgentAdmissions, describe_deleted_profile, has_feature, has_labels, has_memory};
 
 /// Describes what the waiting job of each of the `awaiting` tasks waits for, if a node must change before it runs. The
 /// number of statements does not depend on the number of tasks.
@@ -36,9 +36,23 @@ pub(super) async fn load_awaited_nodes(
         let missing = required_features(task);
         let canary = CanaryWait::find(task, &admissions);
         match awaited.get(&task.spec.id).copied().flatten() {
-            None => describe_missing_features(&missing, &nodes)
-                .or_else(|| describe_missing_machine(task, &nodes))
-                .or_else(|| canary.as_ref()?.describe(&missing, &nodes, &admissions)),
+            None if missing.is_empty() && !demands_machine(task) => None,
+            None => {
+                let is_able = |node: &&Node| {
+                    let options = &task.spec.options;
+                    missing.iter().all(|name| has_feature(node, name))
+                        && has_labels(node, &options.node_labels)
+                        && has_memory(node, options.limits.memory_mib.into())
+                        && admitted_profile(task)
+                            .is_none_or(|profile| admissions.has_passed(profile.as_str(), node.id))
+                };
+                describe_unavailable(nodes.iter().filter(is_able), || {
+                    describe_missing_features(&missing, &nodes)
+                        .or_else(|| describe_missing_machine(task, &nodes))
+                        .or_else(|| describe_deleted(task, &admissions))
+                        .or_else(|| canary.as_ref()?.describe(&missing, &nodes, &admissions))
+                })
+            }
             Some(id) => {
                 let node = summaries.get(&id)?;
                 let known = nodes.iter().find(|known| known.id == id);
@@ -62,6 +76,34 @@ pub(super) async fn load_awaited_nodes(
     };
     let described = waiting.into_iter().filter_map(|task| Some((task.spec.id, describe(task)?)));
     Ok(described.collect())
+}
+
+/// Describes what a task waits for if none of the nodes that could run it is active; `missing` describes what no node has.
+fn describe_unavailable<'a>(
+    able: impl Iterator<Item = &'a Node>,
+    missing: impl FnOnce() -> Option<String>,
+) -> Option<String> {
+    let mut first = None;
+    for node in able {
+        if node.status == NodeStatus::Active {
+            return None;
+        }
+        first.get_or_insert(node);
+    }
+    let Some(node) = first else {
+        let text = "waiting for a worker node that has all that the task demands: none has all of it; \
+                    `cynork nodes get NODE` shows what a node has";
+        return missing().or_else(|| Some(text.to_owned()));
+    };
+    let why = if node.status == NodeStatus::Drained { "drained" } else { "offline" };
+    Some(format!("waiting for node \"{}\", which is {why}", node.slug))
+}
+
+/// Describes a profile that was deleted.
+fn describe_deleted(task: &Task, admissions: &AgentAdmissions) -> Option<String> {
+    let profile = admitted_profile(task)?;
+    let is_deleted = admissions.revision(profile.as_str()).is_none();
+    is_deleted.then(|| describe_deleted_profile(profile.as_str()))
 }
 
 /// The features that the node of a task must have.

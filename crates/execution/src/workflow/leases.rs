@@ -24,6 +24,10 @@ use cynode_resources::signals::Topic;
 const GRANTS_PER_CLAIM: std::ops::RangeInclusive<u32> = 1..=64;
 /// Backoff of a run that its runner could not continue.
 const SUSPEND_MS: u32 = 60_000;
+/// Why a run is suspended whose job has no worker node yet.
+pub const NODE_PENDING_REASON: &str = "its job waits for a worker node";
+/// How long it is, unless its job is assigned before. Whatever else ends the job is noticed after that.
+const NODE_SUSPEND_MS: u32 = 30_000;
 const MAX_REASON_CHARS: usize = 1000;
 const MAX_NODE_CHARS: usize = 64;
 /// The event of the first grant of a task.
@@ -200,9 +204,11 @@ async fn release_lease(
         && let Ok(lease) = tx.lease_check(token.task_id, token.lease_id, token.epoch).await?
     {
         if request.is_waiting {
-            // If the plan has arrived meanwhile, nothing would wake a run suspended now.
+            // If what it waits for has arrived meanwhile, nothing would wake a run suspended now.
             if planner.is_some_and(|planner| planner.is_planning(lease.run)) {
                 tx.run_suspend(lease.run, PLAN_PENDING_REASON, None, PLAN_SUSPEND_MS).await?;
+            } else if !tx.awaited_nodes_of(&[token.task_id]).await?.is_empty() {
+                tx.run_suspend(lease.run, NODE_PENDING_REASON, None, NODE_SUSPEND_MS).await?;
             }
             tx.lease_release(token.task_id, token.lease_id, token.epoch).await?;
             return Ok(());

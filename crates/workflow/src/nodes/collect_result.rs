@@ -1,15 +1,17 @@
 //! Waits for the job to end and condenses its result for the checkpoint.
 //!
-//! The time a job waits for a worker node is not bounded here: a person may cancel the task. Once it
-//! runs, it must end within its own limit plus a reserve for its node's overhead.
+//! The time a job waits for a worker node is not bounded here: a person may cancel the task. After some seconds it
+//! waits without a runner. Once it runs, it must end within its own limit plus a reserve for its node's overhead.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use cynode_domain::ids::JobId;
 use cynode_domain::job::{Ending, Limits};
 use cynode_domain::status::JobStatus;
 use cynode_domain::workflow_state::{JobResultSummary, WorkflowState};
+use cynode_runtime::clock::{Clock as _, SystemClock};
 use cynode_wire::jobs::JobView;
 use cynode_wire::workflow::PollJob;
 use tokio::time::Instant;
@@ -19,6 +21,12 @@ use crate::run_handle::{POLL_MS, RunHandle};
 
 /// Time a job may take beyond its own limit: set-up, upload, and the expiry of a dead node's lease.
 const OVERHEAD_RESERVE: Duration = Duration::from_mins(2);
+/// How long a job without a node keeps its runner.
+const MAX_QUEUED_TIME: TimeDelta = TimeDelta::seconds(10);
+/// The first poll is short: a job that has waited for long already must not keep a runner that others need.
+const FIRST_POLL_MS: u32 = 200;
+/// How long a later poll waits for a job without a node.
+const QUEUED_POLL_MS: u32 = 5_000;
 /// Bytes of each stream stored in a checkpoint.
 const TAIL_BYTES: usize = 4096;
 
@@ -44,7 +52,7 @@ impl WorkflowNode for CollectResultNode {
     ) -> Result<JobResultSummary, WorkflowNodeError> {
         let longest = Duration::from_secs(awaited.limits.timeout_s.into()) + OVERHEAD_RESERVE;
         let mut running_since = None;
-        let poll = PollJob { job_id: awaited.job_id, wait_ms: POLL_MS };
+        let mut poll = PollJob { job_id: awaited.job_id, wait_ms: FIRST_POLL_MS };
         cx.heartbeat().report_waiting(&format!("job {}", awaited.job_id));
         loop {
             let job = self.0.call(&poll).await?;
@@ -52,6 +60,11 @@ impl WorkflowNode for CollectResultNode {
                 return summarize_job(job);
             }
             cx.heartbeat().report_waiting(&format!("job {}, which is {}", job.id, job.status));
+            let has_no_node = job.status == JobStatus::Queued && job.node_id.is_none();
+            if has_no_node && SystemClock.now() - job.created_at >= MAX_QUEUED_TIME {
+                return Err(WorkflowNodeError::WaitingFor("a worker node".to_owned()));
+            }
+            poll.wait_ms = if has_no_node { QUEUED_POLL_MS } else { POLL_MS };
             if job.status == JobStatus::Running {
                 let since = *running_since.get_or_insert_with(Instant::now);
                 if since.elapsed() > longest {
