@@ -12,6 +12,10 @@ use crate::tasks::TaskView;
 
 /// The feature of worker nodes that run the programs of agent profiles.
 pub const AGENT_PROFILES_FEATURE: &str = "agent_profiles";
+/// The most bytes of [`CanaryCheck::detail`].
+pub const MAX_DETAIL_BYTES: usize = 1_000;
+/// The most bytes of [`CanaryReport::agent`].
+pub const MAX_AGENT_BYTES: usize = 200;
 
 /// The agent of an assigned job, if it is not the built-in one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]

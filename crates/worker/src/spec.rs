@@ -55,7 +55,8 @@ impl JobSpec {
         self.is_agent() && self.assignment.agent.as_ref().is_some_and(|agent| agent.is_canary)
     }
 
-    /// Whether the job's agent may connect to hosts, through the proxy.
+    /// Whether the job's agent may connect to hosts, through the proxy. A canary run has the same environment, but its hosts are
+    /// refused.
     pub(crate) fn has_hosts(&self) -> bool {
         self.is_agent()
             && self.assignment.agent.as_ref().is_some_and(|agent| !agent.hosts.is_empty())

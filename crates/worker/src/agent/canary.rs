@@ -7,7 +7,8 @@
 //! the observations from inside of its sandbox. What the node counts cannot be forged without requests, and every later job
 //! is confined in the same way.
 //!
-//! Invariant: a run that this process did not serve from its start does not pass.
+//! Invariants: a run that this process did not serve from its start does not pass. A run that was not completed has no
+//! report. A program that sends many or long requests uses little memory of the node.
 
 mod chat_completions;
 mod messages;
@@ -20,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cynode_wire::agent_jobs::CanaryState;
 
-pub(super) use self::report::report_canary;
+pub(super) use self::report::{CanaryEnding, report_canary};
 pub(super) use self::routes::CanaryRoutes;
 use crate::job_dir::JobDir;
 

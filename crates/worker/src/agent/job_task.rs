@@ -11,7 +11,7 @@ use cynode_wire::nodes::Assignment;
 use tokio::sync::oneshot;
 
 use super::artifacts::UploadOutcome;
-use super::canary::{CanaryOrigin, CanaryRun, report_canary};
+use super::canary::{CanaryEnding, CanaryOrigin, CanaryRun, report_canary};
 use super::{
     DaemonContext, artifacts, attachments, egress, logs, repository, result, run_blocking,
 };
@@ -257,6 +257,7 @@ async fn deliver_result(
         match canary {
             // A run that was canceled showed nothing.
             Some(run) if ending != Ending::Canceled => {
+                let ending = CanaryEnding { sandbox: result.ending.clone(), job: ending };
                 let reported = report_canary(context, job, dir, run, &ending, limit).await;
                 reported.unwrap_or_else(|reason| Ending::Interrupted { reason })
             }

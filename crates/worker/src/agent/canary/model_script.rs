@@ -1,6 +1,10 @@
 //! The script of the model: which answer follows a request, whatever API it uses.
 
-use serde::Deserialize;
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::CanaryRun;
 
@@ -9,20 +13,25 @@ pub(super) const TOOL_NAME: &str = "canary";
 /// Calls of the tool that the model asks for, at most: an agent whose calls fail would go on for ever.
 const MAX_WANTED_CALLS: u32 = 5;
 
+/// The longest name of a tool or a model. APIs of models allow less.
+const MAX_NAME_BYTES: usize = 256;
+
 const TEXT_WITH_RESULT: &str = "The tool works. The trial is complete.";
 const TEXT_WITHOUT_TOOL: &str = "The trial is complete.";
 
-/// A request to the model. Everything else in it is skipped without being stored.
+/// A request to the model. Everything else in it is skipped without being stored, so a request is small however long its
+/// body is.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct ModelRequest {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "read_model")]
     pub(super) model: String,
     #[serde(default)]
     pub(super) stream: bool,
     #[serde(default)]
     pub(super) stream_options: Option<StreamOptions>,
-    #[serde(default)]
-    tools: Vec<OfferedTool>,
+    /// The first tool whose name matches.
+    #[serde(default, rename = "tools", deserialize_with = "read_offered_tool")]
+    tool: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -33,24 +42,58 @@ pub(super) struct StreamOptions {
 
 /// A tool in the form of either API: chat completions have its name in `function`.
 #[derive(Debug, Default, Deserialize)]
-struct OfferedTool {
-    #[serde(default)]
-    name: Option<String>,
-    #[serde(default)]
-    function: Option<OfferedFunction>,
+struct OfferedTool<'a> {
+    #[serde(borrow, default)]
+    name: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    function: Option<OfferedFunction<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct OfferedFunction {
-    #[serde(default)]
-    name: Option<String>,
+struct OfferedFunction<'a> {
+    #[serde(borrow, default)]
+    name: Option<Cow<'a, str>>,
 }
 
-impl OfferedTool {
-    fn name(&self) -> Option<&str> {
-        let function = self.function.as_ref().and_then(|function| function.name.as_deref());
-        self.name.as_deref().or(function)
+impl OfferedTool<'_> {
+    /// Returns the name if the tool is the scripted one.
+    fn matching_name(self) -> Option<String> {
+        let name = self.name.or_else(|| self.function.and_then(|function| function.name))?;
+        (name.len() <= MAX_NAME_BYTES && name.ends_with(TOOL_NAME)).then(|| name.into_owned())
     }
+}
+
+/// Answers repeat the model. A name that no model has is left out.
+fn read_model<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let model = String::deserialize(deserializer)?;
+    Ok(if model.len() <= MAX_NAME_BYTES { model } else { String::new() })
+}
+
+/// Reads the list of tools without storing it.
+fn read_offered_tool<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    struct ToolList;
+
+    impl<'de> Visitor<'de> for ToolList {
+        type Value = Option<String>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("a list of tools")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut tools: A) -> Result<Self::Value, A::Error> {
+            while let Some(tool) = tools.next_element::<OfferedTool<'_>>()? {
+                if let Some(name) = tool.matching_name() {
+                    while tools.next_element::<IgnoredAny>()?.is_some() {}
+                    return Ok(Some(name));
+                }
+            }
+            Ok(None)
+        }
+    }
+
+    deserializer.deserialize_seq(ToolList)
 }
 
 /// What the model answers.
@@ -69,23 +112,23 @@ pub(super) enum ScriptedAnswer {
 impl CanaryRun {
     /// Counts a request and decides its answer. `body` is the text that `request` was read from.
     pub(super) fn answer(&self, request: &ModelRequest, body: &[u8]) -> ScriptedAnswer {
-        let offered = request.tools.iter().filter_map(OfferedTool::name);
-        let tool = offered.filter(|name| name.ends_with(TOOL_NAME)).map(str::to_owned).next();
+        let is_held = contains_word(body, &self.stop_word);
+        let has_result = contains_word(body, &self.code);
         let mut seen = self.seen();
-        if contains_word(body, &self.stop_word) {
+        if is_held {
             seen.held_requests += 1;
             return ScriptedAnswer::Hold;
         }
         seen.model_requests += 1;
-        seen.is_tool_offered |= tool.is_some();
-        if contains_word(body, &self.code) {
+        seen.is_tool_offered |= request.tool.is_some();
+        if has_result {
             seen.tool_results += 1;
             return ScriptedAnswer::Text(TEXT_WITH_RESULT);
         }
-        match tool {
+        match &request.tool {
             Some(tool) if seen.wanted_calls < MAX_WANTED_CALLS => {
                 seen.wanted_calls += 1;
-                ScriptedAnswer::Call { tool, number: seen.wanted_calls }
+                ScriptedAnswer::Call { tool: tool.clone(), number: seen.wanted_calls }
             }
             Some(_) | None => ScriptedAnswer::Text(TEXT_WITHOUT_TOOL),
         }
@@ -127,6 +170,21 @@ mod tests {
 
         let seen = run.seen().clone();
         assert_eq!((seen.model_requests, seen.tool_results, seen.is_tool_offered), (3, 1, true));
+    }
+
+    #[test]
+    fn a_request_is_small_however_long_its_body_is() {
+        let long_name = format!("{}canary", "x".repeat(MAX_NAME_BYTES));
+        let mut tools = vec![json!({}); 100_000];
+        tools.extend([json!({ "name": long_name }), json!({ "name": "first_\u{e9}_canary" })]);
+        tools.extend([json!({ "name": "second_canary" }), json!({ "function": 7 })]);
+        let body = json!({ "model": "m".repeat(100_000), "tools": tools }).to_string();
+
+        let request: ModelRequest = serde_json::from_str(&body).unwrap();
+
+        // Nothing but two names is stored.
+        assert_eq!(request.tool.as_deref(), Some("first_\u{e9}_canary"));
+        assert_eq!((request.model.capacity(), request.stream_options.is_some()), (0, false));
     }
 
     #[test]

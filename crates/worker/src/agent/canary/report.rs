@@ -11,7 +11,9 @@ use cynode_runtime::terminal_text::one_safe_line;
 use cynode_wire::agent_jobs::{
     AgentJobResult, AgentProgramSpec, CanaryObservation, CanaryObservations,
 };
-use cynode_wire::agent_profiles::{CanaryCheck, CanaryCheckKind, CanaryOutcome, CanaryReport};
+use cynode_wire::agent_profiles::{
+    CanaryCheck, CanaryCheckKind, CanaryOutcome, CanaryReport, MAX_AGENT_BYTES, MAX_DETAIL_BYTES,
+};
 
 use super::super::artifacts::open_beneath;
 use super::super::{DaemonContext, run_blocking};
@@ -24,26 +26,53 @@ use crate::spec::AGENT_RESULT;
 const REPORT_FILE: &str = "canary.json";
 /// The most bytes of a result that are read.
 const MAX_RESULT_BYTES: u64 = 8 << 20;
-/// The most bytes of a detail.
-const MAX_DETAIL_BYTES: usize = 1_000;
-/// The most bytes of a program's name.
-const MAX_AGENT_BYTES: usize = 200;
 
-/// Builds, persists and sends the report of an ended run; returns the ending of its job, which succeeds only if the run passed.
-/// The error is for people.
+/// How a canary run ended.
+#[derive(Debug, Clone)]
+pub(in crate::agent) struct CanaryEnding {
+    /// How its sandbox ended.
+    pub(in crate::agent) sandbox: Ending,
+    /// How its job ends after the upload of its files.
+    pub(in crate::agent) job: Ending,
+}
+
+impl CanaryEnding {
+    /// Returns the ending of the job if the run was not completed for a reason other than its program. Such a run shows nothing
+    /// about the program.
+    fn incomplete(&self, origin: CanaryOrigin) -> Option<Ending> {
+        use Ending::{Canceled, Exited, Interrupted, LimitReached, NotStarted, TimedOut};
+        match &self.job {
+            Canceled | Interrupted { .. } | NotStarted { .. } => Some(self.job.clone()),
+            // Its files were not stored.
+            job if *job != self.sandbox => Some(job.clone()),
+            Exited { .. } | TimedOut | LimitReached { .. } => {
+                let reason = "the node was restarted; run it again".to_owned();
+                (origin == CanaryOrigin::EarlierProcess).then_some(Interrupted { reason })
+            }
+        }
+    }
+}
+
+/// Builds, persists and sends the report of a completed run; returns the ending of its job, which succeeds only if the run
+/// passed. A run that was not completed has no report, because a failed one withdraws an admission. The error is for people.
 pub(in crate::agent) async fn report_canary(
     context: &DaemonContext,
     job: JobId,
     dir: &JobDir,
     run: &CanaryRun,
-    ending: &Ending,
+    ending: &CanaryEnding,
     limit: Duration,
 ) -> Result<Ending, String> {
     let (owned, counts) = (dir.clone(), run.seen().clone());
     let (origin, how) = (run.origin, ending.clone());
     let written = run_blocking(move || load_or_write_report(&owned, origin, &counts, &how)).await;
     let report = match written {
-        Ok(Ok(report)) => report,
+        Ok(Ok(Ok(report))) => report,
+        Ok(Ok(Err(incomplete))) => {
+            let how = incomplete.describe();
+            tracing::warn!(job.id = %job, ending = how, "canary run not completed");
+            return Ok(incomplete);
+        }
         Ok(Err(error)) => return Err(format!("its report cannot be written: {error}")),
         Err(error) => return Err(error.to_string()),
     };
@@ -52,32 +81,33 @@ pub(in crate::agent) async fn report_canary(
     let answered = context.call_until_answered_within(job, limit, put).await;
     answered.map_err(|error| format!("its report was not accepted: {error}"))?;
     tracing::info!(job.id = %job, passed = report.is_passed(), "canary run reported");
-    let is_failed = ending.is_success() && !report.is_passed();
-    Ok(if is_failed { Ending::Exited { code: 1 } } else { ending.clone() })
+    let is_failed = ending.job.is_success() && !report.is_passed();
+    Ok(if is_failed { Ending::Exited { code: 1 } } else { ending.job.clone() })
 }
 
-/// A report that an earlier process wrote is final: it may have been sent.
+/// Returns the report, or the ending of a job whose run was not completed. A report that an earlier process wrote is final: it
+/// may have been sent.
 fn load_or_write_report(
     dir: &JobDir,
     origin: CanaryOrigin,
     counts: &CanaryCounts,
-    ending: &Ending,
-) -> io::Result<CanaryReport> {
+    ending: &CanaryEnding,
+) -> io::Result<Result<CanaryReport, Ending>> {
     let path = dir.path().join(REPORT_FILE);
     match fs::read(&path) {
-        Ok(written) => return Ok(serde_json::from_slice(&written)?),
+        Ok(written) => return Ok(Ok(serde_json::from_slice(&written)?)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    let report = match origin {
-        CanaryOrigin::EarlierProcess => fail_all("the node was restarted; run it again"),
-        CanaryOrigin::ThisProcess => match read_observations(dir, ending) {
-            Ok(observed) => merge(&observed, counts, is_command(dir)),
-            Err(reason) => fail_all(&reason),
-        },
+    if let Some(incomplete) = ending.incomplete(origin) {
+        return Ok(Err(incomplete));
+    }
+    let report = match read_observations(dir, &ending.sandbox) {
+        Ok(observed) => merge(&observed, counts, is_command(dir)),
+        Err(reason) => fail_all(&reason),
     };
     durable_files::write_json(&path, &report)?;
-    Ok(report)
+    Ok(Ok(report))
 }
 
 fn is_command(dir: &JobDir) -> bool {
@@ -222,6 +252,26 @@ mod tests {
         let found: Vec<_> = report.checks.iter().filter(|check| check.kind == kind).collect();
         assert_eq!(found.len(), 1, "{report:?}");
         found[0].outcome
+    }
+
+    #[test]
+    fn a_run_that_its_program_did_not_end_is_incomplete() {
+        use CanaryOrigin::{EarlierProcess, ThisProcess};
+        let exited = || Ending::Exited { code: 0 };
+        let interrupted = |reason: &str| Ending::Interrupted { reason: reason.to_owned() };
+        let full = || Ending::LimitReached { limit: "no room".to_owned() };
+        let incomplete = |sandbox, job, origin| CanaryEnding { sandbox, job }.incomplete(origin);
+
+        let lost = || interrupted("not uploaded");
+        assert_eq!(incomplete(exited(), lost(), ThisProcess), Some(lost()));
+        assert_eq!(incomplete(exited(), full(), ThisProcess), Some(full()));
+        assert_eq!(incomplete(lost(), lost(), EarlierProcess), Some(lost()));
+        let restarted = interrupted("the node was restarted; run it again");
+        assert_eq!(incomplete(exited(), exited(), EarlierProcess), Some(restarted));
+        // The program is the reason.
+        for ending in [exited(), Ending::Exited { code: 137 }, Ending::TimedOut, full()] {
+            assert_eq!(incomplete(ending.clone(), ending, ThisProcess), None);
+        }
     }
 
     #[test]

@@ -9,6 +9,8 @@ use super::model_script::TOOL_NAME;
 
 /// The revisions that it speaks, newest first.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// The longest id of a request.
+const MAX_ID_BYTES: usize = 1_000;
 const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
 
@@ -45,6 +47,9 @@ impl CanaryRun {
         }
         let message: RpcMessage<'_> = serde_json::from_slice(body).map_err(|_| InvalidMessage)?;
         let (Some(id), Some(method)) = (message.id, message.method) else { return Ok(None) };
+        if id.get().len() > MAX_ID_BYTES {
+            return Err(InvalidMessage);
+        }
         let id: Value = serde_json::from_str(id.get()).map_err(|_| InvalidMessage)?;
         let response = match self.respond(&method, &message.params) {
             Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
@@ -118,6 +123,8 @@ mod tests {
         let notification = br#"{ "jsonrpc": "2.0", "method": "notifications/initialized" }"#;
         assert_eq!(run.handle_message(notification), Ok(None));
         assert_eq!(run.handle_message(b"[{}]"), Err(InvalidMessage));
+        let long_id = json!({ "id": vec![json!({}); 1_000], "method": "ping" }).to_string();
+        assert_eq!(run.handle_message(long_id.as_bytes()), Err(InvalidMessage));
         assert_eq!(run.seen().tool_calls, 0);
     }
 }
