@@ -13,7 +13,9 @@ use cynode_wire::git::REPOSITORIES_FEATURE;
 use cynode_wire::nodes::AGENTS_FEATURE;
 
 use super::TaskError;
-use crate::nodes::{AgentAdmissions, describe_deleted_profile, has_feature, has_labels, has_memory};
+use crate::nodes::{
+    AgentAdmissions, describe_deleted_profile, has_feature, has_labels, has_memory,
+};
 
 /// Describes what the waiting job of each of the `awaiting` tasks waits for, if a node must change before it runs. The
 /// number of statements does not depend on the number of tasks.

@@ -8,7 +8,9 @@ use cynode_resources::secrets::RedactSecrets as _;
 use cynode_resources::signals::Topic;
 use cynode_resources::{Caller, NodeCaller};
 use cynode_store::{AgentCanary, Node, Tx};
-use cynode_wire::agent_profiles::{CanaryReport, StartCanary, StartedCanariesView};
+use cynode_wire::agent_profiles::{
+    CanaryReport, MAX_AGENT_BYTES, MAX_DETAIL_BYTES, StartCanary, StartedCanariesView,
+};
 use serde_json::json;
 
 use super::view::runs_profiles;
@@ -16,8 +18,6 @@ use super::{AgentProfileError, AgentProfiles, find_profile, require_admin};
 
 /// The most checks of a report: a kind may be checked more than once.
 const MAX_CHECKS: usize = 32;
-const MAX_DETAIL_BYTES: usize = 1000;
-const MAX_AGENT_BYTES: usize = 200;
 
 impl AgentProfiles {
     /// Starts the canary run of a profile on the named node, or on every active node that can run profiles.
