@@ -1,6 +1,6 @@
 //! `cynode-bench sandbox`: what isolation costs, next to a plain child process and `bwrap` in the same run.
 //!
-//! [`starts`] measures `sh -c true` from start to exit, one at a time and many at once. [`egress`] measures requests out of a
+//! `starts` measures `sh -c true` from start to exit, one at a time and many at once. `egress` measures requests out of a
 //! sandbox: to the node itself, and to an allowed host through the proxy.
 
 mod egress;

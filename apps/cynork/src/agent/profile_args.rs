@@ -51,7 +51,7 @@ struct ProfilePartArgs {
     /// Without the first two, the prompt is its standard input.
     #[arg(long, value_name = "COMMAND")]
     command: Option<String>,
-    /// A TOML or JSON file with `description`, `program` and `hosts`, as `-o json agent profiles get` prints them.
+    /// A TOML or JSON file with `description`, `program` and `hosts`, in the form of `POST /v1/agent-profiles`.
     #[arg(short, long, value_name = "FILE", conflicts_with_all =
         ["acp", "command", "env", "host", "permission", "mode", "model", "description"])]
     file: Option<PathBuf>,
