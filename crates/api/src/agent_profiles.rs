@@ -5,8 +5,8 @@ use axum::extract::State;
 use cynode_domain::ids::{IncarnationId, JobId};
 use cynode_ops::AgentProfiles;
 use cynode_wire::agent_profiles::{
-    AgentProfileSpec, AgentProfileView, CanaryReport, CreateAgentProfile, StartCanary,
-    StartedCanariesView,
+    AgentProfileView, CanaryReport, CreateAgentProfile, StartCanary, StartedCanariesView,
+    UpdateAgentProfile,
 };
 use cynode_wire::problem::Problem;
 use http::StatusCode;
@@ -64,15 +64,16 @@ async fn create(
     Ok((StatusCode::CREATED, Json(profiles.create(&caller, body).await?)))
 }
 
-/// Replaces an agent profile with a new revision, which needs canary runs of its own. Administrators only.
-#[utoipa::path(put, path = "/v1/agent-profiles/{profile}", tag = "agent profiles", request_body = AgentProfileSpec,
+/// Replaces an agent profile with a new revision, which needs canary runs of its own. Administrators only. 409: it was
+/// changed meanwhile.
+#[utoipa::path(put, path = "/v1/agent-profiles/{profile}", tag = "agent profiles", request_body = UpdateAgentProfile,
     params(("profile" = String, Path, description = "name")),
     responses((status = 200, body = AgentProfileView), (status = "4XX", body = Problem)))]
 async fn update(
     State(profiles): State<AgentProfiles>,
     AuthenticatedUser(caller): AuthenticatedUser,
     PathSegment(profile): PathSegment<String>,
-    JsonBody(body): JsonBody<AgentProfileSpec>,
+    JsonBody(body): JsonBody<UpdateAgentProfile>,
 ) -> Result<Json<AgentProfileView>, ApiError> {
     Ok(Json(profiles.update(&caller, &profile, body).await?))
 }

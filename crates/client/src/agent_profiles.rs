@@ -1,7 +1,7 @@
 //! Agent profiles, and their canary runs.
 
 use cynode_wire::agent_profiles::{
-    AgentProfileSpec, AgentProfileView, CreateAgentProfile, StartCanary, StartedCanariesView,
+    AgentProfileView, CreateAgentProfile, StartCanary, StartedCanariesView, UpdateAgentProfile,
 };
 use reqwest::Method;
 
@@ -31,7 +31,7 @@ impl Client {
     pub async fn agent_profile_update(
         &self,
         profile: &str,
-        body: &AgentProfileSpec,
+        body: &UpdateAgentProfile,
     ) -> Result<AgentProfileView, ClientError> {
         let request = self.request(Method::PUT, &["v1", "agent-profiles", profile]).json(body);
         read_json(send(request).await?).await

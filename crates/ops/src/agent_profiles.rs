@@ -16,7 +16,7 @@ use cynode_resources::signals::Topic;
 use cynode_resources::{Caller, Signals};
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{AccessChange, AgentProfile, Store, Tx};
-use cynode_wire::agent_profiles::{AgentProfileView, CreateAgentProfile};
+use cynode_wire::agent_profiles::{AgentProfileView, CreateAgentProfile, UpdateAgentProfile};
 
 use self::validate::validate_spec;
 use self::view::{ShownChecks, profile_views};
@@ -133,9 +133,11 @@ impl AgentProfiles {
         &self,
         caller: &Caller,
         name: &str,
-        spec: AgentProfileSpec,
+        request: UpdateAgentProfile,
     ) -> Result<AgentProfileView, AgentProfileError> {
         require_admin(caller)?;
+        let UpdateAgentProfile { description, program, hosts, revision } = request;
+        let spec = AgentProfileSpec { description, program, hosts };
         let parsed = name.parse().map_err(|_| not_found(name))?;
         let faults = validate_spec(&spec);
         if !faults.is_empty() {
@@ -144,6 +146,9 @@ impl AgentProfiles {
         let missing = not_found(name);
         self.change(caller, parsed, move |known| match known {
             Some(known) if !known.is_deleted => {
+                if revision.is_some_and(|revision| revision != known.revision) {
+                    return Err(AgentProfileError::Conflict);
+                }
                 let known = Some(known);
                 Ok(ProfileChange { known, spec, action: "agent_profile.update" })
             }

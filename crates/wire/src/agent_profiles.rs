@@ -74,6 +74,32 @@ pub struct CreateAgentProfile {
     pub hosts: Vec<String>,
 }
 
+/// `PUT /v1/agent-profiles/{profile}`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpdateAgentProfile {
+    /// What the agent is, for people.
+    #[serde(default)]
+    pub description: String,
+    /// The program that works in the sandbox.
+    pub program: AgentProgramSpec,
+    /// Hosts that the proxy of the sandbox connects to: `host`, `host:port` or `*.example.com`.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+    /// The revision that the change was made to; 409 if there is a newer one. Without it, the change replaces whatever is
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u32>,
+}
+
+impl UpdateAgentProfile {
+    /// A change of a known revision.
+    pub fn to_revision(revision: u32, spec: AgentProfileSpec) -> Self {
+        let AgentProfileSpec { description, program, hosts } = spec;
+        Self { description, program, hosts, revision: Some(revision) }
+    }
+}
+
 /// A program of another vendor that works as an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct AgentProfileView {

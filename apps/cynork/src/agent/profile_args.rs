@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args};
 use cynode_wire::agent_jobs::{AgentProgramSpec, PermissionAnswer, PermissionRules, ToolCallKind};
-use cynode_wire::agent_profiles::{AgentProfileSpec, AgentProfileView, CreateAgentProfile};
+use cynode_wire::agent_profiles::{
+    AgentProfileSpec, AgentProfileView, CreateAgentProfile, UpdateAgentProfile,
+};
 use serde::Deserialize;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::{Error as WordError, StrDeserializer};
@@ -89,9 +91,10 @@ impl NewProfileArgs {
 
 impl ProfileChangeArgs {
     /// The next revision of a profile.
-    pub(super) fn apply(self, current: AgentProfileView) -> Result<AgentProfileSpec, CliFailure> {
-        let AgentProfileView { description, program, hosts, .. } = current;
-        self.parts.apply(AgentProfileSpec { description, program, hosts })
+    pub(super) fn apply(self, current: AgentProfileView) -> Result<UpdateAgentProfile, CliFailure> {
+        let AgentProfileView { description, program, hosts, revision, .. } = current;
+        let spec = self.parts.apply(AgentProfileSpec { description, program, hosts })?;
+        Ok(UpdateAgentProfile::to_revision(revision, spec))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use cynode_domain::policy::AgentType;
 use cynode_testkit::query;
+use cynode_wire::agent_profiles::UpdateAgentProfile;
 use cynode_wire::agents::BindingView;
 use cynode_wire::page::PageQuery;
 use cynode_wire::runs::ForkRun;
@@ -48,8 +49,11 @@ pub(crate) async fn an_administrator_defines_changes_and_deletes_profiles(
         "description": "another", "hosts": ["*.example.com"],
         "program": { "kind": "command", "command": ["mini", "-t", "{prompt}"], "env": { "A": "b" } },
     });
-    let spec = serde_json::from_value(spec).unwrap();
+    let spec: UpdateAgentProfile = serde_json::from_value(spec).unwrap();
     let second = admin.agent_profile_update("opencode", &spec).await.unwrap();
+    // Another administrator read the first revision.
+    let stale = UpdateAgentProfile { revision: Some(1), ..spec.clone() };
+    refused(admin.agent_profile_update("opencode", &stale).await, 409);
 
     assert_eq!((second.revision, second.description.as_str()), (2, "another"));
     assert_eq!(second.created_at, first.created_at);
