@@ -31,8 +31,8 @@ pub(super) const BATCH: u32 = 100;
 const PLACEMENT_DEADLINE_MS: u32 = 2_000;
 const _: () = assert!(PLACEMENT_TIMEOUT.as_millis() == PLACEMENT_DEADLINE_MS as u128);
 
-/// Runners keep the run of a queued job for longer than this: the run of a younger job is not suspended.
-const MIN_QUEUED_TIME: TimeDelta = TimeDelta::seconds(5);
+/// The first poll of a runner takes longer than this, whatever its clock says: the run of a younger job is not suspended.
+const MIN_QUEUED_TIME: TimeDelta = TimeDelta::milliseconds(150);
 
 /// Settings of one assignment pass.
 #[derive(Debug, Clone, Copy)]
