@@ -13,6 +13,7 @@ const ABOVE: u8 = 10;
 const LAYERS: &[(&str, u8)] = &[
     ("cynode-domain", 0),
     ("cynode-http", 0),
+    ("cynode-lease", 1),
     ("cynode-audit", 1),
     ("cynode-sql", 1),
     ("cynode-wire", 1),
@@ -22,6 +23,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("cynode-store", 2),
     ("cynode-agent-job", 3),
     ("cynode-git", 3),
+    ("cynode-image", 3),
     ("cynode-network", 3),
     ("cynode-resources", 3),
     ("cynode-upstream", 4),
