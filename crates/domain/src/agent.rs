@@ -169,8 +169,19 @@ words! {
     }
 }
 
+/// The agent that a token was issued to: the sender of every message that is sent with it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JobAgent {
+    /// Its role on the task; `None` if the first message decides.
+    pub role: Option<Role>,
+    /// The work unit of its job; `None` if any unit of its role may be worked on.
+    pub work_unit: Option<String>,
+    /// Name and revision of its profile; `None` for the built-in agent.
+    pub profile: Option<(String, u32)>,
+}
+
 /// The resources a token is limited to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenBinding {
     pub project: Option<ProjectId>,
     pub task: Option<TaskId>,

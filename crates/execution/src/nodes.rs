@@ -16,6 +16,7 @@ mod workspaces;
 
 use std::collections::BTreeMap;
 
+use cynode_domain::agent::Role;
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::git::PushOrder;
 use cynode_domain::ids::JobId;
@@ -138,9 +139,19 @@ pub struct JobPayload {
     /// The agent that carries out the action, if it is not the built-in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentAssignment>,
+    /// The work unit that the job carries out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_unit: Option<JobWorkUnit>,
     /// The labels that the node must have.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub node_labels: NodeLabels,
+}
+
+/// The work unit of a job, and the role of its agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobWorkUnit {
+    pub id: String,
+    pub role: Role,
 }
 
 /// Worker nodes. Cheap to clone.

@@ -69,7 +69,7 @@ mod tests {
     use cynode_domain::ids::{TokenId, UserId};
     use cynode_domain::policy::Principal;
     use cynode_resources::Caller;
-    use cynode_resources::agents::TokenOrigin;
+    use cynode_resources::agents::{JobAgent, TokenOrigin};
 
     use super::*;
 
@@ -88,6 +88,7 @@ mod tests {
             job: None,
             session: None,
             origin: TokenOrigin::default(),
+            job_agent: JobAgent::default(),
             expires_at,
         })
     }

@@ -98,7 +98,9 @@ impl GatewayInner {
                 .is_some_and(|tool| !pipeline::is_concealed(tool, &call.identity))
         };
         let snapshot = self.snapshot_containing(holds).await;
-        match self.decide(&snapshot, &call.identity, &canonical, fields.get("arguments")).await {
+        let decided =
+            self.decide(&snapshot, &call.identity, &canonical, fields.get("arguments")).await;
+        let response = match decided {
             Ok(admitted) => self.execute_recorded(call, admitted, client, cancel).await,
             Err(denial) => {
                 let tool = resolve_tool(&snapshot, &call.identity, &canonical);
@@ -110,7 +112,8 @@ impl GatewayInner {
                     pipeline::conceal(&snapshot, &call.identity, &canonical, denial.clone());
                 audited_request(call, record).deny(self, &denial, shown).await
             }
-        }
+        };
+        self.add_instructions(call, response).await
     }
 
     /// Every stage, in order.

@@ -16,6 +16,7 @@ mod edge;
 mod explain;
 mod gateway;
 mod identity;
+mod instructions;
 mod invoke;
 mod options;
 pub mod pipeline;

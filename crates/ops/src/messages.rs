@@ -11,6 +11,7 @@ mod answer;
 mod append;
 mod checkpoint;
 mod context;
+mod delivery;
 mod heartbeat;
 mod instructions;
 mod queries;
@@ -28,6 +29,8 @@ use cynode_wire::apmas::{AgentView, InstructionView, MessageView};
 use serde_json::{Value, json};
 
 pub(crate) use answer::reason_for_person;
+pub use delivery::ReplyInstructions;
+
 pub(crate) use append::{AgentChange, MessageDraft, append_as_agent};
 pub(crate) use instructions::{NewInstruction, store_instruction};
 pub(crate) use role_claim::{RoleClaim, lock_open_task};

@@ -3,6 +3,7 @@
 mod authenticate;
 mod binding;
 mod issue;
+mod job_agent;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
@@ -12,7 +13,7 @@ use cynode_runtime::clock::SharedClock;
 use cynode_store::Store;
 
 pub use authenticate::identity;
-pub use cynode_store::TokenOrigin;
+pub use cynode_store::{JobAgent, TokenOrigin};
 
 use crate::{Caller, PageError, Signals};
 
@@ -69,6 +70,8 @@ pub struct AgentIdentity {
     pub session: Option<SessionId>,
     /// The work that the token was issued for.
     pub origin: TokenOrigin,
+    /// The agent that the token was issued to: what a message says about its sender does not count.
+    pub job_agent: JobAgent,
     /// `None` if the token does not expire.
     pub expires_at: Option<DateTime<Utc>>,
 }

@@ -41,6 +41,8 @@ pub struct AgentMessage {
     pub sent: NewAgentMessage,
     /// When the recipient first fetched it.
     pub delivered_at: Option<DateTime<Utc>>,
+    /// When the recipient last fetched it again.
+    pub redelivered_at: Option<DateTime<Utc>>,
     /// When the recipient acknowledged it.
     pub acknowledged_at: Option<DateTime<Utc>>,
     /// When the project manager finished processing it.
@@ -59,6 +61,7 @@ impl AgentMessage {
         Self {
             sent,
             delivered_at: None,
+            redelivered_at: None,
             acknowledged_at: None,
             processed_at: None,
             abandon_reason: None,
@@ -192,21 +195,35 @@ impl Tx {
         self.page(&tables::AGENT_MESSAGES, sql, params![task, role, limit], message).await
     }
 
+    /// Whether an instruction waits for the open agent of a holder: one that was not delivered, or one that was delivered
+    /// before `overdue` and not acknowledged.
+    pub async fn message_is_due(
+        &mut self,
+        task: TaskId,
+        holder: &str,
+        overdue: DateTime<Utc>,
+    ) -> Result<bool, Error> {
+        let sql = "SELECT 1 AS due FROM task_agents a JOIN agent_messages m
+                   ON m.task_id = a.task_id AND m.recipient = a.role
+                   WHERE a.task_id = $1 AND a.holder = $2 AND NOT a.closed
+                   AND m.acknowledged_at IS NULL AND m.kind = 'instruction'
+                   AND (m.delivered_at IS NULL
+                        OR coalesce(m.redelivered_at, m.delivered_at) < $3) LIMIT 1";
+        Ok(self.row(sql, params![task, holder, overdue]).await?.is_some())
+    }
+
     /// Counts the messages sent to a recipient.
     pub async fn message_count_to(&mut self, task: TaskId, recipient: &str) -> Result<i64, Error> {
         let sql = "SELECT count(*) AS n FROM agent_messages WHERE task_id = $1 AND recipient = $2";
         self.row(sql, params![task, recipient]).await?.map_or(Ok(0), |row| row.get("n"))
     }
 
-    /// Marks a message as delivered; returns false if it already was.
-    pub async fn message_deliver(
-        &mut self,
-        id: MessageId,
-        at: DateTime<Utc>,
-    ) -> Result<bool, Error> {
-        let sql = "UPDATE agent_messages SET delivered_at = $2
-                   WHERE id = $1 AND delivered_at IS NULL";
-        Ok(self.execute(sql, params![id, at]).await? == 1)
+    /// Marks a message as delivered, or as delivered again.
+    pub async fn message_deliver(&mut self, id: MessageId, at: DateTime<Utc>) -> Result<(), Error> {
+        let sql = "UPDATE agent_messages SET delivered_at = coalesce(delivered_at, $2),
+                   redelivered_at = CASE WHEN delivered_at IS NULL THEN NULL ELSE $2 END
+                   WHERE id = $1";
+        self.execute(sql, params![id, at]).await.map(drop)
     }
 
     /// Marks an instruction as acknowledged; returns false if it does not exist or already was.
@@ -273,6 +290,7 @@ pub(crate) fn message(row: &Row) -> Result<AgentMessage, Error> {
             created_at: row.get("created_at")?,
         },
         delivered_at: row.get("delivered_at")?,
+        redelivered_at: row.get("redelivered_at")?,
         acknowledged_at: row.get("acknowledged_at")?,
         processed_at: row.get("processed_at")?,
         abandon_reason: row.get("given_up")?,

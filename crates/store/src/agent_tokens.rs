@@ -1,7 +1,7 @@
 //! Agent tokens. Only SHA-256 hashes of tokens are stored.
 
 use chrono::{DateTime, Utc};
-pub use cynode_domain::agent::TokenBinding;
+pub use cynode_domain::agent::{JobAgent, TokenBinding};
 use cynode_domain::ids::{JobId, ScheduleRunId, ThreadId, TokenId, TraceId, UserId};
 use cynode_domain::policy::AgentType;
 use cynode_domain::verification::VerificationKey;
@@ -34,6 +34,7 @@ pub struct AgentToken {
     pub user: UserId,
     pub binding: TokenBinding,
     pub origin: TokenOrigin,
+    pub job_agent: JobAgent,
     /// A label.
     pub name: String,
     pub created_by: UserId,
@@ -49,10 +50,11 @@ impl Tx {
         let sql =
             "INSERT INTO agent_tokens (id, token_hash, agent_type, user_id, project_id, task_id,
                    run_id, job_id, session_id, name, created_by, created_at, expires_at, revoked_at,
-                   schedule_run_id, thread_id, trace_id, verification)
+                   schedule_run_id, thread_id, trace_id, verification, role, work_unit_id, profile,
+                   profile_revision)
                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-                   $17, $18)";
-        let bound = &token.binding;
+                   $17, $18, $19, $20, $21, $22)";
+        let (bound, agent) = (&token.binding, &token.job_agent);
         let params = params![
             token.id,
             token.hash.clone(),
@@ -72,6 +74,10 @@ impl Tx {
             token.origin.thread,
             token.origin.trace,
             token.origin.verification.map(|key| key.to_string()),
+            agent.role.as_ref().map(ToString::to_string),
+            agent.work_unit.clone(),
+            agent.profile.as_ref().map(|(name, _)| name.clone()),
+            agent.profile.as_ref().map(|(_, revision)| i64::from(*revision)),
         ];
         self.execute(sql, params).await.map(drop)
     }
@@ -128,6 +134,10 @@ impl Tx {
 }
 
 pub(crate) fn token(row: &Row) -> Result<AgentToken, Error> {
+    let profile = match row.get::<Option<String>>("profile")? {
+        Some(name) => Some((name, row.count("profile_revision")?)),
+        None => None,
+    };
     Ok(AgentToken {
         id: row.id("id")?,
         hash: row.get("token_hash")?,
@@ -145,6 +155,11 @@ pub(crate) fn token(row: &Row) -> Result<AgentToken, Error> {
             thread: row.id_opt("thread_id")?,
             trace: row.id_opt("trace_id")?,
             verification: row.keyword_opt("verification")?,
+        },
+        job_agent: JobAgent {
+            role: row.keyword_opt("role")?,
+            work_unit: row.get("work_unit_id")?,
+            profile,
         },
         name: row.get("name")?,
         created_by: row.id("created_by")?,

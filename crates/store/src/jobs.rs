@@ -38,6 +38,8 @@ pub struct Job {
     pub result: Option<Value>,
     /// Whether its node must stop it.
     pub cancel_requested: bool,
+    /// Its ending once its node has stopped it, if the orchestrator has a reason of its own.
+    pub stop_ending: Option<Value>,
     /// Whether its node has acknowledged it.
     pub acknowledged: bool,
     /// The deadline until which a pending placement decision blocks assignment.
@@ -312,6 +314,28 @@ impl Tx {
         self.execute(sql, params![id, true]).await.map(drop)
     }
 
+    /// Requests that the node of a running job stops it, and records how the job has ended then. The first reason counts.
+    pub async fn job_request_stop(&mut self, id: JobId, ending: &Value) -> Result<bool, Error> {
+        let sql = "UPDATE jobs SET cancel_requested = $2, stop_ending = $3
+                   WHERE id = $1 AND NOT closed AND status = 'running' AND NOT cancel_requested";
+        Ok(self.execute(sql, params![id, true, ending]).await? == 1)
+    }
+
+    /// Records a sign of life of a running job's agent.
+    pub async fn job_record_sign(&mut self, id: JobId) -> Result<(), Error> {
+        let sql = "UPDATE jobs SET last_sign_at = cynode_now() WHERE id = $1 AND NOT closed";
+        self.execute(sql, params![id]).await.map(drop)
+    }
+
+    /// Lists running jobs whose agents gave no sign of life for so long.
+    pub async fn job_list_silent(&mut self, silent_ms: i64, limit: u32) -> Result<Vec<Job>, Error> {
+        let sql = "SELECT * FROM jobs WHERE last_sign_at IS NOT NULL AND NOT closed
+                   AND status = 'running' AND NOT cancel_requested
+                   AND last_sign_at < cynode_after($1)
+                   ORDER BY last_sign_at LIMIT $2";
+        self.page(&tables::JOBS, sql, params![-silent_ms, limit], job).await
+    }
+
     /// Appends a chunk of output at its offset. A chunk that does not continue the stored output is ignored.
     /// Returns the stored length.
     pub async fn log_append(
@@ -363,6 +387,7 @@ pub(crate) fn job(row: &Row) -> Result<Job, Error> {
         incarnation: row.id_opt("incarnation_id")?,
         result: row.get("result")?,
         cancel_requested: row.get("cancel_requested")?,
+        stop_ending: row.get("stop_ending")?,
         acknowledged: row.get("acknowledged")?,
         placement_deadline: row.get("place_until")?,
         created_at: row.get("created_at")?,

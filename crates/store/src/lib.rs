@@ -80,7 +80,7 @@ pub use cynode_sql::{Error, NotificationChannel};
 pub use agent_checkpoints::AgentCheckpoint;
 pub use agent_messages::{AgentMessage, MessageFilter, MessageOrder, NewAgentMessage};
 pub use agent_profiles::{AgentCanary, AgentProfile, ProfileAdmission};
-pub use agent_tokens::{AgentToken, TokenBinding, TokenOrigin};
+pub use agent_tokens::{AgentToken, JobAgent, TokenBinding, TokenOrigin};
 pub use append_rows::{AppendRows, Entry};
 pub use artifacts::{Artifact, EarlierSteps, JobOutput};
 pub use audit::writer::{AuditWriter, NowFn};

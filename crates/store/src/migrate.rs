@@ -58,6 +58,7 @@ const MIGRATIONS: &[Migration] = migrations! {
     34 "0034_storage",
     35 "0035_server_owners",
     36 "0036_agent_profiles",
+    39 "0039_agent_stops",
 };
 
 /// An arbitrary number; the same in every process, so that only one process migrates a PostgreSQL database at a

@@ -84,6 +84,18 @@ impl Tx {
         Ok(self.execute(sql, params).await? == 1)
     }
 
+    /// Ends the open instance of a job that has ended.
+    pub async fn agent_end_with_job(
+        &mut self,
+        job: JobId,
+        status: AgentStatus,
+    ) -> Result<(), Error> {
+        let sql = "UPDATE task_agents SET closed = $3, ended_at = cynode_now(),
+                   status = CASE WHEN status = 'escalated' THEN 'aborted' ELSE $2 END
+                   WHERE job_id = $1 AND NOT closed";
+        self.execute(sql, params![job, status, true]).await.map(drop)
+    }
+
     /// Returns the newest instance in a role.
     pub async fn agent_in_role(
         &mut self,

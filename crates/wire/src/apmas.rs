@@ -27,6 +27,13 @@ pub const MAX_CONTEXT_MESSAGES: u32 = 50;
 /// The most agents that a request for a context names.
 pub const MAX_CONTEXT_ROLES: usize = 50;
 
+/// The member of a tool result's `_meta` with the instructions for the calling agent: its `role`, and `items`.
+pub const INSTRUCTIONS_META: &str = "cynode/instructions";
+/// The first line of the text item with the same instructions.
+pub const INSTRUCTIONS_BEGIN: &str = "----- BEGIN INSTRUCTIONS OF THE PROJECT MANAGER -----";
+/// The last line of that text item.
+pub const INSTRUCTIONS_END: &str = "----- END INSTRUCTIONS OF THE PROJECT MANAGER -----";
+
 tool_calls! {
     Heartbeat => "apmas_heartbeat",
     SaveAgentCheckpoint => "apmas_checkpoint",
@@ -46,8 +53,9 @@ pub struct Heartbeat {
     /// The task.
     #[serde(rename = "task_id")]
     pub task_id: TaskId,
-    /// The role of the calling agent on the task, such as `developer` or `reviewer-2`.
-    pub agent_role: Role,
+    /// The role of the calling agent on the task, such as `developer` or `reviewer-2`; absent means the role of its token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_role: Option<Role>,
     /// Current activity.
     pub status: Activity,
     /// Progress, in words.

@@ -6,7 +6,7 @@
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Action;
 use cynode_domain::policy::AgentType;
-use cynode_resources::agents::{AgentTokenError, AgentTokens};
+use cynode_resources::agents::{AgentTokenError, AgentTokens, JobAgent};
 use cynode_resources::{Caller, NodeCaller};
 use cynode_store::{Job, Task};
 use cynode_wire::agents::{BindingView, IssueAgentToken};
@@ -37,14 +37,14 @@ impl NodeService {
                 })
             })
             .await?;
-        if !is_agent(&job) {
+        let Some(agent) = job_agent(&job) else {
             let fault = format!("job {} is not a job of an agent", job.spec.id);
             return Err(NodeError::Invalid(vec![fault]));
-        }
+        };
         let user = task.spec.created_by;
         let caller = Caller::on_behalf_of(user, String::new(), false);
         let tokens = AgentTokens::new(self.store.clone(), self.clock.clone(), self.signals.clone());
-        let issued = tokens.issue(&caller, token_request(&job, &task)).await;
+        let issued = tokens.issue_for_job(&caller, token_request(&job, &task), agent).await;
         let issued = issued.map_err(|error| match error {
             // The job has ended, or its user is disabled.
             AgentTokenError::Invalid(_) | AgentTokenError::NotFound => {
@@ -61,8 +61,16 @@ impl NodeService {
 }
 
 pub(super) fn is_agent(job: &Job) -> bool {
-    let payload = serde_json::from_value::<JobPayload>(job.spec.payload.clone());
-    payload.is_ok_and(|payload| matches!(payload.action, Action::Agent { .. }))
+    job_agent(job).is_some()
+}
+
+/// The agent of a job; `None` if the job has none.
+fn job_agent(job: &Job) -> Option<JobAgent> {
+    let payload = serde_json::from_value::<JobPayload>(job.spec.payload.clone()).ok()?;
+    let Action::Agent { .. } = payload.action else { return None };
+    let (work_unit, role) = payload.work_unit.map(|unit| (unit.id, unit.role)).unzip();
+    let profile = payload.agent.map(|agent| (agent.profile.to_string(), agent.revision));
+    Some(JobAgent { role, work_unit, profile })
 }
 
 fn token_request(job: &Job, task: &Task) -> IssueAgentToken {

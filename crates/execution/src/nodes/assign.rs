@@ -322,6 +322,7 @@ mod tests {
             incarnation: None,
             result: None,
             cancel_requested: false,
+            stop_ending: None,
             acknowledged: false,
             placement_deadline: None,
             created_at: chrono::DateTime::UNIX_EPOCH,

@@ -11,6 +11,7 @@ use cynode_wire::nodes::{Assignment, Poll, PollView};
 use serde_json::json;
 use tokio::time::Instant;
 
+use super::report::{status_for_ending, stopped_ending};
 use super::{AssignmentOutcome, AssignmentPass, JobPayload, NodeError, NodeService, close_job};
 use crate::tasks::task_event_for;
 use crate::workflow::MAX_WAIT_MS;
@@ -115,8 +116,10 @@ async fn poll_once(
                 news.cancel.push(id);
             } else if !job.acknowledged && is_held_by(&job, node) {
                 // The assignment never reached the node: there is nothing to stop.
-                let canceled = JobStatus::Canceled;
-                is_revoked |= close_job(tx, &job, canceled, None, &Ending::Canceled).await?;
+                let ending = stopped_ending(&job, Ending::Canceled);
+                let status = status_for_ending(&ending);
+                let result = (ending != Ending::Canceled).then(|| json!(empty_result(&ending)));
+                is_revoked |= close_job(tx, &job, status, result.as_ref(), &ending).await?;
             }
         } else if needs_assignment(&job, node, request) && free > 0 {
             let payload = match serde_json::from_value::<JobPayload>(job.spec.payload.clone()) {
@@ -170,14 +173,14 @@ async fn fail_unreadable_job(
     tx.quarantine_add("jobs", &id, &reason).await?;
     let reason = format!("the payload of the job cannot be read: row {id} of table jobs, {reason}");
     let ending = Ending::NotStarted { reason };
-    let result = JobResult {
-        ending: ending.clone(),
-        stdout: String::new(),
-        stderr: String::new(),
-        truncated: Truncated::default(),
-    };
     let status = job.status.advance(JobStatus::Failed)?;
-    Ok(close_job(tx, job, status, Some(&json!(result)), &ending).await?)
+    Ok(close_job(tx, job, status, Some(&json!(empty_result(&ending))), &ending).await?)
+}
+
+/// The result of a job without output.
+fn empty_result(ending: &Ending) -> JobResult {
+    let (stdout, stderr) = (String::new(), String::new());
+    JobResult { ending: ending.clone(), stdout, stderr, truncated: Truncated::default() }
 }
 
 async fn assign_to_process(

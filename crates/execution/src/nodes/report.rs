@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cynode_domain::ids::{IncarnationId, JobId};
 use cynode_domain::job::{Ending, Limits};
-use cynode_domain::status::JobStatus;
+use cynode_domain::status::{AgentStatus, JobStatus};
 use cynode_runtime::failpoint;
 use cynode_store::{Job, NewEvent, TaskScope, Tx};
 use cynode_wire::jobs::JobResult;
@@ -89,6 +89,9 @@ async fn close_with_result(
     result: &JobResult,
 ) -> Result<(), NodeError> {
     let found = tx.job_lock(id).await?;
+    let ending = found.as_ref().map(|job| stopped_ending(job, result.ending.clone()));
+    let result =
+        &JobResult { ending: ending.unwrap_or_else(|| result.ending.clone()), ..result.clone() };
     let value = json!(result);
     if found.as_ref().is_some_and(|job| node.holds_job(job) && job.result.as_ref() == Some(&value))
     {
@@ -144,7 +147,22 @@ pub async fn close_job(
         return Ok(false);
     }
     append_ended_event(tx, job, status, ending).await?;
+    let agent_status = match status {
+        JobStatus::Completed => AgentStatus::Completed,
+        JobStatus::Queued
+        | JobStatus::Running
+        | JobStatus::Failed
+        | JobStatus::Canceled
+        | JobStatus::LeaseExpired => AgentStatus::Aborted,
+    };
+    tx.agent_end_with_job(id, agent_status).await?;
     Ok(tx.agent_token_revoke_job(id).await? > 0)
+}
+
+/// The ending of a job: that of the stop request, if the node reports that it has stopped the job.
+pub(super) fn stopped_ending(job: &Job, reported: Ending) -> Ending {
+    let requested = job.stop_ending.clone().filter(|_| reported == Ending::Canceled);
+    requested.and_then(|ending| serde_json::from_value(ending).ok()).unwrap_or(reported)
 }
 
 async fn append_ended_event(
@@ -180,7 +198,7 @@ pub(super) fn require_held_job(
         .ok_or(NodeError::JobNotHeld(id))
 }
 
-fn status_for_ending(ending: &Ending) -> JobStatus {
+pub(super) fn status_for_ending(ending: &Ending) -> JobStatus {
     match ending {
         Ending::Exited { .. } => JobStatus::Completed,
         Ending::Canceled => JobStatus::Canceled,

@@ -64,6 +64,7 @@ pub async fn create_job(
         repository: task.spec.options.repository.as_ref().and_then(assign_repository),
         push: task.spec.options.push.clone().filter(|_| is_step),
         agent: spec.agent,
+        work_unit: None,
         node_labels: task.spec.options.node_labels.clone(),
     };
     // Jobs of one task share a workspace, so they stay on the node of the first job.

@@ -5,7 +5,7 @@ use cynode_domain::ids::{RuleId, ServerId, TokenId, UserId};
 use cynode_domain::policy::rules::{AccessRule, Conditions, INVOKE, RuleSubject, TOOL};
 use cynode_domain::policy::{Effect, Principal, ToolScope};
 use cynode_resources::Caller;
-use cynode_resources::agents::TokenOrigin;
+use cynode_resources::agents::{JobAgent, TokenOrigin};
 use serde_json::json;
 
 use super::*;
@@ -25,6 +25,7 @@ fn identity(user: UserId) -> Identity {
         job: None,
         session: None,
         origin: TokenOrigin::default(),
+        job_agent: JobAgent::default(),
         expires_at: None,
     }
 }

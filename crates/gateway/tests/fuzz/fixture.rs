@@ -33,10 +33,11 @@ use cynode_gateway::snapshot::ServerRow;
 use cynode_gateway::snapshot::ToolRow;
 use cynode_gateway::tools::ToolServices;
 use cynode_ops::AgentProfiles;
+use cynode_ops::capability_leases::CapabilityLeases;
 use cynode_ops::memory::JobNotes;
 use cynode_ops::sandboxes::Sandboxes;
 use cynode_ops::{AgentMessages, WorkService};
-use cynode_resources::audit::RejectionCounter;
+use cynode_resources::audit::{AuditLog, AuditOptions, RejectionCounter};
 use cynode_resources::request_limits::{RequestLimitOptions, RequestLimits};
 use cynode_resources::settings::InstallationSettings;
 use cynode_resources::skills::Skills;
@@ -219,6 +220,8 @@ async fn services(directory: &TempDir, clock: &SharedClock) -> ToolServices {
     let signals = Signals::new(store.engine());
     let blobs = BlobStore::new(directory.path().join("blobs"));
     let placer = JobPlacer::rule_based(store.clone(), clock.clone(), signals.clone());
+    let options = AuditOptions::new(directory.path());
+    let audit = AuditLog::open(store.clone(), clock.clone(), &options).await.unwrap();
     let tasks = TaskService::new(store.clone(), clock.clone(), signals.clone(), blobs.clone());
     ToolServices {
         agent_profiles: AgentProfiles::new(
@@ -233,6 +236,9 @@ async fn services(directory: &TempDir, clock: &SharedClock) -> ToolServices {
         artifacts: ArtifactService::new(store.clone(), clock.clone(), blobs),
         nodes: NodeService::new(store.clone(), clock.clone(), signals.clone(), 60_000),
         sandboxes: Sandboxes::new(store.clone(), clock.clone(), signals.clone(), placer),
+        leases: CapabilityLeases::open(store.clone(), clock.clone(), audit, directory.path())
+            .await
+            .unwrap(),
         messages: AgentMessages::new(store.clone(), clock.clone(), signals.clone()),
         work: WorkService::new(store.clone(), clock.clone(), signals.clone()),
         analysts: None,
@@ -269,6 +275,7 @@ impl GatewayBackend for FuzzControlPlane {
             job: None,
             session: None,
             origin: cynode_resources::agents::TokenOrigin::default(),
+            job_agent: cynode_resources::agents::JobAgent::default(),
             expires_at: None,
         };
         Ok((token == GOOD_TOKEN).then_some(identity))

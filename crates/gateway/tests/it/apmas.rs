@@ -276,3 +276,52 @@ async fn an_agent_in_a_job_that_is_gone_leaves_its_role_to_the_next() {
     assert_eq!(next["agent_status"], "running");
     assert_eq!(late, pair("invoke", "conflict"));
 }
+
+/// The instructions in `_meta` of a response, and its last text.
+fn carried(answer: &Value) -> (Vec<String>, String) {
+    let items = &answer["result"]["_meta"]["cynode/instructions"]["items"];
+    let ids = items.as_array().into_iter().flatten().map(|item| item["id"].as_str().unwrap());
+    let content = answer["result"]["content"].as_array().cloned().unwrap_or_default();
+    let last = content.last().and_then(|item| item["text"].as_str()).unwrap_or_default();
+    (ids.map(str::to_owned).collect(), last.to_owned())
+}
+
+#[tokio::test]
+async fn every_tool_reply_to_an_agent_of_a_job_carries_its_instructions() {
+    let (harness, task) = team().await;
+    let job = JobId::generate();
+    harness.bind("sandbox", |identity| identity.job = Some(job));
+    harness.backend.jobs.lock().unwrap().insert(job, task);
+    let beat = agent_arguments(task, "developer", json!({ "status": "working" }));
+    call(&harness, "sandbox", "apmas_heartbeat", beat).await;
+    let instruct = |kind: &str| json!({ "toAgent": "developer", "instructionType": kind, "instructions": "in blue" });
+    let mut sent = vec![];
+    for kind in ["revise", "reduce_scope"] {
+        let given = task_arguments(task, instruct(kind));
+        let given = call(&harness, "pm", "apmas_pm_instruct", given).await;
+        sent.push(given["id"].as_str().unwrap().to_owned());
+    }
+    let read = task_arguments(task, json!({ "job_id": job }));
+
+    let of_pm = harness.call("pm", "db.task.get", task_arguments(task, json!({}))).await;
+    assert_eq!(carried(&of_pm).0, Vec::<String>::new(), "not for others: {of_pm}");
+    let unknown = harness.call("sandbox", "no.such.tool", json!({})).await;
+    assert!(unknown["error"].is_object(), "a protocol error carries nothing: {unknown}");
+    // Also a denied call has a result.
+    let denied = harness.call("sandbox", "db.task.get", read.clone()).await;
+    let (ids, text) = carried(&denied);
+    assert_eq!(ids, sent, "{denied}");
+    assert!(denied["result"]["isError"] == true, "{denied}");
+    assert!(text.starts_with("----- BEGIN INSTRUCTIONS") && text.contains("in blue"), "{text}");
+    let next = harness.call("sandbox", "memory.list", read).await;
+    assert_eq!(carried(&next).0, Vec::<String>::new(), "once: {next}");
+
+    let given = task_arguments(task, instruct("continue"));
+    let given = call(&harness, "pm", "apmas_pm_instruct", given).await;
+    let note = task_arguments(task, json!({ "job_id": job }));
+    let listed = harness.call("sandbox", "memory.list", note).await;
+    assert_eq!(carried(&listed).0, [given["id"].as_str().unwrap()], "{listed}");
+    let content = listed["result"]["content"].as_array().unwrap();
+    assert_eq!(content.len(), 2, "the result of the tool is first: {listed}");
+    assert!(listed["result"]["structuredContent"].is_object(), "{listed}");
+}

@@ -143,6 +143,7 @@ pub(crate) fn identity(agent: Principal) -> Identity {
         job: None,
         session: None,
         origin: cynode_resources::agents::TokenOrigin::default(),
+        job_agent: cynode_resources::agents::JobAgent::default(),
         expires_at: None,
     }
 }

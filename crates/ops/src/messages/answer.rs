@@ -73,7 +73,8 @@ impl AgentMessages {
                 Box::pin(async move { answer_in_tx(tx, &caller, id, request, now).await })
             })
             .await?;
-        self.signals.send(Topic::Events);
+        // An abort stops a job.
+        self.signals.send(Topic::Jobs);
         Ok(answered)
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::answer::apply_disposition;
-use super::instructions::deliver_instructions;
+use super::delivery::deliver_instructions;
 use super::{AgentMessages, MAX_ITEMS, MAX_MESSAGES, MessageError, RoleClaim};
 use cynode_execution::tasks::task_event;
 use cynode_resources::secrets::RedactSecrets as _;

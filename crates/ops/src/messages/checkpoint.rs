@@ -4,7 +4,7 @@ use cynode_domain::ids::CheckpointId;
 use cynode_store::{AgentCheckpoint, TaskAgent, Tx};
 use cynode_wire::apmas::{AgentCheckpointView, CheckpointSavedView, SaveAgentCheckpoint};
 
-use super::instructions::deliver_instructions;
+use super::delivery::deliver_instructions;
 use super::{
     AgentMessages, MAX_TEXT_BYTES, MessageError, check_lines, check_max_bytes, check_text,
 };

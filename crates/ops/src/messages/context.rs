@@ -7,7 +7,7 @@ use cynode_wire::apmas::{ContextPart, ContextView, GetContext, MAX_CONTEXT_MESSA
 use cynode_wire::tasks::TaskView;
 use serde::Serialize;
 
-use super::instructions::{MAX_DELIVERED, deliver_instructions};
+use super::delivery::{MAX_DELIVERED, deliver_instructions};
 use super::{
     AgentMessages, MessageError, RoleClaim, agent_view, checkpoint, instruction_view, message_view,
 };

@@ -2,7 +2,7 @@
 
 use cynode_wire::apmas::{Heartbeat, HeartbeatView};
 
-use super::instructions::deliver_instructions;
+use super::delivery::deliver_instructions;
 use super::role_claim::HEARTBEAT_TIMEOUT;
 use super::{
     AgentMessages, MAX_ITEMS, MAX_LINE_BYTES, MessageError, check_max_bytes, invalid_message,
@@ -27,7 +27,9 @@ impl AgentMessages {
                 "acknowledge must have at most {MAX_ITEMS} items"
             )));
         }
-        let speaker = self.role_claim(identity, request.task_id, request.agent_role.clone());
+        let role = request.agent_role.clone().or_else(|| identity.job_agent.role.clone());
+        let role = role.ok_or(MessageError::RoleMissing)?;
+        let speaker = self.role_claim(identity, request.task_id, role);
         self.store
             .write(move |tx| {
                 Box::pin(async move {

@@ -1,24 +1,25 @@
-//! Instructions of the project manager and their delivery.
+//! Instructions of the project manager.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::agent::{InstructionKind, MessageKind, PM, Role};
 use cynode_domain::ids::MessageId;
-use cynode_domain::status::AgentStatus;
-use cynode_store::{AgentMessage, NewAgentMessage, Task, TaskAgent, Tx};
-use cynode_wire::apmas::{InstructAgent, InstructionView, MAX_IDEMPOTENCY_KEY_CHARS, MessageView};
+use cynode_domain::job::Ending;
+use cynode_store::{AgentMessage, NewAgentMessage, Task, Tx};
+use cynode_wire::apmas::{InstructAgent, MAX_IDEMPOTENCY_KEY_CHARS, MessageView};
 use serde_json::{Value, json};
 
-use super::append::{append_message_event, set_status};
+use super::append::append_message_event;
+use super::delivery::MAX_DELIVERED;
 use super::{
-    AgentMessages, MessageError, check_json, check_max_bytes, check_text, instruction_view,
-    lock_open_task, message_view,
+    AgentMessages, MessageError, check_json, check_max_bytes, check_text, lock_open_task,
+    message_view,
 };
 use cynode_resources::Caller;
 use cynode_resources::secrets::RedactSecrets as _;
 use cynode_resources::signals::Topic;
 
-/// Maximum instructions per response.
-pub(super) const MAX_DELIVERED: u32 = 50;
+/// Maximum characters of an instruction in the ending of a job.
+const MAX_REASON_CHARS: usize = 500;
 /// Maximum agent rows searched for a role.
 const MAX_AGENTS_SEARCHED: u32 = 500;
 
@@ -64,7 +65,8 @@ impl AgentMessages {
                 })
             })
             .await?;
-        self.signals.send(Topic::Events);
+        // An abort stops a job.
+        self.signals.send(Topic::Jobs);
         Ok(message_view(given))
     }
 }
@@ -124,7 +126,22 @@ pub(crate) async fn store_instruction(
     }
     tx.message_insert(&message).await?;
     append_message_event(tx, task, &message).await?;
+    if instruction.kind == InstructionKind::Abort {
+        stop_job(tx, &instruction.to, &message).await?;
+    }
     Ok(AgentMessage::new(message))
+}
+
+/// Requests that the running job of the aborted agent is stopped. The ending of the job names the instruction.
+async fn stop_job(tx: &mut Tx, role: &Role, abort: &NewAgentMessage) -> Result<(), MessageError> {
+    let agent = tx.agent_in_role(abort.task, role).await?;
+    let job = agent.filter(|agent| !agent.status.is_terminal()).and_then(|agent| agent.job);
+    let Some(job) = job else { return Ok(()) };
+    let text: String = abort.content.chars().take(MAX_REASON_CHARS).collect();
+    let reason =
+        format!("the project manager aborted the agent: {text} (instruction {})", abort.id);
+    tx.job_request_stop(job, &json!(Ending::Interrupted { reason })).await?;
+    Ok(())
 }
 
 fn is_same_instruction(before: &AgentMessage, new: &NewAgentMessage) -> bool {
@@ -133,45 +150,4 @@ fn is_same_instruction(before: &AgentMessage, new: &NewAgentMessage) -> bool {
         && before.subtype == new.subtype
         && before.content == new.content
         && before.payload == new.payload
-}
-
-/// Returns the undelivered instructions, marks them as delivered, and updates the agent's status
-/// accordingly.
-pub(super) async fn deliver_instructions(
-    tx: &mut Tx,
-    agent: &mut TaskAgent,
-    now: DateTime<Utc>,
-) -> Result<Vec<InstructionView>, MessageError> {
-    let (mut delivered, before) = (vec![], agent.status);
-    if before.is_terminal() {
-        return Ok(delivered);
-    }
-    let waiting = tx.message_pending(agent.task, agent.role.as_str(), MAX_DELIVERED).await?;
-    for message in waiting.into_iter().filter(|message| message.delivered_at.is_none()) {
-        tx.message_deliver(message.sent.id, now).await?;
-        apply_instruction(agent, &message.sent.subtype, now);
-        delivered.push(instruction_view(message));
-    }
-    if agent.status != before {
-        tx.agent_update(agent).await?;
-    }
-    Ok(delivered)
-}
-
-/// Applies the status that an instruction implies, if the transition is legal.
-fn apply_instruction(agent: &mut TaskAgent, subtype: &str, now: DateTime<Utc>) {
-    let to = match subtype.parse::<InstructionKind>() {
-        Ok(InstructionKind::Pause) => AgentStatus::Paused,
-        Ok(InstructionKind::Abort) => AgentStatus::Aborted,
-        Ok(
-            InstructionKind::Continue
-            | InstructionKind::Revise
-            | InstructionKind::ExpandScope
-            | InstructionKind::ReduceScope,
-        ) => AgentStatus::Running,
-        Err(_) => return,
-    };
-    if let Ok(status) = agent.status.advance(to) {
-        set_status(agent, status, now);
-    }
 }

@@ -30,6 +30,7 @@ impl RoleClaim {
     /// Returns the open task and the caller's agent in its role; creates the agent if there is
     /// none.
     pub(crate) async fn claim_role(&self, tx: &mut Tx) -> Result<(Task, TaskAgent), MessageError> {
+        self.check_token_role()?;
         let task = lock_open_task(tx, &self.identity.caller, self.task).await?;
         if let Some(own) = self.find_agent(tx).await? {
             if own.status.is_terminal() {
@@ -46,9 +47,19 @@ impl RoleClaim {
         Ok((task, agent))
     }
 
+    /// Rejects a role other than that of the token.
+    fn check_token_role(&self) -> Result<(), MessageError> {
+        match &self.identity.job_agent.role {
+            Some(has) if *has != self.role => {
+                Err(MessageError::OtherRole { has: has.clone(), claimed: self.role.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the caller's newest agent on the task; fails if it has another role.
     pub(super) async fn find_agent(&self, tx: &mut Tx) -> Result<Option<TaskAgent>, MessageError> {
-        let own = tx.agent_of_holder(self.task, &self.holder()).await?;
+        let own = tx.agent_of_holder(self.task, &holder(&self.identity)).await?;
         match own {
             Some(own) if own.role != self.role => {
                 Err(MessageError::OtherRole { has: own.role, claimed: self.role.clone() })
@@ -57,20 +68,12 @@ impl RoleClaim {
         }
     }
 
-    /// Identifies the holder by job, because a job may have several tokens; by token without a job.
-    fn holder(&self) -> String {
-        match self.identity.job {
-            Some(job) => format!("job:{job}"),
-            None => format!("token:{}", self.identity.token_id),
-        }
-    }
-
     fn new_agent(&self) -> TaskAgent {
         TaskAgent {
             id: AgentId::generate(),
             task: self.task,
             role: self.role.clone(),
-            holder: self.holder(),
+            holder: holder(&self.identity),
             job: self.identity.job,
             status: AgentStatus::Running,
             activity: None,
@@ -97,6 +100,14 @@ impl RoleClaim {
         there.ended_at = Some(self.now);
         tx.agent_update(&there).await?;
         Ok(())
+    }
+}
+
+/// Identifies the holder of a role by job, because a job may have several tokens; by token without a job.
+pub(super) fn holder(identity: &AgentIdentity) -> String {
+    match identity.job {
+        Some(job) => format!("job:{job}"),
+        None => format!("token:{}", identity.token_id),
     }
 }
 

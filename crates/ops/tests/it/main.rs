@@ -15,6 +15,7 @@ mod engines;
 mod groups;
 mod handoff;
 mod inbox;
+mod instructions;
 mod lists;
 mod messages;
 mod placement;

@@ -8,7 +8,7 @@ use cynode_domain::status::RunStatus;
 use cynode_execution::TaskService;
 use cynode_ops::{AgentMessages, WorkService};
 use cynode_resources::{BlobStore, Signals};
-use cynode_resources::{agents::AgentIdentity, agents::TokenOrigin};
+use cynode_resources::{agents::AgentIdentity, agents::JobAgent, agents::TokenOrigin};
 use cynode_store::{NewJob, Run};
 use cynode_wire::apmas::{
     CompleteAgent, GetContext, Heartbeat, HeartbeatView, InstructAgent, MessageQuery, ReportToPm,
@@ -70,6 +70,7 @@ impl Team {
             job: None,
             session: None,
             origin: TokenOrigin::default(),
+            job_agent: JobAgent::default(),
             expires_at: None::<chrono::DateTime<Utc>>,
         }
     }
@@ -109,7 +110,7 @@ impl Team {
     pub(crate) fn beat(&self, role: &str) -> Heartbeat {
         Heartbeat {
             task_id: self.task,
-            agent_role: named(role),
+            agent_role: Some(named(role)),
             status: cynode_domain::agent::Activity::Working,
             progress: None,
             estimated_context_usage: None,

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{GroupId, TokenId};
 use cynode_domain::policy::{AgentType, Principal};
-use cynode_store::{ApiToken, TokenBinding, TokenOrigin, Tx, User};
+use cynode_store::{ApiToken, JobAgent, TokenBinding, TokenOrigin, Tx, User};
 
 use super::{AgentIdentity, AgentTokenError, AgentTokens, binding};
 use crate::Caller;
@@ -72,7 +72,7 @@ async fn load_agent_identity(
     let end = Some(token.expires_at);
     let groups = groups::load_group_ids(tx, user.id).await?;
     let known = identity(Principal::Agent(agent), token.id, user, groups, token.binding, end);
-    Ok(Some(AgentIdentity { origin: token.origin, ..known }))
+    Ok(Some(AgentIdentity { origin: token.origin, job_agent: token.job_agent, ..known }))
 }
 
 async fn load_user_identity(
@@ -122,6 +122,7 @@ pub fn identity(
         job: bound.job,
         session: bound.session,
         origin: TokenOrigin::default(),
+        job_agent: JobAgent::default(),
         expires_at,
     }
 }

@@ -3,11 +3,12 @@
 use chrono::Duration;
 use cynode_domain::ids::TokenId;
 use cynode_domain::policy::AgentType;
-use cynode_store::{AgentToken, TokenBinding, TokenOrigin, Tx};
+use cynode_store::{AgentToken, JobAgent, TokenBinding, TokenOrigin, Tx};
 use cynode_wire::agents::{AgentTokenView, BindingView, IssueAgentToken, NewAgentTokenView};
 use cynode_wire::page::{Page, PageQuery};
 use secrecy::ExposeSecret;
 
+use super::job_agent::register_agent;
 use super::{AgentTokenError, AgentTokens, binding};
 use crate::Caller;
 use crate::paging::PageRequest;
@@ -36,6 +37,26 @@ impl AgentTokens {
         request: IssueAgentToken,
         origin: TokenOrigin,
     ) -> Result<NewAgentTokenView, AgentTokenError> {
+        self.issue_as(caller, request, origin, None).await
+    }
+
+    /// The same for the agent of a job, which gets a role on its task. No API exposes this.
+    pub async fn issue_for_job(
+        &self,
+        caller: &Caller,
+        request: IssueAgentToken,
+        agent: JobAgent,
+    ) -> Result<NewAgentTokenView, AgentTokenError> {
+        self.issue_as(caller, request, TokenOrigin::default(), Some(agent)).await
+    }
+
+    async fn issue_as(
+        &self,
+        caller: &Caller,
+        request: IssueAgentToken,
+        origin: TokenOrigin,
+        agent: Option<JobAgent>,
+    ) -> Result<NewAgentTokenView, AgentTokenError> {
         validate_issue_request(&request)?;
         let user = request.user_id.unwrap_or(caller.user);
         if user != caller.user && !caller.is_admin {
@@ -52,6 +73,7 @@ impl AgentTokens {
             user,
             binding: binding_from_view(request.binding),
             origin,
+            job_agent: JobAgent::default(),
             name: request.name.trim().to_owned(),
             created_by: caller.user,
             created_at: now,
@@ -60,7 +82,7 @@ impl AgentTokens {
         };
         let token = self
             .store
-            .write(move |tx| Box::pin(async move { insert_token(tx, token).await }))
+            .write(move |tx| Box::pin(async move { insert_token(tx, token, agent).await }))
             .await?;
         let secret = secret.reveal().expose_secret().to_owned();
         Ok(NewAgentTokenView { token: agent_token_view(token), secret })
@@ -138,12 +160,19 @@ fn validate_issue_request(request: &IssueAgentToken) -> Result<(), AgentTokenErr
 }
 
 /// Persists a token with the binding that [`binding::resolve_binding`] validated and completed.
-async fn insert_token(tx: &mut Tx, mut token: AgentToken) -> Result<AgentToken, AgentTokenError> {
+async fn insert_token(
+    tx: &mut Tx,
+    mut token: AgentToken,
+    agent: Option<JobAgent>,
+) -> Result<AgentToken, AgentTokenError> {
     let user = tx.user_get(token.user).await?.filter(|user| user.is_active);
     let user = user.ok_or_else(|| {
         AgentTokenError::Invalid(vec!["user_id is not an active user".to_owned()])
     })?;
     token.binding = binding::resolve_binding(tx, user.id, token.binding).await?;
+    if let (Some(agent), Some(task), Some(job)) = (agent, token.binding.task, token.binding.job) {
+        token.job_agent = register_agent(tx, task, job, agent, token.created_at).await?;
+    }
     tx.agent_token_insert(&token).await?;
     Ok(token)
 }

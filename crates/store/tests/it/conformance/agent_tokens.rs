@@ -5,7 +5,7 @@ use cynode_domain::ids::{
 };
 use cynode_domain::policy::AgentType;
 use cynode_domain::verification::VerificationKey;
-use cynode_store::{AgentToken, Store, TokenBinding, TokenOrigin};
+use cynode_store::{AgentToken, JobAgent, Store, TokenBinding, TokenOrigin};
 
 use crate::world::{World, at};
 
@@ -31,6 +31,11 @@ fn token(user: UserId, hash: u8) -> AgentToken {
                 job: JobId::generate(),
                 round: 0,
             }),
+        },
+        job_agent: JobAgent {
+            role: Some("developer".parse().unwrap()),
+            work_unit: Some("impl:auth".to_owned()),
+            profile: Some(("opencode".to_owned(), 3)),
         },
         name: "job".to_owned(),
         created_by: user,
