@@ -14,6 +14,7 @@ pub use chain::{ChainHead, RecordSeal};
 pub use log::{ColumnKind, LOG_CHAIN, LOGS, LogRow, LogSealing, LogTable};
 pub use position::{AuditKeys, ChainPosition, InvalidAuditKey, InvalidPosition, SignedClaim};
 pub use record::{
-    AuditCall, AuditCaller, AuditCursor, AuditFilter, AuditOutcome, AuditRecord, StoredCall,
+    AuditCall, AuditCaller, AuditCursor, AuditFilter, AuditOutcome, AuditRecord, CallRecord,
+    StoredCall,
 };
 pub use verify::{ChainReport, ChainVerifier, KnownPosition, PositionSource, SignedPosition};

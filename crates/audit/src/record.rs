@@ -4,11 +4,12 @@ use chrono::{DateTime, Utc};
 use cynode_domain::agent::TokenBinding;
 use cynode_domain::ids::{CallId, ChainId, GroupId, ProjectId, TaskId, TokenId, UserId};
 use cynode_domain::policy::{CallStatus, Effect, Stage};
+use serde::{Deserialize, Serialize};
 
 use crate::LogRow;
 
 /// The caller of a tool.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditCaller {
     /// `pm`, `pa`, `sandbox`, `user`, or `unknown` for a caller without a valid token.
     pub kind: String,
@@ -19,7 +20,7 @@ pub struct AuditCaller {
 }
 
 /// The decision on a tool call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditCall {
     pub id: CallId,
     /// When it was decided, in whole microseconds.
@@ -47,7 +48,7 @@ pub struct AuditCall {
 }
 
 /// The outcome of a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditOutcome {
     pub call: CallId,
     pub status: CallStatus,
@@ -56,6 +57,23 @@ pub struct AuditOutcome {
     pub duration_ms: Option<i64>,
     /// When it ended, in whole microseconds.
     pub recorded_at: DateTime<Utc>,
+}
+
+/// A record about a tool call, as worker nodes store and send it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum CallRecord {
+    Call(Box<AuditCall>),
+    Outcome(AuditOutcome),
+}
+
+impl From<CallRecord> for AuditRecord {
+    fn from(record: CallRecord) -> Self {
+        match record {
+            CallRecord::Call(call) => Self::Call(call),
+            CallRecord::Outcome(outcome) => Self::Outcome(outcome),
+        }
+    }
 }
 
 /// One record of a chain.

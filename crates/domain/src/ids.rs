@@ -165,6 +165,8 @@ typed_ids! {
     TraceId,
     /// A program of another vendor that works as an agent.
     AgentProfileId,
+    /// A permission that a worker node verifies without the orchestrator.
+    CapabilityLeaseId,
 }
 
 #[cfg(test)]
