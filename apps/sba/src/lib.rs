@@ -16,6 +16,7 @@ use anyhow::Context as _;
 use cynode_acp_client::mcp_bridge::{open_standard_input, run_bridge};
 use cynode_acp_client::{McpBridgeCommand, ProgramOptions, run_canary, run_program};
 use cynode_agent_job::OpenJob;
+use cynode_agent_job::instruction_feed::POLL_INTERVAL;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::telemetry::{self, LogOptions};
 use cynode_runtime::{durable_file, env};
@@ -52,7 +53,8 @@ pub async fn run(cli: Cli, shutdown: Shutdown) -> anyhow::Result<ExitCode> {
     let result = match OpenJob::open(&document, &cli.workspace, progress).await {
         Ok(job) if job.program().is_some() => {
             let mcp_bridge = find_bridge();
-            let options = ProgramOptions { mcp_bridge, ..ProgramOptions::default() };
+            let mcp_url = env::var(MCP_URL_VAR);
+            let options = ProgramOptions { mcp_bridge, mcp_url, ..ProgramOptions::default() };
             if job.is_canary() {
                 let model_url = env::var(MODEL_URL_VAR).unwrap_or_default();
                 Box::pin(run_canary(job, &options, &model_url, &shutdown)).await
@@ -67,6 +69,7 @@ pub async fn run(cli: Cli, shutdown: Shutdown) -> anyhow::Result<ExitCode> {
                 mcp_url: env::var(MCP_URL_VAR),
                 action_format: read_action_format(),
                 retry: RetryPolicy::default(),
+                instruction_interval: POLL_INTERVAL,
             };
             Box::pin(run_open_job(job, &options, &shutdown)).await
         }

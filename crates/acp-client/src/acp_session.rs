@@ -5,6 +5,7 @@
 
 use cynode_agent_job::OpenJob;
 use cynode_agent_job::bounded_text::one_line;
+use cynode_agent_job::instruction_feed::{InstructionFeed, render_instructions};
 use cynode_agent_job::journal::Journal;
 use cynode_agent_job::stop::JobEnd;
 use cynode_agent_job::workspace::Workspace;
@@ -33,6 +34,10 @@ use crate::update_recorder::UpdateRecorder;
 const MAX_STRAY_LINES: usize = 50;
 /// The most bytes of such a line in the transcript.
 const QUOTE_BYTES: usize = 200;
+/// The most turns that instructions of the project manager start.
+const MAX_INSTRUCTED_TURNS: usize = 20;
+/// The most bytes of an instruction in the transcript.
+const INSTRUCTION_BYTES: usize = 500;
 
 /// Runs the agent of a job until its turn ends, it fails, or the job is interrupted.
 pub(crate) async fn run_acp_program(
@@ -43,7 +48,7 @@ pub(crate) async fn run_acp_program(
     let AgentProgramSpec::Acp { command, env, permissions, mode, model } = program else {
         return JobEnd::unmet(StopCondition::InvalidSpec, "the program does not speak ACP");
     };
-    let ProgramRun { options, interruption, prompt, observed } = run;
+    let ProgramRun { options, feed, interruption, prompt, observed } = run;
     let (spec, workspace, journal) = job.parts();
     let link = match AgentLink::start(command, env, workspace.root()) {
         Ok(link) => link,
@@ -74,7 +79,7 @@ pub(crate) async fn run_acp_program(
             session.cancel().await;
             end
         }
-        turn = Box::pin(session.run_turn(prompt, settings)) => match turn {
+        turn = Box::pin(session.run_turns(prompt, settings, feed.as_mut())) => match turn {
             Ok(end) => session.finish_turn(&end.stop_reason).await,
             Err(error) => {
                 if let AcpError::StepsUsed(_) = error {
@@ -112,11 +117,42 @@ struct AcpSession<'a> {
 }
 
 impl AcpSession<'_> {
-    async fn run_turn(
+    /// Runs turns until one ends without new instructions of the project manager, each of which is the prompt of a turn.
+    async fn run_turns(
         &mut self,
         prompt: &str,
         settings: Settings<'_>,
+        mut feed: Option<&mut InstructionFeed>,
     ) -> Result<PromptEnd, AcpError> {
+        let session = self.start_session(settings).await?;
+        let mut end = self.run_turn(&session, prompt).await?;
+        for _ in 0..MAX_INSTRUCTED_TURNS {
+            let Some(feed) = feed.as_mut().filter(|_| end.stop_reason == "end_turn") else { break };
+            let instructions = feed.poll().await;
+            if instructions.is_empty() {
+                break;
+            }
+            for instruction in &instructions {
+                let text = one_line(&instruction.instructions, INSTRUCTION_BYTES);
+                self.journal.note("instruction", &instruction.instruction_type, true, &text);
+            }
+            end = self.run_turn(&session, &render_instructions(&instructions)).await?;
+        }
+        Ok(end)
+    }
+
+    async fn run_turn(&mut self, session: &str, prompt: &str) -> Result<PromptEnd, AcpError> {
+        let params = protocol::prompt_params(session, prompt);
+        let id = self.send_request("session/prompt", &params)?;
+        self.prompt_id = Some(id);
+        self.observed.has_prompt = true;
+        let end = self.wait_for_response("session/prompt", id).await?;
+        self.prompt_id = None;
+        Ok(end)
+    }
+
+    /// Opens a session with its settings; returns its id.
+    async fn start_session(&mut self, settings: Settings<'_>) -> Result<String, AcpError> {
         let agent: Initialized =
             self.shake_hands("initialize", protocol::initialize_params()).await?;
         if agent.protocol_version != protocol::VERSION {
@@ -138,13 +174,7 @@ impl AcpSession<'_> {
                 session.select_model(model).ok_or(AcpError::NotOffered("model"))?;
             let _: Value = self.shake_hands(method, params).await?;
         }
-        let params = protocol::prompt_params(&session.session_id, prompt);
-        let id = self.send_request("session/prompt", &params)?;
-        self.prompt_id = Some(id);
-        self.observed.has_prompt = true;
-        let end = self.wait_for_response("session/prompt", id).await?;
-        self.prompt_id = None;
-        Ok(end)
+        Ok(session.session_id)
     }
 
     /// Opens a session; authenticates if the agent demands it and offers a method without a secret.

@@ -45,7 +45,7 @@ pub(crate) async fn run_command_program(
     env: &BTreeMap<String, String>,
     run: &mut ProgramRun<'_>,
 ) -> JobEnd {
-    let ProgramRun { options, interruption, prompt, observed } = run;
+    let ProgramRun { options, interruption, prompt, observed, .. } = run;
     let (_, workspace, journal) = job.parts();
     journal.begin(ACTION, &one_line(&command.join(" "), SUBJECT_BYTES));
     let started = write_prompt_file(command, prompt).and_then(|file| {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cynode_agent_job::OpenJob;
+use cynode_agent_job::instruction_feed::{InstructionFeed, POLL_INTERVAL};
 use cynode_agent_job::stop::{JobEnd, STOPPED_ON_REQUEST};
 use cynode_runtime::shutdown::Shutdown;
 use cynode_wire::agent_jobs::{AgentConstraints, AgentJobResult, AgentProgramSpec, StopCondition};
@@ -18,6 +19,8 @@ use crate::prompt::render_prompt;
 pub struct ProgramOptions {
     /// The MCP server that an agent is told to start; absent without tools.
     pub mcp_bridge: Option<McpBridgeCommand>,
+    /// Address of the MCP server, for instructions of the project manager; absent without tools.
+    pub mcp_url: Option<String>,
     pub timeouts: ProgramTimeouts,
 }
 
@@ -71,8 +74,10 @@ pub async fn run_program(
     options: &ProgramOptions,
     shutdown: &Shutdown,
 ) -> AgentJobResult {
+    let url = options.mcp_url.as_deref();
     let mut run = ProgramRun {
         options,
+        feed: url.and_then(|url| InstructionFeed::new(url, job.spec().task_id, POLL_INTERVAL)),
         interruption: Interruption::start(job.spec().constraints, shutdown),
         prompt: render_prompt(job.spec()),
         observed: ProgramObservations::default(),
@@ -84,6 +89,8 @@ pub async fn run_program(
 /// One run of a program: its prompt, what may interrupt it, and what was seen of it.
 pub(crate) struct ProgramRun<'a> {
     pub(crate) options: &'a ProgramOptions,
+    /// Absent in canary runs, and without tools.
+    pub(crate) feed: Option<InstructionFeed>,
     pub(crate) interruption: Interruption<'a>,
     pub(crate) prompt: String,
     pub(crate) observed: ProgramObservations,

@@ -7,6 +7,7 @@
 
 pub mod bounded_text;
 pub mod context_sections;
+pub mod instruction_feed;
 mod job;
 pub mod journal;
 pub mod process_group;

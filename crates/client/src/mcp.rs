@@ -4,6 +4,7 @@
 //! the gateway, a failure of the tool, and a missing response.
 
 use cynode_domain::policy::{ErrorKind, Stage};
+use cynode_wire::apmas::{INSTRUCTIONS_BEGIN, INSTRUCTIONS_META, InstructionView};
 use reqwest::{Method, StatusCode};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
@@ -40,6 +41,8 @@ pub struct McpResult {
     pub text: String,
     /// Structured content, if the tool returns it.
     pub structured: Option<Value>,
+    /// Instructions of the project manager for the calling agent, which the reply carries besides the result.
+    pub instructions: Vec<InstructionView>,
 }
 
 /// Why a tool could not be listed or called.
@@ -82,6 +85,8 @@ struct ToolCallResponse {
     structured_content: Option<Value>,
     #[serde(default)]
     is_error: bool,
+    #[serde(default, rename = "_meta")]
+    meta: Value,
 }
 
 impl Client {
@@ -108,14 +113,16 @@ impl Client {
     ) -> Result<McpResult, McpClientError> {
         let params = json!({ "name": tool, "arguments": arguments });
         let called: ToolCallResponse = self.mcp_request("tools/call", Some(tool), params).await?;
-        let text = join_text(&called.content);
+        let items = called.meta[INSTRUCTIONS_META]["items"].clone();
+        let instructions: Vec<_> = serde_json::from_value(items).unwrap_or_default();
+        let text = join_text(&called.content, !instructions.is_empty());
         if called.is_error {
             let error = called.structured_content.as_ref().map(|value| &value["error"]);
             return Err(error.and_then(parse_gateway_error).unwrap_or(
                 McpClientError::ToolFailed { kind: ErrorKind::ToolError, message: text },
             ));
         }
-        Ok(McpResult { text, structured: called.structured_content })
+        Ok(McpResult { text, structured: called.structured_content, instructions })
     }
 
     async fn mcp_request<T: for<'de> Deserialize<'de>>(
@@ -187,8 +194,10 @@ fn parse_gateway_error(error: &Value) -> Option<McpClientError> {
     })
 }
 
-fn join_text(content: &[Value]) -> String {
-    let texts: Vec<&str> = content.iter().filter_map(|part| part["text"].as_str()).collect();
+/// The texts of a result, without the last one if that repeats instructions.
+fn join_text(content: &[Value], has_instructions: bool) -> String {
+    let mut texts: Vec<&str> = content.iter().filter_map(|part| part["text"].as_str()).collect();
+    texts.pop_if(|last| has_instructions && last.starts_with(INSTRUCTIONS_BEGIN));
     texts.join("\n")
 }
 

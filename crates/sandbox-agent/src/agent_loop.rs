@@ -1,6 +1,7 @@
 //! The loop: ask the model for an action, execute it, show the result.
 
 use cynode_agent_job::bounded_text::{clip_middle, one_line};
+use cynode_agent_job::instruction_feed::{InstructionFeed, render_instructions};
 use cynode_agent_job::journal::{Journal, StepOutcome};
 use cynode_agent_job::stop::JobEnd;
 use cynode_domain::criteria::Criterion;
@@ -12,6 +13,7 @@ use crate::action::{Action, FinishReport, RunCommand, ToolAction};
 use crate::action_schema::ToolGrant;
 use crate::answer::{MalformedAnswer, RequestedAction, parse_answer};
 use crate::finish::{missing_evidence, resolve_evidence};
+use crate::granted_tools::GrantedTools;
 use crate::limits::JobLimits;
 use crate::model::{ModelClient, ModelError};
 use crate::observation::Observation;
@@ -25,11 +27,22 @@ const MESSAGE_BYTES: usize = 2_000;
 const REPETITION_WARNING: &str = "Warning: this action had the same result before. Do something \
      else: a third time ends the job.";
 
+const FINISH_POSTPONED: &str = "the project manager has new instructions";
+
+/// When the agent asks for instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PollTime {
+    WhenDue,
+    Now,
+}
+
 /// A job that a model decides.
 pub(crate) struct AgentLoop<'a> {
     pub(crate) spec: &'a AgentJobSpec,
     pub(crate) model: ModelClient,
     pub(crate) toolbox: &'a Toolbox,
+    /// Absent if the agent may send no heartbeats.
+    pub(crate) feed: Option<InstructionFeed>,
     pub(crate) transcript: Transcript,
     pub(crate) recovery: Recovery,
     pub(crate) limits: JobLimits,
@@ -47,6 +60,7 @@ impl AgentLoop<'_> {
                 return end;
             }
             self.journal.action_format = Some(self.format);
+            self.add_instructions(PollTime::WhenDue).await;
             let answered = match self.ask_model().await {
                 Ok(completion) => parse_answer(&completion),
                 Err(ModelError::Refused(fault)) => {
@@ -73,6 +87,29 @@ impl AgentLoop<'_> {
                 return end;
             }
         }
+    }
+
+    /// Shows new instructions of the project manager to the model; returns whether there are any.
+    async fn add_instructions(&mut self, time: PollTime) -> bool {
+        let carried = self.toolbox.granted_tools().map(GrantedTools::take_instructions);
+        let mut new = carried.unwrap_or_default();
+        if let Some(feed) = &mut self.feed {
+            // Before the others are recorded: a heartbeat acknowledges those that the model has seen.
+            let polled = match time {
+                PollTime::WhenDue => feed.poll_if_due().await,
+                PollTime::Now => feed.poll().await,
+            };
+            new = feed.select_new(new);
+            new.extend(polled);
+        }
+        for instruction in &new {
+            let text = one_line(&instruction.instructions, MESSAGE_BYTES);
+            self.journal.note("instruction", &instruction.instruction_type, true, &text);
+        }
+        if !new.is_empty() {
+            self.transcript.push_instructions(render_instructions(&new));
+        }
+        !new.is_empty()
     }
 
     async fn ask_model(&mut self) -> Result<ChatCompletion, ModelError> {
@@ -153,6 +190,11 @@ impl AgentLoop<'_> {
             }
             Action::Finish(report) => {
                 let subject = one_line(&report.summary, 200);
+                if self.add_instructions(PollTime::Now).await {
+                    self.journal.begin(&name, &subject);
+                    self.journal.end(&StepOutcome::failed(FINISH_POSTPONED.to_owned()));
+                    return Ok(());
+                }
                 match self.accept_finish(report).await? {
                     Ok(evidence) => {
                         self.journal.begin(&name, &subject);

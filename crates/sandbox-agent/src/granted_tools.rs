@@ -1,8 +1,14 @@
 //! Tools of the MCP server that are granted to the job.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
 use cynode_agent_job::bounded_text::{clip_end, one_line};
+use cynode_agent_job::instruction_feed::InstructionFeed;
 use cynode_client::{Client, ClientError, McpClientError, McpTool};
 use cynode_domain::ids::{JobId, TaskId};
+use cynode_wire::apmas::{Heartbeat, InstructionView};
+use cynode_wire::tool_calls::ToolCall as _;
 use serde_json::{Map, Value};
 
 use crate::action::CallTool;
@@ -33,6 +39,8 @@ pub(crate) struct GrantedTools {
     tools: Vec<McpTool>,
     task: TaskId,
     job: JobId,
+    /// Instructions that came with replies and were not taken yet.
+    instructions: Mutex<Vec<InstructionView>>,
 }
 
 impl GrantedTools {
@@ -41,7 +49,7 @@ impl GrantedTools {
         let base = url.trim_end_matches('/').strip_suffix(MCP_PATH).ok_or(GrantError::Address)?;
         let client = Client::anonymous(base)?;
         let tools = client.mcp_tools().await?;
-        Ok(Self { client, tools, task, job })
+        Ok(Self { client, tools, task, job, instructions: Mutex::default() })
     }
 
     /// The tools for the prompt: name, arguments and description, without the arguments that are filled in.
@@ -63,7 +71,11 @@ impl GrantedTools {
                 arguments.insert(name.to_owned(), Value::String(value));
             }
         }
-        match self.client.mcp_call(&tool.name, &Value::Object(arguments)).await {
+        let mut called = self.client.mcp_call(&tool.name, &Value::Object(arguments)).await;
+        if let Ok(result) = &mut called {
+            self.instructions().append(&mut result.instructions);
+        }
+        match called {
             Ok(result) if result.text.is_empty() => {
                 let structured = result.structured.map(|it| it.to_string()).unwrap_or_default();
                 Ok(Observation::succeeded("the tool succeeded").with_data(structured))
@@ -78,6 +90,22 @@ impl GrantedTools {
                 Ok(Observation::failed(error.to_string()))
             }
         }
+    }
+
+    /// The feed of instructions, if the agent may send heartbeats.
+    pub(crate) fn instruction_feed(&self, interval: Duration) -> Option<InstructionFeed> {
+        let has_heartbeat = self.tools.iter().any(|tool| tool.name == Heartbeat::NAME);
+        let feed = || InstructionFeed::with_client(self.client.clone(), self.task, interval);
+        has_heartbeat.then(feed)
+    }
+
+    /// Takes the instructions that came with replies.
+    pub(crate) fn take_instructions(&self) -> Vec<InstructionView> {
+        std::mem::take(&mut self.instructions())
+    }
+
+    fn instructions(&self) -> MutexGuard<'_, Vec<InstructionView>> {
+        self.instructions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn injected_arguments(&self) -> [(&'static str, String); 2] {

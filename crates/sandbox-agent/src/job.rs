@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use cynode_agent_job::OpenJob;
 use cynode_agent_job::journal::Journal;
@@ -35,6 +36,8 @@ pub struct AgentOptions {
     /// The form of actions to start with, if the specification names none.
     pub action_format: Option<ActionFormat>,
     pub retry: RetryPolicy,
+    /// How often the agent asks for instructions of the project manager.
+    pub instruction_interval: Duration,
 }
 
 /// Executes the document of a job and returns its result. Never fails: each fault is a stop condition.
@@ -105,6 +108,9 @@ async fn execute(
         spec,
         model,
         toolbox: &toolbox,
+        feed: toolbox
+            .granted_tools()
+            .and_then(|tools| tools.instruction_feed(options.instruction_interval)),
         transcript: Transcript::new(prompt),
         recovery: Recovery::default(),
         limits,

@@ -27,6 +27,8 @@ const LATEST_TURNS: usize = 2;
 const EARLIER_LINES: usize = 50;
 /// Bytes of one such line.
 const EARLIER_LINE_BYTES: usize = 160;
+/// Bytes of one such line about instructions.
+const INSTRUCTION_LINE_BYTES: usize = 600;
 /// Bytes of the arguments of one action that are kept.
 const ARGUMENT_BYTES: usize = 6_000;
 /// Bytes of one string in longer arguments.
@@ -46,6 +48,8 @@ enum Turn {
         observation: String,
         summary: String,
     },
+    /// Instructions of the project manager.
+    Instructions { text: String },
     /// An answer without a valid action, and its fault.
     Rejected { answer: String, fault: String },
 }
@@ -91,6 +95,10 @@ impl Transcript {
         self.turns.push_back(Turn::Rejected { answer: answer.to_owned(), fault: fault.to_owned() });
     }
 
+    pub(crate) fn push_instructions(&mut self, text: String) {
+        self.turns.push_back(Turn::Instructions { text });
+    }
+
     /// Builds the next request, below the context limit. Returns also the number of turns that were compacted for it.
     pub(crate) fn build_request(&mut self, format: ActionFormat) -> (ChatRequest, usize) {
         let mut request = self.render(format);
@@ -109,6 +117,9 @@ impl Transcript {
     fn compact_oldest(&mut self) {
         match self.turns.pop_front() {
             Some(Turn::Action { summary, .. }) => self.earlier.push_back(summary),
+            Some(Turn::Instructions { text }) => {
+                self.earlier.push_back(one_line(&text, INSTRUCTION_LINE_BYTES));
+            }
             Some(Turn::Rejected { .. }) | None => {}
         }
         while self.earlier.len() > EARLIER_LINES {
@@ -176,9 +187,10 @@ pub fn estimate_tokens(request: &ChatRequest) -> usize {
     (messages + tools + constraint).div_ceil(BYTES_PER_TOKEN)
 }
 
-fn render_turn(turn: &Turn, format: ActionFormat) -> [ChatMessage; 2] {
+fn render_turn(turn: &Turn, format: ActionFormat) -> Vec<ChatMessage> {
     match (turn, format) {
-        (Turn::Rejected { answer, fault }, _) => [
+        (Turn::Instructions { text }, _) => vec![ChatMessage::text("user", text.as_str())],
+        (Turn::Rejected { answer, fault }, _) => vec![
             ChatMessage::text("assistant", answer.as_str()),
             ChatMessage::text("user", fault.as_str()),
         ],
@@ -191,7 +203,7 @@ fn render_turn(turn: &Turn, format: ActionFormat) -> [ChatMessage; 2] {
                 tool_calls: vec![call],
                 ..ChatMessage::default()
             };
-            [assistant, ChatMessage::tool_result(&id, observation.as_str())]
+            vec![assistant, ChatMessage::tool_result(&id, observation.as_str())]
         }
         (
             Turn::Action { name, arguments, observation, .. },
@@ -204,7 +216,10 @@ fn render_turn(turn: &Turn, format: ActionFormat) -> [ChatMessage; 2] {
                 ActionFormat::FencedText => format!("```json\n{action}\n```"),
                 ActionFormat::NativeCalls | ActionFormat::JsonSchema => action,
             };
-            [ChatMessage::text("assistant", text), ChatMessage::text("user", observation.as_str())]
+            vec![
+                ChatMessage::text("assistant", text),
+                ChatMessage::text("user", observation.as_str()),
+            ]
         }
     }
 }

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TranscriptLine {
     /// An action such as `run_command`, a kind of tool call such as `execute`, or one of [`MESSAGE`], [`THOUGHT`],
-    /// [`PLAN`], [`PERMISSION`], [`OUTPUT`], [`AGENT`], [`STOP`], `malformed`, `format`, `compaction` and `tools`.
+    /// [`PLAN`], [`PERMISSION`], [`OUTPUT`], [`AGENT`], [`STOP`], `instruction`, `malformed`,
+    /// `format`, `compaction` and `tools`.
     pub kind: String,
     /// The subject of the entry: a command line, a path, the title of a tool call.
     pub subject: String,

@@ -13,6 +13,7 @@ mod harness;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod instructions;
 mod interruptions;
 #[cfg(test)]
 mod turns;

@@ -49,6 +49,7 @@ impl TestJob {
             mcp_url: None,
             action_format: None,
             retry: RetryPolicy { attempts: 3, first_pause: Duration::ZERO },
+            instruction_interval: Duration::ZERO,
         };
         let spec = json!({
             "protocol_version": "1.0", "job_id": JOB, "task_id": TASK,

@@ -11,6 +11,7 @@ mod granted_tools;
 #[cfg(test)]
 mod harness;
 #[cfg(test)]
+mod instructions;
 mod recovery;
 #[cfg(test)]
 mod stops;
