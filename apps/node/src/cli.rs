@@ -36,6 +36,13 @@ pub struct Cli {
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_label)]
     #[serde(serialize_with = "serialize_labels", skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<(String, String)>,
+    /// Image that jobs may run in: a name and an OCI layout, an archive or a registry reference; may be repeated [default: none]
+    #[arg(long = "image", value_name = "NAME=SOURCE", value_parser = parse_image)]
+    #[serde(serialize_with = "serialize_images", skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<(String, String)>,
+    /// Maximum size of all unpacked images, in GiB [default: 32]
+    #[arg(long, value_name = "GIB")]
+    pub image_storage_gib: Option<u32>,
     /// Program of agents [default: `cynode-sba` next to this program]
     #[arg(long, value_name = "FILE")]
     pub agent_program: Option<PathBuf>,
@@ -69,6 +76,21 @@ pub struct Cli {
     /// Data directory [default: ~/.local/share/cynode]
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
+}
+
+/// Parses `NAME=SOURCE`; names and sources are checked with those of the configuration file.
+fn parse_image(text: &str) -> Result<(String, String), String> {
+    let (name, source) = text.split_once('=').ok_or_else(|| {
+        format!("\"{text}\" is no image; write NAME=SOURCE, such as python=/srv/images/python.tar")
+    })?;
+    Ok((name.to_owned(), source.to_owned()))
+}
+
+fn serialize_images<S: Serializer>(
+    images: &[(String, String)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serialize_labels(images, serializer)
 }
 
 /// As the table that the configuration file has.

@@ -1,18 +1,22 @@
 //! The section `[node]` of `cynode.toml`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cynode_domain::image_name::{HOST_IMAGE, MAX_NODE_IMAGES, check_image_name};
 use cynode_domain::node_labels::{NodeLabels, check_given};
 use cynode_domain::policy::network::AllowedNetworks;
+use cynode_image::ImageSource;
 use cynode_runtime::config::{ConfigFault, ConfigSection};
-use cynode_worker::agent::{NodeDaemonOptions, RepositoryAccess};
+use cynode_worker::agent::{ImageOptions, NodeDaemonOptions, RepositoryAccess};
 use cynode_worker::sandbox::SandboxOptions;
 use cynode_worker::spec::AgentProgram;
 use serde::{Deserialize, Serialize};
 
 const MAX_CONCURRENCY: u32 = 64;
 const MAX_RETENTION_H: u32 = 8760;
+const MAX_IMAGE_STORAGE_GIB: u32 = 4096;
 const MAX_SLUG: usize = 64;
 
 /// The section `[node]`.
@@ -33,6 +37,10 @@ pub struct NodeOptions {
     pub workspace_retention_h: u32,
     /// Labels by which tasks can choose this node, such as `zone = "eu"`.
     pub labels: NodeLabels,
+    /// Images that jobs may run in, such as `python = "/srv/images/python.tar"`; every node has `host`.
+    pub images: BTreeMap<String, String>,
+    /// Maximum size of all unpacked images, in GiB.
+    pub image_storage_gib: u32,
     /// Directories that jobs may read in addition to the system's, such as `/opt/toolchain`.
     pub expose: Vec<PathBuf>,
     /// The program of agents; by default `cynode-sba` next to this one.
@@ -60,6 +68,8 @@ impl Default for NodeOptions {
             health_listen: None,
             workspace_retention_h: 24,
             labels: NodeLabels::new(),
+            images: BTreeMap::new(),
+            image_storage_gib: 32,
             expose: vec![],
             agent_program: None,
             repository_paths: vec![],
@@ -92,6 +102,12 @@ impl ConfigSection for NodeOptions {
             let labels = self.labels.iter().map(|(key, value)| format!("{key}={value}"));
             let value = labels.collect::<Vec<_>>().join(", ");
             faults.push(ConfigFault::new("node.labels", value, error.to_string()));
+        }
+        faults.extend(validate_images(&self.images));
+        if !(1..=MAX_IMAGE_STORAGE_GIB).contains(&self.image_storage_gib) {
+            let allowed = format!("1 to {MAX_IMAGE_STORAGE_GIB}");
+            let value = self.image_storage_gib;
+            faults.push(ConfigFault::new("node.image_storage_gib", value, allowed));
         }
         for path in self.expose.iter().filter(|path| !is_exposable(path)) {
             let allowed = "an absolute path without links in it, and not /";
@@ -140,8 +156,38 @@ impl NodeOptions {
                 parse_networks(&self.repository_networks).unwrap_or_default(),
             ),
             agent_networks: parse_networks(&self.agent_networks).unwrap_or_default(),
+            images: ImageOptions {
+                sources: parse_images(&self.images),
+                storage_bytes: u64::from(self.image_storage_gib) << 30,
+            },
         }
     }
+}
+
+fn validate_images(images: &BTreeMap<String, String>) -> Vec<ConfigFault> {
+    let mut faults = vec![];
+    if images.len() > MAX_NODE_IMAGES {
+        let allowed = format!("at most {MAX_NODE_IMAGES} images");
+        faults.push(ConfigFault::new("node.images", images.len(), allowed));
+    }
+    for (name, source) in images {
+        let key = format!("node.images.{name}");
+        if name == HOST_IMAGE {
+            let allowed = "another name: host is the node's own system";
+            faults.push(ConfigFault::new(key, source, allowed));
+        } else if let Err(error) = check_image_name(name) {
+            faults.push(ConfigFault::new(key, source, error.to_string()));
+        } else if let Err(error) = source.parse::<ImageSource>() {
+            faults.push(ConfigFault::new(key, source, error.to_string()));
+        }
+    }
+    faults
+}
+
+/// Validated before; an invalid source is no image.
+fn parse_images(images: &BTreeMap<String, String>) -> BTreeMap<String, ImageSource> {
+    let parse = |(name, source): (&String, &String)| Some((name.clone(), source.parse().ok()?));
+    images.iter().filter_map(parse).collect()
 }
 
 fn parse_networks(entries: &[String]) -> Result<AllowedNetworks, String> {
@@ -211,6 +257,26 @@ mod tests {
                 "node.agent_networks is 10.0.0.0/99; allowed is \"10.0.0.0/99\" is not a network, address or host",
             ]
         );
+    }
+
+    #[test]
+    fn an_image_needs_a_plain_name_other_than_host_and_a_source() {
+        let images = [
+            ("host", "/srv/x"),
+            ("Upper", "/srv/x"),
+            ("python", "python:3"),
+            ("good", "/srv/x"),
+            ("remote", "ghcr.io/a/b:1"),
+        ];
+        let images = images.map(|(name, source)| (name.to_owned(), source.to_owned())).into();
+        let options = NodeOptions { images, ..NodeOptions::default() };
+
+        let faults: Vec<_> = options.validate().iter().map(ToString::to_string).collect();
+
+        assert_eq!(faults.len(), 3, "{faults:#?}");
+        assert!(faults[0].contains("node.images.Upper"), "{faults:#?}");
+        assert!(faults[1].contains("host is the node's own system"), "{faults:#?}");
+        assert!(faults[2].contains("docker.io/library/alpine:3.20"), "{faults:#?}");
     }
 
     #[test]

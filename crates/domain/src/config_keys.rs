@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use crate::image_name::{ALLOWED_IMAGES_KEY, check_image_name};
 use crate::policy::network::{AllowedNetworks, HostPattern};
 use crate::run_policy;
 use crate::skill::Category;
@@ -35,6 +36,7 @@ enum ValueKind {
     Timeouts,
     Hosts,
     InternalNetworks,
+    Images,
     Phrases,
 }
 
@@ -136,6 +138,11 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         ValueKind::Boolean,
         "project managers may add allowed sandbox images",
     ),
+    setting(
+        "agents.sandbox_agent.heartbeat_timeout_s",
+        ValueKind::Integer(0, 86_400),
+        "seconds without a sign of life after which an agent's job is ended; 0 is never",
+    ),
     setting("budget.day_usd", ValueKind::Usd, "maximum cost of models per day"),
     setting(
         "budget.mode",
@@ -169,6 +176,11 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "network.internal.allowed",
         ValueKind::InternalNetworks,
         "internal addresses and hosts that may be reached",
+    ),
+    setting(
+        ALLOWED_IMAGES_KEY,
+        ValueKind::Images,
+        "the images that tasks and sandboxes may use; without it host and those of worker nodes",
     ),
     setting(
         "skills.scan.phrases",
@@ -360,6 +372,9 @@ impl KnownKey {
             ValueKind::InternalNetworks => {
                 "a list of networks, addresses and hosts, such as [\"10.1.0.0/16\"]".to_owned()
             }
+            ValueKind::Images => {
+                "a list of names of images, at least one, such as [\"host\", \"python\"]".to_owned()
+            }
             ValueKind::Phrases => {
                 let categories: Vec<_> = Category::ALL.iter().map(|known| known.as_str()).collect();
                 format!("lists of phrases by category ({})", categories.join(", "))
@@ -395,6 +410,9 @@ impl ValueKind {
             Self::InternalNetworks => {
                 text_list(value).is_some_and(|all| AllowedNetworks::parse(all).is_ok())
             }
+            Self::Images => text_list(value).is_some_and(|all| {
+                !all.is_empty() && all.iter().all(|name| check_image_name(name).is_ok())
+            }),
             Self::Phrases => value.as_object().is_some_and(|all| {
                 all.iter().all(|(category, phrases)| {
                     category.parse::<Category>().is_ok() && text_list(phrases).is_some()
@@ -451,6 +469,7 @@ mod tests {
             ("models.timeouts", json!({ "local": { "first_token_s": 900, "total_s": 7200 } })),
             ("network.internal.allowed", json!(["10.1.0.0/16", "wiki.corp.example"])),
             ("web.fetch.allowed_hosts", json!(["*"])),
+            ("sandbox.allowed_images", json!(["host", "python-3.12"])),
             ("skills.scan.phrases", json!({ "secret_bypass": ["sesame"] })),
             ("mcp.audit.retention_days", json!(90)),
             ("house.colour", json!({ "any": "thing" })),
@@ -470,6 +489,8 @@ mod tests {
             ("models.timeouts", json!({ "local": { "silent_s": 5 } })),
             ("network.internal.allowed", json!(["10.0.0.0/99"])),
             ("web.fetch.allowed_hosts", json!("docs.rs")),
+            ("sandbox.allowed_images", json!([])),
+            ("sandbox.allowed_images", json!(["docker.io/python"])),
             ("skills.scan.phrases", json!({ "colour": ["x"] })),
             ("mcp.audit.retention_days", json!("90")),
             ("access.rules.seeded", json!(1)),

@@ -23,6 +23,7 @@ pub mod event_cursor;
 pub mod finding;
 pub mod git;
 pub mod ids;
+pub mod image_name;
 pub mod job;
 pub mod lease;
 pub mod model;

@@ -38,6 +38,9 @@ pub struct TaskOptions {
     /// The labels of the worker nodes that may execute it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub node_labels: NodeLabels,
+    /// The image that its jobs run in; `host` if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
     /// The repository to work on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<TaskRepository>,

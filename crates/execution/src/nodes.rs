@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use admission::{AgentAdmissions, assign_agent, describe_deleted_profile};
 pub use assign::{AssignmentOutcome, AssignmentPass, unassign_silent_jobs};
-pub use assign::{has_feature, has_labels, has_memory};
+pub use assign::{has_feature, has_image, has_labels, has_memory};
 pub use job_repository::JobRepository;
 pub use join_tokens::JoinCredential;
 pub use placement::JobPlacer;
@@ -146,6 +146,9 @@ pub struct JobPayload {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub node_labels: NodeLabels,
 }
+    /// The image that the job runs in; `host` if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
 
 /// The work unit of a job, and the role of its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -296,6 +296,7 @@ mod tests {
         "node.list",
         "sandbox.allowed_images.list",
     ];
+        "sandbox.allowed_images.add",
 
     /// Tools that another id binds to a task, or that also work without a task.
     const TASK_IS_OPTIONAL: &[&str] = &[

@@ -20,7 +20,7 @@ use cynode_store::{Sandbox, Store, Task, Tx};
 pub use self::exec::{SandboxCommand, SandboxCommandResult};
 pub use self::files::SandboxFile;
 pub use self::logs::{SandboxLogChunk, SandboxLogRequest};
-pub use self::open::{IMAGE, OpenSandbox, SandboxView};
+pub use self::open::{OpenSandbox, SandboxView};
 use cynode_execution::nodes::JobPlacer;
 use cynode_execution::runs::{Actor, ActorKind};
 use cynode_execution::{tasks::TaskError, tasks::find};

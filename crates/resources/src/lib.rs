@@ -8,6 +8,7 @@
 
 pub mod accounts;
 pub mod agents;
+pub mod allowed_images;
 pub mod audit;
 pub mod blobs;
 pub mod caller;

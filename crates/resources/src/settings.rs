@@ -51,9 +51,9 @@ impl Classified for SettingError {
 /// Settings. Cheap to clone.
 #[derive(Clone)]
 pub struct InstallationSettings {
-    store: Store,
-    clock: SharedClock,
-    signals: Signals,
+    pub(crate) store: Store,
+    pub(crate) clock: SharedClock,
+    pub(crate) signals: Signals,
 }
 
 impl InstallationSettings {

@@ -29,7 +29,8 @@ impl Tx {
     ) -> Result<(), Error> {
         let sql = "SELECT id FROM jobs
                    WHERE run_id = $1 AND step_index = $2 AND attempt <= $3 AND closed
-                   AND CAST(payload AS text) <> '{}' ORDER BY id";
+                   AND CAST(payload AS text) <> '{}'
+                   AND NOT EXISTS (SELECT 1 FROM sandboxes s WHERE s.id = jobs.id) ORDER BY id";
         let rows = self.rows(sql, params![run, step_index, last_attempt]).await?;
         for row in rows {
             delete_payload(self, row.id("id")?).await?;

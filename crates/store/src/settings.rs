@@ -35,6 +35,11 @@ pub struct SettingChange {
 }
 
 impl Tx {
+    pub async fn setting_get(&mut self, key: &str) -> Result<Option<Setting>, Error> {
+        let sql = "SELECT * FROM system_settings WHERE key = $1";
+        self.one(&tables::SETTINGS, sql, params![key], setting).await
+    }
+
     /// Returns a setting; locked until the transaction ends.
     pub async fn setting_lock(&mut self, key: &str) -> Result<Option<Setting>, Error> {
         let sql = "SELECT * FROM system_settings WHERE key = $1 /*pg FOR UPDATE */";

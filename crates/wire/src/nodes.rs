@@ -134,6 +134,9 @@ pub struct Capabilities {
     /// Labels that tasks choose nodes by. Every node also has `os` and `arch`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: NodeLabels,
+    /// Images that jobs can run in, besides `host`, which every node has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<String>,
 }
 
 /// Sandbox capabilities, measured at start.
@@ -207,6 +210,9 @@ pub struct Assignment {
     /// The agent that carries out the action, if it is not the built-in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentAssignment>,
+    /// The image that the job runs in; `host` if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
     /// Incarnation that the job is assigned to; no other one starts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<IncarnationId>,

@@ -102,6 +102,9 @@ pub struct CreateTask {
     /// `node`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub node_labels: NodeLabels,
+    /// The image that its jobs run in, by the name that worker nodes know; `host`, the system of the node, when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
     /// The agent that works on it, in `agent` mode: `sba`, the built-in one, or the name of an agent profile. The built-in one
     /// when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -206,6 +209,9 @@ pub struct TaskView {
     /// The worker node that it must run on, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// The image that its jobs run in; absent for `host`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
     /// The agent profile that works on it; absent for the built-in agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,

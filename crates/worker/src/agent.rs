@@ -12,6 +12,7 @@ mod attachments;
 mod canary;
 mod connection;
 mod egress;
+mod images;
 mod job_registry;
 mod job_task;
 mod lineage;
@@ -41,12 +42,14 @@ use cynode_wire::nodes::Capabilities;
 use tokio::time::Instant;
 
 use self::connection::{OrchestratorCallError, OrchestratorConnection};
+use self::images::NodeImages;
 use self::job_registry::JobRegistry;
 use self::lineage::ProcessLineage;
 use self::repository::Repositories;
 use crate::job_dir::{JobDir, JobDirError, StopRequest};
 use crate::sandbox::{Sandbox, SandboxOptions};
 
+pub use self::images::ImageOptions;
 pub use self::repository::RepositoryAccess;
 
 /// How long a stopping node tries to end its jobs and deliver their results.
@@ -75,6 +78,8 @@ pub struct NodeDaemonOptions {
     pub repositories: RepositoryAccess,
     /// Internal networks and hosts that agents may connect to, if their profile names the host.
     pub agent_networks: AllowedNetworks,
+    /// Images that jobs may run in.
+    pub images: ImageOptions,
 }
 
 /// Why the daemon cannot start or continue.
@@ -99,6 +104,8 @@ pub enum NodeDaemonError {
         /// Why cgroups are not used or less than all of them, in parentheses; may be empty.
         reason: String,
     },
+    #[error("the images in the state directory cannot be used")]
+    Images(#[from] cynode_image::ImageError),
     #[error("job directories cannot be read or written")]
     Jobs(#[from] JobDirError),
     #[error(transparent)]
@@ -134,6 +141,7 @@ struct DaemonContext {
     egress_client: reqwest::Client,
     /// `None` on a machine without git.
     repositories: Option<Repositories>,
+    images: NodeImages,
 }
 
 impl DaemonContext {
@@ -228,7 +236,11 @@ impl NodeDaemon {
             let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
             return Err(NodeDaemonError::MissingFeatures { missing, enforced, reason });
         }
+        let (state_dir, image_options) =
+            (options.sandbox.state_dir.clone(), options.images.clone());
+        let images = run_blocking(move || NodeImages::open(&state_dir, &image_options)).await??;
         let mut capabilities = detect_capabilities(&options, &sandbox);
+        capabilities.images = images.names();
         if repositories.is_some() && capabilities.sandbox.supported {
             capabilities.sandbox.features.push(REPOSITORIES_FEATURE.to_owned());
         }
@@ -250,6 +262,7 @@ impl NodeDaemon {
             proxies: ProxyCapacity::default(),
             egress_client: egress_client.map_err(NodeDaemonError::HttpClient)?,
             repositories,
+            images,
         };
         Ok(Self { context: Arc::new(context), _state_lock: lock })
     }
@@ -259,11 +272,14 @@ impl NodeDaemon {
         let context = &self.context;
         self.adopt_jobs()?;
         context.tasks.spawn("sweep", sweep::run_sweeps(Arc::clone(context), shutdown.clone()));
+        let unpacking = images::unpack_all(Arc::clone(context), shutdown.clone());
+        context.tasks.spawn("images", unpacking);
         let refusal = tokio::select! {
             () = shutdown.triggered() => None,
             refusal = poll::run_poll_loop(context) => Some(refusal),
         };
         context.readiness.set_waiting("the node is stopping");
+        context.images.cancel();
         context.jobs.request_stop_all(StopRequest::NodeShutdown);
         if context.tasks.finish(SHUTDOWN_GRACE).await {
             context.connection.release_name().await;
@@ -307,6 +323,7 @@ fn detect_capabilities(options: &NodeDaemonOptions, sandbox: &Sandbox) -> Capabi
         max_concurrency: options.max_concurrency,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         labels: options.labels.clone(),
+        images: vec![],
     }
 }
 

@@ -10,7 +10,7 @@ mod seccomp_filter;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -24,7 +24,10 @@ use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::SigSet;
 use nix::unistd::{Gid, Uid, dup2_stdin, fchown, setgroups, setresgid, setresuid, setsid};
 
-use crate::spec::{ConfinementReport, DECLARED_ENV_VAR, ExecPlan, SANDBOX_STDIN};
+use crate::init::SANDBOX_WORKSPACE;
+use crate::spec::{
+    ConfinementReport, DECLARED_ENV_VAR, ExecPlan, ROOT_IS_BUILT, SANDBOX_STDIN, STAGE_IS_READY,
+};
 
 const OPEN_FILES: u64 = 4096;
 
@@ -33,6 +36,12 @@ pub(crate) fn main(plan: &str) -> ExitCode {
     let Ok(mut answer) = io::stdin().as_fd().try_clone_to_owned().map(File::from) else {
         return ExitCode::FAILURE;
     };
+    let mut message = [0];
+    let root = answer.write_all(&[STAGE_IS_READY]).and_then(|()| answer.read_exact(&mut message));
+    // PID 1 ended, or could not build the root.
+    if root.is_err() || message != [ROOT_IS_BUILT] {
+        return ExitCode::FAILURE;
+    }
     let Err(reason) = confine_and_exec(plan, &mut answer);
     // If the write fails, PID 1 still sees this process exit.
     let _ = write_report(&mut answer, &ConfinementReport::Failed(reason));
@@ -72,6 +81,8 @@ fn write_report(answer: &mut File, message: &ConfinementReport) -> io::Result<()
 }
 
 fn confine(plan: &ExecPlan) -> Result<Vec<String>, String> {
+    std::env::set_current_dir(SANDBOX_WORKSPACE)
+        .map_err(with_context("the workspace cannot be entered"))?;
     let input = if plan.is_interactive { SANDBOX_STDIN } else { "/dev/null" };
     let input = File::open(input).map_err(with_context("standard input cannot be opened"))?;
     dup2_stdin(input).map_err(with_context("standard input cannot be closed"))?;

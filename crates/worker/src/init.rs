@@ -9,11 +9,13 @@ mod reaper;
 mod root;
 mod socket_memory;
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -23,6 +25,7 @@ use cynode_runtime::child_env::{Allowlist, ChildEnv as _};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
+use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Pid, sethostname};
 
 use crate::cgroup::Controller;
@@ -30,8 +33,8 @@ use crate::descriptor_passing::send_file;
 use crate::job_dir::JobDir;
 use crate::sandbox_process::SandboxProcess;
 use crate::spec::{
-    ConfinementReport, DECLARED_ENV_VAR, EGRESS_PORT, ExecPlan, InitReport, Isolation, JobSpec,
-    build_argv,
+    ConfinementReport, DECLARED_ENV_VAR, EGRESS_PORT, ExecPlan, InitReport, Isolation, JobImage,
+    JobSpec, ROOT_IS_BUILT, build_argv,
 };
 use crate::stage_entry;
 
@@ -76,10 +79,17 @@ fn run_sandbox(dir: &JobDir, reporter: &InitReporter) -> Result<Ending, String> 
             .and_then(|listener| reporter.send_listener(&listener))
             .map_err(with_context("the network cannot be set up"))?;
     }
-    let plan = build_exec_plan(&spec);
-    root::build_root(dir, &spec)
+    let image = dir.image().map_err(with_context("the job's image is unknown"))?;
+    if spec.has_image() != image.is_some() {
+        return Err("the job's image was not prepared".to_owned());
+    }
+    let plan = build_exec_plan(&spec, image.as_ref());
+    umask(Mode::from_bits_truncate(0o022));
+    // Started before the root is replaced: the program is the node's, and loads no library of an image.
+    let command = CommandProcess::start(&plan)?;
+    root::build_root(dir, &spec, image.as_ref())
         .map_err(|error| format!("the filesystem cannot be built: {error}"))?;
-    let (command, mut features) = start_command(&plan)?;
+    let (command, mut features) = command.confine()?;
     features.splice(0..0, NAMESPACES.map(str::to_owned));
     if spec.isolation == Isolation::UserNamespace {
         features.insert(0, "user_namespace".to_owned());
@@ -119,13 +129,9 @@ fn home_dir(spec: &JobSpec) -> &'static str {
     if spec.is_agent() || spec.assignment.repository.is_some() { "/tmp" } else { root::WORKSPACE }
 }
 
-fn build_exec_plan(spec: &JobSpec) -> ExecPlan {
+fn build_exec_plan(spec: &JobSpec, image: Option<&JobImage>) -> ExecPlan {
     let job = &spec.assignment;
-    let mut env = vec![
-        ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned()),
-        ("HOME", home_dir(spec).to_owned()),
-        ("LANG", "C.UTF-8".to_owned()),
-    ];
+    let mut env = vec![("HOME", home_dir(spec).to_owned())];
     if spec.interactive.is_none() {
         env.extend([
             ("CYNODE_TASK_ID", job.task_id.to_string()),
@@ -152,7 +158,10 @@ fn build_exec_plan(spec: &JobSpec) -> ExecPlan {
             || build_argv(&job.action, spec.agent_program.as_ref()).1,
             |program| program.argv.clone(),
         ),
-        env: env.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        env: base_variables(image)
+            .into_iter()
+            .chain(env.into_iter().map(|(name, value)| (name.to_owned(), value)))
+            .collect(),
         is_interactive: program.is_some(),
         limits,
         uid: match spec.isolation {
@@ -160,6 +169,17 @@ fn build_exec_plan(spec: &JobSpec) -> ExecPlan {
             Isolation::UserNamespace => None,
         },
     }
+}
+
+/// The variables that a job may rely on, unless its image declares others.
+///
+/// The sandbox's own variables come after them: of two values, the later one is used.
+fn base_variables(image: Option<&JobImage>) -> BTreeMap<String, String> {
+    let path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    let defaults = [("PATH", path), ("LANG", "C.UTF-8")];
+    let defaults = defaults.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let declared = image.map(|image| image.env.clone()).unwrap_or_default();
+    defaults.into_iter().chain(declared).collect()
 }
 
 /// Tells programs to use the proxy. Some read only the lower-case names, some only the others.
@@ -186,30 +206,56 @@ fn agent_variables() -> [(&'static str, String); 6] {
     ]
 }
 
-/// Starts the command; returns once it is confined and running.
-fn start_command(plan: &ExecPlan) -> Result<(Pid, Vec<String>), String> {
-    let plan = serde_json::to_string(plan).map_err(with_context("the plan cannot be written"))?;
-    let (mut answer, answerer) = io::pipe().map_err(with_context("a pipe cannot be made"))?;
-    let child = Command::new(stage_entry::SELF_EXE)
-        .arg0(stage_entry::PROCESS_NAME)
-        .arg(stage_entry::EXEC)
-        .arg(plan)
-        .inherit_only(&Allowlist::none().names(&[DECLARED_ENV_VAR]))
-        .current_dir(root::WORKSPACE)
-        .stdin(OwnedFd::from(answerer))
-        .stdout(Stdio::inherit())
-        .stderr(Stdio::inherit())
-        .spawn()
-        .map_err(with_context("the command's process cannot be started"))?;
-    let mut text = String::new();
-    answer
-        .read_to_string(&mut text)
-        .map_err(with_context("the command's process sent no report"))?;
-    let pid = i32::try_from(child.id()).map_err(with_context("the process id is too large"))?;
-    match text.lines().next_back().map(serde_json::from_str) {
-        Some(Ok(ConfinementReport::Enforced(features))) => Ok((Pid::from_raw(pid), features)),
-        Some(Ok(ConfinementReport::Failed(reason))) => Err(reason),
-        Some(Err(_)) | None => Err("the command's process died before it was confined".to_owned()),
+/// The process that becomes the command. It waits until the root of the job is built.
+struct CommandProcess {
+    pid: Pid,
+    /// Closed when the process has executed the command.
+    reports: UnixStream,
+}
+
+impl CommandProcess {
+    /// Returns once the process has loaded its program, so that none of it comes from the root that is built next.
+    fn start(plan: &ExecPlan) -> Result<Self, String> {
+        let plan =
+            serde_json::to_string(plan).map_err(with_context("the plan cannot be written"))?;
+        let (mut reports, reporter) =
+            UnixStream::pair().map_err(with_context("a socket cannot be made"))?;
+        let child = Command::new(stage_entry::SELF_EXE)
+            .arg0(stage_entry::PROCESS_NAME)
+            .arg(stage_entry::EXEC)
+            .arg(plan)
+            .inherit_only(&Allowlist::none().names(&[DECLARED_ENV_VAR]))
+            // The kernel moves a process with this directory along when the root is replaced.
+            .current_dir("/")
+            .stdin(OwnedFd::from(reporter))
+            .stdout(Stdio::inherit())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .map_err(with_context("the command's process cannot be started"))?;
+        let pid = i32::try_from(child.id()).map_err(with_context("the process id is too large"))?;
+        let mut message = [0];
+        reports
+            .read_exact(&mut message)
+            .map_err(with_context("the command's process died before it was ready"))?;
+        Ok(Self { pid: Pid::from_raw(pid), reports })
+    }
+
+    /// Lets the process continue; returns once it is confined and runs the command.
+    fn confine(mut self) -> Result<(Pid, Vec<String>), String> {
+        self.reports
+            .write_all(&[ROOT_IS_BUILT])
+            .map_err(with_context("the command's process cannot be reached"))?;
+        let mut text = String::new();
+        self.reports
+            .read_to_string(&mut text)
+            .map_err(with_context("the command's process sent no report"))?;
+        match text.lines().next_back().map(serde_json::from_str) {
+            Some(Ok(ConfinementReport::Enforced(features))) => Ok((self.pid, features)),
+            Some(Ok(ConfinementReport::Failed(reason))) => Err(reason),
+            Some(Err(_)) | None => {
+                Err("the command's process died before it was confined".to_owned())
+            }
+        }
     }
 }
 

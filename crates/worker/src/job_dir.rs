@@ -4,6 +4,7 @@
 //! spec.json      the job; written before the directory gets its final name
 //! lock           locked by the job's supervisor while it runs
 //! started        marker: the sandbox was about to start
+//! image.json     the image that it runs in, if it is not the node's own system; written before the start
 //! process.json   PID 1 of the sandbox; written before it starts the command
 //! stdout stderr  the captured output
 //! artifacts/     files to upload
@@ -26,7 +27,7 @@ use cynode_wire::jobs::Stream;
 
 use crate::durable_files;
 use crate::sandbox_process::SandboxProcess;
-use crate::spec::{JobSpec, SandboxJobOutcome};
+use crate::spec::{JobImage, JobSpec, SandboxJobOutcome};
 
 /// Poll interval while the kernel ends a sandbox.
 const PROCESS_POLL_INTERVAL: Duration = Duration::from_millis(2);
@@ -140,6 +141,19 @@ impl JobDir {
             return Ok(());
         }
         durable_files::write_json(&path, outcome).map_err(JobDirError::io_error(&path))
+    }
+
+    /// The image that the job runs in; `None` for the node's own system.
+    pub(crate) fn image(&self) -> io::Result<Option<JobImage>> {
+        match read_json(&self.path.join("image.json")) {
+            Ok(image) => Ok(Some(image)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn set_image(&self, image: &JobImage) -> io::Result<()> {
+        durable_files::write_json(&self.path.join("image.json"), image)
     }
 
     /// Whether the start marker exists: the sandbox may have started.
@@ -275,6 +289,7 @@ mod tests {
                 repository: None,
                 push: None,
                 agent: None,
+                image: None,
                 needs_workspace: false,
             },
             workspace: PathBuf::from("/nowhere"),

@@ -1,9 +1,11 @@
 //! Data exchanged between the node and the stages of a sandbox.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::TaskId;
+use cynode_domain::image_name::HOST_IMAGE;
 use cynode_domain::job::{Action, Ending, Limits};
 use cynode_wire::jobs::Truncated;
 use cynode_wire::nodes::Assignment;
@@ -35,6 +37,15 @@ pub struct JobSpec {
     pub(crate) cgroup: Option<JobCgroup>,
 }
 
+/// The image of a job: `image.json` in the job directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct JobImage {
+    /// The directory of the unpacked image.
+    pub(crate) path: PathBuf,
+    /// Variables that the image declares.
+    pub(crate) env: BTreeMap<String, String>,
+}
+
 /// The agent of a node, visible inside a sandbox at `/job/agent`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentProgram {
@@ -45,6 +56,11 @@ pub struct AgentProgram {
 }
 
 impl JobSpec {
+    /// Whether the job runs in an image, and not in the node's own system.
+    pub(crate) fn has_image(&self) -> bool {
+        self.assignment.image.as_deref().is_some_and(|image| image != HOST_IMAGE)
+    }
+
     /// Whether the job is an agent's.
     pub(crate) fn is_agent(&self) -> bool {
         self.interactive.is_none() && matches!(self.assignment.action, Action::Agent { .. })
@@ -152,6 +168,11 @@ pub(crate) const SANDBOX_STDIN: &str = "/job/stdin";
 /// One variable, so that none of them affects the stages themselves; not a file or an argument, because
 /// values may be secret.
 pub(crate) const DECLARED_ENV_VAR: &str = "CYNODE_SANDBOX_DECLARED";
+
+/// First message of the `sandbox-exec` stage: its program is loaded.
+pub(crate) const STAGE_IS_READY: u8 = b's';
+/// Message to the `sandbox-exec` stage: the root of the job is in place.
+pub(crate) const ROOT_IS_BUILT: u8 = b'r';
 
 /// Message of the `sandbox-exec` stage before it execs the command.
 #[derive(Debug, Serialize, Deserialize)]

@@ -88,6 +88,9 @@ struct TaskPlacementArgs {
     /// A label that the worker node must have, such as zone=eu or arch=aarch64; repeatable.
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_label, conflicts_with = "node")]
     node_label: Vec<(String, String)>,
+    /// The image to run in, by the name that worker nodes know [default: host, the system of the node].
+    #[arg(long, value_name = "NAME")]
+    image: Option<String>,
     /// Idempotency key: requests with the same key create one task.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
@@ -163,6 +166,7 @@ fn build_request(args: TaskCreateArgs) -> Result<CreateTask, CliFailure> {
         answer_within_s: None,
         node: placement.node,
         node_labels: placement.node_label.into_iter().collect(),
+        image: placement.image,
         agent,
         idempotency_key: placement.idempotency_key,
     };

@@ -28,7 +28,7 @@ use cynode_wire::nodes::{
     AppendLog, AskWorkspaces, Assignment, INCARNATION_HEADER, Incarnation, LogPosition, Poll,
     PollView, RecordConnection, RegisterNode, RegisteredView, WorkspacesView,
 };
-use cynode_worker::agent::{NodeDaemon, NodeDaemonOptions, RepositoryAccess};
+use cynode_worker::agent::{ImageOptions, NodeDaemon, NodeDaemonOptions, RepositoryAccess};
 use cynode_worker::sandbox::SandboxOptions;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -55,6 +55,8 @@ pub(crate) struct OrchestratorFakeState {
     pub(crate) logs: BTreeMap<(JobId, &'static str), Vec<u8>>,
     pub(crate) attachments: BTreeMap<String, Vec<u8>>,
     pub(crate) registrations: u32,
+    /// The images that the node registered with.
+    pub(crate) images: Vec<String>,
     pub(crate) polls: Vec<Poll>,
     /// The node's job directory, and the jobs named in a poll that were not on disk there.
     pub(crate) jobs_dir: PathBuf,
@@ -297,6 +299,7 @@ pub(crate) fn options(state: &Path, orchestrator: SocketAddr) -> NodeDaemonOptio
             AllowedNetworks::default(),
         ),
         agent_networks: AllowedNetworks::default(),
+        images: ImageOptions::default(),
     }
 }
 
@@ -311,6 +314,7 @@ async fn register(
     let mut known = fake.state();
     known.take_name(&body.incarnation)?;
     known.registrations += 1;
+    known.images = body.capabilities.images;
     let node_token = known.registrations.to_string();
     Ok(Json(RegisteredView { node_id: NodeId::generate(), node_token }))
 }

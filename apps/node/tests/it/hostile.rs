@@ -10,16 +10,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{env, fs, thread};
+use std::{fs, thread};
 
 use cynode_domain::job::Ending;
 
-use crate::workbench::{NODE_PROGRAM_VAR, SandboxWorkbench};
+use crate::workbench::{SandboxWorkbench, rerun_unprivileged};
 use programs::{PRELUDE, PROGRAMS};
-
-/// Set for the copy of this test that runs as another user.
-const RERUN_VAR: &str = "CYNODE_TEST_HOSTILE_RERUN";
-const NOBODY: &str = "65534";
 
 #[test]
 fn no_hostile_program_gets_out_of_its_sandbox() {
@@ -52,30 +48,7 @@ fn no_hostile_program_gets_out_of_its_sandbox() {
 
 #[test]
 fn no_hostile_program_gets_out_of_the_sandbox_of_an_unprivileged_node() {
-    if env::var_os(RERUN_VAR).is_some() || !nix::unistd::geteuid().is_root() {
-        // This process is unprivileged: the other test is this one.
-        return;
-    }
-    // The build directory may be out of reach for another user.
-    let shelf = tempfile::tempdir().unwrap();
-    fs::set_permissions(shelf.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let (test, node) = (shelf.path().join("test"), shelf.path().join("node"));
-    fs::copy(env::current_exe().unwrap(), &test).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_cynode-node"), &node).unwrap();
-
-    let output = Command::new("setpriv")
-        .args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"])
-        .arg(&test)
-        .args(["--exact", "hostile::no_hostile_program_gets_out_of_its_sandbox"])
-        .env(RERUN_VAR, "1")
-        .env(NODE_PROGRAM_VAR, &node)
-        .current_dir(shelf.path())
-        .output()
-        .unwrap();
-
-    let report = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{report}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(report.contains("1 passed"), "{report}");
+    rerun_unprivileged("hostile::no_hostile_program_gets_out_of_its_sandbox");
 }
 
 /// What the programs are after.

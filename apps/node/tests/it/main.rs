@@ -19,6 +19,10 @@ mod fake_orchestrator;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod image_layout;
+#[cfg(test)]
+mod images;
+#[cfg(test)]
 mod incarnations;
 #[cfg(test)]
 mod interactive;

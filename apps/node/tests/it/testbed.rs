@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 use crate::fake_orchestrator::{
     InProcessNode, OrchestratorFake, REPOSITORIES, ServedOrchestratorFake, join_token,
 };
-use crate::workbench::TEST_TIMEOUT;
+use crate::workbench::{TEST_TIMEOUT, node_program};
 
 /// Sends a request to the way out of the sandbox, as one to `HOST` if it is set; prints the status and the body in one line.
 const REQUEST_FUNCTION: &str = r#"
@@ -77,7 +77,7 @@ impl NodeTestbed {
     pub(crate) fn spawn_process_with(&self, options: &[&str]) -> NodeProcess {
         join_token(self.state.path());
         let path = self.agent_path();
-        let child = Command::new(env!("CARGO_BIN_EXE_cynode-node"))
+        let child = Command::new(node_program())
             .args(["--orchestrator-url", &format!("http://{}", self.address), "--data-dir"])
             .arg(self.state.path())
             // Without a script there is none, even if one is next to the program.

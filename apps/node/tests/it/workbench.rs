@@ -1,7 +1,9 @@
 //! Runs jobs in real sandboxes without an orchestrator.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use cynode_domain::ids::{JobId, RunId, TaskId};
@@ -50,8 +52,7 @@ impl SandboxWorkbench {
     fn with_exposed(expose: Vec<PathBuf>) -> Self {
         let state = tempfile::tempdir().unwrap();
         let mut options = SandboxOptions::new(state.path().to_owned());
-        options.executable = std::env::var_os(NODE_PROGRAM_VAR)
-            .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_cynode-node")), PathBuf::from);
+        options.executable = node_program();
         options.expose = expose;
         let sandbox = Sandbox::prepare(options).unwrap();
         assert!(sandbox.level().supported, "no sandbox here: {:?}", sandbox.level().reason);
@@ -85,6 +86,12 @@ impl Drop for SandboxWorkbench {
     }
 }
 
+/// The node's program.
+pub(crate) fn node_program() -> PathBuf {
+    std::env::var_os(NODE_PROGRAM_VAR)
+        .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_cynode-node")), PathBuf::from)
+}
+
 pub(crate) fn command(line: &str) -> Assignment {
     Assignment {
         job_id: JobId::generate(),
@@ -97,6 +104,7 @@ pub(crate) fn command(line: &str) -> Assignment {
         repository: None,
         push: None,
         agent: None,
+        image: None,
         needs_workspace: false,
     }
 }
@@ -135,4 +143,36 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
         assert!(begun.elapsed() < TEST_TIMEOUT, "{what} did not happen");
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Set for the copy of a test that runs as another user.
+const RERUN_VAR: &str = "CYNODE_TEST_RERUN";
+const NOBODY: &str = "65534";
+
+/// Runs another test of this program again, as an unprivileged user. Does nothing if this process is unprivileged: then
+/// that test is this one.
+pub(crate) fn rerun_unprivileged(name: &str) {
+    if std::env::var_os(RERUN_VAR).is_some() || !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    // The build directory may be out of reach for another user.
+    let shelf = tempfile::tempdir().unwrap();
+    fs::set_permissions(shelf.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let (test, node) = (shelf.path().join("test"), shelf.path().join("node"));
+    fs::copy(std::env::current_exe().unwrap(), &test).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_cynode-node"), &node).unwrap();
+
+    let output = Command::new("setpriv")
+        .args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"])
+        .arg(&test)
+        .args(["--exact", name])
+        .env(RERUN_VAR, "1")
+        .env(NODE_PROGRAM_VAR, &node)
+        .current_dir(shelf.path())
+        .output()
+        .unwrap();
+
+    let report = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{report}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(report.contains("1 passed"), "{report}");
 }

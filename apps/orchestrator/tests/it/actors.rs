@@ -245,6 +245,7 @@ pub(crate) fn registration(slug: &str, has_sandbox: bool) -> RegisterNode {
             max_concurrency: 4,
             version: String::new(),
             labels: cynode_domain::node_labels::NodeLabels::new(),
+            images: vec![],
         },
         incarnation: Incarnation { id: process, succeeds: vec![], predecessors_ended: false },
     }

@@ -202,7 +202,7 @@ pub(crate) async fn the_manager_sees_its_tools_and_is_refused_those_of_sandboxes
 
     let tools = client.mcp_tools().await.unwrap();
     let of_sandbox = client.mcp_call("memory.list", &json!({})).await.unwrap_err();
-    let unknown = client.mcp_call("sandbox.allowed_images.add", &json!({})).await.unwrap_err();
+    let unknown = client.mcp_call("sandbox.allowed_images.remove", &json!({})).await.unwrap_err();
     let wrong = client.mcp_call("db.task.get", &json!({ "task_id": 3 })).await.unwrap_err();
     let stranger = harness.client("cyn_pm_nobody".to_owned()).mcp_tools().await.unwrap_err();
 

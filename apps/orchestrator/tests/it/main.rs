@@ -34,6 +34,7 @@ mod groups;
 mod harness;
 mod health;
 mod history;
+mod images;
 mod job_tokens;
 mod mcp;
 mod messages;
@@ -393,6 +394,14 @@ on_both_engines! {
         changes_count_as_files_and_are_deleted_with_them,
         changes_beyond_a_storage_limit_are_rejected,
         agents_create_tasks_on_repositories_and_read_their_changes,
+    }
+    images {
+        a_task_in_an_image_runs_on_a_node_that_has_it,
+        a_pinned_task_does_not_run_on_a_node_without_its_image,
+        only_allowed_images_are_used,
+        a_node_cannot_register_images_with_invalid_names,
+        agents_list_allowed_images_and_add_one_only_while_a_setting_allows_it,
+        commands_of_a_sandbox_run_in_its_image,
     }
     node_labels {
         a_task_runs_on_a_node_with_the_labels_that_it_demands,

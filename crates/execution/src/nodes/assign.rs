@@ -11,6 +11,7 @@ use std::collections::{HashSet, VecDeque};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use cynode_domain::ids::{JobId, NodeId};
+use cynode_domain::image_name::HOST_IMAGE;
 use cynode_domain::job::Limits;
 use cynode_domain::node_labels::{MACHINE_LABELS, NodeLabels};
 use cynode_domain::status::NodeStatus;
@@ -222,6 +223,7 @@ pub(super) fn suitable_nodes<'a>(
     let pinned = job.spec.pinned_node;
     let is_agent = job.spec.payload["action"]["kind"] == "agent";
     let has_repository = !job.spec.payload["repository"].is_null();
+    let image = job.spec.payload["image"].as_str().unwrap_or(HOST_IMAGE).to_owned();
     let labels = read_labels(&job.spec.payload["node_labels"]);
     let memory_mib = job.spec.payload["limits"]["memory_mib"].as_u64().unwrap_or_default();
     nodes
@@ -229,6 +231,7 @@ pub(super) fn suitable_nodes<'a>(
         .filter(|node| accepts_jobs(node))
         .filter(move |node| !is_agent || has_feature(node, AGENTS_FEATURE))
         .filter(move |node| !has_repository || has_feature(node, REPOSITORIES_FEATURE))
+        .filter(move |node| has_image(node, &image))
         .filter(|node| admissions.admits(job, node))
         // The node that has the workspace of a task keeps its jobs, whatever its labels are by now.
         .filter(move |node| match pinned {
@@ -242,6 +245,12 @@ pub(super) fn suitable_nodes<'a>(
 pub fn has_feature(node: &Node, name: &str) -> bool {
     let features = node.capabilities["sandbox"]["features"].as_array();
     features.is_some_and(|features| features.iter().any(|feature| feature == name))
+}
+
+/// Whether a node can run jobs in an image. Nodes of older versions have `host` only.
+pub fn has_image(node: &Node, image: &str) -> bool {
+    let names = node.capabilities["images"].as_array();
+    image == HOST_IMAGE || names.is_some_and(|names| names.iter().any(|name| name == image))
 }
 
 /// Whether a node has all labels that a task demands.

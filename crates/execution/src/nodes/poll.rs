@@ -212,6 +212,7 @@ async fn assign_to_process(
         repository: payload.repository,
         push: payload.push,
         agent: payload.agent,
+        image: payload.image,
         incarnation: Some(process),
         needs_workspace: needs_workspace(tx, job).await?,
     })

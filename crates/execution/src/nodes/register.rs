@@ -4,6 +4,7 @@ use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cynode_domain::ids::{IncarnationId, NodeId};
+use cynode_domain::image_name::{MAX_NODE_IMAGES, check_image_name};
 use cynode_domain::name::Slug;
 use cynode_domain::node_labels::check_given;
 use cynode_domain::status::NodeStatus;
@@ -161,6 +162,11 @@ fn validate_registration(request: &RegisterNode) -> Result<(), NodeError> {
     if let Err(error) = check_given(&request.capabilities.labels) {
         faults.push(format!("labels: {error}"));
     }
+    let images = &request.capabilities.images;
+    if images.len() > MAX_NODE_IMAGES {
+        faults.push(format!("images has {} entries; allowed are {MAX_NODE_IMAGES}", images.len()));
+    }
+    faults.extend(images.iter().filter_map(|name| Some(check_image_name(name).err()?.to_string())));
     if request.capabilities.version.len() > MAX_VERSION_BYTES {
         faults.push(format!("version is longer than {MAX_VERSION_BYTES} bytes"));
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cynode_domain::agent_profile::AgentProfileName;
 use cynode_domain::ids::TaskId;
+use cynode_domain::image_name::HOST_IMAGE;
 use cynode_domain::job::Limits;
 use cynode_domain::plan::InputMode;
 use cynode_domain::status::NodeStatus;
@@ -14,7 +15,7 @@ use cynode_wire::nodes::AGENTS_FEATURE;
 
 use super::TaskError;
 use crate::nodes::{
-    AgentAdmissions, describe_deleted_profile, has_feature, has_labels, has_memory,
+    AgentAdmissions, describe_deleted_profile, has_feature, has_image, has_labels, has_memory,
 };
 
 /// Describes what the waiting job of each of the `awaiting` tasks waits for, if a node must change before it runs. The
@@ -43,6 +44,7 @@ pub(super) async fn load_awaited_nodes(
                 let is_able = |node: &&Node| {
                     let options = &task.spec.options;
                     missing.iter().all(|name| has_feature(node, name))
+                        && demanded_image(task).is_none_or(|image| has_image(node, image))
                         && has_labels(node, &options.node_labels)
                         && has_memory(node, options.limits.memory_mib.into())
                         && admitted_profile(task)
@@ -62,10 +64,17 @@ pub(super) async fn load_awaited_nodes(
                 let is_awaited =
                     |wait: &&CanaryWait<'_>| !admissions.has_passed(wait.profile.as_str(), id);
                 let canary = canary.as_ref().filter(is_awaited);
+                let lacks = |image: &&str| known.is_some_and(|known| !has_image(known, image));
                 let why = match (node.status, missing.iter().find(|name| !has(name)), canary) {
                     (NodeStatus::Drained, ..) => "is drained".to_owned(),
                     (NodeStatus::Registered | NodeStatus::Inactive, ..) => "is offline".to_owned(),
                     (NodeStatus::Active, Some(name), _) => format!("lacks the feature \"{name}\""),
+                    (NodeStatus::Active, None, _)
+                        if demanded_image(task).filter(lacks).is_some() =>
+                    {
+                        let image = demanded_image(task).unwrap_or_default();
+                        format!("lacks the image \"{image}\"")
+                    }
                     (NodeStatus::Active, None, Some(wait)) => {
                         let command = format!("cynork agent canary {} --node", wait.profile);
                         format!("has not passed {}; run `{command} {}`", wait.canary(), node.slug)
@@ -121,24 +130,37 @@ fn required_features(task: &Task) -> Vec<&'static str> {
     features.into_iter().flatten().collect()
 }
 
-/// Whether a task demands labels, or more memory than the default.
+/// Whether a task demands labels, an image, or more memory than the default.
 fn demands_machine(task: &Task) -> bool {
     let options = &task.spec.options;
-    !options.node_labels.is_empty() || options.limits.memory_mib > Limits::default().memory_mib
+    !options.node_labels.is_empty()
+        || options.limits.memory_mib > Limits::default().memory_mib
+        || demanded_image(task).is_some()
 }
 
-/// Describes labels and memory that no node has, registered or active.
+/// The image of a task that not every node has.
+fn demanded_image(task: &Task) -> Option<&str> {
+    task.spec.options.image.as_deref().filter(|image| *image != HOST_IMAGE)
+}
+
+/// Describes labels, memory and an image that no node has, registered or active.
 fn describe_missing_machine(task: &Task, nodes: &[Node]) -> Option<String> {
     let options = &task.spec.options;
     let (labels, memory_mib) = (&options.node_labels, options.limits.memory_mib);
-    let is_able = |node: &Node| has_labels(node, labels) && has_memory(node, memory_mib.into());
+    let image = demanded_image(task);
+    let is_able = |node: &Node| {
+        has_labels(node, labels)
+            && has_memory(node, memory_mib.into())
+            && image.is_none_or(|image| has_image(node, image))
+    };
     if !demands_machine(task) || nodes.iter().any(is_able) {
         return None;
     }
     let labels = labels.iter().map(|(key, value)| format!("the label {key}={value}"));
     let memory = format!("{memory_mib} MiB of memory");
     let memory = (memory_mib > Limits::default().memory_mib).then_some(memory);
-    let demands: Vec<_> = labels.chain(memory).collect();
+    let image = image.map(|image| format!("the image \"{image}\""));
+    let demands: Vec<_> = labels.chain(memory).chain(image).collect();
     Some(format!(
         "waiting for a worker node with {}: there is none; `cynork nodes get NODE` shows what a node has",
         demands.join(" and ")

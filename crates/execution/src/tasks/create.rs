@@ -22,6 +22,7 @@ use super::view::{TaskRelations, task_view, view, views};
 use super::{TaskError, TaskService, find, lock_task, scope_of, start};
 use crate::artifacts::{NewFile, StorageLimits};
 use cynode_resources::Caller;
+use cynode_resources::allowed_images::AllowedImages;
 use cynode_resources::secrets::RedactSecrets as _;
 use cynode_resources::signals::Topic;
 use cynode_resources::{projects, projects::ProjectError};
@@ -320,6 +321,7 @@ impl TaskCreation {
                     None => None,
                 },
                 node_labels: request.node_labels.clone(),
+                image: self.check_image(tx).await?,
                 repository: request.repository.clone(),
                 push: self.push.clone(),
                 agent: select_agent(tx, request, self.is_canary).await?,
@@ -327,6 +329,16 @@ impl TaskCreation {
             idempotency_key: request.idempotency_key.clone(),
             created_at: self.now,
         })
+    }
+
+    /// The image of the jobs, which must be allowed. A push runs in no sandbox.
+    async fn check_image(&self, tx: &mut Tx) -> Result<Option<String>, TaskError> {
+        let image = self.request.image.as_deref();
+        if self.push.is_none() {
+            let allowed = AllowedImages::load(tx).await?.check(tx, image).await?;
+            allowed.map_err(|refused| TaskError::Invalid(vec![refused.to_string()]))?;
+        }
+        Ok(image.map(str::to_owned))
     }
 
     /// Locks the dependencies in id order, so that none of them closes concurrently. Returns them in this order.

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::TaskId;
+use cynode_domain::image_name::check_image_name;
 use cynode_domain::name::Slug;
 use cynode_domain::node_labels::check_demanded;
 use cynode_domain::plan::InputMode;
@@ -50,6 +51,8 @@ pub fn validate_task_request(request: &CreateTask) -> Vec<String> {
     }
     faults.extend(validate_agent(request));
     faults.extend(validate_placement(request));
+    let image = request.image.as_deref().map(check_image_name);
+    faults.extend(image.and_then(|checked| Some(checked.err()?.to_string())));
     faults.extend(request.task_name.as_deref().and_then(validate_task_name));
     faults.extend(request.idempotency_key.as_deref().and_then(validate_idempotency_key));
     faults.extend(validate_attachments(&request.attachments));

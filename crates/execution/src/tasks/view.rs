@@ -89,6 +89,7 @@ pub(super) fn task_view(task: Task, relations: TaskRelations) -> TaskView {
         blocked_reason: relations.blocked_reason,
         repository: task.spec.options.repository,
         node: relations.node,
+        image: task.spec.options.image,
         agent: task.spec.options.agent.map(|agent| agent.profile.to_string()),
         summary: task.summary,
         verification: task.verification,

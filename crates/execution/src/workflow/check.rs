@@ -76,7 +76,9 @@ pub(super) async fn create_check_job(
     let action = Action::Command { line: command };
     let (run, limits, step_index) = (lease.run, task.spec.options.limits, case.step_index);
     let (node, agent, requested_by) = (None, None, None);
-    let spec = NewJobSpec { run, step_index, attempt, action, limits, node, agent, requested_by };
+    let image = None;
+    let spec =
+        NewJobSpec { run, step_index, attempt, action, limits, node, agent, image, requested_by };
     Ok(create_job(tx, &task, spec, placing).await?)
 }
 

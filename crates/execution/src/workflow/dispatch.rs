@@ -90,7 +90,9 @@ async fn create_step_job(
         _ => None,
     };
     let (node, requested_by) = (None, None);
-    let spec = NewJobSpec { run, step_index, attempt, action, limits, node, agent, requested_by };
+    let image = None;
+    let spec =
+        NewJobSpec { run, step_index, attempt, action, limits, node, agent, image, requested_by };
     let made = create_job(tx, &task, spec, placing).await?;
     failpoint::hit("dispatch_written", "dispatch_step");
     Ok(made)

@@ -33,6 +33,8 @@ pub struct NewJobSpec {
     pub node: Option<NodeId>,
     /// The agent that carries out the action, if it is not the built-in one.
     pub agent: Option<AgentAssignment>,
+    /// The image to run in; that of the task if absent.
+    pub image: Option<String>,
     /// The requester, for the event; `None` if the workflow created it.
     pub requested_by: Option<String>,
 }
@@ -66,6 +68,7 @@ pub async fn create_job(
         agent: spec.agent,
         work_unit: None,
         node_labels: task.spec.options.node_labels.clone(),
+        image: spec.image.or_else(|| task.spec.options.image.clone()),
     };
     // Jobs of one task share a workspace, so they stay on the node of the first job.
     let is_at = tx.task_node(task.spec.id).await?;

@@ -1,5 +1,6 @@
 //! `sandbox.*`: access to the workspaces of tasks, for the project manager.
 
+mod allowed_images_add;
 mod allowed_images_list;
 mod create;
 mod destroy;
@@ -10,8 +11,9 @@ mod stream_logs;
 
 use super::BuiltinToolSpec;
 
-pub(super) fn all() -> [BuiltinToolSpec; 7] {
+pub(super) fn all() -> [BuiltinToolSpec; 8] {
     [
+        allowed_images_add::TOOL,
         allowed_images_list::TOOL,
         create::TOOL,
         destroy::TOOL,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cynode_domain::ids::{JobId, NodeId, RunId, TaskId};
+use cynode_domain::image_name::HOST_IMAGE;
 use cynode_domain::job::{Action, Ending, Limits};
 use cynode_domain::status::JobStatus;
 use cynode_store::{Job, Task, Tx};
@@ -12,6 +13,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::{
+use super::open::job_image;
     EXECS_RETAINED, MAX_EXECS, MAX_RUNNING, SandboxError, Sandboxes, find_sandbox, lock_open_task,
 };
 use cynode_execution::runs::Actor;
@@ -64,6 +66,8 @@ pub(super) struct WorkspaceCommand {
     pub(super) output_bytes: Option<u32>,
     pub(super) node: Option<NodeId>,
     /// Display name of the requester.
+    /// The image to run in; that of the task if absent.
+    pub(super) image: Option<String>,
     pub(super) by: String,
 }
 
@@ -81,6 +85,7 @@ impl Sandboxes {
             output_bytes: None,
             node: None,
             by: by.display_name(),
+            image: None,
         };
         let at = SandboxIds { task_id: request.task, job_id: request.sandbox };
         let id = self.create_command_job(by, at, command, request.key).await?;
@@ -115,6 +120,13 @@ impl Sandboxes {
                         return Err(SandboxError::Destroyed);
                     }
                     let made = create_workspace_job(tx, &task, run, command, placing).await?;
+                    let mut command = command;
+                    if command.image.is_none() {
+                        let opened = tx.job_get(sandbox).await?;
+                        // `host` by name: the task may have another image.
+                        let image = job_image(opened.as_ref()).unwrap_or(HOST_IMAGE);
+                        command.image = Some(image.to_owned());
+                    }
                     tx.exec_insert(made.id, sandbox, key.as_deref()).await?;
                     Ok(made)
                 })
@@ -188,6 +200,7 @@ pub(super) async fn create_workspace_job(
     let request = NewJobSpec {
         agent: None,
         run,
+        image: command.image,
         step_index: EXEC_STEP,
         attempt: counts.highest + 1,
         action: command.action,

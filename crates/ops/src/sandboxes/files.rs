@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cynode_domain::ids::JobId;
+use cynode_domain::image_name::HOST_IMAGE;
 use cynode_domain::job::Action;
 use cynode_wire::jobs::JobView;
 use cynode_wire::tool_calls::{MAX_FILE_BYTES, SandboxIds};
@@ -79,6 +80,8 @@ impl Sandboxes {
             action: Action::Script { text },
             timeout_s: Some(TIMEOUT_S),
             output_bytes: Some(OUTPUT_BYTES),
+            // The script and its programs are the node's.
+            image: Some(HOST_IMAGE.to_owned()),
             node: None,
             by: by.display_name(),
         };

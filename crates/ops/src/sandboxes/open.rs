@@ -2,9 +2,10 @@
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{JobId, NodeId, TaskId};
+use cynode_domain::image_name::HOST_IMAGE;
 use cynode_domain::job::{Action, Ending};
 use cynode_domain::status::JobStatus;
-use cynode_store::{Sandbox, Task, Tx};
+use cynode_store::{Job, Sandbox, Task, Tx};
 use cynode_wire::tool_calls::SandboxIds;
 use serde::Serialize;
 
@@ -12,13 +13,11 @@ use super::exec::{WorkspaceCommand, create_workspace_job};
 use super::{MAX_EXECS, MAX_OPEN, SandboxError, Sandboxes, find_sandbox, lock_open_task};
 use cynode_execution::runs::Actor;
 use cynode_execution::workflow::MAX_WAIT_MS;
-use cynode_execution::{nodes::AssignmentPass, nodes::close_job};
+use cynode_execution::{nodes::AssignmentPass, nodes::close_job, nodes::has_image};
 use cynode_execution::{workflow::job_creation::CreatedJob, workflow::job_creation::EXEC_STEP};
 use cynode_resources::Caller;
+use cynode_resources::allowed_images::AllowedImages;
 use cynode_resources::signals::Topic;
-
-/// The only supported image.
-pub const IMAGE: &str = "host";
 
 /// A request to open a sandbox.
 #[derive(Debug, Clone)]
@@ -26,7 +25,7 @@ pub struct OpenSandbox {
     pub task: TaskId,
     /// An existing job of the task; a new job when absent.
     pub job: Option<JobId>,
-    /// Only [`IMAGE`] is supported.
+    /// The image of its commands; that of the task when absent.
     pub image: Option<String>,
     /// Slug of the node, if the task is not placed yet.
     pub node: Option<String>,
@@ -38,7 +37,7 @@ pub struct SandboxView {
     /// Identifies the sandbox.
     pub job_id: JobId,
     pub task_id: TaskId,
-    pub image_ref: &'static str,
+    pub image_ref: String,
     /// Absent while a node is being selected.
     pub node_slug: Option<String>,
     /// `ready`; `opening` while no node has claimed it; `failed` if its node cannot run commands.
@@ -52,10 +51,6 @@ impl Sandboxes {
         by: Actor<'_>,
         request: OpenSandbox,
     ) -> Result<SandboxView, SandboxError> {
-        if request.image.as_ref().is_some_and(|image| image != IMAGE) {
-            let fault = "the only image is host: the node's own system, read-only";
-            return Err(SandboxError::Invalid(fault.to_owned()));
-        }
         let (task, is_new) = (request.task, request.job.is_none());
         let (caller, kind) = (by.caller.clone(), by.kind);
         let (now, placing) = (self.clock.now(), self.placer.assignment_pass());
@@ -90,6 +85,7 @@ impl Sandboxes {
                 })
             })
             .await?;
+        let image_ref = job_image(job.as_ref()).unwrap_or(HOST_IMAGE).to_owned();
         let status = match (job.map(|job| (job.status, job.spec.step_index)), &node) {
             (Some((JobStatus::Completed, _)), Some(_)) => "ready",
             (Some((status, EXEC_STEP)), _) if status.is_terminal() => "failed",
@@ -97,7 +93,7 @@ impl Sandboxes {
             // The workspace of a step exists, whatever the outcome of the step.
             (Some(_), Some(_)) => "ready",
         };
-        Ok(SandboxView { job_id: id, task_id: task, image_ref: IMAGE, node_slug: node, status })
+        Ok(SandboxView { job_id: id, task_id: task, image_ref, node_slug: node, status })
     }
 
     /// Destroys a sandbox: its commands are stopped and new ones rejected. The workspace stays with
@@ -143,18 +139,31 @@ async fn insert_sandbox(
     let (task, run) = lock_open_task(tx, by, request.task).await?;
     let made = if let Some(job) = request.job {
         let id = find_task_job(tx, &task, job).await?;
+        if let Some(wanted) = &request.image {
+            let found = tx.job_get(id).await?;
+            let found = job_image(found.as_ref()).unwrap_or(HOST_IMAGE);
+            if wanted != found {
+                let fault =
+                    format!("the job runs in the image \"{found}\"; omit image_ref or job_id");
+                return Err(SandboxError::Invalid(fault));
+            }
+        }
         if let Some(known) = tx.sandbox_get(id).await? {
             let is_there = known.destroyed_at.is_none();
             return if is_there { Ok((id, vec![])) } else { Err(SandboxError::Destroyed) };
         }
         CreatedJob { id, awaiting_placement: vec![] }
     } else {
+        let image = request.image.or_else(|| task.spec.options.image.clone());
+        let allowed = AllowedImages::load(tx).await?.check(tx, image.as_deref()).await?;
+        allowed.map_err(|refused| SandboxError::Invalid(refused.to_string()))?;
         let node = resolve_node(tx, &task, request.node.as_deref()).await?;
+        reject_node_without_image(tx, &task, node, image.as_deref()).await?;
         create_workspace_job(
             tx,
             &task,
             run,
-            WorkspaceCommand::no_op(node, by.display_name()),
+            WorkspaceCommand::no_op(node, image, by.display_name()),
             placing,
         )
         .await?
@@ -203,6 +212,30 @@ async fn find_task_job(tx: &mut Tx, task: &Task, id: JobId) -> Result<JobId, San
     job.map(|job| job.spec.id).ok_or(SandboxError::NotFound(id))
 }
 
+/// The image that a job runs in; `None` for `host`.
+pub(super) fn job_image(job: Option<&Job>) -> Option<&str> {
+    job.and_then(|job| job.spec.payload["image"].as_str())
+}
+
+/// Rejects an image that the node of the task does not have: the command would wait for it.
+async fn reject_node_without_image(
+    tx: &mut Tx,
+    task: &Task,
+    node: Option<NodeId>,
+    image: Option<&str>,
+) -> Result<(), SandboxError> {
+    let is_at = tx.task_node(task.spec.id).await?;
+    let node = is_at.or(task.spec.options.node).or(node);
+    let (Some(node), Some(image)) = (node, image) else { return Ok(()) };
+    match tx.node_get(node).await? {
+        Some(node) if !has_image(&node, image) => Err(SandboxError::Invalid(format!(
+            "the node \"{}\" of the task does not have the image \"{image}\"",
+            node.slug
+        ))),
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// Resolves the requested node; fails if the task is placed elsewhere.
 async fn resolve_node(
     tx: &mut Tx,
@@ -226,8 +259,8 @@ async fn resolve_node(
 
 impl WorkspaceCommand {
     /// A no-op command that proves that a node can run commands of the task.
-    fn no_op(node: Option<NodeId>, by: String) -> Self {
+    fn no_op(node: Option<NodeId>, image: Option<String>, by: String) -> Self {
         let action = Action::Command { line: "true".to_owned() };
-        Self { action, timeout_s: Some(60), output_bytes: None, node, by }
+        Self { action, timeout_s: Some(60), output_bytes: None, node, image, by }
     }
 }

@@ -151,6 +151,7 @@ impl PlacementFixture {
             max_concurrency: 4,
             version: String::new(),
             labels: cynode_domain::node_labels::NodeLabels::new(),
+            images: vec![],
         };
         let node_slug = slug.to_owned();
         let id = process_of(slug);

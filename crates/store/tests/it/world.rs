@@ -89,6 +89,7 @@ impl World {
                     branch: Some("cynode/app".parse().unwrap()),
                 }),
                 node_labels: std::collections::BTreeMap::new(),
+                image: None,
                 push: None,
                 agent: Some(AgentSelection {
                     profile: "opencode".parse().unwrap(),

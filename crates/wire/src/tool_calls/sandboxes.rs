@@ -22,6 +22,7 @@ const MAX_ARGUMENTS: usize = 1000;
 const MAX_IMAGE_CHARS: usize = 200;
 
 tool_calls! {
+    SandboxAllowedImagesAdd => "sandbox.allowed_images.add",
     SandboxAllowedImagesList => "sandbox.allowed_images.list",
     SandboxCreate => "sandbox.create",
     SandboxDestroy => "sandbox.destroy",
@@ -47,13 +48,21 @@ pub struct SandboxAllowedImagesList(pub PageQuery);
 
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+pub struct SandboxAllowedImagesAdd {
+    /// The image, by the name that worker nodes know.
+    #[schemars(length(min = 1, max = MAX_IMAGE_CHARS))]
+    pub image_ref: String,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct SandboxCreate {
     /// The id of the task.
     pub task_id: TaskId,
     /// The id of the job of the task whose sandbox is meant; a new one when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_id: Option<JobId>,
-    /// The image; `host` is the only one.
+    /// The image of its commands, as `sandbox.allowed_images.list` names it; that of the task when absent.
     #[schemars(length(min = 1, max = MAX_IMAGE_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_ref: Option<String>,

@@ -54,6 +54,10 @@ pub struct NewTask {
     #[schemars(length(min = 1, max = MAX_NAME_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// The image that its jobs run in, as `sandbox.allowed_images.list` names it; `host` when absent.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
 }
 
 impl NewTask {
@@ -70,7 +74,7 @@ impl NewTask {
 
 impl From<NewTask> for CreateTask {
     fn from(task: NewTask) -> Self {
-        let NewTask { task_name, input_mode, prompt, commands, repository, agent } = task;
+        let NewTask { task_name, input_mode, prompt, commands, repository, agent, image } = task;
         Self {
             task_name,
             input_mode,
@@ -78,6 +82,7 @@ impl From<NewTask> for CreateTask {
             commands,
             repository,
             agent,
+            image,
             ..Self::default()
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use cynode_domain::git::PushOrder;
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
+use cynode_image::UnpackedImage;
 use cynode_wire::jobs::{JobResult, Truncated};
 use cynode_wire::nodes::Assignment;
 use tokio::sync::oneshot;
@@ -13,7 +14,7 @@ use tokio::sync::oneshot;
 use super::artifacts::UploadOutcome;
 use super::canary::{CanaryEnding, CanaryOrigin, CanaryRun, report_canary};
 use super::{
-    DaemonContext, artifacts, attachments, egress, logs, repository, result, run_blocking,
+    DaemonContext, artifacts, attachments, egress, images, logs, repository, result, run_blocking,
 };
 use crate::job_dir::{JobDir, JobDirError, StopRequest};
 use crate::remove::remove_tree;
@@ -47,7 +48,7 @@ pub(super) fn spawn_job(
         match accepted {
             Ok((dir, JobOrigin::New)) => {
                 match prepare_and_start(&context, assignment, &dir).await {
-                    Ok(watch) => {
+                    Ok((watch, _image)) => {
                         let canary = CanaryRun::of_job(&dir, CanaryOrigin::ThisProcess);
                         follow_and_deliver(&context, job, &dir, watch, canary).await;
                     }
@@ -121,27 +122,35 @@ async fn report_rejected(context: &DaemonContext, job: JobId, error: JobDirError
     context.jobs.remove(job);
 }
 
-/// Prepares and starts an accepted job. Preparation is bounded by the job's time limit and is
+/// Prepares and starts an accepted job; the image must be held until it has ended. Preparation is bounded by the job's time limit and is
 /// canceled by a stop request.
 async fn prepare_and_start(
     context: &Arc<DaemonContext>,
     assignment: Assignment,
     dir: &JobDir,
-) -> Result<JobWatch, JobDirError> {
+) -> Result<(JobWatch, Option<UnpackedImage>), JobDirError> {
     let limit = time_limit(&assignment);
     if let Some(order) = &assignment.push {
-        return Ok(push_instead(context, &assignment, order, dir, limit).await);
+        return Ok((push_instead(context, &assignment, order, dir, limit).await, None));
     }
+    let prepare = async {
+        prepare_workspace(context, &assignment, limit).await?;
+        images::prepare_image(context, &assignment, dir).await
+    };
     let ready = tokio::select! {
-        ready = prepare_workspace(context, &assignment, limit) => ready,
-        () = context.jobs.wait_stop_requested(assignment.job_id, |_| true) => Ok(()),
+        ready = prepare => ready,
+        () = context.jobs.wait_stop_requested(assignment.job_id, |_| true) => Ok(None),
         () = tokio::time::sleep(limit) => Err(format!(
-            "its repository, attachments and workspace were not ready within its time limit of {} s",
+            "its image, repository, attachments and workspace were not ready within its time limit of {} s",
             limit.as_secs()
         )),
     };
+    let (ready, image) = match ready {
+        Ok(image) => (Ok(()), image),
+        Err(reason) => (Err(reason), None),
+    };
     let (sandbox, prepared) = (context.sandbox.clone(), dir.clone());
-    run_blocking(move || match ending_before_start(&prepared, ready) {
+    let watch = run_blocking(move || match ending_before_start(&prepared, ready) {
         None => sandbox.start(&prepared),
         Some(ending) => {
             // If this fails, the job counts as interrupted, which is also correct.
@@ -149,7 +158,8 @@ async fn prepare_and_start(
             sandbox.watch(&prepared)
         }
     })
-    .await
+    .await?;
+    Ok((watch, image))
 }
 
 /// Executes a push. A stop request before its end cancels it.

@@ -8,15 +8,16 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
-use nix::sys::stat::{Mode, umask};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{chdir, pivot_root};
+
+use cynode_image::ImageUse;
 
 use crate::agent_job::agent_job_document;
 use crate::job_dir::JobDir;
 use crate::mount_table::parse_mounts;
 use crate::spec::{
-    JobSpec, SANDBOX_AGENT, SANDBOX_AGENT_JOB, SANDBOX_SCRIPT, SANDBOX_STDIN, build_argv,
+    JobImage, JobSpec, SANDBOX_AGENT, SANDBOX_AGENT_JOB, SANDBOX_SCRIPT, SANDBOX_STDIN, build_argv,
 };
 
 pub(crate) const WORKSPACE: &str = "/workspace";
@@ -37,6 +38,8 @@ const ETC_ENTRIES: [&str; 10] = [
     "pki/tls/certs",
     "pki/ca-trust/extracted",
 ];
+/// Directories of the sandbox itself; those of an image with these names are not used.
+const OWN_DIRS: [&str; 5] = ["dev", "job", "proc", "tmp", "workspace"];
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 /// Kernel settings, mounted read-only even for their owner.
 const READ_ONLY_PROC: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
@@ -44,22 +47,30 @@ const READ_ONLY_PROC: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
 /// What decides which programs git runs.
 const PROTECTED_GIT_FILES: [&str; 2] = ["config", "hooks"];
 
+/// Longer lists of accounts of an image are left as they are.
+const MAX_ACCOUNTS_BYTES: u64 = 1 << 20;
+
 /// Maximum files in each memory-backed directory: every one takes about a kilobyte of the kernel's memory, which the size
 /// of the directory does not bound.
 const MAX_INODES: u32 = 32_768;
 
 /// Replaces this process's root filesystem with the job's.
-pub(super) fn build_root(dir: &JobDir, spec: &JobSpec) -> io::Result<()> {
-    umask(Mode::from_bits_truncate(0o022));
+pub(super) fn build_root(dir: &JobDir, spec: &JobSpec, image: Option<&JobImage>) -> io::Result<()> {
     set_mount_flags("/", MsFlags::MS_REC | MsFlags::MS_PRIVATE)?;
     let root = SandboxRoot { path: dir.root_dir() };
     mount_tmpfs(&root.path, "size=64m,nr_inodes=8192,mode=0755")?;
-    root.add_system()?;
-    root.add_etc(spec)?;
+    match image {
+        Some(image) => root.add_image(&ImageUse::root_dir(&image.path), spec)?,
+        None => {
+            root.add_system()?;
+            root.add_etc(spec)?;
+        }
+    }
     root.add_devices_and_proc()?;
     root.add_writable(dir, spec)?;
-    // Last, because an exposed path may be below a directory created above.
-    spec.expose.iter().try_for_each(|host| root.bind_read_only(host))?;
+    // Last, because an exposed path may be below a directory created above. An image has files of its own.
+    let exposed = spec.expose.iter().filter(|_| image.is_none());
+    exposed.into_iter().try_for_each(|host| root.bind_read_only(host))?;
     match &spec.interactive {
         Some(_) => root.add_interactive_stdin(dir)?,
         None if spec.is_agent() => root.add_agent(spec)?,
@@ -103,6 +114,63 @@ impl SandboxRoot {
                 Ok(target) => symlink(target, self.host_path(name))?,
                 Err(_) => self.bind_read_only(&host)?,
             }
+        }
+        Ok(())
+    }
+
+    /// Adds every top-level entry of an image read-only. The root itself stays the sandbox's own, so that nothing is mounted
+    /// on a path that an image chose.
+    fn add_image(&self, image: &Path, spec: &JobSpec) -> io::Result<()> {
+        for entry in fs::read_dir(image)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if OWN_DIRS.iter().any(|own| name == *own) {
+                continue;
+            }
+            let (source, path) = (entry.path(), self.path.join(&name));
+            let kind = entry.file_type()?;
+            if kind.is_symlink() {
+                symlink(fs::read_link(&source)?, &path)?;
+                continue;
+            } else if kind.is_dir() {
+                fs::create_dir(&path)?;
+            } else {
+                fs::write(&path, "")?;
+            }
+            bind_mount(&source, &path)?;
+            make_read_only(&path)?;
+        }
+        fs::create_dir(self.host_path("job"))?;
+        self.add_accounts(image, spec)
+    }
+
+    /// Adds the job's user to the accounts of an image that has a list of them.
+    fn add_accounts(&self, image: &Path, spec: &JobSpec) -> io::Result<()> {
+        let uid = spec.isolation.uid(spec.assignment.task_id);
+        let is_dir = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+        if uid == 0 || !is_dir(&image.join("etc")) {
+            return Ok(());
+        }
+        for (name, line) in [
+            ("passwd", format!("sandbox:x:{uid}:{uid}::{WORKSPACE}:/bin/sh\n")),
+            ("group", format!("sandbox:x:{uid}:\n")),
+        ] {
+            let source = image.join("etc").join(name);
+            // A link would lead to another file than the one in the image.
+            let found = fs::symlink_metadata(&source);
+            if !found.is_ok_and(|found| found.is_file() && found.len() <= MAX_ACCOUNTS_BYTES) {
+                continue;
+            }
+            let mut accounts = fs::read(&source)?;
+            if accounts.last().is_some_and(|last| *last != b'\n') {
+                accounts.push(b'\n');
+            }
+            accounts.extend_from_slice(line.as_bytes());
+            let own = self.host_path(&format!("job/{name}"));
+            fs::write(&own, accounts)?;
+            let path = self.host_path(&format!("etc/{name}"));
+            bind_mount(&own, &path)?;
+            make_read_only(&path)?;
         }
         Ok(())
     }

@@ -35,6 +35,8 @@ impl Sandbox {
             action,
             limits,
             attachments: vec![],
+            // The script and its programs are the node's.
+            image: None,
             ..spec.assignment
         };
         let follow_up = JobDir::create(&home, &self.job_spec(assignment, spec.workspace))?;

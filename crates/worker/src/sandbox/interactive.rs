@@ -85,6 +85,7 @@ impl Sandbox {
             repository: None,
             push: None,
             agent: None,
+            image: None,
             needs_workspace: false,
         };
         let interactive =

@@ -89,6 +89,7 @@ fn run_probe_job(
         repository: None,
         push: None,
         agent: None,
+        image: None,
         needs_workspace: false,
     };
     let dir = JobDir::create(home, &sandbox.job_spec(assignment, workspace))?;

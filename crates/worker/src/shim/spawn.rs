@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
+use cynode_image::ImageUse;
 use cynode_runtime::child_env::{Allowlist, ChildEnv as _};
 use cynode_wire::jobs::Stream;
 use nix::sched::{CloneFlags, unshare};
@@ -25,13 +26,15 @@ use crate::stage_entry;
 /// Starts the sandbox of the job in `dir`.
 pub(super) fn spawn_sandbox(dir: &JobDir) -> Result<JobSupervisor, String> {
     let spec = dir.spec().map_err(|error| error.to_string())?;
+    let image = lock_image(dir)?;
     let signals = block_signals().map_err(with_context("signals cannot be blocked"))?;
     chown_directories(dir, &spec)
         .map_err(with_context("the workspace cannot be given to the job"))?;
     create_cgroup(&spec)?;
     unshare_pid_namespace(spec.isolation)?;
     dir.mark_started().map_err(with_context("the start marker cannot be written"))?;
-    start_init(dir, &spec, signals).map_err(with_context("the sandbox process cannot be started"))
+    start_init(dir, &spec, signals, image)
+        .map_err(with_context("the sandbox process cannot be started"))
 }
 
 fn with_context<E: Display>(what: &'static str) -> impl FnOnce(E) -> String {
@@ -87,7 +90,19 @@ fn map_ids(uid: Uid, gid: Gid) -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("0 {gid} 1"))
 }
 
-fn start_init(dir: &JobDir, spec: &JobSpec, signals: SignalFd) -> io::Result<JobSupervisor> {
+/// Keeps the node from evicting the job's image while this process lives.
+fn lock_image(dir: &JobDir) -> Result<Option<ImageUse>, String> {
+    let image = dir.image().map_err(with_context("the job's image is unknown"))?;
+    let locked = image.map(|image| ImageUse::lock(&image.path)).transpose();
+    locked.map_err(with_context("the job's image was removed"))
+}
+
+fn start_init(
+    dir: &JobDir,
+    spec: &JobSpec,
+    signals: SignalFd,
+    image: Option<ImageUse>,
+) -> io::Result<JobSupervisor> {
     let limits = spec.assignment.limits;
     // PID 1 reports through its standard input: a descriptor that a child can inherit without `unsafe`.
     let (reports, reporter) = UnixStream::pair()?;
@@ -113,5 +128,6 @@ fn start_init(dir: &JobDir, spec: &JobSpec, signals: SignalFd) -> io::Result<Job
         init,
         signals,
         cgroup: spec.cgroup.clone(),
+        _image: image,
     }))
 }

@@ -6,6 +6,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use cynode_domain::job::{Ending, Limits};
+use cynode_image::ImageUse;
 use cynode_wire::jobs::Truncated;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
@@ -38,6 +39,8 @@ pub(super) struct SupervisorParts {
     pub(super) init: Child,
     pub(super) signals: SignalFd,
     pub(super) cgroup: Option<JobCgroup>,
+    /// Held until the sandbox has ended.
+    pub(super) _image: Option<ImageUse>,
 }
 
 /// A running sandbox.

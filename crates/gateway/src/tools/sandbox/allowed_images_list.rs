@@ -1,30 +1,47 @@
 //! `sandbox.allowed_images.list`
 
+use cynode_domain::image_name::HOST_IMAGE;
 use cynode_domain::policy::ToolScope;
-use cynode_ops::sandboxes::IMAGE;
 use cynode_wire::tool_calls::{SandboxAllowedImagesList, ToolCall as _};
 use serde_json::{Value, json};
 
 use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
 use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 
 pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     name: SandboxAllowedImagesList::NAME,
     title: "List allowed images",
-    description: "The images that sandboxes may use. This installation has one, host: the system of the worker node itself, read-only.",
+    description: "The images that tasks and sandboxes may use, and the worker nodes that have them. The image host is the system of the worker node itself, read-only.",
     scope: ToolScope::Pm,
     effect: ToolEffect::Looks,
     input: SandboxAllowedImagesList::input_schema,
     output,
-    run: |_, _| Box::pin(std::future::ready(Ok(images()))),
+    run: |context, arguments| dispatch(run, context, arguments),
 };
 
 fn output() -> Value {
     result_schema(&["items"])
 }
 
-fn images() -> Value {
-    let about = "The system of the worker node itself, read-only.";
-    json!({ "items": [{ "image_ref": IMAGE, "description": about }], "next_cursor": null })
+async fn run(
+    context: ToolContext,
+    _arguments: SandboxAllowedImagesList,
+) -> Result<Value, ToolFault> {
+    let images = context.services.settings.allowed_images().await?;
+    let describe = |name: &str| match name {
+        HOST_IMAGE => "The system of the worker node itself, read-only.",
+        _ => "An image that administrators of worker nodes configured, read-only.",
+    };
+    let items: Vec<_> = images
+        .iter()
+        .map(|image| {
+            let description = describe(&image.name);
+            json!({ "image_ref": image.name, "description": description, "nodes": image.nodes })
+        })
+        .collect();
+    Ok(json!({ "items": items, "next_cursor": null }))
 }
