@@ -23,6 +23,7 @@ use cynode_ops::sandboxes::Sandboxes;
 use cynode_ops::{AgentMessages, AgentProfiles, WorkService};
 use cynode_ops::{schedules::Scheduler, schedules::Schedules};
 use cynode_resources::agents::AgentTokens;
+use cynode_resources::agents::signs::AgentSigns;
 use cynode_resources::audit::{AuditLog, AuditOptions};
 use cynode_resources::request_limits::RequestLimits;
 use cynode_resources::rules::AccessRules;
@@ -54,6 +55,7 @@ pub(crate) struct GatewayDependencies<'a> {
     pub(crate) artifacts: ArtifactService,
     pub(crate) steering: RunOperations,
     pub(crate) nodes: NodeService,
+    pub(crate) signs: AgentSigns,
     pub(crate) agent_profiles: AgentProfiles,
     pub(crate) placer: JobPlacer,
     pub(crate) agents: &'a AgentServices,
@@ -85,7 +87,8 @@ pub(crate) async fn build_gateway(
         .await
         .context("the audit log cannot be opened")?;
     let registry = ToolRegistry::new(store.clone(), clock.clone(), signals.clone());
-    let agents = AgentTokens::new(store.clone(), clock.clone(), signals.clone());
+    let agents = AgentTokens::new(store.clone(), clock.clone(), signals.clone())
+        .with_signs(shared.signs.clone());
     let settings = InstallationSettings::new(store.clone(), clock.clone(), signals.clone());
     let (runs, skills) =
         (RunQueries::new(store.clone()), Skills::new(store.clone(), clock.clone()));

@@ -21,6 +21,7 @@ use cynode_gateway::GatewayOptions;
 use cynode_ops::chat::Chat;
 use cynode_ops::schedules::Schedules;
 use cynode_ops::{AgentMessages, AgentProfiles, StorageHealth};
+use cynode_resources::agents::signs::AgentSigns;
 use cynode_resources::audit::RejectionCounter;
 use cynode_resources::groups::Groups;
 use cynode_resources::request_limits::RequestLimits;
@@ -181,8 +182,10 @@ async fn build_services(
     let agents = build_agent_services(store, clock, &signals, options, data_dir, background)?;
     let placer = JobPlacer::rule_based(store.clone(), clock.clone(), signals.clone())
         .with_handoffs(agents.handoffs.clone());
+    let signs = AgentSigns::new(store.clone());
     let sweeper = Sweeper::new(store.clone(), signals.clone(), accounts.clone(), clock.clone())
-        .with_placer(placer.clone());
+        .with_placer(placer.clone())
+        .with_signs(signs.clone());
     let request_limits =
         RequestLimits::new(options.request_limits(), clock.clone(), RejectionCounter::default());
     let models = build_models(store, clock, &signals, data_dir, background.clone());
@@ -205,7 +208,9 @@ async fn build_services(
             .with_storage_limits(options.storage_limits()),
         steering: RunOperations::new(store.clone(), clock.clone(), signals.clone())
             .with_storage_limits(options.storage_limits()),
-        nodes: build_nodes(store, clock, &signals, options, placer.clone()),
+        nodes: build_nodes(store, clock, &signals, options, placer.clone())
+            .with_signs(signs.clone()),
+        signs,
         placer: placer.clone(),
         agents: &agents,
         request_limits: request_limits.clone(),

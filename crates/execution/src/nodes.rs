@@ -37,6 +37,7 @@ pub use placement::JobPlacer;
 pub use placement::PURPOSE as PLACEMENT;
 pub use report::close_job;
 
+use cynode_resources::agents::signs::AgentSigns;
 use cynode_resources::{PageError, Signals};
 
 /// A node that has not polled for this long gets no more jobs.
@@ -168,13 +169,22 @@ pub struct NodeService {
     placer: JobPlacer,
     /// The limits of a job are lowered to it when the job is assigned.
     job_ceiling: Limits,
+    /// Output of a job is a sign of life of its agent.
+    signs: AgentSigns,
 }
 
 impl NodeService {
     /// Creates the service. A job whose node does not renew it within `job_lease_ms` counts as interrupted.
     pub fn new(store: Store, clock: SharedClock, signals: Signals, job_lease_ms: u32) -> Self {
         let placer = JobPlacer::rule_based(store.clone(), clock.clone(), signals.clone());
-        Self { store, clock, signals, job_lease_ms, placer, job_ceiling: Limits::MAX }
+        let signs = AgentSigns::new(store.clone());
+        Self { store, clock, signals, job_lease_ms, placer, job_ceiling: Limits::MAX, signs }
+    }
+
+    /// Sets where the signs of life of agents are recorded.
+    #[must_use]
+    pub fn with_signs(self, signs: AgentSigns) -> Self {
+        Self { signs, ..self }
     }
 
     /// Sets the placer that chooses nodes for jobs.

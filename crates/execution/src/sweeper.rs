@@ -20,6 +20,7 @@ use crate::{
     nodes::AssignmentOutcome, nodes::AssignmentPass, nodes::JobPlacer, nodes::NODE_TIMEOUT_MS,
     nodes::NodeError, nodes::close_job, nodes::unassign_silent_jobs,
 };
+use cynode_resources::agents::signs::AgentSigns;
 use cynode_resources::signals::Topic;
 use cynode_resources::{Accounts, Signals};
 
@@ -43,13 +44,21 @@ pub struct Sweeper {
     signals: Signals,
     accounts: Accounts,
     placer: JobPlacer,
+    signs: AgentSigns,
 }
 
 impl Sweeper {
     /// Creates a sweeper over `store`.
     pub fn new(store: Store, signals: Signals, accounts: Accounts, clock: SharedClock) -> Self {
         let placer = JobPlacer::rule_based(store.clone(), clock.clone(), signals.clone());
-        Self { store, clock, signals, accounts, placer }
+        let signs = AgentSigns::new(store.clone());
+        Self { store, clock, signals, accounts, placer, signs }
+    }
+
+    /// Sets where the signs of life of agents are recorded.
+    #[must_use]
+    pub fn with_signs(self, signs: AgentSigns) -> Self {
+        Self { signs, ..self }
     }
 
     /// Sets the placer that chooses nodes for jobs.
@@ -140,13 +149,14 @@ impl Sweeper {
 
     /// Runs one sweep.
     pub async fn sweep_once(&self) -> Result<(), NodeError> {
-        let placing = self.placer.assignment_pass();
-        let SweepOutcome { ended, is_claimable, assigned } = self
+        let (placing, signs) = (self.placer.assignment_pass(), self.signs.clone());
+        signs.record_open_requests().await;
+        let SweepOutcome { ended, is_claimable, assigned, has_silent } = self
             .store
-            .write(move |tx| Box::pin(async move { expire_overdue(tx, placing).await }))
+            .write(move |tx| Box::pin(async move { expire_overdue(tx, placing, &signs).await }))
             .await?;
         self.placer.ask(assigned.awaiting_placement);
-        if assigned.has_assignments {
+        if assigned.has_assignments || has_silent {
             self.signals.send(Topic::Jobs);
         }
         for job in &ended {
@@ -171,6 +181,8 @@ struct SweepOutcome {
     ended: Vec<JobId>,
     is_claimable: bool,
     assigned: AssignmentOutcome,
+    /// Whether jobs of silent agents are to be stopped.
+    has_silent: bool,
 }
 
 /// Whether the last sweep is so long ago that leases may have expired during an outage: this process was suspended,
@@ -183,7 +195,11 @@ fn was_interrupted(last: Option<DateTime<Utc>>, now: DateTime<Utc>, job_lease_ms
     })
 }
 
-async fn expire_overdue(tx: &mut Tx, placing: AssignmentPass) -> Result<SweepOutcome, NodeError> {
+async fn expire_overdue(
+    tx: &mut Tx,
+    placing: AssignmentPass,
+    signs: &AgentSigns,
+) -> Result<SweepOutcome, NodeError> {
     let now = placing.now;
     tx.node_deactivate_silent(NODE_TIMEOUT_MS).await?;
     // Also if no node was retired in this sweep: a job may have been assigned at the last moment.
@@ -200,6 +216,7 @@ async fn expire_overdue(tx: &mut Tx, placing: AssignmentPass) -> Result<SweepOut
         is_revoked |= expire_job(tx, &job, JobStatus::Failed, ending).await?;
         ended.push(job.spec.id);
     }
+    let has_silent = signs.stop_silent_jobs(tx).await? > 0;
     tx.note_delete_ended().await?;
     // A runner that already waits in a claim must be signalled.
     let is_claimable = tx.run_has_next().await?;
@@ -209,7 +226,7 @@ async fn expire_overdue(tx: &mut Tx, placing: AssignmentPass) -> Result<SweepOut
     if is_revoked {
         tx.policy_bump_revision().await?;
     }
-    Ok(SweepOutcome { ended, is_claimable, assigned })
+    Ok(SweepOutcome { ended, is_claimable, assigned, has_silent })
 }
 
 /// Describes why a queued job will not start: the node that has its workspace is drained, has no sandboxes or has been

@@ -52,6 +52,8 @@ pub enum MessageError {
     Invalid(Vec<String>),
     #[error("this caller has the role {has} on the task and cannot act as {claimed}")]
     OtherRole { has: Role, claimed: Role },
+    #[error("the work unit of this caller is {has}: it cannot act on {claimed}")]
+    OtherUnit { has: String, claimed: String },
     #[error("another agent has the role {0} on the task; use a numbered role, such as {0}-2")]
     RoleTaken(Role),
     #[error("the {role} of the task is {status}: stop here")]
@@ -102,7 +104,7 @@ impl Classified for MessageError {
             }
             Self::Invalid(faults) => Classification::invalid(self, faults),
             Self::RoleMissing => Classification::new(ErrorClass::Invalid, self),
-            Self::OtherRole { .. } | Self::RecipientNotAllowed(_) => {
+            Self::OtherRole { .. } | Self::OtherUnit { .. } | Self::RecipientNotAllowed(_) => {
                 Classification::new(ErrorClass::Forbidden, self)
             }
             Self::RoleTaken(_)

@@ -21,7 +21,7 @@ use cynode_wire::work::WorkUnitView;
 use serde_json::json;
 
 pub(crate) use route::resume_blocked;
-pub(crate) use submit::apply_agent_status;
+pub(crate) use submit::{apply_agent_status, check_reported_units};
 
 use self::board::WorkBoard;
 use crate::messages::MessageError;

@@ -4,6 +4,7 @@ mod authenticate;
 mod binding;
 mod issue;
 mod job_agent;
+pub mod signs;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
@@ -15,6 +16,7 @@ use cynode_store::Store;
 pub use authenticate::identity;
 pub use cynode_store::{JobAgent, TokenOrigin};
 
+use self::signs::{AgentSigns, OpenRequest};
 use crate::{Caller, PageError, Signals};
 
 /// Errors of agent-token operations.
@@ -82,10 +84,23 @@ pub struct AgentTokens {
     store: Store,
     clock: SharedClock,
     signals: Signals,
+    signs: AgentSigns,
 }
 
 impl AgentTokens {
     pub fn new(store: Store, clock: SharedClock, signals: Signals) -> Self {
-        Self { store, clock, signals }
+        let signs = AgentSigns::new(store.clone());
+        Self { store, clock, signals, signs }
+    }
+
+    /// Sets where the signs of life of authenticated agents are recorded.
+    #[must_use]
+    pub fn with_signs(self, signs: AgentSigns) -> Self {
+        Self { signs, ..self }
+    }
+
+    /// Counts the agent of a job as alive until the returned value is dropped.
+    pub fn hold_sign(&self, identity: &AgentIdentity) -> Option<OpenRequest> {
+        identity.job.map(|job| self.signs.hold(job))
     }
 }

@@ -24,6 +24,7 @@ use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use self::in_flight::{CountKey, InFlightCounts, InFlightSlot};
 use crate::Caller;
 use crate::agents::AgentIdentity;
+use crate::agents::signs::OpenRequest;
 use crate::audit::RejectionCounter;
 
 /// When a refused request may be sent again, if that depends on the end of others.
@@ -209,6 +210,9 @@ pub struct RequestPermit {
     limits: RequestLimits,
     requester: Requester,
     slots: PermitSlots,
+    /// The agent that made the request is alive while it is open.
+    #[expect(dead_code, reason = "held only to be dropped")]
+    sign: Option<OpenRequest>,
 }
 
 /// Held only to be dropped.
@@ -289,7 +293,7 @@ impl RequestLimits {
             self.refuse(requester, RequestLimit::UserRequests, value, RETRY_DELAY)
         })?;
         let slots = PermitSlots::Request { user, project };
-        Ok(RequestPermit { limits: self.clone(), requester, slots })
+        Ok(RequestPermit { limits: self.clone(), requester, slots, sign: None })
     }
 
     /// Counts of refused requests that are not recorded yet.
@@ -344,6 +348,12 @@ fn exceeded_for<K: Clone + Eq + std::hash::Hash>(
 }
 
 impl RequestPermit {
+    /// Holds a sign of life of the agent that made the request.
+    #[must_use]
+    pub fn with_sign(self, sign: Option<OpenRequest>) -> Self {
+        Self { sign, ..self }
+    }
+
     /// Counts the request as an open stream from now on. If no stream may be opened, it stays a request.
     pub fn become_stream(&mut self) -> Result<(), RequestRefusal> {
         let LimitState { options, in_flight, .. } = &*self.limits.0;

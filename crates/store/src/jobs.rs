@@ -263,8 +263,12 @@ impl Tx {
     }
 
     /// Extends the lease of every running job to at least `lease_ms`: nodes could not renew while the
-    /// orchestrator was down.
+    /// orchestrator was down. Nor could agents show signs of life.
     pub async fn job_renew_all(&mut self, lease_ms: u32) -> Result<u64, Error> {
+        let sql = "UPDATE jobs SET last_sign_at = cynode_now() WHERE id IN (
+                     SELECT id FROM jobs WHERE last_sign_at IS NOT NULL AND NOT closed
+                     /*pg FOR NO KEY UPDATE SKIP LOCKED */)";
+        self.execute(sql, &[]).await?;
         // A transaction that has locked a row renews or closes that job itself.
         let sql = "UPDATE jobs SET lease_expires_at = cynode_after($1) WHERE id IN (
                      SELECT id FROM jobs WHERE status = 'running' AND NOT closed
@@ -321,9 +325,16 @@ impl Tx {
         Ok(self.execute(sql, params![id, true, ending]).await? == 1)
     }
 
-    /// Records a sign of life of a running job's agent.
-    pub async fn job_record_sign(&mut self, id: JobId) -> Result<(), Error> {
+    /// Expects signs of life of a job's agent from now on.
+    pub async fn job_expect_signs(&mut self, id: JobId) -> Result<(), Error> {
         let sql = "UPDATE jobs SET last_sign_at = cynode_now() WHERE id = $1 AND NOT closed";
+        self.execute(sql, params![id]).await.map(drop)
+    }
+
+    /// Records a sign of life, if one is expected.
+    pub async fn job_record_sign(&mut self, id: JobId) -> Result<(), Error> {
+        let sql = "UPDATE jobs SET last_sign_at = cynode_now()
+                   WHERE id = $1 AND NOT closed AND last_sign_at IS NOT NULL";
         self.execute(sql, params![id]).await.map(drop)
     }
 

@@ -58,6 +58,18 @@ pub struct AgentTokenView {
     /// Resources it is bound to.
     #[serde(flatten)]
     pub binding: BindingView,
+    /// Role on the task of the agent that holds it, in which its messages are sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_role: Option<String>,
+    /// Work unit of the agent's job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_unit_id: Option<String>,
+    /// Profile of the agent; absent for the built-in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// Revision of the profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile_revision: Option<u32>,
     /// User who issued it.
     pub created_by: UserId,
     /// When it was issued.

@@ -14,6 +14,7 @@ mod harness;
 mod hostile;
 #[cfg(test)]
 mod instructions;
+#[cfg(test)]
 mod interruptions;
 #[cfg(test)]
 mod turns;

@@ -35,7 +35,9 @@ impl AgentEgressState {
             return Err(OpenAiError::not_an_agent("this route accepts agent tokens only"));
         }
         let permit = self.limits.admit(Requester::from(&identity));
-        Ok((identity, permit.map_err(OpenAiError::agent_over_limit)?))
+        let permit = permit.map_err(OpenAiError::agent_over_limit)?;
+        let permit = permit.with_sign(self.agents.hold_sign(&identity));
+        Ok((identity, permit))
     }
 }
 

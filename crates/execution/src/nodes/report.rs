@@ -49,6 +49,7 @@ impl NodeService {
                 })
             })
             .await?;
+        self.signs.record(job).await;
         Ok(LogPosition { next_offset: stored.unsigned_abs() })
     }
 

@@ -47,17 +47,34 @@ impl AgentMessages {
             | AgentReport::NeedsClarification(_)
             | AgentReport::RequestHumanInput(_) => None,
         };
+        let speaker = self.role_claim(identity, request.task_id, request.agent_role);
+        let (named, component) = (work_unit.clone(), request.component.clone());
         let draft = MessageDraft {
             kind: MessageKind::Report,
             subtype: report.kind().as_str(),
             component: Some(request.component),
-            work_unit,
+            work_unit: speaker.claim_unit(work_unit)?,
             content: report.headline().to_owned(),
             payload: request.payload,
             key: request.idempotency_key,
         };
-        let speaker = self.role_claim(identity, request.task_id, request.agent_role);
-        Ok(self.append(speaker, draft, AgentChange::default()).await?.into())
+        let kind = report.kind();
+        let message = self
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let message =
+                        append_message(tx, &speaker, draft, AgentChange::default()).await?;
+                    // An error undoes the message.
+                    work::check_reported_units(tx, &message.agent, kind, &component, named)
+                        .await
+                        .map_err(|fault| MessageError::Work(Box::new(fault)))?;
+                    Ok::<_, MessageError>(message)
+                })
+            })
+            .await?;
+        self.signals.send(Topic::Messages);
+        Ok(message.into())
     }
 
     /// Reports the agent's status. A named work unit is started or blocked accordingly.
@@ -83,16 +100,17 @@ impl AgentMessages {
             artifacts: artifacts.clone(),
             progress: Some(request.message.clone()),
         };
+        let speaker = self.role_claim(identity, request.task_id, request.agent_role);
+        let work_unit = speaker.claim_unit(request.work_unit_id.clone())?;
         let draft = MessageDraft {
             kind: MessageKind::Status,
             subtype: request.status.as_str(),
             component: None,
-            work_unit: request.work_unit_id.clone(),
+            work_unit,
             content: request.message,
             payload: json!({ "artifacts": artifacts, "blocked_reason": reason }),
             key: request.idempotency_key,
         };
-        let speaker = self.role_claim(identity, request.task_id, request.agent_role);
         let (unit, status) = (request.work_unit_id, request.status);
         let message = self
             .store

@@ -57,6 +57,16 @@ impl RoleClaim {
         }
     }
 
+    /// The work unit that a message is about: the one that it names, else that of the token. Fails if the token has another.
+    pub(crate) fn claim_unit(&self, named: Option<String>) -> Result<Option<String>, MessageError> {
+        match (named, self.identity.job_agent.work_unit.clone()) {
+            (Some(claimed), Some(has)) if claimed != has => {
+                Err(MessageError::OtherUnit { has, claimed: claimed.chars().take(100).collect() })
+            }
+            (named, has) => Ok(named.or(has)),
+        }
+    }
+
     /// Returns the caller's newest agent on the task; fails if it has another role.
     pub(super) async fn find_agent(&self, tx: &mut Tx) -> Result<Option<TaskAgent>, MessageError> {
         let own = tx.agent_of_holder(self.task, &holder(&self.identity)).await?;

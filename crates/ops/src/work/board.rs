@@ -53,6 +53,10 @@ impl WorkBoard {
         found.ok_or_else(|| WorkError::NotFound(id.chars().take(100).collect()))
     }
 
+    pub(super) fn units(&self) -> &[WorkUnit] {
+        &self.units
+    }
+
     pub(super) fn unit(&self, index: usize) -> &WorkUnit {
         &self.units[index]
     }

@@ -2,8 +2,10 @@
 
 use chrono::{DateTime, Utc};
 use cynode_domain::agent::{MessageKind, Progress};
+use cynode_domain::report::ReportKind;
 use cynode_domain::status::WorkUnitStatus as Status;
-use cynode_store::{TaskAgent, Tx};
+use cynode_domain::work::UnitKind;
+use cynode_store::{TaskAgent, Tx, WorkUnit};
 use cynode_wire::work::{SubmitWork, SubmittedView};
 use serde_json::json;
 
@@ -41,6 +43,7 @@ impl WorkService {
             role: request.agent_role.clone(),
             now: self.clock.now(),
         };
+        speaker.claim_unit(Some(request.work_unit_id.clone()))?;
         let request = SubmitWork {
             summary: request.summary.redact_secrets(),
             metadata: request.metadata.redact_secrets(),
@@ -96,6 +99,38 @@ async fn submit_in_tx(
         append_as_agent(tx, &task, agent, draft, AgentChange::default(), speaker.now).await?;
     let work_unit = view(board.unit(index).clone());
     Ok(SubmittedView { work_unit, repeated, instructions: message.instructions })
+}
+
+/// Rejects a report about a unit of another role: the unit that it names, and the unit of the component that it concludes.
+pub(crate) async fn check_reported_units(
+    tx: &mut Tx,
+    agent: &TaskAgent,
+    kind: ReportKind,
+    component: &str,
+    named: Option<String>,
+) -> Result<(), WorkError> {
+    let board = match load_board(tx, agent.task, agent.last_heartbeat_at).await {
+        Err(WorkError::NoPlan) => return Ok(()),
+        board => board?,
+    };
+    if let Some(named) = named {
+        find_own_unit(tx, &board, agent, &named).await?;
+    }
+    let concluded = match kind {
+        ReportKind::ReviewApproved | ReportKind::ReviewChangesRequested => UnitKind::Review,
+        ReportKind::TestsPassed | ReportKind::TestsFailed => UnitKind::Test,
+        ReportKind::WorkCompleted
+        | ReportKind::WorkBlocked
+        | ReportKind::NeedsClarification
+        | ReportKind::RequestHumanInput => return Ok(()),
+    };
+    let is_concluded = |unit: &&WorkUnit| unit.kind == concluded && unit.component == component;
+    match board.units().iter().find(is_concluded) {
+        Some(unit) if unit.role != agent.role.family() => {
+            Err(WorkError::OtherRole { unit: unit.id.clone(), role: unit.role.clone() })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Applies an agent's status to the unit it names: started or blocked.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cynode_domain::agent::MessageKind;
 use cynode_domain::ids::{IncarnationId, JobId, MessageId};
 use cynode_domain::job::Ending;
 use cynode_domain::policy::Principal;
@@ -9,6 +10,9 @@ use cynode_ops::MessageError;
 use cynode_resources::StoreError;
 use cynode_resources::agents::{AgentIdentity, JobAgent};
 use cynode_store::Job;
+use cynode_wire::apmas::{MessageQuery, ReportToPm};
+use cynode_wire::work::{CreatePlan, SubmitWork};
+use serde_json::json;
 
 use crate::engines::on_each_engine;
 use crate::team::{Team, named};
@@ -21,6 +25,8 @@ on_each_engine! {
     an_abort_stops_the_running_job_and_is_named_by_its_ending,
     the_abort_of_one_agent_stops_no_other_job,
     an_agent_acts_in_the_role_of_its_token_only,
+    an_agent_reports_on_its_own_units_only,
+    an_agent_acts_on_the_unit_of_its_token_only,
 }
 
 impl Team {
@@ -31,7 +37,7 @@ impl Team {
     }
 
     /// An agent whose job is running.
-    async fn at_work(&self, attempt: u32, role: &str) -> AgentIdentity {
+    pub(crate) async fn at_work(&self, attempt: u32, role: &str) -> AgentIdentity {
         let agent = self.in_job(attempt).await;
         let id = agent.job.unwrap();
         let process = IncarnationId::generate();
@@ -45,7 +51,7 @@ impl Team {
         agent
     }
 
-    async fn job_row(&self, id: JobId) -> Job {
+    pub(crate) async fn job_row(&self, id: JobId) -> Job {
         let found = self
             .world
             .store
@@ -174,9 +180,8 @@ async fn an_agent_acts_in_the_role_of_its_token_only() {
     let mut beat = team.beat("reviewer");
     let refused = team.messages.record_heartbeat(&dev, beat.clone()).await.unwrap_err();
     assert!(matches!(refused, MessageError::OtherRole { .. }), "{refused}");
-    let report = team.report("work_completed", serde_json::json!({ "summary": "a" }));
-    let as_reviewer =
-        cynode_wire::apmas::ReportToPm { agent_role: named("reviewer"), ..report.clone() };
+    let report = team.report("work_completed", json!({ "summary": "a" }));
+    let as_reviewer = ReportToPm { agent_role: named("reviewer"), ..report.clone() };
     let refused = team.messages.send_report(&dev, as_reviewer).await.unwrap_err();
     assert!(refused.to_string().contains("has the role developer"), "{refused}");
     let context = team.messages.load_context(&dev, team.context_request(Some("reviewer"))).await;
@@ -186,4 +191,66 @@ async fn an_agent_acts_in_the_role_of_its_token_only() {
     team.messages.record_heartbeat(&dev, beat).await.unwrap();
     team.messages.send_report(&dev, report).await.unwrap();
     assert_eq!(team.inbox().await, [("developer".to_owned(), "work_completed".to_owned())]);
+}
+
+async fn an_agent_reports_on_its_own_units_only() {
+    let team = Team::new().await;
+    let component = json!({ "name": "auth", "description": "signing in",
+        "units": ["implementation", "review", "test"] });
+    let plan = json!({ "task_id": team.task, "components": [component] });
+    let plan: CreatePlan = serde_json::from_value(plan).unwrap();
+    team.work.plan(&team.world.bob, plan).await.unwrap();
+    let (dev, reviewer) = (team.in_job(1).await, team.in_job(2).await);
+    team.heartbeat(&dev, "developer").await;
+    team.heartbeat(&reviewer, "reviewer").await;
+    let approval =
+        team.report("review_approved", json!({ "verdict": "approved", "summary": "fine" }));
+    let tests = team
+        .report("tests_passed", json!({ "total": 1, "passed": 1, "failed": 0, "failures": [] }));
+    let other = json!({ "summary": "done", "workUnitId": "review:auth" });
+
+    for report in [approval.clone(), tests, team.report("work_completed", other)] {
+        let refused = team.messages.send_report(&dev, report).await.unwrap_err();
+        assert!(refused.to_string().contains("belongs to the role"), "{refused}");
+    }
+    assert_eq!(team.inbox().await, [], "what is refused is not stored");
+    let by_reviewer = ReportToPm { agent_role: named("reviewer"), ..approval };
+    team.messages.send_report(&reviewer, by_reviewer).await.unwrap();
+    let own = json!({ "summary": "done", "workUnitId": "impl:auth" });
+    team.messages.send_report(&dev, team.report("work_completed", own)).await.unwrap();
+}
+
+async fn an_agent_acts_on_the_unit_of_its_token_only() {
+    let team = Team::new().await;
+    let plan = json!({ "task_id": team.task, "components": [
+        { "name": "auth", "description": "signing in", "units": ["implementation"] },
+        { "name": "pay", "description": "paying", "units": ["implementation"] }] });
+    let plan: CreatePlan = serde_json::from_value(plan).unwrap();
+    team.work.plan(&team.world.bob, plan).await.unwrap();
+    let job_agent = JobAgent { work_unit: Some("impl:auth".to_owned()), ..JobAgent::default() };
+    let dev = AgentIdentity { job_agent, ..team.in_job(1).await };
+    team.heartbeat(&dev, "developer").await;
+
+    let other = json!({ "summary": "done", "workUnitId": "impl:pay" });
+    let refused = team.messages.send_report(&dev, team.report("work_completed", other)).await;
+    let refused = refused.unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "the work unit of this caller is impl:auth: it cannot act on impl:pay"
+    );
+    let submit = |unit: &str| SubmitWork {
+        task_id: team.task,
+        agent_role: named("developer"),
+        work_unit_id: unit.to_owned(),
+        artifact_path: "a.rs".to_owned(),
+        summary: "done".to_owned(),
+        metadata: None,
+    };
+    assert!(team.work.submit_unit(&dev, submit("impl:pay")).await.is_err());
+    team.work.submit_unit(&dev, submit("impl:auth")).await.unwrap();
+    team.messages.send_report(&dev, team.done("all of it")).await.unwrap();
+
+    let query = MessageQuery { kind: Some(MessageKind::Report), ..MessageQuery::default() };
+    let listed = team.messages.list(&team.world.bob, None, Some(team.task), query).await.unwrap();
+    assert_eq!(listed.items[0].work_unit_id.as_deref(), Some("impl:auth"), "of its token");
 }

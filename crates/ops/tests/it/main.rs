@@ -16,6 +16,7 @@ mod groups;
 mod handoff;
 mod inbox;
 mod instructions;
+mod job_agents;
 mod lists;
 mod messages;
 mod placement;

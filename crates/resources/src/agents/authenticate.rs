@@ -35,6 +35,9 @@ impl AgentTokens {
         if let Some(token) = api_token {
             record_use(&self.store, &token, now).await;
         }
+        if let Some(job) = identity.job {
+            self.signs.record(job).await;
+        }
         Ok(identity)
     }
 }

@@ -171,6 +171,7 @@ async fn insert_token(
     })?;
     token.binding = binding::resolve_binding(tx, user.id, token.binding).await?;
     if let (Some(agent), Some(task), Some(job)) = (agent, token.binding.task, token.binding.job) {
+        tx.job_expect_signs(job).await?;
         token.job_agent = register_agent(tx, task, job, agent, token.created_at).await?;
     }
     tx.agent_token_insert(&token).await?;
@@ -188,7 +189,8 @@ fn binding_from_view(view: BindingView) -> TokenBinding {
 }
 
 fn agent_token_view(token: AgentToken) -> AgentTokenView {
-    let bound = token.binding;
+    let (bound, agent) = (token.binding, token.job_agent);
+    let (profile, profile_revision) = agent.profile.unzip();
     AgentTokenView {
         id: token.id,
         agent_type: token.agent,
@@ -201,6 +203,10 @@ fn agent_token_view(token: AgentToken) -> AgentTokenView {
             job_id: bound.job,
             session_id: bound.session,
         },
+        agent_role: agent.role.map(|role| role.to_string()),
+        work_unit_id: agent.work_unit,
+        profile,
+        profile_revision,
         created_by: token.created_by,
         created_at: token.created_at,
         expires_at: token.expires_at,

@@ -12,6 +12,7 @@ mod granted_tools;
 mod harness;
 #[cfg(test)]
 mod instructions;
+#[cfg(test)]
 mod recovery;
 #[cfg(test)]
 mod stops;
