@@ -58,6 +58,10 @@ pub struct Cli {
     #[arg(long = "agent-network", value_name = "NETWORK")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agent_networks: Vec<String>,
+    /// Offer tools of this node to agents on this host, under capability leases [default: off]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edge: Option<bool>,
     /// Start only if the sandbox enforces this feature, for example `landlock`; may be repeated
     #[arg(long, value_name = "FEATURE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -53,6 +53,9 @@ pub struct NodeOptions {
     /// Internal networks and hosts that agents may connect to, such as `10.0.0.0/8` or `registry.internal`, if their
     /// profile names the host.
     pub agent_networks: Vec<String>,
+    /// Whether agents on this host may use tools of the node under capability leases, at `edge/mcp.sock` in its state
+    /// directory.
+    pub edge: bool,
     /// Features that the sandbox must enforce, such as `landlock`; without them the node does not start.
     pub require: Vec<String>,
 }
@@ -75,6 +78,7 @@ impl Default for NodeOptions {
             repository_paths: vec![],
             repository_networks: vec![],
             agent_networks: vec![],
+            edge: false,
             require: vec![],
         }
     }
@@ -156,6 +160,7 @@ impl NodeOptions {
                 parse_networks(&self.repository_networks).unwrap_or_default(),
             ),
             agent_networks: parse_networks(&self.agent_networks).unwrap_or_default(),
+            has_edge: self.edge,
             images: ImageOptions {
                 sources: parse_images(&self.images),
                 storage_bytes: u64::from(self.image_storage_gib) << 30,

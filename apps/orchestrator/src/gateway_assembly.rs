@@ -17,6 +17,7 @@ use cynode_gateway::McpGateway;
 use cynode_gateway::RegistryDirectory;
 use cynode_gateway::tools::ToolServices;
 use cynode_ops::access::Access;
+use cynode_ops::capability_leases::{CapabilityLeases, EdgeSync};
 use cynode_ops::inbox::Inbox;
 use cynode_ops::memory::JobNotes;
 use cynode_ops::sandboxes::Sandboxes;
@@ -67,6 +68,7 @@ pub(crate) struct GatewayDependencies<'a> {
 /// The gateway and its background services.
 pub(crate) struct GatewayServices {
     gateway: McpGateway,
+    pub(crate) edge: EdgeSync,
     operations: GatewayOperations,
     pool: Arc<UpstreamPool>,
     pub(crate) skills: Skills,
@@ -99,6 +101,9 @@ pub(crate) async fn build_gateway(
         tasks: shared.tasks.clone(),
         projects: shared.projects.clone(),
     };
+    let leases = CapabilityLeases::open(store.clone(), clock.clone(), audit.clone(), data_dir)
+        .await
+        .context("capability leases cannot be issued")?;
     let scheduler = Scheduler::new(
         store.clone(),
         signals.clone(),
@@ -119,6 +124,7 @@ pub(crate) async fn build_gateway(
             nodes: shared.nodes,
             agent_profiles: shared.agent_profiles,
             sandboxes: Sandboxes::new(store.clone(), clock.clone(), signals.clone(), shared.placer),
+            leases: leases.clone(),
             preferences: PreferenceService::new(store.clone(), clock.clone()),
             memory: JobNotes::new(store.clone(), clock.clone()),
             skills: skills.clone(),
@@ -145,13 +151,16 @@ pub(crate) async fn build_gateway(
         rules: AccessRules::new(store.clone(), clock.clone(), signals.clone()),
         settings,
         audit,
+        leases: leases.clone(),
         access: Access::new(store.clone(), Arc::new(gateway.clone())),
     };
+    let edge = EdgeSync::new(leases, Arc::new(gateway.clone()));
     let stream = AuditStream::new(operations.audit.clone(), shared.stream_targets, data_dir);
     let inbox =
         Inbox::new(store.clone(), clock.clone(), signals.clone(), shared.agents.handoffs.clone());
     Ok(GatewayServices {
         gateway,
+        edge,
         operations,
         pool,
         skills,

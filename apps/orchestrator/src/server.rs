@@ -230,6 +230,7 @@ async fn build_services(
         artifacts,
         nodes,
         agent_profiles,
+        edge: assembled.edge.clone(),
         workflow: WorkflowService::new(store.clone(), clock.clone(), signals.clone())
             .with_handoffs(agents.handoffs.clone())
             .with_placer(placer)

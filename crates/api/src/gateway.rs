@@ -2,12 +2,14 @@
 
 mod agents;
 mod audit;
+mod leases;
 mod rules;
 mod servers;
 mod settings;
 mod tools;
 
 use cynode_ops::access::Access;
+use cynode_ops::capability_leases::CapabilityLeases;
 use cynode_resources::agents::AgentTokens;
 use cynode_resources::audit::AuditLog;
 use cynode_resources::rules::AccessRules;
@@ -25,6 +27,7 @@ pub struct GatewayAdministration {
     pub rules: AccessRules,
     pub settings: InstallationSettings,
     pub audit: AuditLog,
+    pub leases: CapabilityLeases,
     /// Explains access decisions.
     pub access: Access,
 }
@@ -37,4 +40,5 @@ pub(crate) fn routes(administration: GatewayAdministration) -> OpenApiRouter {
         .merge(rules::routes(administration.rules))
         .merge(settings::routes(administration.settings))
         .merge(audit::routes(administration.audit))
+        .merge(leases::routes(administration.leases))
 }

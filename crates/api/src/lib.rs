@@ -13,6 +13,7 @@ mod agent_profiles;
 mod anthropic_error;
 mod artifacts;
 mod chat;
+mod edge;
 mod egress;
 mod error;
 mod events;

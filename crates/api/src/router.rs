@@ -10,6 +10,7 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use cynode_execution::preferences::PreferenceService;
 use cynode_execution::{ArtifactService, EventService, NodeService, TaskService, WorkflowService};
 use cynode_execution::{runs::RunOperations, runs::RunQueries};
+use cynode_ops::capability_leases::EdgeSync;
 use cynode_ops::chat::Chat;
 use cynode_ops::schedules::Schedules;
 use cynode_ops::{AgentMessages, AgentProfiles, StorageHealth};
@@ -34,7 +35,7 @@ use crate::openapi::{ApiDocument, with_operation_ids};
 use crate::status::StatusServices;
 use crate::unread_body::close_if_unread;
 use crate::{
-    GatewayAdministration, ModelServices, accounts, agent_profiles, artifacts, chat, egress,
+    GatewayAdministration, ModelServices, accounts, agent_profiles, artifacts, chat, edge, egress,
     events, gateway, groups, inbox, node_api, nodes, preferences, projects, pushes, runs,
     schedules, skills, status, tasks, threads, workflow,
 };
@@ -58,6 +59,7 @@ pub struct ApiServices {
     pub artifacts: ArtifactService,
     pub nodes: NodeService,
     pub agent_profiles: AgentProfiles,
+    pub edge: EdgeSync,
     /// The workflow API of runners.
     pub workflow: WorkflowService,
     pub events: EventService,
@@ -127,6 +129,7 @@ pub(crate) fn documented_routes(services: ApiServices) -> OpenApiRouter {
     let credentials = services.models.credentials.clone();
     let nodes = node_api::routes(services.nodes.clone(), services.artifacts, credentials)
         .merge(agent_profiles::node_routes(services.agent_profiles))
+        .merge(edge::node_routes(services.edge))
         .route_layer(from_fn_with_state(services.nodes, require_node));
     OpenApiRouter::with_openapi(ApiDocument::openapi())
         .merge(chat::routes(services.chat, admission))

@@ -7,6 +7,7 @@
 
 mod agent_profiles;
 mod auth;
+mod capability_leases;
 mod chat;
 mod egress;
 mod error;

@@ -48,3 +48,4 @@ pub mod verdict;
 pub mod verification;
 pub mod work;
 pub mod workflow_state;
+pub mod workspace_script;

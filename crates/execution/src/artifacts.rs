@@ -301,17 +301,7 @@ fn require_open_job(
 
 /// Rejects paths that are absolute, contain `..`, or contain control characters.
 pub fn validate_artifact_path(path: &str) -> Result<(), String> {
-    let is_plain = |part: &str| !part.is_empty() && part != "." && part != "..";
-    let is_fine = !path.is_empty()
-        && path.len() <= MAX_PATH_BYTES
-        && !path.contains(['\\', '\0'])
-        && !path.chars().any(char::is_control)
-        && path.split('/').all(is_plain);
-    if is_fine {
-        Ok(())
-    } else {
-        Err(format!("\"{}\" is not a relative file path", path.escape_debug()))
-    }
+    cynode_domain::workspace_script::check_relative_path(path, MAX_PATH_BYTES)
 }
 
 /// The view of the one file that was stored.

@@ -18,6 +18,7 @@ mod gateway;
 mod identity;
 mod instructions;
 mod invoke;
+mod lease_policy;
 mod options;
 pub mod pipeline;
 mod rate_limits;

@@ -26,6 +26,7 @@ use cynode_execution::findings::FindingService;
 use cynode_execution::preferences::PreferenceService;
 use cynode_execution::{ArtifactService, NodeService, TaskService};
 use cynode_execution::{runs::Actor, runs::ActorKind, runs::RunOperations, runs::RunQueries};
+use cynode_ops::capability_leases::CapabilityLeases;
 use cynode_ops::memory::JobNotes;
 use cynode_ops::sandboxes::Sandboxes;
 use cynode_ops::schedules::Schedules;
@@ -55,6 +56,7 @@ pub struct ToolServices {
     pub nodes: NodeService,
     pub agent_profiles: AgentProfiles,
     pub sandboxes: Sandboxes,
+    pub leases: CapabilityLeases,
     pub settings: InstallationSettings,
     pub preferences: PreferenceService,
     pub memory: JobNotes,
@@ -294,9 +296,9 @@ mod tests {
         "db.task.list",
         "node.get",
         "node.list",
+        "sandbox.allowed_images.add",
         "sandbox.allowed_images.list",
     ];
-        "sandbox.allowed_images.add",
 
     /// Tools that another id binds to a task, or that also work without a task.
     const TASK_IS_OPTIONAL: &[&str] = &[

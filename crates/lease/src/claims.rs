@@ -32,6 +32,9 @@ pub struct LeaseClaims {
     pub tools: BTreeSet<String>,
     /// Limits of each command.
     pub limits: Limits,
+    /// The image that commands run in; `host` if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
     /// Whether the workspace is a checkout, whose hooks and configuration commands must not change.
     pub has_repository: bool,
     pub issued_at: DateTime<Utc>,

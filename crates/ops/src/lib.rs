@@ -9,6 +9,7 @@
 
 pub mod access;
 pub mod agent_profiles;
+pub mod capability_leases;
 pub mod chat;
 pub mod health;
 pub mod inbox;

@@ -100,7 +100,7 @@ impl Sandboxes {
 }
 
 /// Returns an open task and its newest run, with job creation locked until the transaction ends.
-async fn lock_open_task(
+pub(crate) async fn lock_open_task(
     tx: &mut Tx,
     by: Actor<'_>,
     task: TaskId,
@@ -137,7 +137,11 @@ async fn reject_halted(tx: &mut Tx, task: &Task, run: RunId) -> Result<(), Sandb
 }
 
 /// Loads a sandbox of a task, also a destroyed one.
-async fn find_sandbox(tx: &mut Tx, task: TaskId, id: JobId) -> Result<Sandbox, SandboxError> {
+pub(crate) async fn find_sandbox(
+    tx: &mut Tx,
+    task: TaskId,
+    id: JobId,
+) -> Result<Sandbox, SandboxError> {
     let found = tx.sandbox_get(id).await?.filter(|sandbox| sandbox.task == task);
     found.ok_or(SandboxError::NotFound(id))
 }

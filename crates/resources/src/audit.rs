@@ -6,6 +6,7 @@
 
 mod chain_pages;
 mod connections;
+mod edge;
 mod export;
 mod history;
 mod query;

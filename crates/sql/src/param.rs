@@ -3,11 +3,11 @@
 use chrono::{DateTime, Utc};
 use cynode_domain::agent::{Activity, MessageKind};
 use cynode_domain::ids::{
-    AgentId, AgentProfileId, ArtifactId, CallId, ChainId, ChangeId, ChatMessageId, ChatTurnId,
-    CheckpointId, CredentialId, DecisionId, FindingId, GroupId, HolderId, IncarnationId,
-    InferenceId, JobId, LeaseId, MessageId, NodeId, PreferenceId, ProjectId, RuleId, RunId,
-    ScheduleId, ScheduleRunId, ServerId, SessionId, SkillId, TaskId, ThreadId, TokenId, ToolId,
-    TraceId, UserId,
+    AgentId, AgentProfileId, ArtifactId, CallId, CapabilityLeaseId, ChainId, ChangeId,
+    ChatMessageId, ChatTurnId, CheckpointId, CredentialId, DecisionId, FindingId, GroupId,
+    HolderId, IncarnationId, InferenceId, JobId, LeaseId, MessageId, NodeId, PreferenceId,
+    ProjectId, RuleId, RunId, ScheduleId, ScheduleRunId, ServerId, SessionId, SkillId, TaskId,
+    ThreadId, TokenId, ToolId, TraceId, UserId,
 };
 use cynode_domain::policy::pattern::Pattern;
 use cynode_domain::policy::{AgentType, CallStatus, Effect, Stage, ToolScope};
@@ -133,6 +133,7 @@ macro_rules! param_from_ids {
 param_from_ids!(
     AgentId,
     AgentProfileId,
+    CapabilityLeaseId,
     ArtifactId,
     CallId,
     ChainId,

@@ -1,9 +1,10 @@
 //! The audit log of tool calls: append-only, hash-chained, without arguments or results.
 //!
 //! A call is one record when it is decided and a second one, its outcome, when it ends; no record is ever
-//! updated. Only an [`writer::AuditWriter`] writes records; it seals them into its chain ([`ChainHead::seal`]) and signs
-//! the new head. [`logs`] seals the rows of the other logs.
+//! updated. An [`writer::AuditWriter`] writes the records of this process; it seals them into its chain ([`ChainHead::seal`]) and signs
+//! the new head. [`edge`] stores records that worker nodes sealed, [`logs`] seals the rows of the other logs.
 
+pub(crate) mod edge;
 mod logs;
 mod rows;
 mod sql;

@@ -58,6 +58,7 @@ const MIGRATIONS: &[Migration] = migrations! {
     34 "0034_storage",
     35 "0035_server_owners",
     36 "0036_agent_profiles",
+    37 "0037_capability_leases",
     39 "0039_agent_stops",
 };
 

@@ -184,6 +184,12 @@ impl Tx {
         found.map(|row| Ok((token(&row)?, owner(&row)?))).transpose()
     }
 
+    /// Whether a token exists and was not revoked.
+    pub async fn token_is_unrevoked(&mut self, id: TokenId) -> Result<bool, Error> {
+        let sql = "SELECT id FROM api_tokens WHERE id = $1 AND revoked_at IS NULL";
+        Ok(self.row(sql, params![id]).await?.is_some())
+    }
+
     /// Lists a page of a user's tokens, newest first, older than `before`.
     pub async fn token_list(
         &mut self,

@@ -13,6 +13,7 @@ pub mod apmas;
 pub mod artifacts;
 pub mod audit;
 pub mod auth;
+pub mod capability_leases;
 pub mod changes;
 pub mod checks;
 pub mod continuing;

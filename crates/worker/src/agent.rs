@@ -11,6 +11,7 @@ mod artifacts;
 mod attachments;
 mod canary;
 mod connection;
+mod edge;
 mod egress;
 mod images;
 mod job_registry;
@@ -37,6 +38,7 @@ use cynode_network::proxy::ProxyCapacity;
 use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::BackgroundTasks;
+use cynode_wire::capability_leases::EDGE_FEATURE;
 use cynode_wire::git::REPOSITORIES_FEATURE;
 use cynode_wire::nodes::Capabilities;
 use tokio::time::Instant;
@@ -78,6 +80,8 @@ pub struct NodeDaemonOptions {
     pub repositories: RepositoryAccess,
     /// Internal networks and hosts that agents may connect to, if their profile names the host.
     pub agent_networks: AllowedNetworks,
+    /// Whether agents on this host may use tools of the node, under leases.
+    pub has_edge: bool,
     /// Images that jobs may run in.
     pub images: ImageOptions,
 }
@@ -110,6 +114,8 @@ pub enum NodeDaemonError {
     Jobs(#[from] JobDirError),
     #[error(transparent)]
     Address(cynode_client::ClientError),
+    #[error("tools under leases cannot be offered")]
+    Edge(#[source] io::Error),
     #[error("the HTTP client of agents cannot be created")]
     HttpClient(#[source] reqwest::Error),
     /// The orchestrator answered and rejected the join.
@@ -141,6 +147,8 @@ struct DaemonContext {
     egress_client: reqwest::Client,
     /// `None` on a machine without git.
     repositories: Option<Repositories>,
+    /// The public key of this node, in base64.
+    node_key: String,
     images: NodeImages,
 }
 
@@ -244,6 +252,9 @@ impl NodeDaemon {
         if repositories.is_some() && capabilities.sandbox.supported {
             capabilities.sandbox.features.push(REPOSITORIES_FEATURE.to_owned());
         }
+        if options.has_edge && capabilities.sandbox.supported {
+            capabilities.sandbox.features.push(EDGE_FEATURE.to_owned());
+        }
         let state_dir = &options.sandbox.state_dir;
         let unusable = |cause| NodeDaemonError::StateDir { path: state_dir.clone(), cause };
         let lineage = ProcessLineage::begin(state_dir).map_err(unusable)?;
@@ -262,6 +273,7 @@ impl NodeDaemon {
             proxies: ProxyCapacity::default(),
             egress_client: egress_client.map_err(NodeDaemonError::HttpClient)?,
             repositories,
+            node_key: key.public_key(),
             images,
         };
         Ok(Self { context: Arc::new(context), _state_lock: lock })
@@ -271,6 +283,10 @@ impl NodeDaemon {
     pub async fn run(self, shutdown: Shutdown) -> Result<(), NodeDaemonError> {
         let context = &self.context;
         self.adopt_jobs()?;
+        if context.options.has_edge {
+            let opened = edge::EdgeService::open(context).await;
+            opened.map_err(NodeDaemonError::Edge)?.run();
+        }
         context.tasks.spawn("sweep", sweep::run_sweeps(Arc::clone(context), shutdown.clone()));
         let unpacking = images::unpack_all(Arc::clone(context), shutdown.clone());
         context.tasks.spawn("images", unpacking);

@@ -126,7 +126,7 @@ fn with_context<E: Display>(what: &'static str) -> impl FnOnce(E) -> String {
 /// That of an agent, and of every job on a repository, is `/tmp`: in memory, of the job alone, and empty when the job starts. Programs
 /// keep configuration, caches and databases there, which are no changes of the workspace. Other jobs have the workspace.
 fn home_dir(spec: &JobSpec) -> &'static str {
-    if spec.is_agent() || spec.assignment.repository.is_some() { "/tmp" } else { root::WORKSPACE }
+    if spec.is_agent() || spec.has_repository() { "/tmp" } else { root::WORKSPACE }
 }
 
 fn build_exec_plan(spec: &JobSpec, image: Option<&JobImage>) -> ExecPlan {

@@ -297,6 +297,7 @@ mod tests {
             expose: vec![],
             agent_program: None,
             interactive: None,
+            protects_repository: false,
             cgroup: None,
         }
     }

@@ -136,6 +136,13 @@ impl Sandbox {
         JobDir::create(&self.jobs_dir(), &self.job_spec(assignment, workspace))
     }
 
+    /// A command in the workspace of a task that is no job of the orchestrator. The hooks and configuration of a checkout are
+    /// read-only for it, as they are for jobs.
+    pub(crate) fn command_spec(&self, assignment: Assignment, has_repository: bool) -> JobSpec {
+        let workspace = self.workspace(assignment.task_id);
+        JobSpec { protects_repository: has_repository, ..self.job_spec(assignment, workspace) }
+    }
+
     fn job_spec(&self, assignment: Assignment, workspace: PathBuf) -> JobSpec {
         let cgroup = self.cgroups.as_ref().map(|cgroups| cgroups.job(assignment.job_id));
         JobSpec {
@@ -145,6 +152,7 @@ impl Sandbox {
             expose: self.options.expose.clone(),
             agent_program: self.options.agent_program.clone(),
             interactive: None,
+            protects_repository: false,
             cgroup,
         }
     }

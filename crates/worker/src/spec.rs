@@ -32,6 +32,10 @@ pub struct JobSpec {
     /// An interactive program to run instead of the assignment's action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interactive: Option<InteractiveCommand>,
+    /// Whether hooks and configuration of the workspace's repository are read-only, for a command that is no job of the
+    /// orchestrator.
+    #[serde(default)]
+    pub protects_repository: bool,
     /// The cgroup that limits the job, where the node has one for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cgroup: Option<JobCgroup>,
@@ -69,6 +73,11 @@ impl JobSpec {
     /// Whether the job tries an agent out.
     pub(crate) fn is_canary(&self) -> bool {
         self.is_agent() && self.assignment.agent.as_ref().is_some_and(|agent| agent.is_canary)
+    }
+
+    /// Whether the workspace is a checkout of a repository.
+    pub(crate) fn has_repository(&self) -> bool {
+        self.protects_repository || self.assignment.repository.is_some()
     }
 
     /// Whether the job's agent may connect to hosts, through the proxy. A canary run has the same environment, but its hosts are

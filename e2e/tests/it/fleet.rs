@@ -124,12 +124,18 @@ impl ProcessFleet {
 
     /// Adds a worker node of the orchestrator at `url`, and waits until it has joined.
     pub(crate) async fn add_node(&mut self, name: &str, url: &str) {
+        self.add_node_with(name, url, &[]).await;
+    }
+
+    /// The same with further arguments.
+    pub(crate) async fn add_node_with(&mut self, name: &str, url: &str, options: &[&str]) {
         let data = self.data().display().to_string();
         let token = self.data().join("node-join.token").display().to_string();
         let state = self.node_state(name).display().to_string();
         let arguments = ["role", "node", "--data-dir", &data, "--orchestrator-url", url];
         let more = ["--slug", name, "--join-token-file", &token, "--state-dir", &state];
-        self.add(name, [&arguments[..], &more].concat().into_iter().map(str::to_owned).collect());
+        let all = [&arguments[..], &more, options].concat();
+        self.add(name, all.into_iter().map(str::to_owned).collect());
         let client = self.client(url);
         while !retry_while_unavailable(async || client.node_list().await)
             .await

@@ -35,6 +35,8 @@ mod damage;
 #[cfg(test)]
 mod documents;
 #[cfg(test)]
+mod edge;
+#[cfg(test)]
 mod ends;
 #[cfg(test)]
 mod files;

@@ -299,6 +299,7 @@ pub(crate) fn options(state: &Path, orchestrator: SocketAddr) -> NodeDaemonOptio
             AllowedNetworks::default(),
         ),
         agent_networks: AllowedNetworks::default(),
+        has_edge: false,
         images: ImageOptions::default(),
     }
 }

@@ -84,6 +84,7 @@ impl World {
             sandbox: JobId::generate(),
             tools: BTreeSet::from(["sandbox.exec".to_owned()]),
             limits: Limits::default(),
+            image: None,
             has_repository: false,
             issued_at: now(),
             expires_at: now() + TimeDelta::minutes(5),

@@ -1,10 +1,11 @@
 //! `node.*`: worker nodes.
 
 mod get;
+mod lease_create;
 mod list;
 
 use super::BuiltinToolSpec;
 
-pub(super) fn all() -> [BuiltinToolSpec; 2] {
-    [get::TOOL, list::TOOL]
+pub(super) fn all() -> [BuiltinToolSpec; 3] {
+    [get::TOOL, lease_create::TOOL, list::TOOL]
 }

@@ -14,10 +14,11 @@ use cynode_gateway::Identity;
 use cynode_gateway::McpGateway;
 use cynode_gateway::tools::ToolServices;
 use cynode_ops::AgentProfiles;
+use cynode_ops::capability_leases::CapabilityLeases;
 use cynode_ops::memory::JobNotes;
 use cynode_ops::sandboxes::Sandboxes;
 use cynode_ops::{AgentMessages, WorkService};
-use cynode_resources::audit::RejectionCounter;
+use cynode_resources::audit::{AuditLog, AuditOptions, RejectionCounter};
 use cynode_resources::request_limits::{RequestLimitOptions, RequestLimits};
 use cynode_resources::settings::InstallationSettings;
 use cynode_resources::skills::Skills;
@@ -52,6 +53,8 @@ pub(crate) async fn services(data: &TempDir) -> (ToolServices, Caller) {
     let token = std::fs::read_to_string(data.path().join("admin.token")).unwrap();
     let known = accounts.authenticate(token.trim()).await.unwrap();
     let placer = JobPlacer::rule_based(store.clone(), clock.clone(), signals.clone());
+    let options = AuditOptions::new(data.path());
+    let audit = AuditLog::open(store.clone(), clock.clone(), &options).await.unwrap();
     let tasks = TaskService::new(store.clone(), clock.clone(), signals.clone(), blobs.clone());
     let services = ToolServices {
         agent_profiles: AgentProfiles::new(
@@ -66,6 +69,9 @@ pub(crate) async fn services(data: &TempDir) -> (ToolServices, Caller) {
         artifacts: ArtifactService::new(store.clone(), clock.clone(), blobs),
         nodes: NodeService::new(store.clone(), clock.clone(), signals.clone(), 60_000),
         sandboxes: Sandboxes::new(store.clone(), clock.clone(), signals.clone(), placer),
+        leases: CapabilityLeases::open(store.clone(), clock.clone(), audit, data.path())
+            .await
+            .unwrap(),
         messages: AgentMessages::new(store.clone(), clock.clone(), signals.clone()),
         work: WorkService::new(store.clone(), clock.clone(), signals.clone()),
         analysts: None,

@@ -32,6 +32,7 @@ fn claims(holder: Option<&LeaseKey>) -> LeaseClaims {
         sandbox: JobId::generate(),
         tools: names(&["sandbox.exec", "sandbox.get_file"]),
         limits: Limits::default(),
+        image: None,
         has_repository: false,
         issued_at: noon(),
         expires_at: noon() + minutes(5),

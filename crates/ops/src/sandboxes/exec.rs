@@ -6,14 +6,15 @@ use cynode_domain::ids::{JobId, NodeId, RunId, TaskId};
 use cynode_domain::image_name::HOST_IMAGE;
 use cynode_domain::job::{Action, Ending, Limits};
 use cynode_domain::status::JobStatus;
+use cynode_domain::workspace_script::command_line;
 use cynode_store::{Job, Task, Tx};
 use cynode_wire::jobs::{JobView, Truncated};
 use cynode_wire::tool_calls::{MAX_COMMAND_BYTES, MAX_EXEC_KEY_BYTES, SandboxIds};
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::{
 use super::open::job_image;
+use super::{
     EXECS_RETAINED, MAX_EXECS, MAX_RUNNING, SandboxError, Sandboxes, find_sandbox, lock_open_task,
 };
 use cynode_execution::runs::Actor;
@@ -65,9 +66,9 @@ pub(super) struct WorkspaceCommand {
     pub(super) timeout_s: Option<u32>,
     pub(super) output_bytes: Option<u32>,
     pub(super) node: Option<NodeId>,
-    /// Display name of the requester.
     /// The image to run in; that of the task if absent.
     pub(super) image: Option<String>,
+    /// Display name of the requester.
     pub(super) by: String,
 }
 
@@ -84,8 +85,8 @@ impl Sandboxes {
             timeout_s: request.timeout_s,
             output_bytes: None,
             node: None,
-            by: by.display_name(),
             image: None,
+            by: by.display_name(),
         };
         let at = SandboxIds { task_id: request.task, job_id: request.sandbox };
         let id = self.create_command_job(by, at, command, request.key).await?;
@@ -119,7 +120,6 @@ impl Sandboxes {
                     if handle.destroyed_at.is_some() {
                         return Err(SandboxError::Destroyed);
                     }
-                    let made = create_workspace_job(tx, &task, run, command, placing).await?;
                     let mut command = command;
                     if command.image.is_none() {
                         let opened = tx.job_get(sandbox).await?;
@@ -127,6 +127,7 @@ impl Sandboxes {
                         let image = job_image(opened.as_ref()).unwrap_or(HOST_IMAGE);
                         command.image = Some(image.to_owned());
                     }
+                    let made = create_workspace_job(tx, &task, run, command, placing).await?;
                     tx.exec_insert(made.id, sandbox, key.as_deref()).await?;
                     Ok(made)
                 })
@@ -199,8 +200,8 @@ pub(super) async fn create_workspace_job(
     };
     let request = NewJobSpec {
         agent: None,
-        run,
         image: command.image,
+        run,
         step_index: EXEC_STEP,
         attempt: counts.highest + 1,
         action: command.action,
@@ -213,32 +214,14 @@ pub(super) async fn create_workspace_job(
 
 /// Returns the shell line after validation.
 fn shell_line(request: &SandboxCommand) -> Result<String, SandboxError> {
-    let line = match &request.argv {
-        None => request.command.clone(),
-        Some(argv) => {
-            let words = std::iter::once(&request.command).chain(argv).map(|word| shell_quote(word));
-            words.collect::<Vec<_>>().join(" ")
-        }
-    };
     let is_bad_key =
         |key: &String| key.is_empty() || key.len() > MAX_EXEC_KEY_BYTES || key.contains('\0');
-    let fault = if request.command.trim().is_empty() {
-        "command is empty"
-    } else if line.len() > MAX_COMMAND_BYTES {
-        "command and argv must have at most 64 KiB"
-    } else if line.contains('\0') {
-        "command and argv must not contain NUL characters"
-    } else if request.key.as_ref().is_some_and(is_bad_key) {
-        "idempotency_key must have 1 to 200 bytes without NUL"
-    } else {
-        return Ok(line);
-    };
-    Err(SandboxError::Invalid(fault.to_owned()))
-}
-
-/// Quotes a word for the shell.
-pub(super) fn shell_quote(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
+    if request.key.as_ref().is_some_and(is_bad_key) {
+        let fault = "idempotency_key must have 1 to 200 bytes without NUL";
+        return Err(SandboxError::Invalid(fault.to_owned()));
+    }
+    command_line(&request.command, request.argv.as_deref(), MAX_COMMAND_BYTES)
+        .map_err(|fault| SandboxError::Invalid(fault.to_owned()))
 }
 
 /// Converts a job into a command result.

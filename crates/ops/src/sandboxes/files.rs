@@ -5,11 +5,12 @@ use base64::engine::general_purpose::STANDARD;
 use cynode_domain::ids::JobId;
 use cynode_domain::image_name::HOST_IMAGE;
 use cynode_domain::job::Action;
+use cynode_domain::workspace_script::{TOO_LARGE_EXIT_CODE, read_script, write_script};
 use cynode_wire::jobs::JobView;
 use cynode_wire::tool_calls::{MAX_FILE_BYTES, SandboxIds};
 use serde::Serialize;
 
-use super::exec::{WorkspaceCommand, shell_quote};
+use super::exec::WorkspaceCommand;
 use super::{SandboxError, Sandboxes};
 use cynode_execution::artifacts::validate_artifact_path;
 use cynode_execution::runs::Actor;
@@ -18,8 +19,6 @@ use cynode_execution::{workflow::MAX_WAIT_MS, workflow::job_view};
 /// Fits the largest file as base64 with line breaks.
 const OUTPUT_BYTES: u32 = 512 * 1024;
 const TIMEOUT_S: u32 = 60;
-/// Exit code of the script for a file that is too large.
-const TOO_LONG: i32 = 90;
 
 /// A file in the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -46,7 +45,7 @@ impl Sandboxes {
         if content.len() > MAX_FILE_BYTES {
             return Err(SandboxError::Invalid(too_large_message()));
         }
-        let job = self.run_script(by, at, write_script(path, content)).await?;
+        let job = self.run_script(by, at, write_script(path, &STANDARD.encode(content))).await?;
         check_succeeded(&job)?;
         let (exec_id, path, size_bytes) = (job.id, path.to_owned(), content.len());
         Ok(SandboxFile { exec_id, path, size_bytes, content_bytes_base64: None })
@@ -59,7 +58,7 @@ impl Sandboxes {
         path: &str,
     ) -> Result<SandboxFile, SandboxError> {
         validate_artifact_path(path).map_err(SandboxError::Invalid)?;
-        let job = self.run_script(by, at, read_script(path)).await?;
+        let job = self.run_script(by, at, read_script(path, MAX_FILE_BYTES)).await?;
         check_succeeded(&job)?;
         let text = job.result.map(|result| result.stdout).unwrap_or_default();
         let text: String = text.split_ascii_whitespace().collect();
@@ -80,33 +79,14 @@ impl Sandboxes {
             action: Action::Script { text },
             timeout_s: Some(TIMEOUT_S),
             output_bytes: Some(OUTPUT_BYTES),
+            node: None,
             // The script and its programs are the node's.
             image: Some(HOST_IMAGE.to_owned()),
-            node: None,
             by: by.display_name(),
         };
         let id = self.create_command_job(by, at, command, None).await?;
         Ok(job_view(self.wait_for_end(id, MAX_WAIT_MS).await?)?)
     }
-}
-
-/// A script instead of a command line, because arguments have a length limit.
-fn write_script(path: &str, content: &[u8]) -> String {
-    let content = STANDARD.encode(content);
-    let (path, new) =
-        (shell_quote(&format!("./{path}")), shell_quote(&format!("./{path}.cynode-new")));
-    format!(
-        "#!/bin/sh\nset -e\nmkdir -p -- \"$(dirname -- {path})\"\n\
-         base64 -d > {new} <<'EOF'\n{content}\nEOF\nmv -f -- {new} {path}\n"
-    )
-}
-
-fn read_script(path: &str) -> String {
-    let path = shell_quote(&format!("./{path}"));
-    format!(
-        "#!/bin/sh\nset -e\n[ -f {path} ] || {{ echo 'there is no such file' >&2; exit 1; }}\n\
-         [ \"$(wc -c < {path})\" -le {MAX_FILE_BYTES} ] || exit {TOO_LONG}\nbase64 < {path}\n"
-    )
 }
 
 fn too_large_message() -> String {
@@ -118,7 +98,7 @@ fn check_succeeded(job: &JobView) -> Result<(), SandboxError> {
     use cynode_domain::job::Ending;
     let fault = match job.result.as_ref().map(|result| (&result.ending, &result.stderr)) {
         Some((Ending::Exited { code: 0 }, _)) => return Ok(()),
-        Some((Ending::Exited { code: TOO_LONG }, _)) => too_large_message(),
+        Some((Ending::Exited { code: TOO_LARGE_EXIT_CODE }, _)) => too_large_message(),
         Some((Ending::Exited { .. }, said)) if !said.trim().is_empty() => {
             said.trim().chars().take(500).collect()
         }
@@ -132,12 +112,6 @@ fn check_succeeded(job: &JobView) -> Result<(), SandboxError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_path_with_quotes_stays_one_word_of_the_shell() {
-        assert!(read_script("it's $(here)").contains(r"base64 < './it'\''s $(here)'"));
-        assert!(write_script("-n", b"x").contains("> './-n.cynode-new'"));
-    }
 
     #[test]
     fn the_longest_file_fits_its_output() {

@@ -1,12 +1,12 @@
 //! The tables whose rows can be quarantined: their keys, how to select a row by key, and how to decode it.
 
 use crate::{
-    Error, agent_checkpoints, agent_profiles, agent_tokens, artifacts, audit, changes, chat,
-    chat_records, credentials, decisions, events, findings, groups, inferences, job_memory, jobs,
-    join_tokens, leases, mcp_servers, mcp_tools, model_providers, nodes, preferences, projects,
-    questions, report_claims, rules, run_control, run_overview, sandboxes, schedule_runs,
-    schedules, sessions, settings, skills, task_agents, tasks, users, verdicts, work_units,
-    workflow,
+    Error, agent_checkpoints, agent_profiles, agent_tokens, artifacts, audit, capability_leases,
+    changes, chat, chat_records, credentials, decisions, events, findings, groups, inferences,
+    job_memory, jobs, join_tokens, leases, mcp_servers, mcp_tools, model_providers, nodes,
+    preferences, projects, questions, report_claims, rules, run_control, run_overview, sandboxes,
+    schedule_runs, schedules, sessions, settings, skills, task_agents, tasks, users, verdicts,
+    work_units, workflow,
 };
 use cynode_sql::Param;
 use cynode_sql::Row;
@@ -111,6 +111,7 @@ tables! {
     AUTH_EVENTS = "auth_audit_log" [Uuid "id"] => users::auth_event;
     CHAT_MESSAGES = "chat_messages" [Uuid "id"] => chat::message;
     CHAT_RECORDS = "chat_audit_log" [Uuid "id"] => chat_records::record;
+    CAPABILITY_LEASES = "capability_leases" [Uuid "id"] => capability_leases::capability_lease;
     CHECKPOINTS = "workflow_checkpoints" [Uuid "task_id"] => workflow::position;
     CREDENTIALS = "api_credentials" [Uuid "id"] => credentials::credential;
     DECISIONS = "pm_decisions" [Uuid "id"] => decisions::decision;

@@ -222,6 +222,13 @@ conformance_tests! {
         a_removed_node_leaves_its_name_and_its_row,
         a_join_token_is_used_revoked_and_deleted,
     }
+    capability_leases {
+        a_lease_is_listed_revoked_once_and_deleted_after_its_end,
+        a_retired_lease_key_is_listed_for_a_while,
+        a_chain_belongs_to_the_key_that_began_it,
+        records_of_a_node_are_stored_once_whatever_is_repeated,
+        records_that_do_not_continue_a_nodes_chain_are_refused,
+    }
     artifacts {
         the_newest_artifact_at_a_path_stays,
         artifacts_are_listed_by_kind_and_path_in_byte_order,

@@ -194,6 +194,8 @@ lists! {
     "agent_canaries" ("job_id", Sqlite("node_id")) format!("{KEY}/1/{KEY}") =>
         |tx| tx.agent_canary_list().await;
     "api_tokens" ("token_hash", Sqlite("id")) KEY => |tx| tx.token_list(user(), None, 10).await;
+    "capability_leases" ("token_id", Sqlite("id")) KEY =>
+        |tx| tx.capability_lease_list(None, None, 10).await;
     "node_join_tokens" ("token_hash", Sqlite("id")) KEY =>
         |tx| tx.join_token_list(None, 10).await;
     "users" ("is_admin", Sqlite("id")) KEY => |tx| tx.user_list(None, 10).await;

@@ -24,6 +24,8 @@ pub(super) struct JobRegistry {
 struct JobTable {
     held: BTreeMap<JobId, JobRegistryEntry>,
     delivered: VecDeque<JobId>,
+    /// Tasks whose workspace commands under leases use, with their number.
+    used_workspaces: BTreeMap<TaskId, usize>,
 }
 
 #[derive(Debug)]
@@ -178,7 +180,24 @@ impl JobRegistry {
         let jobs = self.jobs();
         // An adopted job with an unknown task could belong to any task.
         let is_used = |entry: &JobRegistryEntry| entry.task.is_none_or(|other| other == task);
-        (!jobs.held.values().any(is_used)).then(act)
+        let is_unused =
+            !jobs.held.values().any(is_used) && !jobs.used_workspaces.contains_key(&task);
+        is_unused.then(act)
+    }
+
+    /// Keeps the workspace of a task, until it was released as often.
+    pub(super) fn hold_workspace(&self, task: TaskId) {
+        *self.jobs().used_workspaces.entry(task).or_default() += 1;
+    }
+
+    pub(super) fn release_workspace(&self, task: TaskId) {
+        let mut jobs = self.jobs();
+        if let Some(uses) = jobs.used_workspaces.get_mut(&task) {
+            *uses -= 1;
+            if *uses == 0 {
+                jobs.used_workspaces.remove(&task);
+            }
+        }
     }
 
     pub(super) async fn wait_poll_changed(&self) {
@@ -229,6 +248,20 @@ mod tests {
 
         assert_eq!(roster.with_unused_workspace(task, || ()), None);
         assert_eq!(roster.with_unused_workspace(TaskId::generate(), || ()), Some(()));
+    }
+
+    #[test]
+    fn a_workspace_is_held_until_every_command_released_it() {
+        let (roster, task) = (JobRegistry::default(), TaskId::generate());
+        roster.hold_workspace(task);
+        roster.hold_workspace(task);
+
+        roster.release_workspace(task);
+        assert_eq!(roster.with_unused_workspace(task, || ()), None);
+        roster.release_workspace(task);
+        roster.release_workspace(task);
+
+        assert_eq!(roster.with_unused_workspace(task, || ()), Some(()));
     }
 
     #[tokio::test]

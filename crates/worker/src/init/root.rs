@@ -77,7 +77,7 @@ pub(super) fn build_root(dir: &JobDir, spec: &JobSpec, image: Option<&JobImage>)
         None => root.add_script(spec)?,
     }
     root.pivot()?;
-    if spec.assignment.repository.is_some() {
+    if spec.has_repository() {
         protect_repository()?;
     }
     make_read_only(Path::new("/"))
