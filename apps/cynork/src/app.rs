@@ -10,9 +10,9 @@ use crate::out::CommandOutput;
 use crate::resolved_settings::{CliSettings, LocalInstance};
 use crate::session::ApiSession;
 use crate::{
-    agent, agent_token, audit, auth, brain, chat, completion, creds, groups, inbox, nodes, prefs,
-    project, providers, rules, runs, schedule, servers, settings_command, skills, status, task,
-    token, tools, users,
+    agent, agent_token, audit, auth, brain, chat, completion, creds, groups, inbox, leases, nodes,
+    prefs, project, providers, rules, runs, schedule, servers, settings_command, skills, status,
+    task, token, tools, users,
 };
 
 /// State that every command uses.
@@ -59,6 +59,7 @@ async fn dispatch(cli: Cli, out: CommandOutput) -> Result<(), CliFailure> {
         CynorkCommand::Token(command) => token::run(command, &mut app).await,
         CynorkCommand::Agent(command) => agent::run(command, &mut app).await,
         CynorkCommand::AgentToken(command) => agent_token::run(command, &mut app).await,
+        CynorkCommand::Leases(command) => leases::run(command, &mut app).await,
         CynorkCommand::Tools(command) => tools::run(command, &mut app).await,
         CynorkCommand::Servers(command) => servers::run(command, &mut app).await,
         CynorkCommand::Rules(command) => rules::run(command, &mut app).await,

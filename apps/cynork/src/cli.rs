@@ -15,6 +15,7 @@ use crate::chat::ChatCommandArgs;
 use crate::creds::CredsCommand;
 use crate::groups::GroupsCommand;
 use crate::inbox::InboxCommand;
+use crate::leases::LeaseCommand;
 use crate::nodes::NodesCommand;
 use crate::prefs::PrefsCommand;
 use crate::project::ProjectCommand;
@@ -137,6 +138,9 @@ pub enum CynorkCommand {
     /// Manage the tokens that agents present to the MCP gateway.
     #[command(subcommand, visible_alias = "agent-tokens")]
     AgentToken(AgentTokenCommand),
+    /// List and revoke capability leases, with which agents use tools of a worker node directly.
+    #[command(subcommand, visible_alias = "lease")]
+    Leases(LeaseCommand),
     /// List the tools that agents can call; enable, disable and approve them.
     #[command(subcommand, visible_alias = "tool")]
     Tools(ToolsCommand),

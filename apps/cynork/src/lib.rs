@@ -23,6 +23,7 @@ mod groups;
 mod history;
 mod inbox;
 mod known_keys;
+mod leases;
 mod nodes;
 mod out;
 mod prefs;

@@ -8,7 +8,7 @@ mod file;
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, SubsecRound as _, Utc};
@@ -16,6 +16,7 @@ use cynode_audit::{AuditCall, AuditOutcome, CallRecord};
 use cynode_domain::ids::CallId;
 use cynode_domain::policy::{CallStatus, Effect, ErrorKind};
 use cynode_wire::capability_leases::SyncEdge;
+use sha2::{Digest as _, Sha256};
 
 use self::file::ChainFile;
 
@@ -58,13 +59,16 @@ pub struct OpenEdgeCall {
 
 impl EdgeAuditLog {
     /// Opens the log in a directory. Calls that an earlier process left open get an outcome. Blocks.
-    pub fn open(directory: &Path, now: DateTime<Utc>) -> io::Result<Self> {
-        Self::open_with_limit(directory, now, MAX_FILE_BYTES)
+    ///
+    /// The orchestrator accepts a chain of the key that began it only, so each `node_key` has a file of its own.
+    pub fn open(directory: &Path, node_key: &str, now: DateTime<Utc>) -> io::Result<Self> {
+        let digest = hex::encode(Sha256::digest(node_key));
+        let path = directory.join(format!("audit-{}.log", digest.get(..16).unwrap_or_default()));
+        Self::open_with_limit(&path, now, MAX_FILE_BYTES)
     }
 
-    fn open_with_limit(directory: &Path, now: DateTime<Utc>, max_bytes: u64) -> io::Result<Self> {
-        let path: PathBuf = directory.join("edge-audit.log");
-        let (mut chain, open) = ChainFile::open(&path)?;
+    fn open_with_limit(path: &Path, now: DateTime<Utc>, max_bytes: u64) -> io::Result<Self> {
+        let (mut chain, open) = ChainFile::open(path)?;
         for call in open {
             chain.append(CallRecord::Outcome(interrupted(call, now)))?;
         }

@@ -60,6 +60,24 @@ impl Shutdown {
     }
 }
 
+/// The SIGHUP signals of this process, which no longer end it.
+#[derive(Debug)]
+pub struct Hangups(Signal);
+
+impl Hangups {
+    /// Must be called inside a tokio runtime.
+    pub fn listen() -> io::Result<Self> {
+        signal(SignalKind::hangup()).map(Self)
+    }
+
+    /// Resolves at the next signal.
+    pub async fn next(&mut self) {
+        if self.0.recv().await.is_none() {
+            std::future::pending().await
+        }
+    }
+}
+
 /// Exits the process at the next signal.
 fn exit_on_signal(mut interrupt: Signal) {
     let impatient = async move {

@@ -18,6 +18,7 @@ mod brain;
 mod branching;
 mod canaries;
 mod cancel;
+mod capability_leases;
 mod changing;
 mod chat;
 mod collected_changes;
@@ -92,6 +93,11 @@ macro_rules! on_both_engines {
 }
 
 on_both_engines! {
+    capability_leases {
+        records_about_callers_of_others_are_refused,
+        a_lease_ends_with_what_it_was_issued_for,
+        leases_are_private_and_their_key_is_the_administrators,
+    }
     changing {
         a_person_changes_an_open_task_unless_somebody_else_just_did,
         an_agent_sharpens_and_adds_criteria_and_takes_none_away,

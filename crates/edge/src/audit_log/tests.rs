@@ -1,4 +1,5 @@
 use std::fs;
+use std::path::PathBuf;
 
 use cynode_audit::{AuditCaller, AuditRecord, ChainHead};
 use cynode_domain::agent::TokenBinding;
@@ -31,7 +32,7 @@ fn call() -> AuditCall {
 }
 
 fn open(directory: &TempDir) -> EdgeAuditLog {
-    EdgeAuditLog::open(directory.path(), noon()).unwrap()
+    EdgeAuditLog::open_with_limit(&file(directory), noon(), MAX_FILE_BYTES).unwrap()
 }
 
 fn file(directory: &TempDir) -> PathBuf {
@@ -156,7 +157,7 @@ fn a_modified_file_is_kept_as_evidence_and_a_new_chain_begins() {
 #[test]
 fn a_full_log_admits_no_call_until_records_are_stored() {
     let directory = tempfile::tempdir().unwrap();
-    let log = EdgeAuditLog::open_with_limit(directory.path(), noon(), 3_000).unwrap();
+    let log = EdgeAuditLog::open_with_limit(&file(&directory), noon(), 3_000).unwrap();
     let mut open_calls = vec![];
     let full = loop {
         match log.begin(call()) {
@@ -207,4 +208,19 @@ fn stored_records_leave_the_file_and_calls_that_run_keep_their_outcome() {
     let rest: Vec<_> = rest.collect();
     check_chain(&mut head, &rest);
     assert!(outcomes(&rest).contains(&(running_id, Some("interrupted".to_owned()))));
+}
+
+#[test]
+fn another_key_of_the_node_begins_another_chain() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = |key: &str| EdgeAuditLog::open(directory.path(), key, noon()).unwrap();
+    let chain = |log: &EdgeAuditLog| log.next_report(1).unwrap().chain;
+    let first = open("old");
+    drop(first.begin(call()).unwrap());
+
+    let second = open("new");
+
+    assert_ne!(chain(&first), chain(&second));
+    assert!(second.next_report(1).unwrap().records.is_empty());
+    assert_eq!(chain(&open("old")), chain(&first));
 }

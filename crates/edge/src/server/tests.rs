@@ -60,7 +60,7 @@ impl World {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let key = LeaseKey::from_seed(&[7; 32]).unwrap();
-        let log = EdgeAuditLog::open(directory.path(), now()).unwrap();
+        let log = EdgeAuditLog::open(directory.path(), "this node", now()).unwrap();
         let path = directory.path().join("trust.json");
         let trust = Arc::new(EdgeTrust::open(&path, "this node".to_owned()));
         trust.update(&view(&key), now()).unwrap();

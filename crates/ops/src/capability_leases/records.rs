@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cynode_domain::ids::{CapabilityLeaseId, NodeId, TokenId};
+use cynode_domain::ids::{CapabilityLeaseId, TokenId};
 use cynode_domain::policy::Effect;
 use cynode_lease::LeaseClaims;
 use cynode_store::{AuditCall, CallRecord, EdgeSealedRecord, Tx};
@@ -39,7 +39,7 @@ pub(super) fn parse_records(
 /// Refuses records about callers whose lease was not issued for this node, or that name another caller than their lease.
 pub(super) async fn check_callers(
     tx: &mut Tx,
-    node: NodeId,
+    node_key: &str,
     slug: &str,
     records: &[(EdgeSealedRecord, CallRecord)],
 ) -> Result<(), LeaseServiceError> {
@@ -61,8 +61,9 @@ pub(super) async fn check_callers(
         if !leases.contains_key(&token) {
             let id = CapabilityLeaseId::from(token.as_uuid());
             let lease = tx.capability_lease_get(id).await?;
-            let lease = lease.filter(|lease| lease.node == node);
-            leases.insert(token, lease.as_ref().and_then(stored_claims));
+            let claims = lease.as_ref().and_then(stored_claims);
+            // Not by the row of the node: one that was removed and joined again is another row.
+            leases.insert(token, claims.filter(|claims| claims.node_key == node_key));
         }
         let Some(Some(claims)) = leases.get(&token) else {
             return refuse("its lease was not issued for this node");

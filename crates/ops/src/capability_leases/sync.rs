@@ -57,9 +57,10 @@ impl EdgeSync {
             Box::pin(async move {
                 let row = tx.node_get(id).await?;
                 let row = row.ok_or_else(|| LeaseServiceError::NoEdge(slug.clone()))?;
-                check_callers(tx, id, &slug, &records).await?;
+                let key = node_key(&row)?;
+                check_callers(tx, &key, &slug, &records).await?;
                 let sealed: Vec<_> = records.into_iter().map(|(sealed, _)| sealed).collect();
-                Ok::<_, LeaseServiceError>((node_key(&row)?, sealed))
+                Ok::<_, LeaseServiceError>((key, sealed))
             })
         });
         let (key, records) = checked.await?;

@@ -16,6 +16,7 @@ fn corpus() -> Vec<(String, String)> {
     let by_shape = needles(vec![
         format!("issued cyn_pm_{random} to the agent"),
         format!("cyn_rn_{random}"),
+        format!("lease cyn_lease_v4.public.{random}.{random}~v4.public.{random}"),
         format!("Authorization: Bearer {random}"),
         format!("authorization=bearer {random}"),
         format!("curl -H 'Authorization: Basic {random}=='"),

@@ -5,6 +5,7 @@ pub(crate) mod agent_tokens;
 pub(crate) mod artifacts;
 pub(crate) mod audit;
 pub(crate) mod audit_logs;
+pub(crate) mod capability_leases;
 pub(crate) mod changes;
 pub(crate) mod chat;
 pub(crate) mod claims;

@@ -11,7 +11,7 @@ pub(super) fn patterns() -> Vec<SecretPattern> {
     FORMAT_PATTERNS.iter().map(shape).collect()
 }
 
-const FORMAT_PATTERNS: [(&str, MatchCondition, SecretKind); 27] = [
+const FORMAT_PATTERNS: [(&str, MatchCondition, SecretKind); 28] = [
     // Private keys in PEM: complete, truncated, or on one line with escaped line breaks.
     (
         r#"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?P<secret>.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\\*["']|\z)"#,
@@ -40,6 +40,7 @@ const FORMAT_PATTERNS: [(&str, MatchCondition, SecretKind); 27] = [
     // A token as the user name of a URL.
     (r"://(?P<secret>[A-Za-z0-9_-]{30,})@", MatchCondition::NotAWord, Token),
     // CyNode tokens.
+    (r"\bcyn_lease_(?P<secret>[A-Za-z0-9._~-]{12,})", MatchCondition::Always, Token),
     (r"\bcyn_[A-Za-z0-9]{1,16}_(?P<secret>[A-Za-z0-9_-]{12,})", MatchCondition::Always, Token),
     // Headers.
     (
