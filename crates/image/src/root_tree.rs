@@ -74,6 +74,8 @@ impl RootTree {
                 Err(Errno::NOENT) if missing == MissingDirs::Create => {
                     rustix::fs::mkdirat(dir, &name, dir_mode(0o755)).map_err(failed)?;
                     let found = open_subdir(dir, &name).map_err(failed)?;
+                    // Whatever the umask of the node is.
+                    rustix::fs::fchmod(&found, dir_mode(0o755)).map_err(failed)?;
                     above.push((name, found));
                 }
                 Err(Errno::NOENT) => return Ok(None),

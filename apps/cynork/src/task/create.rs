@@ -281,6 +281,14 @@ mod tests {
     }
 
     #[test]
+    fn a_task_names_the_image_that_it_runs_in() {
+        let of = |line: &[&str]| build_request(parse_args(line).unwrap()).unwrap().image;
+
+        assert_eq!(of(&["--command", "true", "--image", "python"]).as_deref(), Some("python"));
+        assert_eq!(of(&["--command", "true"]), None);
+    }
+
+    #[test]
     fn every_kind_of_work_may_have_a_repository() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("work.sh");
