@@ -65,21 +65,20 @@ pub(super) async fn load_awaited_nodes(
                     |wait: &&CanaryWait<'_>| !admissions.has_passed(wait.profile.as_str(), id);
                 let canary = canary.as_ref().filter(is_awaited);
                 let lacks = |image: &&str| known.is_some_and(|known| !has_image(known, image));
-                let why = match (node.status, missing.iter().find(|name| !has(name)), canary) {
+                let image = demanded_image(task).filter(lacks);
+                let feature = missing.iter().find(|name| !has(name));
+                let why = match (node.status, feature, image, canary) {
                     (NodeStatus::Drained, ..) => "is drained".to_owned(),
                     (NodeStatus::Registered | NodeStatus::Inactive, ..) => "is offline".to_owned(),
-                    (NodeStatus::Active, Some(name), _) => format!("lacks the feature \"{name}\""),
-                    (NodeStatus::Active, None, _)
-                        if demanded_image(task).filter(lacks).is_some() =>
-                    {
-                        let image = demanded_image(task).unwrap_or_default();
+                    (NodeStatus::Active, Some(name), ..) => format!("lacks the feature \"{name}\""),
+                    (NodeStatus::Active, None, Some(image), _) => {
                         format!("lacks the image \"{image}\"")
                     }
-                    (NodeStatus::Active, None, Some(wait)) => {
+                    (NodeStatus::Active, None, None, Some(wait)) => {
                         let command = format!("cynork agent canary {} --node", wait.profile);
                         format!("has not passed {}; run `{command} {}`", wait.canary(), node.slug)
                     }
-                    (NodeStatus::Active, None, None) => "is at capacity".to_owned(),
+                    (NodeStatus::Active, None, None, None) => "is at capacity".to_owned(),
                 };
                 Some(format!("waiting for node \"{}\", which {why}", node.slug))
             }
