@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use cynode_domain::ids::TokenId;
 use cynode_domain::node_labels::NodeLabels;
-use cynode_wire::nodes::{CreateJoinToken, JoinTokenView, NewJoinTokenView, NodeView};
+use cynode_wire::nodes::{CreateJoinToken, JoinTokenView, MachineLoad, NewJoinTokenView, NodeView};
 
 use crate::app::CliContext;
 use crate::failure::CliFailure;
@@ -155,11 +155,22 @@ fn render(node: &NodeView, ctx: RenderContext) -> String {
         ("images", Some(can.images.join(", ")).filter(|images| !images.is_empty())),
         ("version", Some(can.version.clone()).filter(|version| !version.is_empty())),
         ("size", Some(format!("{} cores, {} MiB", can.cpu_cores, can.memory_mib))),
+        ("load", node.load.as_ref().map(format_load)),
         ("seen", Some(format_last_seen(node, ctx))),
         ("joined", Some(relative_time::format_relative(ctx.now, node.created_at))),
         ("id", Some(node.id.to_string())),
     ];
     table::render_pairs(&pairs, ctx)
+}
+
+/// Such as `1.25, 4000 MiB of memory available, 9000 MiB of disk free`.
+fn format_load(load: &MachineLoad) -> String {
+    let average = load.load_average_percent.map(|it| format!("{}.{:02}", it / 100, it % 100));
+    let memory = load.available_memory_mib.map(|mib| format!("{mib} MiB of memory available"));
+    let too_little = if load.is_disk_short { " (too little: no new jobs)" } else { "" };
+    let disk = load.free_disk_mib.map(|mib| format!("{mib} MiB of disk free{too_little}"));
+    let parts: Vec<_> = [average, memory, disk].into_iter().flatten().collect();
+    parts.join(", ")
 }
 
 fn format_labels(labels: &NodeLabels) -> String {
@@ -212,6 +223,7 @@ mod tests {
                 images: vec![],
             },
             running_jobs: 1,
+            load: None,
             incarnation: None,
             last_seen_at: Some(DateTime::UNIX_EPOCH),
             created_at: DateTime::UNIX_EPOCH,
@@ -221,11 +233,20 @@ mod tests {
         insta::assert_snapshot!(render_all(std::slice::from_ref(&node), ctx));
         insta::assert_snapshot!(render(&node, ctx));
 
-        let mut limited = node;
+        let load = MachineLoad {
+            free_disk_mib: Some(100),
+            available_memory_mib: Some(2_000),
+            load_average_percent: Some(105),
+            is_disk_short: true,
+        };
+        let mut limited = NodeView { load: Some(load), ..node };
         limited.capabilities.sandbox.reason = Some("no cgroup v2 hierarchy is mounted".to_owned());
         let text = render(&limited, ctx);
         let mut lines = text.lines();
         let line = lines.find_map(|line| line.strip_prefix("not enforced")).unwrap();
         assert_eq!(line.trim(), "no cgroup v2 hierarchy is mounted");
+        let shown =
+            "1.05, 2000 MiB of memory available, 100 MiB of disk free (too little: no new jobs)";
+        assert!(text.contains(shown), "{text}");
     }
 }

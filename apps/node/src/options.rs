@@ -9,7 +9,7 @@ use cynode_domain::node_labels::{NodeLabels, check_given};
 use cynode_domain::policy::network::AllowedNetworks;
 use cynode_image::ImageSource;
 use cynode_runtime::config::{ConfigFault, ConfigSection};
-use cynode_worker::agent::{ImageOptions, NodeDaemonOptions, RepositoryAccess};
+use cynode_worker::agent::{ImageOptions, LiveOptions, NodeDaemonOptions, RepositoryAccess};
 use cynode_worker::sandbox::SandboxOptions;
 use cynode_worker::spec::AgentProgram;
 use serde::{Deserialize, Serialize};
@@ -134,6 +134,17 @@ impl ConfigSection for NodeOptions {
 }
 
 impl NodeOptions {
+    /// The options that a running node can change.
+    pub(crate) fn live_options(&self) -> LiveOptions {
+        // Validated before; an invalid list opens nothing.
+        let networks = parse_networks(&self.repository_networks).unwrap_or_default();
+        LiveOptions {
+            max_concurrency: self.max_concurrency,
+            labels: self.labels.clone(),
+            repositories: RepositoryAccess::new(self.repository_paths.clone(), networks),
+        }
+    }
+
     /// The options of the node daemon, with defaults below `data_dir`.
     pub fn daemon_options(&self, data_dir: &Path) -> NodeDaemonOptions {
         let or = |path: &Option<PathBuf>, name: &str| {
@@ -145,20 +156,17 @@ impl NodeOptions {
             Some(path) => Some(AgentProgram { path: path.clone(), args: vec![] }),
             None => std::env::current_exe().ok().and_then(|own| find_agent_program(&own)),
         };
+        let LiveOptions { max_concurrency, labels, repositories } = self.live_options();
         NodeDaemonOptions {
             orchestrator_url: self.orchestrator_url.clone(),
             join_token_file: or(&self.join_token_file, "node-join.token"),
             slug: self.slug.clone().unwrap_or_else(machine_slug),
-            max_concurrency: self.max_concurrency,
-            labels: self.labels.clone(),
+            max_concurrency,
+            labels,
             workspace_retention: Duration::from_hours(self.workspace_retention_h.into()),
             sandbox,
             required_features: self.require.clone(),
-            repositories: RepositoryAccess::new(
-                self.repository_paths.clone(),
-                // Validated before; an invalid list opens nothing.
-                parse_networks(&self.repository_networks).unwrap_or_default(),
-            ),
+            repositories,
             agent_networks: parse_networks(&self.agent_networks).unwrap_or_default(),
             has_edge: self.edge,
             images: ImageOptions {

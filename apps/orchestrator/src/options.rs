@@ -9,6 +9,7 @@ use cynode_domain::job::Limits;
 use cynode_execution::analysts::AnalystOptions;
 use cynode_execution::artifacts::StorageLimits;
 use cynode_execution::handoff::HandoffOptions;
+use cynode_execution::nodes::MIN_FREE_DISK_MIB;
 use cynode_ops::chat::ChatOptions;
 use cynode_resources::audit::{AuditOptions, parse_public_key};
 use cynode_resources::request_limits::RequestLimitOptions;
@@ -74,6 +75,8 @@ pub struct OrchestratorOptions {
     pub max_storage_mib_per_user: u32,
     /// The most MiB that the files of one project's tasks may take; 0 is no limit.
     pub max_storage_mib_per_project: u32,
+    /// Free disk of its state directory that a worker node must have to get jobs, in MiB.
+    pub min_node_free_disk_mib: u32,
     /// Lease of a job: it counts as interrupted if its worker node does not report it for this long.
     pub job_lease_ms: u32,
     /// Timeout between two chunks of a streamed chat answer, in seconds; a non-streamed answer may take at most 290.
@@ -142,6 +145,7 @@ impl Default for OrchestratorOptions {
             max_job_timeout_s: Limits::MAX.timeout_s,
             max_storage_mib_per_user: 50 * 1024,
             max_storage_mib_per_project: 50 * 1024,
+            min_node_free_disk_mib: MIN_FREE_DISK_MIB,
             job_lease_ms: 60_000,
             chat_wait_s: 600,
             pma_addresses: vec![],
@@ -215,6 +219,7 @@ impl OrchestratorOptions {
             ("max_job_disk_mib", self.max_job_disk_mib, 1..=Limits::MAX.disk_mib),
             ("max_job_processes", self.max_job_processes, 1..=Limits::MAX.processes),
             ("max_job_timeout_s", self.max_job_timeout_s, 1..=Limits::MAX.timeout_s),
+            ("min_node_free_disk_mib", self.min_node_free_disk_mib, 0..=1 << 20),
             ("job_lease_ms", self.job_lease_ms, JOB_LEASE_MS),
             ("chat_wait_s", self.chat_wait_s, CHAT_WAIT),
             ("pma_max_open", self.pma_max_open, OPEN),

@@ -268,6 +268,7 @@ fn build_nodes(
     NodeService::new(store.clone(), clock.clone(), signals.clone(), options.job_lease_ms)
         .with_placer(placer)
         .with_job_ceiling(options.job_ceiling())
+        .with_min_free_disk(options.min_node_free_disk_mib)
 }
 
 /// Fails if the file of the embedded database is missing but blobs exist: a new file would look like a

@@ -165,7 +165,8 @@ impl CanaryTrial<'_> {
         let seconds = u32::try_from(limit.as_secs()).unwrap_or(u32::MAX).max(1);
         let interruption = Interruption::after_seconds(seconds, &stop);
         let observed = ProgramObservations::default();
-        let mut run = ProgramRun { options: self.options, feed: None, interruption, prompt, observed };
+        let mut run =
+            ProgramRun { options: self.options, feed: None, interruption, prompt, observed };
         let watch = async {
             tokio::select! {
                 () = self.shutdown.triggered() => stop.trigger(),

@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use admission::{AgentAdmissions, assign_agent, describe_deleted_profile};
 pub use assign::{AssignmentOutcome, AssignmentPass, unassign_silent_jobs};
-pub use assign::{has_feature, has_image, has_labels, has_memory};
+pub use assign::{has_feature, has_image, has_labels, has_memory, is_disk_short};
 pub use job_repository::JobRepository;
 pub use join_tokens::JoinCredential;
 pub use placement::JobPlacer;
@@ -124,6 +124,9 @@ impl Classified for NodeError {
     }
 }
 
+/// Free disk below which a node gets no jobs, if the configuration names none.
+pub const MIN_FREE_DISK_MIB: u32 = 512;
+
 /// The payload column of a job: what the worker node runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobPayload {
@@ -146,10 +149,10 @@ pub struct JobPayload {
     /// The labels that the node must have.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub node_labels: NodeLabels,
-}
     /// The image that the job runs in; `host` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
+}
 
 /// The work unit of a job, and the role of its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -171,14 +174,31 @@ pub struct NodeService {
     job_ceiling: Limits,
     /// Output of a job is a sign of life of its agent.
     signs: AgentSigns,
+    /// A node with less free disk gets no jobs.
+    min_free_disk_mib: u32,
 }
 
 impl NodeService {
     /// Creates the service. A job whose node does not renew it within `job_lease_ms` counts as interrupted.
     pub fn new(store: Store, clock: SharedClock, signals: Signals, job_lease_ms: u32) -> Self {
         let placer = JobPlacer::rule_based(store.clone(), clock.clone(), signals.clone());
-        let signs = AgentSigns::new(store.clone());
-        Self { store, clock, signals, job_lease_ms, placer, job_ceiling: Limits::MAX, signs }
+        let (signs, min_free_disk_mib) = (AgentSigns::new(store.clone()), MIN_FREE_DISK_MIB);
+        Self {
+            store,
+            clock,
+            signals,
+            job_lease_ms,
+            placer,
+            job_ceiling: Limits::MAX,
+            signs,
+            min_free_disk_mib,
+        }
+    }
+
+    /// Sets the free disk that a node must have to get jobs.
+    #[must_use]
+    pub fn with_min_free_disk(self, min_free_disk_mib: u32) -> Self {
+        Self { min_free_disk_mib, ..self }
     }
 
     /// Sets where the signs of life of agents are recorded.

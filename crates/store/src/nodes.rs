@@ -28,6 +28,8 @@ pub struct Node {
     pub sandbox_supported: bool,
     /// The most concurrent jobs.
     pub max_concurrency: u32,
+    /// Load of the machine, as of the last poll.
+    pub machine_load: Option<Value>,
     /// Open jobs assigned to it.
     pub open_jobs: i64,
     /// The process that runs as this node; `None` once it has stopped.
@@ -128,16 +130,29 @@ impl Tx {
         Ok(self.execute(sql, params![id, process]).await? == 1)
     }
 
+    /// Replaces what a node reported about itself.
+    pub async fn node_set_capabilities(
+        &mut self,
+        id: NodeId,
+        capabilities: &Value,
+        max_concurrency: u32,
+    ) -> Result<(), Error> {
+        let sql = "UPDATE nodes SET capabilities = $2, max_concurrency = $3,
+                   updated_at = cynode_now() WHERE id = $1";
+        self.execute(sql, params![id, capabilities, max_concurrency]).await.map(drop)
+    }
+
     /// Records a poll of the node. Returns false if another process runs as the node.
     pub async fn node_record_poll(
         &mut self,
         id: NodeId,
         process: IncarnationId,
+        load: Option<&Value>,
     ) -> Result<bool, Error> {
-        let sql = "UPDATE nodes SET last_seen_at = cynode_now(),
+        let sql = "UPDATE nodes SET last_seen_at = cynode_now(), machine_load = $3,
                    status = CASE WHEN status = 'drained' THEN status ELSE 'active' END
                    WHERE id = $1 AND incarnation_id = $2";
-        Ok(self.execute(sql, params![id, process]).await? == 1)
+        Ok(self.execute(sql, params![id, process, load.cloned()]).await? == 1)
     }
 
     pub async fn node_set_status(&mut self, id: NodeId, status: NodeStatus) -> Result<(), Error> {
@@ -195,6 +210,7 @@ pub(crate) fn node(row: &Row) -> Result<Node, Error> {
         capabilities: row.get("capabilities")?,
         sandbox_supported: row.get("sandbox_supported")?,
         max_concurrency: row.count("max_concurrency")?,
+        machine_load: row.get("machine_load")?,
         open_jobs: row.get("open_jobs")?,
         incarnation: row.id_opt("incarnation_id")?,
         last_seen_at: row.get("last_seen_at")?,

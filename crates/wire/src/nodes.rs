@@ -173,6 +173,42 @@ pub struct Poll {
     pub free_slots: u32,
     /// Maximum wait, in milliseconds; at most 30000.
     pub wait_ms: u32,
+    /// Load of the machine; nodes of older versions send none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<MachineLoad>,
+    /// Settings of the node that changed while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<NodeSettings>,
+}
+
+/// The settings that a running node can change.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NodeSettings {
+    /// Maximum concurrent jobs.
+    pub max_concurrency: u32,
+    /// Labels by which tasks choose the node.
+    #[serde(default)]
+    #[schema(value_type = std::collections::BTreeMap<String, String>)]
+    pub labels: NodeLabels,
+}
+
+/// The load of a worker node's machine. What the node cannot read is absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(default)]
+pub struct MachineLoad {
+    /// Free disk of the state directory, in MiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_disk_mib: Option<u64>,
+    /// Memory that new processes can use, in MiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub available_memory_mib: Option<u64>,
+    /// Load average of the last minute, in hundredths: 100 is one busy processor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_average_percent: Option<u32>,
+    /// Whether the orchestrator assigns no jobs to the node because its disk is full.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_disk_short: bool,
 }
 
 /// Response to a poll.
@@ -311,6 +347,9 @@ pub struct NodeView {
     pub capabilities: Capabilities,
     /// Running jobs.
     pub running_jobs: i64,
+    /// Load of its machine as of the last poll; absent for nodes of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<MachineLoad>,
     /// Incarnation that holds its name; absent after it has stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<IncarnationId>,

@@ -17,6 +17,7 @@ mod images;
 mod job_registry;
 mod job_task;
 mod lineage;
+mod live_settings;
 mod logs;
 mod poll;
 mod repository;
@@ -40,18 +41,20 @@ use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::BackgroundTasks;
 use cynode_wire::capability_leases::EDGE_FEATURE;
 use cynode_wire::git::REPOSITORIES_FEATURE;
-use cynode_wire::nodes::Capabilities;
+use cynode_wire::nodes::{Capabilities, NodeSettings};
 use tokio::time::Instant;
 
 use self::connection::{OrchestratorCallError, OrchestratorConnection};
 use self::images::NodeImages;
 use self::job_registry::JobRegistry;
 use self::lineage::ProcessLineage;
+use self::live_settings::LiveSettings;
 use self::repository::Repositories;
 use crate::job_dir::{JobDir, JobDirError, StopRequest};
 use crate::sandbox::{Sandbox, SandboxOptions};
 
 pub use self::images::ImageOptions;
+pub use self::live_settings::{LiveOptions, NodeReloader};
 pub use self::repository::RepositoryAccess;
 
 /// How long a stopping node tries to end its jobs and deliver their results.
@@ -150,6 +153,7 @@ struct DaemonContext {
     /// The public key of this node, in base64.
     node_key: String,
     images: NodeImages,
+    live: LiveSettings,
 }
 
 impl DaemonContext {
@@ -263,7 +267,9 @@ impl NodeDaemon {
             .map_err(NodeDaemonError::Address)?;
         let (roster, tasks) = (JobRegistry::default(), BackgroundTasks::new());
         let egress_client = reqwest::Client::builder().no_proxy().build();
+        let (max_concurrency, labels) = (options.max_concurrency, options.labels.clone());
         let context = DaemonContext {
+            live: LiveSettings::new(NodeSettings { max_concurrency, labels }),
             options,
             sandbox,
             connection: link,

@@ -23,6 +23,7 @@ mod durable_files;
 mod init;
 pub mod job_dir;
 mod listener_handover;
+mod machine_load;
 mod mount_table;
 mod remove;
 pub mod sandbox;

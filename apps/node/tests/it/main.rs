@@ -37,6 +37,8 @@ mod phases;
 #[cfg(test)]
 mod pushes;
 #[cfg(test)]
+mod reload;
+#[cfg(test)]
 mod repositories;
 #[cfg(test)]
 mod supervisor;

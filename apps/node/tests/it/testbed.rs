@@ -123,9 +123,13 @@ impl NodeProcess {
         self.0.wait().unwrap();
     }
 
+    pub(crate) fn send(&self, signal: Signal) {
+        kill(Pid::from_raw(i32::try_from(self.0.id()).unwrap()), signal).unwrap();
+    }
+
     /// Sends SIGTERM; returns whether it exited successfully.
     pub(crate) fn stop(&mut self) -> bool {
-        kill(Pid::from_raw(i32::try_from(self.0.id()).unwrap()), Signal::SIGTERM).unwrap();
+        self.send(Signal::SIGTERM);
         self.0.wait().unwrap().success()
     }
 }

@@ -201,6 +201,12 @@ async fn the_token_of_a_node_that_registered_again_opens_nothing() {
     old.client.node_stop().await.unwrap();
     HarnessNode::register(&harness, "anvil", true).await;
 
-    let body = cynode_wire::nodes::Poll { holding: vec![], free_slots: 1, wait_ms: 0 };
+    let body = cynode_wire::nodes::Poll {
+        holding: vec![],
+        free_slots: 1,
+        wait_ms: 0,
+        load: None,
+        settings: None,
+    };
     refused(old.client.node_poll(&body).await, 401);
 }

@@ -188,7 +188,8 @@ impl HarnessNode {
     }
 
     pub(crate) async fn poll_for(&self, holding: &[JobId], wait_ms: u32) -> PollView {
-        let body = Poll { holding: holding.to_vec(), free_slots: 4, wait_ms };
+        let body =
+            Poll { holding: holding.to_vec(), free_slots: 4, wait_ms, load: None, settings: None };
         self.client.node_poll(&body).await.unwrap()
     }
 

@@ -377,6 +377,8 @@ on_both_engines! {
         the_steps_of_a_task_stay_on_one_node,
         a_node_without_sandbox_gets_no_job,
         odd_registrations_are_refused,
+        a_node_with_a_full_disk_gets_no_job_and_the_task_says_so,
+        settings_that_a_running_node_reports_are_used_and_invalid_ones_refused,
     }
     reports {
         output_is_accepted_where_the_last_piece_ended,

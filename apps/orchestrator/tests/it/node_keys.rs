@@ -18,7 +18,7 @@ fn stranger(slug: &str) -> RegisterNode {
 }
 
 fn empty_poll() -> Poll {
-    Poll { holding: vec![], free_slots: 0, wait_ms: 0 }
+    Poll { holding: vec![], free_slots: 0, wait_ms: 0, load: None, settings: None }
 }
 
 async fn register_with(

@@ -3,7 +3,7 @@
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::status::NodeStatus;
 use cynode_wire::jobs::Stream;
-use cynode_wire::nodes::{AskWorkspaces, Incarnation, PollView};
+use cynode_wire::nodes::{AskWorkspaces, Incarnation, MachineLoad, NodeSettings, Poll, PollView};
 
 use crate::actors::{HarnessNode, HarnessRunner, registration};
 use crate::harness::{OrchestratorHarness, eventually, refused};
@@ -28,7 +28,7 @@ pub(crate) async fn a_node_that_registers_again_keeps_its_id_and_loses_its_old_t
     let new = harness.node("anvil").await;
 
     assert_eq!(old.id, new.id);
-    let body = cynode_wire::nodes::Poll { holding: vec![], free_slots: 1, wait_ms: 0 };
+    let body = Poll { holding: vec![], free_slots: 1, wait_ms: 0, load: None, settings: None };
     let problem = refused(old.client.node_poll(&body).await, 401);
     assert!(problem.detail.contains("register again"));
     assert_eq!(harness.admin().node_list().await.unwrap().len(), 1);
@@ -63,7 +63,7 @@ pub(crate) async fn a_process_with_a_copied_token_gets_no_job_and_reports_none(
     // Assigned but not acknowledged: any process that polls as this node would get it.
     assert_eq!(ids(&node.poll(&[]).await), [job]);
 
-    let body = cynode_wire::nodes::Poll { holding: vec![], free_slots: 4, wait_ms: 0 };
+    let body = Poll { holding: vec![], free_slots: 4, wait_ms: 0, load: None, settings: None };
     refused(copy.client.node_poll(&body).await, 409);
     let start = Incarnation { id: copy.process, succeeds: vec![], predecessors_ended: false };
     let problem = refused(copy.client.node_start(&start).await, 409);
@@ -91,7 +91,7 @@ pub(crate) async fn a_restarted_node_takes_over_at_once_with_the_jobs_it_had(
     let news = new.poll(&[kept]).await;
     assert_eq!(ids(&news), [lost]);
     assert_eq!(news.assignments[0].incarnation, Some(new.process));
-    let body = cynode_wire::nodes::Poll { holding: vec![kept], free_slots: 4, wait_ms: 0 };
+    let body = Poll { holding: vec![kept], free_slots: 4, wait_ms: 0, load: None, settings: None };
     refused(old.client.node_poll(&body).await, 409);
     refused(old.end(kept, 1).await, 409);
     for job in [kept, lost] {
@@ -296,4 +296,58 @@ pub(crate) async fn long_jobs_of_one_user_do_not_keep_another_waiting(
     assert!(ids(&node.poll(&held).await).is_empty());
     node.end(held[0], 0).await.unwrap();
     assert_eq!(ids(&node.poll(&held[1..]).await).len(), 1);
+}
+
+pub(crate) async fn a_node_with_a_full_disk_gets_no_job_and_the_task_says_so(
+    harness: OrchestratorHarness,
+) {
+    let (runner, node) = (harness.runner(), harness.node("anvil").await);
+    let poll = async |free_disk_mib| {
+        let load = MachineLoad {
+            free_disk_mib: Some(free_disk_mib),
+            available_memory_mib: Some(1_000),
+            load_average_percent: Some(150),
+            // What a node says about the limit of the orchestrator does not count.
+            is_disk_short: false,
+        };
+        let load = Some(load);
+        let body = Poll { holding: vec![], free_slots: 4, wait_ms: 0, load, settings: None };
+        node.client.node_poll(&body).await.unwrap()
+    };
+    poll(511).await;
+    let task = harness.task().await;
+    let lease = runner.claim(0).await.unwrap().lease;
+    let job = runner.dispatch(lease, 0).await.unwrap();
+
+    assert_eq!(poll(511).await, PollView::default());
+    let waiting = harness.admin().task_get(&task.id.to_string()).await.unwrap();
+    let reason = waiting.blocked_reason.unwrap_or_default();
+    assert!(reason.contains("anvil") && reason.contains("511 MiB"), "{reason}");
+    let shown = harness.admin().node_get("anvil").await.unwrap().load.unwrap();
+    assert_eq!((shown.free_disk_mib, shown.is_disk_short), (Some(511), true));
+
+    poll(512).await;
+    assert_eq!(ids(&poll(512).await), [job]);
+}
+
+pub(crate) async fn settings_that_a_running_node_reports_are_used_and_invalid_ones_refused(
+    harness: OrchestratorHarness,
+) {
+    let node = harness.node("anvil").await;
+    let poll = async |max_concurrency, zone: &str| {
+        let labels = [("zone".to_owned(), zone.to_owned())].into_iter().collect();
+        let settings = Some(NodeSettings { max_concurrency, labels });
+        let body = Poll { holding: vec![], free_slots: 4, wait_ms: 0, load: None, settings };
+        node.client.node_poll(&body).await
+    };
+
+    poll(2, "eu").await.unwrap();
+    refused(poll(0, "us").await, 400);
+    refused(poll(2, "a b").await, 400);
+    node.poll(&[]).await;
+
+    let seen = harness.admin().node_get("anvil").await.unwrap();
+    assert_eq!(seen.capabilities.max_concurrency, 2);
+    assert_eq!(seen.capabilities.labels.get("zone").map(String::as_str), Some("eu"));
+    assert_eq!(seen.load, None, "a node of an older version reports none");
 }

@@ -7,6 +7,7 @@
 //! Users take turns: the user with the fewest jobs on nodes is next. While there are other users, the jobs of one user leave
 //! a quarter of all slots free, at least one, so that long jobs of one user do not keep others waiting.
 
+use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -277,16 +278,29 @@ pub fn has_memory(node: &Node, memory_mib: u64) -> bool {
 }
 
 fn accepts_jobs(node: &Node) -> bool {
-    node.status == NodeStatus::Active && node.sandbox_supported
+    node.status == NodeStatus::Active && node.sandbox_supported && !is_disk_short(node)
 }
 
-/// The least loaded eligible node; ties go to the first name.
+/// Whether the disk of a node had too little room when it last polled.
+pub fn is_disk_short(node: &Node) -> bool {
+    node.machine_load.as_ref().is_some_and(|load| load["is_disk_short"] == true)
+}
+
+/// What makes one node better than another: the part of its slots that is in use, then the memory that is available, then
+/// the name.
+fn load_order(node: &Node) -> (i64, Reverse<u64>, &str) {
+    let slots = i64::from(node.max_concurrency).max(1);
+    let memory = node.machine_load.as_ref().and_then(|it| it["available_memory_mib"].as_u64());
+    (node.open_jobs * 1000 / slots, Reverse(memory.unwrap_or_default()), &node.slug)
+}
+
+/// The least loaded eligible node.
 pub(super) fn best_node<'a>(
     job: &Job,
     nodes: &'a [Node],
     admissions: &AgentAdmissions,
 ) -> Option<&'a Node> {
-    eligible_nodes(job, nodes, admissions).min_by_key(|node| (node.open_jobs, &node.slug))
+    eligible_nodes(job, nodes, admissions).min_by(|a, b| load_order(a).cmp(&load_order(b)))
 }
 
 #[cfg(test)]
@@ -308,6 +322,7 @@ mod tests {
             capabilities: Value::Null,
             sandbox_supported: true,
             max_concurrency: 4,
+            machine_load: None,
             open_jobs,
             incarnation: None,
             last_seen_at: None,
@@ -349,6 +364,29 @@ mod tests {
         let nodes = [node("a", 3), node("b", 1), node("c", 1)];
 
         assert_eq!(pick_node(&job(None), &nodes), Some(nodes[1].id));
+    }
+
+    #[test]
+    fn the_used_part_of_the_slots_counts_first_then_memory_and_a_full_disk_excludes() {
+        let with_load = |node: Node, free_disk_mib: u64, available_memory_mib: u64| {
+            let is_disk_short = free_disk_mib < 512;
+            let load = serde_json::json!({ "free_disk_mib": free_disk_mib,
+                "available_memory_mib": available_memory_mib, "is_disk_short": is_disk_short });
+            Node { machine_load: Some(load), ..node }
+        };
+        let large = Node { max_concurrency: 16, ..node("large", 2) };
+        let nodes = [node("small", 1), large];
+        assert_eq!(pick_node(&job(None), &nodes), Some(nodes[1].id), "2 of 16 is less than 1 of 4");
+
+        let nodes = [
+            with_load(node("a", 1), 9_000, 100),
+            with_load(node("b", 1), 9_000, 5_000),
+            with_load(node("c", 0), 511, 9_000),
+        ];
+        assert_eq!(pick_node(&job(None), &nodes), Some(nodes[1].id));
+        assert_eq!(pick_node(&job(Some(nodes[2].id)), &nodes), None, "nor a pinned job");
+        let same = [node("b", 1), node("a", 1)];
+        assert_eq!(pick_node(&job(None), &same), Some(same[1].id), "then the name");
     }
 
     fn turn(running: i64, has_others: bool, jobs: usize, slots: &[i64]) -> UserTurn {

@@ -185,6 +185,7 @@ fn node_view(node: Node) -> Result<NodeView, NodeError> {
         status: node.status,
         capabilities,
         running_jobs: node.open_jobs,
+        load: node.machine_load.and_then(|load| serde_json::from_value(load).ok()),
         incarnation: node.incarnation,
         last_seen_at: node.last_seen_at,
         created_at: node.created_at,

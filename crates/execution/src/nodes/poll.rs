@@ -5,12 +5,13 @@ use std::time::Duration;
 use cynode_domain::ids::IncarnationId;
 use cynode_domain::job::{Ending, Limits};
 use cynode_domain::status::{JobStatus, NodeStatus};
-use cynode_store::{Job, NewEvent, TaskScope, Tx};
+use cynode_store::{Job, NewEvent, Node, TaskScope, Tx};
 use cynode_wire::jobs::{JobResult, Truncated};
-use cynode_wire::nodes::{Assignment, Poll, PollView};
+use cynode_wire::nodes::{Assignment, MachineLoad, NodeSettings, Poll, PollView};
 use serde_json::json;
 use tokio::time::Instant;
 
+use super::register::setting_faults;
 use super::report::{status_for_ending, stopped_ending};
 use super::{AssignmentOutcome, AssignmentPass, JobPayload, NodeError, NodeService, close_job};
 use crate::tasks::task_event_for;
@@ -28,6 +29,12 @@ impl NodeService {
             let fault = format!("holding has more than {MAX_HOLDING} entries");
             return Err(NodeError::Invalid(vec![fault]));
         }
+        if let Some(NodeSettings { max_concurrency, labels }) = &request.settings {
+            let faults = setting_faults(*max_concurrency, labels);
+            if !faults.is_empty() {
+                return Err(NodeError::Invalid(faults));
+            }
+        }
         let wait = Duration::from_millis(u64::from(request.wait_ms.min(MAX_WAIT_MS)));
         let deadline = Instant::now() + wait;
         // A waiting node holds its jobs: every iteration renews their leases.
@@ -39,6 +46,7 @@ impl NodeService {
             let terms = PollSettings {
                 lease_ms,
                 job_ceiling: self.job_ceiling,
+                min_free_disk_mib: self.min_free_disk_mib,
                 pass: self.placer.assignment_pass(),
             };
             let PollOutcome { view: news, is_revoked, assigned } = self
@@ -76,6 +84,7 @@ impl NodeService {
 struct PollSettings {
     lease_ms: u32,
     job_ceiling: Limits,
+    min_free_disk_mib: u32,
     pass: AssignmentPass,
 }
 
@@ -92,10 +101,14 @@ async fn poll_once(
     tx: &mut Tx,
     node: &NodeCaller,
     request: &Poll,
-    PollSettings { lease_ms, job_ceiling, pass: placing }: PollSettings,
+    PollSettings { lease_ms, job_ceiling, min_free_disk_mib, pass: placing }: PollSettings,
 ) -> Result<PollOutcome, NodeError> {
-    if !tx.node_record_poll(node.node, node.incarnation).await? {
+    let load = request.load.map(|load| json!(judge_disk(load, min_free_disk_mib)));
+    if !tx.node_record_poll(node.node, node.incarnation, load.as_ref()).await? {
         return Err(NodeError::Superseded(node.slug.clone()));
+    }
+    if let Some(settings) = &request.settings {
+        apply_settings(tx, node, settings).await?;
     }
     let (mut news, mut is_revoked) = (PollView::default(), false);
     for id in &request.holding {
@@ -141,6 +154,24 @@ async fn poll_once(
         tx.policy_bump_revision().await?;
     }
     Ok(PollOutcome { view: news, is_revoked, assigned })
+}
+
+/// Stores settings that the node changed while it runs.
+async fn apply_settings(
+    tx: &mut Tx,
+    node: &NodeCaller,
+    settings: &NodeSettings,
+) -> Result<(), NodeError> {
+    let Some(Node { mut capabilities, .. }) = tx.node_get(node.node).await? else { return Ok(()) };
+    capabilities["labels"] = json!(settings.labels);
+    capabilities["max_concurrency"] = json!(settings.max_concurrency);
+    Ok(tx.node_set_capabilities(node.node, &capabilities, settings.max_concurrency).await?)
+}
+
+/// Marks a load whose free disk is below the minimum.
+fn judge_disk(load: MachineLoad, min_free_disk_mib: u32) -> MachineLoad {
+    let is_disk_short = load.free_disk_mib.is_some_and(|free| free < min_free_disk_mib.into());
+    MachineLoad { is_disk_short, ..load }
 }
 
 /// Whether no other process of the node holds the job.

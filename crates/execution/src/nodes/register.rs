@@ -6,11 +6,11 @@ use base64::engine::general_purpose::STANDARD;
 use cynode_domain::ids::{IncarnationId, NodeId};
 use cynode_domain::image_name::{MAX_NODE_IMAGES, check_image_name};
 use cynode_domain::name::Slug;
-use cynode_domain::node_labels::check_given;
+use cynode_domain::node_labels::{NodeLabels, check_given};
 use cynode_domain::status::NodeStatus;
 use cynode_store::{Node, Tx};
 use cynode_wire::nodes::{
-    Incarnation, NodeKeyProof, RegisterNode, RegisteredView, registration_message,
+    Capabilities, Incarnation, NodeKeyProof, RegisterNode, RegisteredView, registration_message,
 };
 use secrecy::ExposeSecret;
 use serde_json::json;
@@ -46,6 +46,7 @@ impl NodeService {
             capabilities: json!(request.capabilities),
             sandbox_supported: request.capabilities.sandbox.supported,
             max_concurrency: request.capabilities.max_concurrency,
+            machine_load: None,
             open_jobs: 0,
             incarnation: None,
             last_seen_at: None,
@@ -146,6 +147,20 @@ fn verify_proof(request: &RegisterNode) -> Result<Vec<u8>, NodeError> {
     Ok(public_key)
 }
 
+/// What is wrong with the settings of a node.
+pub(super) fn setting_faults(max_concurrency: u32, labels: &NodeLabels) -> Vec<String> {
+    let mut faults = vec![];
+    if !(1..=MAX_CONCURRENCY).contains(&max_concurrency) {
+        faults.push(format!(
+            "max_concurrency is {max_concurrency}; allowed is 1 to {MAX_CONCURRENCY}"
+        ));
+    }
+    if let Err(error) = check_given(labels) {
+        faults.push(format!("labels: {error}"));
+    }
+    faults
+}
+
 fn validate_registration(request: &RegisterNode) -> Result<(), NodeError> {
     let mut faults = vec![];
     let slug = &request.node_slug;
@@ -155,13 +170,8 @@ fn validate_registration(request: &RegisterNode) -> Result<(), NodeError> {
     if slug.parse::<NodeId>().is_ok() {
         faults.push("node_slug looks like an id: choose a name".to_owned());
     }
-    let concurrency = request.capabilities.max_concurrency;
-    if !(1..=MAX_CONCURRENCY).contains(&concurrency) {
-        faults.push(format!("max_concurrency is {concurrency}; allowed is 1 to {MAX_CONCURRENCY}"));
-    }
-    if let Err(error) = check_given(&request.capabilities.labels) {
-        faults.push(format!("labels: {error}"));
-    }
+    let Capabilities { max_concurrency, labels, .. } = &request.capabilities;
+    faults.extend(setting_faults(*max_concurrency, labels));
     let images = &request.capabilities.images;
     if images.len() > MAX_NODE_IMAGES {
         faults.push(format!("images has {} entries; allowed are {MAX_NODE_IMAGES}", images.len()));

@@ -16,6 +16,7 @@ use cynode_wire::nodes::AGENTS_FEATURE;
 use super::TaskError;
 use crate::nodes::{
     AgentAdmissions, describe_deleted_profile, has_feature, has_image, has_labels, has_memory,
+    is_disk_short,
 };
 
 /// Describes what the waiting job of each of the `awaiting` tasks waits for, if a node must change before it runs. The
@@ -29,8 +30,7 @@ pub(super) async fn load_awaited_nodes(
     let pinned: Vec<_> = awaited.values().filter_map(|node| *node).collect();
     let is_waiting = |task: &&Task| awaited.contains_key(&task.spec.id);
     let waiting: Vec<&Task> = tasks.iter().filter(is_waiting).collect();
-    let is_demanding = |task: &&Task| !required_features(task).is_empty() || demands_machine(task);
-    let nodes = if waiting.iter().any(is_demanding) { tx.node_list().await? } else { vec![] };
+    let nodes = if waiting.is_empty() { vec![] } else { tx.node_list().await? };
     let needs_admission = waiting.iter().any(|task| admitted_profile(task).is_some());
     let admissions =
         if needs_admission { AgentAdmissions::load(tx).await? } else { AgentAdmissions::default() };
@@ -39,7 +39,7 @@ pub(super) async fn load_awaited_nodes(
         let missing = required_features(task);
         let canary = CanaryWait::find(task, &admissions);
         match awaited.get(&task.spec.id).copied().flatten() {
-            None if missing.is_empty() && !demands_machine(task) => None,
+            None if missing.is_empty() && !demands_machine(task) => describe_full_disks(&nodes),
             None => {
                 let is_able = |node: &&Node| {
                     let options = &task.spec.options;
@@ -78,7 +78,12 @@ pub(super) async fn load_awaited_nodes(
                         let command = format!("cynork agent canary {} --node", wait.profile);
                         format!("has not passed {}; run `{command} {}`", wait.canary(), node.slug)
                     }
-                    (NodeStatus::Active, None, None, None) => "is at capacity".to_owned(),
+                    (NodeStatus::Active, None, None, None) => {
+                        match known.filter(|it| is_disk_short(it)) {
+                            Some(node) => describe_full_disk(node),
+                            None => "is at capacity".to_owned(),
+                        }
+                    }
                 };
                 Some(format!("waiting for node \"{}\", which {why}", node.slug))
             }
@@ -95,7 +100,7 @@ fn describe_unavailable<'a>(
 ) -> Option<String> {
     let mut first = None;
     for node in able {
-        if node.status == NodeStatus::Active {
+        if node.status == NodeStatus::Active && !is_disk_short(node) {
             return None;
         }
         first.get_or_insert(node);
@@ -105,8 +110,27 @@ fn describe_unavailable<'a>(
                     `cynork nodes get NODE` shows what a node has";
         return missing().or_else(|| Some(text.to_owned()));
     };
-    let why = if node.status == NodeStatus::Drained { "drained" } else { "offline" };
-    Some(format!("waiting for node \"{}\", which is {why}", node.slug))
+    let why = match node.status {
+        NodeStatus::Drained => "is drained".to_owned(),
+        NodeStatus::Active => describe_full_disk(node),
+        NodeStatus::Registered | NodeStatus::Inactive => "is offline".to_owned(),
+    };
+    Some(format!("waiting for node \"{}\", which {why}", node.slug))
+}
+
+/// Describes the wait of a task that every node can run, if the disks of all active ones are full.
+fn describe_full_disks(nodes: &[Node]) -> Option<String> {
+    let mut active = nodes.iter().filter(|node| node.status == NodeStatus::Active);
+    let first = active.next()?;
+    if !is_disk_short(first) || active.any(|node| !is_disk_short(node)) {
+        return None;
+    }
+    Some(format!("waiting for node \"{}\", which {}", first.slug, describe_full_disk(first)))
+}
+
+fn describe_full_disk(node: &Node) -> String {
+    let free = node.machine_load.as_ref().and_then(|load| load["free_disk_mib"].as_u64());
+    format!("has too little free disk: {} MiB", free.unwrap_or_default())
 }
 
 /// Describes a profile that was deleted.

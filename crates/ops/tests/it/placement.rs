@@ -164,7 +164,8 @@ impl PlacementFixture {
     }
 
     async fn poll(&self, node: &NodeCaller) -> PollView {
-        let request = Poll { holding: vec![], free_slots: 4, wait_ms: 0 };
+        let request =
+            Poll { holding: vec![], free_slots: 4, wait_ms: 0, load: None, settings: None };
         self.nodes.poll(node, request).await.unwrap()
     }
 

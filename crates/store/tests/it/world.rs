@@ -201,6 +201,7 @@ pub(crate) fn new_node(slug: &str) -> Node {
         capabilities: json!({"cores": 2}),
         sandbox_supported: true,
         max_concurrency: 4,
+        machine_load: None,
         open_jobs: 0,
         incarnation: None,
         last_seen_at: None,

@@ -8,6 +8,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use cynode_client::{Client, ClientError, NodeKey};
 use cynode_runtime::durable_file;
 use cynode_runtime::problem::ProblemKind;
 use cynode_runtime::secret_file::{self, SecretFileError};
-use cynode_wire::nodes::{Capabilities, RegisterNode};
+use cynode_wire::nodes::{Capabilities, NodeSettings, RegisterNode};
 use secrecy::SecretString;
 use tokio::sync::Mutex;
 
@@ -96,7 +97,8 @@ pub(super) struct OrchestratorConnection {
     anonymous: Client,
     join_token_file: PathBuf,
     state_dir: PathBuf,
-    registration: RegisterNode,
+    /// Capabilities may change while the node runs.
+    registration: std::sync::Mutex<RegisterNode>,
     lineage: ProcessLineage,
     /// Whether the orchestrator may have registered this process.
     may_be_registered: AtomicBool,
@@ -125,12 +127,12 @@ impl OrchestratorConnection {
             anonymous,
             join_token_file: options.join_token_file.clone(),
             state_dir: options.sandbox.state_dir.clone(),
-            registration: RegisterNode {
+            registration: std::sync::Mutex::new(RegisterNode {
                 node_slug: options.slug.clone(),
                 capabilities,
                 proof: key.prove(&options.slug, incarnation.id),
                 incarnation,
-            },
+            }),
             lineage,
             may_be_registered: AtomicBool::new(false),
             identity: Mutex::default(),
@@ -169,7 +171,7 @@ impl OrchestratorConnection {
 
     /// Whether a job was assigned to this process.
     pub(super) fn is_for_this_process(&self, job: &cynode_wire::nodes::Assignment) -> bool {
-        job.incarnation.is_none_or(|incarnation| incarnation == self.registration.incarnation.id)
+        job.incarnation.is_none_or(|incarnation| incarnation == self.registration().incarnation.id)
     }
 
     /// Releases the node's name, so that another process can register at once. If this fails, the
@@ -208,7 +210,7 @@ impl OrchestratorConnection {
         self.may_be_registered.store(true, Ordering::Relaxed);
         if let Some(token) = self.stored_token() {
             let client = self.anonymous.clone().with_token(token);
-            match client.node_start(&self.registration.incarnation).await {
+            match client.node_start(&self.registration().incarnation).await {
                 Err(error) if error.status() == Some(401) => {}
                 Err(error) => return Err(OrchestratorCallError::Join(error)),
                 Ok(()) => {
@@ -223,13 +225,14 @@ impl OrchestratorConnection {
     async fn join(&self) -> Result<Client, OrchestratorCallError> {
         let token = secret_file::read(&self.join_token_file)?;
         let joining = self.anonymous.clone().with_token(token);
+        let registration = self.registration();
         let joined =
-            joining.node_register(&self.registration).await.map_err(OrchestratorCallError::Join)?;
+            joining.node_register(&registration).await.map_err(OrchestratorCallError::Join)?;
         let token = SecretString::from(joined.node_token);
         secret_file::replace(self.token_file(), &token)?;
         durable_file::replace(self.identity_file(), self.describe_node().as_bytes())?;
         self.lineage.confirm()?;
-        tracing::info!(node.id = %joined.node_id, slug = %self.registration.node_slug, "node joined");
+        tracing::info!(node.id = %joined.node_id, slug = %registration.node_slug, "node joined");
         Ok(self.anonymous.clone().with_token(token))
     }
 
@@ -241,11 +244,30 @@ impl OrchestratorConnection {
 
     /// Serializes everything the orchestrator stores about the node, to detect changes.
     fn describe_node(&self) -> String {
-        let RegisterNode { node_slug, capabilities, proof, incarnation: _ } = &self.registration;
+        let RegisterNode { node_slug, capabilities, proof, incarnation: _ } = self.registration();
         let body = serde_json::json!({
             "node_slug": node_slug, "capabilities": capabilities, "public_key": proof.public_key,
         });
         format!("{}\n{body}\n", self.anonymous.base_url())
+    }
+
+    /// Changes what the node registers with.
+    pub(super) fn change_settings(&self, settings: &NodeSettings) {
+        let mut registration = self.registration.lock().unwrap_or_else(PoisonError::into_inner);
+        registration.capabilities.max_concurrency = settings.max_concurrency;
+        registration.capabilities.labels.clone_from(&settings.labels);
+    }
+
+    /// Records that the orchestrator knows the description, so that the next process need not join again.
+    pub(super) fn record_description(&self) {
+        let written = durable_file::replace(self.identity_file(), self.describe_node().as_bytes());
+        if let Err(error) = written {
+            tracing::warn!(%error, "description of the node not recorded");
+        }
+    }
+
+    fn registration(&self) -> RegisterNode {
+        self.registration.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn token_file(&self) -> PathBuf {

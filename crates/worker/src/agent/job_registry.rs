@@ -200,6 +200,11 @@ impl JobRegistry {
         }
     }
 
+    /// Makes the poll loop send a new request at once.
+    pub(super) fn signal_poll(&self) {
+        self.poll_changed.notify_one();
+    }
+
     pub(super) async fn wait_poll_changed(&self) {
         self.poll_changed.notified().await;
     }

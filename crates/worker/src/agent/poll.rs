@@ -8,6 +8,7 @@ use cynode_wire::nodes::{Poll, PollView};
 use super::connection::OrchestratorCallError;
 use super::{DaemonContext, job_task, sleep_after_failure};
 use crate::job_dir::StopRequest;
+use crate::machine_load::read_machine_load;
 
 const WAIT_MS: u32 = 20_000;
 /// Delay before a request is repeated whose response changed nothing: it would be answered at once.
@@ -81,11 +82,13 @@ pub(super) async fn run_poll_loop(context: &Arc<DaemonContext>) -> OrchestratorC
 
 fn poll_request(context: &DaemonContext) -> Poll {
     let is_able = context.sandbox.level().supported;
-    let slots = if is_able { context.options.max_concurrency } else { 0 };
+    let slots = if is_able { context.live.max_concurrency() } else { 0 };
     Poll {
         holding: context.jobs.held_jobs(),
         free_slots: slots.saturating_sub(context.jobs.running_count()),
         wait_ms: WAIT_MS,
+        load: None,
+        settings: None,
     }
 }
 
@@ -93,7 +96,16 @@ async fn send_poll(
     context: &DaemonContext,
     request: &Poll,
 ) -> Result<PollView, OrchestratorCallError> {
-    context.connection.call(|client| async move { client.node_poll(request).await }).await
+    let load = read_machine_load(context.sandbox.state_dir());
+    let (version, settings) = context.live.unreported().unzip();
+    let request = &Poll { load: Some(load), settings, ..request.clone() };
+    let answer =
+        context.connection.call(|client| async move { client.node_poll(request).await }).await;
+    if let (Ok(_), Some(version)) = (&answer, version) {
+        context.live.mark_reported(version);
+        context.connection.record_description();
+    }
+    answer
 }
 
 /// Applies the response. False if it was not empty but contained nothing new.

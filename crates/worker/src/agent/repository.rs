@@ -56,6 +56,11 @@ impl Repositories {
         }
     }
 
+    /// Allows other repositories from now on.
+    pub(super) fn replace_access(&self, access: &RepositoryAccess) {
+        self.access.replace(access);
+    }
+
     async fn open_with(
         program: &Path,
         state_dir: &Path,

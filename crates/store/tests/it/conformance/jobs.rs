@@ -139,7 +139,7 @@ pub(crate) async fn queued_jobs_of_a_drained_node_are_taken_back(store: Store) {
     write_tx!(world.store, tx => {
         tx.job_assign(queued, node).await?;
         tx.node_set_process(node, process_of(node)).await?;
-        tx.node_record_poll(node, process_of(node)).await?;
+        tx.node_record_poll(node, process_of(node), None).await?;
         tx.node_set_status(node, NodeStatus::Drained).await
     });
 

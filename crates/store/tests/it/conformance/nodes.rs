@@ -20,7 +20,7 @@ impl World {
     pub(crate) async fn touch(&self, id: NodeId) {
         write_tx!(self.store, tx => {
             tx.node_set_process(id, process_of(id)).await?;
-            tx.node_record_poll(id, process_of(id)).await
+            tx.node_record_poll(id, process_of(id), None).await
         });
     }
 }
@@ -104,7 +104,7 @@ pub(crate) async fn one_process_at_a_time_works_under_a_nodes_name(store: Store)
         || async { write_tx!(world.store.clone(), tx => tx.node_lock_process(id).await).unwrap() };
     let touch = |process: IncarnationId| {
         let store = world.store.clone();
-        async move { write_tx!(store, tx => tx.node_record_poll(id, process).await) }
+        async move { write_tx!(store, tx => tx.node_record_poll(id, process, None).await) }
     };
     assert_eq!((tenure().await.incarnation, tenure().await.silent_ms), (None, None));
     assert!(!touch(first).await);

@@ -38,7 +38,7 @@ pub(crate) async fn jobs_for_a_node_that_takes_none_are_in_nobodys_way(store: St
     write_tx!(world.store, tx => {
         for node in [drained, full, here] {
             tx.node_set_process(node, process_of(node)).await?;
-            tx.node_record_poll(node, process_of(node)).await?;
+            tx.node_record_poll(node, process_of(node), None).await?;
         }
         tx.node_set_status(drained, NodeStatus::Drained).await
     });
@@ -72,7 +72,7 @@ pub(crate) async fn jobs_whose_node_is_not_there_are_found_after_a_while(store: 
     let (drained, here) = (world.node("drained").await, world.node("here").await);
     write_tx!(world.store, tx => {
         tx.node_set_process(drained, process_of(drained)).await?;
-            tx.node_record_poll(drained, process_of(drained)).await?;
+            tx.node_record_poll(drained, process_of(drained), None).await?;
         tx.node_set_status(drained, NodeStatus::Drained).await
     });
     let lost = world.pinned_job(&run, 0, away).await;

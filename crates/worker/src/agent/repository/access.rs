@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use cynode_domain::git::{RepositoryUrl, Transport};
 use cynode_domain::policy::network::AllowedNetworks;
@@ -9,19 +10,36 @@ use cynode_git::{HostResolver, ResolvedHost};
 use cynode_network::NetworkReach;
 
 /// What the operator of a node allows. By default: every public host over https or ssh, no path of this machine.
+/// Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct RepositoryAccess {
-    /// Directories whose repositories tasks may read and push to, with the rights of the node.
-    paths: Vec<PathBuf>,
-    /// Internal networks and hosts that may be reached; plain http is allowed only to them.
-    networks: AllowedNetworks,
+    allowed: Arc<RwLock<AllowedRepositories>>,
     /// The node's own files, which are no repositories for tasks, also if an allowed directory contains them.
     state_dir: PathBuf,
 }
 
+#[derive(Debug, Clone, Default)]
+struct AllowedRepositories {
+    /// Directories whose repositories tasks may read and push to, with the rights of the node.
+    paths: Vec<PathBuf>,
+    /// Internal networks and hosts that may be reached; plain http is allowed only to them.
+    networks: AllowedNetworks,
+}
+
 impl RepositoryAccess {
     pub fn new(paths: Vec<PathBuf>, networks: AllowedNetworks) -> Self {
-        Self { paths, networks, state_dir: PathBuf::new() }
+        let allowed = Arc::new(RwLock::new(AllowedRepositories { paths, networks }));
+        Self { allowed, state_dir: PathBuf::new() }
+    }
+
+    /// Allows what `other` allows, also to operations that check after this.
+    pub(super) fn replace(&self, other: &Self) {
+        let new = other.allowed();
+        *self.allowed.write().unwrap_or_else(PoisonError::into_inner) = new;
+    }
+
+    fn allowed(&self) -> AllowedRepositories {
+        self.allowed.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Excludes the node's own files.
@@ -41,11 +59,11 @@ impl RepositoryAccess {
 
     /// Accepts a directory below one of the allowed ones, with all links resolved.
     fn check_path(&self, path: &Path) -> Result<(), String> {
-        let real = path.canonicalize();
+        let (real, paths) = (path.canonicalize(), self.allowed().paths);
         let is_below = |real: &PathBuf| {
             let is_own =
                 real.starts_with(&self.state_dir) && !self.state_dir.as_os_str().is_empty();
-            let mut allowed = self.paths.iter().filter_map(|allowed| allowed.canonicalize().ok());
+            let mut allowed = paths.iter().filter_map(|allowed| allowed.canonicalize().ok());
             !is_own && allowed.any(|allowed| real.starts_with(allowed)) && is_plain_repository(real)
         };
         // A missing path and a forbidden one give the same answer, so that tasks cannot look for files.
@@ -65,15 +83,15 @@ impl RepositoryAccess {
         host: &str,
         port: u16,
     ) -> Result<Vec<IpAddr>, String> {
-        let reach = NetworkReach::Public(self.networks.clone());
+        let networks = self.allowed().networks;
+        let reach = NetworkReach::Public(networks.clone());
         let found = reach.resolve(host, port).await.map_err(|error| error.to_string())?;
         let addresses: Vec<IpAddr> = found.into_iter().map(|found| found.ip()).collect();
         let is_opened = |address: &IpAddr| {
-            !AllowedNetworks::default().allows(host, *address)
-                && self.networks.allows(host, *address)
+            !AllowedNetworks::default().allows(host, *address) && networks.allows(host, *address)
         };
         let is_plain = url.transport() == Transport::Http;
-        if is_plain && !(self.networks.names(host) || addresses.iter().all(is_opened)) {
+        if is_plain && !(networks.names(host) || addresses.iter().all(is_opened)) {
             return Err("plain http is only allowed to networks that the node opens with \
                         --repository-network: use https"
                 .to_owned());
@@ -130,11 +148,11 @@ mod tests {
         std::fs::write(allowed.join("file/.git"), "gitdir: /elsewhere").unwrap();
         std::fs::create_dir_all(allowed.join("empty")).unwrap();
         symlink(outside.path(), allowed.join("link")).unwrap();
-        let access = RepositoryAccess {
-            paths: vec![allowed.clone()],
-            state_dir: allowed.join("state"),
-            ..RepositoryAccess::default()
-        };
+        let access = RepositoryAccess::new(vec![], AllowedNetworks::default());
+        let access = access.without_paths_below(&allowed.join("state"));
+        assert!(access.check(&url(allowed.join("app").to_str().unwrap())).is_err());
+        let wider = RepositoryAccess::new(vec![allowed.clone()], AllowedNetworks::default());
+        access.clone().replace(&wider);
         let check = |path: &Path| access.check(&url(path.to_str().unwrap()));
 
         assert_eq!(check(&allowed.join("app")), Ok(()));
@@ -160,10 +178,8 @@ mod tests {
     #[tokio::test]
     async fn internal_addresses_and_plain_http_need_an_opened_network() {
         let closed = RepositoryAccess::default();
-        let opened = RepositoryAccess {
-            networks: AllowedNetworks::parse(["127.0.0.0/8"]).unwrap(),
-            ..RepositoryAccess::default()
-        };
+        let opened =
+            RepositoryAccess::new(vec![], AllowedNetworks::parse(["127.0.0.0/8"]).unwrap());
         for text in ["https://127.0.0.1/app", "ssh://git@10.0.0.7/app", "https://[::1]/app"] {
             let (url, (host, port)) = (url(text), url(text).host_and_port().unwrap());
             assert!(closed.find_addresses(&url, &host, port).await.is_err(), "{text}");
