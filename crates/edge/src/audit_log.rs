@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, SubsecRound as _, Utc};
 use cynode_audit::{AuditCall, AuditOutcome, CallRecord};
-use cynode_domain::ids::CallId;
+use cynode_domain::ids::{CallId, ChainId};
 use cynode_domain::policy::{CallStatus, Effect, ErrorKind};
 use cynode_wire::capability_leases::SyncEdge;
 use sha2::{Digest as _, Sha256};
@@ -60,9 +60,10 @@ pub struct OpenEdgeCall {
 impl EdgeAuditLog {
     /// Opens the log in a directory. Calls that an earlier process left open get an outcome. Blocks.
     ///
-    /// The orchestrator accepts a chain of the key that began it only, so each `node_key` has a file of its own.
-    pub fn open(directory: &Path, node_key: &str, now: DateTime<Utc>) -> io::Result<Self> {
-        let digest = hex::encode(Sha256::digest(node_key));
+    /// The orchestrator accepts a chain only from the node that began it, so each `identity`, the node's name and key, has a file
+    /// of its own.
+    pub fn open(directory: &Path, identity: &str, now: DateTime<Utc>) -> io::Result<Self> {
+        let digest = hex::encode(Sha256::digest(identity));
         let path = directory.join(format!("audit-{}.log", digest.get(..16).unwrap_or_default()));
         Self::open_with_limit(&path, now, MAX_FILE_BYTES)
     }
@@ -109,15 +110,34 @@ impl EdgeAuditLog {
         Ok(SyncEdge { chain: inner.chain.id(), records: inner.chain.read_unstored(limit)? })
     }
 
-    /// Notes that the orchestrator has stored the records up to `seq`. Blocks.
-    pub fn mark_stored(&self, seq: i64) -> io::Result<()> {
+    /// Notes that the orchestrator has stored the records of a chain up to `seq`. Blocks.
+    ///
+    /// If it has more than there are, this directory was restored from a copy: a new chain begins.
+    pub fn mark_stored(&self, stored: ChainId, seq: i64) -> io::Result<()> {
         let mut inner = self.lock();
         let AuditFile { chain, open } = &mut *inner;
+        if chain.id() != stored {
+            return Ok(());
+        }
+        if seq > chain.head_seq() {
+            return inner.begin_new_chain("the orchestrator has records that are missing here");
+        }
         chain.mark_stored(seq)?;
         if chain.stored_bytes() >= COMPACTION_BYTES {
             chain.compact(open)?;
         }
         Ok(())
+    }
+
+    /// Begins a new chain after the orchestrator refused records of this one, which are kept as evidence. Blocks.
+    pub fn abandon_chain(&self, refused: ChainId, reason: &str) -> io::Result<()> {
+        let mut inner = self.lock();
+        if inner.chain.id() == refused { inner.begin_new_chain(reason) } else { Ok(()) }
+    }
+
+    /// Whether the records that wait for the orchestrator fill less than this part of the log.
+    pub fn is_below(&self, part: u64) -> bool {
+        self.lock().chain.bytes() < self.max_bytes / part
     }
 
     /// Whether every record is stored.
@@ -128,6 +148,10 @@ impl EdgeAuditLog {
     fn finish(&self, outcome: AuditOutcome) -> Result<(), EdgeAuditError> {
         let mut inner = self.lock();
         let call = outcome.call;
+        if !inner.open.contains(&call) {
+            tracing::error!(call.id = %call, "outcome not recorded: its call is in a chain that was refused");
+            return Ok(());
+        }
         // Outcomes are written beyond the limit: a call that was made has one.
         inner.chain.append(CallRecord::Outcome(outcome))?;
         inner.open.remove(&call);
@@ -137,6 +161,16 @@ impl EdgeAuditLog {
     fn lock(&self) -> MutexGuard<'_, AuditFile> {
         // No code panics while holding the lock.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AuditFile {
+    fn begin_new_chain(&mut self, reason: &str) -> io::Result<()> {
+        let evidence = self.chain.begin_new_chain()?;
+        tracing::error!(reason, path = %evidence.display(), "audit chain of this node kept as evidence, a new one begins");
+        // Their outcomes would be about calls of another chain.
+        self.open.clear();
+        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The MCP server: requests with a lease in, responses out. It has no sessions, so every request has its response.
 
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use cynode_audit::{AuditCall, AuditCaller};
 use cynode_domain::agent::TokenBinding;
-use cynode_domain::ids::{CallId, TokenId};
+use cynode_domain::ids::{CallId, CapabilityLeaseId, TokenId};
 use cynode_domain::policy::{CallStatus, Effect, ErrorKind, Stage};
 use cynode_lease::{LeaseClaims, VerifiedLease};
 use cynode_runtime::clock::SharedClock;
@@ -26,6 +27,10 @@ use crate::{EdgeAuditError, EdgeAuditLog, EdgeTrust};
 const MAX_NAME_BYTES: usize = 256;
 /// Refused leases that are recorded in each second. More are refused without a record, so that no program can fill the log.
 const RECORDED_REFUSALS: u32 = 10;
+/// The part of the log that refused leases may fill.
+const REFUSED_PART: u64 = 16;
+/// Calls under one lease in each second.
+const MAX_CALLS: u32 = 50;
 
 const UNAUTHORIZED: u16 = 401;
 const TOO_MANY_REQUESTS: u16 = 429;
@@ -65,7 +70,14 @@ pub struct EdgeServer {
     table: EdgeToolTable,
     tools: Arc<dyn EdgeTools>,
     clock: SharedClock,
-    refusals: Mutex<(Instant, u32)>,
+    rates: Mutex<CallRates>,
+}
+
+/// Calls in the current second, by lease; `None` for callers without a valid one.
+#[derive(Debug)]
+struct CallRates {
+    since: Instant,
+    counts: HashMap<Option<CapabilityLeaseId>, u32>,
 }
 
 impl EdgeServer {
@@ -77,8 +89,8 @@ impl EdgeServer {
         clock: SharedClock,
     ) -> Result<Self, String> {
         let table = EdgeToolTable::compile()?;
-        let refusals = Mutex::new((Instant::now(), 0));
-        Ok(Self { node_slug, trust, log, table, tools, clock, refusals })
+        let rates = Mutex::new(CallRates { since: Instant::now(), counts: HashMap::new() });
+        Ok(Self { node_slug, trust, log, table, tools, clock, rates })
     }
 
     /// Handles a request with the lease of its caller.
@@ -105,6 +117,11 @@ impl EdgeServer {
             "ping" => ok(rpc::render_result(id, "{}")),
             "tools/list" => {
                 ok(rpc::render_result(id, &self.list_tools(verified.claims()).to_string()))
+            }
+            "tools/call" if !self.count_call(Some(verified.claims().id), MAX_CALLS) => {
+                let text = format!("more than {MAX_CALLS} calls in a second; try again");
+                let error = RpcError::new(rpc::INTERNAL_ERROR, text);
+                EdgeResponse { status: TOO_MANY_REQUESTS, body: Some(rpc::error(Some(id), &error)) }
             }
             "tools/call" => ok(self.call(id, &verified, params).await),
             _ => {
@@ -219,7 +236,8 @@ impl EdgeServer {
         reason: &str,
     ) -> EdgeResponse {
         let body = rpc::error(Some(id), &RpcError::new(rpc::INVALID_REQUEST, reason));
-        if !self.may_record_refusal() {
+        // They may fill a small part of the log only: it is for callers with a lease.
+        if !self.count_call(None, RECORDED_REFUSALS) || !self.log.is_below(REFUSED_PART) {
             return EdgeResponse { status: TOO_MANY_REQUESTS, body: Some(body) };
         }
         // Like the gateway, it records calls of tools.
@@ -234,13 +252,15 @@ impl EdgeServer {
         EdgeResponse { status: UNAUTHORIZED, body: Some(body) }
     }
 
-    fn may_record_refusal(&self) -> bool {
-        let mut window = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-        if window.0.elapsed() >= Duration::from_secs(1) {
-            *window = (Instant::now(), 0);
+    /// Counts a call; false if there were more in this second.
+    fn count_call(&self, lease: Option<CapabilityLeaseId>, most: u32) -> bool {
+        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        if rates.since.elapsed() >= Duration::from_secs(1) {
+            *rates = CallRates { since: Instant::now(), counts: HashMap::new() };
         }
-        window.1 += 1;
-        window.1 <= RECORDED_REFUSALS
+        let count = rates.counts.entry(lease).or_default();
+        *count = count.saturating_add(1);
+        *count <= most
     }
 
     fn allowed_call(&self, claims: &LeaseClaims, name: &str) -> AuditCall {

@@ -40,6 +40,9 @@ pub enum LeaseError {
     NoHolder,
     #[error("the lease was narrowed too often")]
     TooManyLinks,
+    /// Without this, a receiver of a narrowed lease could cut it back to the wider one.
+    #[error("the lease names a holder, who must narrow it before use: the last part names none")]
+    NotFinal,
 }
 
 /// A lease whose signatures, times and restrictions were checked.
@@ -71,7 +74,8 @@ impl LeaseKey {
     }
 }
 
-/// Narrows a lease with the key that it names as its holder.
+/// Narrows a lease with the key that it names as its holder. A lease with a holder is valid only after this, also for the
+/// holder itself: a narrowed lease without its last part is refused.
 ///
 /// Does not check the restriction: [`verify`] refuses a lease that was widened.
 pub fn narrow(
@@ -107,6 +111,9 @@ pub fn verify(
         let restriction = verify_token(link, &holder, Some(parent.as_bytes()))?;
         claims = claims.restrict(restriction).ok_or(LeaseError::Widened)?;
         verified_bytes += SEPARATOR.len_utf8() + link.len();
+    }
+    if claims.holder.is_some() {
+        return Err(LeaseError::NotFinal);
     }
     check_times(&claims, now)?;
     Ok(VerifiedLease { claims, key })

@@ -35,8 +35,9 @@ pub use sync::EdgeSync;
 /// The tools that a node can serve under a lease.
 pub use cynode_wire::capability_leases::EDGE_TOOLS;
 
-/// The most leases of a node that have not ended.
-const MAX_LEASES_OF_NODE: u32 = 1_000;
+/// The most leases of a node that have not ended, and of one user among them.
+const MAX_LEASES_OF_NODE: i64 = 200;
+const MAX_LEASES_OF_USER: i64 = 50;
 /// How long a lease is kept after its end, for records that arrive late.
 const LEASE_RETENTION: TimeDelta = TimeDelta::days(90);
 

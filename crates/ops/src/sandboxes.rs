@@ -20,6 +20,7 @@ use cynode_store::{Sandbox, Store, Task, Tx};
 pub use self::exec::{SandboxCommand, SandboxCommandResult};
 pub use self::files::SandboxFile;
 pub use self::logs::{SandboxLogChunk, SandboxLogRequest};
+pub(crate) use self::open::job_image;
 pub use self::open::{OpenSandbox, SandboxView};
 use cynode_execution::nodes::JobPlacer;
 use cynode_execution::runs::{Actor, ActorKind};
@@ -122,7 +123,11 @@ pub(crate) async fn lock_open_task(
 }
 
 /// Rejects agents while the run is paused or its plan waits for approval.
-async fn reject_halted(tx: &mut Tx, task: &Task, run: RunId) -> Result<(), SandboxError> {
+pub(crate) async fn reject_halted(
+    tx: &mut Tx,
+    task: &Task,
+    run: RunId,
+) -> Result<(), SandboxError> {
     if task.paused_at.is_some() {
         let fault = "the task's run is paused: agents cannot run commands until it is resumed";
         return Err(SandboxError::Halted(fault));

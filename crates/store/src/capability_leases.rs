@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{CapabilityLeaseId, ChainId, NodeId, TokenId, UserId};
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::quarantine::tables;
 use crate::{Error, Tx};
@@ -10,11 +11,16 @@ use cynode_audit::LOG_CHAIN;
 use cynode_sql::Row;
 use cynode_sql::params;
 
+/// The most chains of one node.
+const MAX_CHAINS: i64 = 100;
+
 /// A permission that a worker node verifies without the orchestrator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CapabilityLease {
     pub id: CapabilityLeaseId,
     pub node: NodeId,
+    /// The public key of the node, in base64.
+    pub node_key: String,
     /// The token that asked for it.
     pub token: TokenId,
     pub user: UserId,
@@ -31,14 +37,16 @@ pub struct CapabilityLease {
 pub struct TrustedLeaseKey {
     pub id: String,
     pub public_key: String,
+    /// Identifies the data directory that has the private key.
+    pub owner: Uuid,
     pub created_at: DateTime<Utc>,
 }
 
 impl Tx {
     pub async fn capability_lease_insert(&mut self, lease: &CapabilityLease) -> Result<(), Error> {
         let sql = "INSERT INTO capability_leases
-                   (id, node_id, token_id, user_id, claims, issued_at, expires_at)
-                   VALUES ($1, $2, $3, $4, $5, $6, $7)";
+                   (id, node_id, token_id, user_id, claims, issued_at, expires_at, node_key)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
         let params = params![
             lease.id,
             lease.node,
@@ -47,6 +55,7 @@ impl Tx {
             &lease.claims,
             lease.issued_at,
             lease.expires_at,
+            &lease.node_key,
         ];
         self.execute(sql, params).await.map(drop)
     }
@@ -73,28 +82,30 @@ impl Tx {
         self.page(&tables::CAPABILITY_LEASES, sql, params, capability_lease).await
     }
 
-    /// Lists the leases of a node that have not ended, revoked ones too.
+    /// Lists the leases for a node's key that have not ended, revoked ones too.
     pub async fn capability_lease_unexpired(
         &mut self,
-        node: NodeId,
+        node_key: &str,
         now: DateTime<Utc>,
         limit: u32,
     ) -> Result<Vec<CapabilityLease>, Error> {
-        let sql = "SELECT * FROM capability_leases WHERE node_id = $1 AND expires_at > $2
+        let sql = "SELECT * FROM capability_leases WHERE node_key = $1 AND expires_at > $2
                    ORDER BY expires_at DESC LIMIT $3";
-        let params = params![node, now, limit];
+        let params = params![node_key, now, limit];
         self.page(&tables::CAPABILITY_LEASES, sql, params, capability_lease).await
     }
 
-    /// Counts the leases of a node that have not ended.
+    /// Counts the leases for a node's key that have not ended, and those of one user among them.
     pub async fn capability_lease_count(
         &mut self,
-        node: NodeId,
+        node_key: &str,
+        user: UserId,
         now: DateTime<Utc>,
-    ) -> Result<i64, Error> {
-        let sql =
-            "SELECT count(*) AS n FROM capability_leases WHERE node_id = $1 AND expires_at > $2";
-        self.row(sql, params![node, now]).await?.map_or(Ok(0), |row| row.get("n"))
+    ) -> Result<(i64, i64), Error> {
+        let sql = "SELECT count(*) AS n, count(CASE WHEN user_id = $3 THEN 1 END) AS own
+                   FROM capability_leases WHERE node_key = $1 AND expires_at > $2";
+        let row = self.row(sql, params![node_key, now, user]).await?;
+        row.map_or(Ok((0, 0)), |row| Ok((row.get("n")?, row.get("own")?)))
     }
 
     /// Revokes a lease; returns false if there is none, or it is revoked.
@@ -120,14 +131,23 @@ impl Tx {
 
     /// Adds a key; a key that exists stays as it is.
     pub async fn lease_key_insert(&mut self, key: &TrustedLeaseKey) -> Result<(), Error> {
-        let sql = "INSERT INTO lease_keys (id, public_key, created_at) VALUES ($1, $2, $3)
+        let sql =
+            "INSERT INTO lease_keys (id, public_key, owner, created_at) VALUES ($1, $2, $3, $4)
                    ON CONFLICT (id) DO NOTHING";
-        self.execute(sql, params![&key.id, &key.public_key, key.created_at]).await.map(drop)
+        let params = params![&key.id, &key.public_key, key.owner, key.created_at];
+        self.execute(sql, params).await.map(drop)
     }
 
-    pub async fn lease_key_retire(&mut self, id: &str, at: DateTime<Utc>) -> Result<(), Error> {
-        let sql = "UPDATE lease_keys SET retired_at = coalesce(retired_at, $2) WHERE id = $1";
-        self.execute(sql, params![id, at]).await.map(drop)
+    /// Retires every key of an owner but one.
+    pub async fn lease_key_retire_others(
+        &mut self,
+        owner: Uuid,
+        kept: &str,
+        at: DateTime<Utc>,
+    ) -> Result<(), Error> {
+        let sql = "UPDATE lease_keys SET retired_at = coalesce(retired_at, $3)
+                   WHERE owner = $1 AND id <> $2";
+        self.execute(sql, params![owner, kept, at]).await.map(drop)
     }
 
     /// Lists the keys that were not retired before `since`, newest first.
@@ -141,13 +161,15 @@ impl Tx {
             Ok(TrustedLeaseKey {
                 id: row.get("id")?,
                 public_key: row.get("public_key")?,
+                owner: row.id("owner")?,
                 created_at: row.get("created_at")?,
             })
         };
         self.rows(sql, params![since]).await?.iter().map(decode).collect()
     }
 
-    /// Binds a new chain of audit records to a node's key; returns false if it belongs to another key, or to an orchestrator.
+    /// Binds a new chain of audit records to a node's key; returns false if it belongs to another key, or to an orchestrator,
+    /// and if the key has too many.
     pub async fn edge_chain_bind(
         &mut self,
         chain: ChainId,
@@ -156,9 +178,10 @@ impl Tx {
     ) -> Result<bool, Error> {
         let sql = "INSERT INTO edge_audit_chains (chain_id, node_slug, node_key, created_at)
                    SELECT $1, $2, $3, cynode_now()
-                   WHERE $1 <> $4 AND NOT EXISTS (SELECT 1 FROM mcp_audit_chains WHERE chain_id = $1)
+                   WHERE $1 <> $4
+                   AND (SELECT count(*) FROM edge_audit_chains WHERE node_key = $3) < $5 AND NOT EXISTS (SELECT 1 FROM mcp_audit_chains WHERE chain_id = $1)
                    ON CONFLICT (chain_id) DO NOTHING";
-        self.execute(sql, params![chain, node_slug, node_key, LOG_CHAIN]).await?;
+        self.execute(sql, params![chain, node_slug, node_key, LOG_CHAIN, MAX_CHAINS]).await?;
         let sql = "SELECT node_key FROM edge_audit_chains WHERE chain_id = $1";
         let bound = self.row(sql, params![chain]).await?;
         let bound = bound.map(|row| row.get::<String>("node_key")).transpose()?;
@@ -170,6 +193,7 @@ pub(crate) fn capability_lease(row: &Row) -> Result<CapabilityLease, Error> {
     Ok(CapabilityLease {
         id: row.id("id")?,
         node: row.id("node_id")?,
+        node_key: row.get("node_key")?,
         token: row.id("token_id")?,
         user: row.id("user_id")?,
         claims: row.get("claims")?,

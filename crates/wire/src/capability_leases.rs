@@ -95,6 +95,9 @@ pub struct EdgeRecord {
 pub struct EdgeView {
     /// The records up to this position are stored.
     pub stored_seq: i64,
+    /// Why none of the records was stored: the node begins a new chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
     /// Public keys whose leases the node accepts.
     pub keys: Vec<String>,
     /// Leases of the node that were revoked before their end.

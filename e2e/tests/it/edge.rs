@@ -199,16 +199,19 @@ async fn calls_under_a_lease_go_on_without_the_orchestrator_and_are_recorded_the
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(agent.exec("cat f").await["stdout"], "kept\n");
-    let commands = edge.fleet.node_state(NODE).join("edge/commands");
-    assert_eq!(std::fs::read_dir(commands).unwrap().count(), 1);
+    // A repeated key starts no second command, also after the kill.
+    let ended = agent.call("sandbox.exec", &long).await;
+    assert_eq!((&ended["exec_id"], &ended["status"]), (&begun["exec_id"], &json!("ended")));
+    let logs = agent.call("sandbox.stream_logs", &json!({ "exec_id": begun["exec_id"] })).await;
+    assert_eq!((&logs["text"], &logs["ended"]), (&json!("begun\n"), &json!(true)));
 
     edge.fleet.start(ORCHESTRATOR);
-    // exec, get, put, exec, refused get, denied exec, long twice, exec
-    let records = edge.wait_for_records(agent.task, 9).await;
+    // exec, get, put, exec, refused get, denied exec, long twice, exec, long again, logs
+    let records = edge.wait_for_records(agent.task, 11).await;
     assert_eq!(records.iter().filter(|call| call.decision == Effect::Deny).count(), 1);
     // Nothing is sent twice, however often the node reports.
     tokio::time::sleep(Duration::from_secs(5)).await;
-    assert_eq!(edge.wait_for_records(agent.task, 9).await.len(), 9);
+    assert_eq!(edge.wait_for_records(agent.task, 11).await.len(), 11);
     let verified = edge.client.audit_verify(&VerifyQuery::default()).await.unwrap();
     assert!(verified.intact, "{verified:#?}");
 }
@@ -231,6 +234,31 @@ async fn a_lease_ends_with_its_sandbox_and_its_commands_end_with_it() {
     assert!(wait_until_none_left(&command, PATIENCE).is_empty());
     let leases = edge.client.capability_lease_list(&PageQuery::default()).await.unwrap().items;
     assert_eq!(leases[0].revoked_reason.as_deref(), Some("its sandbox was destroyed"));
+}
+
+#[tokio::test]
+async fn a_command_ends_with_the_newest_lease_of_its_caller() {
+    let edge = Edge::new().await;
+    let agent = edge.create_lease(&json!({ "expires_in_s": 3 })).await;
+    let long = json!({ "command": "sleep 1000", "wait_ms": 0 });
+    let first = agent.call("sandbox.exec", &long).await;
+    let ids = json!({ "task_id": agent.task, "job_id": agent.sandbox, "expires_in_s": 8 });
+    let longer =
+        edge.manager.mcp_call("node.lease.create", &ids).await.unwrap().structured.unwrap();
+    let longer = HostAgent { lease: longer["token"].as_str().unwrap().to_owned(), ..agent };
+    let has_ended = async || {
+        let logs = json!({ "exec_id": first["exec_id"] });
+        longer.call("sandbox.stream_logs", &logs).await["ended"] == true
+    };
+
+    // The call under the longer lease extends the command.
+    assert!(!has_ended().await);
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert!(!has_ended().await);
+
+    let command = edge.fleet.node_state(NODE).join("edge/commands");
+    assert!(wait_until_none_left(&command, PATIENCE).is_empty());
+    longer.wait_for_status(401).await;
 }
 
 #[tokio::test]

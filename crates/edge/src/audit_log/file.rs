@@ -12,6 +12,7 @@ use cynode_domain::policy::Effect;
 use cynode_runtime::durable_file;
 use cynode_wire::capability_leases::EdgeRecord;
 use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
 
 /// The first line: the position before the first record, and the calls that were open there.
 #[derive(Debug, Serialize, Deserialize)]
@@ -34,6 +35,8 @@ pub(super) struct ChainFile {
     stored_seq: i64,
     /// Whether the file may end with a part of a line, because it could not be removed.
     is_broken: bool,
+    /// Whether a power cut could bring an earlier file back, because its directory could not be synced.
+    is_rename_pending: bool,
 }
 
 /// What was found in a file.
@@ -74,6 +77,7 @@ impl ChainFile {
             unstored_from: loaded.header_bytes,
             stored_seq: loaded.first.seq,
             is_broken: false,
+            is_rename_pending: false,
         };
         Ok((chain, loaded.open))
     }
@@ -99,6 +103,9 @@ impl ChainFile {
     pub(super) fn append(&mut self, record: CallRecord) -> io::Result<()> {
         if self.is_broken {
             self.truncate()?;
+        }
+        if self.is_rename_pending {
+            self.sync_rename()?;
         }
         let mut head = self.head.clone();
         let value = serde_json::to_value(&record).map_err(io::Error::other)?;
@@ -141,6 +148,11 @@ impl ChainFile {
             .collect()
     }
 
+    /// The position of the newest record.
+    pub(super) fn head_seq(&self) -> i64 {
+        self.head.seq
+    }
+
     /// Skips the records up to `seq`.
     pub(super) fn mark_stored(&mut self, seq: i64) -> io::Result<()> {
         let seq = seq.min(self.head.seq);
@@ -152,12 +164,13 @@ impl ChainFile {
         file.seek(SeekFrom::Start(self.unstored_from))?;
         let mut lines = BufReader::new(file.take(self.bytes - self.unstored_from));
         let mut line = vec![];
+        let mut unstored_from = self.unstored_from;
         for _ in 0..count {
             line.clear();
             let read = lines.read_until(b'\n', &mut line)?;
-            self.unstored_from += u64::try_from(read).unwrap_or_default();
+            unstored_from += u64::try_from(read).unwrap_or_default();
         }
-        self.stored_seq = seq;
+        (self.unstored_from, self.stored_seq) = (unstored_from, seq);
         Ok(())
     }
 
@@ -182,11 +195,30 @@ impl ChainFile {
             serde_json::to_writer(&mut content, record).map_err(io::Error::other)?;
             content.push(b'\n');
         }
-        durable_file::replace(&self.path, &content)?;
-        self.file = OpenOptions::new().read(true).write(true).open(&self.path)?;
+        let parent = self.path.parent().unwrap_or(Path::new("."));
+        let mut new = NamedTempFile::new_in(parent)?;
+        new.write_all(&content)?;
+        new.as_file().sync_all()?;
+        // From here on the path names the new file, whatever else fails.
+        self.file = new.persist(&self.path)?;
         self.bytes = u64::try_from(content.len()).unwrap_or_default();
         self.unstored_from = header_bytes;
+        self.is_rename_pending = true;
+        self.sync_rename()
+    }
+
+    fn sync_rename(&mut self) -> io::Result<()> {
+        durable_file::sync_parent(&self.path)?;
+        self.is_rename_pending = false;
         Ok(())
+    }
+
+    /// Keeps the file as evidence and begins a new chain.
+    pub(super) fn begin_new_chain(&mut self) -> io::Result<PathBuf> {
+        let evidence = evidence_path(&self.path);
+        fs::rename(&self.path, &evidence)?;
+        (*self, _) = Self::open(&self.path)?;
+        Ok(evidence)
     }
 
     /// The position of the newest stored record.

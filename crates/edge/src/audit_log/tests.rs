@@ -73,13 +73,14 @@ fn records_survive_a_restart_and_are_reported_until_they_are_stored() {
     assert_eq!(report.records.len(), 2);
     check_chain(&mut ChainHead::new(report.chain), &report.records);
     assert_eq!(log.next_report(1).unwrap().records, report.records[..1]);
-    log.mark_stored(1).unwrap();
+    log.mark_stored(report.chain, 1).unwrap();
     assert_eq!(log.next_report(100).unwrap().records, report.records[1..]);
     assert!(!log.is_stored());
-    log.mark_stored(2).unwrap();
+    log.mark_stored(report.chain, 2).unwrap();
     assert!(log.is_stored());
     // A reply that arrives late changes nothing.
-    log.mark_stored(1).unwrap();
+    log.mark_stored(report.chain, 1).unwrap();
+    log.mark_stored(ChainId::generate(), 9).unwrap();
     assert!(log.next_report(100).unwrap().records.is_empty());
 }
 
@@ -193,7 +194,7 @@ fn stored_records_leave_the_file_and_calls_that_run_keep_their_outcome() {
         let stored = &report.records[..report.records.len() - 1];
         check_chain(&mut head, stored);
         reported += stored.len();
-        log.mark_stored(head.seq).unwrap();
+        log.mark_stored(head.chain, head.seq).unwrap();
         largest = largest.max(fs::metadata(file(&directory)).unwrap().len());
     }
     assert!(largest < 2 * COMPACTION_BYTES, "{largest}");
@@ -223,4 +224,33 @@ fn another_key_of_the_node_begins_another_chain() {
     assert_ne!(chain(&first), chain(&second));
     assert!(second.next_report(1).unwrap().records.is_empty());
     assert_eq!(chain(&open("old")), chain(&first));
+}
+
+#[test]
+fn a_refused_chain_and_one_that_was_rewound_are_kept_and_a_new_one_begins() {
+    for is_rewound in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let log = open(&directory);
+        let running = log.begin(call()).unwrap();
+        let old = log.next_report(9).unwrap();
+
+        if is_rewound {
+            log.mark_stored(old.chain, 7).unwrap();
+        } else {
+            log.abandon_chain(ChainId::generate(), "of another chain").unwrap();
+            assert_eq!(log.next_report(9).unwrap(), old);
+            log.abandon_chain(old.chain, "refused").unwrap();
+        }
+
+        // The outcome of a call of the old chain is not written into the new one, which would be refused too.
+        running.finish(None, 1, noon()).unwrap();
+        log.begin(call()).unwrap().finish(None, 1, noon()).unwrap();
+        let new = log.next_report(9).unwrap();
+        assert_ne!(new.chain, old.chain);
+        assert_eq!(new.records.len(), 2);
+        check_chain(&mut ChainHead::new(new.chain), &new.records);
+        let kept = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
+        let kept: Vec<_> = kept.filter(|path| *path != file(&directory)).collect();
+        assert!(fs::read_to_string(&kept[0]).unwrap().contains(&old.records[0].hash));
+    }
 }

@@ -53,7 +53,12 @@ fn now() -> DateTime<Utc> {
 }
 
 fn view(key: &LeaseKey) -> EdgeView {
-    EdgeView { stored_seq: 0, keys: vec![key.public_key().to_string()], revoked: vec![] }
+    EdgeView {
+        stored_seq: 0,
+        refused: None,
+        keys: vec![key.public_key().to_string()],
+        revoked: vec![],
+    }
 }
 
 impl World {
@@ -246,6 +251,22 @@ async fn a_flood_of_bad_leases_does_not_fill_the_log() {
     // A caller with a lease is not affected.
     world.call("sandbox.exec", &world.arguments("true")).await;
     assert_eq!(world.executed(), 1);
+}
+
+#[tokio::test]
+async fn one_lease_cannot_make_any_number_of_calls() {
+    let world = World::new();
+    let lease = world.key.sign(&world.claims).unwrap();
+    let params = json!({ "name": "db.task.delete" });
+
+    let mut refused = 0;
+    for _ in 0..300 {
+        let (status, _) = world.send(Some(&lease), "tools/call", &params).await;
+        refused += usize::from(status == TOO_MANY_REQUESTS);
+    }
+
+    assert!(refused > 0);
+    assert_eq!(world.records().len(), 300 - refused);
 }
 
 #[tokio::test]

@@ -120,17 +120,34 @@ fn a_holder_narrows_a_lease_at_most_twice() {
     let trusted = [ours.public_key().clone()];
     let lease = ours.sign(&claims(Some(&first))).unwrap();
 
-    let one = restriction(&["sandbox.exec"], 3, Some(&second));
-    let narrowed = narrow(&lease, &first, &one).unwrap();
-    let verified = verify(&narrowed, &trusted, noon()).unwrap();
+    let one = restriction(&["sandbox.exec"], 3, None);
+    let verified = verify(&narrow(&lease, &first, &one).unwrap(), &trusted, noon()).unwrap();
     assert_eq!(verified.claims().tools, names(&["sandbox.exec"]));
     assert_eq!(verified.claims().expires_at, noon() + minutes(3));
+    let one = restriction(&["sandbox.exec"], 3, Some(&second));
+    let narrowed = narrow(&lease, &first, &one).unwrap();
 
+    let last = narrow(&narrowed, &second, &restriction(&[], 1, None)).unwrap();
+    assert_eq!(verify(&last, &trusted, noon()).unwrap().claims().tools, names(&[]));
+    assert_eq!(verify(&last, &trusted, noon() + minutes(2)), Err(LeaseError::Expired));
     let twice = narrow(&narrowed, &second, &restriction(&[], 1, Some(&first))).unwrap();
-    assert_eq!(verify(&twice, &trusted, noon()).unwrap().claims().tools, names(&[]));
-    assert_eq!(verify(&twice, &trusted, noon() + minutes(2)), Err(LeaseError::Expired));
     let thrice = narrow(&twice, &first, &restriction(&[], 1, None)).unwrap();
     assert_eq!(verify(&thrice, &trusted, noon()), Err(LeaseError::TooManyLinks));
+}
+
+#[test]
+fn a_narrowed_lease_cannot_be_cut_back_to_the_wider_one() {
+    let (ours, first, second) = (key(1), key(2), key(3));
+    let trusted = [ours.public_key().clone()];
+    let lease = ours.sign(&claims(Some(&first))).unwrap();
+    let less = restriction(&["sandbox.exec"], 3, Some(&second));
+    let narrowed = narrow(&lease, &first, &less).unwrap();
+    let last = narrow(&narrowed, &second, &restriction(&["sandbox.exec"], 1, None)).unwrap();
+
+    assert!(verify(&last, &trusted, noon()).is_ok());
+    for wider in [&narrowed, &lease] {
+        assert_eq!(verify(wider, &trusted, noon()), Err(LeaseError::NotFinal));
+    }
 }
 
 #[test]
@@ -178,9 +195,10 @@ proptest! {
         let mut lease = ours.sign(&root).unwrap();
         let (mut tools, mut end) = (root.tools.clone(), root.expires_at);
         let mut is_narrower = true;
-        for (chosen, until) in links {
+        let count = links.len();
+        for (index, (chosen, until)) in links.into_iter().enumerate() {
             let chosen: Vec<_> = chosen.iter().map(|index| TOOLS[*index]).collect();
-            let next = restriction(&chosen, until, Some(&holder));
+            let next = restriction(&chosen, until, (index + 1 < count).then_some(&holder));
             is_narrower &= next.tools.is_subset(&tools) && next.expires_at <= end;
             (tools, end) = (next.tools.clone(), next.expires_at);
             lease = narrow(&lease, &holder, &next).unwrap();

@@ -7,15 +7,16 @@ use cynode_domain::ids::{CapabilityLeaseId, JobId, TaskId};
 use cynode_execution::runs::{Actor, ActorKind};
 use cynode_lease::{DEFAULT_LIFETIME, LeaseClaims, LeasePublicKey, MAX_LIFETIME};
 use cynode_resources::agents::AgentIdentity;
+use cynode_resources::allowed_images::AllowedImages;
 use cynode_store::{CapabilityLease, Node, Task, Tx};
 use cynode_wire::capability_leases::{EDGE_FEATURE, NewCapabilityLeaseView};
 use cynode_wire::nodes::Capabilities;
 
 use super::{
     CapabilityLeases, EDGE_TOOLS, LEASE_RETENTION, LeasePolicy, LeaseServiceError,
-    MAX_LEASES_OF_NODE, lease_view,
+    MAX_LEASES_OF_NODE, MAX_LEASES_OF_USER, lease_view,
 };
-use crate::sandboxes::{SandboxError, find_sandbox, lock_open_task};
+use crate::sandboxes::{SandboxError, find_sandbox, job_image, lock_open_task};
 
 /// A request for a lease.
 #[derive(Debug, Clone)]
@@ -46,7 +47,7 @@ impl CapabilityLeases {
             return Err(LeaseServiceError::Invalid(fault));
         }
         let key = self.load_key()?;
-        let (task, node) = self.find_sandbox_node(identity, &request).await?;
+        let (task, node, image) = self.find_sandbox_node(identity, &request).await?;
         let bound = bound_identity(identity, &task);
         let tools = permitted_tools(&bound, policy, request.tools)?;
         let end = now + TimeDelta::seconds(i64::try_from(lifetime).unwrap_or_default());
@@ -62,7 +63,7 @@ impl CapabilityLeases {
             sandbox: request.sandbox,
             tools,
             limits: task.spec.options.limits,
-            image: task.spec.options.image.clone(),
+            image,
             has_repository: task.spec.options.repository.is_some(),
             issued_at: now,
             // Not longer than the token that asks for it.
@@ -76,6 +77,7 @@ impl CapabilityLeases {
         let lease = CapabilityLease {
             id: claims.id,
             node: node.id,
+            node_key: claims.node_key.clone(),
             token: identity.token_id,
             user: identity.user,
             claims: serde_json::to_value(&claims).unwrap_or_default(),
@@ -87,8 +89,9 @@ impl CapabilityLeases {
         let (row, slug) = (lease.clone(), node.slug.clone());
         let stored = self.store.write(move |tx| {
             Box::pin(async move {
-                let count = tx.capability_lease_count(row.node, row.issued_at).await?;
-                if count >= i64::from(MAX_LEASES_OF_NODE) {
+                let (count, own) =
+                    tx.capability_lease_count(&row.node_key, row.user, row.issued_at).await?;
+                if count >= MAX_LEASES_OF_NODE || own >= MAX_LEASES_OF_USER {
                     return Err(LeaseServiceError::TooMany(slug));
                 }
                 tx.capability_lease_delete_expired(row.issued_at - LEASE_RETENTION).await?;
@@ -99,12 +102,12 @@ impl CapabilityLeases {
         Ok(NewCapabilityLeaseView { lease: lease_view(lease, claims, node.slug), token })
     }
 
-    /// The open task, and the node that has its sandbox.
+    /// The open task, the node that has its sandbox, and the image of the sandbox.
     async fn find_sandbox_node(
         &self,
         identity: &AgentIdentity,
         request: &NewLease,
-    ) -> Result<(Task, Node), LeaseServiceError> {
+    ) -> Result<(Task, Node, Option<String>), LeaseServiceError> {
         let (caller, kind) = (identity.caller.clone(), actor_kind(identity));
         let (task, sandbox) = (request.task, request.sandbox);
         let found = self.store.write(move |tx| {
@@ -112,7 +115,11 @@ impl CapabilityLeases {
                 let actor = Actor { caller: &caller, kind };
                 let (task, _) = lock_open_task(tx, actor, task).await?;
                 let node = open_sandbox_node(tx, &task, sandbox).await?;
-                Ok::<_, LeaseServiceError>((task, node))
+                let job = tx.job_get(sandbox).await?;
+                let image = job_image(job.as_ref()).map(str::to_owned);
+                let allowed = AllowedImages::load(tx).await?.check(tx, image.as_deref()).await?;
+                allowed.map_err(|fault| LeaseServiceError::Invalid(fault.to_string()))?;
+                Ok::<_, LeaseServiceError>((task, node, image))
             })
         });
         found.await

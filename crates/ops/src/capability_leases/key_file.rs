@@ -4,6 +4,8 @@
 //! data directories of their own have keys of their own; nodes trust all of them.
 
 use std::io;
+use std::path::Path;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,8 +18,7 @@ use cynode_runtime::secret_file;
 use cynode_store::{Store, TrustedLeaseKey, Tx};
 use cynode_wire::capability_leases::LeaseKeyView;
 use secrecy::{ExposeSecret as _, SecretString};
-use std::path::Path;
-use std::sync::Arc;
+use uuid::Uuid;
 
 use super::{CapabilityLeases, LeaseServiceError};
 
@@ -34,15 +35,18 @@ impl CapabilityLeases {
         let key_file = Arc::new(data_dir.join(KEY_FILE));
         if !key_file.exists() {
             let (_, seed) = generate()?;
-            match secret_file::write_new(key_file.as_path(), &seed) {
+            let text = file_text(&seed, Uuid::now_v7());
+            match secret_file::write_new(key_file.as_path(), &text) {
                 // Another process created it first; use that one.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 written => written.map_err(LeaseServiceError::Key)?,
             }
         }
         let leases = Self { store, clock, audit, key_file };
-        let key = leases.load_key()?;
-        leases.register_key(&key).await?;
+        let (key, owner) = leases.load_key_file()?;
+        leases.register_key(&key, owner).await?;
+        // A process that was killed while it replaced the key may have left the old one.
+        leases.retire_others(&key, owner).await?;
         Ok(leases)
     }
 
@@ -51,35 +55,56 @@ impl CapabilityLeases {
         if !caller.is_admin {
             return Err(LeaseServiceError::NotAdmin);
         }
-        let old = self.load_key()?;
+        let (_, owner) = self.load_key_file()?;
         let (new, seed) = generate()?;
         // Trusted before it signs.
-        let view = self.register_key(&new).await?;
-        secret_file::replace(self.key_file.as_path(), &seed).map_err(LeaseServiceError::Key)?;
-        let (old, now) = (old.public_key().id().0, self.clock.now());
-        let retire = self
-            .store
-            .write(move |tx| Box::pin(async move { tx.lease_key_retire(&old, now).await }));
-        retire.await?;
+        let view = self.register_key(&new, owner).await?;
+        let text = file_text(&seed, owner);
+        secret_file::replace(self.key_file.as_path(), &text).map_err(LeaseServiceError::Key)?;
+        self.retire_others(&new, owner).await?;
         tracing::info!(key.id = %view.id, "key of capability leases rotated");
         Ok(view)
     }
 
     pub(super) fn load_key(&self) -> Result<LeaseKey, LeaseServiceError> {
+        self.load_key_file().map(|(key, _)| key)
+    }
+
+    /// The key, and the id of the data directory, which is the same for all its keys.
+    fn load_key_file(&self) -> Result<(LeaseKey, Uuid), LeaseServiceError> {
         let path = self.key_file.as_path();
         let stored = secret_file::read(path).map_err(io::Error::other);
         let stored = stored.map_err(LeaseServiceError::Key)?;
-        let seed = STANDARD.decode(stored.expose_secret().trim()).unwrap_or_default();
-        LeaseKey::from_seed(&seed).map_err(|error| {
-            let reason = format!("{}: {error}", path.display());
+        let parsed = stored.expose_secret().trim().split_once(' ').and_then(|(seed, owner)| {
+            let key = LeaseKey::from_seed(&STANDARD.decode(seed).ok()?).ok()?;
+            Some((key, owner.parse().ok()?))
+        });
+        parsed.ok_or_else(|| {
+            let reason = format!(
+                "{} has no key of leases; delete it to begin with a new one, which ends all leases",
+                path.display()
+            );
             LeaseServiceError::Key(io::Error::new(io::ErrorKind::InvalidData, reason))
         })
     }
 
-    async fn register_key(&self, key: &LeaseKey) -> Result<LeaseKeyView, LeaseServiceError> {
+    async fn retire_others(&self, key: &LeaseKey, owner: Uuid) -> Result<(), LeaseServiceError> {
+        let (kept, now) = (key.public_key().id().0, self.clock.now());
+        let retire = self.store.write(move |tx| {
+            Box::pin(async move { tx.lease_key_retire_others(owner, &kept, now).await })
+        });
+        Ok(retire.await?)
+    }
+
+    async fn register_key(
+        &self,
+        key: &LeaseKey,
+        owner: Uuid,
+    ) -> Result<LeaseKeyView, LeaseServiceError> {
         let public = key.public_key();
         let (id, public_key, created_at) = (public.id().0, public.to_string(), self.clock.now());
-        let row = TrustedLeaseKey { id: id.clone(), public_key: public_key.clone(), created_at };
+        let (id_row, key_row) = (id.clone(), public_key.clone());
+        let row = TrustedLeaseKey { id: id_row, public_key: key_row, owner, created_at };
         let insert =
             self.store.write(move |tx| Box::pin(async move { tx.lease_key_insert(&row).await }));
         insert.await?;
@@ -95,6 +120,11 @@ impl CapabilityLeases {
         let keys = tx.lease_key_list(self.clock.now() - longest).await?;
         Ok(keys.iter().filter_map(|key| LeasePublicKey::parse(&key.public_key).ok()).collect())
     }
+}
+
+/// The content of the file: the seed of the key in base64, and the id of the data directory.
+fn file_text(seed: &SecretString, owner: Uuid) -> SecretString {
+    format!("{} {owner}", seed.expose_secret()).into()
 }
 
 fn generate() -> Result<(LeaseKey, SecretString), LeaseServiceError> {

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use chrono::{DateTime, TimeDelta, Utc};
 use cynode_domain::ids::{CapabilityLeaseId, TokenId};
-use cynode_domain::policy::Effect;
+use cynode_domain::policy::{CallStatus, Effect, Stage};
 use cynode_lease::LeaseClaims;
 use cynode_store::{AuditCall, CallRecord, EdgeSealedRecord, Tx};
 use cynode_wire::capability_leases::{
@@ -12,12 +13,17 @@ use cynode_wire::capability_leases::{
 
 use super::{LeaseServiceError, stored_claims};
 
+/// The longest text in a record.
+const MAX_TEXT_BYTES: usize = 256;
+/// How far the clock of a node may differ.
+const CLOCK_DIFFERENCE: TimeDelta = TimeDelta::minutes(5);
 /// The caller of a call without a valid lease.
 const UNKNOWN_CALLER: &str = "unknown";
 
 /// The records in the form of the audit log.
 pub(super) fn parse_records(
     records: Vec<EdgeRecord>,
+    now: DateTime<Utc>,
 ) -> Result<Vec<(EdgeSealedRecord, CallRecord)>, LeaseServiceError> {
     let refuse = |reason: String| LeaseServiceError::RecordsRefused(reason);
     if records.len() > MAX_RECORDS {
@@ -30,6 +36,7 @@ pub(super) fn parse_records(
         let hash = hex::decode(&hash).map_err(|_| refuse(format!("record {seq} has no hash")))?;
         let parsed: CallRecord = serde_json::from_value(record)
             .map_err(|error| refuse(format!("record {seq} cannot be read: {error}")))?;
+        check_content(&parsed, now).map_err(|reason| refuse(format!("record {seq}: {reason}")))?;
         let record = parsed.clone().into();
         Ok((EdgeSealedRecord { seq, hash, record }, parsed))
     };
@@ -71,8 +78,43 @@ pub(super) async fn check_callers(
         if !is_caller_of(call, claims) {
             return refuse("it does not name the caller of its lease");
         }
+        if call.decision == Effect::Allow && !is_permitted(call, claims) {
+            return refuse("its lease does not permit it");
+        }
     }
     Ok(())
+}
+
+/// Refuses texts that the log cannot store, and times in the future, which retention would never reach.
+fn check_content(record: &CallRecord, now: DateTime<Utc>) -> Result<(), &'static str> {
+    let (texts, at) = match record {
+        CallRecord::Call(call) => {
+            let error = call.error_type.as_deref().unwrap_or_default();
+            let texts = vec![&*call.tool, &*call.server, &*call.origin, &*call.request_id, error];
+            (texts, call.created_at)
+        }
+        CallRecord::Outcome(outcome) => {
+            (vec![outcome.error_type.as_deref().unwrap_or_default()], outcome.recorded_at)
+        }
+    };
+    if texts.iter().any(|text| text.len() > MAX_TEXT_BYTES || text.contains('\0')) {
+        return Err("it has a text that is too long, or not one");
+    }
+    if at > now + CLOCK_DIFFERENCE {
+        return Err("it is in the future: set the clock of the node");
+    }
+    Ok(())
+}
+
+/// Whether an allowed call is one that the lease permitted at that time.
+fn is_permitted(call: &AuditCall, claims: &LeaseClaims) -> bool {
+    let valid = (claims.issued_at - CLOCK_DIFFERENCE)..(claims.expires_at + CLOCK_DIFFERENCE);
+    claims.tools.contains(&call.tool)
+        && call.server == "builtin"
+        && call.stage == Stage::Invoke
+        && call.status == CallStatus::Pending
+        && call.error_type.is_none()
+        && valid.contains(&call.created_at)
 }
 
 fn is_anonymous(call: &AuditCall) -> bool {

@@ -4,16 +4,21 @@ use std::sync::Arc;
 
 use cynode_domain::ids::CapabilityLeaseId;
 use cynode_domain::policy::Principal;
+use cynode_execution::tasks::{TaskError, find};
 use cynode_lease::LeaseClaims;
-use cynode_resources::NodeCaller;
 use cynode_resources::agents::{AgentIdentity, identity};
 use cynode_resources::groups::load_group_ids;
+use cynode_resources::{Caller, NodeCaller};
 use cynode_store::{CapabilityLease, ChainExtension, TokenBinding, Tx};
 use cynode_wire::capability_leases::{EdgeView, RevokedLease, SyncEdge};
 
 use super::issue::node_key;
 use super::records::{check_callers, parse_records};
-use super::{CapabilityLeases, LeasePolicy, LeaseServiceError, MAX_LEASES_OF_NODE, stored_claims};
+use super::{CapabilityLeases, LeasePolicy, LeaseServiceError, stored_claims};
+use crate::sandboxes::{SandboxError, reject_halted};
+
+/// More than a node can have, also if several were issued at once.
+const MAX_READ: u32 = 1_000;
 
 /// Serves the reports of worker nodes. Cheap to clone.
 #[derive(Clone)]
@@ -36,54 +41,62 @@ impl EdgeSync {
         node: &NodeCaller,
         report: SyncEdge,
     ) -> Result<EdgeView, LeaseServiceError> {
-        let stored_seq = self.store_records(node, report).await?;
-        let revoked = self.revoke_invalid(node).await?;
+        let key = self.node_key(node).await?;
+        // A node whose records are refused must learn what was revoked all the same.
+        let (stored_seq, refused) = match self.store_records(node, &key, report).await {
+            Ok(seq) => (seq, None),
+            Err(LeaseServiceError::RecordsRefused(reason)) => {
+                tracing::error!(node.slug = %node.slug, reason, "audit records of a worker node refused");
+                (0, Some(reason))
+            }
+            Err(error) => return Err(error),
+        };
+        let revoked = self.revoke_invalid(&key).await?;
         let leases = self.leases.clone();
         let read = self.leases.store.read(move |tx| {
             Box::pin(async move { Ok::<_, LeaseServiceError>(leases.trusted_keys(tx).await?) })
         });
         let keys = read.await?.iter().map(ToString::to_string).collect();
-        Ok(EdgeView { stored_seq, keys, revoked })
+        Ok(EdgeView { stored_seq, refused, keys, revoked })
+    }
+
+    async fn node_key(&self, node: &NodeCaller) -> Result<String, LeaseServiceError> {
+        let id = node.node;
+        let read = self.leases.store.read(move |tx| Box::pin(async move { tx.node_get(id).await }));
+        let row = read.await?.ok_or_else(|| LeaseServiceError::NoEdge(node.slug.clone()))?;
+        node_key(&row)
     }
 
     async fn store_records(
         &self,
         node: &NodeCaller,
+        key: &str,
         report: SyncEdge,
     ) -> Result<i64, LeaseServiceError> {
-        let records = parse_records(report.records)?;
-        let (id, slug) = (node.node, node.slug.clone());
+        let records = parse_records(report.records, self.leases.clock.now())?;
+        let (slug, own_key) = (node.slug.clone(), key.to_owned());
         let checked = self.leases.store.read(move |tx| {
             Box::pin(async move {
-                let row = tx.node_get(id).await?;
-                let row = row.ok_or_else(|| LeaseServiceError::NoEdge(slug.clone()))?;
-                let key = node_key(&row)?;
-                check_callers(tx, &key, &slug, &records).await?;
+                check_callers(tx, &own_key, &slug, &records).await?;
                 let sealed: Vec<_> = records.into_iter().map(|(sealed, _)| sealed).collect();
-                Ok::<_, LeaseServiceError>((key, sealed))
+                Ok::<_, LeaseServiceError>(sealed)
             })
         });
-        let (key, records) = checked.await?;
+        let records = checked.await?;
         let extended =
-            self.leases.audit.extend_edge_chain(report.chain, &node.slug, &key, records).await?;
+            self.leases.audit.extend_edge_chain(report.chain, &node.slug, key, records).await?;
         match extended {
             ChainExtension::Stored { seq } => Ok(seq),
-            ChainExtension::Refused { reason } => {
-                tracing::error!(node.slug = %node.slug, chain.id = %report.chain, reason, "audit records of a worker node refused");
-                Err(LeaseServiceError::RecordsRefused(reason))
-            }
+            ChainExtension::Refused { reason } => Err(LeaseServiceError::RecordsRefused(reason)),
         }
     }
 
     /// Revokes the leases of a node that would not be issued now; returns all revoked ones that have not ended.
-    async fn revoke_invalid(
-        &self,
-        node: &NodeCaller,
-    ) -> Result<Vec<RevokedLease>, LeaseServiceError> {
-        let (id, now) = (node.node, self.leases.clock.now());
+    async fn revoke_invalid(&self, node_key: &str) -> Result<Vec<RevokedLease>, LeaseServiceError> {
+        let (key, now) = (node_key.to_owned(), self.leases.clock.now());
         let read = self.leases.store.read(move |tx| {
             Box::pin(async move {
-                let leases = tx.capability_lease_unexpired(id, now, MAX_LEASES_OF_NODE).await?;
+                let leases = tx.capability_lease_unexpired(&key, now, MAX_READ).await?;
                 let mut current: Vec<CurrentLease> = vec![];
                 for lease in leases {
                     let state = match lease.revoked_at {
@@ -148,12 +161,26 @@ async fn current_caller(
     let Some(user) = tx.user_get(lease.user).await?.filter(|user| user.is_active) else {
         return Ok(Err("its user is disabled"));
     };
-    let task = tx.task_get(claims.task).await?;
-    let Some(task) = task.filter(|task| !task.status.is_terminal()) else {
-        return Ok(Err("its task is closed"));
+    let is_admin = user.is_admin && claims.caller == Principal::User;
+    let acting = Caller::on_behalf_of(user.id, user.handle.clone(), is_admin);
+    let task = match find(tx, &acting, &claims.task.into()).await {
+        Ok(task) => task,
+        Err(TaskError::Store(error)) => return Err(error.into()),
+        Err(_) => return Ok(Err("its user may not see the task")),
     };
-    if task.paused_at.is_some() && claims.caller != Principal::User {
-        return Ok(Err("its task is paused"));
+    if task.status.is_terminal() {
+        return Ok(Err("its task is closed"));
+    }
+    if claims.caller != Principal::User
+        && let Some(run) = tx.run_of_task(claims.task).await?
+    {
+        match reject_halted(tx, &task, run.id).await {
+            Ok(()) => {}
+            Err(SandboxError::Halted(_)) => {
+                return Ok(Err("its task is paused, or waits for approval"));
+            }
+            Err(error) => return Err(error.into()),
+        }
     }
     let sandbox = tx.sandbox_get(claims.sandbox).await?;
     let is_open = |sandbox: &cynode_store::Sandbox| {

@@ -213,7 +213,7 @@ async fn find_task_job(tx: &mut Tx, task: &Task, id: JobId) -> Result<JobId, San
 }
 
 /// The image that a job runs in; `None` for `host`.
-pub(super) fn job_image(job: Option<&Job>) -> Option<&str> {
+pub(crate) fn job_image(job: Option<&Job>) -> Option<&str> {
     job.and_then(|job| job.spec.payload["image"].as_str())
 }
 

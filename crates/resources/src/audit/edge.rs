@@ -18,8 +18,14 @@ impl AuditLog {
         let keys = self.keys.clone();
         let extended = self.store.write(move |tx| {
             Box::pin(async move {
+                // A chain begins with its first record.
+                if records.is_empty() && tx.chain_get(chain).await?.is_none() {
+                    return Ok(ChainExtension::Stored { seq: 0 });
+                }
                 if !tx.edge_chain_bind(chain, &slug, &key).await? {
-                    let reason = format!("chain {chain} belongs to another writer");
+                    let reason = format!(
+                        "chain {chain} belongs to another writer, or the node has begun too many"
+                    );
                     return Ok(ChainExtension::Refused { reason });
                 }
                 tx.edge_chain_extend(chain, &keys, records).await

@@ -2,6 +2,8 @@
 CREATE TABLE lease_keys (
     id text PRIMARY KEY,
     public_key text NOT NULL,
+    -- The data directory whose file has the private key.
+    owner uuid NOT NULL,
     created_at timestamptz NOT NULL,
     retired_at timestamptz
 );
@@ -11,6 +13,8 @@ CREATE TABLE lease_keys (
 CREATE TABLE capability_leases (
     id uuid PRIMARY KEY,
     node_id uuid NOT NULL REFERENCES nodes (id) ON DELETE CASCADE,
+    -- The public key of the node, which keeps it when it is removed and joins again.
+    node_key text NOT NULL,
     -- The token that asked for it.
     token_id uuid NOT NULL,
     user_id uuid NOT NULL REFERENCES users (id),
@@ -21,7 +25,7 @@ CREATE TABLE capability_leases (
     revoked_at timestamptz,
     revoked_reason text
 );
-CREATE INDEX capability_leases_of_node ON capability_leases (node_id, expires_at);
+CREATE INDEX capability_leases_of_node ON capability_leases (node_key, expires_at);
 
 -- Chains of audit records that worker nodes write.
 CREATE TABLE edge_audit_chains (
@@ -30,3 +34,4 @@ CREATE TABLE edge_audit_chains (
     node_key text NOT NULL,
     created_at timestamptz NOT NULL
 );
+CREATE INDEX edge_audit_chains_of_node ON edge_audit_chains (node_key);

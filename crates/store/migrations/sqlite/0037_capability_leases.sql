@@ -2,6 +2,8 @@
 CREATE TABLE lease_keys (
     id TEXT PRIMARY KEY,
     public_key TEXT NOT NULL,
+    -- The data directory whose file has the private key.
+    owner TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     retired_at INTEGER
 );
@@ -11,6 +13,8 @@ CREATE TABLE lease_keys (
 CREATE TABLE capability_leases (
     id TEXT PRIMARY KEY,
     node_id TEXT NOT NULL REFERENCES nodes (id) ON DELETE CASCADE,
+    -- The public key of the node, which keeps it when it is removed and joins again.
+    node_key TEXT NOT NULL,
     -- The token that asked for it.
     token_id TEXT NOT NULL,
     user_id TEXT NOT NULL REFERENCES users (id),
@@ -21,7 +25,7 @@ CREATE TABLE capability_leases (
     revoked_at INTEGER,
     revoked_reason TEXT
 );
-CREATE INDEX capability_leases_of_node ON capability_leases (node_id, expires_at);
+CREATE INDEX capability_leases_of_node ON capability_leases (node_key, expires_at);
 
 -- Chains of audit records that worker nodes write.
 CREATE TABLE edge_audit_chains (
@@ -30,3 +34,4 @@ CREATE TABLE edge_audit_chains (
     node_key TEXT NOT NULL,
     created_at INTEGER NOT NULL
 );
+CREATE INDEX edge_audit_chains_of_node ON edge_audit_chains (node_key);

@@ -9,6 +9,9 @@ use cynode_domain::policy::Effect;
 use super::sql;
 use crate::{Error, Tx};
 
+/// The most calls of a chain without an outcome. A node has far fewer at once.
+const MAX_OPEN_CALLS: usize = 1_000;
+
 /// A record with the position and hash that its node gave it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EdgeSealedRecord {
@@ -48,9 +51,10 @@ impl Tx {
         let open = sql::calls_open(self, chain, old.open_from).await?;
         let mut open: BTreeMap<CallId, i64> =
             open.into_iter().map(|(seq, call)| (call, seq)).collect();
+        let stored = self.stored_hashes(chain, old.seq, &records).await?;
         let (mut new, mut sealed) = (old.clone(), vec![]);
         for EdgeSealedRecord { seq, hash, record } in records {
-            if seq == old.seq && hash != old.hash {
+            if stored.get(&seq).is_some_and(|stored| *stored != hash) {
                 return refuse(format!("record {seq} differs from the stored one"));
             }
             if seq <= old.seq {
@@ -58,6 +62,9 @@ impl Tx {
             }
             if seq != new.seq + 1 {
                 return refuse(format!("record {} is missing before {seq}", new.seq + 1));
+            }
+            if open.len() > MAX_OPEN_CALLS {
+                return refuse(format!("more than {MAX_OPEN_CALLS} calls have no outcome"));
             }
             match &record {
                 AuditRecord::Call(call) if call.decision == Effect::Allow => {
@@ -81,5 +88,19 @@ impl Tx {
             sql::chain_append(self, &old, &new, &signature, &sealed).await?;
         }
         Ok(ChainExtension::Stored { seq: new.seq })
+    }
+
+    /// The hashes of the records that are stored already; those that retention deleted are missing.
+    async fn stored_hashes(
+        &mut self,
+        chain: ChainId,
+        head: i64,
+        records: &[EdgeSealedRecord],
+    ) -> Result<BTreeMap<i64, Vec<u8>>, Error> {
+        let first = records.first().map(|record| record.seq).filter(|first| *first <= head);
+        let Some(first) = first else { return Ok(BTreeMap::new()) };
+        let limit = u32::try_from(records.len()).unwrap_or(u32::MAX);
+        let stored = self.chain_records(chain, first, limit).await?;
+        Ok(stored.into_iter().map(|record| (record.seal.seq, record.seal.hash)).collect())
     }
 }

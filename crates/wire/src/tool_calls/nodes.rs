@@ -39,7 +39,7 @@ pub struct NodeLeaseCreate {
     #[schemars(range(min = 1, max = MAX_LEASE_S))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_s: Option<u32>,
-    /// An Ed25519 public key of yours, in hexadecimal digits: its holder may pass on a narrower lease.
+    /// An Ed25519 public key of yours, in hexadecimal digits: its holder passes on narrower leases, and must narrow it before use.
     #[schemars(length(equal = 64))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder_key: Option<String>,

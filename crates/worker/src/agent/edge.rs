@@ -37,12 +37,16 @@ impl EdgeService {
     /// Opens audit log and socket below the state directory, and ends commands of an earlier process.
     pub(super) async fn open(context: &Arc<DaemonContext>) -> io::Result<Self> {
         let directory = context.options.sandbox.state_dir.join("edge");
-        let (opened, key) = (directory.clone(), context.node_key.clone());
-        let opening = run_blocking(move || open_files(&opened, &key));
+        // A node that gets another name or key begins another chain.
+        let identity = format!("{}\n{}", context.options.slug, context.node_key);
+        let opened = directory.clone();
+        let opening = run_blocking(move || open_files(&opened, &identity));
         let (log, listener) = opening.await.map_err(io::Error::other)??;
         let trust = EdgeTrust::open(&directory.join("trust.json"), context.node_key.clone());
         let trust = Arc::new(trust);
-        let commands = EdgeCommands::open(Arc::clone(context), directory.join("commands")).await?;
+        let commands =
+            EdgeCommands::open(Arc::clone(context), Arc::clone(&trust), directory.join("commands"))
+                .await?;
         let server = EdgeServer::new(
             context.options.slug.clone(),
             Arc::clone(&trust),
@@ -76,11 +80,11 @@ fn socket_path(directory: &std::path::Path) -> PathBuf {
 
 fn open_files(
     directory: &std::path::Path,
-    node_key: &str,
+    identity: &str,
 ) -> io::Result<(EdgeAuditLog, std::os::unix::net::UnixListener)> {
     // Only the user of the node can enter the directory, and thus connect.
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let log = EdgeAuditLog::open(directory, node_key, SystemClock.now())?;
+    let log = EdgeAuditLog::open(directory, identity, SystemClock.now())?;
     let path = socket_path(directory);
     match std::fs::remove_file(&path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

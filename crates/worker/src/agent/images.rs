@@ -65,18 +65,39 @@ impl NodeImages {
     }
 }
 
+/// An image that a job or command holds while it runs.
+pub(super) struct AcquiredImage(UnpackedImage);
+
+impl AcquiredImage {
+    /// What its directory records of it.
+    pub(super) fn recorded(&self) -> JobImage {
+        JobImage { path: self.0.path().to_owned(), env: self.0.env().clone() }
+    }
+}
+
+/// Unpacks an image, if it is not the node's own system.
+pub(super) async fn acquire_image(
+    context: &DaemonContext,
+    name: Option<&str>,
+) -> Result<Option<AcquiredImage>, String> {
+    match name.filter(|name| *name != HOST_IMAGE) {
+        Some(name) => context.images.acquire(name).await.map(AcquiredImage).map(Some),
+        None => Ok(None),
+    }
+}
+
 /// Unpacks the image of a job and records it in the job's directory. The job must hold the returned value while it runs.
 pub(super) async fn prepare_image(
     context: &DaemonContext,
     assignment: &Assignment,
     dir: &JobDir,
-) -> Result<Option<UnpackedImage>, String> {
-    let name = assignment.image.as_deref().filter(|name| *name != HOST_IMAGE);
-    let Some(name) = name else { return Ok(None) };
-    let image = context.images.acquire(name).await?;
-    let recorded = JobImage { path: image.path().to_owned(), env: image.env().clone() };
-    dir.set_image(&recorded).map_err(|error| format!("its image cannot be recorded: {error}"))?;
-    Ok(Some(image))
+) -> Result<Option<AcquiredImage>, String> {
+    let image = acquire_image(context, assignment.image.as_deref()).await?;
+    if let Some(image) = &image {
+        dir.set_image(&image.recorded())
+            .map_err(|error| format!("its image cannot be recorded: {error}"))?;
+    }
+    Ok(image)
 }
 
 /// Unpacks every image once, so that no job waits for it and a wrong source is reported at once.

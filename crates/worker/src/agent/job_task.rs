@@ -6,7 +6,6 @@ use std::time::Duration;
 use cynode_domain::git::PushOrder;
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
-use cynode_image::UnpackedImage;
 use cynode_wire::jobs::{JobResult, Truncated};
 use cynode_wire::nodes::Assignment;
 use tokio::sync::oneshot;
@@ -128,7 +127,7 @@ async fn prepare_and_start(
     context: &Arc<DaemonContext>,
     assignment: Assignment,
     dir: &JobDir,
-) -> Result<(JobWatch, Option<UnpackedImage>), JobDirError> {
+) -> Result<(JobWatch, Option<images::AcquiredImage>), JobDirError> {
     let limit = time_limit(&assignment);
     if let Some(order) = &assignment.push {
         return Ok((push_instead(context, &assignment, order, dir, limit).await, None));

@@ -6,6 +6,7 @@ use cynode_store::{
     TrustedLeaseKey,
 };
 use serde_json::json;
+use uuid::Uuid;
 
 use super::audit::{call, denied, keys, open_writer, success, verify};
 use crate::world::{World, at};
@@ -16,6 +17,7 @@ pub(crate) async fn a_lease_is_listed_revoked_once_and_deleted_after_its_end(sto
     let lease = |node, seconds| CapabilityLease {
         id: CapabilityLeaseId::generate(),
         node,
+        node_key: node.to_string(),
         token: TokenId::generate(),
         user: world.user,
         claims: json!({ "tools": ["sandbox.exec"] }),
@@ -30,7 +32,9 @@ pub(crate) async fn a_lease_is_listed_revoked_once_and_deleted_after_its_end(sto
     }
 
     let id = second.id;
-    assert!(write_tx!(world.store, tx => tx.capability_lease_revoke(id, "task closed", at(5)).await));
+    assert!(
+        write_tx!(world.store, tx => tx.capability_lease_revoke(id, "task closed", at(5)).await)
+    );
     assert!(!write_tx!(world.store, tx => tx.capability_lease_revoke(id, "again", at(6)).await));
 
     let revoked = CapabilityLease {
@@ -40,12 +44,13 @@ pub(crate) async fn a_lease_is_listed_revoked_once_and_deleted_after_its_end(sto
     };
     let found = read_tx!(world.store, tx => tx.capability_lease_get(id).await);
     assert_eq!(found.as_ref(), Some(&revoked));
-    let valid = read_tx!(world.store, tx => tx.capability_lease_unexpired(node, at(10), 5).await);
+    let key = node.to_string();
+    let valid = read_tx!(world.store, tx => tx.capability_lease_unexpired(&key, at(10), 5).await);
     assert_eq!(valid, [revoked.clone()]);
-    assert_eq!(read_tx!(world.store, tx => tx.capability_lease_count(node, at(9)).await), 2);
-    let user = world.user;
-    let all =
-        read_tx!(world.store, tx => tx.capability_lease_list(Some(user), None, 5).await);
+    let (key, user) = (node.to_string(), world.user);
+    let count = read_tx!(world.store, tx => tx.capability_lease_count(&key, user, at(9)).await);
+    assert_eq!(count, (2, 2));
+    let all = read_tx!(world.store, tx => tx.capability_lease_list(Some(user), None, 5).await);
     assert_eq!(all, [third.clone(), revoked.clone(), first]);
     assert_eq!(write_tx!(world.store, tx => tx.capability_lease_delete_expired(at(50)).await), 1);
     let left = read_tx!(world.store, tx => tx.capability_lease_list(None, None, 5).await);
@@ -53,21 +58,25 @@ pub(crate) async fn a_lease_is_listed_revoked_once_and_deleted_after_its_end(sto
 }
 
 pub(crate) async fn a_retired_lease_key_is_listed_for_a_while(store: Store) {
-    let key = |id: &str, seconds| TrustedLeaseKey {
+    let (owner, another) = (Uuid::now_v7(), Uuid::now_v7());
+    let key = |id: &str, owner, seconds| TrustedLeaseKey {
         id: id.to_owned(),
         public_key: format!("key {id}"),
+        owner,
         created_at: at(seconds),
     };
-    let (old, new) = (key("a", 1), key("b", 2));
-    for key in [old.clone(), new.clone(), TrustedLeaseKey { public_key: "x".into(), ..old.clone() }] {
+    let (old, new, theirs) = (key("a", owner, 1), key("b", owner, 2), key("c", another, 3));
+    let again = TrustedLeaseKey { public_key: "x".into(), ..old.clone() };
+    for key in [old.clone(), new.clone(), theirs.clone(), again] {
         write_tx!(store, tx => tx.lease_key_insert(&key).await);
     }
 
-    write_tx!(store, tx => tx.lease_key_retire("a", at(10)).await);
-    write_tx!(store, tx => tx.lease_key_retire("a", at(99)).await);
+    write_tx!(store, tx => tx.lease_key_retire_others(owner, "b", at(10)).await);
+    write_tx!(store, tx => tx.lease_key_retire_others(owner, "b", at(99)).await);
 
-    assert_eq!(read_tx!(store, tx => tx.lease_key_list(at(9)).await), [new.clone(), old]);
-    assert_eq!(read_tx!(store, tx => tx.lease_key_list(at(10)).await), [new]);
+    let all = [theirs.clone(), new.clone(), old];
+    assert_eq!(read_tx!(store, tx => tx.lease_key_list(at(9)).await), all);
+    assert_eq!(read_tx!(store, tx => tx.lease_key_list(at(10)).await), [theirs, new]);
 }
 
 pub(crate) async fn a_chain_belongs_to_the_key_that_began_it(store: Store) {
@@ -96,15 +105,11 @@ pub(crate) async fn records_of_a_node_are_stored_once_whatever_is_repeated(store
     let mut head = ChainHead::new(chain);
     let first = call(1);
     let begun = seal(&mut head, vec![AuditRecord::Call(Box::new(first.clone()))]);
-    let rest = vec![
-        AuditRecord::Outcome(success(first.id)),
-        AuditRecord::Call(Box::new(denied(2))),
-    ];
+    let rest =
+        vec![AuditRecord::Outcome(success(first.id)), AuditRecord::Call(Box::new(denied(2)))];
     let rest = seal(&mut head, rest);
     let whole = [begun.clone(), rest.clone()].concat();
-    let extend = async |records: Vec<EdgeSealedRecord>| {
-        write_tx!(store, tx => tx.edge_chain_extend(chain, &keys(), records.clone()).await)
-    };
+    let extend = async |records: Vec<EdgeSealedRecord>| write_tx!(store, tx => tx.edge_chain_extend(chain, &keys(), records.clone()).await);
 
     assert_eq!(extend(begun.clone()).await, ChainExtension::Stored { seq: 1 });
     assert_eq!(extend(begun).await, ChainExtension::Stored { seq: 1 });
@@ -125,9 +130,7 @@ pub(crate) async fn records_that_do_not_continue_a_nodes_chain_are_refused(store
     writer.call(gateway.clone()).await.unwrap();
     let mut head = ChainHead::new(chain);
     let kept = seal(&mut head, vec![AuditRecord::Call(Box::new(call(1)))]);
-    let extend = async |records: Vec<EdgeSealedRecord>| {
-        write_tx!(store, tx => tx.edge_chain_extend(chain, &keys(), records.clone()).await)
-    };
+    let extend = async |records: Vec<EdgeSealedRecord>| write_tx!(store, tx => tx.edge_chain_extend(chain, &keys(), records.clone()).await);
     assert_eq!(extend(kept.clone()).await, ChainExtension::Stored { seq: 1 });
     let next = |record: AuditRecord| seal(&mut head.clone(), vec![record]);
 
@@ -138,12 +141,9 @@ pub(crate) async fn records_that_do_not_continue_a_nodes_chain_are_refused(store
     forged[0].hash = vec![0; 32];
     // The outcome of a call that another process has open.
     let foreign = next(AuditRecord::Outcome(success(gateway.id)));
-    for (records, expected) in [
-        (another, "differs"),
-        (skipped, "missing"),
-        (forged, "hash"),
-        (foreign, "open call"),
-    ] {
+    for (records, expected) in
+        [(another, "differs"), (skipped, "missing"), (forged, "hash"), (foreign, "open call")]
+    {
         match extend(records).await {
             ChainExtension::Refused { reason } => assert!(reason.contains(expected), "{reason}"),
             stored @ ChainExtension::Stored { .. } => panic!("{expected}: {stored:?}"),

@@ -72,5 +72,5 @@ INSERT INTO step_verdicts VALUES ('{run}', '{id}', '{task}', '{"status":"pass","
 INSERT INTO agent_profiles (id, name, revision, spec, created_by, created_at, updated_at)
     VALUES ('{id}', 'agent-#', 1, '{"program":{"kind":"command","command":["agent"]}}', '{user}', {t}, {t});
 INSERT INTO agent_canaries VALUES ('{id}', 1, '{id}', {yes}, '{"checks":[]}', '{job}', '{task}', {t});
-INSERT INTO capability_leases (id, node_id, token_id, user_id, claims, issued_at, expires_at)
-    VALUES ('{id}', '{id}', '{id}', '{user}', '{}', {t}, {t});
+INSERT INTO capability_leases (id, node_id, node_key, token_id, user_id, claims, issued_at, expires_at)
+    VALUES ('{id}', '{id}', 'k', '{id}', '{user}', '{}', {t}, {t});

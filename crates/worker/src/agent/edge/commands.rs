@@ -1,38 +1,66 @@
-//! Commands that run under leases: sandboxes like those of jobs, in the workspace of a task. They belong to this process: the
-//! next one ends them.
+//! Commands that run under leases: sandboxes like those of jobs, in the workspace of a task.
+//!
+//! A command runs as long as there is a lease for its sandbox: it is stopped when the newest one ends or is revoked, and when the
+//! process of the node ends. Its directory, with its idempotency key, outlives the process, so that a repeated call starts no
+//! second command.
 
-use std::fs::DirBuilder;
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use cynode_domain::ids::{CapabilityLeaseId, JobId, RunId, TaskId};
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::{CapabilityLeaseId, JobId, RunId, TaskId, UserId};
 use cynode_domain::job::{Action, Limits};
 use cynode_domain::policy::ErrorKind;
-use cynode_edge::ToolFailure;
+use cynode_edge::{EdgeTrust, ToolFailure};
 use cynode_lease::LeaseClaims;
+use cynode_runtime::clock::{Clock as _, SystemClock};
+use cynode_runtime::durable_file;
 use cynode_wire::nodes::Assignment;
+use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, watch};
 
 use crate::agent::{DaemonContext, images, run_blocking};
 use crate::job_dir::{JobDir, JobDirError, StopRequest};
 use crate::remove::remove_tree;
+use crate::sandbox::JobWatch;
 
-/// The most commands that run at once.
+/// The most commands that run at once, and in one sandbox.
 const MAX_RUNNING: usize = 4;
-/// Ended commands whose output is kept.
-const MAX_KEPT: usize = 50;
+const MAX_RUNNING_IN_SANDBOX: usize = 2;
+/// Ended commands whose output and key are kept.
+const MAX_KEPT: usize = 100;
+/// The file with the origin of a command, in its directory.
+const ORIGIN_FILE: &str = "edge.json";
+
+/// Where a command comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct CommandOrigin {
+    sandbox: JobId,
+    user: UserId,
+    #[serde(default)]
+    key: Option<String>,
+}
+
+/// The lease that a command runs under.
+#[derive(Debug, Clone, Copy)]
+struct CurrentLease {
+    id: CapabilityLeaseId,
+    expires_at: DateTime<Utc>,
+}
 
 /// A command that runs, or has ended.
 #[derive(Debug)]
 pub(super) struct EdgeCommand {
     pub(super) id: JobId,
-    pub(super) sandbox: JobId,
-    lease: CapabilityLeaseId,
-    key: Option<String>,
+    origin: CommandOrigin,
     action: Action,
     pub(super) dir: JobDir,
+    /// The newest lease of its caller for its sandbox; `None` for a command of an earlier process.
+    lease: StdMutex<Option<CurrentLease>>,
     ended: watch::Receiver<bool>,
 }
 
@@ -45,12 +73,39 @@ impl EdgeCommand {
         // An error means that its task is gone, which counts as ended.
         let _ = self.ended.clone().wait_for(|ended| *ended).await;
     }
+
+    fn lease(&self) -> MutexGuard<'_, Option<CurrentLease>> {
+        // No code panics while holding the lock.
+        self.lease.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the newest lease has ended.
+    async fn wait_lease_ended(&self) {
+        loop {
+            let end = self.lease().map(|lease| lease.expires_at);
+            let left = end.map_or(Duration::ZERO, |end| {
+                (end - SystemClock.now()).to_std().unwrap_or(Duration::ZERO)
+            });
+            if left.is_zero() {
+                return;
+            }
+            tokio::time::sleep(left).await;
+        }
+    }
+
+    fn request_stop(&self, request: StopRequest) {
+        if let Err(error) = self.dir.request_stop(request) {
+            tracing::error!(command.id = %self.id, %error, "command cannot be stopped");
+        }
+    }
 }
 
 /// What to run.
 pub(super) struct NewEdgeCommand {
     pub(super) action: Action,
     pub(super) limits: Limits,
+    /// The image; `host` if absent.
+    pub(super) image: Option<String>,
     /// A repeated key returns the same command.
     pub(super) key: Option<String>,
 }
@@ -61,6 +116,7 @@ pub(super) struct EdgeCommands(Arc<CommandsInner>);
 
 struct CommandsInner {
     context: Arc<DaemonContext>,
+    trust: Arc<EdgeTrust>,
     directory: PathBuf,
     /// Oldest first. Held while a command starts, so that a key starts one command.
     commands: Mutex<Vec<Arc<EdgeCommand>>>,
@@ -79,12 +135,17 @@ impl Drop for WorkspaceUse {
 }
 
 impl EdgeCommands {
-    /// Ends and removes the commands of an earlier process.
-    pub(super) async fn open(context: Arc<DaemonContext>, directory: PathBuf) -> io::Result<Self> {
-        let opened = directory.clone();
-        let ended = run_blocking(move || end_all(&opened)).await;
-        ended.map_err(io::Error::other)?.map_err(io::Error::other)?;
-        Ok(Self(Arc::new(CommandsInner { context, directory, commands: Mutex::default() })))
+    /// Ends the commands of an earlier process.
+    pub(super) async fn open(
+        context: Arc<DaemonContext>,
+        trust: Arc<EdgeTrust>,
+        directory: PathBuf,
+    ) -> io::Result<Self> {
+        let (opened, trash) = (directory.clone(), context.sandbox.trash_dir());
+        let ended = run_blocking(move || load_ended(&opened, &trash)).await;
+        let commands = ended.map_err(io::Error::other)?.map_err(io::Error::other)?;
+        let commands = Mutex::new(commands.into_iter().map(Arc::new).collect());
+        Ok(Self(Arc::new(CommandsInner { context, trust, directory, commands })))
     }
 
     /// Starts a command in the workspace of the lease's task.
@@ -93,22 +154,26 @@ impl EdgeCommands {
         claims: &LeaseClaims,
         command: NewEdgeCommand,
     ) -> Result<Arc<EdgeCommand>, ToolFailure> {
+        // Before the lock: it may take long, and must hold nothing else up.
+        let image = images::acquire_image(&self.0.context, command.image.as_deref()).await;
+        let image = image.map_err(|reason| ToolFailure::new(ErrorKind::Conflict, reason))?;
         let mut commands = self.0.commands.lock().await;
-        if let Some(known) = find_key(&commands, claims.sandbox, command.key.as_deref()) {
+        let origin =
+            CommandOrigin { sandbox: claims.sandbox, user: claims.user, key: command.key.clone() };
+        if let Some(known) = find_key(&commands, &origin) {
             if known.action == command.action {
                 return Ok(Arc::clone(known));
             }
             let text = "idempotency_key was used for another command; use a new one";
             return Err(ToolFailure::new(ErrorKind::InvalidArguments, text));
         }
-        let running = commands.iter().filter(|command| !command.has_ended()).count();
-        if running >= MAX_RUNNING {
-            let text = format!(
-                "{MAX_RUNNING} commands of this node run under leases: wait for one to end"
-            );
-            return Err(ToolFailure::new(ErrorKind::ServiceUnavailable, text));
+        check_capacity(&commands, claims.sandbox)?;
+        // It may have been revoked while this call waited.
+        if !self.0.trust.is_current(claims, SystemClock.now()) {
+            let text = "the lease has ended or was revoked";
+            return Err(ToolFailure::new(ErrorKind::Forbidden, text));
         }
-        let started = self.start_sandbox(claims, command).await?;
+        let started = self.start_sandbox(claims, command, origin, image).await?;
         commands.push(Arc::clone(&started));
         self.remove_old(&mut commands).await;
         Ok(started)
@@ -118,9 +183,21 @@ impl EdgeCommands {
     pub(super) async fn find(&self, sandbox: JobId, id: Option<JobId>) -> Option<Arc<EdgeCommand>> {
         let commands = self.0.commands.lock().await;
         let is_meant = |command: &&Arc<EdgeCommand>| {
-            command.sandbox == sandbox && id.is_none_or(|id| id == command.id)
+            command.origin.sandbox == sandbox && id.is_none_or(|id| id == command.id)
         };
         commands.iter().rev().find(is_meant).cloned()
+    }
+
+    /// Lets running commands of a caller go on under its newer lease for their sandbox.
+    pub(super) async fn renew(&self, claims: &LeaseClaims) {
+        for command in self.0.commands.lock().await.iter() {
+            let mut lease = command.lease();
+            let is_same_caller =
+                command.origin.sandbox == claims.sandbox && command.origin.user == claims.user;
+            if is_same_caller && lease.is_some_and(|lease| lease.expires_at < claims.expires_at) {
+                *lease = Some(CurrentLease { id: claims.id, expires_at: claims.expires_at });
+            }
+        }
     }
 
     /// Stops the running commands of revoked leases.
@@ -128,12 +205,10 @@ impl EdgeCommands {
         if revoked.is_empty() {
             return;
         }
-        let commands = self.0.commands.lock().await.clone();
-        let is_stopped =
-            |command: &&Arc<EdgeCommand>| revoked.contains(&command.lease) && !command.has_ended();
-        for command in commands.iter().filter(is_stopped) {
-            if let Err(error) = command.dir.request_stop(StopRequest::Cancel) {
-                tracing::error!(command.id = %command.id, %error, "command of a revoked lease cannot be stopped");
+        for command in self.0.commands.lock().await.iter() {
+            let is_revoked = command.lease().is_some_and(|lease| revoked.contains(&lease.id));
+            if is_revoked && !command.has_ended() {
+                command.request_stop(StopRequest::Cancel);
             }
         }
     }
@@ -142,11 +217,12 @@ impl EdgeCommands {
         &self,
         claims: &LeaseClaims,
         command: NewEdgeCommand,
+        origin: CommandOrigin,
+        image: Option<images::AcquiredImage>,
     ) -> Result<Arc<EdgeCommand>, ToolFailure> {
         let context = &self.0.context;
         let used = context.hold_workspace(claims.task);
-        let workspace = context.sandbox.workspace(claims.task);
-        if !workspace.is_dir() {
+        if !context.sandbox.workspace(claims.task).is_dir() {
             let text = "the workspace of the task is not on this node";
             return Err(ToolFailure::new(ErrorKind::Conflict, text));
         }
@@ -161,38 +237,39 @@ impl EdgeCommands {
             repository: None,
             push: None,
             agent: None,
-            image: claims.image.clone(),
+            image: command.image,
             incarnation: None,
             needs_workspace: true,
         };
-        let spec = context.sandbox.command_spec(assignment.clone(), claims.has_repository);
-        let directory = self.0.directory.clone();
-        let created = run_blocking(move || JobDir::create(&directory, &spec)).await;
-        let dir = created.and_then(|created| created).map_err(|error| failed_start(&error))?;
-        let conflict = |reason: String| ToolFailure::new(ErrorKind::Conflict, reason);
-        let image = images::prepare_image(context, &assignment, &dir).await.map_err(conflict)?;
+        let id = assignment.job_id;
+        let spec = context.sandbox.command_spec(assignment, claims.has_repository);
+        let (directory, stored) = (self.0.directory.clone(), origin.clone());
+        let recorded = image.as_ref().map(images::AcquiredImage::recorded);
+        let created = run_blocking(move || {
+            let dir = JobDir::create(&directory, &spec)?;
+            let prepared = write_origin(&dir, &stored)
+                .and_then(|()| recorded.map_or(Ok(()), |image| dir.set_image(&image)));
+            prepared.map_err(JobDirError::io_error(dir.path()))?;
+            Ok(dir)
+        });
+        let dir =
+            created.await.and_then(|created| created).map_err(|error| failed_start(&error))?;
         let (sender, ended) = watch::channel(false);
+        let lease = CurrentLease { id: claims.id, expires_at: claims.expires_at };
         let started = Arc::new(EdgeCommand {
-            id: assignment.job_id,
-            sandbox: claims.sandbox,
-            lease: claims.id,
-            key: command.key,
+            id,
+            origin,
             action: command.action,
             dir: dir.clone(),
+            lease: StdMutex::new(Some(lease)),
             ended,
         });
-        let mut watch = context.sandbox.start(&dir);
+        let watch = context.sandbox.start(&dir);
         context.tasks.spawn("edge-command", {
-            let context = Arc::clone(context);
+            let (context, command) = (Arc::clone(context), Arc::clone(&started));
             async move {
                 let _held = (used, image);
-                tokio::select! {
-                    () = watch.wait_ended() => {}
-                    () = context.tasks.finishing() => {
-                        let _ = dir.request_stop(StopRequest::NodeShutdown);
-                        watch.wait_ended().await;
-                    }
-                }
+                follow(&context, &command, watch).await;
                 sender.send_replace(true);
             }
         });
@@ -205,9 +282,23 @@ impl EdgeCommands {
             && let Some(index) = commands.iter().position(|command| command.has_ended())
         {
             let old = commands.remove(index);
-            let _ = run_blocking(move || remove(&old.dir)).await;
+            let trash = self.0.context.sandbox.trash_dir();
+            let _ = run_blocking(move || remove(&old.dir, &trash)).await;
         }
     }
+}
+
+/// Waits for the end of a command, and stops it when its lease ends or the node stops.
+async fn follow(context: &DaemonContext, command: &EdgeCommand, mut watch: JobWatch) {
+    tokio::select! {
+        () = watch.wait_ended() => return,
+        () = context.tasks.finishing() => command.request_stop(StopRequest::NodeShutdown),
+        () = command.wait_lease_ended() => {
+            tracing::info!(command.id = %command.id, "command stopped: its lease has ended");
+            command.request_stop(StopRequest::Cancel);
+        }
+    }
+    watch.wait_ended().await;
 }
 
 impl DaemonContext {
@@ -219,13 +310,25 @@ impl DaemonContext {
 
 fn find_key<'a>(
     commands: &'a [Arc<EdgeCommand>],
-    sandbox: JobId,
-    key: Option<&str>,
+    origin: &CommandOrigin,
 ) -> Option<&'a Arc<EdgeCommand>> {
-    let key = key?;
-    commands
-        .iter()
-        .find(|command| command.sandbox == sandbox && command.key.as_deref() == Some(key))
+    origin.key.as_ref()?;
+    commands.iter().find(|command| command.origin == *origin)
+}
+
+fn check_capacity(commands: &[Arc<EdgeCommand>], sandbox: JobId) -> Result<(), ToolFailure> {
+    let running = || commands.iter().filter(|command| !command.has_ended());
+    let in_sandbox = running().filter(|command| command.origin.sandbox == sandbox).count();
+    let text = if in_sandbox >= MAX_RUNNING_IN_SANDBOX {
+        format!(
+            "{MAX_RUNNING_IN_SANDBOX} commands of the sandbox run on this node: wait for one to end"
+        )
+    } else if running().count() >= MAX_RUNNING {
+        format!("{MAX_RUNNING} commands of this node run under leases: wait for one to end")
+    } else {
+        return Ok(());
+    };
+    Err(ToolFailure::new(ErrorKind::ServiceUnavailable, text))
 }
 
 fn failed_start(error: &JobDirError) -> ToolFailure {
@@ -233,26 +336,57 @@ fn failed_start(error: &JobDirError) -> ToolFailure {
         error = error as &dyn std::error::Error,
         "command under a lease cannot be started"
     );
-    ToolFailure::new(
-        ErrorKind::InternalError,
-        "the command cannot be started; the node's log has the cause",
-    )
+    let text = "the command cannot be started; the node's log has the cause";
+    ToolFailure::new(ErrorKind::InternalError, text)
 }
 
-fn end_all(directory: &std::path::Path) -> Result<(), JobDirError> {
+fn write_origin(dir: &JobDir, origin: &CommandOrigin) -> io::Result<()> {
+    let text = serde_json::to_vec(origin)?;
+    durable_file::create(dir.path().join(ORIGIN_FILE), &text)
+}
+
+/// Ends what an earlier process started; returns the commands whose origin is known, oldest first.
+fn load_ended(directory: &Path, trash: &Path) -> Result<Vec<EdgeCommand>, JobDirError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
     made.map_err(JobDirError::io_error(directory))?;
-    for (_, dir) in JobDir::list(directory)? {
+    let mut commands = vec![];
+    for (id, dir) in JobDir::list(directory)? {
         dir.request_stop(StopRequest::Cancel)?;
-        dir.wait_ended().map_err(JobDirError::io_error(directory))?;
-        remove(&dir);
+        match dir.wait_ended() {
+            // A directory that an earlier version began to remove.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            ended => ended.map_err(JobDirError::io_error(directory))?,
+        }
+        match load_command(id, &dir) {
+            Some(command) => commands.push(command),
+            None => remove(&dir, trash),
+        }
     }
-    Ok(())
+    // The ids are ordered by time.
+    commands.sort_unstable_by_key(|command: &EdgeCommand| command.id);
+    Ok(commands)
 }
 
-fn remove(dir: &JobDir) {
+fn load_command(id: JobId, dir: &JobDir) -> Option<EdgeCommand> {
+    let origin = fs::read(dir.path().join(ORIGIN_FILE)).ok()?;
+    Some(EdgeCommand {
+        id,
+        origin: serde_json::from_slice(&origin).ok()?,
+        action: dir.spec().ok()?.assignment.action,
+        dir: dir.clone(),
+        lease: StdMutex::new(None),
+        ended: watch::channel(true).1,
+    })
+}
+
+/// Removes the directory of an ended command. Renamed first: a kill leaves no part of it behind under its name.
+fn remove(dir: &JobDir, trash: &Path) {
     dir.remove_cgroup();
-    if let Err(error) = remove_tree(dir.path()) {
+    let removed = dir.path().file_name().map(|name| trash.join(name)).map_or(Ok(()), |trash| {
+        fs::rename(dir.path(), &trash)?;
+        remove_tree(&trash)
+    });
+    if let Err(error) = removed {
         tracing::warn!(path = %dir.path().display(), %error, "command directory cannot be removed");
     }
 }

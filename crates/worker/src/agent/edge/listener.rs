@@ -49,10 +49,11 @@ fn serve_connection(
 ) {
     let (server, spawner) = (Arc::clone(server), tasks.clone());
     tasks.spawn_until_finish("edge-connection", async move {
-        let _permit = permit;
+        let permit = Arc::new(permit);
         let service = service_fn(|request| {
             let (server, tasks) = (Arc::clone(&server), spawner.clone());
-            async move { Ok::<_, Infallible>(respond(request, server, &tasks).await) }
+            let permit = Arc::clone(&permit);
+            async move { Ok::<_, Infallible>(respond(request, server, &tasks, permit).await) }
         });
         // A client that breaks the protocol or disconnects ends only its own connection.
         let _ = http1::Builder::new()
@@ -67,6 +68,7 @@ async fn respond(
     request: Request<Incoming>,
     server: Arc<EdgeServer>,
     tasks: &BackgroundTasks,
+    permit: Arc<OwnedSemaphorePermit>,
 ) -> Response<Full<Bytes>> {
     let (head, body) = request.into_parts();
     if head.uri.path() != "/mcp" {
@@ -84,8 +86,9 @@ async fn respond(
     };
     let lease = bearer(&head.headers);
     let (sender, answer) = oneshot::channel();
-    // A task of its own: a client that disconnects does not end a call half-way.
+    // A task of its own: a client that disconnects does not end a call half-way. It counts as a connection until it ends.
     tasks.spawn("edge-call", async move {
+        let _permit = permit;
         let _ = sender.send(server.handle(lease.as_deref(), &body).await);
     });
     match answer.await {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cynode_domain::ids::ChainId;
 use cynode_edge::{EdgeAuditLog, EdgeTrust};
 use cynode_runtime::clock::{Clock as _, SystemClock};
 use cynode_wire::capability_leases::{EdgeView, MAX_RECORDS, SyncEdge};
@@ -36,7 +37,7 @@ impl EdgeSyncLoop {
                 Err(error) => {
                     let is_news = std::mem::replace(&mut is_reachable, false);
                     if error.is_final() && is_news {
-                        tracing::error!(%error, "orchestrator refused audit records; they are kept");
+                        tracing::error!(%error, "orchestrator refused the report of this node");
                     } else {
                         tracing::debug!(%error, "report of audit records failed, retrying");
                     }
@@ -55,16 +56,20 @@ impl EdgeSyncLoop {
         let send = |client: cynode_client::Client| async move { client.node_sync_edge(body).await };
         let view = self.context.connection.call(send).await?;
         let is_complete = report.records.len() < MAX_RECORDS;
-        self.apply(view).await?;
+        self.apply(report.chain, view).await?;
         Ok(is_complete)
     }
 
-    async fn apply(&self, view: EdgeView) -> Result<(), OrchestratorCallError> {
-        let (trust, log, stored) = (Arc::clone(&self.trust), self.log.clone(), view.stored_seq);
+    async fn apply(&self, chain: ChainId, view: EdgeView) -> Result<(), OrchestratorCallError> {
+        let (trust, log) = (Arc::clone(&self.trust), self.log.clone());
         let revoked: Vec<_> = view.revoked.iter().map(|lease| lease.id).collect();
         let applied = run_blocking(move || {
             let updated = trust.update(&view, SystemClock.now());
-            log.mark_stored(stored).and(updated)
+            let recorded = match &view.refused {
+                Some(reason) => log.abandon_chain(chain, reason),
+                None => log.mark_stored(chain, view.stored_seq),
+            };
+            recorded.and(updated)
         });
         // Before an error of the disk is reported: what was revoked must end.
         let applied = applied.await.map_err(std::io::Error::other);

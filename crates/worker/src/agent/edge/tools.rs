@@ -46,6 +46,7 @@ pub(super) struct WorkspaceTools {
 #[async_trait]
 impl EdgeTools for WorkspaceTools {
     async fn execute(&self, claims: &LeaseClaims, call: EdgeCall) -> Result<Value, ToolFailure> {
+        self.commands.renew(claims).await;
         match call {
             EdgeCall::Exec(call) => self.exec(claims, call).await,
             EdgeCall::GetFile(call) => self.get_file(claims, call).await,
@@ -68,8 +69,8 @@ impl WorkspaceTools {
             timeout_s: call.timeout_s.map_or(most, |seconds| seconds.clamp(1, most)),
             ..claims.limits
         };
-        let key = call.idempotency_key;
-        let command = NewEdgeCommand { action: Action::Command { line }, limits, key };
+        let (key, image) = (call.idempotency_key, claims.image.clone());
+        let command = NewEdgeCommand { action: Action::Command { line }, limits, image, key };
         let command = self.commands.start(claims, command).await?;
         let wait =
             Duration::from_millis(u64::from(call.wait_ms.unwrap_or(MAX_WAIT_MS).min(MAX_WAIT_MS)));
@@ -156,7 +157,9 @@ impl WorkspaceTools {
             output_bytes: FILE_OUTPUT_BYTES,
             ..claims.limits
         };
-        let command = NewEdgeCommand { action: Action::Script { text }, limits, key: None };
+        // The system of the node has the programs of the script, whatever image commands run in.
+        let action = Action::Script { text };
+        let command = NewEdgeCommand { action, limits, image: None, key: None };
         let command = self.commands.start(claims, command).await?;
         command.wait_ended().await;
         let ending = ending(&command.dir).await?;
