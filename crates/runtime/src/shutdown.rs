@@ -73,7 +73,7 @@ impl Hangups {
     /// Resolves at the next signal.
     pub async fn next(&mut self) {
         if self.0.recv().await.is_none() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

@@ -157,15 +157,7 @@ impl Tx {
     ) -> Result<Vec<TrustedLeaseKey>, Error> {
         let sql = "SELECT * FROM lease_keys WHERE retired_at IS NULL OR retired_at > $1
                    ORDER BY created_at DESC, id";
-        let decode = |row: &Row| {
-            Ok(TrustedLeaseKey {
-                id: row.get("id")?,
-                public_key: row.get("public_key")?,
-                owner: row.id("owner")?,
-                created_at: row.get("created_at")?,
-            })
-        };
-        self.rows(sql, params![since]).await?.iter().map(decode).collect()
+        self.page(&tables::LEASE_KEYS, sql, params![since], lease_key).await
     }
 
     /// Binds a new chain of audit records to a node's key; returns false if it belongs to another key, or to an orchestrator,
@@ -177,8 +169,8 @@ impl Tx {
         node_key: &str,
     ) -> Result<bool, Error> {
         let sql = "INSERT INTO edge_audit_chains (chain_id, node_slug, node_key, created_at)
-                   SELECT $1, $2, $3, cynode_now()
-                   WHERE $1 <> $4
+                   SELECT $1 /*pg ::uuid */, $2 /*pg ::text */, $3 /*pg ::text */, cynode_now()
+                   WHERE $1 <> $4 /*pg ::uuid */
                    AND (SELECT count(*) FROM edge_audit_chains WHERE node_key = $3) < $5 AND NOT EXISTS (SELECT 1 FROM mcp_audit_chains WHERE chain_id = $1)
                    ON CONFLICT (chain_id) DO NOTHING";
         self.execute(sql, params![chain, node_slug, node_key, LOG_CHAIN, MAX_CHAINS]).await?;
@@ -201,5 +193,14 @@ pub(crate) fn capability_lease(row: &Row) -> Result<CapabilityLease, Error> {
         expires_at: row.get("expires_at")?,
         revoked_at: row.get("revoked_at")?,
         revoked_reason: row.get("revoked_reason")?,
+    })
+}
+
+pub(crate) fn lease_key(row: &Row) -> Result<TrustedLeaseKey, Error> {
+    Ok(TrustedLeaseKey {
+        id: row.get("id")?,
+        public_key: row.get("public_key")?,
+        owner: row.id("owner")?,
+        created_at: row.get("created_at")?,
     })
 }

@@ -3,7 +3,7 @@
 use chrono::{SubsecRound as _, TimeDelta};
 use cynode_audit::{AuditCall, AuditCaller, AuditRecord, CallRecord, ChainHead};
 use cynode_domain::agent::TokenBinding;
-use cynode_domain::ids::{CallId, ChainId, TokenId, UserId};
+use cynode_domain::ids::{CallId, ChainId, IncarnationId, TokenId, UserId};
 use cynode_domain::policy::{AgentType, CallStatus, Effect, Stage};
 use cynode_wire::agents::{BindingView, IssueAgentToken};
 use cynode_wire::audit::{AuditQuery, VerifyQuery};
@@ -167,11 +167,10 @@ pub(crate) async fn leases_are_private_and_their_key_is_the_administrators(
     assert!(ada.capability_lease_list(&page).await.unwrap().items.is_empty());
     refused(ada.capability_lease_revoke(lease.id).await, 404);
     refused(ada.lease_key_rotate().await, 403);
-    refused(
-        ada.node_sync_edge(&SyncEdge { chain: ChainId::generate(), records: vec![] }).await,
-        401,
-    );
     let empty = SyncEdge { chain: ChainId::generate(), records: vec![] };
+    // With the token of a person, also as a process of a node.
+    let process = IncarnationId::generate();
+    refused(ada.clone().with_incarnation(process).node_sync_edge(&empty).await, 401);
     let before = sync(&node, &empty).await.keys;
     let new = harness.admin().lease_key_rotate().await.unwrap();
     let after = sync(&node, &empty).await.keys;

@@ -129,6 +129,7 @@ tables! {
         => artifacts::output;
     JOB_MEMORY = "job_memory" [Uuid "job_id", Text "key"] => job_memory::note;
     JOIN_TOKENS = "node_join_tokens" [Uuid "id"] => join_tokens::join_token;
+    LEASE_KEYS = "lease_keys" [Text "id"] => capability_leases::lease_key;
     LEASES = "task_workflow_leases" [Uuid "task_id"] from leases::LEASE, "" => leases::lease;
     MEMBERS = "user_group_members" [Uuid "group_id", Uuid "user_id"] => groups::membership;
     NODES = "nodes" [Uuid "id"] from nodes::NODE, "n." => nodes::node;

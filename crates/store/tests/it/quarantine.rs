@@ -196,6 +196,7 @@ lists! {
     "api_tokens" ("token_hash", Sqlite("id")) KEY => |tx| tx.token_list(user(), None, 10).await;
     "capability_leases" ("token_id", Sqlite("id")) KEY =>
         |tx| tx.capability_lease_list(None, None, 10).await;
+    "lease_keys" ("owner", Sqlite("id")) KEY => |tx| tx.lease_key_list(crate::world::at(0)).await;
     "node_join_tokens" ("token_hash", Sqlite("id")) KEY =>
         |tx| tx.join_token_list(None, 10).await;
     "users" ("is_admin", Sqlite("id")) KEY => |tx| tx.user_list(None, 10).await;
@@ -252,6 +253,7 @@ lists! {
 const NOT_LISTED: &[&str] = &[
     "blob_directory",
     "blob_groups",
+    "edge_audit_chains",
     "job_logs",
     "job_outputs",
     "mcp_audit_anchors",

@@ -74,3 +74,4 @@ INSERT INTO agent_profiles (id, name, revision, spec, created_by, created_at, up
 INSERT INTO agent_canaries VALUES ('{id}', 1, '{id}', {yes}, '{"checks":[]}', '{job}', '{task}', {t});
 INSERT INTO capability_leases (id, node_id, node_key, token_id, user_id, claims, issued_at, expires_at)
     VALUES ('{id}', '{id}', 'k', '{id}', '{user}', '{}', {t}, {t});
+INSERT INTO lease_keys (id, public_key, owner, created_at) VALUES ('{id}', 'k', '{id}', {t});
