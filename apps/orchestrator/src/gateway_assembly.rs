@@ -92,8 +92,7 @@ pub(crate) async fn build_gateway(
     let agents = AgentTokens::new(store.clone(), clock.clone(), signals.clone())
         .with_signs(shared.signs.clone());
     let settings = InstallationSettings::new(store.clone(), clock.clone(), signals.clone());
-    let (runs, skills) =
-        (RunQueries::new(store.clone()), Skills::new(store.clone(), clock.clone()));
+    let skills = Skills::new(store.clone(), clock.clone());
     let operations = GatewayOperations {
         agents: agents.clone(),
         registry: registry.clone(),
@@ -116,26 +115,7 @@ pub(crate) async fn build_gateway(
         options: options.clone(),
         backend: Arc::new(operations.clone()),
         upstreams: Arc::clone(&pool) as Arc<dyn cynode_upstream::interface::Upstreams>,
-        services: ToolServices {
-            tasks: shared.tasks,
-            projects: shared.projects,
-            schedules: Schedules::new(store.clone(), signals.clone()),
-            artifacts: shared.artifacts,
-            nodes: shared.nodes,
-            agent_profiles: shared.agent_profiles,
-            sandboxes: Sandboxes::new(store.clone(), clock.clone(), signals.clone(), shared.placer),
-            leases: leases.clone(),
-            preferences: PreferenceService::new(store.clone(), clock.clone()),
-            memory: JobNotes::new(store.clone(), clock.clone()),
-            skills: skills.clone(),
-            findings: FindingService::new(store.clone(), clock.clone()),
-            runs: runs.clone(),
-            steering: shared.steering,
-            settings: settings.clone(),
-            messages: AgentMessages::new(store.clone(), clock.clone(), signals.clone()),
-            work: WorkService::new(store.clone(), clock.clone(), signals.clone()),
-            analysts: Some(shared.agents.analysts.clone()),
-        },
+        services: tool_services(&shared, skills.clone(), settings.clone(), leases.clone()),
         request_limits: shared.request_limits,
         clock: clock.clone(),
     });
@@ -170,6 +150,37 @@ pub(crate) async fn build_gateway(
         scheduler,
         audit_stream: stream,
     })
+}
+
+/// The operations that built-in tools call.
+fn tool_services(
+    shared: &GatewayDependencies<'_>,
+    skills: Skills,
+    settings: InstallationSettings,
+    leases: CapabilityLeases,
+) -> ToolServices {
+    let GatewayDependencies { store, clock, signals, .. } = *shared;
+    let placer = shared.placer.clone();
+    ToolServices {
+        tasks: shared.tasks.clone(),
+        projects: shared.projects.clone(),
+        schedules: Schedules::new(store.clone(), signals.clone()),
+        artifacts: shared.artifacts.clone(),
+        nodes: shared.nodes.clone(),
+        agent_profiles: shared.agent_profiles.clone(),
+        sandboxes: Sandboxes::new(store.clone(), clock.clone(), signals.clone(), placer),
+        leases,
+        preferences: PreferenceService::new(store.clone(), clock.clone()),
+        memory: JobNotes::new(store.clone(), clock.clone()),
+        skills,
+        findings: FindingService::new(store.clone(), clock.clone()),
+        runs: RunQueries::new(store.clone()),
+        steering: shared.steering.clone(),
+        settings,
+        messages: AgentMessages::new(store.clone(), clock.clone(), signals.clone()),
+        work: WorkService::new(store.clone(), clock.clone(), signals.clone()),
+        analysts: Some(shared.agents.analysts.clone()),
+    }
 }
 
 /// Connections to installed servers.

@@ -242,20 +242,26 @@ async fn build_services(
         exporter: None,
         health: StorageHealth::new(store.clone(), blobs, clock.clone()),
         administration: assembled.administration.clone(),
-        chat: Chat::new(
-            store.clone(),
-            clock.clone(),
-            background.clone(),
-            Arc::new(models.egress.clone()),
-            agents.handoffs.clone(),
-            options.chat_options(),
-        ),
+        chat: build_chat(store, clock, options, background, &models, &agents),
         models,
         preferences: PreferenceService::new(store.clone(), clock.clone()),
         groups: Groups::new(store.clone(), clock.clone(), signals.clone()),
         skills: assembled.skills.clone(),
     };
     Ok((services, sweeper, assembled))
+}
+
+fn build_chat(
+    store: &Store,
+    clock: &SharedClock,
+    options: &OrchestratorOptions,
+    background: &BackgroundTasks,
+    models: &cynode_api::ModelServices,
+    agents: &crate::agent_services::AgentServices,
+) -> Chat {
+    let (egress, handoffs) = (Arc::new(models.egress.clone()), agents.handoffs.clone());
+    let chat_options = options.chat_options();
+    Chat::new(store.clone(), clock.clone(), background.clone(), egress, handoffs, chat_options)
 }
 
 fn build_nodes(

@@ -161,6 +161,7 @@ fn assignment() -> Assignment {
         repository: None,
         push: None,
         agent: None,
+        image: None,
         incarnation: None,
         needs_workspace: false,
     }

@@ -3,6 +3,8 @@
 //! Replies of tools carry them; an agent that calls no tools gets them with a heartbeat. Each is acknowledged with the heartbeat
 //! after it was shown, so that one that a crash hides is delivered again.
 
+use std::fmt::Write as _;
+
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -107,9 +109,9 @@ fn read_instructions(result: McpResult) -> Vec<InstructionView> {
 pub fn render_instructions(instructions: &[InstructionView]) -> String {
     let mut text = "Instructions of the project manager, oldest first. They take precedence over the request:\n".to_owned();
     for InstructionView { instruction_type, instructions, context, .. } in instructions {
-        text.push_str(&format!("- {instruction_type}: {instructions}\n"));
+        let _ = writeln!(text, "- {instruction_type}: {instructions}");
         if context.as_object().is_some_and(|details| !details.is_empty()) {
-            text.push_str(&format!("  {context}\n"));
+            let _ = writeln!(text, "  {context}");
         }
     }
     clip_middle(text.trim_end(), TEXT_BYTES)

@@ -86,7 +86,11 @@ impl ToolClient for ScriptedTools {
         let mut answers = self.answers.lock().unwrap();
         let at = answers.iter().position(|(name, _)| name == tool);
         let answer = at.map_or_else(|| Ok(json!({ "items": [] })), |at| answers.remove(at).1);
-        answer.map(|value| McpResult { text: value.to_string(), structured: Some(value) })
+        answer.map(|value| McpResult {
+            text: value.to_string(),
+            structured: Some(value),
+            instructions: vec![],
+        })
     }
 }
 

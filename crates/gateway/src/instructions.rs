@@ -97,8 +97,8 @@ fn render_with(fields: &RawFields<'_>, changes: &[(&str, String)]) -> String {
     let others = fields.iter().filter(|(name, _)| changes.iter().all(|(known, _)| known != name));
     let mut members: Vec<String> =
         others.map(|(name, value)| format!("{}:{}", json!(name), value.get())).collect();
-    let changed = changes.iter().filter(|(_, value)| !value.is_empty());
-    members.extend(changed.map(|(name, value)| format!("{}:{value}", json!(name))));
+    let added = changes.iter().filter(|(_, value)| !value.is_empty());
+    members.extend(added.map(|(name, value)| format!("{}:{value}", json!(name))));
     format!("{{{}}}", members.join(","))
 }
 

@@ -325,6 +325,7 @@ mod tests {
         "memory.delete",
         "memory.list",
         "memory.retrieve",
+        "node.lease.create",
         "pm.analyst.request",
         "sandbox.destroy",
         "sandbox.exec",

@@ -20,7 +20,7 @@ pub(crate) fn read_machine_load(state_dir: &Path) -> MachineLoad {
 /// Disk that processes without privileges can use.
 fn read_free_disk_mib(path: &Path) -> Option<u64> {
     let found = statvfs(path).ok()?;
-    Some(u64::from(found.blocks_available()).saturating_mul(u64::from(found.fragment_size())) >> 20)
+    Some(found.blocks_available().saturating_mul(found.fragment_size()) >> 20)
 }
 
 fn parse_available_mib(meminfo: &str) -> Option<u64> {

@@ -96,19 +96,19 @@ pub(crate) async fn records_about_callers_of_others_are_refused(harness: Orchest
 
     let wrong = [
         with(&|call| call.caller.user = Some(UserId::generate())),
-        with(&|call| call.caller.kind = "user".to_owned()),
+        with(&|call| "user".clone_into(&mut call.caller.kind)),
         with(&|call| call.caller.roles.push("admin".to_owned())),
         with(&|call| call.caller.token = Some(TokenId::generate())),
         with(&|call| call.caller.token = None),
         with(&|call| call.binding.task = None),
-        with(&|call| call.origin = "gateway".to_owned()),
-        with(&|call| call.tool = "db.task.list".to_owned()),
-        with(&|call| call.server = "other".to_owned()),
+        with(&|call| "gateway".clone_into(&mut call.origin)),
+        with(&|call| "db.task.list".clone_into(&mut call.tool)),
+        with(&|call| "other".clone_into(&mut call.server)),
         with(&|call| call.request_id = "x".repeat(300)),
-        with(&|call| call.request_id = "a\0b".to_owned()),
+        with(&|call| "a\0b".clone_into(&mut call.request_id)),
         with(&|call| call.created_at += TimeDelta::hours(1)),
         with(&|call| call.created_at -= TimeDelta::hours(1)),
-        with(&|call| call.origin = "node:another".to_owned()),
+        with(&|call| "node:another".clone_into(&mut call.origin)),
     ];
     for report in &wrong {
         let view = sync(&node, report).await;
@@ -163,7 +163,8 @@ pub(crate) async fn leases_are_private_and_their_key_is_the_administrators(
     let ada = harness.user("ada").await;
 
     let page = PageQuery::default();
-    assert_eq!(harness.admin().capability_lease_list(&page).await.unwrap().items, [lease.clone()]);
+    let all = harness.admin().capability_lease_list(&page).await.unwrap().items;
+    assert_eq!(all, std::slice::from_ref(&lease));
     assert!(ada.capability_lease_list(&page).await.unwrap().items.is_empty());
     refused(ada.capability_lease_revoke(lease.id).await, 404);
     refused(ada.lease_key_rotate().await, 403);

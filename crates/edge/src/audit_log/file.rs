@@ -55,15 +55,17 @@ impl ChainFile {
         if !path.exists() {
             create(path, &ChainHead::new(ChainId::generate()).position(), &BTreeSet::new())?;
         }
-        let loaded = match load(path)? {
-            Some(loaded) => loaded,
-            None => {
-                let evidence = evidence_path(path);
-                fs::rename(path, &evidence)?;
-                tracing::error!(path = %evidence.display(), "audit log of this node was modified: kept as evidence, a new chain begins");
-                create(path, &ChainHead::new(ChainId::generate()).position(), &BTreeSet::new())?;
-                load(path)?.ok_or_else(|| io::Error::other("a new audit log cannot be read"))?
-            }
+        let loaded = if let Some(loaded) = load(path)? {
+            loaded
+        } else {
+            let evidence = evidence_path(path);
+            fs::rename(path, &evidence)?;
+            tracing::error!(
+                path = %evidence.display(),
+                "audit log of this node was modified: kept as evidence, a new chain begins"
+            );
+            create(path, &ChainHead::new(ChainId::generate()).position(), &BTreeSet::new())?;
+            load(path)?.ok_or_else(|| io::Error::other("a new audit log cannot be read"))?
         };
         let file = OpenOptions::new().read(true).write(true).mode(0o600).open(path)?;
         // The part of a line that a crash left.

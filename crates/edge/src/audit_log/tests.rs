@@ -1,3 +1,5 @@
+//! The audit log of a node: restarts, cut lines, changed files, a full disk.
+
 use std::fs;
 use std::path::PathBuf;
 

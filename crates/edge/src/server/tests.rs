@@ -1,3 +1,5 @@
+//! The MCP server of a node, with tools that check that their call is recorded.
+
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -33,12 +35,15 @@ impl EdgeTools for CheckedTools {
             EdgeCall::Exec(call) if call.command == "fail" => {
                 Err(ToolFailure::new(ErrorKind::Conflict, "no workspace"))
             }
-            _ => Ok(json!({ "exit_code": 0 })),
+            EdgeCall::Exec(_)
+            | EdgeCall::GetFile(_)
+            | EdgeCall::PutFile(_)
+            | EdgeCall::StreamLogs(_) => Ok(json!({ "exit_code": 0 })),
         }
     }
 }
 
-struct World {
+struct EdgeHarness {
     server: EdgeServer,
     tools: Arc<CheckedTools>,
     trust: Arc<EdgeTrust>,
@@ -61,7 +66,7 @@ fn view(key: &LeaseKey) -> EdgeView {
     }
 }
 
-impl World {
+impl EdgeHarness {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let key = LeaseKey::from_seed(&[7; 32]).unwrap();
@@ -138,7 +143,7 @@ impl World {
 
 #[tokio::test]
 async fn a_call_is_recorded_with_its_caller_before_and_after() {
-    let world = World::new();
+    let world = EdgeHarness::new();
 
     let answer = world.call("sandbox.exec", &world.arguments("true")).await;
 
@@ -156,7 +161,7 @@ async fn a_call_is_recorded_with_its_caller_before_and_after() {
 
 #[tokio::test]
 async fn a_tool_that_fails_or_panics_has_an_outcome() {
-    let world = World::new();
+    let world = EdgeHarness::new();
 
     for (command, kind) in [("fail", "conflict"), ("panic", "internal_error")] {
         let answer = world.call("sandbox.exec", &world.arguments(command)).await;
@@ -169,7 +174,7 @@ async fn a_tool_that_fails_or_panics_has_an_outcome() {
 
 #[tokio::test]
 async fn what_the_lease_does_not_permit_is_denied_on_record() {
-    let world = World::new();
+    let world = EdgeHarness::new();
     let with = |name: &str, value: Value| {
         let mut arguments = world.arguments("true");
         arguments[name] = value;
@@ -195,7 +200,7 @@ async fn what_the_lease_does_not_permit_is_denied_on_record() {
 
 #[tokio::test]
 async fn leases_of_others_and_ended_ones_are_refused_on_record() {
-    let world = World::new();
+    let world = EdgeHarness::new();
     let foreign_key = LeaseKey::from_seed(&[8; 32]).unwrap();
     let sign = |claims: LeaseClaims| world.key.sign(&claims).unwrap();
     let claims = || world.claims.clone();
@@ -237,7 +242,7 @@ async fn leases_of_others_and_ended_ones_are_refused_on_record() {
 
 #[tokio::test]
 async fn a_flood_of_bad_leases_does_not_fill_the_log() {
-    let world = World::new();
+    let world = EdgeHarness::new();
     let params = json!({ "name": "sandbox.exec" });
 
     let mut refused = 0;
@@ -255,7 +260,7 @@ async fn a_flood_of_bad_leases_does_not_fill_the_log() {
 
 #[tokio::test]
 async fn one_lease_cannot_make_any_number_of_calls() {
-    let world = World::new();
+    let world = EdgeHarness::new();
     let lease = world.key.sign(&world.claims).unwrap();
     let params = json!({ "name": "db.task.delete" });
 
@@ -271,7 +276,7 @@ async fn one_lease_cannot_make_any_number_of_calls() {
 
 #[tokio::test]
 async fn a_client_finds_the_tools_of_its_lease() {
-    let world = World::new();
+    let world = EdgeHarness::new();
     let lease = world.key.sign(&world.claims).unwrap();
     let send = async |method: &str, params: Value| {
         world.send(Some(&lease), method, &params).await.1["result"].clone()

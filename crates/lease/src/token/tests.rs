@@ -1,3 +1,5 @@
+//! Leases: forged, changed, expired, widened, moved, cut.
+
 use std::collections::BTreeSet;
 
 use cynode_domain::ids::{CapabilityLeaseId, JobId, ProjectId, TaskId, UserId};

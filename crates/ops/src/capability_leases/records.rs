@@ -1,6 +1,7 @@
 //! Checks audit records of a worker node.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use cynode_domain::ids::{CapabilityLeaseId, TokenId};
@@ -65,14 +66,17 @@ pub(super) async fn check_callers(
             }
             return refuse("a caller without a lease is unknown, and denied");
         };
-        if !leases.contains_key(&token) {
-            let id = CapabilityLeaseId::from(token.as_uuid());
-            let lease = tx.capability_lease_get(id).await?;
-            let claims = lease.as_ref().and_then(stored_claims);
-            // Not by the row of the node: one that was removed and joined again is another row.
-            leases.insert(token, claims.filter(|claims| claims.node_key == node_key));
-        }
-        let Some(Some(claims)) = leases.get(&token) else {
+        let claims = match leases.entry(token) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
+                let id = CapabilityLeaseId::from(token.as_uuid());
+                let lease = tx.capability_lease_get(id).await?;
+                let claims = lease.as_ref().and_then(stored_claims);
+                // Not by the row of the node: one that was removed and joined again is another row.
+                unknown.insert(claims.filter(|claims| claims.node_key == node_key))
+            }
+        };
+        let Some(claims) = claims else {
             return refuse("its lease was not issued for this node");
         };
         if !is_caller_of(call, claims) {

@@ -59,12 +59,11 @@ pub(super) fn build_root(dir: &JobDir, spec: &JobSpec, image: Option<&JobImage>)
     set_mount_flags("/", MsFlags::MS_REC | MsFlags::MS_PRIVATE)?;
     let root = SandboxRoot { path: dir.root_dir() };
     mount_tmpfs(&root.path, "size=64m,nr_inodes=8192,mode=0755")?;
-    match image {
-        Some(image) => root.add_image(&ImageUse::root_dir(&image.path), spec)?,
-        None => {
-            root.add_system()?;
-            root.add_etc(spec)?;
-        }
+    if let Some(image) = image {
+        root.add_image(&ImageUse::root_dir(&image.path), spec)?;
+    } else {
+        root.add_system()?;
+        root.add_etc(spec)?;
     }
     root.add_devices_and_proc()?;
     root.add_writable(dir, spec)?;

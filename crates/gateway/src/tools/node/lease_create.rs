@@ -33,7 +33,7 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: NodeLeaseCreate) -> Result<Value, ToolFault> {
     let NodeLeaseCreate { sandbox, tools, expires_in_s, holder_key } = arguments;
     let holder = holder_key.as_deref().map(LeasePublicKey::parse).transpose();
-    let holder = holder.map_err(|error| ToolFault::invalid(&format!("holder_key: {error}")))?;
+    let holder = holder.map_err(|error| ToolFault::invalid(format!("holder_key: {error}")))?;
     let request = NewLease {
         task: sandbox.task_id,
         sandbox: sandbox.job_id,

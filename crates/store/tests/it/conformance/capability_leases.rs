@@ -46,7 +46,7 @@ pub(crate) async fn a_lease_is_listed_revoked_once_and_deleted_after_its_end(sto
     assert_eq!(found.as_ref(), Some(&revoked));
     let key = node.to_string();
     let valid = read_tx!(world.store, tx => tx.capability_lease_unexpired(&key, at(10), 5).await);
-    assert_eq!(valid, [revoked.clone()]);
+    assert_eq!(valid, std::slice::from_ref(&revoked));
     let (key, user) = (node.to_string(), world.user);
     let count = read_tx!(world.store, tx => tx.capability_lease_count(&key, user, at(9)).await);
     assert_eq!(count, (2, 2));

@@ -164,16 +164,22 @@ impl WorkspaceTools {
         command.wait_ended().await;
         let ending = ending(&command.dir).await?;
         let conflict = |text: String| Err(ToolFailure::new(ErrorKind::Conflict, text));
-        match ending {
-            Ending::Exited { code: 0 } => Ok(command),
-            Ending::Exited { code: TOO_LARGE_EXIT_CODE } => conflict(too_large_message()),
-            ending @ Ending::Exited { .. } => {
-                let said = read_all(&command.dir, Stream::Stderr).await?;
-                let said: String = said.trim().chars().take(500).collect();
-                conflict(if said.is_empty() { describe(&ending) } else { said })
-            }
-            ending => conflict(describe(&ending)),
+        if ending == (Ending::Exited { code: 0 }) {
+            return Ok(command);
         }
+        if ending == (Ending::Exited { code: TOO_LARGE_EXIT_CODE }) {
+            return conflict(too_large_message());
+        }
+        let said = match ending {
+            Ending::Exited { .. } => read_all(&command.dir, Stream::Stderr).await?,
+            Ending::TimedOut
+            | Ending::LimitReached { .. }
+            | Ending::Canceled
+            | Ending::Interrupted { .. }
+            | Ending::NotStarted { .. } => String::new(),
+        };
+        let said: String = said.trim().chars().take(500).collect();
+        conflict(if said.is_empty() { describe(&ending) } else { said })
     }
 }
 
@@ -204,7 +210,11 @@ async fn describe_command(command: Arc<EdgeCommand>) -> Result<Value, ToolFailur
     let (stderr, is_cut_too) = tail(&read_all(&command.dir, Stream::Stderr).await?);
     let code = match outcome.ending {
         Ending::Exited { code } => Some(code),
-        _ => None,
+        Ending::TimedOut
+        | Ending::LimitReached { .. }
+        | Ending::Canceled
+        | Ending::Interrupted { .. }
+        | Ending::NotStarted { .. } => None,
     };
     let truncated = json!({
         "stdout": outcome.truncated.stdout || is_cut,
