@@ -99,7 +99,7 @@ async fn sandboxes_and_commands_of_a_task_are_bounded() {
 
     assert!(matches!(ninth, SandboxError::TooMany(_)), "{ninth}");
     assert_eq!(again.exec_id, first.exec_id);
-    assert!(image.to_string().contains("the only image is host"), "{image}");
+    assert!(image.to_string().contains("runs in the image \"host\""), "{image}");
     assert!(
         destroyed
             && !fixture
