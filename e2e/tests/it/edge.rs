@@ -239,10 +239,10 @@ async fn a_lease_ends_with_its_sandbox_and_its_commands_end_with_it() {
 #[tokio::test]
 async fn a_command_ends_with_the_newest_lease_of_its_caller() {
     let edge = Edge::new().await;
-    let agent = edge.create_lease(&json!({ "expires_in_s": 3 })).await;
+    let agent = edge.create_lease(&json!({ "expires_in_s": 10 })).await;
     let long = json!({ "command": "sleep 1000", "wait_ms": 0 });
     let first = agent.call("sandbox.exec", &long).await;
-    let ids = json!({ "task_id": agent.task, "job_id": agent.sandbox, "expires_in_s": 8 });
+    let ids = json!({ "task_id": agent.task, "job_id": agent.sandbox, "expires_in_s": 25 });
     let longer =
         edge.manager.mcp_call("node.lease.create", &ids).await.unwrap().structured.unwrap();
     let longer = HostAgent { lease: longer["token"].as_str().unwrap().to_owned(), ..agent };
@@ -253,7 +253,7 @@ async fn a_command_ends_with_the_newest_lease_of_its_caller() {
 
     // The call under the longer lease extends the command.
     assert!(!has_ended().await);
-    tokio::time::sleep(Duration::from_secs(4)).await;
+    tokio::time::sleep(Duration::from_secs(11)).await;
     assert!(!has_ended().await);
 
     let command = edge.fleet.node_state(NODE).join("edge/commands");
