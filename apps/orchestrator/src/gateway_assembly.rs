@@ -100,9 +100,7 @@ pub(crate) async fn build_gateway(
         tasks: shared.tasks.clone(),
         projects: shared.projects.clone(),
     };
-    let leases = CapabilityLeases::open(store.clone(), clock.clone(), audit.clone(), data_dir)
-        .await
-        .context("capability leases cannot be issued")?;
+    let leases = CapabilityLeases::new(store.clone(), clock.clone(), audit.clone(), data_dir);
     let scheduler = Scheduler::new(
         store.clone(),
         signals.clone(),

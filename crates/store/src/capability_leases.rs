@@ -174,6 +174,15 @@ impl Tx {
                    AND (SELECT count(*) FROM edge_audit_chains WHERE node_key = $3) < $5 AND NOT EXISTS (SELECT 1 FROM mcp_audit_chains WHERE chain_id = $1)
                    ON CONFLICT (chain_id) DO NOTHING";
         self.execute(sql, params![chain, node_slug, node_key, LOG_CHAIN, MAX_CHAINS]).await?;
+        self.edge_chain_is_bound(chain, node_key).await
+    }
+
+    /// Whether a chain is bound to a node's key.
+    pub async fn edge_chain_is_bound(
+        &mut self,
+        chain: ChainId,
+        node_key: &str,
+    ) -> Result<bool, Error> {
         let sql = "SELECT node_key FROM edge_audit_chains WHERE chain_id = $1";
         let bound = self.row(sql, params![chain]).await?;
         let bound = bound.map(|row| row.get::<String>("node_key")).transpose()?;

@@ -236,9 +236,7 @@ async fn services(directory: &TempDir, clock: &SharedClock) -> ToolServices {
         artifacts: ArtifactService::new(store.clone(), clock.clone(), blobs),
         nodes: NodeService::new(store.clone(), clock.clone(), signals.clone(), 60_000),
         sandboxes: Sandboxes::new(store.clone(), clock.clone(), signals.clone(), placer),
-        leases: CapabilityLeases::open(store.clone(), clock.clone(), audit, directory.path())
-            .await
-            .unwrap(),
+        leases: CapabilityLeases::new(store.clone(), clock.clone(), audit, directory.path()),
         messages: AgentMessages::new(store.clone(), clock.clone(), signals.clone()),
         work: WorkService::new(store.clone(), clock.clone(), signals.clone()),
         analysts: None,

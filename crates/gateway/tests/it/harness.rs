@@ -69,9 +69,7 @@ pub(crate) async fn services(data: &TempDir) -> (ToolServices, Caller) {
         artifacts: ArtifactService::new(store.clone(), clock.clone(), blobs),
         nodes: NodeService::new(store.clone(), clock.clone(), signals.clone(), 60_000),
         sandboxes: Sandboxes::new(store.clone(), clock.clone(), signals.clone(), placer),
-        leases: CapabilityLeases::open(store.clone(), clock.clone(), audit, data.path())
-            .await
-            .unwrap(),
+        leases: CapabilityLeases::new(store.clone(), clock.clone(), audit, data.path()),
         messages: AgentMessages::new(store.clone(), clock.clone(), signals.clone()),
         work: WorkService::new(store.clone(), clock.clone(), signals.clone()),
         analysts: None,

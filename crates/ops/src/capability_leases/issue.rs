@@ -46,7 +46,6 @@ impl CapabilityLeases {
             let fault = format!("a lease lasts 1 to {} seconds", MAX_LIFETIME.as_secs());
             return Err(LeaseServiceError::Invalid(fault));
         }
-        let key = self.load_key()?;
         let (task, node, image) = self.find_sandbox_node(identity, &request).await?;
         let bound = bound_identity(identity, &task);
         let tools = permitted_tools(&bound, policy, request.tools)?;
@@ -73,7 +72,7 @@ impl CapabilityLeases {
         let invalid = |error: cynode_lease::InvalidLeaseKey| {
             LeaseServiceError::Key(std::io::Error::other(error))
         };
-        let token = key.sign(&claims).map_err(invalid)?;
+        let token = self.signing_key().await?.sign(&claims).map_err(invalid)?;
         let lease = CapabilityLease {
             id: claims.id,
             node: node.id,

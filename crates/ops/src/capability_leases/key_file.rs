@@ -25,29 +25,9 @@ use super::{CapabilityLeases, LeaseServiceError};
 const KEY_FILE: &str = "lease.key";
 
 impl CapabilityLeases {
-    /// Opens the service with the key in `data_dir`, which is created if it does not exist.
-    pub async fn open(
-        store: Store,
-        clock: SharedClock,
-        audit: AuditLog,
-        data_dir: &Path,
-    ) -> Result<Self, LeaseServiceError> {
-        let key_file = Arc::new(data_dir.join(KEY_FILE));
-        if !key_file.exists() {
-            let (_, seed) = generate()?;
-            let text = file_text(&seed, Uuid::now_v7());
-            match secret_file::write_new(key_file.as_path(), &text) {
-                // Another process created it first; use that one.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                written => written.map_err(LeaseServiceError::Key)?,
-            }
-        }
-        let leases = Self { store, clock, audit, key_file };
-        let (key, owner) = leases.load_key_file()?;
-        leases.register_key(&key, owner).await?;
-        // A process that was killed while it replaced the key may have left the old one.
-        leases.retire_others(&key, owner).await?;
-        Ok(leases)
+    /// The service with the key in `data_dir`, which the first lease creates.
+    pub fn new(store: Store, clock: SharedClock, audit: AuditLog, data_dir: &Path) -> Self {
+        Self { store, clock, audit, key_file: Arc::new(data_dir.join(KEY_FILE)) }
     }
 
     /// Replaces the key. Leases of the old key are valid until they end.
@@ -66,13 +46,26 @@ impl CapabilityLeases {
         Ok(view)
     }
 
-    pub(super) fn load_key(&self) -> Result<LeaseKey, LeaseServiceError> {
-        self.load_key_file().map(|(key, _)| key)
+    /// The key that signs leases, trusted by nodes from their next report on.
+    pub(super) async fn signing_key(&self) -> Result<LeaseKey, LeaseServiceError> {
+        let (key, owner) = self.load_key_file()?;
+        self.register_key(&key, owner).await?;
+        // A process that was killed while it replaced the key may have left the old one.
+        self.retire_others(&key, owner).await?;
+        Ok(key)
     }
 
-    /// The key, and the id of the data directory, which is the same for all its keys.
+    /// The key, and the id of the data directory, which is the same for all its keys. Created if there is none.
     fn load_key_file(&self) -> Result<(LeaseKey, Uuid), LeaseServiceError> {
         let path = self.key_file.as_path();
+        if !path.exists() {
+            let (_, seed) = generate()?;
+            match secret_file::write_new(path, &file_text(&seed, Uuid::now_v7())) {
+                // Another process created it first; use that one.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                written => written.map_err(LeaseServiceError::Key)?,
+            }
+        }
         let stored = secret_file::read(path).map_err(io::Error::other);
         let stored = stored.map_err(LeaseServiceError::Key)?;
         let parsed = stored.expose_secret().trim().split_once(' ').and_then(|(seed, owner)| {

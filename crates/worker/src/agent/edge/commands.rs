@@ -20,6 +20,7 @@ use cynode_lease::LeaseClaims;
 use cynode_runtime::clock::{Clock as _, SystemClock};
 use cynode_runtime::durable_file;
 use cynode_wire::nodes::Assignment;
+use cynode_wire::tool_calls::{SandboxExec, ToolCall as _};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, watch};
 
@@ -188,8 +189,11 @@ impl EdgeCommands {
         commands.iter().rev().find(is_meant).cloned()
     }
 
-    /// Lets running commands of a caller go on under its newer lease for their sandbox.
+    /// Lets running commands of a caller go on under its newer lease for their sandbox, if that permits commands.
     pub(super) async fn renew(&self, claims: &LeaseClaims) {
+        if !claims.tools.contains(SandboxExec::NAME) {
+            return;
+        }
         for command in self.0.commands.lock().await.iter() {
             let mut lease = command.lease();
             let is_same_caller =
