@@ -7,13 +7,14 @@ use super::TidyFindings;
 use crate::fault::Fault;
 
 /// Packages above all layers; only tests may depend on them.
-const ABOVE: u8 = 10;
+const ABOVE: u8 = 11;
 
 /// Every package of this workspace and its layer.
 const LAYERS: &[(&str, u8)] = &[
     ("cynode-domain", 0),
     ("cynode-http", 0),
     ("cynode-lease", 1),
+    ("cynode-planning", 1),
     ("cynode-audit", 1),
     ("cynode-sql", 1),
     ("cynode-wire", 1),
@@ -31,21 +32,22 @@ const LAYERS: &[(&str, u8)] = &[
     ("cynode-edge", 5),
     ("cynode-models", 5),
     ("cynode-ops", 6),
-    ("cynode-api", 7),
-    ("cynode-console", 7),
-    ("cynode-gateway", 7),
-    ("cynode-workflow", 7),
-    ("cynode-agent", 7),
-    ("cynode-acp-client", 7),
-    ("cynode-sandbox-agent", 7),
-    ("cynode-worker", 7),
-    ("cynode-orchestrator", 8),
-    ("cynode-pma", 8),
-    ("cynode-runner", 8),
-    ("cynode-node", 8),
-    ("cynode-sba", 8),
-    ("cynork", 8),
-    ("cynode", 9),
+    ("cynode-requests", 7),
+    ("cynode-api", 8),
+    ("cynode-console", 8),
+    ("cynode-gateway", 8),
+    ("cynode-workflow", 8),
+    ("cynode-agent", 8),
+    ("cynode-acp-client", 8),
+    ("cynode-sandbox-agent", 8),
+    ("cynode-worker", 8),
+    ("cynode-orchestrator", 9),
+    ("cynode-pma", 9),
+    ("cynode-runner", 9),
+    ("cynode-node", 9),
+    ("cynode-sba", 9),
+    ("cynork", 9),
+    ("cynode", 10),
     (TESTKIT, ABOVE),
     (FIXTURE, ABOVE),
     ("cynode-e2e", ABOVE),
@@ -57,8 +59,8 @@ const TESTKIT: &str = "cynode-testkit";
 const FIXTURE: &str = "cynode-mcp-fixture";
 
 /// The crates of operations, the only ones that may open the store.
-const OPERATIONS: [&str; 4] =
-    ["cynode-resources", "cynode-execution", "cynode-models", "cynode-ops"];
+const OPERATIONS: [&str; 5] =
+    ["cynode-resources", "cynode-execution", "cynode-models", "cynode-ops", "cynode-requests"];
 /// The edges, the process that starts them, and the packages that test the whole.
 const EDGES: [&str; 6] =
     ["cynode-api", "cynode-gateway", "cynode-orchestrator", TESTKIT, "cynode-bench", "cynode-e2e"];
