@@ -26,7 +26,8 @@ use cynode_resources::audit::RejectionCounter;
 use cynode_resources::groups::Groups;
 use cynode_resources::request_limits::RequestLimits;
 use cynode_resources::{
-    Accounts, BlobCollector, BlobStore, BootstrapOutcome, Projects, Signals, Store,
+    Accounts, BlobCollector, BlobStore, BootstrapOutcome, InitialAdminSecrets, Projects, Signals,
+    Store,
 };
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::durable_file;
@@ -86,7 +87,9 @@ impl OrchestratorServer {
             .with_context(|| format!("cannot create the data directory {}", data_dir.display()))?;
         let url = options.database_url(data_dir);
         check_database_file(options, &url, data_dir).await?;
-        let store = Store::open(&url).await.context("the database cannot be opened")?;
+        let (store, secrets) =
+            tokio::join!(Store::open(&url), InitialAdminSecrets::prepare(data_dir));
+        let store = store.context("the database cannot be opened")?;
         let background = BackgroundTasks::new();
         let (mut services, sweeper, gateway) =
             Box::pin(build_services(&store, data_dir, &clock, options, gateway, &background))
@@ -94,7 +97,8 @@ impl OrchestratorServer {
         if !services.accounts.is_bootstrapped().await? {
             check_new_database(options, "it is empty", data_dir).await?;
         }
-        if services.accounts.bootstrap(data_dir).await? == BootstrapOutcome::AdminCreated {
+        let bootstrap = services.accounts.bootstrap_with(data_dir, secrets?).await?;
+        if bootstrap == BootstrapOutcome::AdminCreated {
             tracing::info!("first run: the administrator's token is in admin.token");
         }
         gateway.start().await?;

@@ -14,7 +14,7 @@ use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_runtime::clock::SharedClock;
 use cynode_store::Store;
 
-pub use bootstrap::BootstrapOutcome;
+pub use bootstrap::{BootstrapOutcome, InitialAdminSecrets};
 pub use login::ClientAddress;
 use login::LoginLimits;
 use passwords::PasswordHashing;

@@ -26,7 +26,7 @@ pub mod skills;
 pub mod tokens;
 pub mod tools;
 
-pub use accounts::{AccountError, Accounts, BootstrapOutcome, ClientAddress};
+pub use accounts::{AccountError, Accounts, BootstrapOutcome, ClientAddress, InitialAdminSecrets};
 pub use blobs::{BlobCollector, BlobContent, BlobError, BlobStore};
 pub use caller::{Caller, NodeCaller};
 pub use paging::PageError;

@@ -29,6 +29,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("cynode-resources", 3),
     ("cynode-upstream", 4),
     ("cynode-execution", 4),
+    ("cynode-forge", 4),
     ("cynode-edge", 5),
     ("cynode-models", 5),
     ("cynode-ops", 6),

@@ -8,12 +8,14 @@ use cynode_runtime::secret_file;
 use cynode_store::{ApiToken, Tx, User};
 use secrecy::SecretString;
 
+use super::passwords::PasswordHashing;
 use super::{AccountError, Accounts};
 use crate::{tokens::OpaqueToken, tokens::TokenKind};
 
 /// The user that system-made records are attributed to. It cannot sign in.
 pub(super) const SYSTEM_HANDLE: &str = "system";
 const ADMIN_HANDLE: &str = "admin";
+const TOKEN_FILE: &str = "admin.token";
 
 /// Outcome of [`Accounts::bootstrap`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,14 +34,22 @@ impl Accounts {
     /// written before the transaction commits: a crash between the two leaves secrets that
     /// authenticate nothing, and the next start writes new ones.
     pub async fn bootstrap(&self, directory: &Path) -> Result<BootstrapOutcome, AccountError> {
+        self.bootstrap_with(directory, None).await
+    }
+
+    /// As [`Self::bootstrap`], with secrets that were generated while the database was opened.
+    pub async fn bootstrap_with(
+        &self,
+        directory: &Path,
+        prepared: Option<InitialAdminSecrets>,
+    ) -> Result<BootstrapOutcome, AccountError> {
         if self.is_bootstrapped().await? {
             return Ok(BootstrapOutcome::AlreadyBootstrapped);
         }
-        let (token, password) =
-            (OpaqueToken::generate(TokenKind::Api)?, OpaqueToken::generate(TokenKind::Access)?);
-        let password = SecretString::from(password_from_token(&password));
-        let password_hash = self.passwords.hash(password.clone()).await?;
-        let secrets = InitialAdminSecrets { token, password, password_hash };
+        let secrets = match prepared {
+            Some(secrets) => secrets,
+            None => InitialAdminSecrets::generate().await?,
+        };
         let (directory, now) = (directory.to_owned(), self.clock.now());
         self.store
             .write(move |tx| {
@@ -57,10 +67,29 @@ impl Accounts {
 }
 
 /// Credentials of the first administrator.
-struct InitialAdminSecrets {
+pub struct InitialAdminSecrets {
     token: OpaqueToken,
     password: SecretString,
     password_hash: String,
+}
+
+impl InitialAdminSecrets {
+    /// Generates the secrets if `directory` has none yet, so that a start needs them. Hashing the password takes as long as
+    /// opening the database, and can be done meanwhile.
+    pub async fn prepare(directory: &Path) -> Result<Option<Self>, AccountError> {
+        if directory.join(TOKEN_FILE).exists() {
+            return Ok(None);
+        }
+        Self::generate().await.map(Some)
+    }
+
+    async fn generate() -> Result<Self, AccountError> {
+        let (token, password) =
+            (OpaqueToken::generate(TokenKind::Api)?, OpaqueToken::generate(TokenKind::Access)?);
+        let password = SecretString::from(password_from_token(&password));
+        let password_hash = PasswordHashing::default().hash(password.clone()).await?;
+        Ok(Self { token, password, password_hash })
+    }
 }
 
 async fn create_first_admin(
@@ -96,7 +125,7 @@ async fn create_first_admin(
     tx.password_set(admin.id, &secrets.password_hash, now).await?;
     tx.token_insert(&token).await?;
     let secret = |error: std::io::Error| AccountError::Secret(Box::new(error));
-    secret_file::replace(directory.join("admin.token"), secrets.token.reveal()).map_err(secret)?;
+    secret_file::replace(directory.join(TOKEN_FILE), secrets.token.reveal()).map_err(secret)?;
     secret_file::replace(directory.join("admin.password"), &secrets.password).map_err(secret)?;
     Ok(BootstrapOutcome::AdminCreated)
 }
