@@ -94,7 +94,7 @@ impl CompletionKind {
             "project" => Some(Self::Projects),
             "schedule" => Some(Self::Schedules),
             "server" => Some(Self::Servers),
-            "task" | "run" | "depends_on" => Some(Self::Tasks),
+            "task" | "run" | "depends_on" | "on" => Some(Self::Tasks),
             "tool" => Some(Self::Tools),
             _ => None,
         }

@@ -1,10 +1,12 @@
 //! Addresses, branches and commits of git repositories.
 
+mod change_source;
 mod names;
 mod push_order;
 mod repository_url;
 mod task_repository;
 
+pub use change_source::ChangeSource;
 pub use names::{BranchName, CommitId, NameError, TaskKey};
 pub use push_order::PushOrder;
 pub use repository_url::{RepositoryUrl, Transport, UrlError, UrlPolicy};

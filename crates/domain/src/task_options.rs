@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::agent_profile::AgentSelection;
-use crate::git::{PushOrder, TaskRepository};
+use crate::git::{ChangeSource, PushOrder, TaskRepository};
 use crate::ids::NodeId;
 use crate::job::Limits;
 use crate::node_labels::NodeLabels;
@@ -44,6 +44,12 @@ pub struct TaskOptions {
     /// The repository to work on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<TaskRepository>,
+    /// The changes of other tasks that it starts from, in the order of their merge.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub builds_on: Vec<ChangeSource>,
+    /// Whether it starts with conflict markers where these changes conflict; otherwise its first job fails.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mark_conflicts: bool,
     /// The push that its only step is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push: Option<PushOrder>,

@@ -3,6 +3,7 @@
 mod agent;
 mod attachments;
 mod awaited_node;
+mod builds_on;
 mod cancel;
 mod copy;
 mod create;

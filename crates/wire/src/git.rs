@@ -1,6 +1,6 @@
 //! Repositories of tasks: what a node checks out, what it collects, and what it pushes.
 
-use cynode_domain::git::{BranchName, CommitId, RepositoryUrl};
+use cynode_domain::git::{BranchName, ChangeSource, CommitId, RepositoryUrl};
 use cynode_domain::ids::JobId;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,12 @@ pub struct RepositoryAssignment {
     /// The branch of the task.
     #[schema(value_type = String)]
     pub branch: BranchName,
+    /// The changes to merge before the task starts, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub builds_on: Vec<ChangeSource>,
+    /// Whether conflicts are written into the files; otherwise they fail the job.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mark_conflicts: bool,
 }
 
 /// Response to `POST /v1/node/jobs/{job}/git-credential`.
@@ -72,15 +78,20 @@ pub struct CollectedChanges {
     /// The branch of the task.
     #[schema(value_type = String)]
     pub branch: BranchName,
-    /// The commit that the task started from.
+    /// The commit of the repository that the bundle of the commits starts from.
     #[schema(value_type = String)]
     pub base: CommitId,
+    /// The commit that the task started from, if it builds on others: the base, with their changes. The patch, the commits
+    /// and the files start from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub start: Option<CommitId>,
     /// The newest commit of the task.
     #[schema(value_type = String)]
     pub head: CommitId,
     /// The commits, oldest first; the newest 1000.
     pub commits: Vec<CommitView>,
-    /// Changed files between base and head.
+    /// Changed files.
     pub files: Vec<ChangedFileView>,
     /// What was found in them, the most severe first.
     pub findings: Vec<GitFindingView>,

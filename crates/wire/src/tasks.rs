@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Criterion;
-use cynode_domain::git::TaskRepository;
+use cynode_domain::git::{ChangeSource, TaskRepository};
 use cynode_domain::ids::{JobId, ProjectId, RunId, TaskId};
 use cynode_domain::job::Limits;
 use cynode_domain::node_labels::NodeLabels;
@@ -29,6 +29,8 @@ pub const MAX_COMMANDS: usize = 200;
 pub const MAX_COMMANDS_BYTES: usize = 64 * 1024;
 /// The most acceptance criteria, expected outputs and dependencies.
 pub const MAX_LIST: usize = 100;
+/// The most tasks that a task builds on.
+pub const MAX_BUILDS_ON: usize = 50;
 /// The most attempts of a step.
 pub const MAX_ATTEMPTS: u32 = 10;
 /// The longest idempotency key.
@@ -76,6 +78,14 @@ pub struct CreateTask {
     /// The repository to work on. It is checked out into the workspace, and the changes are collected after each step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<TaskRepository>,
+    /// Tasks on the same repository whose newest collected changes are merged before the task starts, by id or name, in this
+    /// order; at most 50. They do not have to be pushed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub builds_on: Vec<String>,
+    /// Whether the task starts with conflict markers in the files where these changes conflict, to resolve them. Otherwise a
+    /// conflict fails the task.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mark_conflicts: bool,
     /// Limits of each job.
     #[serde(default)]
     pub limits: Limits,
@@ -206,6 +216,9 @@ pub struct TaskView {
     /// The repository that it works on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<TaskRepository>,
+    /// The changes of other tasks that it builds on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub builds_on: Vec<ChangeSource>,
     /// The worker node that it must run on, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,

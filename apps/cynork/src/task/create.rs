@@ -146,7 +146,8 @@ fn merge_result(task: &TaskView, result: &ResultView) -> serde_json::Result<Valu
 fn build_request(args: TaskCreateArgs) -> Result<CreateTask, CliFailure> {
     let attachments = input::read_attachments(&args.attach)?;
     let (input_mode, prompt, commands) = read_work(&args)?;
-    let TaskCreateArgs { placement, repository, bounds, agent, .. } = args;
+    let TaskCreateArgs { placement, mut repository, bounds, agent, .. } = args;
+    let builds_on = std::mem::take(&mut repository.on);
     let mut task = CreateTask {
         input_mode,
         prompt,
@@ -158,7 +159,9 @@ fn build_request(args: TaskCreateArgs) -> Result<CreateTask, CliFailure> {
         expected_outputs: vec![],
         depends_on: placement.depends_on,
         attachments,
+        mark_conflicts: repository.mark_conflicts,
         repository: repository.into_repository()?,
+        builds_on,
         limits: Limits::default(),
         retry_interrupted: false,
         max_attempts: None,

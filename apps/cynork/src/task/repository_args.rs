@@ -20,6 +20,13 @@ pub(crate) struct TaskRepositoryArgs {
     /// The branch for the changes [default: cynode/ and the name of the task].
     #[arg(long, value_name = "BRANCH", requires = "repo")]
     branch: Option<BranchName>,
+    /// A task on the same repository to build on, by name or id: its newest changes are merged before the task starts;
+    /// repeatable, up to 50.
+    #[arg(long, value_name = "TASK", requires = "repo")]
+    pub(super) on: Vec<String>,
+    /// Start with conflict markers in the files where the tasks of --on conflict [default: the task fails].
+    #[arg(long, requires = "on")]
+    pub(super) mark_conflicts: bool,
 }
 
 impl TaskRepositoryArgs {
@@ -52,7 +59,14 @@ mod tests {
 
     fn repository(address: &str) -> Result<Option<TaskRepository>, CliFailure> {
         let repo = Some(address.to_owned());
-        TaskRepositoryArgs { repo, base: None, branch: None }.into_repository()
+        let args = TaskRepositoryArgs {
+            repo,
+            base: None,
+            branch: None,
+            on: vec![],
+            mark_conflicts: false,
+        };
+        args.into_repository()
     }
 
     #[test]

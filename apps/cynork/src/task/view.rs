@@ -27,6 +27,8 @@ pub(crate) fn task(task: &TaskView, ctx: RenderContext) -> String {
     let repository = task.repository.as_ref();
     let base = repository.and_then(|repository| repository.base_branch.as_ref());
     let branch = repository.and_then(|repository| repository.branch.as_ref());
+    let builds_on: Vec<String> =
+        task.builds_on.iter().map(|source| source.branch.to_string()).collect();
     let pairs = [
         ("task", Some(task.task_name.clone())),
         ("status", Some(checks::format_status(task.status.as_str(), task.verification))),
@@ -39,6 +41,7 @@ pub(crate) fn task(task: &TaskView, ctx: RenderContext) -> String {
         ("repository", repository.map(|repository| repository.url.to_string())),
         ("base branch", base.map(ToString::to_string)),
         ("branch", branch.map(ToString::to_string)),
+        ("builds on", Some(builds_on.join("\n"))),
         ("agent", task.agent.clone()),
         ("node", task.node.clone()),
         ("image", task.image.clone()),
@@ -192,6 +195,7 @@ mod tests {
             depends_on: vec![],
             blocked_reason: None,
             repository: None,
+            builds_on: vec![],
             node: None,
             image: None,
             agent: None,

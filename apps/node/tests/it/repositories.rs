@@ -39,6 +39,8 @@ impl RepositoryTestbed {
             url: self.remote.to_str().unwrap().to_owned().try_into().unwrap(),
             base_branch: None,
             branch: "cynode/change".parse().unwrap(),
+            builds_on: vec![],
+            mark_conflicts: false,
         };
         Assignment { task_id: task, repository: Some(repository), ..command(line) }
     }

@@ -17,6 +17,7 @@ use sha2::{Digest, Sha256};
 
 use super::agent::select_agent;
 use super::attachments::TaskAttachments;
+use super::builds_on::ResolvedSources;
 use super::validation::{parses_as_task_id, validate_task_request};
 use super::view::{TaskRelations, task_view, view, views};
 use super::{TaskError, TaskService, find, lock_task, scope_of, start};
@@ -140,6 +141,7 @@ impl TaskService {
         if !faults.is_empty() {
             return Err(TaskError::Invalid(faults));
         }
+        let sources = self.resolve_sources(caller, &request).await?;
         let id = TaskId::generate();
         let attachments = self.stage_attachments(id, &request.attachments).await?;
         Ok(TaskCreation {
@@ -152,6 +154,7 @@ impl TaskService {
             storage_limits: self.storage_limits,
             now: self.clock.now(),
             request,
+            sources,
             push: None,
             is_canary: false,
         })
@@ -201,6 +204,7 @@ pub(super) struct TaskCreation {
     storage_limits: StorageLimits,
     now: chrono::DateTime<chrono::Utc>,
     request: CreateTask,
+    sources: ResolvedSources,
     /// The push that the task is.
     push: Option<PushOrder>,
     /// Whether the task is a canary run of its agent profile.
@@ -318,11 +322,13 @@ impl TaskCreation {
                 answer_within_s: request.answer_within_s,
                 node: match &request.node {
                     Some(name_or_id) => Some(find_required_node(tx, name_or_id).await?),
-                    None => None,
+                    None => self.sources.node.filter(|_| request.node_labels.is_empty()),
                 },
                 node_labels: request.node_labels.clone(),
                 image: self.check_image(tx).await?,
                 repository: request.repository.clone(),
+                builds_on: self.sources.changes.clone(),
+                mark_conflicts: request.mark_conflicts,
                 push: self.push.clone(),
                 agent: select_agent(tx, request, self.is_canary).await?,
             },

@@ -61,16 +61,12 @@ impl TaskService {
         if diff.changes.url.transport() != Transport::Local {
             return Ok(source.node.clone());
         }
-        let task = source.id;
-        let node = self
-            .store
-            .read(move |tx| Box::pin(async move { Ok::<_, TaskError>(tx.task_node(task).await?) }));
-        Ok(node.await?.map(|node| node.to_string()))
+        Ok(self.node_of_task(source.id).await?.map(|node| node.to_string()))
     }
 }
 
 /// Findings of this severity or a higher one, for people; `None` if there are none.
-fn describe_findings(diff: &TaskDiffView, severity: GitSeverity) -> Option<String> {
+pub(super) fn describe_findings(diff: &TaskDiffView, severity: GitSeverity) -> Option<String> {
     let found = diff.changes.findings.iter().filter(|finding| finding.severity >= severity);
     let found: Vec<String> = found
         .take(SHOWN_FINDINGS)

@@ -14,6 +14,7 @@ use cynode_wire::tasks::{
 };
 
 use super::agent::validate_agent;
+use super::builds_on::validate_builds_on;
 use crate::artifacts::validate_artifact_path;
 
 const MAX_SCRIPT_BYTES: usize = 256 * 1024;
@@ -50,6 +51,7 @@ pub fn validate_task_request(request: &CreateTask) -> Vec<String> {
         faults.push(format!("answer_within_s is {seconds}; allowed is {low} to {high}"));
     }
     faults.extend(validate_agent(request));
+    faults.extend(validate_builds_on(request));
     faults.extend(validate_placement(request));
     let image = request.image.as_deref().map(check_image_name);
     faults.extend(image.and_then(|checked| Some(checked.err()?.to_string())));

@@ -88,6 +88,7 @@ pub(super) fn task_view(task: Task, relations: TaskRelations) -> TaskView {
         depends_on: relations.depends_on,
         blocked_reason: relations.blocked_reason,
         repository: task.spec.options.repository,
+        builds_on: task.spec.options.builds_on,
         node: relations.node,
         image: task.spec.options.image,
         agent: task.spec.options.agent.map(|agent| agent.profile.to_string()),

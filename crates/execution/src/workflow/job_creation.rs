@@ -1,8 +1,8 @@
 //! Job creation: for a step, a check or a command in a workspace.
 
-use cynode_domain::git::TaskRepository;
 use cynode_domain::ids::{JobId, NodeId, RunId};
 use cynode_domain::job::{Action, Limits};
+use cynode_domain::task_options::TaskOptions;
 use cynode_store::{KeepExecs, NewEvent, NewJob, Task, Tx};
 use cynode_wire::agent_profiles::AgentAssignment;
 use cynode_wire::git::RepositoryAssignment;
@@ -63,7 +63,7 @@ pub async fn create_job(
             .filter(|artifact| artifact.kind == ATTACHMENT)
             .map(|artifact| artifact.path)
             .collect(),
-        repository: task.spec.options.repository.as_ref().and_then(assign_repository),
+        repository: assign_repository(&task.spec.options),
         push: task.spec.options.push.clone().filter(|_| is_step),
         agent: spec.agent,
         work_unit: None,
@@ -101,11 +101,14 @@ pub async fn create_job(
 }
 
 /// The repository of a job; `None` if the task has no branch for its changes, which its creation prevents.
-fn assign_repository(repository: &TaskRepository) -> Option<RepositoryAssignment> {
+fn assign_repository(options: &TaskOptions) -> Option<RepositoryAssignment> {
+    let repository = options.repository.as_ref()?;
     Some(RepositoryAssignment {
         url: repository.url.clone(),
         base_branch: repository.base_branch.clone(),
         branch: repository.branch.clone()?,
+        builds_on: options.builds_on.clone(),
+        mark_conflicts: options.mark_conflicts,
     })
 }
 

@@ -115,6 +115,7 @@ fn task_faults(task: &CreateTask) -> Vec<String> {
         ("project", task.project.is_some()),
         ("idempotency_key", task.idempotency_key.is_some()),
         ("depends_on", !task.depends_on.is_empty()),
+        ("builds_on", !task.builds_on.is_empty()),
         ("attachments", !task.attachments.is_empty()),
     ];
     let unfit = unfit.iter().filter(|(_, is_there)| *is_there);

@@ -90,6 +90,8 @@ impl World {
                 }),
                 node_labels: std::collections::BTreeMap::new(),
                 image: None,
+                builds_on: vec![],
+                mark_conflicts: false,
                 push: None,
                 agent: Some(AgentSelection {
                     profile: "opencode".parse().unwrap(),

@@ -13,8 +13,8 @@ use super::tool_calls;
 use crate::nodes::MAX_NODE_NAME_CHARS;
 use crate::page::PageQuery;
 use crate::tasks::{
-    CreateTask, LogQuery, MAX_ATTEMPTS, MAX_COMMANDS, MAX_IDEMPOTENCY_KEY_BYTES, MAX_LIST,
-    MAX_NAME_CHARS, MAX_PROMPT_BYTES, MAX_REASON_CHARS, UpdateTask,
+    CreateTask, LogQuery, MAX_ATTEMPTS, MAX_BUILDS_ON, MAX_COMMANDS, MAX_IDEMPOTENCY_KEY_BYTES,
+    MAX_LIST, MAX_NAME_CHARS, MAX_PROMPT_BYTES, MAX_REASON_CHARS, UpdateTask,
 };
 
 tool_calls! {
@@ -108,6 +108,13 @@ pub struct DbTaskCreate {
     #[schemars(length(max = MAX_LIST))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
+    /// Tasks on the same repository whose newest changes are merged before the task starts, by id or name.
+    #[schemars(length(max = MAX_BUILDS_ON))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub builds_on: Vec<String>,
+    /// Whether the task starts with conflict markers where these changes conflict, to resolve them; otherwise it fails.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mark_conflicts: bool,
     /// Attempts per step in total; by default from the preference `workflow.max_step_retries`.
     #[schemars(range(min = 1, max = MAX_ATTEMPTS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,6 +142,8 @@ impl From<DbTaskCreate> for CreateTask {
             acceptance_criteria: call.acceptance_criteria,
             expected_outputs: call.expected_outputs,
             depends_on: call.depends_on,
+            builds_on: call.builds_on,
+            mark_conflicts: call.mark_conflicts,
             max_attempts: call.max_attempts,
             node: call.node,
             idempotency_key: call.idempotency_key,

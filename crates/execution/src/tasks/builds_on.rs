@@ -1,0 +1,120 @@
+//! The changes of other tasks that a new task builds on.
+
+use cynode_domain::git::{ChangeSource, Transport};
+use cynode_domain::ids::{NodeId, TaskId};
+use cynode_resources::Caller;
+use cynode_wire::git::{GitSeverity, TaskDiffView};
+use cynode_wire::tasks::{CreateTask, MAX_BUILDS_ON};
+
+use super::push::describe_findings;
+use super::{TaskError, TaskService};
+use crate::artifacts::{ArtifactError, ArtifactService};
+
+/// The resolved sources of a new task.
+#[derive(Debug, Default)]
+pub(super) struct ResolvedSources {
+    pub(super) changes: Vec<ChangeSource>,
+    /// The node that has the repository, if it is a path.
+    pub(super) node: Option<NodeId>,
+}
+
+impl TaskService {
+    /// Resolves the tasks that a request builds on to their newest changes. Changes without commits are left out.
+    ///
+    /// A repeated request gets none: its task exists, whatever became of the changes.
+    pub(super) async fn resolve_sources(
+        &self,
+        caller: &Caller,
+        request: &CreateTask,
+    ) -> Result<ResolvedSources, TaskError> {
+        let mut sources = ResolvedSources::default();
+        if request.builds_on.is_empty() || self.is_repeated(caller, request).await? {
+            return Ok(sources);
+        }
+        let artifacts =
+            ArtifactService::new(self.store.clone(), self.clock.clone(), self.blobs.clone());
+        for name in &request.builds_on {
+            let diff = artifacts.diff(caller, &name.into(), 0).await.map_err(to_task_error)?;
+            check_source(name, &diff, request)?;
+            let source = self.get(caller, &name.into()).await?.id;
+            if diff.changes.url.transport() == Transport::Local && sources.node.is_none() {
+                sources.node = self.node_of_task(source).await?;
+            }
+            let is_known = sources.changes.iter().any(|known| known.task == source);
+            if !is_known && diff.changes.head != diff.changes.base {
+                sources.changes.push(ChangeSource {
+                    task: source,
+                    job: diff.job_id,
+                    base: diff.changes.base,
+                    head: diff.changes.head,
+                    branch: diff.changes.branch,
+                });
+            }
+        }
+        Ok(sources)
+    }
+
+    /// The worker node that has the workspace of a task.
+    pub(super) async fn node_of_task(&self, task: TaskId) -> Result<Option<NodeId>, TaskError> {
+        let node = self
+            .store
+            .read(move |tx| Box::pin(async move { Ok::<_, TaskError>(tx.task_node(task).await?) }));
+        node.await
+    }
+
+    async fn is_repeated(&self, caller: &Caller, request: &CreateTask) -> Result<bool, TaskError> {
+        let (user, Some(key)) = (caller.user, request.idempotency_key.clone()) else {
+            return Ok(false);
+        };
+        let known = self.store.read(move |tx| {
+            Box::pin(async move { Ok::<_, TaskError>(tx.task_by_key(user, &key).await?) })
+        });
+        Ok(known.await?.is_some())
+    }
+}
+
+/// Rejects sources that are too many, or that have no repository to be merged in.
+pub(super) fn validate_builds_on(request: &CreateTask) -> Option<String> {
+    let count = request.builds_on.len();
+    if count > MAX_BUILDS_ON {
+        return Some(format!("builds_on has {count} entries; allowed are {MAX_BUILDS_ON}"));
+    }
+    (count > 0 && request.repository.is_none())
+        .then(|| "builds_on needs a repository: name the one that its tasks work on".to_owned())
+}
+
+fn check_source(name: &str, diff: &TaskDiffView, request: &CreateTask) -> Result<(), TaskError> {
+    let name: String = name.chars().take(100).collect();
+    let url = &diff.changes.url;
+    if request.repository.as_ref().is_none_or(|wanted| wanted.url != *url) {
+        let fault = format!(
+            "builds_on: task \"{name}\" works on another repository, {url}: name this one, or leave the task out"
+        );
+        return Err(TaskError::Invalid(vec![fault]));
+    }
+    if let Some(blocking) = describe_findings(diff, GitSeverity::Block) {
+        let fault = format!(
+            "builds_on: the changes of task \"{name}\" must not be used: {blocking}. Correct them in a new task"
+        );
+        return Err(TaskError::Invalid(vec![fault]));
+    }
+    Ok(())
+}
+
+fn to_task_error(error: ArtifactError) -> TaskError {
+    match error {
+        ArtifactError::Task(error) => error,
+        ArtifactError::Blob(error) => error.into(),
+        ArtifactError::Store(error) => error.into(),
+        ArtifactError::StorageLimit(error) => error.into(),
+        error @ (ArtifactError::BadPath(_)
+        | ArtifactError::JobNotHeld(_)
+        | ArtifactError::NotFound(_)
+        | ArtifactError::JobWithoutRepository(_)
+        | ArtifactError::TaskWithoutRepository(_)
+        | ArtifactError::NoChanges(_)
+        | ArtifactError::PushBlocked(_)
+        | ArtifactError::TaskOpen { .. }
+        | ArtifactError::Invalid(_)) => TaskError::Invalid(vec![format!("builds_on: {error}")]),
+    }
+}
