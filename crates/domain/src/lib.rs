@@ -36,6 +36,7 @@ pub mod preference;
 pub mod project_context;
 pub mod question;
 pub mod report;
+pub mod request;
 pub mod run;
 pub mod run_policy;
 pub mod schedule;

@@ -191,6 +191,24 @@ state_machines! {
         Failed = "failed" => [],
     }
 
+    /// The phase of a request. The status of its task says how an ended one went.
+    RequestPhase("request") {
+        /// Its kind is decided.
+        Intake = "intake" => [Context, Ended],
+        /// The facts about its project are gathered.
+        Context = "context" => [Planning, Ended],
+        /// Its scope, its workflow and its components are decided.
+        Planning = "planning" => [Working, Ended],
+        /// Its work units are worked on.
+        Working = "working" => [Delivering, Ended],
+        /// The results are merged, tested and pushed.
+        Delivering = "delivering" => [Working, InReview, Ended],
+        /// Its pull request is open.
+        InReview = "in_review" => [Working, Ended],
+        /// Nothing more happens.
+        Ended = "ended" => [],
+    }
+
     /// The status of an agent instance on a task.
     AgentStatus("agent") {
         /// Running, by its own report.
@@ -259,6 +277,7 @@ mod tests {
         jobs_move_only_as_their_table_says: JobStatus,
         nodes_move_only_as_their_table_says: NodeStatus,
         work_units_move_only_as_their_table_says: WorkUnitStatus,
+        requests_move_only_as_their_table_says: RequestPhase,
         agents_move_only_as_their_table_says: AgentStatus,
     }
 

@@ -67,6 +67,7 @@ mod tasks;
 mod tx;
 mod users;
 mod verdicts;
+mod work_requests;
 mod work_units;
 mod workflow;
 
@@ -130,10 +131,11 @@ pub use skills::{Skill, SkillFilter};
 pub use storage::{DeletedFiles, ProjectStorage, counted_bytes};
 pub use store::{DatabaseEngine, Store};
 pub use task_agents::TaskAgent;
-pub use tasks::{NewTask, Task, TaskFilter, TaskScope};
+pub use tasks::{NewTask, Task, TaskFilter, TaskParent, TaskScope};
 pub use tx::Tx;
 pub use users::{AuthEvent, User};
 pub use verdicts::{StepJob, StepVerdict};
+pub use work_requests::{AttemptStatus, RequestClaim, RequestFilter, UnitAttempt, WorkRequest};
 pub use work_units::{WorkPlan, WorkUnit};
 pub use workflow::{
     Checkpoint, Effect, EffectWrite, EventPayload, GrantedRun, GraphVersionRange, LeaseToken, Run,

@@ -60,6 +60,7 @@ const MIGRATIONS: &[Migration] = migrations! {
     36 "0036_agent_profiles",
     37 "0037_capability_leases",
     39 "0039_agent_stops",
+    40 "0040_work_requests",
 };
 
 /// An arbitrary number; the same in every process, so that only one process migrates a PostgreSQL database at a

@@ -56,6 +56,16 @@ pub struct Task {
     pub ended_at: Option<DateTime<Utc>>,
     /// When a pause was requested.
     pub paused_at: Option<DateTime<Utc>>,
+    /// The request that it is a part of.
+    pub parent: Option<TaskParent>,
+}
+
+/// The place of a child task in a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskParent {
+    pub task: TaskId,
+    /// The work unit, or another step of the request.
+    pub unit: String,
 }
 
 impl Task {
@@ -69,6 +79,7 @@ impl Task {
             started_at: None,
             ended_at: None,
             paused_at: None,
+            parent: None,
             spec,
         }
     }
@@ -332,6 +343,12 @@ fn list_statement(filter: &TaskFilter) -> (String, Vec<Param>) {
     (sql, params)
 }
 
+fn parent(row: &Row) -> Result<Option<TaskParent>, Error> {
+    let (task, unit): (_, Option<String>) =
+        (row.id_opt("parent_task_id")?, row.get("work_unit_id")?);
+    Ok(task.map(|task| TaskParent { task, unit: unit.unwrap_or_default() }))
+}
+
 fn scope(row: &Row) -> Option<TaskScope> {
     let (created_by, project) = (row.id("created_by").ok()?, row.id("project_id").ok()?);
     Some(TaskScope { task: row.id("id").ok()?, created_by, project })
@@ -364,5 +381,6 @@ pub(crate) fn task(row: &Row) -> Result<Task, Error> {
         started_at: row.get("started_at")?,
         ended_at: row.get("ended_at")?,
         paused_at: row.get("paused_at")?,
+        parent: parent(row)?,
     })
 }

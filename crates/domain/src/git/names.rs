@@ -99,9 +99,19 @@ impl TaskKey {
         format!("{}head", self.ref_prefix())
     }
 
-    /// The ref of the commit that the task started from.
+    /// The ref of the commit of the repository that the task started from.
     pub fn base_ref(&self) -> String {
         format!("{}base", self.ref_prefix())
+    }
+
+    /// The ref of the commit that the task started from, if it builds on other tasks.
+    pub fn start_ref(&self) -> String {
+        format!("{}start", self.ref_prefix())
+    }
+
+    /// The ref of the commits that the task builds on, by their position.
+    pub fn source_ref(&self, index: usize) -> String {
+        format!("{}source/{index}", self.ref_prefix())
     }
 
     /// The namespace of the task's refs, with a slash at the end.

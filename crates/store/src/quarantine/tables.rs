@@ -6,7 +6,7 @@ use crate::{
     job_memory, jobs, join_tokens, leases, mcp_servers, mcp_tools, model_providers, nodes,
     preferences, projects, questions, report_claims, rules, run_control, run_overview, sandboxes,
     schedule_runs, schedules, sessions, settings, skills, task_agents, tasks, users, verdicts,
-    work_units, workflow,
+    work_requests, work_units, workflow,
 };
 use cynode_sql::Param;
 use cynode_sql::Row;
@@ -155,6 +155,9 @@ tables! {
     THREADS = "chat_threads" [Uuid "id"] from chat::THREAD, "t." => chat::thread;
     TOOLS = "mcp_tools" [Uuid "id"] => mcp_tools::tool;
     USERS = "users" [Uuid "id"] => users::user;
+    UNIT_ATTEMPTS = "unit_attempts" [Uuid "task_id", Text "unit_id", Int "number"]
+        from work_requests::ATTEMPT, "a." => work_requests::attempt;
     WORK_PLANS = "work_plans" [Uuid "task_id"] => work_units::plan;
+    WORK_REQUESTS = "work_requests" [Uuid "task_id"] => work_requests::request;
     WORK_UNITS = "work_units" [Uuid "task_id", Text "unit_id"] => work_units::unit;
 }

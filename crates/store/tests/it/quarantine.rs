@@ -245,6 +245,8 @@ lists! {
         format!("{}/not an id", shared(9)) => |tx| tx.membership_list().await;
     "runs" ("status", Both(ODD_WORD, "id")) KEY =>
         |tx| tx.run_page(&RunFilter { limit: 10, ..RunFilter::default() }).await;
+    "work_requests" ("phase", Both(ODD_WORD, "task_id")) KEY =>
+        |tx| tx.request_list(&RequestFilter { limit: 10, ..RequestFilter::default() }).await;
     "tasks" ("options", Both("'{}'", "id")) KEY =>
         |tx| tx.task_list(&TaskFilter { limit: 10, ..TaskFilter::default() }).await;
 }
@@ -271,6 +273,7 @@ const NOT_LISTED: &[&str] = &[
     "storage_usage",
     "task_dependencies",
     "task_workflow_leases",
+    "unit_attempts",
     "work_plans",
     "work_units",
     "workflow_checkpoints",

@@ -75,3 +75,7 @@ INSERT INTO agent_canaries VALUES ('{id}', 1, '{id}', {yes}, '{"checks":[]}', '{
 INSERT INTO capability_leases (id, node_id, node_key, token_id, user_id, claims, issued_at, expires_at)
     VALUES ('{id}', '{id}', 'k', '{id}', '{user}', '{}', {t}, {t});
 INSERT INTO lease_keys (id, public_key, owner, created_at) VALUES ('{id}', 'k', '{id}', {t});
+INSERT INTO work_requests (task_id, phase, source, settings, state, text_sha256, created_at, updated_at)
+    VALUES ('{id}', 'intake', '{"origin":"text"}', '{}', '{}', 'aa', {t}, {t});
+INSERT INTO unit_attempts (task_id, unit_id, number, child_task_id, created_at)
+    VALUES ('{task}', 'impl', #, '{id}', {t});

@@ -1,0 +1,234 @@
+//! Submitted work: where it came from, what was decided about it, and how it is delivered.
+//!
+//! A request is a task whose work is done by child tasks, one for each attempt at a work unit. Its phases are
+//! [`crate::status::RequestPhase`].
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::git::{BranchName, CommitId};
+use crate::project_context::ProjectContext;
+use crate::question::{Answer, Question};
+use crate::work::UnitKind;
+use crate::work_kind::{WorkKind, WorkScope};
+
+/// The default limit of review rounds.
+pub const DEFAULT_REVIEW_ROUNDS: u32 = 2;
+/// The most review rounds.
+pub const MAX_REVIEW_ROUNDS: u32 = 10;
+/// The default limit of units that run at once.
+pub const DEFAULT_PARALLEL_UNITS: u32 = 4;
+/// The most units that run at once.
+pub const MAX_PARALLEL_UNITS: u32 = 32;
+/// How often a unit whose agent fails is started before a person is asked.
+pub const MAX_UNIT_FAILURES: u32 = 3;
+
+words! {
+    /// How a request was submitted.
+    RequestOrigin("origin") {
+        Text = "text",
+        File = "file",
+        Stdin = "stdin",
+        /// An issue of a forge.
+        Issue = "issue",
+        Chat = "chat",
+        Schedule = "schedule",
+        Webhook = "webhook",
+        /// A tool call of an agent.
+        Tool = "tool",
+    }
+
+    /// What the result of a request is.
+    DeliveryMode("delivery") {
+        /// Changes that people read and apply.
+        Patch = "patch",
+        /// A branch of the repository.
+        Branch = "branch",
+        /// A branch and a pull request.
+        PullRequest = "pull_request",
+    }
+
+    /// Who decided something about a request.
+    DecisionAuthor("decision author") {
+        Rule = "rule",
+        Model = "model",
+        /// The rule that applies where a model gave no valid answer.
+        Fallback = "fallback",
+        Person = "person",
+    }
+}
+
+/// A decision about a request, with its reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Decided<T> {
+    pub value: T,
+    pub by: DecisionAuthor,
+    /// Why, in one sentence for people.
+    pub reason: String,
+}
+
+/// Where a request came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RequestSource {
+    pub origin: RequestOrigin,
+    /// The file, the address of the issue, or the name of the schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// Labels of the issue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Whether the text is a project brief.
+    #[serde(default)]
+    pub is_brief: bool,
+}
+
+/// How a request is worked on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, utoipa::ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RequestSettings {
+    pub deliver: DeliveryMode,
+    /// How often a unit is sent back for critical and major issues, 0 to 10.
+    #[schemars(range(max = MAX_REVIEW_ROUNDS))]
+    pub max_review_rounds: u32,
+    /// Whether the project's own tests must pass.
+    pub require_tests_pass: bool,
+    /// Whether minor issues are kept from the agent that revises the work.
+    pub skip_minor_issues: bool,
+    /// How many units run at once, 1 to 32.
+    #[schemars(range(min = 1, max = MAX_PARALLEL_UNITS))]
+    pub max_parallel_units: u32,
+    /// The most that its model calls may cost, in millionths of a dollar.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_micros: Option<i64>,
+    /// The agent profile of every unit; the configured agents if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+}
+
+impl Default for RequestSettings {
+    fn default() -> Self {
+        Self {
+            deliver: DeliveryMode::Branch,
+            max_review_rounds: DEFAULT_REVIEW_ROUNDS,
+            require_tests_pass: true,
+            skip_minor_issues: true,
+            max_parallel_units: DEFAULT_PARALLEL_UNITS,
+            budget_micros: None,
+            agent: None,
+        }
+    }
+}
+
+impl RequestSettings {
+    /// Every value that is out of range.
+    pub fn validation_errors(&self) -> Vec<String> {
+        let mut faults = vec![];
+        if self.max_review_rounds > MAX_REVIEW_ROUNDS {
+            faults.push(format!("max_review_rounds must be between 0 and {MAX_REVIEW_ROUNDS}"));
+        }
+        if !(1..=MAX_PARALLEL_UNITS).contains(&self.max_parallel_units) {
+            faults.push(format!("max_parallel_units must be between 1 and {MAX_PARALLEL_UNITS}"));
+        }
+        if self.budget_micros.is_some_and(|budget| budget <= 0) {
+            faults.push("the budget must be more than 0".to_owned());
+        }
+        faults
+    }
+}
+
+/// What was decided about a request so far. Stored with it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(default)]
+pub struct RequestState {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Decided<WorkKind>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Decided<WorkScope>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<ProjectContext>,
+    /// The kinds of units, in their order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<Decided<Vec<UnitKind>>>,
+    /// Issues that were left open, for the summary.
+    pub notes: Vec<String>,
+    /// What people said to questions about it, oldest first.
+    pub answers: Vec<AnsweredQuestion>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<Delivery>,
+}
+
+/// What a request waits for, and what the answer decides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RequestQuestion {
+    pub subject: QuestionSubject,
+    pub question: Question,
+}
+
+/// What a question of a request is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(tag = "about", rename_all = "snake_case", deny_unknown_fields)]
+pub enum QuestionSubject {
+    /// The submission itself: it is a question, or several requests.
+    Intake {},
+    /// A phase of the request that failed.
+    Phase {},
+    /// A unit whose attempts failed.
+    UnitFailed { unit: String },
+    /// A unit that a person reviews, because no agent can.
+    Review { unit: String },
+    /// A unit with open issues after its last round, without progress, or with suspicious changes.
+    ReviewCap { unit: String },
+}
+
+/// A question with its answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AnsweredQuestion {
+    #[serde(flatten)]
+    pub asked: RequestQuestion,
+    pub answer: Answer,
+}
+
+/// What was delivered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Delivery {
+    #[schema(value_type = String)]
+    pub branch: BranchName,
+    /// The newest commit; absent if nothing changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub head: Option<CommitId>,
+    /// Whether the branch is in the repository.
+    #[serde(default)]
+    pub is_pushed: bool,
+    /// The address of the pull request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_request: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_out_of_range_are_all_named() {
+        let settings = RequestSettings {
+            max_review_rounds: 11,
+            max_parallel_units: 0,
+            budget_micros: Some(0),
+            ..RequestSettings::default()
+        };
+
+        assert_eq!(settings.validation_errors().len(), 3);
+        assert_eq!(RequestSettings::default().validation_errors(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_state_of_an_earlier_version_is_read() {
+        assert_eq!(serde_json::from_str::<RequestState>("{}").unwrap(), RequestState::default());
+    }
+}
