@@ -5,4 +5,13 @@
 //!
 //! Invariant: nothing here performs I/O, reads a clock or is `async`; the same input gives the same answer.
 
+pub mod assignment;
+pub mod context;
+mod file_guesses;
 pub mod intake;
+pub mod prompt;
+pub mod requirements;
+pub mod review;
+pub mod structured_context;
+pub mod tampering;
+pub mod workflow;
