@@ -7,10 +7,11 @@ use axum::response::{IntoResponse, Response};
 use cynode_domain::ids::TaskId;
 use cynode_domain::name_or_id::NameOrId;
 use cynode_execution::ArtifactService;
+use cynode_execution::artifacts::DiffScope;
 use cynode_wire::artifacts::{
     ArtifactKind, ArtifactView, DeleteArtifacts, DeletedArtifactsView, StorageView,
 };
-use cynode_wire::git::{MAX_DIFF_PATCH_BYTES, TaskDiffView};
+use cynode_wire::git::{DiffQuery, MAX_DIFF_PATCH_BYTES, TaskDiffView};
 use cynode_wire::problem::Problem;
 use http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use serde::Deserialize;
@@ -108,12 +109,14 @@ async fn usage(
 
 /// Returns the newest changes of a task in its repository. 404: the task has no repository, or no changes yet.
 #[utoipa::path(get, path = "/v1/tasks/{task}/diff", tag = "artifacts",
-    params(("task" = String, Path, description = "id or name")),
+    params(("task" = String, Path, description = "id or name"), DiffQuery),
     responses((status = 200, body = TaskDiffView), (status = "4XX", body = Problem)))]
 async fn diff(
     State(artifacts): State<ArtifactService>,
     AuthenticatedUser(caller): AuthenticatedUser,
     PathSegment(task): PathSegment<NameOrId<TaskId>>,
+    QueryParams(query): QueryParams<DiffQuery>,
 ) -> Result<Json<TaskDiffView>, ApiError> {
-    Ok(Json(artifacts.diff(&caller, &task, MAX_DIFF_PATCH_BYTES).await?))
+    let scope = if query.all { DiffScope::All } else { DiffScope::Own };
+    Ok(Json(artifacts.diff(&caller, &task, scope, MAX_DIFF_PATCH_BYTES).await?))
 }

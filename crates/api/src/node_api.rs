@@ -10,7 +10,7 @@ use cynode_execution::{ArtifactService, NodeService};
 use cynode_models::credentials::CredentialManager;
 use cynode_resources::blobs::BlobContent;
 use cynode_wire::artifacts::ArtifactView;
-use cynode_wire::git::GitCredentialView;
+use cynode_wire::git::{BundleQuery, GitCredentialView};
 use cynode_wire::jobs::JobResult;
 use cynode_wire::nodes::{
     AppendLog, AskWorkspaces, Incarnation, JobAgentToken, LogPosition, Poll, PollView,
@@ -244,17 +244,18 @@ async fn attachment(
     Ok(file_response(&attachment, content))
 }
 
-/// Downloads the commits that the job pushes, as a git bundle.
+/// Downloads the commits that the job pushes, or those of a task that it builds on, as a git bundle.
 #[utoipa::path(get, path = "/v1/node/jobs/{job}/bundle", tag = "node api",
-    params(("job" = JobId, Path),
+    params(("job" = JobId, Path), BundleQuery,
         ("x-cynode-incarnation" = IncarnationId, Header, description = "the process that holds the job")),
     responses((status = 200, content_type = "application/octet-stream"), (status = "4XX", body = Problem)))]
 async fn bundle(
     State(artifacts): State<ArtifactService>,
     AuthenticatedNode(node): AuthenticatedNode,
     PathSegment(job): PathSegment<JobId>,
+    QueryParams(query): QueryParams<BundleQuery>,
 ) -> Result<Response, ApiError> {
-    let (bundle, content) = artifacts.open_bundle(&node, job).await?;
+    let (bundle, content) = artifacts.open_bundle(&node, job, query.source).await?;
     Ok(file_response(&bundle, content))
 }
 

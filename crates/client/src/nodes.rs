@@ -3,10 +3,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use cynode_domain::ids::{JobId, TokenId};
+use cynode_domain::ids::{JobId, TaskId, TokenId};
 use cynode_wire::agent_profiles::CanaryReport;
 use cynode_wire::artifacts::ArtifactView;
-use cynode_wire::git::GitCredentialView;
+use cynode_wire::git::{BundleQuery, GitCredentialView};
 use cynode_wire::jobs::{JobResult, Stream};
 use cynode_wire::nodes::{
     AppendLog, AskWorkspaces, CreateJoinToken, Incarnation, JobAgentToken, JoinTokenView,
@@ -163,6 +163,18 @@ impl Client {
     pub async fn node_get_bundle(&self, job: JobId) -> Result<Bytes, ClientError> {
         let segments = ["v1", "node", "jobs", &job.to_string(), "bundle"];
         send(self.request(Method::GET, &segments)).await?.bytes().await.map_err(unreachable_error)
+    }
+
+    /// `GET /v1/node/jobs/{job}/bundle`, of a task that the job builds on
+    pub async fn node_get_source_bundle(
+        &self,
+        job: JobId,
+        source: TaskId,
+    ) -> Result<Bytes, ClientError> {
+        let segments = ["v1", "node", "jobs", &job.to_string(), "bundle"];
+        let request = self.request(Method::GET, &segments);
+        let request = request.query(&BundleQuery { source: Some(source) });
+        send(request).await?.bytes().await.map_err(unreachable_error)
     }
 
     /// `POST /v1/node/jobs/{job}/result`; idempotent.

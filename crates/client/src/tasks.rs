@@ -4,7 +4,7 @@ use bytes::Bytes;
 use cynode_wire::artifacts::{
     ArtifactKind, ArtifactView, DeleteArtifacts, DeletedArtifactsView, StorageView,
 };
-use cynode_wire::git::{PushTask, TaskDiffView};
+use cynode_wire::git::{DiffQuery, PushTask, TaskDiffView};
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::projects::{CreateProject, ProjectView, UpdateProject};
 use cynode_wire::tasks::{
@@ -105,6 +105,12 @@ impl Client {
     /// `GET /v1/tasks/{task}/diff`
     pub async fn task_diff(&self, task: &str) -> Result<TaskDiffView, ClientError> {
         self.get(&["v1", "tasks", task, "diff"]).await
+    }
+
+    /// `GET /v1/tasks/{task}/diff`, with the changes of the tasks that it builds on
+    pub async fn task_diff_all(&self, task: &str) -> Result<TaskDiffView, ClientError> {
+        let request = self.request(Method::GET, &["v1", "tasks", task, "diff"]);
+        read_json(send(request.query(&DiffQuery { all: true })).await?).await
     }
 
     /// `POST /v1/tasks/{task}/artifacts/delete`

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::criteria::Criterion;
 
+/// How the reason begins why a job did not start, if the changes that its task builds on conflict.
+const MERGE_CONFLICT: &str = "merge conflict: ";
+
 /// What runs inside the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -151,6 +154,11 @@ impl Ending {
     /// Whether the command exited with code 0.
     pub fn is_success(&self) -> bool {
         matches!(self, Self::Exited { code: 0 })
+    }
+
+    /// Whether it did not start because the changes that its task builds on conflict. Another attempt would find the same.
+    pub fn is_merge_conflict(&self) -> bool {
+        matches!(self, Self::NotStarted { reason } if reason.starts_with(MERGE_CONFLICT))
     }
 
     /// A description for people, to follow a subject.

@@ -67,6 +67,7 @@ impl SuspensionReason {
         }
         match ending {
             Ending::Interrupted { .. } => Some(Self::Interrupted),
+            Ending::NotStarted { .. } if ending.is_merge_conflict() => None,
             Ending::NotStarted { .. } => Some(Self::NotStarted),
             Ending::TimedOut | Ending::LimitReached { .. } => Some(Self::LimitReached),
             Ending::Exited { .. } => {
@@ -96,6 +97,7 @@ mod tests {
         for (ending, expected) in [
             (Ending::Interrupted { reason: reason() }, Some(SuspensionReason::Interrupted)),
             (Ending::NotStarted { reason: reason() }, Some(SuspensionReason::NotStarted)),
+            (Ending::NotStarted { reason: "merge conflict: a conflicts with b".to_owned() }, None),
             (Ending::TimedOut, Some(SuspensionReason::LimitReached)),
             (Ending::LimitReached { limit: reason() }, Some(SuspensionReason::LimitReached)),
             (Ending::Exited { code: 1 }, None),

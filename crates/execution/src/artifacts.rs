@@ -18,6 +18,7 @@ use cynode_wire::artifacts::{ArtifactKind, ArtifactView, MAX_PATH_BYTES};
 use futures_util::Stream;
 use tracing::warn;
 
+pub use self::changes::DiffScope;
 pub(crate) use self::limits::NewFile;
 pub use self::limits::{StorageLimitExceeded, StorageLimits};
 use crate::{tasks, tasks::TaskError};

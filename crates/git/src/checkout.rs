@@ -24,6 +24,7 @@ use crate::error::GitError;
 use crate::lock::{LockMode, MirrorLock};
 use crate::mirror::{HistoryDepth, Mirror};
 use crate::remote::local_service;
+use crate::start_commit::{ConflictMode, MergeSource};
 use crate::submodule::Submodule;
 use crate::tree::EntryKind;
 use crate::tree_path::{display_path, path_fault};
@@ -50,6 +51,17 @@ pub enum CheckoutError {
     OtherCheckout { path: PathBuf, found: String },
     #[error("the repository has the path {path}, which {reason}: it cannot be checked out")]
     UnsafePath { path: String, reason: &'static str },
+    #[error(
+        "merge conflict: {theirs} conflicts with {ours} in {paths}: build on one of them and repeat the other's work, or \
+         resolve the conflict in a task with --mark-conflicts"
+    )]
+    MergeConflict { ours: String, theirs: BranchName, paths: String },
+    #[error("{theirs} has no common history with {ours}: it cannot be merged")]
+    NoCommonHistory { ours: String, theirs: BranchName },
+    #[error(
+        "the history of {theirs} and {ours} is not complete on this node: update the mirror with all of it"
+    )]
+    MissingHistory { ours: String, theirs: BranchName },
 }
 
 /// Where the branch of a task starts.
@@ -83,6 +95,11 @@ pub struct CheckoutRequest {
     /// An absolute path on the file system of the broker's state directory: an empty directory, or none yet.
     pub workspace: PathBuf,
     pub base: BaseRevision,
+    /// Commits to merge into the base, in this order. Each was imported with [`ImportTarget::Source`].
+    ///
+    /// [`ImportTarget::Source`]: crate::ImportTarget::Source
+    pub sources: Vec<MergeSource>,
+    pub conflicts: ConflictMode,
     /// The new branch.
     pub branch: BranchName,
     /// The task that works on it: its base commit stays in the mirror until the refs of the task are removed.
@@ -98,7 +115,11 @@ pub struct CheckoutRequest {
 /// A complete checkout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkout {
+    /// The commit of the repository.
     pub base_commit: CommitId,
+    /// The commit that is checked out, if the task builds on others.
+    #[serde(default)]
+    pub start_commit: Option<CommitId>,
     pub branch: BranchName,
     /// They were not fetched.
     pub submodules: Vec<Submodule>,
@@ -137,16 +158,19 @@ impl GitBroker {
             .args([&request.task.base_ref(), base_commit.as_str()])
             .run()
             .await?;
-        let survey = self.survey_tree(mirror, &base_commit).await?;
+        let start_commit = self.create_start_commit(mirror, request, &base_commit).await?;
+        let head = start_commit.as_ref().unwrap_or(&base_commit);
+        let survey = self.survey_tree(mirror, head).await?;
         remove_tree(files.staging.clone()).await?;
-        self.build_staging(mirror, request, &base_commit, &files.staging).await?;
-        let urls = self.submodule_urls(mirror, &base_commit).await?;
+        self.build_staging(mirror, request, head, &files.staging).await?;
+        let urls = self.submodule_urls(mirror, head).await?;
         let submodules = survey.submodules.into_iter().map(|(path, commit)| {
             let url = urls.get(&path).cloned();
             Submodule { path, commit, url }
         });
         let checkout = Checkout {
             base_commit,
+            start_commit,
             branch: request.branch.clone(),
             submodules: submodules.collect(),
             lfs_pointers: find_lfs_pointers(&files.staging, &survey.small_files),
@@ -244,7 +268,7 @@ impl GitBroker {
         &self,
         mirror: &Mirror,
         request: &CheckoutRequest,
-        base: &CommitId,
+        head: &CommitId,
         staging: &Path,
     ) -> Result<(), GitError> {
         create_private_dir(staging)?;
@@ -275,7 +299,7 @@ impl GitBroker {
             .arg(format!("--upload-pack={upload_pack}"))
             .arg("--")
             .arg(mirror.path())
-            .arg(format!("+{base}:{}", request.branch.ref_name()))
+            .arg(format!("+{head}:{}", request.branch.ref_name()))
             .run()
             .await?;
         GitCommand::prepare(self, "read-tree")

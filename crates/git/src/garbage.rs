@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cynode_domain::git::{RepositoryUrl, TaskKey};
 use serde::Serialize;
 
 use crate::broker::{GitBroker, remove_tree};
@@ -85,6 +86,21 @@ impl GitBroker {
             "mirrors collected"
         );
         Ok(report)
+    }
+
+    /// Removes the refs of a task in every mirror, for a task whose checkout was never completed.
+    pub async fn remove_leftover_refs(&self, task: &TaskKey) -> Result<(), GitError> {
+        for path in list_entries(&self.options.state_dir.join("mirrors"), "git") {
+            // The broker packs no refs.
+            if path.join(task.ref_prefix()).is_dir()
+                && let Some(record) = read_record(&path)
+                && let Ok(url) = RepositoryUrl::try_from(record.url)
+                && let Ok(mirror) = self.find_mirror(&url)
+            {
+                self.remove_refs(&mirror, task).await?;
+            }
+        }
+        Ok(())
     }
 
     fn list_mirrors(&self) -> Vec<MirrorUsage> {

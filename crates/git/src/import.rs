@@ -34,10 +34,29 @@ pub struct ImportRequest<'a> {
     /// A file that the job may have written and may still change.
     pub bundle: &'a Path,
     pub task: &'a TaskKey,
-    /// The commit that the checkout of the task started from.
+    /// The commit of the repository that the checkout of the task started from.
     pub base: &'a CommitId,
+    pub target: ImportTarget<'a>,
     /// The only ref that the bundle may have.
     pub branch: &'a BranchName,
+}
+
+/// What the commits of a bundle are to the task.
+#[derive(Debug, Clone, Copy)]
+pub enum ImportTarget<'a> {
+    /// The task's own. The commit that was checked out, if it is not the base: the commits since then are listed too.
+    Head { start: Option<&'a CommitId> },
+    /// Commits of another task to build on, by their position among all of them.
+    Source(usize),
+}
+
+/// Commits and changed files between two commits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CommitRange {
+    /// Oldest first.
+    pub commits: Vec<CommitSummary>,
+    /// Empty if there are too many.
+    pub files: Vec<ChangedFile>,
 }
 
 /// What a job committed, and what was found in it.
@@ -49,8 +68,19 @@ pub struct CollectedCommits {
     pub commits: Vec<CommitSummary>,
     /// Differences between base and head. Empty if there is a [`PolicyRule::TooManyPaths`] finding.
     pub files: Vec<ChangedFile>,
+    /// The changes since the commit that was checked out, if it is not the base.
+    pub own: Option<CommitRange>,
     /// The most severe first.
     pub findings: Vec<PolicyFinding>,
+}
+
+impl ImportTarget<'_> {
+    fn ref_name(self, task: &TaskKey) -> String {
+        match self {
+            Self::Head { .. } => task.head_ref(),
+            Self::Source(index) => task.source_ref(index),
+        }
+    }
 }
 
 impl CollectedCommits {
@@ -85,6 +115,17 @@ impl GitBroker {
             let (severity, rule) = (Severity::Review, PolicyRule::NotDescendant);
             findings.add(PolicyFinding::new(severity, rule, message));
         }
+        let own = match request.target {
+            ImportTarget::Head { start: Some(start) } => {
+                if !self.is_ancestor(mirror, start, &head).await? {
+                    let message = "the commits do not continue the changes that the task builds on";
+                    let (severity, rule) = (Severity::Review, PolicyRule::NotDescendant);
+                    findings.add(PolicyFinding::new(severity, rule, message));
+                }
+                Some(self.list_range(mirror, start, &head, policy).await?)
+            }
+            ImportTarget::Head { start: None } | ImportTarget::Source(_) => None,
+        };
         let count = self.count_commits(mirror, base, &head).await?;
         if count > u64::from(policy.max_commits) {
             let message = format!("there are {count} commits; {} are allowed", policy.max_commits);
@@ -117,7 +158,23 @@ impl GitBroker {
         };
         let findings = findings.into_vec();
         tracing::info!(git.head = %head, commits = count, findings = findings.len(), "commits imported");
-        Ok(CollectedCommits { base: base.clone(), head, commits, files, findings })
+        Ok(CollectedCommits { base: base.clone(), head, commits, files, own, findings })
+    }
+
+    async fn list_range(
+        &self,
+        mirror: &Mirror,
+        from: &CommitId,
+        to: &CommitId,
+        policy: &ImportPolicy,
+    ) -> Result<CommitRange, GitError> {
+        let commits = self.list_commits(mirror, from, to, policy.max_commits).await?;
+        let scope = ChangeScope::Between(from, to);
+        let files = match self.list_changes(mirror, scope, policy.max_changed_paths).await {
+            Err(GitError::LimitExceeded { .. }) => vec![],
+            changes => self.count_lines(mirror, from, to, &changes?).await?,
+        };
+        Ok(CommitRange { commits, files })
     }
 
     /// Moves the checked objects of the bundle into the mirror and points the ref of the task to them.
@@ -152,7 +209,7 @@ impl GitBroker {
         quarantine.check_connectivity(&bundle.head).await.map_err(rejected)?;
         quarantine.migrate()?;
         self.mirror_command(mirror, "update-ref")
-            .args([&request.task.head_ref(), bundle.head.as_str()])
+            .args([&request.target.ref_name(request.task), bundle.head.as_str()])
             .run()
             .await?;
         Ok(bundle.head)

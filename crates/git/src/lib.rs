@@ -5,6 +5,7 @@
 //!
 //! 1. [`GitBroker::update_mirror`] fetches a repository into a bare mirror that only the broker writes.
 //! 2. [`GitBroker::create_checkout`] writes a self-contained repository into the workspace of a task.
+//!    For a task that builds on others, it merges their imported commits first.
 //! 3. The node runs [`collect_script`] inside a sandbox; it writes a bundle of the job's commits.
 //! 4. [`GitBroker::import_bundle`] reads the bundle as data, checks the commits and reports findings.
 //! 5. [`GitBroker::write_patch`], [`GitBroker::write_bundle`] and [`GitBroker::push`] work from the mirror.
@@ -31,6 +32,7 @@ mod host_resolver;
 mod import;
 mod inspect;
 mod lock;
+mod merge_tree;
 mod mirror;
 mod new_objects;
 mod operation_dir;
@@ -40,6 +42,7 @@ mod push;
 mod quarantine;
 mod redaction;
 mod remote;
+mod start_commit;
 mod submodule;
 mod tree;
 mod tree_path;
@@ -59,9 +62,10 @@ pub use cynode_domain::git::{
 pub use error::GitError;
 pub use garbage::{GarbageReport, RetentionPolicy};
 pub use host_resolver::{HostResolver, ResolvedHost, SharedResolver};
-pub use import::{CollectedCommits, ImportError, ImportRequest};
+pub use import::{CollectedCommits, CommitRange, ImportError, ImportRequest, ImportTarget};
 pub use mirror::{HistoryDepth, Mirror};
 pub use path_pattern::{PathPattern, PatternError};
 pub use policy::{ImportPolicy, PolicyFinding, PolicyRule, SecretScanner, Severity};
 pub use push::{ForceMode, PushError, PushOutcome, PushRequest, PushResult};
+pub use start_commit::{ConflictMode, MergeSource};
 pub use submodule::Submodule;

@@ -64,6 +64,11 @@ impl Mirror {
         &self.path
     }
 
+    /// Whether the mirror has only the newest history.
+    pub(crate) fn is_shallow(&self) -> bool {
+        self.path.join("shallow").exists()
+    }
+
     fn objects_dir(&self) -> PathBuf {
         self.path.join("objects")
     }
@@ -209,7 +214,7 @@ impl GitBroker {
         lock: &MirrorLock,
         depth: HistoryDepth,
     ) -> Result<(), GitError> {
-        let is_shallow = mirror.path.join("shallow").exists();
+        let is_shallow = mirror.is_shallow();
         let is_new = read_record(&mirror.path).is_none();
         let depth_option = match depth {
             // A complete mirror is never cut.

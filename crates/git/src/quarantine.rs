@@ -36,7 +36,7 @@ impl<'a> Quarantine<'a> {
         self.directory.path().join("bundle")
     }
 
-    fn objects(&self) -> PathBuf {
+    pub(crate) fn objects(&self) -> PathBuf {
         self.directory.path().join("objects")
     }
 

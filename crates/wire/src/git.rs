@@ -1,7 +1,7 @@
 //! Repositories of tasks: what a node checks out, what it collects, and what it pushes.
 
 use cynode_domain::git::{BranchName, ChangeSource, CommitId, RepositoryUrl};
-use cynode_domain::ids::JobId;
+use cynode_domain::ids::{JobId, TaskId};
 use serde::{Deserialize, Serialize};
 
 /// The name of the collected changes among the files of a job's changes.
@@ -10,10 +10,16 @@ pub const CHANGES_FILE: &str = "changes.json";
 pub const PATCH_FILE: &str = "changes.patch";
 /// The name of the bundle with the commits.
 pub const BUNDLE_FILE: &str = "changes.bundle";
+/// The name of the collected changes with those of the tasks that the task builds on.
+pub const ALL_CHANGES_FILE: &str = "all.json";
+/// The name of the patch with the changes of the tasks that the task builds on.
+pub const ALL_PATCH_FILE: &str = "all.patch";
 /// The most bytes of a patch in [`TaskDiffView`].
 pub const MAX_DIFF_PATCH_BYTES: usize = 1024 * 1024;
 /// The feature of a node that works on repositories.
 pub const REPOSITORIES_FEATURE: &str = "repositories";
+/// The feature of a node that merges the changes of other tasks before a task starts.
+pub const BUILDS_ON_FEATURE: &str = "builds_on";
 
 /// The path of a file of the changes that were collected after a job, among the files of its task.
 pub fn changes_path(job: JobId, file: &str) -> String {
@@ -82,7 +88,7 @@ pub struct CollectedChanges {
     #[schema(value_type = String)]
     pub base: CommitId,
     /// The commit that the task started from, if it builds on others: the base, with their changes. The patch, the commits
-    /// and the files start from it.
+    /// and the files are those since this commit, or since the base if all changes are requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub start: Option<CommitId>,
@@ -177,6 +183,26 @@ pub struct TaskDiffView {
     pub patch: String,
     /// Whether the patch was cut to 1 MiB.
     pub is_truncated: bool,
+}
+
+/// Query of `GET /v1/tasks/{task}/diff`
+#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct DiffQuery {
+    /// Whether the changes of the tasks that the task builds on are included.
+    #[serde(default)]
+    pub all: bool,
+}
+
+/// Query of `GET /v1/node/jobs/{job}/bundle`
+#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct BundleQuery {
+    /// The task whose changes the job builds on; the commits that the job pushes when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<TaskId>,
 }
 
 /// `POST /v1/tasks/{task}/push`: pushes the newest changes of a task, as a task of its own.

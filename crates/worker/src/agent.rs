@@ -40,7 +40,7 @@ use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::BackgroundTasks;
 use cynode_wire::capability_leases::EDGE_FEATURE;
-use cynode_wire::git::REPOSITORIES_FEATURE;
+use cynode_wire::git::{BUILDS_ON_FEATURE, REPOSITORIES_FEATURE};
 use cynode_wire::nodes::{Capabilities, NodeSettings};
 use tokio::time::Instant;
 
@@ -254,7 +254,8 @@ impl NodeDaemon {
         let mut capabilities = detect_capabilities(&options, &sandbox);
         capabilities.images = images.names();
         if repositories.is_some() && capabilities.sandbox.supported {
-            capabilities.sandbox.features.push(REPOSITORIES_FEATURE.to_owned());
+            let features = [REPOSITORIES_FEATURE, BUILDS_ON_FEATURE].map(str::to_owned);
+            capabilities.sandbox.features.extend(features);
         }
         if options.has_edge && capabilities.sandbox.supported {
             capabilities.sandbox.features.push(EDGE_FEATURE.to_owned());

@@ -3,8 +3,11 @@
 use std::io::{self, IsTerminal as _};
 
 use clap::Args;
+use cynode_client::Client;
 use cynode_wire::artifacts::ArtifactKind;
-use cynode_wire::git::{FileChange, GitSeverity, PATCH_FILE, TaskDiffView, changes_path};
+use cynode_wire::git::{
+    ALL_PATCH_FILE, FileChange, GitSeverity, PATCH_FILE, TaskDiffView, changes_path,
+};
 
 use crate::app::CliContext;
 use crate::cli::Format;
@@ -28,11 +31,17 @@ pub struct TaskDiffArgs {
     /// Print changed files, commits and findings instead of the patch.
     #[arg(long)]
     stat: bool,
+    /// Include the changes of the tasks that it builds on.
+    #[arg(long)]
+    all: bool,
 }
 
 pub(crate) async fn run(args: TaskDiffArgs, app: &mut CliContext) -> Result<(), CliFailure> {
-    let TaskDiffArgs { task, stat } = args;
-    let view = app.session.call(async |client| client.task_diff(&task).await).await?;
+    let TaskDiffArgs { task, stat, all } = args;
+    let read = async |client: &Client| {
+        if all { client.task_diff_all(&task).await } else { client.task_diff(&task).await }
+    };
+    let view = app.session.call(async |client| read(client).await).await?;
     if app.out.format == Format::Json {
         return app.out.print_json(&view);
     }
@@ -52,7 +61,9 @@ pub(crate) async fn run(args: TaskDiffArgs, app: &mut CliContext) -> Result<(), 
         return Ok(());
     }
     // The view has no bytes that are not UTF-8, and at most 1 MiB.
-    let stored_at = changes_path(view.job_id, PATCH_FILE);
+    // A task that builds on no other has one patch.
+    let is_whole = all && view.changes.start.is_some();
+    let stored_at = changes_path(view.job_id, if is_whole { ALL_PATCH_FILE } else { PATCH_FILE });
     let download = app.session.call(async |client| {
         client.artifact_content_of_kind(&task, ArtifactKind::Changes, &stored_at).await
     });
@@ -86,6 +97,7 @@ fn render_stat(view: &TaskDiffView, ctx: RenderContext) -> String {
         ("repository", Some(changes.url.to_string())),
         ("branch", Some(changes.branch.to_string())),
         ("base", Some(short(changes.base.as_str()))),
+        ("start", changes.start.as_ref().map(|start| short(start.as_str()))),
         ("head", Some(short(changes.head.as_str()))),
     ];
     let mut parts = vec![table::render_pairs(&pairs, ctx)];

@@ -7,13 +7,14 @@
 //! `changes.json` is uploaded last: a set without it is incomplete and not shown.
 
 use bytes::Bytes;
-use cynode_domain::git::PushOrder;
+use cynode_domain::git::{ChangeSource, PushOrder};
 use cynode_domain::ids::{ArtifactId, JobId, TaskId};
 use cynode_domain::name_or_id::NameOrId;
 use cynode_store::{Artifact, Tx};
 use cynode_wire::artifacts::{ArtifactKind, ArtifactView};
 use cynode_wire::git::{
-    BUNDLE_FILE, CHANGES_FILE, CollectedChanges, PATCH_FILE, TaskDiffView, changes_path,
+    ALL_CHANGES_FILE, ALL_PATCH_FILE, BUNDLE_FILE, CHANGES_FILE, CollectedChanges, PATCH_FILE,
+    TaskDiffView, changes_path,
 };
 use futures_util::{Stream, StreamExt as _, stream};
 use serde_json::Value;
@@ -25,9 +26,18 @@ use cynode_resources::blobs::{BlobContent, ExpectedBlob};
 use cynode_resources::{BlobError, Caller, NodeCaller};
 
 const CHANGES: &str = ArtifactKind::Changes.as_str();
-const FILES: [&str; 3] = [CHANGES_FILE, PATCH_FILE, BUNDLE_FILE];
+const FILES: [&str; 5] = [CHANGES_FILE, PATCH_FILE, BUNDLE_FILE, ALL_CHANGES_FILE, ALL_PATCH_FILE];
 /// The largest `changes.json`: it is parsed in memory.
 const MAX_CHANGES_BYTES: usize = 16 * 1024 * 1024;
+
+/// Which changes of a task are returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiffScope {
+    /// Its own.
+    Own,
+    /// With those of the tasks that it builds on.
+    All,
+}
 
 impl ArtifactService {
     /// Stores a file of the changes that the node collected after a job. The newest content wins.
@@ -46,7 +56,7 @@ impl ArtifactService {
         if held.payload["repository"].is_null() {
             return Err(ArtifactError::JobWithoutRepository(job));
         }
-        let content = if file == CHANGES_FILE {
+        let content = if file == CHANGES_FILE || file == ALL_CHANGES_FILE {
             let text = read_changes(content, &held.payload["repository"]).await?;
             self.blobs.stage(stream::iter([Ok::<_, E>(text)]), MAX_ARTIFACT_BYTES).await?
         } else {
@@ -70,6 +80,7 @@ impl ArtifactService {
         &self,
         caller: &Caller,
         task: &NameOrId<TaskId>,
+        scope: DiffScope,
         max_patch_bytes: usize,
     ) -> Result<TaskDiffView, ArtifactError> {
         let (caller, task) = (caller.clone(), task.to_owned());
@@ -82,7 +93,7 @@ impl ArtifactService {
                         return Err(ArtifactError::TaskWithoutRepository(task.name));
                     }
                     let files = match newest_job(tx, task.id).await? {
-                        Some(job) => load_files(tx, task.id, job).await?,
+                        Some(job) => load_files(tx, task.id, job, scope).await?,
                         None => None,
                     };
                     files.ok_or_else(|| no_changes(&task.name))
@@ -92,23 +103,22 @@ impl ArtifactService {
         self.read_diff(files, max_patch_bytes).await
     }
 
-    /// Opens the commits that a job of the node pushes.
+    /// Opens the commits that a job of the node pushes, or those of `source`, a task that the job builds on. The job names
+    /// them: a node that holds it gets no others.
     pub async fn open_bundle(
         &self,
         node: &NodeCaller,
         job: JobId,
+        source: Option<TaskId>,
     ) -> Result<(ArtifactView, BlobContent), ArtifactError> {
         let held = self.load_open_job(node, job).await?.spec;
-        let order: Option<PushOrder> =
-            serde_json::from_value(held.payload["push"].clone()).unwrap_or_default();
         let missing = || ArtifactError::NotFound(BUNDLE_FILE.to_owned());
-        let order = order.ok_or_else(missing)?;
-        let path = changes_path(order.source_job, BUNDLE_FILE);
+        let (task, job) = find_bundle(&held.payload, source).ok_or_else(missing)?;
+        let path = changes_path(job, BUNDLE_FILE);
         let found = self
             .store
             .read(move |tx| {
                 Box::pin(async move {
-                    let task = order.source_task;
                     Ok::<_, ArtifactError>(tx.artifact_get(task, CHANGES, &path).await?)
                 })
             })
@@ -125,8 +135,9 @@ impl ArtifactService {
         job: JobId,
         max_patch_bytes: usize,
     ) -> Result<Option<TaskDiffView>, ArtifactError> {
-        let files =
-            self.store.read(move |tx| Box::pin(async move { load_files(tx, task, job).await }));
+        let files = self.store.read(move |tx| {
+            Box::pin(async move { load_files(tx, task, job, DiffScope::Own).await })
+        });
         match files.await? {
             Some(files) => Ok(Some(self.read_diff(files, max_patch_bytes).await?)),
             None => Ok(None),
@@ -165,10 +176,34 @@ async fn load_files(
     tx: &mut Tx,
     task: TaskId,
     job_id: JobId,
+    scope: DiffScope,
 ) -> Result<Option<ChangesFiles>, ArtifactError> {
-    let changes = tx.artifact_get(task, CHANGES, &changes_path(job_id, CHANGES_FILE)).await?;
-    let patch = tx.artifact_get(task, CHANGES, &changes_path(job_id, PATCH_FILE)).await?;
-    Ok(changes.map(|changes| ChangesFiles { job_id, changes, patch }))
+    let own = (CHANGES_FILE, PATCH_FILE);
+    // A task that builds on no other has only its own.
+    let wanted = match scope {
+        DiffScope::Own => vec![own],
+        DiffScope::All => vec![(ALL_CHANGES_FILE, ALL_PATCH_FILE), own],
+    };
+    for (changes, patch) in wanted {
+        let changes = tx.artifact_get(task, CHANGES, &changes_path(job_id, changes)).await?;
+        if let Some(changes) = changes {
+            let patch = tx.artifact_get(task, CHANGES, &changes_path(job_id, patch)).await?;
+            return Ok(Some(ChangesFiles { job_id, changes, patch }));
+        }
+    }
+    Ok(None)
+}
+
+/// The task and the job of the bundle that a job needs; `None` if the job does not name it.
+fn find_bundle(payload: &Value, source: Option<TaskId>) -> Option<(TaskId, JobId)> {
+    let Some(source) = source else {
+        let order: PushOrder = serde_json::from_value(payload["push"].clone()).ok()?;
+        return Some((order.source_task, order.source_job));
+    };
+    let sources: Vec<ChangeSource> =
+        serde_json::from_value(payload["repository"]["builds_on"].clone()).ok()?;
+    let found = sources.into_iter().find(|known| known.task == source)?;
+    Some((found.task, found.job))
 }
 
 /// The newest attempt at a step with a complete set of changes. Ids of jobs are in order of their creation. Checks and commands

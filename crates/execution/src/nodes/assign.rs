@@ -17,7 +17,7 @@ use cynode_domain::job::Limits;
 use cynode_domain::node_labels::{MACHINE_LABELS, NodeLabels};
 use cynode_domain::status::NodeStatus;
 use cynode_store::{Job, Node, Tx, WaitingUser};
-use cynode_wire::git::REPOSITORIES_FEATURE;
+use cynode_wire::git::{BUILDS_ON_FEATURE, REPOSITORIES_FEATURE};
 use cynode_wire::nodes::AGENTS_FEATURE;
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -224,6 +224,7 @@ pub(super) fn suitable_nodes<'a>(
     let pinned = job.spec.pinned_node;
     let is_agent = job.spec.payload["action"]["kind"] == "agent";
     let has_repository = !job.spec.payload["repository"].is_null();
+    let builds_on = !job.spec.payload["repository"]["builds_on"].is_null();
     let image = job.spec.payload["image"].as_str().unwrap_or(HOST_IMAGE).to_owned();
     let labels = read_labels(&job.spec.payload["node_labels"]);
     let memory_mib = job.spec.payload["limits"]["memory_mib"].as_u64().unwrap_or_default();
@@ -232,6 +233,7 @@ pub(super) fn suitable_nodes<'a>(
         .filter(|node| accepts_jobs(node))
         .filter(move |node| !is_agent || has_feature(node, AGENTS_FEATURE))
         .filter(move |node| !has_repository || has_feature(node, REPOSITORIES_FEATURE))
+        .filter(move |node| !builds_on || has_feature(node, BUILDS_ON_FEATURE))
         .filter(move |node| has_image(node, &image))
         .filter(|node| admissions.admits(job, node))
         // The node that has the workspace of a task keeps its jobs, whatever its labels are by now.

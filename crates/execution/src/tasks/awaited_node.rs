@@ -10,7 +10,7 @@ use cynode_domain::plan::InputMode;
 use cynode_domain::status::NodeStatus;
 use cynode_store::{Node, Task, Tx};
 use cynode_wire::agent_profiles::AGENT_PROFILES_FEATURE;
-use cynode_wire::git::REPOSITORIES_FEATURE;
+use cynode_wire::git::{BUILDS_ON_FEATURE, REPOSITORIES_FEATURE};
 use cynode_wire::nodes::AGENTS_FEATURE;
 
 use super::TaskError;
@@ -144,11 +144,13 @@ fn describe_deleted(task: &Task, admissions: &AgentAdmissions) -> Option<String>
 fn required_features(task: &Task) -> Vec<&'static str> {
     let is_agent = task.spec.input_mode == InputMode::Agent;
     let has_repository = task.spec.options.repository.is_some();
+    let builds_on = !task.spec.options.builds_on.is_empty();
     let has_profile = task.spec.options.agent.is_some();
     let features = [
         is_agent.then_some(AGENTS_FEATURE),
         has_profile.then_some(AGENT_PROFILES_FEATURE),
         has_repository.then_some(REPOSITORIES_FEATURE),
+        builds_on.then_some(BUILDS_ON_FEATURE),
     ];
     features.into_iter().flatten().collect()
 }

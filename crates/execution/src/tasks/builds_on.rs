@@ -8,7 +8,7 @@ use cynode_wire::tasks::{CreateTask, MAX_BUILDS_ON};
 
 use super::push::describe_findings;
 use super::{TaskError, TaskService};
-use crate::artifacts::{ArtifactError, ArtifactService};
+use crate::artifacts::{ArtifactError, ArtifactService, DiffScope};
 
 /// The resolved sources of a new task.
 #[derive(Debug, Default)]
@@ -34,7 +34,8 @@ impl TaskService {
         let artifacts =
             ArtifactService::new(self.store.clone(), self.clock.clone(), self.blobs.clone());
         for name in &request.builds_on {
-            let diff = artifacts.diff(caller, &name.into(), 0).await.map_err(to_task_error)?;
+            let diff = artifacts.diff(caller, &name.into(), DiffScope::Own, 0).await;
+            let diff = diff.map_err(to_task_error)?;
             check_source(name, &diff, request)?;
             let source = self.get(caller, &name.into()).await?.id;
             if diff.changes.url.transport() == Transport::Local && sources.node.is_none() {

@@ -10,7 +10,7 @@ use cynode_wire::git::{GitSeverity, PushTask, TaskDiffView};
 use cynode_wire::tasks::{CreateTask, TaskView};
 
 use super::{TaskError, TaskService};
-use crate::artifacts::{ArtifactError, ArtifactService};
+use crate::artifacts::{ArtifactError, ArtifactService, DiffScope};
 
 /// How many findings an error lists.
 const SHOWN_FINDINGS: usize = 10;
@@ -25,7 +25,7 @@ impl TaskService {
         task: &NameOrId<TaskId>,
         request: PushTask,
     ) -> Result<TaskView, ArtifactError> {
-        let diff = artifacts.diff(caller, task, 0).await?;
+        let diff = artifacts.diff(caller, task, DiffScope::Own, 0).await?;
         let source = self.get(caller, task).await?;
         if let Some(blocking) = describe_findings(&diff, GitSeverity::Block) {
             return Err(ArtifactError::PushBlocked(blocking));

@@ -7,8 +7,9 @@ use std::process::{Command, Output};
 
 use cynode_git::{
     BaseRevision, BranchName, BrokerOptions, Checkout, CheckoutRequest, CollectRequest,
-    CollectedCommits, CommitId, GitBroker, HistoryDepth, ImportError, ImportPolicy, ImportRequest,
-    LinkCheckout, Mirror, RepositoryUrl, TaskKey, UrlPolicy, collect_script,
+    CollectedCommits, CommitId, ConflictMode, GitBroker, HistoryDepth, ImportError, ImportPolicy,
+    ImportRequest, ImportTarget, LinkCheckout, Mirror, RepositoryUrl, TaskKey, UrlPolicy,
+    collect_script,
 };
 use tempfile::TempDir;
 
@@ -120,6 +121,8 @@ impl Fixture {
         CheckoutRequest {
             workspace: self.workspace(),
             base: BaseRevision::DefaultBranch,
+            sources: vec![],
+            conflicts: ConflictMode::Fail,
             branch: branch("cynode/task-1"),
             task: task(),
             depth: HistoryDepth::Full,
@@ -167,8 +170,9 @@ impl Fixture {
         base: &CommitId,
         policy: &ImportPolicy,
     ) -> Result<CollectedCommits, ImportError> {
+        let target = ImportTarget::Head { start: None };
         let (bundle, task, branch) = (self.bundle(), task(), branch("cynode/task-1"));
-        let request = ImportRequest { bundle: &bundle, task: &task, base, branch: &branch };
+        let request = ImportRequest { bundle: &bundle, task: &task, base, target, branch: &branch };
         let is_secret = |line: &str| line.contains("SECRET");
         self.broker.import_bundle(mirror, request, policy, &is_secret).await
     }

@@ -10,7 +10,7 @@ use cynode_git::{BrokerOptions, GitBroker, GitError, HistoryDepth};
 use crate::fixture::{Fixture, git, git_program, write_script};
 
 /// A broker on the same state whose git runs `trap` once, when its arguments match `pattern`.
-async fn trapped_broker(fixture: &Fixture, pattern: &str, trap: &str) -> GitBroker {
+pub(crate) async fn trapped_broker(fixture: &Fixture, pattern: &str, trap: &str) -> GitBroker {
     let wrapper = fixture.path("trapped-git");
     let flag = fixture.path("trap-is-set");
     let body = format!(

@@ -28,3 +28,5 @@ mod mirrors;
 mod policies;
 #[cfg(test)]
 mod pushes;
+#[cfg(test)]
+mod sources;

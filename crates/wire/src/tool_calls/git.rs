@@ -21,6 +21,9 @@ pub struct GitDiff {
     #[schemars(range(min = 1, max = MAX_TEXT_BYTES))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<usize>,
+    /// Whether the changes of the tasks that the task builds on are included.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]

@@ -133,7 +133,7 @@ async fn prepare_and_start(
         return Ok((push_instead(context, &assignment, order, dir, limit).await, None));
     }
     let prepare = async {
-        prepare_workspace(context, &assignment, limit).await?;
+        prepare_workspace(context, &assignment, dir, limit).await?;
         images::prepare_image(context, &assignment, dir).await
     };
     let ready = tokio::select! {
@@ -187,10 +187,11 @@ async fn push_instead(
 async fn prepare_workspace(
     context: &DaemonContext,
     assignment: &Assignment,
+    dir: &JobDir,
     limit: Duration,
 ) -> Result<(), String> {
     context.jobs.wait_stopping_jobs(assignment.job_id, assignment.task_id).await;
-    repository::prepare_checkout(context, assignment, limit).await?;
+    repository::prepare_checkout(context, assignment, dir, limit).await?;
     attachments::fetch_attachments(context, assignment, limit).await
 }
 

@@ -10,6 +10,7 @@ mod collected;
 mod prepare;
 mod push;
 mod remove;
+mod sources;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -10,11 +10,12 @@ use cynode_client::Client;
 use cynode_domain::job::{Action, Limits};
 use cynode_git::{
     BUNDLE_FILE as COLLECTED_BUNDLE, Checkout, CollectRequest, CollectResult, CollectStatus,
-    ImportPolicy, ImportRequest, STATUS_FILE, collect_script,
+    ImportPolicy, ImportRequest, ImportTarget, STATUS_FILE, collect_script,
 };
 use cynode_runtime::redact;
 use cynode_wire::git::{
-    BUNDLE_FILE, CHANGES_FILE, CollectedChanges, PATCH_FILE, RepositoryAssignment,
+    ALL_CHANGES_FILE, ALL_PATCH_FILE, BUNDLE_FILE, CHANGES_FILE, CollectedChanges, PATCH_FILE,
+    RepositoryAssignment,
 };
 
 use super::super::artifacts::{UploadOutcome, open_beneath};
@@ -131,8 +132,15 @@ impl Collection<'_> {
             }
             CollectResult::Failed(detail) => return Err(format!("the repository: {detail}")),
             CollectResult::Bundled => {
-                let changes = self.import(&output.join(COLLECTED_BUNDLE)).await?;
-                (changes, vec![PATCH_FILE, BUNDLE_FILE, CHANGES_FILE])
+                let (changes, all) = self.import(&output.join(COLLECTED_BUNDLE)).await?;
+                let mut names = vec![PATCH_FILE, BUNDLE_FILE];
+                if let Some(all) = all {
+                    let json = serde_json::to_vec(&all).map_err(|error| explain(&error))?;
+                    write_file(&self.files.join(ALL_CHANGES_FILE), &json)?;
+                    names.extend([ALL_PATCH_FILE, ALL_CHANGES_FILE]);
+                }
+                names.push(CHANGES_FILE);
+                (changes, names)
             }
         };
         let json = serde_json::to_vec(&changes).map_err(|error| explain(&error))?;
@@ -140,22 +148,34 @@ impl Collection<'_> {
         Ok(names)
     }
 
-    async fn import(&self, bundle: &Path) -> Result<CollectedChanges, String> {
+    /// Imports the commits and writes bundle and patches. Returns the changes of the task and, if it builds on others, those
+    /// with theirs.
+    async fn import(
+        &self,
+        bundle: &Path,
+    ) -> Result<(CollectedChanges, Option<CollectedChanges>), String> {
         let broker = &self.repositories.broker;
         let mirror = broker.find_mirror(&self.wanted.url).map_err(|error| explain(&error))?;
         let task = task_key(self.spec.assignment.task_id).map_err(|error| explain(&error))?;
-        let Checkout { base_commit: base, branch, .. } = self.checkout;
-        let request = ImportRequest { bundle, task: &task, base, branch };
+        let Checkout { base_commit: base, start_commit: start, branch, .. } = self.checkout;
+        let target = ImportTarget::Head { start: start.as_ref() };
+        let request = ImportRequest { bundle, task: &task, base, target, branch };
         let policy = ImportPolicy::default();
         let imported = broker.import_bundle(&mirror, request, &policy, &is_secret).await;
         let collected = imported.map_err(|error| explain(&error))?;
         let head = &collected.head;
         let (patch, packed) = (self.files.join(PATCH_FILE), self.files.join(BUNDLE_FILE));
-        let written = broker.write_patch(&mirror, base, head, &patch).await;
+        let from = start.as_ref().unwrap_or(base);
+        let written = broker.write_patch(&mirror, from, head, &patch).await;
         written.map_err(|error| explain(&error))?;
+        if start.is_some() {
+            let whole = self.files.join(ALL_PATCH_FILE);
+            let written = broker.write_patch(&mirror, base, head, &whole).await;
+            written.map_err(|error| explain(&error))?;
+        }
         let written = broker.write_bundle(&mirror, base, head, branch, &packed).await;
         written.map_err(|error| explain(&error))?;
-        Ok(to_changes(&self.wanted.url, branch, collected))
+        Ok(to_changes(&self.wanted.url, self.checkout, collected))
     }
 }
 

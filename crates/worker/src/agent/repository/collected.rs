@@ -1,7 +1,9 @@
 //! Collected commits as the orchestrator stores them.
 
-use cynode_domain::git::{BranchName, RepositoryUrl};
-use cynode_git::{ChangeKind, Checkout, CollectedCommits, PolicyFinding, Severity};
+use cynode_domain::git::RepositoryUrl;
+use cynode_git::{
+    ChangeKind, ChangedFile, Checkout, CollectedCommits, CommitSummary, PolicyFinding, Severity,
+};
 use cynode_wire::git::{
     ChangedFileView, CollectedChanges, CommitView, FileChange, GitFindingView, GitSeverity,
 };
@@ -20,17 +22,41 @@ pub(super) fn no_changes(url: &RepositoryUrl, checkout: &Checkout) -> CollectedC
     }
 }
 
+/// The changes of a task, and those with what it builds on, if it does. Findings are about all of them.
 pub(super) fn to_changes(
     url: &RepositoryUrl,
-    branch: &BranchName,
+    checkout: &Checkout,
     collected: CollectedCommits,
-) -> CollectedChanges {
-    let commit = |commit: cynode_git::CommitSummary| CommitView {
-        commit: commit.commit,
-        author: commit.author,
-        subject: commit.subject,
+) -> (CollectedChanges, Option<CollectedChanges>) {
+    let all = CollectedChanges {
+        url: url.clone(),
+        branch: checkout.branch.clone(),
+        base: collected.base,
+        start: checkout.start_commit.clone(),
+        head: collected.head,
+        commits: collected.commits.into_iter().map(to_commit).collect(),
+        files: collected.files.into_iter().map(to_file).collect(),
+        findings: collected.findings.into_iter().map(to_finding).collect(),
     };
-    let file = |file: cynode_git::ChangedFile| ChangedFileView {
+    match collected.own {
+        None => (all, None),
+        Some(own) => {
+            let own = CollectedChanges {
+                commits: own.commits.into_iter().map(to_commit).collect(),
+                files: own.files.into_iter().map(to_file).collect(),
+                ..all.clone()
+            };
+            (own, Some(all))
+        }
+    }
+}
+
+fn to_commit(commit: CommitSummary) -> CommitView {
+    CommitView { commit: commit.commit, author: commit.author, subject: commit.subject }
+}
+
+fn to_file(file: ChangedFile) -> ChangedFileView {
+    ChangedFileView {
         path: file.path,
         status: match file.status {
             ChangeKind::Added => FileChange::Added,
@@ -40,16 +66,6 @@ pub(super) fn to_changes(
         },
         added: file.added,
         deleted: file.deleted,
-    };
-    CollectedChanges {
-        url: url.clone(),
-        branch: branch.clone(),
-        base: collected.base,
-        start: None,
-        head: collected.head,
-        commits: collected.commits.into_iter().map(commit).collect(),
-        files: collected.files.into_iter().map(file).collect(),
-        findings: collected.findings.into_iter().map(to_finding).collect(),
     }
 }
 

@@ -5,15 +5,17 @@ use std::time::Duration;
 use cynode_client::Client;
 use cynode_domain::git::Transport;
 use cynode_git::{
-    BaseRevision, CheckoutRequest, GitCredential, GitError, HistoryDepth, KnownHosts, LinkCheckout,
-    Mirror, Owner,
+    BaseRevision, CheckoutError, CheckoutRequest, ConflictMode, GitCredential, GitError,
+    HistoryDepth, KnownHosts, LinkCheckout, Mirror, Owner,
 };
 use cynode_wire::git::{GitCredentialLease, RepositoryAssignment};
 use cynode_wire::nodes::Assignment;
 use secrecy::SecretString;
 
 use super::super::{DaemonContext, sleep_after_failure};
+use super::sources::SourceImport;
 use super::{Repositories, task_key};
+use crate::job_dir::JobDir;
 
 /// How often a remote that cannot be reached is tried.
 const MAX_TRIES: u32 = 4;
@@ -24,6 +26,7 @@ pub(super) const ATTACHMENTS_PATTERN: &str = "/attachments/";
 pub(in crate::agent) async fn prepare_checkout(
     context: &DaemonContext,
     assignment: &Assignment,
+    dir: &JobDir,
     limit: Duration,
 ) -> Result<(), String> {
     let Some(wanted) = &assignment.repository else { return Ok(()) };
@@ -39,19 +42,29 @@ pub(in crate::agent) async fn prepare_checkout(
     let mirror = mirror.map_err(|error| explain(&error))?;
     let owner = context.sandbox.owner_id(assignment.task_id);
     let has_attachments = !assignment.attachments.is_empty();
+    let task = task_key(assignment.task_id).map_err(|error| explain(&error))?;
+    let mirror = &mirror;
+    let import =
+        SourceImport { context, repositories, assignment, mirror, task: &task, dir, limit };
+    let sources = import.import_all(wanted).await?;
     let request = CheckoutRequest {
         workspace,
+        sources,
+        conflicts: if wanted.mark_conflicts { ConflictMode::Mark } else { ConflictMode::Fail },
         base: wanted.base_branch.clone().map_or(BaseRevision::DefaultBranch, BaseRevision::Branch),
         branch: wanted.branch.clone(),
-        task: task_key(assignment.task_id).map_err(|error| explain(&error))?,
+        task,
         depth: HistoryDepth::Full,
         links: LinkCheckout::AsLinks,
         owner: owner.map(|id| Owner { uid: id, gid: id }),
         excludes: has_attachments.then(|| ATTACHMENTS_PATTERN.to_owned()).into_iter().collect(),
     };
-    let checkout = repositories.broker.create_checkout(&mirror, &request).await;
-    checkout.map_err(|error| explain(&error))?;
-    Ok(())
+    match repositories.broker.create_checkout(mirror, &request).await {
+        Ok(_) => Ok(()),
+        // The orchestrator recognises it by its first words.
+        Err(conflict @ CheckoutError::MergeConflict { .. }) => Err(conflict.to_string()),
+        Err(error) => Err(explain(&error)),
+    }
 }
 
 /// Leases the credential of the repository for one operation.

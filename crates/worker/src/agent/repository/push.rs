@@ -11,8 +11,8 @@ use cynode_client::Client;
 use cynode_domain::git::PushOrder;
 use cynode_domain::job::Ending;
 use cynode_git::{
-    ForceMode, GitCredential, ImportPolicy, ImportRequest, Mirror, PushRequest, PushResult,
-    Severity,
+    ForceMode, GitCredential, ImportPolicy, ImportRequest, ImportTarget, Mirror, PushRequest,
+    PushResult, Severity,
 };
 use cynode_wire::git::RepositoryAssignment;
 use cynode_wire::jobs::Stream;
@@ -111,8 +111,13 @@ impl Push<'_> {
     ) -> Result<String, String> {
         let (broker, order) = (&self.repositories.broker, self.order);
         let task = task_key(assignment.task_id).map_err(|error| explain(&error))?;
-        let import =
-            ImportRequest { bundle, task: &task, base: &order.base, branch: &order.source_branch };
+        let import = ImportRequest {
+            bundle,
+            task: &task,
+            base: &order.base,
+            target: ImportTarget::Head { start: None },
+            branch: &order.source_branch,
+        };
         let policy = ImportPolicy::default();
         let imported = broker.import_bundle(&self.mirror, import, &policy, &is_secret);
         let imported = imported.await.map_err(|error| explain(&error))?;

@@ -22,9 +22,12 @@ pub(in crate::agent) async fn remove_checkout(
 ) {
     let Some(repositories) = &context.repositories else { return };
     let broker = &repositories.broker;
-    let Some((url, _)) = broker.find_checkout(workspace) else { return };
     let removed = async {
-        if let (Ok(url), Ok(key)) = (url.try_into(), task_key(task))
+        let Ok(key) = task_key(task) else { return Ok(()) };
+        let Some((url, _)) = broker.find_checkout(workspace) else {
+            return broker.remove_leftover_refs(&key).await;
+        };
+        if let Ok(url) = url.try_into()
             && let Ok(mirror) = broker.find_mirror(&url)
         {
             broker.remove_refs(&mirror, &key).await?;
