@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 
 /// The packages whose binaries a release and the end-to-end tests need.
 pub const BINARY_PACKAGES: &[&str] =
-    &["cynode", "cynork", "cynode-orchestrator", "cynode-runner", "cynode-node"];
+    &["cynode", "cynork", "cynode-orchestrator", "cynode-runner", "cynode-node", "cynode-stages"];
 
 /// Attempts of a download.
 const FETCHES: usize = 3;

@@ -1,27 +1,28 @@
 //! Seccomp filters for the current process and its descendants. They cannot be removed.
 
+mod number_filter;
+
 use std::collections::BTreeMap;
 
 use nix::libc;
 use seccompiler::{
-    BackendError, BpfProgram, SeccompAction, SeccompFilter, SeccompRule, TargetArch, sock_filter,
+    BackendError, BpfProgram, SeccompAction, SeccompFilter, SeccompRule, TargetArch,
 };
+
+use number_filter::NumberActions;
 
 /// Rules by system call; a call that matches one of its rules, or has none, is denied.
 pub type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
-
-/// Start of the x32 system call numbers on `x86_64`. Some calls have other numbers there, and
-/// CyNode does not use them.
-const X32_SYSCALL_BIT: u32 = 0x4000_0000;
 
 /// Lets only these calls pass; others return `ENOSYS`. Returns whether the filter is enforced: it is not on unsupported
 /// architectures.
 pub fn allow_syscalls(calls: impl Iterator<Item = i64>) -> Result<bool, seccompiler::Error> {
     let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else { return Ok(false) };
-    let absent = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
-    let rules: SyscallRules = calls.map(|call| (call, vec![])).collect();
-    let filter = SeccompFilter::new(rules, absent, SeccompAction::Allow, arch)?;
-    seccompiler::apply_filter(&BpfProgram::try_from(filter)?)?;
+    let mut actions = NumberActions::with_default(deny_with(libc::ENOSYS));
+    for call in calls {
+        actions.set(call, libc::SECCOMP_RET_ALLOW);
+    }
+    seccompiler::apply_filter(&actions.compile(arch))?;
     Ok(true)
 }
 
@@ -32,13 +33,8 @@ pub fn allow_syscalls(calls: impl Iterator<Item = i64>) -> Result<bool, seccompi
 /// fall back to `clone`.
 pub fn deny_syscalls(rules: SyscallRules) -> Result<bool, seccompiler::Error> {
     let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else { return Ok(false) };
-    let absent = BTreeMap::from([(libc::SYS_clone3, vec![])]);
-    let programs =
-        [compile_program(rules, libc::EPERM, arch)?, compile_program(absent, libc::ENOSYS, arch)?];
-    if arch == TargetArch::x86_64 {
-        seccompiler::apply_filter(&deny_x32())?;
-    }
-    for program in programs {
+    // Compiled before the first is applied: that one may deny what the compilation needs.
+    for program in compile_denials(rules, arch)? {
         seccompiler::apply_filter(&program)?;
     }
     Ok(true)
@@ -48,29 +44,30 @@ pub fn deny_syscalls(rules: SyscallRules) -> Result<bool, seccompiler::Error> {
 pub fn check_rules(rules: &SyscallRules) -> Result<(), BackendError> {
     [TargetArch::x86_64, TargetArch::aarch64]
         .into_iter()
-        .try_for_each(|arch| compile_program(rules.clone(), libc::EPERM, arch).map(drop))
+        .try_for_each(|arch| compile_denials(rules.clone(), arch).map(drop))
 }
 
-fn compile_program(
-    rules: SyscallRules,
-    errno: i32,
-    arch: TargetArch,
-) -> Result<BpfProgram, BackendError> {
-    let errno = SeccompAction::Errno(errno.unsigned_abs());
-    SeccompFilter::new(rules, SeccompAction::Allow, errno, arch)?.try_into()
+/// One program for the calls that are denied whatever their arguments are, and one for the others.
+fn compile_denials(rules: SyscallRules, arch: TargetArch) -> Result<Vec<BpfProgram>, BackendError> {
+    let (always, by_argument): (SyscallRules, SyscallRules) =
+        rules.into_iter().partition(|(_, rules)| rules.is_empty());
+    let mut actions = NumberActions::with_default(libc::SECCOMP_RET_ALLOW);
+    for call in always.into_keys() {
+        actions.set(call, deny_with(libc::EPERM));
+    }
+    actions.set(libc::SYS_clone3, deny_with(libc::ENOSYS));
+    if arch == TargetArch::x86_64 {
+        actions.deny_x32();
+    }
+    let mut programs = vec![actions.compile(arch)];
+    if !by_argument.is_empty() {
+        let errno = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+        let filter = SeccompFilter::new(by_argument, SeccompAction::Allow, errno, arch)?;
+        programs.push(filter.try_into()?);
+    }
+    Ok(programs)
 }
 
-/// Denies every x32 system call.
-fn deny_x32() -> BpfProgram {
-    const LOAD_NUMBER: u16 = 0x20;
-    const JUMP_IF_AT_LEAST: u16 = 0x35;
-    const RETURN: u16 = 0x06;
-    let no = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
-    let line = |code, k| sock_filter { code, jt: 0, jf: 0, k };
-    vec![
-        line(LOAD_NUMBER, 0),
-        sock_filter { jf: 1, ..line(JUMP_IF_AT_LEAST, X32_SYSCALL_BIT) },
-        line(RETURN, no),
-        line(RETURN, libc::SECCOMP_RET_ALLOW),
-    ]
+fn deny_with(errno: i32) -> u32 {
+    libc::SECCOMP_RET_ERRNO | errno.unsigned_abs()
 }

@@ -6,6 +6,7 @@
 mod follow_up;
 mod interactive;
 mod probe;
+mod stage_program;
 
 use std::fs::DirBuilder;
 use std::io;
@@ -29,14 +30,16 @@ use crate::job_dir::{JobDir, JobDirError, StopRequest};
 use crate::spec::{AgentProgram, Isolation, JobSpec, SandboxJobOutcome};
 use crate::stage_entry;
 
+use stage_program::StageProgram;
+
 pub(crate) use follow_up::end_follow_ups;
 pub use interactive::{InteractiveControl, InteractiveProcess, InteractiveProgram};
 
 /// Configuration of a node's sandboxes.
 #[derive(Debug, Clone)]
 pub struct SandboxOptions {
-    /// The program that runs the stages of a sandbox; its `main` must begin with
-    /// [`crate::run_stage_if_requested`].
+    /// A program that can run the stages of a sandbox: its `main` begins with [`crate::run_stage_if_requested`]. They run
+    /// `cynode-stages` beside it instead, if that was built from the same sources.
     pub executable: PathBuf,
     /// Root of job directories and workspaces.
     pub state_dir: PathBuf,
@@ -62,6 +65,7 @@ impl SandboxOptions {
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     options: SandboxOptions,
+    stage_program: StageProgram,
     isolation: Isolation,
     /// `None` if jobs have no cgroups; the level has the reason.
     cgroups: Option<JobSubtree>,
@@ -80,7 +84,8 @@ impl Sandbox {
         }
         let state_dir = options.state_dir.canonicalize();
         options.state_dir = state_dir.map_err(JobDirError::io_error(&options.state_dir))?;
-        probe::choose_isolation(options)
+        let stage_program = StageProgram::choose(&options.executable);
+        probe::choose_isolation(options, stage_program)
     }
 
     /// The isolation that this machine enforces.
@@ -177,7 +182,7 @@ impl Sandbox {
 
     fn spawn_supervisor(&self, dir: &JobDir) -> io::Result<Option<Child>> {
         let Some(lock) = dir.try_lock()? else { return Ok(None) };
-        Command::new(&self.options.executable)
+        Command::new(self.stage_program.path())
             .arg0(stage_entry::PROCESS_NAME)
             .arg(stage_entry::SHIM)
             .arg(dir.path())

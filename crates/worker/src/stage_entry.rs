@@ -1,6 +1,7 @@
 //! Entry point of the sandbox stages: this executable runs as one of them instead of as a node.
 
 use std::ffi::{OsStr, OsString};
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -16,6 +17,10 @@ pub(crate) const PROGRAM_SHIM: &str = "sandbox-host";
 pub(crate) const INIT: &str = "sandbox-init";
 /// Confines itself and execs the command: `sandbox-exec <plan as JSON>`.
 pub(crate) const EXEC: &str = "sandbox-exec";
+/// Prints [`BUILD_DIGEST`]: `sandbox-build digest`.
+pub(crate) const BUILD: &str = "sandbox-build";
+/// Digest of the sources of the stages and of the documents they read. Two programs with the same one are interchangeable.
+pub(crate) const BUILD_DIGEST: &str = env!("CYNODE_SANDBOX_BUILD_DIGEST");
 /// Path for starting the next stage: the same file even after an upgrade replaced it on disk.
 pub(crate) const SELF_EXE: &str = "/proc/self/exe";
 /// `argv[0]` of the stages in a process list.
@@ -34,7 +39,15 @@ pub fn run_stage_if_requested(args: &[OsString]) -> Option<ExitCode> {
         PROGRAM_SHIM => Some(shim::program_shim::main(Path::new(argument))),
         INIT => Some(init::main(Path::new(argument))),
         EXEC => Some(confine::main(&OsStr::new(argument).to_string_lossy())),
+        BUILD => Some(print_build_digest()),
         _ => None,
+    }
+}
+
+fn print_build_digest() -> ExitCode {
+    match io::stdout().write_all(BUILD_DIGEST.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
     }
 }
 

@@ -47,6 +47,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("cynode-runner", 9),
     ("cynode-node", 9),
     ("cynode-sba", 9),
+    ("cynode-stages", 9),
     ("cynork", 9),
     ("cynode", 10),
     (TESTKIT, ABOVE),

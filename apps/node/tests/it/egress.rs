@@ -6,7 +6,7 @@ use cynode_wire::nodes::Assignment;
 
 use crate::fake_orchestrator::received_log;
 use crate::testbed::NodeTestbed;
-use crate::workbench::command;
+use crate::workbench::{command, eventually};
 
 fn agent_job() -> Assignment {
     let action = Action::Agent { prompt: "count to three".to_owned(), criteria: vec![] };
@@ -118,7 +118,9 @@ async fn a_node_without_an_agent_starts_no_agent_and_says_so() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_works_on_when_its_node_is_killed_and_started_again() {
     let stage = NodeTestbed::new().await;
-    stage.set_agent("request POST /mcp; while [ ! -e go ]; do sleep 0.02; done; request POST /mcp");
+    stage.set_agent(
+        "request POST /mcp; touch answered; while [ ! -e go ]; do sleep 0.02; done; request POST /mcp",
+    );
     let mut first = stage.spawn_process();
     let job = agent_job();
     stage.fake.assign(&job);
@@ -128,6 +130,8 @@ async fn an_agent_works_on_when_its_node_is_killed_and_started_again() {
         }
     };
     stage.fake.wait_for("the first request", requests(1)).await;
+    let answered = stage.workspace(&job).join("answered");
+    eventually("the first answer", || answered.exists().then_some(()));
 
     first.kill();
     std::fs::write(stage.workspace(&job).join("go"), "").unwrap();

@@ -57,7 +57,7 @@ const MAX_INODES: u32 = 32_768;
 /// Replaces this process's root filesystem with the job's.
 pub(super) fn build_root(dir: &JobDir, spec: &JobSpec, image: Option<&JobImage>) -> io::Result<()> {
     set_mount_flags("/", MsFlags::MS_REC | MsFlags::MS_PRIVATE)?;
-    let root = SandboxRoot { path: dir.root_dir() };
+    let mut root = SandboxRoot { path: dir.root_dir(), read_only: vec![] };
     mount_tmpfs(&root.path, "size=64m,nr_inodes=8192,mode=0755")?;
     if let Some(image) = image {
         root.add_image(&ImageUse::root_dir(&image.path), spec)?;
@@ -70,6 +70,7 @@ pub(super) fn build_root(dir: &JobDir, spec: &JobSpec, image: Option<&JobImage>)
     // Last, because an exposed path may be below a directory created above. An image has files of its own.
     let exposed = spec.expose.iter().filter(|_| image.is_none());
     exposed.into_iter().try_for_each(|host| root.bind_read_only(host))?;
+    root.make_binds_read_only()?;
     match &spec.interactive {
         Some(_) => root.add_interactive_stdin(dir)?,
         None if spec.is_agent() => root.add_agent(spec)?,
@@ -98,6 +99,8 @@ fn protect_repository() -> io::Result<()> {
 
 struct SandboxRoot {
     path: PathBuf,
+    /// Mount points that [`Self::make_binds_read_only`] makes read-only, with everything below them.
+    read_only: Vec<PathBuf>,
 }
 
 impl SandboxRoot {
@@ -106,7 +109,7 @@ impl SandboxRoot {
         self.path.join(inside.trim_start_matches('/'))
     }
 
-    fn add_system(&self) -> io::Result<()> {
+    fn add_system(&mut self) -> io::Result<()> {
         for name in SYSTEM_DIRS {
             let host = Path::new("/").join(name);
             match fs::read_link(&host) {
@@ -174,7 +177,7 @@ impl SandboxRoot {
         Ok(())
     }
 
-    fn add_etc(&self, spec: &JobSpec) -> io::Result<()> {
+    fn add_etc(&mut self, spec: &JobSpec) -> io::Result<()> {
         fs::create_dir(self.host_path("etc"))?;
         for name in ETC_ENTRIES {
             self.bind_read_only(&Path::new("/etc").join(name))?;
@@ -259,8 +262,8 @@ impl SandboxRoot {
         fs::write(self.host_path(SANDBOX_AGENT_JOB), serde_json::to_vec_pretty(&job)?)
     }
 
-    /// Bind-mounts a host file or directory read-only at the same path, if it exists.
-    fn bind_read_only(&self, host: &Path) -> io::Result<()> {
+    /// Bind-mounts a host file or directory at the same path, if it exists, to be made read-only before the pivot.
+    fn bind_read_only(&mut self, host: &Path) -> io::Result<()> {
         let Ok(metadata) = fs::metadata(host) else { return Ok(()) };
         let path = self.host_path(&host.to_string_lossy());
         let mut directories = DirBuilder::new();
@@ -272,7 +275,18 @@ impl SandboxRoot {
             fs::write(&path, "")?;
         }
         bind_mount(host, &path)?;
-        mounts_under(&path)?.iter().try_for_each(|mount| make_read_only(mount))
+        self.read_only.push(path);
+        Ok(())
+    }
+
+    /// Makes every mount of [`Self::bind_read_only`], and all that the host has mounted below it, read-only. The table of mounts
+    /// is read once, because that takes longer than a mount.
+    fn make_binds_read_only(&self) -> io::Result<()> {
+        let is_bound = |mount: &PathBuf| self.read_only.iter().any(|path| mount.starts_with(path));
+        mounts_under(&self.path)?
+            .iter()
+            .filter(|mount| is_bound(mount))
+            .try_for_each(|m| make_read_only(m))
     }
 
     /// Pivots to the new root and detaches the old one.

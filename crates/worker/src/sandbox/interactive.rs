@@ -104,7 +104,7 @@ impl Sandbox {
         // Opened read-write, so that neither side blocks until the other opens the pipe.
         let stdin = pipe::OpenOptions::new().read_write(true).open_sender(dir.stdin_path())?;
         let (keep_alive, held) = std::os::unix::net::UnixStream::pair()?;
-        let mut supervisor = Command::new(&self.options.executable)
+        let mut supervisor = Command::new(self.stage_program.path())
             .arg0(stage_entry::PROCESS_NAME)
             .arg(stage_entry::PROGRAM_SHIM)
             .arg(dir.path())

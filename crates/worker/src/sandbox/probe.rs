@@ -7,6 +7,7 @@ use cynode_domain::job::{Action, Limits};
 use cynode_wire::agent_profiles::AGENT_PROFILES_FEATURE;
 use cynode_wire::nodes::{AGENTS_FEATURE, Assignment, SandboxLevel};
 
+use super::stage_program::StageProgram;
 use super::{JobWatch, Sandbox, SandboxOptions};
 use crate::cgroup::JobSubtree;
 use crate::job_dir::{JobDir, JobDirError};
@@ -16,7 +17,10 @@ use crate::spec::{Isolation, SandboxJobOutcome};
 const BACKEND: &str = "namespaces";
 
 /// Chooses the strongest isolation that works on this machine.
-pub(super) fn choose_isolation(options: SandboxOptions) -> Result<Sandbox, JobDirError> {
+pub(super) fn choose_isolation(
+    options: SandboxOptions,
+    stage_program: StageProgram,
+) -> Result<Sandbox, JobDirError> {
     let candidates: &[Isolation] = if nix::unistd::geteuid().is_root() {
         &[Isolation::OwnUser, Isolation::UserNamespace]
     } else {
@@ -33,7 +37,13 @@ pub(super) fn choose_isolation(options: SandboxOptions) -> Result<Sandbox, JobDi
         // Without cgroups, if no job can be started in one.
         for cgroups in cgroups.iter().cloned().map(Some).chain([None]) {
             let level = sandbox_level(true, vec![], None);
-            let mut sandbox = Sandbox { options: options.clone(), isolation, cgroups, level };
+            let mut sandbox = Sandbox {
+                options: options.clone(),
+                stage_program: stage_program.clone(),
+                isolation,
+                cgroups,
+                level,
+            };
             let outcome = run_probe(&sandbox)?;
             if outcome.ending.is_success() {
                 sandbox.level.features = outcome.features;
@@ -55,7 +65,8 @@ pub(super) fn choose_isolation(options: SandboxOptions) -> Result<Sandbox, JobDi
     }
     reasons.dedup();
     let level = sandbox_level(false, vec![], Some(reasons.join(", and then ")));
-    Ok(Sandbox { options, isolation: Isolation::UserNamespace, cgroups: None, level })
+    let isolation = Isolation::UserNamespace;
+    Ok(Sandbox { options, stage_program, isolation, cgroups: None, level })
 }
 
 fn sandbox_level(supported: bool, features: Vec<String>, reason: Option<String>) -> SandboxLevel {

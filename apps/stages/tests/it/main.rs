@@ -1,0 +1,4 @@
+//! The small program of the stages: when a node uses it.
+
+#[cfg(test)]
+mod choice;
