@@ -130,6 +130,8 @@ async fn run_handoff(
     match kind {
         HandoffKind::Plan => answered!(plan),
         HandoffKind::Replan => answered!(replan),
+        HandoffKind::Classify => answered!(classify),
+        HandoffKind::PlanWork => answered!(plan_work),
         HandoffKind::Verify => answered!(verify),
         HandoffKind::ScheduledRun => answered!(scheduled_run),
         HandoffKind::ContinueRun => answered!(continue_run),

@@ -7,9 +7,10 @@ use cynode_client::Client;
 use cynode_llm::{Provider, ProviderEndpoint, ProviderKind, ProviderLimits, connect};
 use cynode_wire::handoff::{
     ActedAnswer, AgentReportHandoff, AgentRole, AnalystAnswer, ChatEvent, ChatHandoff,
-    ContinueAnswer, ContinueRunHandoff, DecideAnswer, DecideHandoff, FailureKind, Handoff,
-    HandoffContext, HandoffKind, PlaceAnswer, PlaceHandoff, PlanAnswer, PlanHandoff, ReplanAnswer,
-    ReplanHandoff, ScheduledRunHandoff, VerifyAnswer, VerifyHandoff,
+    ClassifyAnswer, ClassifyHandoff, ContinueAnswer, ContinueRunHandoff, DecideAnswer,
+    DecideHandoff, FailureKind, Handoff, HandoffContext, HandoffKind, PlaceAnswer, PlaceHandoff,
+    PlanAnswer, PlanHandoff, PlanWorkAnswer, PlanWorkHandoff, ReplanAnswer, ReplanHandoff,
+    ScheduledRunHandoff, VerifyAnswer, VerifyHandoff,
 };
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
@@ -169,6 +170,26 @@ impl HandoffAgent {
     ) -> Result<PlaceAnswer, HandoffAgentError> {
         self.require_role(AgentRole::ProjectManager, HandoffKind::Place)?;
         handoffs::place(self.start_session(&handoff.context, timeout), handoff).await
+    }
+
+    /// Decides the kind of submitted work.
+    pub async fn classify(
+        &self,
+        handoff: &Handoff<ClassifyHandoff>,
+        timeout: Duration,
+    ) -> Result<ClassifyAnswer, HandoffAgentError> {
+        self.require_role(AgentRole::ProjectManager, HandoffKind::Classify)?;
+        handoffs::classify(self.start_session(&handoff.context, timeout), handoff).await
+    }
+
+    /// Decides the scope and the components of submitted work.
+    pub async fn plan_work(
+        &self,
+        handoff: &Handoff<PlanWorkHandoff>,
+        timeout: Duration,
+    ) -> Result<PlanWorkAnswer, HandoffAgentError> {
+        self.require_role(AgentRole::ProjectManager, HandoffKind::PlanWork)?;
+        handoffs::plan_work(self.start_session(&handoff.context, timeout), handoff).await
     }
 
     fn start_session(&self, context: &HandoffContext, timeout: Duration) -> HandoffSession {

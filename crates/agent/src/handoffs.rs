@@ -7,6 +7,7 @@ mod plan;
 mod project;
 mod replan;
 mod report;
+mod request;
 mod schedule;
 mod verify;
 
@@ -20,6 +21,7 @@ pub(crate) use place::place;
 pub(crate) use plan::plan;
 pub(crate) use replan::replan;
 pub(crate) use report::agent_report;
+pub(crate) use request::{classify, plan_work};
 pub(crate) use schedule::scheduled_run;
 pub(crate) use verify::verify;
 

@@ -7,6 +7,7 @@
 mod bodies;
 mod changes;
 mod place;
+mod requests;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Criterion;
@@ -23,6 +24,7 @@ pub use self::bodies::{
 };
 pub use self::changes::EvidenceChanges;
 pub use self::place::{NodeCandidate, PlaceAnswer, PlaceHandoff};
+pub use self::requests::{ClassifyAnswer, ClassifyHandoff, PlanWorkAnswer, PlanWorkHandoff};
 use crate::preferences::EffectiveView;
 
 /// The first part of the path of every handoff; its [`HandoffKind`] follows.
@@ -54,13 +56,17 @@ pub enum HandoffKind {
     Decide,
     /// Choose one of several worker nodes.
     Place,
+    /// Decide the kind of submitted work.
+    Classify,
+    /// Decide the scope and the components of submitted work.
+    PlanWork,
     /// Verify one task; for analysts only.
     Analyse,
 }
 
 impl HandoffKind {
     /// Every kind.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Chat,
         Self::Plan,
         Self::Replan,
@@ -70,6 +76,8 @@ impl HandoffKind {
         Self::AgentReport,
         Self::Decide,
         Self::Place,
+        Self::Classify,
+        Self::PlanWork,
         Self::Analyse,
     ];
 
@@ -85,6 +93,8 @@ impl HandoffKind {
             Self::AgentReport => "agent_report",
             Self::Decide => "decide",
             Self::Place => "place",
+            Self::Classify => "classify",
+            Self::PlanWork => "plan_work",
             Self::Analyse => "analyse",
         }
     }

@@ -24,12 +24,13 @@ mod scope;
 mod tests_needed;
 mod written_files;
 
+use cynode_domain::work_kind::{WorkKind, WorkScope};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 pub use choose::{ChooseOption, ChosenOption};
 pub use clarify::{AnswerClarification, ClarificationAnswer};
-pub use classify::{ClassifyRequest, RequestClassification, WorkKind};
+pub use classify::{ClassifyRequest, RequestClassification};
 pub use codebase::{AnalyseCodebase, ProjectSketch};
 pub use commands::explicit_commands;
 pub use components::{IdentifiedComponents, IdentifyComponents};
@@ -46,7 +47,7 @@ pub use review::{
 pub use review_cap::{CapAction, CapDecision, ReviewCapExceeded};
 pub use route::{RouteAmbiguity, RoutedRole};
 pub use schedule::{DueTask, DueTasks, InterpretSchedule};
-pub use scope::{AssessScope, ScopeAssessment, WorkScope};
+pub use scope::{AssessScope, ScopeAssessment};
 pub use tests_needed::{TestsDecision, TestsNeeded};
 
 use super::answer::validate_answer;

@@ -83,8 +83,10 @@ async fn load_background(
     let request = prompt.to_owned();
     let ProjectBackground { has_brief, description: project } =
         gather_background(work, context, task).await?;
-    let kind = work.decide(&ClassifyRequest { request: request.clone(), has_brief }).await?.kind;
-    let scoped = work.decide(&AssessScope { request, kind, project: project.clone() }).await?;
+    let question = ClassifyRequest { request: request.clone(), has_brief, labels: vec![] };
+    let kind = work.decide(&question).await?.kind;
+    let question = AssessScope { request, kind, project: project.clone(), labels: vec![] };
+    let scoped = work.decide(&question).await?;
     work.brain = brain;
     Ok(PlanBackground { kind, scope: scoped.scope, project })
 }

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use cynode_domain::project_context::ProjectContext;
 use cynode_wire::handoff::{HandoffContext, TaskFacts};
 use cynode_wire::tool_calls::{ArtifactGet, ArtifactList};
 use serde_json::Value;
@@ -72,6 +73,18 @@ async fn read_file(
     };
     let bytes = STANDARD.decode(file["content_bytes_base64"].as_str().unwrap_or_default()).ok();
     Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
+}
+
+/// The facts of a context that a decision depends on, as text.
+pub(super) fn describe_context(context: &ProjectContext) -> String {
+    let tests = if context.has_tests { "it has tests" } else { "no tests are known" };
+    format!(
+        "{}, {} files: {}; {tests}; built with: {}",
+        context.kind,
+        context.file_count,
+        context.architecture,
+        context.build_commands.join(", ")
+    )
 }
 
 fn sketch_text(sketch: &ProjectSketch) -> String {

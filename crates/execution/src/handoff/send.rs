@@ -5,9 +5,10 @@ use std::time::Duration;
 use backon::Retryable as _;
 use cynode_domain::backoff::Backoff;
 use cynode_wire::handoff::{
-    ActedAnswer, AgentReportHandoff, AgentRole, ContinueAnswer, ContinueRunHandoff, DecideAnswer,
-    DecideHandoff, DecisionRecord, Handoff, HandoffKind, PlaceAnswer, PlaceHandoff, PlanAnswer,
-    PlanHandoff, ReplanAnswer, ReplanHandoff, ScheduledRunHandoff, VerifyAnswer, VerifyHandoff,
+    ActedAnswer, AgentReportHandoff, AgentRole, ClassifyAnswer, ClassifyHandoff, ContinueAnswer,
+    ContinueRunHandoff, DecideAnswer, DecideHandoff, DecisionRecord, Handoff, HandoffKind,
+    PlaceAnswer, PlaceHandoff, PlanAnswer, PlanHandoff, PlanWorkAnswer, PlanWorkHandoff,
+    ReplanAnswer, ReplanHandoff, ScheduledRunHandoff, VerifyAnswer, VerifyHandoff,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -50,6 +51,26 @@ impl HandoffService {
     ) -> Result<ReplanAnswer, HandoffError> {
         let decided = |answer: &ReplanAnswer| answer.decisions.clone();
         self.send_and_record(HandoffKind::Replan, subject, body, decided).await
+    }
+
+    /// Has the kind of submitted work decided.
+    pub async fn classify(
+        &self,
+        subject: &HandoffSubject,
+        body: ClassifyHandoff,
+    ) -> Result<ClassifyAnswer, HandoffError> {
+        let decided = |answer: &ClassifyAnswer| answer.decisions.clone();
+        self.send_and_record(HandoffKind::Classify, subject, body, decided).await
+    }
+
+    /// Has the scope and the components of submitted work decided.
+    pub async fn plan_work(
+        &self,
+        subject: &HandoffSubject,
+        body: PlanWorkHandoff,
+    ) -> Result<PlanWorkAnswer, HandoffError> {
+        let decided = |answer: &PlanWorkAnswer| answer.decisions.clone();
+        self.send_and_record(HandoffKind::PlanWork, subject, body, decided).await
     }
 
     /// Has prose criteria judged.

@@ -1,32 +1,13 @@
 //! Decision: the kind of work of a request.
 
+use cynode_domain::work_kind::WorkKind;
+use cynode_planning::intake::{Ruling, Submission, classify};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{contains_phrase, enum_schema, object_schema, text_schema};
+use super::{enum_schema, object_schema, text_schema};
 use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::untrusted;
-
-const FIX: &[&str] = &[
-    "fix",
-    "bug",
-    "bugs",
-    "hotfix",
-    "typo",
-    "typos",
-    "crash",
-    "crashes",
-    "broken",
-    "regression",
-    "doesn't work",
-    "does not work",
-    "stack trace",
-    "repair",
-];
-const NEW: &[&str] =
-    &["new project", "from scratch", "greenfield", "scaffold", "new application", "new app"];
-const FEATURE: &[&str] =
-    &["add", "implement", "support", "feature", "introduce", "extend", "enhance", "toggle"];
 
 /// Classifies a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,24 +15,15 @@ pub struct ClassifyRequest {
     pub request: String,
     /// Whether the root of the project has a `PROJECT-BRIEF.md`.
     pub has_brief: bool,
+    /// Labels of a forge issue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
 }
 
-/// The kind of work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WorkKind {
-    NewProject,
-    FeatureRequest,
-    QuickFix,
-}
-
-impl WorkKind {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NewProject => "new_project",
-            Self::FeatureRequest => "feature_request",
-            Self::QuickFix => "quick_fix",
-        }
+impl ClassifyRequest {
+    fn ruling(&self) -> Ruling<WorkKind> {
+        let (text, labels) = (self.request.as_str(), self.labels.as_slice());
+        classify(&Submission { text, labels, is_brief: self.has_brief })
     }
 }
 
@@ -91,34 +63,13 @@ impl BrainDecision for ClassifyRequest {
     }
 
     fn decide_by_rule(&self) -> Option<RuleAnswer<RequestClassification>> {
-        if self.has_brief {
-            return Some(RequestClassification::rule_answer(
-                WorkKind::NewProject,
-                "there is a project brief",
-            ));
-        }
-        let says = [NEW, FIX, FEATURE].map(|words| contains_phrase(&self.request, words));
-        match says {
-            [true, false, _] => Some(RequestClassification::rule_answer(
-                WorkKind::NewProject,
-                "it asks for something new",
-            )),
-            [false, true, false] => {
-                Some(RequestClassification::rule_answer(WorkKind::QuickFix, "it reports a defect"))
-            }
-            [false, false, true] => Some(RequestClassification::rule_answer(
-                WorkKind::FeatureRequest,
-                "it asks for an addition",
-            )),
-            _ => None,
-        }
+        let ruling = self.ruling();
+        ruling.is_certain.then(|| RequestClassification::rule_answer(ruling.value, &ruling.reason))
     }
 
     fn fallback(&self) -> RuleAnswer<RequestClassification> {
-        RequestClassification::rule_answer(
-            WorkKind::FeatureRequest,
-            "the default for unclear requests",
-        )
+        let ruling = self.ruling();
+        RequestClassification::rule_answer(ruling.value, &ruling.reason)
     }
 
     fn summarize(answer: &RequestClassification) -> String {

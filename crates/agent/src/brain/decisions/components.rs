@@ -26,7 +26,8 @@ pub struct IdentifiedComponents {
 }
 
 impl IdentifyComponents {
-    fn single_component(&self) -> IdentifiedComponents {
+    /// All of it as one component.
+    pub fn single_component(&self) -> IdentifiedComponents {
         let first_line = self.request.lines().next().unwrap_or_default();
         let component = WorkComponent {
             name: "main".to_owned(),

@@ -1,14 +1,13 @@
 //! Decision: the size of a piece of work.
 
+use cynode_domain::work_kind::{WorkKind, WorkScope};
+use cynode_planning::intake::{Ruling, Submission, assess_scope};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{WorkKind, contains_phrase, enum_schema, object_schema, text_list_schema, text_schema};
+use super::{enum_schema, object_schema, text_list_schema, text_schema};
 use crate::brain::{BrainDecision, RuleAnswer};
 use crate::context::untrusted;
-
-const TRIVIAL: &[&str] =
-    &["typo", "typos", "one line", "one-liner", "rename a variable", "spelling", "wording"];
 
 /// Assesses the size of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,30 +16,15 @@ pub struct AssessScope {
     pub kind: WorkKind,
     /// Facts about the project, as text.
     pub project: String,
+    /// Labels of a forge issue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
 }
 
-/// The size of work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WorkScope {
-    /// One line.
-    Trivial,
-    /// One file.
-    Small,
-    /// Several files of one component.
-    Medium,
-    /// Several components, or the architecture.
-    Large,
-}
-
-impl WorkScope {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Trivial => "trivial",
-            Self::Small => "small",
-            Self::Medium => "medium",
-            Self::Large => "large",
-        }
+impl AssessScope {
+    fn ruling(&self) -> Ruling<WorkScope> {
+        let (text, labels) = (self.request.as_str(), self.labels.as_slice());
+        assess_scope(&Submission { text, labels, is_brief: false }, self.kind, None)
     }
 }
 
@@ -56,10 +40,21 @@ pub struct ScopeAssessment {
 }
 
 impl ScopeAssessment {
-    fn rule_answer(scope: WorkScope, estimated_files: u32, why: &str) -> RuleAnswer<Self> {
-        let (components_affected, reasoning) = (vec![], why.to_owned());
-        let answer = Self { scope, estimated_files, components_affected, reasoning };
+    fn from_ruling(ruling: &Ruling<WorkScope>) -> RuleAnswer<Self> {
+        let (scope, why) = (ruling.value, &ruling.reason);
+        let answer = Self { reasoning: why.clone(), ..Self::decided_by_person(scope) };
         RuleAnswer::new(answer, format!("{}: {why}", scope.as_str()))
+    }
+
+    /// The assessment of a person, who gives no estimate.
+    pub fn decided_by_person(scope: WorkScope) -> Self {
+        let estimated_files = match scope {
+            WorkScope::Trivial | WorkScope::Small => 1,
+            WorkScope::Medium => 5,
+            WorkScope::Large => 20,
+        };
+        let (components_affected, reasoning) = (vec![], "decided by a person".to_owned());
+        Self { scope, estimated_files, components_affected, reasoning }
     }
 }
 
@@ -88,29 +83,12 @@ impl BrainDecision for AssessScope {
     }
 
     fn decide_by_rule(&self) -> Option<RuleAnswer<ScopeAssessment>> {
-        if self.kind == WorkKind::NewProject {
-            return Some(ScopeAssessment::rule_answer(
-                WorkScope::Large,
-                20,
-                "a new project needs every part",
-            ));
-        }
-        let is_trivial = self.kind == WorkKind::QuickFix && contains_phrase(&self.request, TRIVIAL);
-        is_trivial
-            .then(|| ScopeAssessment::rule_answer(WorkScope::Trivial, 1, "it changes one line"))
+        let ruling = self.ruling();
+        ruling.is_certain.then(|| ScopeAssessment::from_ruling(&ruling))
     }
 
     fn fallback(&self) -> RuleAnswer<ScopeAssessment> {
-        match self.kind {
-            WorkKind::QuickFix => {
-                ScopeAssessment::rule_answer(WorkScope::Small, 1, "the default for fixes")
-            }
-            WorkKind::NewProject | WorkKind::FeatureRequest => ScopeAssessment::rule_answer(
-                WorkScope::Medium,
-                5,
-                "the default for unclear requests",
-            ),
-        }
+        ScopeAssessment::from_ruling(&self.ruling())
     }
 
     fn find_objection(&self, answer: &ScopeAssessment) -> Option<String> {

@@ -11,7 +11,7 @@ use crate::brain::RuleAnswer;
 use crate::model_schema::schema_for_model;
 
 fn classify(request: &str, has_brief: bool) -> ClassifyRequest {
-    ClassifyRequest { request: request.to_owned(), has_brief }
+    ClassifyRequest { request: request.to_owned(), has_brief, labels: vec![] }
 }
 
 fn kind(ruling: Option<RuleAnswer<RequestClassification>>) -> Option<WorkKind> {
@@ -86,7 +86,7 @@ fn a_request_with_mixed_words_is_left_to_a_model_and_falls_back_to_a_feature() {
 }
 
 fn scope(request: &str, kind: WorkKind) -> AssessScope {
-    AssessScope { request: request.to_owned(), kind, project: String::new() }
+    AssessScope { request: request.to_owned(), kind, project: String::new(), labels: vec![] }
 }
 
 #[test]

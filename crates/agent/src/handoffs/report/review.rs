@@ -6,6 +6,7 @@ use cynode_domain::agent::InstructionKind;
 use cynode_domain::report::{CompletedWork, ReviewFeedback, ReviewIssue, Verdict};
 use cynode_domain::status::WorkUnitStatus as Status;
 use cynode_domain::work::{MAX_REVISIONS, UnitKind};
+use cynode_domain::work_kind::WorkScope;
 use cynode_wire::tool_calls::{ArtifactGet, ToolCall as _};
 use cynode_wire::work::{SubmitWork, WorkUnitView};
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use super::ReportContext;
 use crate::HandoffAgentError;
 use crate::brain::decisions::{
     ArtifactIssue, ArtifactReview, CapAction, IssueWeight, ReviewArtifact, ReviewCapExceeded,
-    ReviewVerdict, TestsNeeded, ToolCheck, WorkScope,
+    ReviewVerdict, TestsNeeded, ToolCheck,
 };
 use crate::context::untrusted;
 use crate::tools;

@@ -1,0 +1,61 @@
+//! Decides the kind of submitted work, then its scope and its components.
+
+use cynode_planning::workflow::select_workflow;
+use cynode_wire::handoff::{
+    ClassifyAnswer, ClassifyHandoff, Handoff, PlanWorkAnswer, PlanWorkHandoff,
+};
+
+use super::project::describe_context;
+use crate::HandoffAgentError;
+use crate::brain::decisions::{
+    AnalyseCodebase, AssessScope, ClassifyRequest, IdentifyComponents, ScopeAssessment,
+};
+use crate::session::HandoffSession;
+
+/// Decides the kind of a request.
+pub(crate) async fn classify(
+    mut work: HandoffSession,
+    handoff: &Handoff<ClassifyHandoff>,
+) -> Result<ClassifyAnswer, HandoffAgentError> {
+    let body = &handoff.body;
+    let question = ClassifyRequest {
+        request: body.request.clone(),
+        has_brief: body.is_brief,
+        labels: body.labels.clone(),
+    };
+    let decided = work.decide(&question).await?;
+    Ok(ClassifyAnswer { kind: decided.kind, reason: decided.reason, decisions: work.decisions })
+}
+
+/// Decides the scope and the components of a request.
+pub(crate) async fn plan_work(
+    mut work: HandoffSession,
+    handoff: &Handoff<PlanWorkHandoff>,
+) -> Result<PlanWorkAnswer, HandoffAgentError> {
+    let body = &handoff.body;
+    let mut project = describe_context(&body.context);
+    if cynode_planning::context::find_gap(&body.context).is_some() {
+        let question = AnalyseCodebase { files: body.context.files.clone(), guide: None };
+        project = work.decide(&question).await?.architecture;
+    }
+    let ScopeAssessment { scope, reasoning: reason, .. } = match body.scope {
+        Some(scope) => ScopeAssessment::decided_by_person(scope),
+        None => {
+            let question = AssessScope {
+                request: body.request.clone(),
+                kind: body.kind,
+                labels: body.labels.clone(),
+                project,
+            };
+            work.decide(&question).await?
+        }
+    };
+    let question = IdentifyComponents { request: body.request.clone(), kind: body.kind, scope };
+    let workflow = select_workflow(body.kind, scope, body.context.has_ui);
+    let components = if workflow.is_split {
+        work.decide(&question).await?.components
+    } else {
+        question.single_component().components
+    };
+    Ok(PlanWorkAnswer { scope, reason, components, decisions: work.decisions })
+}
