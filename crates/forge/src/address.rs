@@ -3,11 +3,17 @@
 //! Start at [`parse_item`] and [`parse_repository`]. They take what people paste: URLs of pages, addresses of git
 //! remotes, and short references such as `owner/name#12`.
 
+mod parse;
+mod repository_path;
+
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use url::Url;
+
+pub use parse::{parse_item, parse_repository};
+pub use repository_path::RepositoryPath;
 
 /// The API that a forge speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -23,14 +29,9 @@ pub enum ForgeKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForgeInstance {
     pub kind: ForgeKind,
-    /// `https://github.com`, `https://host/prefix`; without credentials, query and slash at the end of its path.
+    /// `https://github.com`, `https://host/prefix`; without credentials, query and fragment.
     pub base_url: Url,
 }
-
-/// `owner/name`; on GitLab also `group/subgroup/name`.
-#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct RepositoryPath(String);
 
 /// A repository on a forge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +40,8 @@ pub struct RepositoryAddress {
     pub path: RepositoryPath,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ItemKind {
     Issue,
     PullRequest,
@@ -61,74 +63,93 @@ pub enum AddressError {
     Malformed,
     #[error("the address has a password: remove it, and store it as a credential")]
     Password,
-    #[error("{0} is no known forge: an administrator can add it")]
+    #[error("{0:?} is no known forge: an administrator can add it")]
     UnknownForge(String),
     #[error("{0:?} is no repository: use owner/name")]
     Repository(String),
     #[error("the address names no issue and no pull request")]
     NoItem,
-    #[error("owner/name#12 needs a configured forge: use the whole URL")]
+    #[error("a short reference needs a configured forge: use the whole URL")]
     NoDefaultForge,
+    #[error("{0:?} is no base URL of a forge: use https://host or https://host/path")]
+    BaseUrl(String),
+    #[error("{0:?} is no kind of forge: use github, gitlab or gitea")]
+    Kind(String),
 }
 
-impl ForgeInstance {
-    pub fn new(kind: ForgeKind, base_url: &str) -> Result<Self, AddressError> {
-        unimplemented!("{kind:?} {base_url}")
+impl ForgeKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Github => "github",
+            Self::Gitlab => "gitlab",
+            Self::Gitea => "gitea",
+        }
+    }
+
+    /// The kind of a public forge.
+    pub(crate) fn of_public_host(host: &str) -> Option<Self> {
+        match host {
+            "github.com" => Some(Self::Github),
+            "gitlab.com" => Some(Self::Gitlab),
+            "codeberg.org" | "gitea.com" => Some(Self::Gitea),
+            _ => None,
+        }
     }
 }
 
-/// Parses the address of a repository: a page, an https or ssh remote, or `owner/name`.
-///
-/// `known` are the configured forges; the first one completes short references. Without a configured forge for the host,
-/// only the public forges and addresses whose form is specific to one kind are recognized.
-pub fn parse_repository(
-    text: &str,
-    known: &[ForgeInstance],
-) -> Result<RepositoryAddress, AddressError> {
-    unimplemented!("{text} {known:?}")
+impl fmt::Display for ForgeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
-/// Parses the address of an issue or pull request: its page, or `owner/name#12` (`owner/name!12` for a pull request).
-pub fn parse_item(text: &str, known: &[ForgeInstance]) -> Result<ItemAddress, AddressError> {
-    unimplemented!("{text} {known:?}")
-}
-
-impl FromStr for RepositoryPath {
+impl FromStr for ForgeKind {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
-        Ok(Self(text.to_owned()))
+        match text {
+            "github" => Ok(Self::Github),
+            "gitlab" => Ok(Self::Gitlab),
+            "gitea" | "forgejo" => Ok(Self::Gitea),
+            _ => Err(AddressError::Kind(text.chars().take(40).collect())),
+        }
     }
 }
 
-impl RepositoryPath {
-    pub fn as_str(&self) -> &str {
-        &self.0
+impl ForgeInstance {
+    /// Parses the base URL; rejects credentials, a query and every scheme but http and https.
+    pub fn new(kind: ForgeKind, base_url: &str) -> Result<Self, AddressError> {
+        let wrong = || AddressError::BaseUrl(base_url.chars().take(200).collect());
+        let mut url = Url::parse(base_url).map_err(|_| wrong())?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(AddressError::Password);
+        }
+        let is_web = matches!(url.scheme(), "http" | "https") && url.host_str().is_some();
+        if !is_web || url.query().is_some() || url.fragment().is_some() {
+            return Err(wrong());
+        }
+        let path = url.path().trim_end_matches('/').to_owned();
+        url.set_path(&path);
+        Ok(Self { kind, base_url: url })
+    }
+
+    /// The page of a repository.
+    pub fn repository_url(&self, path: &RepositoryPath) -> String {
+        format!("{}/{path}", self.base_url.as_str().trim_end_matches('/'))
     }
 }
 
-impl TryFrom<String> for RepositoryPath {
-    type Error = AddressError;
-
-    fn try_from(text: String) -> Result<Self, AddressError> {
-        text.parse()
-    }
-}
-
-impl From<RepositoryPath> for String {
-    fn from(path: RepositoryPath) -> Self {
-        path.0
-    }
-}
-
-impl fmt::Display for RepositoryPath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for RepositoryPath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RepositoryPath({})", self.0)
+impl ItemAddress {
+    /// The page of the item, in the form of its forge.
+    pub fn url(&self) -> String {
+        let repository = self.repository.instance.repository_url(&self.repository.path);
+        let folder = match (self.repository.instance.kind, self.kind) {
+            (ForgeKind::Github | ForgeKind::Gitea, ItemKind::Issue) => "issues",
+            (ForgeKind::Github, ItemKind::PullRequest) => "pull",
+            (ForgeKind::Gitea, ItemKind::PullRequest) => "pulls",
+            (ForgeKind::Gitlab, ItemKind::Issue) => "-/issues",
+            (ForgeKind::Gitlab, ItemKind::PullRequest) => "-/merge_requests",
+        };
+        format!("{repository}/{folder}/{}", self.number)
     }
 }

@@ -35,9 +35,8 @@ pub enum ForgeError {
 }
 
 fn describe_permission(permission: Option<&String>) -> String {
-    permission.map_or_else(String::new, |permission| {
-        format!("; it needs the permission {permission}")
-    })
+    permission
+        .map_or_else(String::new, |permission| format!("; it needs the permission {permission}"))
 }
 
 impl ForgeError {

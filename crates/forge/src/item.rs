@@ -18,12 +18,23 @@ impl<T> Default for BoundedList<T> {
     }
 }
 
+impl<T> BoundedList<T> {
+    pub(crate) fn map<U>(self, convert: impl Fn(T) -> U) -> BoundedList<U> {
+        self.filter_map(|entry| Some(convert(entry)))
+    }
+
+    pub(crate) fn filter_map<U>(self, convert: impl Fn(T) -> Option<U>) -> BoundedList<U> {
+        let entries = self.entries.into_iter().filter_map(convert).collect();
+        BoundedList { entries, is_truncated: self.is_truncated }
+    }
+}
+
 /// Whether a user may push to the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteAccess {
     Granted,
     Denied,
-    /// The forge does not tell the token, or more authors were to be looked up than the limit. Treat as denied.
+    /// The forge does not tell the token, or the limit of lookups was reached. Treat as denied.
     Unknown,
 }
 
@@ -39,6 +50,8 @@ impl WriteAccess {
 pub struct Author {
     /// The login name; `ghost` if the account was deleted.
     pub login: String,
+    /// The number of the account, which a new name does not change.
+    pub id: Option<u64>,
     pub write_access: WriteAccess,
     /// Whether the text was written with the token of this client.
     pub is_self: bool,

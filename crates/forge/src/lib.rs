@@ -7,9 +7,16 @@
 //! text of a forge is bounded, and single-line texts have no control characters.
 
 pub mod address;
+mod api;
+mod author;
 mod ci;
+mod draft_title;
 mod error;
 mod forge;
+mod gitea;
+mod github;
+mod gitlab;
+mod http;
 mod item;
 mod options;
 mod pull_request;

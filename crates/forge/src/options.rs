@@ -31,8 +31,8 @@ pub struct ForgeLimits {
     pub page_size: u8,
     /// Pages of one list.
     pub max_pages: u16,
-    /// Users whose write access is looked up for one list.
-    pub max_access_lookups: usize,
+    /// Additional requests for one list: write access of authors, comments of reviews.
+    pub max_lookups: usize,
 }
 
 impl Default for ForgeLimits {
@@ -44,7 +44,7 @@ impl Default for ForgeLimits {
             // Gitea allows 50 by default, and silently cuts larger pages.
             page_size: 50,
             max_pages: 20,
-            max_access_lookups: 50,
+            max_lookups: 50,
         }
     }
 }

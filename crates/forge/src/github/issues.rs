@@ -1,0 +1,121 @@
+//! Issues, and comments in the conversation of issues and pull requests.
+
+use chrono::{DateTime, Utc};
+use http::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Account, Github, author};
+use crate::address::{ItemKind, RepositoryPath};
+use crate::api::WrittenComment;
+use crate::error::ForgeError;
+use crate::http::ForgeRequest;
+use crate::item::{BoundedList, Comment, Issue, IssueState};
+use crate::text::{MAX_NAME_BYTES, MAX_TITLE_BYTES, clean_body, clean_line, clean_optional_url};
+
+#[derive(Debug, Deserialize)]
+struct IssueRecord {
+    number: u64,
+    html_url: String,
+    title: String,
+    body: Option<String>,
+    user: Option<Account>,
+    author_association: Option<String>,
+    state: String,
+    #[serde(default)]
+    labels: Vec<Label>,
+    /// Present if the number belongs to a pull request.
+    pull_request: Option<Value>,
+}
+
+/// Old repositories have labels as plain text.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Label {
+    Named { name: Option<String> },
+    Text(String),
+}
+
+#[derive(Debug, Deserialize)]
+struct CommentRecord {
+    id: u64,
+    html_url: Option<String>,
+    user: Option<Account>,
+    author_association: Option<String>,
+    body: Option<String>,
+    created_at: Option<DateTime<Utc>>,
+    updated_at: Option<DateTime<Utc>>,
+}
+
+impl Github {
+    pub(super) async fn issue(
+        &self,
+        repository: &RepositoryPath,
+        number: u64,
+    ) -> Result<Issue, ForgeError> {
+        let id = number.to_string();
+        let request = ForgeRequest::get(
+            format!("issue {number}"),
+            ["repos", repository.owner(), repository.name(), "issues", &id],
+        );
+        let record: IssueRecord = self.http.json(&request).await?;
+        let label = |label| match label {
+            Label::Named { name } => name,
+            Label::Text(name) => Some(name),
+        };
+        let labels = record.labels.into_iter().filter_map(label);
+        Ok(Issue {
+            number: record.number,
+            url: clean_optional_url(Some(&record.html_url)).unwrap_or_default(),
+            title: clean_line(&record.title, MAX_TITLE_BYTES),
+            body: clean_body(&record.body.unwrap_or_default()),
+            author: author(record.user, record.author_association.as_deref()),
+            state: if record.state == "open" { IssueState::Open } else { IssueState::Closed },
+            labels: labels.map(|label| clean_line(&label, MAX_NAME_BYTES)).collect(),
+            kind: match record.pull_request {
+                Some(_) => ItemKind::PullRequest,
+                None => ItemKind::Issue,
+            },
+            comments: BoundedList::default(),
+        })
+    }
+
+    pub(super) async fn comments(
+        &self,
+        repository: &RepositoryPath,
+        number: u64,
+    ) -> Result<BoundedList<Comment>, ForgeError> {
+        let id = number.to_string();
+        let request = ForgeRequest::get(
+            format!("comments of {number}"),
+            ["repos", repository.owner(), repository.name(), "issues", &id, "comments"],
+        );
+        let list = self.http.list::<CommentRecord>(&request).await?;
+        Ok(list.map(|record| Comment {
+            id: record.id,
+            url: clean_optional_url(record.html_url.as_deref()),
+            author: author(record.user, record.author_association.as_deref()),
+            body: clean_body(&record.body.unwrap_or_default()),
+            created_at: record.created_at,
+            updated_at: record.updated_at,
+        }))
+    }
+
+    pub(super) async fn write_comment(
+        &self,
+        repository: &RepositoryPath,
+        number: u64,
+        body: &str,
+    ) -> Result<WrittenComment, ForgeError> {
+        let id = number.to_string();
+        let request = ForgeRequest::write(
+            Method::POST,
+            format!("issue {number}"),
+            ["repos", repository.owner(), repository.name(), "issues", &id, "comments"],
+            json!({ "body": body }),
+        );
+        let record: CommentRecord = self.http.json(&request).await?;
+        let url = clean_optional_url(record.html_url.as_deref());
+        Ok(WrittenComment { id: record.id, url })
+    }
+}
