@@ -21,10 +21,13 @@ pub enum InputMode {
     Commands,
     /// Free text for an agent, which carries it out in a sandbox.
     Agent,
+    /// Submitted work: child tasks carry it out.
+    Request,
 }
 
 impl InputMode {
-    pub const ALL: [Self; 4] = [Self::Prompt, Self::Script, Self::Commands, Self::Agent];
+    pub const ALL: [Self; 5] =
+        [Self::Prompt, Self::Script, Self::Commands, Self::Agent, Self::Request];
 
     /// The spelling in the database and on the wire.
     pub const fn as_str(self) -> &'static str {
@@ -33,6 +36,7 @@ impl InputMode {
             Self::Script => "script",
             Self::Commands => "commands",
             Self::Agent => "agent",
+            Self::Request => "request",
         }
     }
 }
@@ -136,7 +140,7 @@ pub struct NeedsPlanner;
 /// Plans a request that lists its commands; deterministic.
 pub fn plan_by_rule(request: &PlannerInput<'_>) -> Result<Plan, NeedsPlanner> {
     let (actions, rule): (Vec<Action>, _) = match request.mode {
-        InputMode::Prompt => return Err(NeedsPlanner),
+        InputMode::Prompt | InputMode::Request => return Err(NeedsPlanner),
         InputMode::Script => {
             (vec![Action::Script { text: request.prompt.to_owned() }], "a script is one step")
         }

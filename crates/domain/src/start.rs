@@ -13,6 +13,8 @@ words! {
         Chat = "chat",
         /// A task that the project manager created for a schedule.
         Schedule = "schedule",
+        /// A task that carries out a unit of a request.
+        Request = "request",
         /// A task that continues from a row of another task's run.
         Fork = "fork",
     }

@@ -8,6 +8,7 @@ mod cancel;
 mod copy;
 mod create;
 mod dependencies;
+mod hook;
 mod job;
 mod push;
 mod queries;
@@ -31,8 +32,10 @@ use cynode_store::{NewEvent, NewTask, Store, Task, Tx};
 use cynode_wire::jobs::JobView;
 use serde_json::Value;
 
+pub use self::cancel::{CloseOutcome, close_task};
 pub use self::copy::{TaskCopyRequest, copy_task};
 pub use self::create::find_required_node;
+pub use self::hook::CreationHook;
 pub use self::scope::IdInTask;
 pub use self::validation::validate_task_request;
 pub use self::view::{view, views};

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ProjectId, TaskId, UserId};
 use cynode_domain::request::{RequestQuestion, RequestSettings, RequestSource, RequestState};
 use cynode_domain::status::{RequestPhase, TaskStatus};
+use cynode_domain::verification::VerificationStatus;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -252,6 +253,24 @@ impl Tx {
             request.updated_at,
         ];
         self.execute(sql, params).await.map(drop)
+    }
+
+    /// Ends the request of a task that is closed; a task that is no request is left alone.
+    pub async fn request_end(&mut self, task: TaskId) -> Result<(), Error> {
+        let sql = "UPDATE work_requests SET phase = 'ended', question = NULL, due_at = NULL,
+                   claimed_until = NULL, epoch = epoch + 1, updated_at = cynode_now()
+                   WHERE task_id = $1";
+        self.execute(sql, params![task]).await.map(drop)
+    }
+
+    /// Records what was verified of a request.
+    pub async fn task_set_verification(
+        &mut self,
+        task: TaskId,
+        verification: VerificationStatus,
+    ) -> Result<(), Error> {
+        let sql = "UPDATE tasks SET verification = $2 WHERE id = $1";
+        self.execute(sql, params![task, verification.as_str()]).await.map(drop)
     }
 
     /// Adds an attempt; returns false if it exists.

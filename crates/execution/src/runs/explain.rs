@@ -229,7 +229,9 @@ fn describe_request(request: &RunTaskRequest) -> Vec<String> {
         }
         InputMode::Script => vec![format!("a script of {} lines", request.prompt.lines().count())],
         InputMode::Agent => vec![format!("for an agent: {}", shorten(&request.prompt))],
-        InputMode::Prompt => vec![format!("prompt: {}", shorten(&request.prompt))],
+        InputMode::Prompt | InputMode::Request => {
+            vec![format!("prompt: {}", shorten(&request.prompt))]
+        }
     }
 }
 

@@ -54,6 +54,14 @@ async fn cancel_cascading(
     let (task_id, mut cascaded) = (task.spec.id, vec![]);
     let mut open = VecDeque::from([task]);
     while let Some(above) = open.pop_front() {
+        for child in tx.task_open_children(above.spec.id).await? {
+            let reason = format!("canceled with {}", above.spec.name);
+            let closed = close_task(tx, child, TaskStatus::Canceled, &reason).await?;
+            if let CloseOutcome::Closed { is_revoked: more } = closed {
+                is_revoked |= more;
+                open.extend(tx.task_get(child).await?);
+            }
+        }
         for waiting in tx.dependency_list_dependents(above.spec.id).await? {
             let reason = format!("canceled because it depends on {}", above.spec.name);
             let closed = close_task(tx, waiting, TaskStatus::Canceled, &reason).await?;
@@ -71,7 +79,7 @@ async fn cancel_cascading(
 }
 
 /// Result of an attempt to close a task.
-pub(super) enum CloseOutcome {
+pub enum CloseOutcome {
     /// The task was closed now; `is_revoked`: agent tokens were revoked with its jobs.
     Closed { is_revoked: bool },
     /// The task was already closed with this status.
@@ -79,7 +87,7 @@ pub(super) enum CloseOutcome {
 }
 
 /// Closes one task as `status`, which must not be a status that only the workflow sets.
-pub(super) async fn close_task(
+pub async fn close_task(
     tx: &mut Tx,
     id: TaskId,
     status: TaskStatus,
@@ -92,6 +100,7 @@ pub(super) async fn close_task(
         return Ok(CloseOutcome::AlreadyClosed(task.status));
     }
     tx.lease_fence(id).await?;
+    tx.request_end(id).await?;
     tx.task_set_status(id, status, Some(reason)).await?;
     let run = tx.run_of_task(id).await?;
     if let Some(run) = run {

@@ -1,6 +1,7 @@
 //! Task creation. A new task is runnable at once: there is no separate start.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use cynode_domain::git::BranchName;
 use cynode_domain::git::PushOrder;
@@ -18,6 +19,7 @@ use sha2::{Digest, Sha256};
 use super::agent::select_agent;
 use super::attachments::TaskAttachments;
 use super::builds_on::ResolvedSources;
+use super::hook::CreationHook;
 use super::validation::{parses_as_task_id, validate_task_request};
 use super::view::{TaskRelations, task_view, view, views};
 use super::{TaskError, TaskService, find, lock_task, scope_of, start};
@@ -157,6 +159,7 @@ impl TaskService {
             sources,
             push: None,
             is_canary: false,
+            hook: None,
         })
     }
 }
@@ -209,6 +212,8 @@ pub(super) struct TaskCreation {
     push: Option<PushOrder>,
     /// Whether the task is a canary run of its agent profile.
     pub(super) is_canary: bool,
+    /// What else happens in the transaction.
+    pub(super) hook: Option<Arc<dyn CreationHook>>,
 }
 
 /// The outcome of an attempt to insert a task.
@@ -226,6 +231,12 @@ impl TaskCreation {
 
     /// Inserts the task; the caller inserts the returned attachments before the transaction ends.
     async fn insert(self, tx: &mut Tx) -> Result<(TaskView, TaskAttachments), TaskError> {
+        if let Some(hook) = &self.hook {
+            hook.before(tx).await?;
+        } else if self.request.input_mode == InputMode::Request {
+            let fault = "input_mode \"request\" is for submitted work: use POST /v1/requests";
+            return Err(TaskError::Invalid(vec![fault.to_owned()]));
+        }
         let (task, scope) = match self.insert_row(tx).await? {
             InsertedTask::New(task) => {
                 let scope = scope_of(&task);
@@ -243,11 +254,19 @@ impl TaskCreation {
     /// Inserts dependencies and run of a new task. The view contains what was written; nothing is read back.
     async fn insert_relations(&self, tx: &mut Tx, task: Task) -> Result<TaskView, TaskError> {
         let depends_on = self.insert_dependencies(tx).await?;
-        let run = start::insert_run(tx, &task, self.trigger).await?;
+        // The child tasks of a request have runs; it waits for them without one.
+        let run = match self.request.input_mode {
+            InputMode::Request => None,
+            InputMode::Prompt | InputMode::Script | InputMode::Commands | InputMode::Agent => {
+                Some(start::insert_run(tx, &task, self.trigger).await?)
+            }
+        };
+        if let Some(hook) = &self.hook {
+            hook.after(tx, &task).await?;
+        }
         let required: Vec<NodeId> = task.spec.options.node.into_iter().collect();
         let node = tx.node_summaries(&required).await?.into_values().next().map(|node| node.slug);
-        let relations =
-            TaskRelations { depends_on, run: Some(run), node, ..TaskRelations::default() };
+        let relations = TaskRelations { depends_on, run, node, ..TaskRelations::default() };
         Ok(task_view(task, relations))
     }
 
@@ -426,7 +445,7 @@ fn derive_task_name(request: &CreateTask) -> Slug {
         // Names are shown more widely than commands.
         (None, InputMode::Commands) => request.commands.join(" ").redact_secrets(),
         (None, InputMode::Script) => "script".to_owned(),
-        (None, InputMode::Prompt | InputMode::Agent) => request.prompt.clone(),
+        (None, InputMode::Prompt | InputMode::Agent | InputMode::Request) => request.prompt.clone(),
     };
     let short: String = match request.task_name {
         Some(_) => text,

@@ -142,7 +142,7 @@ fn validate_input(request: &CreateTask) -> Vec<String> {
     let mut faults = vec![];
     let (prompt, commands) = (&request.prompt, &request.commands);
     match request.input_mode {
-        InputMode::Prompt | InputMode::Agent | InputMode::Script => {
+        InputMode::Prompt | InputMode::Agent | InputMode::Script | InputMode::Request => {
             let is_script = request.input_mode == InputMode::Script;
             let max = if is_script { MAX_SCRIPT_BYTES } else { MAX_PROMPT_BYTES };
             if prompt.trim().is_empty() {
