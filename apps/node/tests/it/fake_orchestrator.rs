@@ -22,7 +22,7 @@ use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_wire::agent_profiles::CanaryReport;
 use cynode_wire::artifacts::ArtifactView;
-use cynode_wire::git::GitCredentialView;
+use cynode_wire::git::{BundleQuery, GitCredentialView};
 use cynode_wire::jobs::{JobResult, Stream};
 use cynode_wire::nodes::{
     AppendLog, AskWorkspaces, Assignment, INCARNATION_HEADER, Incarnation, LogPosition, Poll,
@@ -469,17 +469,27 @@ async fn git_credential(
     Ok(Json(GitCredentialView { credential: None }))
 }
 
-/// The newest bundle of the job that a push names.
+/// The newest bundle of the job that a push or a source names.
 async fn bundle(
     State(fake): State<OrchestratorFake>,
     UrlPath(job): UrlPath<JobId>,
+    Query(query): Query<BundleQuery>,
     headers: HeaderMap,
 ) -> Result<Vec<u8>, StatusCode> {
-    let known = fake.state();
+    let mut known = fake.state();
     known.check_holder(&headers, job)?;
-    let order = known.assigned[&job].push.as_ref().ok_or(StatusCode::NOT_FOUND)?;
+    let assigned = known.assigned[&job].clone();
+    let wanted = match (query.source, assigned.push, assigned.repository) {
+        (None, Some(order), _) => order.source_job,
+        (Some(source), _, Some(repository)) => {
+            known.check_disk(&source.to_string())?;
+            let found = repository.builds_on.iter().find(|known| known.task == source);
+            found.ok_or(StatusCode::NOT_FOUND)?.job
+        }
+        _ => return Err(StatusCode::NOT_FOUND),
+    };
     let mut files = known.changes.iter().rev();
-    let found = files.find(|(of, file, _)| *of == order.source_job && file == "changes.bundle");
+    let found = files.find(|(of, file, _)| *of == wanted && file == "changes.bundle");
     found.map(|(_, _, content)| content.clone()).ok_or(StatusCode::NOT_FOUND)
 }
 

@@ -7,6 +7,8 @@ mod agent_hosts;
 #[cfg(test)]
 mod agent_programs;
 #[cfg(test)]
+mod builds_on;
+#[cfg(test)]
 mod canary;
 #[cfg(test)]
 mod durability;

@@ -63,7 +63,7 @@ impl RepositoryTestbed {
     }
 }
 
-fn uploaded(known: &OrchestratorFakeState, job: JobId, name: &str) -> Option<Vec<u8>> {
+pub(crate) fn uploaded(known: &OrchestratorFakeState, job: JobId, name: &str) -> Option<Vec<u8>> {
     let files = known.changes.iter().rev();
     files
         .into_iter()
