@@ -52,6 +52,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("cynode", 10),
     (TESTKIT, ABOVE),
     (FIXTURE, ABOVE),
+    (FORGE_FIXTURE, ABOVE),
     ("cynode-e2e", ABOVE),
     ("cynode-bench", ABOVE),
     ("xtask", ABOVE),
@@ -59,6 +60,7 @@ const LAYERS: &[(&str, u8)] = &[
 
 const TESTKIT: &str = "cynode-testkit";
 const FIXTURE: &str = "cynode-mcp-fixture";
+const FORGE_FIXTURE: &str = "cynode-forge-fixture";
 
 /// The crates of operations, the only ones that may open the store.
 const OPERATIONS: [&str; 5] =
@@ -138,7 +140,7 @@ pub fn check(edges: &[PackageDependency], findings: &mut TidyFindings) {
 
 fn find_violation(edge: &PackageDependency, from: u8) -> Option<(String, &'static str)> {
     let to = &edge.to;
-    if to == TESTKIT || to == FIXTURE {
+    if [TESTKIT, FIXTURE, FORGE_FIXTURE].contains(&to.as_str()) {
         return (!edge.dev && from != ABOVE).then(|| {
             (format!("depends on {to} outside its tests"), "move it to [dev-dependencies]")
         });
