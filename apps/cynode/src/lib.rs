@@ -23,7 +23,7 @@ use cli::CynodeCommand;
 /// Runs the command line `args`, the program name first.
 pub fn run_args(args: Vec<OsString>) -> ExitCode {
     // Sandbox stages need a single-threaded process, so they are checked first.
-    if let Some(code) = cynode_worker::run_stage_if_requested(&args) {
+    if let Some(code) = cynode_sandbox::run_stage_if_requested(&args) {
         return code;
     }
     if is_cynork(args.first()) {

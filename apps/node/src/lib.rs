@@ -1,7 +1,7 @@
 //! The worker node process: joins an orchestrator and runs its jobs in sandboxes.
 //!
 //! Start at [`run`]. The node itself is [`cynode_worker::agent::NodeDaemon`]; this crate loads the configuration and
-//! serves health. A `main` that calls [`run`] must first pass its arguments to [`cynode_worker::run_stage_if_requested`],
+//! serves health. A `main` that calls [`run`] must first pass its arguments to [`cynode_sandbox::run_stage_if_requested`],
 //! because sandbox stages run the same executable.
 
 mod cli;

@@ -11,7 +11,7 @@ use cynode_runtime::tasks::BackgroundTasks;
 fn main() -> anyhow::Result<ExitCode> {
     let args: Vec<OsString> = std::env::args_os().collect();
     // Before any thread starts: sandbox stages run this executable too.
-    if let Some(code) = cynode_worker::run_stage_if_requested(&args) {
+    if let Some(code) = cynode_sandbox::run_stage_if_requested(&args) {
         return Ok(code);
     }
     let cli = Cli::parse();

@@ -9,9 +9,9 @@ use cynode_domain::node_labels::{NodeLabels, check_given};
 use cynode_domain::policy::network::AllowedNetworks;
 use cynode_image::ImageSource;
 use cynode_runtime::config::{ConfigFault, ConfigSection};
+use cynode_sandbox::sandbox::SandboxOptions;
+use cynode_sandbox::spec::AgentProgram;
 use cynode_worker::agent::{ImageOptions, LiveOptions, NodeDaemonOptions, RepositoryAccess};
-use cynode_worker::sandbox::SandboxOptions;
-use cynode_worker::spec::AgentProgram;
 use serde::{Deserialize, Serialize};
 
 const MAX_CONCURRENCY: u32 = 64;

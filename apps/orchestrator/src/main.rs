@@ -15,7 +15,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> anyhow::Result<ExitCode> {
     let args: Vec<OsString> = std::env::args_os().collect();
     // Before any thread starts: this program also runs the stages of sandboxes.
-    if let Some(code) = cynode_worker::run_stage_if_requested(&args) {
+    if let Some(code) = cynode_sandbox::run_stage_if_requested(&args) {
         return Ok(code);
     }
     let cli = Cli::parse();

@@ -12,12 +12,12 @@ use cynode_network::proxy::{
 };
 use cynode_resources::audit::{AuditLog, ServerConnectionRecord};
 use cynode_runtime::tasks::BackgroundTasks;
+use cynode_sandbox::sandbox::{InteractiveControl, InteractiveProgram, Sandbox, SandboxOptions};
 use cynode_upstream::ProcessHandle;
 use cynode_upstream::ProcessSpawner;
 use cynode_upstream::ServerCommand;
 use cynode_upstream::ServerProcess;
 use cynode_upstream::SpawnError;
-use cynode_worker::sandbox::{InteractiveControl, InteractiveProgram, Sandbox, SandboxOptions};
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};

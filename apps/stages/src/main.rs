@@ -7,5 +7,5 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
-    cynode_worker::run_stage_if_requested(&args).unwrap_or(ExitCode::FAILURE)
+    cynode_sandbox::run_stage_if_requested(&args).unwrap_or(ExitCode::FAILURE)
 }

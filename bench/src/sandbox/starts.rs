@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 use cynode_domain::ids::{JobId, RunId, TaskId};
 use cynode_domain::job::{Action, Ending, Limits};
+use cynode_sandbox::sandbox::{Sandbox, SandboxOptions};
 use cynode_wire::nodes::{Assignment, SandboxLevel};
-use cynode_worker::sandbox::{Sandbox, SandboxOptions};
 
 use crate::processes::find_cynode_binary;
 use crate::sample::DurationSample;

@@ -39,6 +39,8 @@ use cynode_network::proxy::ProxyCapacity;
 use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::BackgroundTasks;
+use cynode_sandbox::job_dir::{JobDir, JobDirError, StopRequest};
+use cynode_sandbox::sandbox::{Sandbox, SandboxOptions};
 use cynode_wire::capability_leases::EDGE_FEATURE;
 use cynode_wire::git::{BUILDS_ON_FEATURE, REPOSITORIES_FEATURE};
 use cynode_wire::nodes::{Capabilities, NodeSettings};
@@ -50,8 +52,6 @@ use self::job_registry::JobRegistry;
 use self::lineage::ProcessLineage;
 use self::live_settings::LiveSettings;
 use self::repository::Repositories;
-use crate::job_dir::{JobDir, JobDirError, StopRequest};
-use crate::sandbox::{Sandbox, SandboxOptions};
 
 pub use self::images::ImageOptions;
 pub use self::live_settings::{LiveOptions, NodeReloader};

@@ -27,6 +27,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("cynode-image", 3),
     ("cynode-network", 3),
     ("cynode-resources", 3),
+    ("cynode-sandbox", 4),
     ("cynode-upstream", 4),
     ("cynode-execution", 4),
     ("cynode-forge", 4),

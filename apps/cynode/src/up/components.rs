@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use cynode_worker::job_dir::{JobDir, StopRequest};
+use cynode_sandbox::job_dir::{JobDir, StopRequest};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 

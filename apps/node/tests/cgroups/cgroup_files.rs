@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cynode_domain::job::Ending;
-use cynode_worker::job_dir::JobDir;
+use cynode_sandbox::job_dir::JobDir;
 
 /// The cgroup of the job in `dir`, from the file that its supervisor reads.
 pub(crate) fn cgroup_of(dir: &JobDir) -> PathBuf {

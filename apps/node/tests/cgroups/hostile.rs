@@ -104,7 +104,7 @@ fn buffers_of_internet_sockets_stay_within_the_limit() {
         let used = std::fs::read_to_string(cgroup_of(&dir).join("memory.current"));
         (full.exists() || dir.outcome().is_some()).then(|| used.unwrap_or_default())
     });
-    dir.request_stop(cynode_worker::job_dir::StopRequest::Cancel).unwrap();
+    dir.request_stop(cynode_sandbox::job_dir::StopRequest::Cancel).unwrap();
     watch.wait();
 
     let used: u64 = used.trim().parse().unwrap_or_default();

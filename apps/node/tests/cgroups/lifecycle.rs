@@ -6,9 +6,9 @@ use std::process::Command;
 
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::job::{Ending, Limits};
+use cynode_sandbox::job_dir::JobDir;
+use cynode_sandbox::sandbox::{InteractiveProgram, Sandbox, SandboxOptions};
 use cynode_wire::jobs::Stream;
-use cynode_worker::job_dir::JobDir;
-use cynode_worker::sandbox::{InteractiveProgram, Sandbox, SandboxOptions};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -54,7 +54,7 @@ fn a_job_runs_in_a_cgroup_of_its_own_with_its_limits() {
     let processes = read_control(&cgroup, "cgroup.procs");
     assert!(processes.lines().count() >= 2, "{processes}");
     assert!(!processes.lines().any(|pid| pid == supervisor_pid(&dir).to_string()));
-    dir.request_stop(cynode_worker::job_dir::StopRequest::Cancel).unwrap();
+    dir.request_stop(cynode_sandbox::job_dir::StopRequest::Cancel).unwrap();
     assert_eq!(watch.wait().ending, Ending::Canceled);
     assert!(!cgroup.exists());
 }

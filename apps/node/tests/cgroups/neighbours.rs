@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use cynode_domain::job::{Ending, Limits};
+use cynode_sandbox::job_dir::StopRequest;
 use cynode_wire::nodes::Assignment;
-use cynode_worker::job_dir::StopRequest;
 
 use crate::cgroup_files::{base_of, cgroup_of, reached_limit, read_control, read_counter};
 use crate::workbench::{SandboxWorkbench, command, eventually, limits};

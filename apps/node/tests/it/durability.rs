@@ -7,8 +7,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use cynode_domain::job::Ending;
+use cynode_sandbox::sandbox::{Sandbox, SandboxOptions};
 use cynode_testkit::SyncLog;
-use cynode_worker::sandbox::{Sandbox, SandboxOptions};
 
 use crate::workbench::{command, limits};
 

@@ -20,6 +20,7 @@ use cynode_domain::policy::network::AllowedNetworks;
 use cynode_runtime::clock::{Clock as _, SystemClock};
 use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
+use cynode_sandbox::sandbox::SandboxOptions;
 use cynode_wire::agent_profiles::CanaryReport;
 use cynode_wire::artifacts::ArtifactView;
 use cynode_wire::git::{BundleQuery, GitCredentialView};
@@ -29,7 +30,6 @@ use cynode_wire::nodes::{
     PollView, RecordConnection, RegisterNode, RegisteredView, WorkspacesView,
 };
 use cynode_worker::agent::{ImageOptions, NodeDaemon, NodeDaemonOptions, RepositoryAccess};
-use cynode_worker::sandbox::SandboxOptions;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cynode_domain::ids::TaskId;
-use cynode_worker::sandbox::{InteractiveProcess, InteractiveProgram};
+use cynode_sandbox::sandbox::{InteractiveProcess, InteractiveProgram};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpListener;
 

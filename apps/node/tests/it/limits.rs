@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use cynode_domain::job::{Ending, Limits};
+use cynode_sandbox::job_dir::StopRequest;
 use cynode_wire::jobs::Stream;
 use cynode_wire::nodes::Assignment;
-use cynode_worker::job_dir::StopRequest;
 
 use crate::workbench::{
     SandboxWorkbench, TEST_TIMEOUT, command, eventually, limits, read_stream, script,

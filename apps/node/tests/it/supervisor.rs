@@ -3,15 +3,15 @@
 use std::fs;
 
 use cynode_domain::job::Ending;
-use cynode_worker::job_dir::{JobDir, JobDirError, StopRequest};
-use cynode_worker::sandbox::resolve_outcome;
+use cynode_sandbox::job_dir::{JobDir, JobDirError, StopRequest};
+use cynode_sandbox::sandbox::resolve_outcome;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::workbench::{SandboxWorkbench, command, eventually, processes_naming};
 
 /// Starts a job and returns once its command has started.
-fn start_job(bench: &SandboxWorkbench, line: &str) -> (JobDir, cynode_worker::sandbox::JobWatch) {
+fn start_job(bench: &SandboxWorkbench, line: &str) -> (JobDir, cynode_sandbox::sandbox::JobWatch) {
     let job = command(&format!("touch begun; {line}"));
     let workspace = bench.sandbox.workspace(job.task_id);
     let dir = bench.sandbox.accept(job).unwrap();

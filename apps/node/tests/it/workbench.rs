@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use cynode_domain::ids::{JobId, RunId, TaskId};
 use cynode_domain::job::{Action, Ending, Limits};
+use cynode_sandbox::job_dir::JobDir;
+use cynode_sandbox::sandbox::{Sandbox, SandboxOptions};
+use cynode_sandbox::spec::SandboxJobOutcome;
 use cynode_wire::jobs::Stream;
 use cynode_wire::nodes::Assignment;
-use cynode_worker::job_dir::JobDir;
-use cynode_worker::sandbox::{Sandbox, SandboxOptions};
-use cynode_worker::spec::SandboxJobOutcome;
 
 /// Names the node's program if the one of the build directory is out of reach.
 pub(crate) const NODE_PROGRAM_VAR: &str = "CYNODE_TEST_NODE_PROGRAM";

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use cynode_domain::ids::{JobId, RunId, TaskId};
 use cynode_domain::job::{Action, Ending, Limits};
+use cynode_sandbox::sandbox::{Sandbox, SandboxOptions};
 use cynode_wire::nodes::Assignment;
-use cynode_worker::sandbox::{Sandbox, SandboxOptions};
 
 const STAGES: &str = env!("CARGO_BIN_EXE_cynode-stages");
 

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use cynode_client::Client;
 use cynode_domain::ids::JobId;
+use cynode_sandbox::job_dir::JobDir;
 use nix::dir::{Dir, Type};
 use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, open, openat2};
 use nix::sys::stat::{Mode, SFlag, fstatat};
 
 use super::{DaemonContext, run_blocking};
-use crate::job_dir::JobDir;
 
 const MAX_FILES: usize = 1000;
 const MAX_DEPTH: usize = 32;

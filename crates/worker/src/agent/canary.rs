@@ -19,11 +19,11 @@ mod tool_server;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use cynode_sandbox::job_dir::JobDir;
 use cynode_wire::agent_jobs::CanaryState;
 
 pub(super) use self::report::{CanaryEnding, report_canary};
 pub(super) use self::routes::CanaryRoutes;
-use crate::job_dir::JobDir;
 
 /// Which process of the node started a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

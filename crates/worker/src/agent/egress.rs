@@ -18,6 +18,9 @@ use cynode_domain::ids::JobId;
 use cynode_domain::policy::allowed_hosts::AllowedHosts;
 use cynode_network::NetworkReach;
 use cynode_network::proxy::{ConnectionLog, LocalRoutes, ProxyPolicy, SandboxProxy};
+use cynode_sandbox::job_dir::JobDir;
+use cynode_sandbox::listener_handover::receive_listener;
+use cynode_sandbox::spec::JobSpec;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -25,9 +28,6 @@ use self::connection_log::{JobConnectionLog, UnrecordedConnections};
 use self::forward::OrchestratorRoutes;
 use super::canary::{CanaryRoutes, CanaryRun};
 use super::{DaemonContext, run_blocking};
-use crate::job_dir::JobDir;
-use crate::listener_handover::receive_listener;
-use crate::spec::JobSpec;
 
 /// Pause between two looks for the listener of a job that is starting.
 const LISTENER_POLL_INTERVAL: Duration = Duration::from_millis(50);

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use cynode_domain::image_name::HOST_IMAGE;
 use cynode_image::{ImageError, ImageSource, ImageStore, StoreLimits, UnpackedImage};
 use cynode_runtime::shutdown::Shutdown;
+use cynode_sandbox::job_dir::JobDir;
+use cynode_sandbox::spec::JobImage;
 use cynode_wire::nodes::Assignment;
 
 use super::DaemonContext;
-use crate::job_dir::JobDir;
-use crate::spec::JobImage;
 
 /// The images that jobs of a node may run in, besides `host`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cynode_domain::ids::{JobId, TaskId};
+use cynode_sandbox::job_dir::{JobDir, StopRequest};
 use tokio::sync::Notify;
-
-use crate::job_dir::{JobDir, StopRequest};
 
 /// Number of delivered jobs remembered, in case a delayed response assigns one of them again.
 const MAX_DELIVERED: usize = 4096;

@@ -6,6 +6,10 @@ use std::time::Duration;
 use cynode_domain::git::PushOrder;
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
+use cynode_sandbox::job_dir::{JobDir, JobDirError, StopRequest};
+use cynode_sandbox::remove::remove_tree;
+use cynode_sandbox::sandbox::{JobWatch, end_follow_ups, node_outcome, resolve_outcome};
+use cynode_sandbox::spec::SandboxJobOutcome;
 use cynode_wire::jobs::{JobResult, Truncated};
 use cynode_wire::nodes::Assignment;
 use tokio::sync::oneshot;
@@ -15,10 +19,6 @@ use super::canary::{CanaryEnding, CanaryOrigin, CanaryRun, report_canary};
 use super::{
     DaemonContext, artifacts, attachments, egress, images, logs, repository, result, run_blocking,
 };
-use crate::job_dir::{JobDir, JobDirError, StopRequest};
-use crate::remove::remove_tree;
-use crate::sandbox::{JobWatch, end_follow_ups, node_outcome, resolve_outcome};
-use crate::spec::SandboxJobOutcome;
 
 /// Upload time limit for a job whose spec cannot be read.
 const FALLBACK_LIMIT: Duration = Duration::from_mins(10);

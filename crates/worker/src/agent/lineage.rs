@@ -11,10 +11,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use cynode_domain::ids::IncarnationId;
+use cynode_sandbox::durable_files;
 use cynode_wire::nodes::Incarnation;
 use serde::{Deserialize, Serialize};
-
-use crate::durable_files;
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// Maximum number of recorded processes that the orchestrator never confirmed.

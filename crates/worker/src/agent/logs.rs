@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use cynode_client::Client;
 use cynode_domain::ids::JobId;
+use cynode_sandbox::job_dir::JobDir;
 use cynode_wire::jobs::Stream;
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use tokio::time::Instant;
 
 use super::{DaemonContext, sleep_after_failure};
-use crate::job_dir::JobDir;
 
 const BATCH_BYTES: u64 = 64 * 1024;
 const UPLOAD_INTERVAL: Duration = Duration::from_millis(200);

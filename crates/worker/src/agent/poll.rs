@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cynode_sandbox::job_dir::StopRequest;
 use cynode_wire::nodes::{Poll, PollView};
 
 use super::connection::OrchestratorCallError;
 use super::{DaemonContext, job_task, sleep_after_failure};
-use crate::job_dir::StopRequest;
 use crate::machine_load::read_machine_load;
 
 const WAIT_MS: u32 = 20_000;

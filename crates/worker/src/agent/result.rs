@@ -3,10 +3,9 @@
 use std::fs::File;
 use std::io::Read as _;
 
+use cynode_sandbox::job_dir::JobDir;
+use cynode_sandbox::spec::SandboxJobOutcome;
 use cynode_wire::jobs::{JobResult, Stream};
-
-use crate::job_dir::JobDir;
-use crate::spec::SandboxJobOutcome;
 
 /// Upper bound for one stream in the result, independent of the job's own limit.
 const MAX_BYTES: u64 = 1 << 20;

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use cynode_domain::ids::TaskId;
 use cynode_runtime::shutdown::Shutdown;
+use cynode_sandbox::remove::remove_tree;
 use cynode_wire::nodes::AskWorkspaces;
 
 use super::connection::OrchestratorCallError;
 use super::repository::{collect_garbage, remove_checkout};
 use super::{DaemonContext, run_blocking};
-use crate::remove::remove_tree;
 
 const SWEEP_INTERVAL: Duration = Duration::from_hours(1);
 /// Retry interval after a failed request to the orchestrator.

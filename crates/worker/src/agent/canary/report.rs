@@ -8,6 +8,9 @@ use cynode_client::Client;
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
 use cynode_runtime::terminal_text::one_safe_line;
+use cynode_sandbox::durable_files;
+use cynode_sandbox::job_dir::JobDir;
+use cynode_sandbox::spec::AGENT_RESULT;
 use cynode_wire::agent_jobs::{
     AgentJobResult, AgentProgramSpec, CanaryObservation, CanaryObservations,
 };
@@ -18,9 +21,6 @@ use cynode_wire::agent_profiles::{
 use super::super::artifacts::open_beneath;
 use super::super::{DaemonContext, run_blocking};
 use super::{CanaryCounts, CanaryOrigin, CanaryRun};
-use crate::durable_files;
-use crate::job_dir::JobDir;
-use crate::spec::AGENT_RESULT;
 
 /// The report in the job's directory, which no job can write.
 const REPORT_FILE: &str = "canary.json";

@@ -19,15 +19,15 @@ use cynode_edge::{EdgeTrust, ToolFailure};
 use cynode_lease::LeaseClaims;
 use cynode_runtime::clock::{Clock as _, SystemClock};
 use cynode_runtime::durable_file;
+use cynode_sandbox::job_dir::{JobDir, JobDirError, StopRequest};
+use cynode_sandbox::remove::remove_tree;
+use cynode_sandbox::sandbox::JobWatch;
 use cynode_wire::nodes::Assignment;
 use cynode_wire::tool_calls::{SandboxExec, ToolCall as _};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, watch};
 
 use crate::agent::{DaemonContext, images, run_blocking};
-use crate::job_dir::{JobDir, JobDirError, StopRequest};
-use crate::remove::remove_tree;
-use crate::sandbox::JobWatch;
 
 /// The most commands that run at once, and in one sandbox.
 const MAX_RUNNING: usize = 4;

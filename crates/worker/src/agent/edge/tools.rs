@@ -17,6 +17,8 @@ use cynode_domain::workspace_script::{
 use cynode_edge::pipeline::EdgeCall;
 use cynode_edge::{EdgeTools, ToolFailure};
 use cynode_lease::LeaseClaims;
+use cynode_sandbox::job_dir::JobDir;
+use cynode_sandbox::sandbox::resolve_outcome;
 use cynode_wire::artifacts::MAX_PATH_BYTES;
 use cynode_wire::jobs::Stream;
 use cynode_wire::tool_calls::{
@@ -28,8 +30,6 @@ use serde_json::{Value, json};
 
 use super::commands::{EdgeCommand, EdgeCommands, NewEdgeCommand};
 use crate::agent::run_blocking;
-use crate::job_dir::JobDir;
-use crate::sandbox::resolve_outcome;
 
 /// Output per stream in a response; the end is kept.
 const TAIL_BYTES: usize = 16 * 1024;

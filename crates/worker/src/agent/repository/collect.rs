@@ -13,6 +13,10 @@ use cynode_git::{
     ImportPolicy, ImportRequest, ImportTarget, STATUS_FILE, collect_script,
 };
 use cynode_runtime::redact;
+use cynode_sandbox::job_dir::JobDir;
+use cynode_sandbox::request::{SANDBOX_ARTIFACTS, SANDBOX_WORKSPACE};
+use cynode_sandbox::sandbox::resolve_outcome;
+use cynode_sandbox::spec::JobSpec;
 use cynode_wire::git::{
     ALL_CHANGES_FILE, ALL_PATCH_FILE, BUNDLE_FILE, CHANGES_FILE, CollectedChanges, PATCH_FILE,
     RepositoryAssignment,
@@ -23,10 +27,6 @@ use super::super::{DaemonContext, run_blocking};
 use super::collected::{no_changes, to_changes};
 use super::prepare::{ATTACHMENTS_PATTERN, explain};
 use super::{Repositories, task_key};
-use crate::init::{SANDBOX_ARTIFACTS, SANDBOX_WORKSPACE};
-use crate::job_dir::JobDir;
-use crate::sandbox::resolve_outcome;
-use crate::spec::JobSpec;
 
 /// The directory below the job's own with the files to upload.
 const CHANGES_DIR: &str = "changes";

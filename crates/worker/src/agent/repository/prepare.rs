@@ -8,6 +8,7 @@ use cynode_git::{
     BaseRevision, CheckoutError, CheckoutRequest, ConflictMode, GitCredential, GitError,
     HistoryDepth, KnownHosts, LinkCheckout, Mirror, Owner,
 };
+use cynode_sandbox::job_dir::JobDir;
 use cynode_wire::git::{GitCredentialLease, RepositoryAssignment};
 use cynode_wire::nodes::Assignment;
 use secrecy::SecretString;
@@ -15,7 +16,6 @@ use secrecy::SecretString;
 use super::super::{DaemonContext, sleep_after_failure};
 use super::sources::SourceImport;
 use super::{Repositories, task_key};
-use crate::job_dir::JobDir;
 
 /// How often a remote that cannot be reached is tried.
 const MAX_TRIES: u32 = 4;

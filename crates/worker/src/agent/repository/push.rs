@@ -14,6 +14,8 @@ use cynode_git::{
     ForceMode, GitCredential, ImportPolicy, ImportRequest, ImportTarget, Mirror, PushRequest,
     PushResult, Severity,
 };
+use cynode_sandbox::job_dir::JobDir;
+use cynode_sandbox::sandbox::node_outcome;
 use cynode_wire::git::RepositoryAssignment;
 use cynode_wire::jobs::Stream;
 use cynode_wire::nodes::Assignment;
@@ -22,8 +24,6 @@ use super::super::{DaemonContext, run_blocking};
 use super::collect::is_secret;
 use super::prepare::{explain, lease_credential, update_mirror};
 use super::{Repositories, task_key};
-use crate::job_dir::JobDir;
-use crate::sandbox::node_outcome;
 
 const BUNDLE: &str = "push.bundle";
 

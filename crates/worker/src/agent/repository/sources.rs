@@ -6,6 +6,7 @@ use std::time::Duration;
 use cynode_client::Client;
 use cynode_domain::git::{ChangeSource, TaskKey};
 use cynode_git::{ImportPolicy, ImportRequest, ImportTarget, MergeSource, Mirror, Severity};
+use cynode_sandbox::job_dir::JobDir;
 use cynode_wire::git::RepositoryAssignment;
 use cynode_wire::nodes::Assignment;
 
@@ -13,7 +14,6 @@ use super::super::DaemonContext;
 use super::Repositories;
 use super::collect::is_secret;
 use super::prepare::explain;
-use crate::job_dir::JobDir;
 
 const BUNDLE: &str = "source.bundle";
 

@@ -5,6 +5,7 @@
 //! lock           locked by the job's supervisor while it runs
 //! started        marker: the sandbox was about to start
 //! image.json     the image that it runs in, if it is not the node's own system; written before the start
+//! request.json   what it needs from its sandbox; written before the start
 //! process.json   PID 1 of the sandbox; written before it starts the command
 //! stdout stderr  the captured output
 //! artifacts/     files to upload
@@ -26,6 +27,7 @@ use cynode_runtime::durable_file;
 use cynode_wire::jobs::Stream;
 
 use crate::durable_files;
+use crate::request::SandboxRequest;
 use crate::sandbox_process::SandboxProcess;
 use crate::spec::{JobImage, JobSpec, SandboxJobOutcome};
 
@@ -47,7 +49,7 @@ pub enum JobDirError {
 }
 
 impl JobDirError {
-    pub(crate) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub fn io_error(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::Io { path: path.to_owned(), cause }
     }
 }
@@ -144,7 +146,7 @@ impl JobDir {
     }
 
     /// The image that the job runs in; `None` for the node's own system.
-    pub(crate) fn image(&self) -> io::Result<Option<JobImage>> {
+    pub fn image(&self) -> io::Result<Option<JobImage>> {
         match read_json(&self.path.join("image.json")) {
             Ok(image) => Ok(Some(image)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -152,8 +154,17 @@ impl JobDir {
         }
     }
 
-    pub(crate) fn set_image(&self, image: &JobImage) -> io::Result<()> {
+    pub fn set_image(&self, image: &JobImage) -> io::Result<()> {
         durable_files::write_json(&self.path.join("image.json"), image)
+    }
+
+    /// What the job needs from its sandbox, as written by the process that starts it.
+    pub(crate) fn request(&self) -> io::Result<SandboxRequest> {
+        read_json(&self.path.join("request.json"))
+    }
+
+    pub(crate) fn set_request(&self, request: &SandboxRequest) -> io::Result<()> {
+        fs::write(self.path.join("request.json"), serde_json::to_vec(request)?)
     }
 
     /// Whether the start marker exists: the sandbox may have started.
@@ -196,7 +207,7 @@ impl JobDir {
     }
 
     /// Locks the job for a supervisor about to start; `None` if another supervisor runs.
-    pub(crate) fn try_lock(&self) -> io::Result<Option<File>> {
+    pub fn try_lock(&self) -> io::Result<Option<File>> {
         let file = self.open_lock()?;
         match file.try_lock() {
             Ok(()) => Ok(Some(file)),
@@ -207,7 +218,7 @@ impl JobDir {
 
     /// Blocks until neither a supervisor nor the sandbox runs. A killed supervisor releases the lock before the
     /// kernel has ended the sandbox.
-    pub(crate) fn wait_ended(&self) -> io::Result<()> {
+    pub fn wait_ended(&self) -> io::Result<()> {
         let locked = self.open_lock()?.lock();
         while self.has_live_sandbox() {
             thread::sleep(PROCESS_POLL_INTERVAL);
@@ -233,7 +244,7 @@ impl JobDir {
     }
 
     /// Removes the job's cgroup, if it has one, and ends processes that are left in it.
-    pub(crate) fn remove_cgroup(&self) {
+    pub fn remove_cgroup(&self) {
         let cgroup = self.spec().ok().and_then(|spec| spec.cgroup);
         if let Some(Err(error)) = cgroup.map(|cgroup| cgroup.remove()) {
             tracing::warn!(

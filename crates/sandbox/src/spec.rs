@@ -11,7 +11,7 @@ use cynode_wire::jobs::Truncated;
 use cynode_wire::nodes::Assignment;
 use serde::{Deserialize, Serialize};
 
-use crate::cgroup::{Controller, JobCgroup};
+use crate::cgroup::JobCgroup;
 
 /// First uid of the range reserved for jobs when the node is root.
 const FIRST_UID: u32 = 2_000_000;
@@ -43,11 +43,11 @@ pub struct JobSpec {
 
 /// The image of a job: `image.json` in the job directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct JobImage {
+pub struct JobImage {
     /// The directory of the unpacked image.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// Variables that the image declares.
-    pub(crate) env: BTreeMap<String, String>,
+    pub env: BTreeMap<String, String>,
 }
 
 /// The agent of a node, visible inside a sandbox at `/job/agent`.
@@ -61,40 +61,35 @@ pub struct AgentProgram {
 
 impl JobSpec {
     /// Whether the job runs in an image, and not in the node's own system.
-    pub(crate) fn has_image(&self) -> bool {
+    pub fn has_image(&self) -> bool {
         self.assignment.image.as_deref().is_some_and(|image| image != HOST_IMAGE)
     }
 
     /// Whether the job is an agent's.
-    pub(crate) fn is_agent(&self) -> bool {
+    pub fn is_agent(&self) -> bool {
         self.interactive.is_none() && matches!(self.assignment.action, Action::Agent { .. })
     }
 
     /// Whether the job tries an agent out.
-    pub(crate) fn is_canary(&self) -> bool {
+    pub fn is_canary(&self) -> bool {
         self.is_agent() && self.assignment.agent.as_ref().is_some_and(|agent| agent.is_canary)
     }
 
     /// Whether the workspace is a checkout of a repository.
-    pub(crate) fn has_repository(&self) -> bool {
+    pub fn has_repository(&self) -> bool {
         self.protects_repository || self.assignment.repository.is_some()
     }
 
     /// Whether the job's agent may connect to hosts, through the proxy. A canary run has the same environment, but its hosts are
     /// refused.
-    pub(crate) fn has_hosts(&self) -> bool {
+    pub fn has_hosts(&self) -> bool {
         self.is_agent()
             && self.assignment.agent.as_ref().is_some_and(|agent| !agent.hosts.is_empty())
     }
 
     /// Whether PID 1 listens at [`EGRESS_PORT`], and passes the listener out of the sandbox.
-    pub(crate) fn has_egress(&self) -> bool {
+    pub fn has_egress(&self) -> bool {
         self.is_agent() || self.interactive.as_ref().is_some_and(|program| program.has_proxy)
-    }
-
-    /// Whether the kernel enforces the limits of `controller` on this job.
-    pub(crate) fn limits_by_cgroup(&self, controller: Controller) -> bool {
-        self.cgroup.as_ref().is_some_and(|cgroup| cgroup.enforces(controller))
     }
 }
 
@@ -209,7 +204,7 @@ pub(crate) const SANDBOX_AGENT_JOB: &str = "/job/job.json";
 /// Path of the agent's result inside the sandbox: the artifact [`AGENT_RESULT`].
 pub(crate) const SANDBOX_AGENT_RESULT: &str = "/job/artifacts/agent-result.json";
 /// Path of the agent's result below the artifacts.
-pub(crate) const AGENT_RESULT: &str = "agent-result.json";
+pub const AGENT_RESULT: &str = "agent-result.json";
 /// Path of the script inside the sandbox.
 pub(crate) const SANDBOX_SCRIPT: &str = "/job/script";
 /// Longer lines are passed as a file: the kernel rejects single arguments of 128 KiB.

@@ -15,7 +15,7 @@ use cynode_wire::jobs::Stream;
 use nix::fcntl::OFlag;
 
 use crate::job_dir::JobDir;
-use crate::spec::JobSpec;
+use crate::request::SandboxRequest;
 
 /// Up to this many changed files are synced individually; beyond it, the whole filesystem is synced.
 const MAX_SINGLE_SYNCS: usize = 64;
@@ -42,8 +42,12 @@ impl JobStartTime {
 }
 
 /// Syncs the workspace, the output and the artifacts of a job.
-pub(super) fn sync_job_files(dir: &JobDir, spec: &JobSpec, begun: &JobStartTime) -> io::Result<()> {
-    let trees = [spec.workspace.clone(), dir.artifacts_dir()];
+pub(super) fn sync_job_files(
+    dir: &JobDir,
+    request: &SandboxRequest,
+    begun: &JobStartTime,
+) -> io::Result<()> {
+    let trees = [request.workspace.clone(), request.artifacts.clone()];
     match begun.changed_since().and_then(|since| list_changed(&trees, since).ok()) {
         Some(paths) => {
             for path in paths {

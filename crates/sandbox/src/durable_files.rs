@@ -9,7 +9,7 @@ use cynode_runtime::durable_file;
 use serde::Serialize;
 
 /// Writes `value` as JSON to `path`, atomically and durably.
-pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
+pub fn write_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
     durable_file::replace(path, &serde_json::to_vec(value)?)
 }
 

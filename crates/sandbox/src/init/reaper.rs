@@ -14,7 +14,8 @@ use nix::unistd::Pid;
 use super::memory;
 use super::socket_memory::SocketMemory;
 use crate::cgroup::Controller;
-use crate::spec::{JobSpec, memory_limit_text, process_limit_text};
+use crate::request::NamespaceOptions;
+use crate::spec::{memory_limit_text, process_limit_text};
 
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 /// Every process of the namespace except PID 1 itself.
@@ -33,15 +34,14 @@ pub(super) struct Reaper {
 
 impl Reaper {
     /// Blocks and collects signals. Call before starting the first child.
-    pub(super) fn new(spec: &JobSpec) -> nix::Result<Self> {
+    pub(super) fn new(limits: Limits, options: &NamespaceOptions) -> nix::Result<Self> {
         let mask: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGCHLD]
             .into_iter()
             .collect();
         mask.thread_block()?;
         let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         let next_sample = Instant::now() + SAMPLE_INTERVAL;
-        let limits = spec.assignment.limits;
-        let is_sampled = !spec.limits_by_cgroup(Controller::Memory);
+        let is_sampled = !options.limits_by_cgroup(Controller::Memory);
         let sampled_memory = is_sampled.then_some(u64::from(limits.memory_mib) << 20);
         Ok(Self { signals, limits, sampled_memory, next_sample, sockets: None })
     }

@@ -13,15 +13,13 @@ use nix::unistd::{chdir, pivot_root};
 
 use cynode_image::ImageUse;
 
-use crate::agent_job::agent_job_document;
 use crate::job_dir::JobDir;
 use crate::mount_table::parse_mounts;
-use crate::spec::{
-    JobImage, JobSpec, SANDBOX_AGENT, SANDBOX_AGENT_JOB, SANDBOX_SCRIPT, SANDBOX_STDIN, build_argv,
+use crate::request::{
+    NamespaceOptions, RootFilesystem, SANDBOX_ARTIFACTS, SANDBOX_WORKSPACE, SandboxFile,
+    SandboxInput, SandboxRequest,
 };
-
-pub(crate) const WORKSPACE: &str = "/workspace";
-pub(crate) const ARTIFACTS: &str = "/job/artifacts";
+use crate::spec::SANDBOX_STDIN;
 
 /// Programs and libraries; symbolic links on merged-usr systems, directories on others.
 const SYSTEM_DIRS: [&str; 7] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
@@ -44,9 +42,6 @@ const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 /// Kernel settings, mounted read-only even for their owner.
 const READ_ONLY_PROC: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
 
-/// What decides which programs git runs.
-const PROTECTED_GIT_FILES: [&str; 2] = ["config", "hooks"];
-
 /// Longer lists of accounts of an image are left as they are.
 const MAX_ACCOUNTS_BYTES: u64 = 1 << 20;
 
@@ -55,44 +50,48 @@ const MAX_ACCOUNTS_BYTES: u64 = 1 << 20;
 const MAX_INODES: u32 = 32_768;
 
 /// Replaces this process's root filesystem with the job's.
-pub(super) fn build_root(dir: &JobDir, spec: &JobSpec, image: Option<&JobImage>) -> io::Result<()> {
+pub(super) fn build_root(
+    dir: &JobDir,
+    request: &SandboxRequest,
+    options: &NamespaceOptions,
+) -> io::Result<()> {
     set_mount_flags("/", MsFlags::MS_REC | MsFlags::MS_PRIVATE)?;
     let mut root = SandboxRoot { path: dir.root_dir(), read_only: vec![] };
     mount_tmpfs(&root.path, "size=64m,nr_inodes=8192,mode=0755")?;
-    if let Some(image) = image {
-        root.add_image(&ImageUse::root_dir(&image.path), spec)?;
-    } else {
-        root.add_system()?;
-        root.add_etc(spec)?;
+    let uid = options.uid.unwrap_or_default();
+    match &request.root {
+        RootFilesystem::Image { path } => root.add_image(&ImageUse::root_dir(path), uid)?,
+        RootFilesystem::Host { .. } => {
+            root.add_system()?;
+            root.add_etc(uid)?;
+        }
     }
     root.add_devices_and_proc()?;
-    root.add_writable(dir, spec)?;
+    root.add_writable(request)?;
     // Last, because an exposed path may be below a directory created above. An image has files of its own.
-    let exposed = spec.expose.iter().filter(|_| image.is_none());
-    exposed.into_iter().try_for_each(|host| root.bind_read_only(host))?;
+    if let RootFilesystem::Host { expose } = &request.root {
+        expose.iter().try_for_each(|host| root.bind_read_only(host))?;
+    }
     root.make_binds_read_only()?;
-    match &spec.interactive {
-        Some(_) => root.add_interactive_stdin(dir)?,
-        None if spec.is_agent() => root.add_agent(spec)?,
-        None => root.add_script(spec)?,
+    if let SandboxInput::Pipe { path } = &request.input {
+        root.bind_file(path, SANDBOX_STDIN)?;
     }
+    for program in &request.programs {
+        make_read_only(&root.bind_file(&program.host, &program.path)?)?;
+    }
+    request.files.iter().try_for_each(|file| root.add_file(file))?;
     root.pivot()?;
-    if spec.has_repository() {
-        protect_repository()?;
-    }
+    request.protected.iter().try_for_each(|path| protect(Path::new(path)))?;
     make_read_only(Path::new("/"))
 }
 
-/// Makes hooks and configuration of the workspace's repository read-only.
+/// Makes a file or directory of a writable mount read-only, if it exists.
 ///
 /// Runs after the pivot, so that a link which an earlier job left there leads to nothing that this job cannot read anyway.
-fn protect_repository() -> io::Result<()> {
-    for name in PROTECTED_GIT_FILES {
-        let path = Path::new(WORKSPACE).join(".git").join(name);
-        if fs::symlink_metadata(&path).is_ok_and(|found| found.is_file() || found.is_dir()) {
-            bind_mount(&path, &path)?;
-            make_read_only(&path)?;
-        }
+fn protect(path: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(path).is_ok_and(|found| found.is_file() || found.is_dir()) {
+        bind_mount(path, path)?;
+        make_read_only(path)?;
     }
     Ok(())
 }
@@ -122,7 +121,7 @@ impl SandboxRoot {
 
     /// Adds every top-level entry of an image read-only. The root itself stays the sandbox's own, so that nothing is mounted
     /// on a path that an image chose.
-    fn add_image(&self, image: &Path, spec: &JobSpec) -> io::Result<()> {
+    fn add_image(&self, image: &Path, uid: u32) -> io::Result<()> {
         for entry in fs::read_dir(image)? {
             let entry = entry?;
             let name = entry.file_name();
@@ -143,18 +142,17 @@ impl SandboxRoot {
             make_read_only(&path)?;
         }
         fs::create_dir(self.host_path("job"))?;
-        self.add_accounts(image, spec)
+        self.add_accounts(image, uid)
     }
 
     /// Adds the job's user to the accounts of an image that has a list of them.
-    fn add_accounts(&self, image: &Path, spec: &JobSpec) -> io::Result<()> {
-        let uid = spec.isolation.uid(spec.assignment.task_id);
+    fn add_accounts(&self, image: &Path, uid: u32) -> io::Result<()> {
         let is_dir = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
         if uid == 0 || !is_dir(&image.join("etc")) {
             return Ok(());
         }
         for (name, line) in [
-            ("passwd", format!("sandbox:x:{uid}:{uid}::{WORKSPACE}:/bin/sh\n")),
+            ("passwd", format!("sandbox:x:{uid}:{uid}::{SANDBOX_WORKSPACE}:/bin/sh\n")),
             ("group", format!("sandbox:x:{uid}:\n")),
         ] {
             let source = image.join("etc").join(name);
@@ -177,18 +175,17 @@ impl SandboxRoot {
         Ok(())
     }
 
-    fn add_etc(&mut self, spec: &JobSpec) -> io::Result<()> {
+    fn add_etc(&mut self, uid: u32) -> io::Result<()> {
         fs::create_dir(self.host_path("etc"))?;
         for name in ETC_ENTRIES {
             self.bind_read_only(&Path::new("/etc").join(name))?;
         }
-        let uid = spec.isolation.uid(spec.assignment.task_id);
         let own = match uid {
             0 => String::new(),
-            uid => format!("sandbox:x:{uid}:{uid}::{WORKSPACE}:/bin/sh\n"),
+            uid => format!("sandbox:x:{uid}:{uid}::{SANDBOX_WORKSPACE}:/bin/sh\n"),
         };
         let group = if uid == 0 { String::new() } else { format!("sandbox:x:{uid}:\n") };
-        let passwd = format!("root:x:0:0::{WORKSPACE}:/bin/sh\n{own}");
+        let passwd = format!("root:x:0:0::{SANDBOX_WORKSPACE}:/bin/sh\n{own}");
         fs::write(self.host_path("etc/passwd"), passwd)?;
         fs::write(self.host_path("etc/group"), format!("root:x:0:\n{group}"))?;
         fs::write(self.host_path("etc/hosts"), "127.0.0.1 localhost sandbox\n::1 localhost\n")?;
@@ -221,14 +218,16 @@ impl SandboxRoot {
         Ok(())
     }
 
-    fn add_writable(&self, dir: &JobDir, spec: &JobSpec) -> io::Result<()> {
-        let size_mib = spec.assignment.limits.memory_mib.div_ceil(2);
+    fn add_writable(&self, request: &SandboxRequest) -> io::Result<()> {
+        let size_mib = request.limits.memory_mib.div_ceil(2);
         for name in ["tmp", "dev/shm"] {
             fs::create_dir(self.host_path(name))?;
             let options = format!("size={size_mib}m,nr_inodes={MAX_INODES},mode=1777");
             mount_tmpfs(&self.host_path(name), &options)?;
         }
-        for (host, inside) in [(&spec.workspace, WORKSPACE), (&dir.artifacts_dir(), ARTIFACTS)] {
+        for (host, inside) in
+            [(&request.workspace, SANDBOX_WORKSPACE), (&request.artifacts, SANDBOX_ARTIFACTS)]
+        {
             let path = self.host_path(inside);
             fs::create_dir_all(&path)?;
             bind_mount(host, &path)?;
@@ -237,29 +236,19 @@ impl SandboxRoot {
         Ok(())
     }
 
-    fn add_interactive_stdin(&self, dir: &JobDir) -> io::Result<()> {
-        let path = self.host_path(SANDBOX_STDIN);
+    /// Bind-mounts a file of the host; returns where it is mounted.
+    fn bind_file(&self, host: &Path, inside: &str) -> io::Result<PathBuf> {
+        let path = self.host_path(inside);
         fs::write(&path, "")?;
-        bind_mount(&dir.stdin_path(), &path)
+        bind_mount(host, &path)?;
+        Ok(path)
     }
 
-    fn add_script(&self, spec: &JobSpec) -> io::Result<()> {
-        let (Some(text), _) = build_argv(&spec.assignment.action, None) else { return Ok(()) };
+    fn add_file(&self, file: &SandboxFile) -> io::Result<()> {
         let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(0o755);
-        options.open(self.host_path(SANDBOX_SCRIPT))?.write_all(text.as_bytes())
-    }
-
-    /// Adds the agent's program and the document of its job, both read-only.
-    fn add_agent(&self, spec: &JobSpec) -> io::Result<()> {
-        let program = spec.agent_program.as_ref().filter(|program| program.path.is_file());
-        let program = program.ok_or_else(|| io::Error::other("this node has no agent"))?;
-        let path = self.host_path(SANDBOX_AGENT);
-        fs::write(&path, "")?;
-        bind_mount(&program.path, &path)?;
-        make_read_only(&path)?;
-        let job = agent_job_document(spec).ok_or(io::ErrorKind::InvalidInput)?;
-        fs::write(self.host_path(SANDBOX_AGENT_JOB), serde_json::to_vec_pretty(&job)?)
+        let mode = if file.is_executable { 0o755 } else { 0o644 };
+        options.write(true).create_new(true).mode(mode);
+        options.open(self.host_path(&file.path))?.write_all(file.content.as_bytes())
     }
 
     /// Bind-mounts a host file or directory at the same path, if it exists, to be made read-only before the pivot.

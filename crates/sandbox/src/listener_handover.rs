@@ -50,7 +50,7 @@ impl ListenerHandover {
 }
 
 /// Receives the listener of a job; `None` while its supervisor does not offer it yet. Blocks for a moment.
-pub(crate) fn receive_listener(dir: &JobDir) -> io::Result<Option<std::net::TcpListener>> {
+pub fn receive_listener(dir: &JobDir) -> io::Result<Option<std::net::TcpListener>> {
     if !fs::exists(dir.path().join(SOCKET))? {
         return Ok(None);
     }

@@ -24,7 +24,7 @@ use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::SigSet;
 use nix::unistd::{Gid, Uid, dup2_stdin, fchown, setgroups, setresgid, setresuid, setsid};
 
-use crate::init::SANDBOX_WORKSPACE;
+use crate::request::SANDBOX_WORKSPACE;
 use crate::spec::{
     ConfinementReport, DECLARED_ENV_VAR, ExecPlan, ROOT_IS_BUILT, SANDBOX_STDIN, STAGE_IS_READY,
 };

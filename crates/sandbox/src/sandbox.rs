@@ -27,12 +27,14 @@ use tokio::sync::oneshot;
 
 use crate::cgroup::JobSubtree;
 use crate::job_dir::{JobDir, JobDirError, StopRequest};
+use crate::job_request::build_request;
+use crate::request::SandboxRequest;
 use crate::spec::{AgentProgram, Isolation, JobSpec, SandboxJobOutcome};
 use crate::stage_entry;
 
 use stage_program::StageProgram;
 
-pub(crate) use follow_up::end_follow_ups;
+pub use follow_up::end_follow_ups;
 pub use interactive::{InteractiveControl, InteractiveProcess, InteractiveProgram};
 
 /// Configuration of a node's sandboxes.
@@ -143,7 +145,7 @@ impl Sandbox {
 
     /// A command in the workspace of a task that is no job of the orchestrator. The hooks and configuration of a checkout are
     /// read-only for it, as they are for jobs.
-    pub(crate) fn command_spec(&self, assignment: Assignment, has_repository: bool) -> JobSpec {
+    pub fn command_spec(&self, assignment: Assignment, has_repository: bool) -> JobSpec {
         let workspace = self.workspace(assignment.task_id);
         JobSpec { protects_repository: has_repository, ..self.job_spec(assignment, workspace) }
     }
@@ -164,10 +166,13 @@ impl Sandbox {
 
     /// Starts the supervisor of an accepted job. Call once per [`Sandbox::accept`].
     pub fn start(&self, dir: &JobDir) -> JobWatch {
-        match self.spawn_supervisor(dir) {
+        let started = build_request(dir).and_then(|request| {
+            self.spawn_supervisor(dir, &request)
+                .map_err(|error| format!("the job's supervisor cannot be started: {error}"))
+        });
+        match started {
             Ok(supervisor) => JobWatch::new(dir, supervisor),
-            Err(error) => {
-                let reason = format!("the job's supervisor cannot be started: {error}");
+            Err(reason) => {
                 // If this fails too, the job counts as interrupted.
                 let _ = dir.set_outcome(&node_outcome(Ending::NotStarted { reason }));
                 JobWatch::new(dir, None)
@@ -180,8 +185,13 @@ impl Sandbox {
         JobWatch::new(dir, None)
     }
 
-    fn spawn_supervisor(&self, dir: &JobDir) -> io::Result<Option<Child>> {
+    fn spawn_supervisor(
+        &self,
+        dir: &JobDir,
+        request: &SandboxRequest,
+    ) -> io::Result<Option<Child>> {
         let Some(lock) = dir.try_lock()? else { return Ok(None) };
+        dir.set_request(request)?;
         Command::new(self.stage_program.path())
             .arg0(stage_entry::PROCESS_NAME)
             .arg(stage_entry::SHIM)
@@ -260,7 +270,7 @@ pub fn resolve_outcome(dir: &JobDir) -> SandboxJobOutcome {
 }
 
 /// An outcome decided by the node instead of a supervisor.
-pub(crate) fn node_outcome(ending: Ending) -> SandboxJobOutcome {
+pub fn node_outcome(ending: Ending) -> SandboxJobOutcome {
     let now = SystemClock.now();
     SandboxJobOutcome {
         ending,

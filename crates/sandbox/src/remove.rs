@@ -18,7 +18,7 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 const MAX_DEPTH: u32 = 64;
 
 /// Removes the directory at `path` recursively. Succeeds if it does not exist.
-pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
+pub fn remove_tree(path: &Path) -> io::Result<()> {
     let top = match open(path, dir_flags(), Mode::empty()) {
         Ok(top) => top,
         Err(Errno::ENOENT) => return Ok(()),

@@ -9,7 +9,6 @@ mod reaper;
 mod root;
 mod socket_memory;
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -31,14 +30,10 @@ use nix::unistd::{Pid, sethostname};
 use crate::cgroup::Controller;
 use crate::descriptor_passing::send_file;
 use crate::job_dir::JobDir;
+use crate::request::{BackendOptions, NamespaceOptions, SandboxNetwork, SandboxRequest};
 use crate::sandbox_process::SandboxProcess;
-use crate::spec::{
-    ConfinementReport, DECLARED_ENV_VAR, EGRESS_PORT, ExecPlan, InitReport, Isolation, JobImage,
-    JobSpec, ROOT_IS_BUILT, build_argv,
-};
+use crate::spec::{ConfinementReport, DECLARED_ENV_VAR, ExecPlan, InitReport, ROOT_IS_BUILT};
 use crate::stage_entry;
-
-pub(crate) use root::{ARTIFACTS as SANDBOX_ARTIFACTS, WORKSPACE as SANDBOX_WORKSPACE};
 
 /// Runs the sandbox of the job in `path`.
 pub(crate) fn main(path: &Path) -> ExitCode {
@@ -62,39 +57,36 @@ fn run_sandbox(dir: &JobDir, reporter: &InitReporter) -> Result<Ending, String> 
     SandboxProcess::current()
         .and_then(|process| dir.set_process(process))
         .map_err(with_context("the sandbox process cannot be recorded"))?;
-    let spec = dir.spec().map_err(|error| error.to_string())?;
-    if let Some(cgroup) = &spec.cgroup {
+    let request = dir.request().map_err(with_context("the request cannot be read"))?;
+    let BackendOptions::Namespaces(options) = &request.backend;
+    if let Some(cgroup) = &options.cgroup {
         cgroup.enter().map_err(with_context("the job's cgroup cannot be entered"))?;
         // The job sees its cgroup as the root, and not the paths of the host.
         unshare(CloneFlags::CLONE_NEWCGROUP)
             .map_err(with_context("this system does not allow cgroup namespaces"))?;
     }
-    let mut reaper =
-        reaper::Reaper::new(&spec).map_err(with_context("signals cannot be blocked"))?;
+    let mut reaper = reaper::Reaper::new(request.limits, options)
+        .map_err(with_context("signals cannot be blocked"))?;
     enter_namespaces()?;
     reaper.count_sockets();
-    if spec.has_egress() {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, EGRESS_PORT));
+    if let SandboxNetwork::Egress { port } = request.network {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
         listener
             .and_then(|listener| reporter.send_listener(&listener))
             .map_err(with_context("the network cannot be set up"))?;
     }
-    let image = dir.image().map_err(with_context("the job's image is unknown"))?;
-    if spec.has_image() != image.is_some() {
-        return Err("the job's image was not prepared".to_owned());
-    }
-    let plan = build_exec_plan(&spec, image.as_ref());
+    let plan = build_exec_plan(&request, options);
     umask(Mode::from_bits_truncate(0o022));
     // Started before the root is replaced: the program is the node's, and loads no library of an image.
     let command = CommandProcess::start(&plan)?;
-    root::build_root(dir, &spec, image.as_ref())
+    root::build_root(dir, &request, options)
         .map_err(|error| format!("the filesystem cannot be built: {error}"))?;
     let (command, mut features) = command.confine()?;
     features.splice(0..0, NAMESPACES.map(str::to_owned));
-    if spec.isolation == Isolation::UserNamespace {
+    if options.uid.is_none() {
         features.insert(0, "user_namespace".to_owned());
     }
-    if let Some(cgroup) = &spec.cgroup {
+    if let Some(cgroup) = &options.cgroup {
         features
             .extend(["cgroup_namespace"].into_iter().chain(cgroup.features()).map(str::to_owned));
     }
@@ -121,89 +113,19 @@ fn with_context<E: Display>(what: &'static str) -> impl FnOnce(E) -> String {
     move |error| format!("{what}: {error}")
 }
 
-/// The home directory. It is writable in every sandbox.
-///
-/// That of an agent, and of every job on a repository, is `/tmp`: in memory, of the job alone, and empty when the job starts. Programs
-/// keep configuration, caches and databases there, which are no changes of the workspace. Other jobs have the workspace.
-fn home_dir(spec: &JobSpec) -> &'static str {
-    if spec.is_agent() || spec.has_repository() { "/tmp" } else { root::WORKSPACE }
-}
-
-fn build_exec_plan(spec: &JobSpec, image: Option<&JobImage>) -> ExecPlan {
-    let job = &spec.assignment;
-    let mut env = vec![("HOME", home_dir(spec).to_owned())];
-    if spec.interactive.is_none() {
-        env.extend([
-            ("CYNODE_TASK_ID", job.task_id.to_string()),
-            ("CYNODE_JOB_ID", job.job_id.to_string()),
-            ("CYNODE_WORKSPACE_DIR", root::WORKSPACE.to_owned()),
-            ("CYNODE_ARTIFACTS_DIR", root::ARTIFACTS.to_owned()),
-        ]);
-    }
-    let program = spec.interactive.as_ref();
-    // The listener of an agent without hosts is no proxy: it refuses every connection.
-    if spec.has_hosts() || program.is_some_and(|program| program.has_proxy) {
-        env.extend(proxy_variables());
-    }
-    if spec.is_agent() {
-        env.extend(agent_variables());
-    }
-    let mut limits = job.limits;
-    if spec.limits_by_cgroup(Controller::Pids) {
+fn build_exec_plan(request: &SandboxRequest, options: &NamespaceOptions) -> ExecPlan {
+    let mut limits = request.limits;
+    if options.limits_by_cgroup(Controller::Pids) {
         // The limit of the user would count other jobs of the task too.
         limits.processes = u32::MAX;
     }
     ExecPlan {
-        argv: program.map_or_else(
-            || build_argv(&job.action, spec.agent_program.as_ref()).1,
-            |program| program.argv.clone(),
-        ),
-        env: base_variables(image)
-            .into_iter()
-            .chain(env.into_iter().map(|(name, value)| (name.to_owned(), value)))
-            .collect(),
-        is_interactive: program.is_some(),
+        argv: request.argv.clone(),
+        env: request.env.clone(),
+        is_interactive: request.is_interactive(),
         limits,
-        uid: match spec.isolation {
-            Isolation::OwnUser => Some(spec.isolation.uid(job.task_id)),
-            Isolation::UserNamespace => None,
-        },
+        uid: options.uid,
     }
-}
-
-/// The variables that a job may rely on, unless its image declares others.
-///
-/// The sandbox's own variables come after them: of two values, the later one is used.
-fn base_variables(image: Option<&JobImage>) -> BTreeMap<String, String> {
-    let path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-    let defaults = [("PATH", path), ("LANG", "C.UTF-8")];
-    let defaults = defaults.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let declared = image.map(|image| image.env.clone()).unwrap_or_default();
-    defaults.into_iter().chain(declared).collect()
-}
-
-/// Tells programs to use the proxy. Some read only the lower-case names, some only the others.
-fn proxy_variables() -> impl Iterator<Item = (&'static str, String)> {
-    let proxy = format!("http://127.0.0.1:{EGRESS_PORT}");
-    let proxied = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"];
-    let direct = ["no_proxy", "NO_PROXY"].map(|name| (name, "localhost,127.0.0.1,::1".to_owned()));
-    // Node.js ignores the others without it.
-    let node = ("NODE_USE_ENV_PROXY", "1".to_owned());
-    proxied.map(|name| (name, proxy.clone())).into_iter().chain(direct).chain([node])
-}
-
-/// Tells agents where models and tools are. The node adds the token; programs that insist on a key get a word.
-fn agent_variables() -> [(&'static str, String); 6] {
-    let base = format!("http://127.0.0.1:{EGRESS_PORT}");
-    let no_key = || "none".to_owned();
-    [
-        ("OPENAI_BASE_URL", format!("{base}/v1")),
-        ("OPENAI_API_BASE", format!("{base}/v1")),
-        ("OPENAI_API_KEY", no_key()),
-        ("ANTHROPIC_BASE_URL", base.clone()),
-        ("ANTHROPIC_API_KEY", no_key()),
-        ("CYNODE_MCP_URL", format!("{base}/mcp")),
-    ]
 }
 
 /// The process that becomes the command. It waits until the root of the job is built.

@@ -23,6 +23,7 @@ use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use super::Sandbox;
 use crate::descriptor_passing::receive;
 use crate::job_dir::{JobDir, JobDirError};
+use crate::job_request::build_request;
 use crate::remove::remove_tree;
 use crate::spec::{DECLARED_ENV_VAR, InteractiveCommand, JobSpec};
 use crate::stage_entry;
@@ -100,6 +101,7 @@ impl Sandbox {
     }
 
     fn spawn_program_shim(&self, dir: &JobDir, declared: &str) -> io::Result<InteractiveProcess> {
+        dir.set_request(&build_request(dir).map_err(io::Error::other)?)?;
         mkfifo(&dir.stdin_path(), Mode::from_bits_truncate(0o600))?;
         // Opened read-write, so that neither side blocks until the other opens the pipe.
         let stdin = pipe::OpenOptions::new().read_write(true).open_sender(dir.stdin_path())?;

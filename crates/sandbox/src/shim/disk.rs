@@ -6,6 +6,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::request::SandboxRequest;
+
 /// More files would make every later scan of the workspace slow.
 const MAX_ENTRIES: u64 = 1_000_000;
 /// Deeper trees cannot be walked or removed by path.
@@ -23,7 +25,12 @@ pub(super) struct DiskWatch {
 }
 
 impl DiskWatch {
-    pub(super) fn new(workspace: PathBuf, artifacts: PathBuf, limit_mib: u32) -> Self {
+    pub(super) fn for_request(request: &SandboxRequest) -> Self {
+        let (workspace, artifacts) = (request.workspace.clone(), request.artifacts.clone());
+        Self::new(workspace, artifacts, request.limits.disk_mib)
+    }
+
+    fn new(workspace: PathBuf, artifacts: PathBuf, limit_mib: u32) -> Self {
         Self { workspace, artifacts, limit_mib, next: Instant::now() + MIN_SCAN_INTERVAL }
     }
 

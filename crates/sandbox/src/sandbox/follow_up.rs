@@ -19,7 +19,7 @@ impl Sandbox {
     ///
     /// Returns the directory of the follow-up, which lives as long as the job's. May be repeated: a follow-up of an earlier
     /// process is ended first.
-    pub(crate) fn start_follow_up(
+    pub fn start_follow_up(
         &self,
         dir: &JobDir,
         action: Action,
@@ -46,7 +46,7 @@ impl Sandbox {
 }
 
 /// Ends every follow-up of a job. Blocks until none of their processes is left.
-pub(crate) fn end_follow_ups(dir: &JobDir) -> Result<(), JobDirError> {
+pub fn end_follow_ups(dir: &JobDir) -> Result<(), JobDirError> {
     let home = dir.path().join(DIRECTORY);
     if !home.exists() {
         return Ok(());
