@@ -16,6 +16,7 @@ mod bad_requests;
 mod blob_collection;
 mod brain;
 mod branching;
+mod builds_on;
 mod canaries;
 mod cancel;
 mod capability_leases;
@@ -444,6 +445,13 @@ on_both_engines! {
         a_push_is_a_task_whose_node_gets_the_commits_and_nothing_else,
         findings_forbid_a_push_or_make_it_wait_for_a_person,
         agents_request_pushes_only_where_a_rule_allows_it_and_people_approve_them,
+    }
+    builds_on {
+        a_task_builds_on_the_newest_changes_and_its_node_gets_those_commits_only,
+        changes_that_a_task_cannot_build_on_are_refused_with_a_reason,
+        repeated_requests_retries_and_forks_keep_what_a_task_builds_on,
+        a_task_that_builds_on_others_waits_for_a_node_that_merges_them,
+        the_diff_has_the_changes_of_the_task_or_all_of_them,
     }
     git_credentials {
         a_node_leases_the_credential_for_the_host_of_a_job_that_it_holds_and_no_other,

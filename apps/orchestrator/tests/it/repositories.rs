@@ -3,7 +3,9 @@
 use cynode_client::Client;
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::policy::AgentType;
-use cynode_wire::git::{BUNDLE_FILE, CHANGES_FILE, PATCH_FILE, REPOSITORIES_FEATURE};
+use cynode_wire::git::{
+    BUILDS_ON_FEATURE, BUNDLE_FILE, CHANGES_FILE, PATCH_FILE, REPOSITORIES_FEATURE,
+};
 use cynode_wire::nodes::{Assignment, RegisterNode};
 use cynode_wire::page::PageQuery;
 use cynode_wire::runs::{ForkRun, RetryRun};
@@ -20,7 +22,8 @@ use crate::runs::{fail, through_a_step};
 /// The registration of a node that works on repositories.
 fn able(slug: &str) -> RegisterNode {
     let mut body = registration(slug, true);
-    body.capabilities.sandbox.features.push(REPOSITORIES_FEATURE.to_owned());
+    let features = [REPOSITORIES_FEATURE, BUILDS_ON_FEATURE].map(str::to_owned);
+    body.capabilities.sandbox.features.extend(features);
     body
 }
 
