@@ -12,6 +12,8 @@ mod bad_scripts;
 #[cfg(test)]
 mod browser;
 #[cfg(test)]
+mod builds_on;
+#[cfg(test)]
 mod callers;
 #[cfg(test)]
 mod chaos;

@@ -37,7 +37,7 @@ pub(crate) fn create_repository() -> (tempfile::TempDir, PathBuf) {
 }
 
 /// A system whose node allows such a repository.
-async fn system_with_repository() -> (System, tempfile::TempDir, PathBuf) {
+pub(crate) async fn system_with_repository() -> (System, tempfile::TempDir, PathBuf) {
     let (home, remote) = create_repository();
     let config = format!("[node]\nrepository_paths = [{:?}]\n", remote.parent().unwrap());
     (System::with(SystemDatabase::Embedded, &config).await, home, remote)
