@@ -3,6 +3,8 @@
 //! A request is a task whose work is done by child tasks, one for each attempt at a work unit. Its phases are
 //! [`crate::status::RequestPhase`].
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -102,6 +104,8 @@ pub struct RequestSettings {
     /// The most that its model calls may cost, in millionths of a dollar.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_micros: Option<i64>,
+    /// Whether it ends with its plan, before anything changes.
+    pub dry_run: bool,
     /// The agent profile of every unit; the configured agents if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -116,6 +120,7 @@ impl Default for RequestSettings {
             skip_minor_issues: true,
             max_parallel_units: DEFAULT_PARALLEL_UNITS,
             budget_micros: None,
+            dry_run: false,
             agent: None,
         }
     }
@@ -151,6 +156,9 @@ pub struct RequestState {
     /// The kinds of units, in their order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workflow: Option<Decided<Vec<UnitKind>>>,
+    /// How often the agent of a unit failed since it last succeeded or a person acted.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub unit_failures: BTreeMap<String, u32>,
     /// Issues that were left open, for the summary.
     pub notes: Vec<String>,
     /// What people said to questions about it, oldest first.

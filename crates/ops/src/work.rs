@@ -23,7 +23,8 @@ use serde_json::json;
 pub(crate) use route::resume_blocked;
 pub(crate) use submit::{apply_agent_status, check_reported_units};
 
-use self::board::WorkBoard;
+pub use self::board::WorkBoard;
+pub use self::plan::insert_plan;
 use crate::messages::MessageError;
 use cynode_execution::{tasks::TaskError, tasks::task_event};
 use cynode_resources::{PageError, Signals};
@@ -97,14 +98,18 @@ impl WorkService {
 }
 
 /// Loads the board of a task that has a plan.
-async fn load_board(tx: &mut Tx, task: TaskId, now: DateTime<Utc>) -> Result<WorkBoard, WorkError> {
+pub async fn load_board(
+    tx: &mut Tx,
+    task: TaskId,
+    now: DateTime<Utc>,
+) -> Result<WorkBoard, WorkError> {
     let plan = tx.work_plan_get(task).await?.ok_or(WorkError::NoPlan)?;
     let units = tx.work_unit_list(task).await?;
     Ok(WorkBoard::new(plan.components, units, now))
 }
 
 /// Persists the changes on a board and appends their events.
-async fn persist_board(tx: &mut Tx, task: &Task, board: &WorkBoard) -> Result<(), WorkError> {
+pub async fn persist_board(tx: &mut Tx, task: &Task, board: &WorkBoard) -> Result<(), WorkError> {
     for unit in board.changed() {
         tx.work_unit_update(unit).await?;
         let data = json!({ "work_unit_id": unit.id, "status": unit.status, "role": unit.role });

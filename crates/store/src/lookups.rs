@@ -42,7 +42,7 @@ pub struct NodeSummary {
 
 /// An `IN` list and its parameters. The last id is repeated up to a power of two, so that lists of any length
 /// share few prepared statements. `None` if there is no id.
-fn in_list<Id: Copy + Into<Param>>(ids: &[Id]) -> Option<(String, Vec<Param>)> {
+pub(crate) fn in_list<Id: Copy + Into<Param>>(ids: &[Id]) -> Option<(String, Vec<Param>)> {
     let last = *ids.last()?;
     let mut params: Vec<Param> = ids.iter().map(|id| (*id).into()).collect();
     params.resize_with(ids.len().next_power_of_two(), || last.into());

@@ -333,8 +333,9 @@ fn list_statement(filter: &TaskFilter) -> (String, Vec<Param>) {
         let not = if awaits_answer { "" } else { "NOT " };
         let _ = write!(
             sql,
-            " AND {not}EXISTS (SELECT 1 FROM runs r WHERE r.task_id = tasks.id AND r.runnable
-             AND r.waits_for = 'answer')"
+            " AND {not}(EXISTS (SELECT 1 FROM runs r WHERE r.task_id = tasks.id AND r.runnable
+             AND r.waits_for = 'answer') OR EXISTS (SELECT 1 FROM work_requests q
+             WHERE q.task_id = tasks.id AND q.question IS NOT NULL))"
         );
     }
     params.push(filter.limit.into());

@@ -11,6 +11,7 @@ use cynode_domain::verification::VerificationStatus;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::lookups::in_list;
 use crate::quarantine::{not_quarantined, tables};
 use crate::{Error, Tx};
 use cynode_sql::Row;
@@ -113,6 +114,13 @@ impl Tx {
     pub async fn request_lock(&mut self, task: TaskId) -> Result<Option<WorkRequest>, Error> {
         let sql = "SELECT * FROM work_requests WHERE task_id = $1 /*pg FOR NO KEY UPDATE */";
         self.one(&tables::WORK_REQUESTS, sql, params![task], request).await
+    }
+
+    /// Returns the requests among these tasks.
+    pub async fn requests_of(&mut self, tasks: &[TaskId]) -> Result<Vec<WorkRequest>, Error> {
+        let Some((ids, params)) = in_list(tasks) else { return Ok(vec![]) };
+        let sql = format!("SELECT * FROM work_requests WHERE task_id IN {ids}");
+        self.list(&tables::WORK_REQUESTS, &sql, &params, request).await
     }
 
     /// Returns the newest open request of a user with the same text.

@@ -38,6 +38,7 @@ pub mod problem;
 pub mod projects;
 pub mod providers;
 pub mod replanning;
+pub mod requests;
 pub mod rules;
 pub mod runner_calls;
 pub mod runs;

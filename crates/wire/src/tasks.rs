@@ -219,6 +219,12 @@ pub struct TaskView {
     /// The changes of other tasks that it builds on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub builds_on: Vec<ChangeSource>,
+    /// The request that it is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_task_id: Option<TaskId>,
+    /// The work unit of the request that it carries out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_unit_id: Option<String>,
     /// The worker node that it must run on, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,

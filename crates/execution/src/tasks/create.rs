@@ -93,9 +93,11 @@ impl TaskService {
         caller: &Caller,
         request: CreateTask,
         order: PushOrder,
+        hook: Option<Arc<dyn CreationHook>>,
     ) -> Result<TaskView, TaskError> {
-        let new = self.prepare_creation(caller, Trigger::Api, None, request).await?;
-        self.insert_creation(TaskCreation { push: Some(order), ..new }).await
+        let trigger = if hook.is_some() { Trigger::Request } else { Trigger::Api };
+        let new = self.prepare_creation(caller, trigger, None, request).await?;
+        self.insert_creation(TaskCreation { push: Some(order), hook, ..new }).await
     }
 
     async fn create_task(

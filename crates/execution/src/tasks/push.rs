@@ -1,5 +1,7 @@
 //! Pushes of collected changes: a task of its own, whose only step a worker node executes with its broker.
 
+use std::sync::Arc;
+
 use cynode_domain::criteria::Criterion;
 use cynode_domain::git::{PushOrder, Transport};
 use cynode_domain::ids::TaskId;
@@ -9,7 +11,7 @@ use cynode_resources::Caller;
 use cynode_wire::git::{GitSeverity, PushTask, TaskDiffView};
 use cynode_wire::tasks::{CreateTask, TaskView};
 
-use super::{TaskError, TaskService};
+use super::{CreationHook, TaskError, TaskService};
 use crate::artifacts::{ArtifactError, ArtifactService, DiffScope};
 
 /// How many findings an error lists.
@@ -24,6 +26,18 @@ impl TaskService {
         caller: &Caller,
         task: &NameOrId<TaskId>,
         request: PushTask,
+    ) -> Result<TaskView, ArtifactError> {
+        self.push_with_hook(artifacts, caller, task, request, None).await
+    }
+
+    /// As [`Self::push`], together with what a hook writes.
+    pub async fn push_with_hook(
+        &self,
+        artifacts: &ArtifactService,
+        caller: &Caller,
+        task: &NameOrId<TaskId>,
+        request: PushTask,
+        hook: Option<Arc<dyn CreationHook>>,
     ) -> Result<TaskView, ArtifactError> {
         let diff = artifacts.diff(caller, task, DiffScope::Own, 0).await?;
         let source = self.get(caller, task).await?;
@@ -49,7 +63,7 @@ impl TaskService {
         };
         let mut created = push_request(&source, &diff, &order, request, review.as_deref());
         created.node = self.push_node(&source, &diff).await?;
-        Ok(self.create_push(caller, created, order).await?)
+        Ok(self.create_push(caller, created, order, hook).await?)
     }
 
     /// The node that has a repository which is a path; otherwise the node of the source task.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cynode_domain::ids::{RunId, TaskId};
+use cynode_domain::plan::InputMode;
 use cynode_domain::status::{ShownTaskStatus, TaskStatus};
 use cynode_store::{Dependency, NewestRun, Task, Tx};
 use cynode_wire::tasks::TaskView;
@@ -89,6 +90,8 @@ pub(super) fn task_view(task: Task, relations: TaskRelations) -> TaskView {
         blocked_reason: relations.blocked_reason,
         repository: task.spec.options.repository,
         builds_on: task.spec.options.builds_on,
+        parent_task_id: task.parent.as_ref().map(|parent| parent.task),
+        work_unit_id: task.parent.map(|parent| parent.unit),
         node: relations.node,
         image: task.spec.options.image,
         agent: task.spec.options.agent.map(|agent| agent.profile.to_string()),
@@ -135,7 +138,18 @@ async fn load_open_questions(
     let asking: Vec<RunId> =
         active.filter_map(|task| runs.get(&task.spec.id)).map(|run| run.id).collect();
     let open = tx.open_questions_of(&asking).await?;
-    Ok(open.into_iter().map(|pending| (pending.task, pending.question.text)).collect())
+    let of_runs = open.into_iter().map(|pending| (pending.task, pending.question.text));
+    let requests: Vec<TaskId> = tasks
+        .iter()
+        .filter(|task| is_active(task) && task.spec.input_mode == InputMode::Request)
+        .map(|task| task.spec.id)
+        .collect();
+    let of_requests = tx
+        .requests_of(&requests)
+        .await?
+        .into_iter()
+        .filter_map(|request| Some((request.task, request.question?.question.text)));
+    Ok(of_runs.chain(of_requests).collect())
 }
 
 /// Why an open task does not advance.
@@ -151,9 +165,9 @@ fn blocked_reason(
             Some("it is paused".to_owned())
         }
         (TaskStatus::Pending, _) => describe_blocking_dependency(depends_on),
-        (TaskStatus::Running, Some(run)) => question
+        (TaskStatus::Running, run) => question
             .map(|text| format!("waiting for your answer: {text}"))
-            .or_else(|| run.suspend_reason.clone())
+            .or_else(|| run.and_then(|run| run.suspend_reason.clone()))
             .or(awaited),
         _ => None,
     }

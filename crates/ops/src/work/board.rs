@@ -14,55 +14,65 @@ use serde_json::Value;
 
 use super::WorkError;
 
-pub(super) struct WorkBoard {
+/// The units of a plan, and the changes that one operation makes to them.
+pub struct WorkBoard {
     components: Vec<WorkComponent>,
     units: Vec<WorkUnit>,
     now: DateTime<Utc>,
+    /// How often a unit can be sent back.
+    max_revisions: u32,
     /// Indexes of changed units.
     changed: BTreeSet<usize>,
     /// Ids of units assigned by this transition.
-    pub(super) assigned: Vec<String>,
+    pub assigned: Vec<String>,
     /// Ids of units completed by this transition.
-    pub(super) completed: Vec<String>,
+    pub completed: Vec<String>,
 }
 
 impl WorkBoard {
-    pub(super) fn new(
-        components: Vec<WorkComponent>,
-        units: Vec<WorkUnit>,
-        now: DateTime<Utc>,
-    ) -> Self {
+    pub fn new(components: Vec<WorkComponent>, units: Vec<WorkUnit>, now: DateTime<Utc>) -> Self {
         let (changed, assigned, completed) = (BTreeSet::new(), vec![], vec![]);
-        Self { components, units, now, changed, assigned, completed }
+        let max_revisions = MAX_REVISIONS;
+        Self { components, units, now, max_revisions, changed, assigned, completed }
     }
 
-    pub(super) fn now(&self) -> DateTime<Utc> {
+    /// Sets how often a unit can be sent back.
+    #[must_use]
+    pub fn with_max_revisions(self, max_revisions: u32) -> Self {
+        Self { max_revisions, ..self }
+    }
+
+    pub fn components(&self) -> &[WorkComponent] {
+        &self.components
+    }
+
+    pub fn now(&self) -> DateTime<Utc> {
         self.now
     }
 
-    pub(super) fn changed(&self) -> impl Iterator<Item = &WorkUnit> {
+    pub fn changed(&self) -> impl Iterator<Item = &WorkUnit> {
         self.changed.iter().filter_map(|index| self.units.get(*index))
     }
 
-    pub(super) fn is_completed(&self) -> bool {
+    pub fn is_completed(&self) -> bool {
         self.units.iter().all(|unit| unit.status == Status::Completed)
     }
 
-    pub(super) fn find_unit(&self, id: &str) -> Result<usize, WorkError> {
+    pub fn find_unit(&self, id: &str) -> Result<usize, WorkError> {
         let found = self.units.iter().position(|unit| unit.id == id);
         found.ok_or_else(|| WorkError::NotFound(id.chars().take(100).collect()))
     }
 
-    pub(super) fn units(&self) -> &[WorkUnit] {
+    pub fn units(&self) -> &[WorkUnit] {
         &self.units
     }
 
-    pub(super) fn unit(&self, index: usize) -> &WorkUnit {
+    pub fn unit(&self, index: usize) -> &WorkUnit {
         &self.units[index]
     }
 
     /// Returns a unit for changes other than its status.
-    pub(super) fn edit_unit(&mut self, index: usize) -> &mut WorkUnit {
+    pub fn edit_unit(&mut self, index: usize) -> &mut WorkUnit {
         self.changed.insert(index);
         let unit = &mut self.units[index];
         unit.updated_at = self.now;
@@ -70,7 +80,7 @@ impl WorkBoard {
     }
 
     /// Changes the status of a unit, if the transition is legal.
-    pub(super) fn transition(&mut self, index: usize, to: Status) -> Result<(), IllegalTransition> {
+    pub fn transition(&mut self, index: usize, to: Status) -> Result<(), IllegalTransition> {
         let (status, now) = (self.units[index].status.advance(to)?, self.now);
         let unit = self.edit_unit(index);
         unit.status = status;
@@ -90,7 +100,7 @@ impl WorkBoard {
     }
 
     /// Approves a submitted unit. Its successors start or must be revised.
-    pub(super) fn approve(&mut self, index: usize) -> Result<(), WorkError> {
+    pub fn approve(&mut self, index: usize) -> Result<(), WorkError> {
         self.transition(index, Status::Approved)?;
         for after in self.successors(index) {
             let is_stale = matches!(
@@ -105,8 +115,8 @@ impl WorkBoard {
     }
 
     /// Requests a revision.
-    pub(super) fn revise(&mut self, index: usize, feedback: Value) -> Result<(), WorkError> {
-        if self.units[index].revision_count >= MAX_REVISIONS {
+    pub fn revise(&mut self, index: usize, feedback: Value) -> Result<(), WorkError> {
+        if self.units[index].revision_count >= self.max_revisions {
             return Err(WorkError::TooManyRevisions(self.units[index].id.clone()));
         }
         self.transition(index, Status::RevisionRequested)?;
@@ -116,8 +126,16 @@ impl WorkBoard {
         Ok(())
     }
 
+    /// As [`Self::revise`], without a limit: a person requests it.
+    pub fn revise_for_person(&mut self, index: usize, feedback: Value) -> Result<(), WorkError> {
+        let limit = std::mem::replace(&mut self.max_revisions, u32::MAX);
+        let revised = self.revise(index, feedback);
+        self.max_revisions = limit;
+        revised
+    }
+
     /// Assigns ready units and completes finished components, until nothing changes.
-    pub(super) fn advance(&mut self) -> Result<(), WorkError> {
+    pub fn advance(&mut self) -> Result<(), WorkError> {
         loop {
             let before = (self.assigned.len(), self.completed.len());
             self.assign_ready()?;
@@ -191,7 +209,7 @@ impl WorkBoard {
     }
 
     /// Units of the same component that precede this one.
-    fn predecessors(&self, index: usize) -> impl Iterator<Item = usize> {
+    pub fn predecessors(&self, index: usize) -> impl Iterator<Item = usize> {
         let wanted = self.waits_for(index);
         self.unit_indexes(&self.units[index].component)
             .filter(move |other| wanted.contains(&self.units[*other].kind))

@@ -55,7 +55,7 @@ impl WorkService {
 }
 
 /// Stores the plan with its units; `None` if the task has the same plan already.
-async fn insert_plan(tx: &mut Tx, plan: &WorkPlan) -> Result<Option<WorkBoard>, WorkError> {
+pub async fn insert_plan(tx: &mut Tx, plan: &WorkPlan) -> Result<Option<WorkBoard>, WorkError> {
     if let Some(before) = tx.work_plan_get(plan.task).await? {
         let is_same =
             before.components == plan.components && before.issue_number == plan.issue_number;

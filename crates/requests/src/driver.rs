@@ -1,0 +1,270 @@
+//! Advances requests: claims one, carries out its next actions, and releases it when it waits.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use cynode_domain::backoff::Backoff;
+use cynode_domain::ids::TaskId;
+use cynode_domain::question::{Question, QuestionKind, ReplyForm};
+use cynode_domain::request::{QuestionSubject, RequestQuestion};
+use cynode_resources::signals::Topic;
+use cynode_runtime::shutdown::Shutdown;
+use cynode_store::RequestClaim;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
+use tokio::time::Instant;
+
+use crate::next_action::{NextAction, next_action};
+use crate::snapshot::RequestSnapshot;
+use crate::steps::Step;
+use crate::{RequestError, RequestService};
+
+/// How often requests are looked for without a signal.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Signals that arrive faster are looked at together.
+const MIN_INTERVAL: Duration = Duration::from_millis(50);
+/// The most actions of one claim, so that a defect cannot keep a request busy for ever.
+const MAX_ACTIONS: usize = 200;
+/// How often a failing action is repeated before a person is asked.
+const MAX_FAILURES: u32 = 6;
+/// The delay between repetitions of a failing action.
+const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), cap: Duration::from_mins(1) };
+
+/// Limits of a driver.
+#[derive(Debug, Clone, Copy)]
+pub struct DriverOptions {
+    /// Requests that are advanced at once.
+    pub max_concurrent: usize,
+    /// How long a claim lasts without a renewal.
+    pub lease: Duration,
+}
+
+impl Default for DriverOptions {
+    fn default() -> Self {
+        Self { max_concurrent: 8, lease: Duration::from_secs(20) }
+    }
+}
+
+/// Advances requests until shutdown.
+#[derive(Clone)]
+pub struct RequestDriver {
+    service: RequestService,
+    options: DriverOptions,
+}
+
+impl RequestDriver {
+    pub fn new(service: RequestService) -> Self {
+        Self { service, options: DriverOptions::default() }
+    }
+
+    /// Replaces the options.
+    #[must_use]
+    pub fn with_options(self, options: DriverOptions) -> Self {
+        Self { options, ..self }
+    }
+
+    /// Advances requests until shutdown; what is in hand then is released.
+    pub async fn run(self, shutdown: Shutdown) {
+        let mut events = self.service.signals.subscribe(Topic::Events);
+        let mut in_hand = FuturesUnordered::new();
+        let mut may_claim = true;
+        while !shutdown.is_triggered() {
+            while may_claim && in_hand.len() < self.options.max_concurrent.max(1) {
+                match self.claim().await {
+                    Ok(Some(claim)) => in_hand.push(self.advance_catching_panics(claim, &shutdown)),
+                    Ok(None) => may_claim = false,
+                    Err(error) => {
+                        may_claim = false;
+                        log_failure(None, &error);
+                    }
+                }
+            }
+            tokio::select! {
+                () = shutdown.triggered() => {}
+                Some(()) = in_hand.next(), if !in_hand.is_empty() => may_claim = true,
+                () = async {
+                    tokio::time::sleep(MIN_INTERVAL).await;
+                    events.wait(Instant::now() + POLL_INTERVAL).await;
+                } => may_claim = true,
+            }
+        }
+        while in_hand.next().await.is_some() {}
+    }
+
+    /// Advances every request until all of them wait. For tests and tools without a background.
+    pub async fn run_until_idle(&self) -> Result<(), RequestError> {
+        let stop = Shutdown::new();
+        while let Some(claim) = self.claim().await? {
+            self.advance_catching_panics(claim, &stop).await;
+        }
+        Ok(())
+    }
+
+    async fn claim(&self) -> Result<Option<RequestClaim>, RequestError> {
+        let store = &self.service.store;
+        let has_work = store.read(|tx| {
+            Box::pin(async move { Ok::<_, RequestError>(tx.request_has_work().await?) })
+        });
+        if !has_work.await? {
+            return Ok(None);
+        }
+        let lease_ms = millis(self.options.lease);
+        store
+            .write(move |tx| {
+                Box::pin(async move { Ok::<_, RequestError>(tx.request_claim(lease_ms).await?) })
+            })
+            .await
+    }
+
+    async fn advance_catching_panics(&self, claim: RequestClaim, shutdown: &Shutdown) {
+        let advanced =
+            AssertUnwindSafe(self.advance_with_lease(claim, shutdown)).catch_unwind().await;
+        let outcome = match advanced {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                tracing::error!(task.id = %claim.task, "advancing a request panicked");
+                Err(RequestError::Invalid(vec!["an internal error".to_owned()]))
+            }
+        };
+        let released = match outcome {
+            Ok(()) => self.release(claim, None).await,
+            Err(RequestError::ClaimLost) => Ok(()),
+            Err(error) => {
+                log_failure(Some(claim.task), &error);
+                self.handle_failure(claim, &error).await
+            }
+        };
+        if let Err(error) = released {
+            log_failure(Some(claim.task), &error);
+        }
+    }
+
+    async fn advance_with_lease(
+        &self,
+        claim: RequestClaim,
+        shutdown: &Shutdown,
+    ) -> Result<(), RequestError> {
+        tokio::select! {
+            biased;
+            // The next driver repeats the action; what it finds done it does not do again.
+            () = shutdown.triggered() => self.release(claim, Some(0)).await.and(Err(RequestError::ClaimLost)),
+            advanced = self.advance(claim) => advanced,
+            lost = self.renew_lease(claim) => lost,
+        }
+    }
+
+    /// Carries out actions until the request waits.
+    async fn advance(&self, claim: RequestClaim) -> Result<(), RequestError> {
+        for _ in 0..MAX_ACTIONS {
+            let snapshot = self.load(claim).await?;
+            if snapshot.request.question.is_some() || snapshot.task.status.is_terminal() {
+                return Ok(());
+            }
+            let action = next_action(&snapshot);
+            if action == NextAction::Wait {
+                return Ok(());
+            }
+            tracing::debug!(task.id = %claim.task, ?action, "request advances");
+            let step = Step { service: &self.service, claim, snapshot };
+            step.carry_out(action).await?;
+            self.service.signals.send(Topic::Events);
+        }
+        Err(RequestError::Invalid(vec!["the request makes no progress".to_owned()]))
+    }
+
+    async fn load(&self, claim: RequestClaim) -> Result<RequestSnapshot, RequestError> {
+        let now = self.service.clock.now();
+        self.service
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    if !tx.request_check_claim(claim).await? {
+                        return Err(RequestError::ClaimLost);
+                    }
+                    let loaded = RequestSnapshot::load(tx, claim.task, now).await?;
+                    loaded.ok_or(RequestError::ClaimLost)
+                })
+            })
+            .await
+    }
+
+    async fn release(&self, claim: RequestClaim, due_ms: Option<i64>) -> Result<(), RequestError> {
+        self.service
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    tx.request_release(claim, due_ms).await?;
+                    Ok(())
+                })
+            })
+            .await
+    }
+
+    /// Counts a failure; after several a person is asked.
+    async fn handle_failure(
+        &self,
+        claim: RequestClaim,
+        error: &RequestError,
+    ) -> Result<(), RequestError> {
+        let (reason, now) = (error.to_string(), self.service.clock.now());
+        self.service
+            .store
+            .write(move |tx| {
+                Box::pin(async move {
+                    if !tx.request_check_claim(claim).await? {
+                        return Ok(());
+                    }
+                    let Some(mut request) = tx.request_get(claim.task).await? else {
+                        return Ok(());
+                    };
+                    request.failures += 1;
+                    let delay = BACKOFF.delay(request.failures);
+                    if request.failures >= MAX_FAILURES {
+                        request.question = Some(RequestQuestion {
+                            subject: QuestionSubject::Phase {},
+                            question: Question {
+                                kind: QuestionKind::Approval,
+                                text: format!("The request cannot go on: {reason}. Try again?"),
+                                about: vec![format!("phase: {}", request.phase)],
+                                accepts: vec![ReplyForm::Retry, ReplyForm::No],
+                            },
+                        });
+                        request.asked_at = Some(now);
+                    }
+                    tx.request_update(&request).await?;
+                    tx.request_release(claim, Some(millis(delay))).await?;
+                    Ok(())
+                })
+            })
+            .await
+    }
+
+    /// Renews the claim until it is lost.
+    async fn renew_lease(&self, claim: RequestClaim) -> Result<(), RequestError> {
+        let lease = self.options.lease;
+        let lease_ms = millis(lease);
+        loop {
+            tokio::time::sleep(lease / 3).await;
+            let kept = self
+                .service
+                .store
+                .write(move |tx| {
+                    Box::pin(async move {
+                        Ok::<_, RequestError>(tx.request_extend(claim, lease_ms).await?)
+                    })
+                })
+                .await?;
+            if !kept {
+                return Err(RequestError::ClaimLost);
+            }
+        }
+    }
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn log_failure(task: Option<TaskId>, error: &RequestError) {
+    tracing::warn!(task.id = ?task, error = error as &dyn std::error::Error, "request not advanced");
+}

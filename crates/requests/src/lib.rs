@@ -1,0 +1,55 @@
+//! Submitted work, from intake to delivery.
+//!
+//! A request is a task without a run. [`RequestService`] accepts, shows and answers requests; [`RequestDriver`] advances them:
+//! it claims one, loads a `RequestSnapshot`, decides the [`next action`](next_action) and carries it out, until the request waits for a
+//! child task or a person. Every step is one transaction under the claim, or an effect that a repetition finds done: a driver can
+//! be killed at any moment, and another one goes on.
+//!
+//! Every unit is carried out by child tasks, one for each attempt (`steps`). Rules of [`cynode_planning`] decide; the project
+//! manager is asked where they are not certain.
+
+mod answer;
+mod driver;
+mod error;
+mod next_action;
+mod overrides;
+mod queries;
+mod snapshot;
+mod steps;
+mod submit;
+mod view;
+
+use cynode_execution::artifacts::ArtifactService;
+use cynode_execution::handoff::HandoffService;
+use cynode_execution::tasks::TaskService;
+use cynode_resources::Signals;
+use cynode_runtime::clock::SharedClock;
+use cynode_store::Store;
+
+pub use driver::{DriverOptions, RequestDriver};
+pub use error::RequestError;
+
+/// What the operations on requests need. Cheap to clone.
+#[derive(Clone)]
+pub struct RequestService {
+    store: Store,
+    clock: SharedClock,
+    signals: Signals,
+    tasks: TaskService,
+    artifacts: ArtifactService,
+    handoffs: HandoffService,
+}
+
+impl RequestService {
+    /// Creates the service.
+    pub fn new(
+        store: Store,
+        clock: SharedClock,
+        signals: Signals,
+        tasks: TaskService,
+        artifacts: ArtifactService,
+        handoffs: HandoffService,
+    ) -> Self {
+        Self { store, clock, signals, tasks, artifacts, handoffs }
+    }
+}

@@ -1,0 +1,139 @@
+//! What a request does next: a pure function of its snapshot.
+
+use cynode_domain::ids::TaskId;
+use cynode_domain::request::{DeliveryMode, MAX_UNIT_FAILURES};
+use cynode_domain::status::{RequestPhase, WorkUnitStatus as Status};
+
+use crate::snapshot::{CONTEXT, INTEGRATE, MERGE, PUSH, RequestSnapshot, is_done, is_passed};
+
+/// The next action of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NextAction {
+    /// Decide the kind.
+    Classify,
+    /// Start an attempt at a step that is no unit.
+    StartStep(&'static str),
+    /// Read the files that the context job listed, and go on to planning.
+    ReadContext { child: TaskId },
+    /// Decide scope, workflow and components.
+    Plan,
+    /// Start an attempt at a unit.
+    StartUnit { unit: String },
+    /// Take note of an ended attempt.
+    Conclude { child: TaskId },
+    /// Go on to the next phase.
+    Enter(RequestPhase),
+    /// End the request as completed.
+    Complete,
+    /// Ask a person, because nothing can go on.
+    AskStuck { reason: String },
+    /// Wait for a child task.
+    Wait,
+}
+
+/// Decides the next action.
+pub(crate) fn next_action(snapshot: &RequestSnapshot) -> NextAction {
+    if let Some(ended) = snapshot.unconcluded() {
+        return NextAction::Conclude { child: ended.attempt.child };
+    }
+    match snapshot.request.phase {
+        RequestPhase::Intake => NextAction::Classify,
+        RequestPhase::Context => match snapshot.newest_attempt(CONTEXT) {
+            Some(newest) if is_done(newest) => {
+                NextAction::ReadContext { child: newest.attempt.child }
+            }
+            Some(_) if snapshot.is_running(CONTEXT) => NextAction::Wait,
+            _ => NextAction::StartStep(CONTEXT),
+        },
+        RequestPhase::Planning => NextAction::Plan,
+        RequestPhase::Working => next_unit(snapshot),
+        RequestPhase::Delivering => next_delivery(snapshot),
+        RequestPhase::InReview | RequestPhase::Ended => NextAction::Wait,
+    }
+}
+
+fn next_unit(snapshot: &RequestSnapshot) -> NextAction {
+    let Some(board) = &snapshot.board else { return NextAction::Enter(RequestPhase::Planning) };
+    if snapshot.request.settings.dry_run {
+        return NextAction::Complete;
+    }
+    if board.is_completed() {
+        return NextAction::Enter(RequestPhase::Delivering);
+    }
+    let limit = usize::try_from(snapshot.request.settings.max_parallel_units).unwrap_or(1);
+    let running = snapshot.running_count();
+    let is_startable = |index: usize| {
+        let unit = board.unit(index);
+        let may_start = match unit.status {
+            Status::Assigned | Status::InProgress => true,
+            // What it builds on may be revised at the same time.
+            Status::RevisionRequested => {
+                board.predecessors(index).all(|before| is_passed(board.unit(before).status))
+            }
+            Status::Pending
+            | Status::Submitted
+            | Status::Approved
+            | Status::Routed
+            | Status::Completed
+            | Status::Blocked
+            | Status::Failed => false,
+        };
+        may_start
+            && !snapshot.is_running(&unit.id)
+            && failures(snapshot, &unit.id) < MAX_UNIT_FAILURES
+    };
+    let next = (0..board.units().len()).find(|index| is_startable(*index));
+    match next {
+        Some(index) if running < limit => {
+            NextAction::StartUnit { unit: board.unit(index).id.clone() }
+        }
+        _ if running > 0 => NextAction::Wait,
+        _ => {
+            let open: Vec<_> = board
+                .units()
+                .iter()
+                .filter(|unit| unit.status != Status::Completed)
+                .map(|unit| format!("{} is {}", unit.id, unit.status))
+                .collect();
+            NextAction::AskStuck { reason: open.join(", ") }
+        }
+    }
+}
+
+/// How often the agent of a unit failed in a row.
+pub(crate) fn failures(snapshot: &RequestSnapshot, unit: &str) -> u32 {
+    snapshot.request.state.unit_failures.get(unit).copied().unwrap_or(0)
+}
+
+fn next_delivery(snapshot: &RequestSnapshot) -> NextAction {
+    let newest = |unit| snapshot.newest_attempt(unit);
+    if [INTEGRATE, MERGE, PUSH].iter().any(|unit| snapshot.is_running(unit)) {
+        return NextAction::Wait;
+    }
+    let Some(integrated) = newest(INTEGRATE) else { return NextAction::StartStep(INTEGRATE) };
+    if !is_done(integrated) {
+        let has_conflict = integrated
+            .attempt
+            .outcome
+            .as_ref()
+            .is_some_and(|outcome| outcome["result"] == "conflict");
+        let merged = newest(MERGE).filter(|merge| merge.attempt.child > integrated.attempt.child);
+        return match merged {
+            Some(merge) if is_done(merge) => NextAction::StartStep(INTEGRATE),
+            None if has_conflict => NextAction::StartStep(MERGE),
+            _ => NextAction::StartStep(if has_conflict { MERGE } else { INTEGRATE }),
+        };
+    }
+    if snapshot.request.settings.deliver == DeliveryMode::Patch || has_no_changes(snapshot) {
+        return NextAction::Complete;
+    }
+    match newest(PUSH).filter(|push| push.attempt.child > integrated.attempt.child) {
+        Some(push) if is_done(push) => NextAction::Complete,
+        _ => NextAction::StartStep(PUSH),
+    }
+}
+
+/// Whether the merged result equals the repository.
+fn has_no_changes(snapshot: &RequestSnapshot) -> bool {
+    snapshot.request.state.delivery.as_ref().is_some_and(|delivery| delivery.head.is_none())
+}

@@ -1,0 +1,99 @@
+//! Everything that the next action of a request depends on.
+
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::TaskId;
+use cynode_domain::status::WorkUnitStatus as Status;
+use cynode_ops::WorkError;
+use cynode_ops::work::{WorkBoard, load_board};
+use cynode_store::{AttemptStatus, Task, Tx, WorkRequest};
+
+use crate::RequestError;
+
+/// The unit id of the attempts that read the project.
+pub(crate) const CONTEXT: &str = "context";
+/// The unit id of the attempts that merge and test the results.
+pub(crate) const INTEGRATE: &str = "integrate";
+/// The unit id of the attempts at resolving conflicts between units.
+pub(crate) const MERGE: &str = "merge";
+/// The unit id of the attempts at pushing the branch.
+pub(crate) const PUSH: &str = "push";
+
+/// A request with its task, units and attempts.
+pub(crate) struct RequestSnapshot {
+    pub(crate) request: WorkRequest,
+    pub(crate) task: Task,
+    /// Absent until it is planned.
+    pub(crate) board: Option<WorkBoard>,
+    /// Oldest first.
+    pub(crate) attempts: Vec<AttemptStatus>,
+}
+
+impl RequestSnapshot {
+    /// Loads a request; `None` if it does not exist.
+    pub(crate) async fn load(
+        tx: &mut Tx,
+        id: TaskId,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Self>, RequestError> {
+        let (Some(request), Some(task)) = (tx.request_lock(id).await?, tx.task_get(id).await?)
+        else {
+            return Ok(None);
+        };
+        let board = match load_board(tx, id, now).await {
+            Ok(board) => Some(board.with_max_revisions(request.settings.max_review_rounds)),
+            Err(WorkError::NoPlan) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let attempts = tx.attempt_list(id).await?;
+        Ok(Some(Self { request, task, board, attempts }))
+    }
+
+    /// The attempts at a unit or a step, oldest first.
+    pub(crate) fn attempts_at<'a>(
+        &'a self,
+        unit: &'a str,
+    ) -> impl Iterator<Item = &'a AttemptStatus> {
+        self.attempts.iter().filter(move |attempt| attempt.attempt.unit == unit)
+    }
+
+    pub(crate) fn newest_attempt<'a>(&'a self, unit: &'a str) -> Option<&'a AttemptStatus> {
+        self.attempts_at(unit).last()
+    }
+
+    /// Whether an attempt at a unit runs.
+    pub(crate) fn is_running(&self, unit: &str) -> bool {
+        self.newest_attempt(unit).is_some_and(|newest| !newest.status.is_terminal())
+    }
+
+    /// The attempt whose result a unit is.
+    pub(crate) fn accepted_attempt<'a>(&'a self, unit: &'a str) -> Option<&'a AttemptStatus> {
+        self.attempts_at(unit).filter(|attempt| is_done(attempt)).last()
+    }
+
+    /// An ended attempt that the request took no note of.
+    pub(crate) fn unconcluded(&self) -> Option<&AttemptStatus> {
+        self.attempts
+            .iter()
+            .find(|attempt| attempt.status.is_terminal() && attempt.attempt.concluded_at.is_none())
+    }
+
+    /// How many attempts run now.
+    pub(crate) fn running_count(&self) -> usize {
+        self.attempts.iter().filter(|attempt| !attempt.status.is_terminal()).count()
+    }
+
+    /// The number of the next attempt at a unit.
+    pub(crate) fn next_number(&self, unit: &str) -> u32 {
+        self.newest_attempt(unit).map_or(1, |newest| newest.attempt.number + 1)
+    }
+}
+
+/// Whether an attempt succeeded.
+pub(crate) fn is_done(attempt: &AttemptStatus) -> bool {
+    attempt.attempt.outcome.as_ref().is_some_and(|outcome| outcome["result"] == "done")
+}
+
+/// Whether the units after one may start.
+pub(crate) fn is_passed(status: Status) -> bool {
+    matches!(status, Status::Approved | Status::Routed | Status::Completed)
+}

@@ -1,0 +1,128 @@
+//! Decides scope, workflow and components, and creates the units.
+
+use cynode_domain::project_context::ProjectContext;
+use cynode_domain::request::{Decided, DecisionAuthor};
+use cynode_domain::status::RequestPhase;
+use cynode_domain::work::{UnitKind, WorkComponent, order_components};
+use cynode_domain::work_kind::{WorkKind, WorkScope};
+use cynode_ops::work::{insert_plan, persist_board};
+use cynode_planning::intake::{Submission, assess_scope};
+use cynode_planning::structured_context::summarize;
+use cynode_planning::workflow::{SelectedWorkflow, select_workflow};
+use cynode_store::WorkPlan;
+use cynode_wire::handoff::PlanWorkHandoff;
+use serde_json::json;
+
+use super::Step;
+use super::classify::{author, has_no_manager};
+use crate::RequestError;
+
+/// The name of the component of work that is not split.
+const SINGLE_COMPONENT: &str = "main";
+
+impl Step<'_> {
+    pub(super) async fn plan(mut self) -> Result<(), RequestError> {
+        let state = &self.snapshot.request.state;
+        let (Some(kind), Some(context)) = (state.kind.clone(), state.context.clone()) else {
+            return Err(RequestError::Invalid(vec![
+                "the request has no kind or no context".to_owned(),
+            ]));
+        };
+        let (scope, components) = self.decide_plan(kind.value, &context).await?;
+        let workflow = select_workflow(kind.value, scope.value, context.has_ui);
+        let components = self.with_units(components, &workflow);
+        order_components(&components).map_err(RequestError::Invalid)?;
+        let data = json!({
+            "scope": scope.value, "by": scope.by, "reason": scope.reason,
+            "workflow": workflow.units, "workflow_reason": workflow.reason,
+            "components": components.iter().map(|part| &part.name).collect::<Vec<_>>(),
+        });
+        let request = &mut self.snapshot.request;
+        request.state.scope = Some(scope);
+        request.state.workflow = Some(Decided {
+            value: workflow.units,
+            by: DecisionAuthor::Rule,
+            reason: workflow.reason,
+        });
+        request.phase = request.phase.advance(RequestPhase::Working)?;
+        let (task, now) = (self.snapshot.task.clone(), self.service.clock.now());
+        let plan = WorkPlan {
+            task: task.spec.id,
+            issue_number: None,
+            components,
+            created_at: now,
+            completed_at: None,
+        };
+        self.save_with("request.planned", data, move |tx| {
+            Box::pin(async move {
+                if let Some(board) = insert_plan(tx, &plan).await? {
+                    persist_board(tx, &task, &board).await?;
+                }
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    async fn decide_plan(
+        &self,
+        kind: WorkKind,
+        context: &ProjectContext,
+    ) -> Result<(Decided<WorkScope>, Vec<WorkComponent>), RequestError> {
+        let given = self.snapshot.request.state.scope.clone();
+        let text = &self.snapshot.task.spec.prompt;
+        let labels = &self.snapshot.request.source.labels;
+        let body = PlanWorkHandoff {
+            request: text.clone(),
+            labels: labels.clone(),
+            kind,
+            scope: given.as_ref().map(|scope| scope.value),
+            context: context.clone(),
+        };
+        let answer = self.service.handoffs.plan_work(&self.handoff_subject().await?, body).await;
+        match answer {
+            Ok(answer) => {
+                let by = author(&answer.decisions, "assess_scope");
+                let scope = Decided { value: answer.scope, by, reason: answer.reason };
+                Ok((given.unwrap_or(scope), answer.components))
+            }
+            Err(error) if has_no_manager(&error) => {
+                let submission = Submission { text, labels, is_brief: false };
+                let ruling = assess_scope(&submission, kind, Some(context));
+                let scope = Decided {
+                    value: ruling.value,
+                    by: DecisionAuthor::Rule,
+                    reason: ruling.reason,
+                };
+                Ok((given.unwrap_or(scope), vec![]))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The components with the units of the workflow; one component if the work is not split.
+    fn with_units(
+        &self,
+        components: Vec<WorkComponent>,
+        workflow: &SelectedWorkflow,
+    ) -> Vec<WorkComponent> {
+        let whole = WorkComponent {
+            name: SINGLE_COMPONENT.to_owned(),
+            description: summarize(&self.snapshot.task.spec.prompt),
+            priority: 0,
+            dependencies: vec![],
+            skip_design: false,
+            skip_review: false,
+            units: vec![],
+        };
+        let parts =
+            if workflow.is_split && !components.is_empty() { components } else { vec![whole] };
+        let with_units = |part: WorkComponent| {
+            let is_wanted = |unit: &UnitKind| *unit != UnitKind::Design || !part.skip_design;
+            let units = workflow.units.iter().copied().filter(is_wanted).collect();
+            // Every component is reviewed where the workflow says so: a model cannot skip the gate.
+            WorkComponent { units, skip_design: false, skip_review: false, ..part }
+        };
+        parts.into_iter().map(with_units).collect()
+    }
+}

@@ -1,0 +1,100 @@
+//! Ends a request: what was done, who decided what, what it was verified by, and what is left open.
+
+use cynode_domain::request::{Decided, RequestState};
+use cynode_domain::status::{RequestPhase, TaskStatus};
+use cynode_domain::verification::VerificationStatus;
+use cynode_domain::work::UnitKind;
+use cynode_execution::tasks::close_task;
+use serde_json::json;
+
+use super::Step;
+use crate::RequestError;
+
+impl Step<'_> {
+    pub(super) async fn complete(mut self) -> Result<(), RequestError> {
+        let summary = self.summarize();
+        let verification = self.verification();
+        self.snapshot.request.phase = self.snapshot.request.phase.advance(RequestPhase::Ended)?;
+        let task = self.snapshot.task.spec.id;
+        let data = json!({ "summary": summary, "delivery": self.snapshot.request.state.delivery });
+        self.save_with("request.completed", data, move |tx| {
+            Box::pin(async move {
+                close_task(tx, task, TaskStatus::Completed, &summary).await?;
+                tx.task_set_verification(task, verification).await?;
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    /// A result is verified if the project's tests passed and nothing was left open.
+    fn verification(&self) -> VerificationStatus {
+        let state = &self.snapshot.request.state;
+        let is_tested = self.snapshot.request.settings.require_tests_pass
+            && state.context.as_ref().is_some_and(|context| !context.test_commands.is_empty());
+        match (is_tested, state.notes.is_empty()) {
+            (true, _) => VerificationStatus::Verified,
+            (false, _) => VerificationStatus::NotChecked,
+        }
+    }
+
+    fn summarize(&self) -> String {
+        let (request, state) = (&self.snapshot.request, &self.snapshot.request.state);
+        let mut lines = vec![self.result_line()];
+        lines.extend(decision_line("kind", state.kind.as_ref(), |kind| kind.to_string()));
+        lines.extend(decision_line("scope", state.scope.as_ref(), |scope| scope.to_string()));
+        lines.extend(decision_line("workflow", state.workflow.as_ref(), |units| names(units)));
+        if let Some(board) = &self.snapshot.board {
+            for unit in board.units() {
+                let attempts = self.snapshot.attempts_at(&unit.id).count();
+                let rounds = match unit.revision_count {
+                    0 => String::new(),
+                    1 => ", sent back once".to_owned(),
+                    count => format!(", sent back {count} times"),
+                };
+                let noun = if attempts == 1 { "attempt" } else { "attempts" };
+                lines.push(format!("unit {}: {}, {attempts} {noun}{rounds}", unit.id, unit.status));
+            }
+        }
+        lines.push(test_line(state, request.settings.require_tests_pass));
+        lines.extend(state.notes.iter().map(|note| format!("open: {note}")));
+        lines.join("\n")
+    }
+
+    fn result_line(&self) -> String {
+        let request = &self.snapshot.request;
+        if request.settings.dry_run {
+            return "dry run: nothing was changed".to_owned();
+        }
+        match &request.state.delivery {
+            Some(delivery) if delivery.head.is_none() => "nothing had to be changed".to_owned(),
+            Some(delivery) if delivery.is_pushed => {
+                format!("delivered as branch {}", delivery.branch)
+            }
+            _ => "delivered as a patch".to_owned(),
+        }
+    }
+}
+
+fn decision_line<T>(
+    what: &str,
+    decided: Option<&Decided<T>>,
+    show: impl Fn(&T) -> String,
+) -> Option<String> {
+    let decided = decided?;
+    Some(format!("{what}: {} ({}: {})", show(&decided.value), decided.by, decided.reason))
+}
+
+fn names(units: &[UnitKind]) -> String {
+    units.iter().map(|unit| unit.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn test_line(state: &RequestState, require_tests: bool) -> String {
+    let commands =
+        state.context.as_ref().map(|context| context.test_commands.join(", ")).unwrap_or_default();
+    match (require_tests, commands.as_str()) {
+        (false, _) => "tests: not required".to_owned(),
+        (true, "") => "tests: the project has none".to_owned(),
+        (true, commands) => format!("tests: {commands} passed"),
+    }
+}

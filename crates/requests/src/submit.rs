@@ -1,0 +1,171 @@
+//! Submission: a text becomes a request, or an answer that says what to do instead.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use cynode_domain::plan::InputMode;
+use cynode_domain::request::{
+    Decided, DecisionAuthor, RequestOrigin, RequestSettings, RequestSource, RequestState,
+};
+use cynode_domain::status::{RequestPhase, TaskStatus};
+use cynode_execution::tasks::{CreationHook, TaskError, task_event};
+use cynode_planning::intake::{MAX_SUBMISSION_BYTES, SubmissionFault, inspect};
+use cynode_resources::Caller;
+use cynode_resources::secrets::RedactSecrets as _;
+use cynode_resources::signals::Topic;
+use cynode_store::{Task, Tx, WorkRequest};
+use cynode_wire::requests::{RequestView, SubmitRequest};
+use cynode_wire::tasks::CreateTask;
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use crate::{RequestError, RequestService};
+
+const MAX_REFERENCE_BYTES: usize = 2_000;
+const MAX_LABELS: usize = 50;
+const MAX_LABEL_BYTES: usize = 100;
+
+impl RequestService {
+    /// Accepts a request; its driver starts at once.
+    pub async fn submit(
+        &self,
+        caller: &Caller,
+        submission: SubmitRequest,
+    ) -> Result<RequestView, RequestError> {
+        let faults = validate(&submission);
+        if !faults.is_empty() {
+            return Err(RequestError::Invalid(faults));
+        }
+        let text = submission.text.clone().redact_secrets();
+        let text_sha256 = text_hash(&text, submission.repository.url.as_str());
+        if !submission.force && submission.idempotency_key.is_none() {
+            self.reject_duplicate(caller, &text_sha256).await?;
+        }
+        let state = RequestState {
+            kind: submission.kind.map(decided_by_person),
+            scope: submission.scope.map(decided_by_person),
+            ..RequestState::default()
+        };
+        let hook = NewRequest {
+            source: RequestSource {
+                origin: submission.origin.unwrap_or(RequestOrigin::Text),
+                reference: submission.reference.redact_secrets(),
+                labels: submission.labels,
+                is_brief: submission.is_brief,
+            },
+            settings: submission.settings,
+            state,
+            text_sha256,
+            now: self.clock.now(),
+        };
+        let request = CreateTask {
+            input_mode: InputMode::Request,
+            prompt: text,
+            task_name: submission.name,
+            project: submission.project,
+            repository: Some(submission.repository),
+            idempotency_key: submission.idempotency_key,
+            ..CreateTask::default()
+        };
+        let task = self.tasks.create_with_hook(caller, request, Arc::new(hook)).await?;
+        self.signals.send(Topic::Messages);
+        self.get(caller, &task.id.into()).await
+    }
+
+    async fn reject_duplicate(&self, caller: &Caller, hash: &str) -> Result<(), RequestError> {
+        let (user, hash) = (caller.user, hash.to_owned());
+        let found = self
+            .store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let Some(task) = tx.request_find_duplicate(user, &hash).await? else {
+                        return Ok(None);
+                    };
+                    Ok::<_, RequestError>(tx.task_get(task).await?.map(|task| task.spec.name))
+                })
+            })
+            .await?;
+        found.map_or(Ok(()), |name| Err(RequestError::Duplicate { name }))
+    }
+}
+
+fn decided_by_person<T>(value: T) -> Decided<T> {
+    Decided { value, by: DecisionAuthor::Person, reason: "given with the request".to_owned() }
+}
+
+/// Every reason to reject a submission.
+fn validate(submission: &SubmitRequest) -> Vec<String> {
+    let mut faults = submission.settings.validation_errors();
+    match inspect(&submission.text) {
+        Some(SubmissionFault::Blank) => {
+            faults.push("the request is empty: say what should be done".to_owned());
+        }
+        Some(SubmissionFault::TooLong { bytes }) => faults.push(format!(
+            "the request has {bytes} bytes; allowed are {MAX_SUBMISSION_BYTES}: put details into a file of the repository and name it"
+        )),
+        Some(SubmissionFault::Question) if !submission.force => faults.push(
+            "this is a question, not work: ask it with `cynork chat`, or submit it as work with --force".to_owned(),
+        ),
+        Some(SubmissionFault::SeveralRequests { requests }) if !submission.force => {
+            let list: Vec<String> = requests.iter().take(5).map(|request| format!("\"{request}\"")).collect();
+            faults.push(format!(
+                "these are {} requests: submit each one for itself ({}), or all as one with --force",
+                requests.len(),
+                list.join(", ")
+            ));
+        }
+        Some(SubmissionFault::Question | SubmissionFault::SeveralRequests { .. }) | None => {}
+    }
+    if submission.reference.as_ref().is_some_and(|text| text.len() > MAX_REFERENCE_BYTES) {
+        faults.push(format!("reference is longer than {MAX_REFERENCE_BYTES} bytes"));
+    }
+    let is_long = |label: &String| label.len() > MAX_LABEL_BYTES;
+    if submission.labels.len() > MAX_LABELS || submission.labels.iter().any(is_long) {
+        faults.push(format!("labels: at most {MAX_LABELS} of {MAX_LABEL_BYTES} bytes"));
+    }
+    faults
+}
+
+/// Texts that differ in white space and case only are the same.
+fn text_hash(text: &str, repository: &str) -> String {
+    let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+    hex::encode(Sha256::digest(format!("{repository}\n{}", words.join(" "))))
+}
+
+/// Inserts the request together with its task.
+struct NewRequest {
+    source: RequestSource,
+    settings: RequestSettings,
+    state: RequestState,
+    text_sha256: String,
+    now: DateTime<Utc>,
+}
+
+#[async_trait]
+impl CreationHook for NewRequest {
+    async fn before(&self, _: &mut Tx) -> Result<(), TaskError> {
+        Ok(())
+    }
+
+    async fn after(&self, tx: &mut Tx, task: &Task) -> Result<(), TaskError> {
+        let request = WorkRequest {
+            task: task.spec.id,
+            phase: RequestPhase::Intake,
+            source: self.source.clone(),
+            settings: self.settings.clone(),
+            state: self.state.clone(),
+            question: None,
+            asked_at: None,
+            text_sha256: self.text_sha256.clone(),
+            failures: 0,
+            created_at: self.now,
+            updated_at: self.now,
+        };
+        tx.request_insert(&request).await?;
+        tx.task_set_status(task.spec.id, TaskStatus::Running, None).await?;
+        let data = json!({ "name": task.spec.name, "origin": self.source.origin });
+        tx.event_append(&task_event(task, "request.submitted", data)).await?;
+        Ok(())
+    }
+}

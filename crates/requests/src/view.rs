@@ -1,0 +1,143 @@
+//! What people see of a request.
+
+use std::collections::BTreeMap;
+
+use cynode_domain::status::{RequestPhase, ShownTaskStatus, WorkUnitStatus};
+use cynode_store::{AttemptStatus, InferenceFilter, Task, Tx, WorkRequest, WorkUnit};
+use cynode_wire::requests::{AttemptView, PendingQuestion, RequestUnitView, RequestView};
+
+use crate::RequestError;
+use crate::snapshot::RequestSnapshot;
+
+/// How much of the text a list shows.
+const LIST_TEXT_CHARS: usize = 200;
+
+/// What a view shows beside the rows of the request.
+pub(crate) struct ViewFacts {
+    owner: String,
+    model_calls: i64,
+    cost_micro_usd: i64,
+}
+
+impl ViewFacts {
+    pub(crate) async fn load(
+        tx: &mut Tx,
+        task: &Task,
+        attempts: &[AttemptStatus],
+    ) -> Result<Self, RequestError> {
+        let owner = tx.user_get(task.spec.created_by).await?.map(|user| user.handle);
+        let children = attempts.iter().map(|attempt| attempt.attempt.child);
+        let (mut model_calls, mut cost_micro_usd) = (0, 0);
+        for id in std::iter::once(task.spec.id).chain(children) {
+            let filter = InferenceFilter { task: Some(id), ..InferenceFilter::default() };
+            let sums = tx.inference_sums(&filter).await?;
+            model_calls += sums.calls;
+            cost_micro_usd += sums.cost_micro_usd;
+        }
+        Ok(Self { owner: owner.unwrap_or_default(), model_calls, cost_micro_usd })
+    }
+}
+
+/// The view in lists.
+pub(crate) fn brief_view(
+    request: WorkRequest,
+    task: Task,
+    owner: String,
+    units: &[WorkUnit],
+) -> RequestView {
+    let done = units.iter().filter(|unit| unit.status == WorkUnitStatus::Completed).count();
+    let text: String = task.spec.prompt.chars().take(LIST_TEXT_CHARS).collect();
+    let status = match (&request.question, task.status.is_terminal()) {
+        (Some(_), false) => ShownTaskStatus::Waiting,
+        _ => task.status.to_shown(),
+    };
+    let phase = if task.status.is_terminal() { RequestPhase::Ended } else { request.phase };
+    let state = request.state;
+    let context = state.context;
+    RequestView {
+        id: request.task,
+        name: task.spec.name,
+        owner,
+        status,
+        phase,
+        project_id: task.spec.project,
+        text,
+        source: request.source,
+        repository: task.spec.options.repository,
+        settings: request.settings,
+        kind: state.kind,
+        scope: state.scope,
+        project_kind: context.as_ref().map(|context| context.kind),
+        architecture: context.as_ref().map(|context| context.architecture.clone()),
+        test_commands: context.map(|context| context.test_commands).unwrap_or_default(),
+        workflow: state.workflow,
+        question: request.question.map(|asked| PendingQuestion {
+            subject: asked.subject,
+            question: asked.question,
+            asked_at: request.asked_at,
+        }),
+        answers: vec![],
+        units: vec![],
+        steps: vec![],
+        progress_percent: u32::try_from((done * 100).checked_div(units.len()).unwrap_or(0))
+            .unwrap_or(100),
+        notes: state.notes,
+        delivery: state.delivery,
+        cost_micro_usd: None,
+        model_calls: None,
+        summary: task.summary,
+        verification: task.verification,
+        created_at: request.created_at,
+        updated_at: request.updated_at.max(task.updated_at),
+        ended_at: task.ended_at,
+    }
+}
+
+/// The view of one request.
+pub(crate) fn full_view(snapshot: RequestSnapshot, facts: ViewFacts) -> RequestView {
+    let RequestSnapshot { request, task, board, attempts } = snapshot;
+    let (text, answers) = (task.spec.prompt.clone(), request.state.answers.clone());
+    let rows = board.as_ref().map(|board| board.units()).unwrap_or_default();
+    let mut by_unit: BTreeMap<String, Vec<AttemptView>> = BTreeMap::new();
+    for attempt in attempts {
+        let view = attempt_view(attempt);
+        by_unit.entry(view.unit.clone()).or_default().push(view);
+    }
+    let units = rows.iter().map(|unit| RequestUnitView {
+        id: unit.id.clone(),
+        component: unit.component.clone(),
+        kind: unit.kind,
+        status: unit.status,
+        role: unit.role.clone(),
+        revision_count: unit.revision_count,
+        summary: unit.summary.clone(),
+        notes: unit.notes.clone(),
+        attempts: by_unit.remove(&unit.id).unwrap_or_default(),
+    });
+    let units: Vec<_> = units.collect();
+    let mut steps: Vec<AttemptView> = by_unit.into_values().flatten().collect();
+    steps.sort_by_key(|step| step.task_id);
+    RequestView {
+        text,
+        answers,
+        units,
+        steps,
+        cost_micro_usd: Some(facts.cost_micro_usd),
+        model_calls: Some(facts.model_calls),
+        ..brief_view(request, task, facts.owner, rows)
+    }
+}
+
+fn attempt_view(attempt: AttemptStatus) -> AttemptView {
+    let AttemptStatus { attempt, status, summary } = attempt;
+    let result =
+        attempt.outcome.as_ref().and_then(|outcome| outcome["message"].as_str().map(str::to_owned));
+    AttemptView {
+        unit: attempt.unit,
+        number: attempt.number,
+        task_id: attempt.child,
+        status: status.to_shown(),
+        result: result.or(summary),
+        created_at: attempt.created_at,
+    }
+}
