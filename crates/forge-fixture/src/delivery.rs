@@ -142,12 +142,25 @@ impl<'w> EventSubject<'w> {
         let Some(row) = world.repositories.get(path) else { panic!("no repository {path}") };
         let comments = [row.issue_comments.get(&number), row.pull_comments.get(&number)];
         let mut comments = comments.into_iter().flatten().flatten();
+        let has_comment =
+            row.pull_comments.get(&number).into_iter().flatten().any(|it| it.id == id);
+        let is_pull = match event {
+            E::IssueOpened { .. } => false,
+            E::Commented { .. } => has_comment,
+            E::PullOpened { .. }
+            | E::PullPushed { .. }
+            | E::PullClosed { .. }
+            | E::Reviewed { .. }
+            | E::ReviewCommented { .. }
+            | E::CiUpdated { .. }
+            | E::Pushed { .. } => true,
+        };
         let reviews = row.reviews.get(&number).into_iter().flatten();
         let mut review_comments = reviews.clone().flat_map(|review| &review.comments);
         let mut subject = Self {
             repository: row,
             number,
-            pull: row.pulls.get(&number),
+            pull: row.pulls.get(&number).filter(|_| is_pull),
             comment: comments.find(|comment| comment.id == id),
             review: reviews.clone().find(|review| review.id == id),
             review_comment: review_comments.find(|comment| comment.id == id),

@@ -86,7 +86,8 @@ impl ForgeExchange {
         let has_next = page * size < total;
         let path = self.target.split('?').next().unwrap_or_default();
         let kept = self.query.iter().filter(|(key, _)| key != "page");
-        let kept: String = kept.map(|(key, value)| format!("{key}={value}&")).collect();
+        let kept: Vec<String> = kept.map(|(key, value)| format!("{key}={value}&")).collect();
+        let kept = kept.concat();
         let link =
             |page: usize, rel: &str| format!("<{base_url}{path}?{kept}page={page}>; rel=\"{rel}\"");
         let mut headers = Vec::new();

@@ -164,9 +164,10 @@ fn create_comment(
         is_system: false,
     };
     let row = world.repositories.get_mut(path)?;
-    let comments = match row.pulls.contains_key(&index) {
-        true => &mut row.pull_comments,
-        false => &mut row.issue_comments,
+    let comments = if row.pulls.contains_key(&index) {
+        &mut row.pull_comments
+    } else {
+        &mut row.issue_comments
     };
     comments.entry(index).or_default().push(comment.clone());
     let row = world.repositories.get(path)?;

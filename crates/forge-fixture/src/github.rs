@@ -186,9 +186,10 @@ fn create_comment(
         is_system: false,
     };
     let row = world.repositories.get_mut(path)?;
-    let comments = match row.pulls.contains_key(&number) {
-        true => &mut row.pull_comments,
-        false => &mut row.issue_comments,
+    let comments = if row.pulls.contains_key(&number) {
+        &mut row.pull_comments
+    } else {
+        &mut row.issue_comments
     };
     comments.entry(number).or_default().push(comment.clone());
     let row = world.repositories.get(path)?;

@@ -34,6 +34,6 @@ pub use exchange::RecordedForgeRequest;
 pub use fault::{FaultKind, ScriptedFault};
 pub use setup::{ScriptedForge, commit_id};
 pub use world::{
-    ScriptedComment, ScriptedForgeApi, ScriptedPermission, ScriptedPullRequest, ScriptedPullState,
-    ScriptedReviewState, ScriptedStatusState, TokenScope,
+    ScriptedComment, ScriptedForgeApi, ScriptedItem, ScriptedPermission, ScriptedPullRequest,
+    ScriptedPullState, ScriptedReviewState, ScriptedStatusState, TokenScope,
 };

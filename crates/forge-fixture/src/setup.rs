@@ -9,7 +9,7 @@ use crate::fault::ScriptedFault;
 use crate::listener::ForgeListener;
 use crate::world::{
     ForgeWorld, IssueRow, RepositoryRow, ReviewCommentRow, ReviewRow, ScriptedComment,
-    ScriptedForgeApi, ScriptedPermission, ScriptedPullRequest, ScriptedPullState,
+    ScriptedForgeApi, ScriptedItem, ScriptedPermission, ScriptedPullRequest, ScriptedPullState,
     ScriptedReviewState, ScriptedStatusState, StatusRow, TokenRow, TokenScope, UserRow,
 };
 
@@ -115,8 +115,8 @@ impl ScriptedForge {
         number
     }
 
-    /// Adds a comment of a person; to an issue, or to a pull request if it has that number.
-    pub fn add_comment(&self, path: &str, number: u64, author: &str, body: &str) -> u64 {
+    /// Adds a comment of a person to a conversation.
+    pub fn add_comment(&self, path: &str, item: ScriptedItem, author: &str, body: &str) -> u64 {
         self.change(path, |row, id| {
             let comment = ScriptedComment {
                 id,
@@ -124,9 +124,9 @@ impl ScriptedForge {
                 body: body.to_owned(),
                 is_system: false,
             };
-            let comments = match row.pulls.contains_key(&number) {
-                true => &mut row.pull_comments,
-                false => &mut row.issue_comments,
+            let (comments, number) = match item {
+                ScriptedItem::Issue(number) => (&mut row.issue_comments, number),
+                ScriptedItem::Pull(number) => (&mut row.pull_comments, number),
             };
             comments.entry(number).or_default().push(comment);
             id
@@ -246,13 +246,12 @@ impl ScriptedForge {
         row.map(|row| row.pulls.values().cloned().collect()).unwrap_or_default()
     }
 
-    /// The comments of an issue, or of the pull request with that number.
-    pub fn comments(&self, path: &str, number: u64) -> Vec<ScriptedComment> {
+    pub fn comments(&self, path: &str, item: ScriptedItem) -> Vec<ScriptedComment> {
         let world = self.lock();
         let Some(row) = world.repositories.get(path) else { return vec![] };
-        let comments = match row.pulls.contains_key(&number) {
-            true => row.pull_comments.get(&number),
-            false => row.issue_comments.get(&number),
+        let comments = match item {
+            ScriptedItem::Issue(number) => row.issue_comments.get(&number),
+            ScriptedItem::Pull(number) => row.pull_comments.get(&number),
         };
         comments.cloned().unwrap_or_default()
     }

@@ -13,6 +13,13 @@ pub enum ScriptedForgeApi {
     Gitea,
 }
 
+/// An issue or pull request, by its number. GitLab numbers them apart, so that both kinds have the same numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScriptedItem {
+    Issue(u64),
+    Pull(u64),
+}
+
 /// What a user may do in a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ScriptedPermission {

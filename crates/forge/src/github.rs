@@ -65,9 +65,9 @@ fn api_url(instance: &ForgeInstance) -> Url {
 }
 
 /// An author, whose association may tell already that they own the repository.
-fn author(account: Option<Account>, association: Option<&str>) -> Author {
-    let login = account.as_ref().map(|account| account.login.as_str());
-    let mut author = Author::from_account(login, account.as_ref().map(|account| account.id));
+fn author(account: Option<&Account>, association: Option<&str>) -> Author {
+    let login = account.map(|account| account.login.as_str());
+    let mut author = Author::from_account(login, account.map(|account| account.id));
     if association == Some("OWNER") && account.is_some() {
         author.write_access = WriteAccess::Granted;
     }

@@ -87,13 +87,18 @@ impl ForgeHttp {
     pub(crate) async fn send(&self, request: &ForgeRequest) -> Result<ForgeResponse, ForgeError> {
         let url = request.url(&self.profile.api_url)?;
         let sent = self.follow_redirects(request, url);
-        match tokio::time::timeout(self.limits.request_timeout, sent).await {
+        let result = match tokio::time::timeout(self.limits.request_timeout, sent).await {
             Ok(result) => result,
             Err(_) => Err(ForgeError::Unavailable {
                 reason: "it did not answer in time".to_owned(),
                 may_have_applied: request.is_write(),
             }),
+        };
+        if let Err(error) = &result {
+            let host = self.profile.api_url.host_str().unwrap_or_default();
+            tracing::debug!(forge.host = host, what = request.what, %error, "forge request failed");
         }
+        result
     }
 
     async fn follow_redirects(
@@ -128,9 +133,8 @@ impl ForgeHttp {
         if let Some(body) = &request.body {
             outgoing = outgoing.json(body);
         }
-        outgoing.send().await.map_err(|error| match is_internal(&error) {
-            true => internal(),
-            false => unreachable(&error, request),
+        outgoing.send().await.map_err(|error| {
+            if is_internal(&error) { internal() } else { unreachable(&error, request) }
         })
     }
 

@@ -69,7 +69,7 @@ impl Github {
             url: clean_optional_url(Some(&record.html_url)).unwrap_or_default(),
             title: clean_line(&record.title, MAX_TITLE_BYTES),
             body: clean_body(&record.body.unwrap_or_default()),
-            author: author(record.user, record.author_association.as_deref()),
+            author: author(record.user.as_ref(), record.author_association.as_deref()),
             state: if record.state == "open" { IssueState::Open } else { IssueState::Closed },
             labels: labels.map(|label| clean_line(&label, MAX_NAME_BYTES)).collect(),
             kind: match record.pull_request {
@@ -94,7 +94,7 @@ impl Github {
         Ok(list.map(|record| Comment {
             id: record.id,
             url: clean_optional_url(record.html_url.as_deref()),
-            author: author(record.user, record.author_association.as_deref()),
+            author: author(record.user.as_ref(), record.author_association.as_deref()),
             body: clean_body(&record.body.unwrap_or_default()),
             created_at: record.created_at,
             updated_at: record.updated_at,

@@ -71,7 +71,7 @@ impl PullRecord {
             url: clean_optional_url(Some(&self.html_url)).unwrap_or_default(),
             title: clean_line(&self.title, MAX_TITLE_BYTES),
             body: clean_body(&self.body.unwrap_or_default()),
-            author: author(self.user, None).login,
+            author: author(self.user.as_ref(), None).login,
             state: match (self.merged_at, self.state.as_str()) {
                 (Some(_), _) => PullRequestState::Merged,
                 (None, "open") => PullRequestState::Open,

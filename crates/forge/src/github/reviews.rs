@@ -60,7 +60,7 @@ impl Github {
             };
             Some(Review {
                 id: record.id,
-                author: author(record.user, record.author_association.as_deref()),
+                author: author(record.user.as_ref(), record.author_association.as_deref()),
                 state,
                 body: clean_body(&record.body.unwrap_or_default()),
                 commit: record.commit_id.map(|id| clean_line(&id, MAX_NAME_BYTES)),
@@ -83,7 +83,7 @@ impl Github {
         Ok(list.map(|record| ReviewComment {
             id: record.id,
             url: clean_optional_url(record.html_url.as_deref()),
-            author: author(record.user, record.author_association.as_deref()),
+            author: author(record.user.as_ref(), record.author_association.as_deref()),
             path: clean_line(&record.path, MAX_PATH_BYTES),
             line: record.line.or(record.original_line),
             body: clean_body(&record.body.unwrap_or_default()),

@@ -47,10 +47,8 @@ impl Gitlab {
         match self.http.json::<Member>(&request).await {
             Ok(member) => {
                 let is_active = member.state.is_none_or(|state| state == "active");
-                Ok(match is_active && member.access_level >= DEVELOPER {
-                    true => WriteAccess::Granted,
-                    false => WriteAccess::Denied,
-                })
+                let may_push = is_active && member.access_level >= DEVELOPER;
+                Ok(if may_push { WriteAccess::Granted } else { WriteAccess::Denied })
             }
             Err(ForgeError::NotFound { .. }) => Ok(WriteAccess::Denied),
             Err(ForgeError::Unauthorized { .. }) => Ok(WriteAccess::Unknown),

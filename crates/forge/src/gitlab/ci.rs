@@ -35,7 +35,8 @@ impl Gitlab {
         );
         let statuses = self.http.list::<StatusRecord>(&request).await?;
         let pipeline = pipeline.filter(|pipeline| is_pipeline_of(pipeline, number, head));
-        let mut checks: Vec<CiCheck> = pipeline.map(check_of_pipeline).into_iter().collect();
+        let mut checks: Vec<CiCheck> =
+            pipeline.as_ref().map(check_of_pipeline).into_iter().collect();
         checks.extend(statuses.entries.into_iter().map(|status| CiCheck {
             name: clean_line(&status.name.unwrap_or_default(), MAX_NAME_BYTES),
             state: parse_state(&status.status, status.allow_failure),
@@ -55,7 +56,7 @@ fn is_pipeline_of(pipeline: &PipelineRecord, number: u64, head: &CommitId) -> bo
         || pipeline.git_ref.as_deref() == Some(&format!("refs/merge-requests/{number}/merge"))
 }
 
-fn check_of_pipeline(pipeline: PipelineRecord) -> CiCheck {
+fn check_of_pipeline(pipeline: &PipelineRecord) -> CiCheck {
     CiCheck {
         name: format!("pipeline {}", pipeline.id),
         state: parse_state(&pipeline.status, false),

@@ -63,14 +63,18 @@ fn collect_texts<'v>(value: &'v Value, depth: usize, texts: &mut Vec<&'v str>) {
     match value {
         Value::String(text) => texts.push(text),
         Value::Array(values) => {
-            values.iter().for_each(|value| collect_texts(value, depth + 1, texts));
+            for value in values {
+                collect_texts(value, depth + 1, texts);
+            }
         }
         // GitHub: `{"resource": …, "code": …, "message": …}`; GitLab: `{"field": ["reason"]}`.
         Value::Object(fields) if fields.contains_key("message") => {
             collect_texts(&fields["message"], depth + 1, texts);
         }
         Value::Object(fields) => {
-            fields.values().for_each(|value| collect_texts(value, depth + 1, texts));
+            for value in fields.values() {
+                collect_texts(value, depth + 1, texts);
+            }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }

@@ -54,9 +54,10 @@ fn parse_note(payload: &Value) -> Option<ForgeEvent> {
         },
         "MergeRequest" => {
             let number = payload["merge_request"]["iid"].as_u64()?;
-            match is_review {
-                true => ForgeEvent::ReviewCommented { number, comment_id: Some(comment_id) },
-                false => ForgeEvent::Commented { number, is_pull_request: true, comment_id },
+            if is_review {
+                ForgeEvent::ReviewCommented { number, comment_id: Some(comment_id) }
+            } else {
+                ForgeEvent::Commented { number, is_pull_request: true, comment_id }
             }
         }
         _ => ForgeEvent::Ignored { name: "note".to_owned() },

@@ -33,10 +33,8 @@ pub(super) fn verify(
             // Digests have one length, so that the time does not depend on the length of the secret.
             let given = Sha256::digest(token.as_bytes());
             let expected = Sha256::digest(secret.expose_secret().as_bytes());
-            match bool::from(given.as_slice().ct_eq(expected.as_slice())) {
-                true => Ok(()),
-                false => Err(WebhookError::WrongSignature),
-            }
+            let is_same = bool::from(given.as_slice().ct_eq(expected.as_slice()));
+            is_same.then_some(()).ok_or(WebhookError::WrongSignature)
         }
     }
 }
