@@ -21,6 +21,7 @@ use cynode_gateway::GatewayOptions;
 use cynode_ops::chat::Chat;
 use cynode_ops::schedules::Schedules;
 use cynode_ops::{AgentMessages, AgentProfiles, StorageHealth};
+use cynode_requests::{RequestDriver, RequestService};
 use cynode_resources::agents::signs::AgentSigns;
 use cynode_resources::audit::RejectionCounter;
 use cynode_resources::groups::Groups;
@@ -55,6 +56,7 @@ pub struct OrchestratorServer {
     limits: ConnectionLimits,
     router: Router,
     sweeper: Sweeper,
+    requests: RequestDriver,
     collector: BlobCollector,
     job_lease_ms: u32,
     gateway: GatewayServices,
@@ -110,6 +112,7 @@ impl OrchestratorServer {
         let address = listener.local_addr()?;
         write_address(data_dir, address)?;
         gateway.launcher.set_address(address);
+        let requests = RequestDriver::new(services.requests.clone());
         // The API renders the 404 of unknown routes, so it is the fallback.
         let router = gateway
             .router()
@@ -122,6 +125,7 @@ impl OrchestratorServer {
             limits: options.connection_limits(),
             router,
             sweeper,
+            requests,
             collector: BlobCollector::new(store, blob_store(data_dir), clock),
             job_lease_ms: options.job_lease_ms,
             gateway,
@@ -151,7 +155,8 @@ impl OrchestratorServer {
                 background.finish(GRACE).await;
             };
             let collection = self.collector.run(shutdown.clone());
-            tokio::join!(server, sweeps, upkeep, calls, collection, ends);
+            let requests = self.requests.run(shutdown.clone());
+            tokio::join!(server, sweeps, upkeep, calls, collection, requests, ends);
         });
         let overdue = async {
             shutdown.triggered().await;
@@ -223,6 +228,7 @@ async fn build_services(
     let (projects, steering) = (shared.projects.clone(), shared.steering.clone());
     let (artifacts, nodes) = (shared.artifacts.clone(), shared.nodes.clone());
     let assembled = gateway_assembly::build_gateway(shared, gateway_options).await?;
+    let (requests_tasks, requests_artifacts) = (tasks.clone(), artifacts.clone());
     let services = ApiServices {
         accounts,
         projects,
@@ -233,6 +239,14 @@ async fn build_services(
         messages: AgentMessages::new(store.clone(), clock.clone(), signals.clone()),
         artifacts,
         nodes,
+        requests: RequestService::new(
+            store.clone(),
+            clock.clone(),
+            signals.clone(),
+            requests_tasks,
+            requests_artifacts,
+            agents.handoffs.clone(),
+        ),
         agent_profiles,
         edge: assembled.edge.clone(),
         workflow: WorkflowService::new(store.clone(), clock.clone(), signals.clone())

@@ -31,6 +31,7 @@ mod openapi;
 mod preferences;
 mod projects;
 mod pushes;
+mod requests;
 mod responses;
 mod router;
 mod runs;

@@ -14,6 +14,7 @@ use cynode_ops::capability_leases::EdgeSync;
 use cynode_ops::chat::Chat;
 use cynode_ops::schedules::Schedules;
 use cynode_ops::{AgentMessages, AgentProfiles, StorageHealth};
+use cynode_requests::RequestService;
 use cynode_resources::groups::Groups;
 use cynode_resources::request_limits::RequestLimits;
 use cynode_resources::skills::Skills;
@@ -36,7 +37,7 @@ use crate::status::StatusServices;
 use crate::unread_body::close_if_unread;
 use crate::{
     GatewayAdministration, ModelServices, accounts, agent_profiles, artifacts, chat, edge, egress,
-    events, gateway, groups, inbox, node_api, nodes, preferences, projects, pushes, runs,
+    events, gateway, groups, inbox, node_api, nodes, preferences, projects, pushes, requests, runs,
     schedules, skills, status, tasks, threads, workflow,
 };
 
@@ -56,6 +57,7 @@ pub struct ApiServices {
     /// Pausing, resuming, answering, retrying and forking runs.
     pub steering: RunOperations,
     pub messages: AgentMessages,
+    pub requests: RequestService,
     pub artifacts: ArtifactService,
     pub nodes: NodeService,
     pub agent_profiles: AgentProfiles,
@@ -109,6 +111,7 @@ pub(crate) fn documented_routes(services: ApiServices) -> OpenApiRouter {
         .merge(runs::routes(services.runs))
         .merge(runs::steering_routes(services.steering))
         .merge(inbox::routes(services.messages))
+        .merge(requests::routes(services.requests))
         .merge(artifacts::routes(services.artifacts.clone()))
         .merge(pushes::routes(services.tasks, services.artifacts.clone()))
         .merge(nodes::routes(services.nodes.clone()))

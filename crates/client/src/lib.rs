@@ -21,6 +21,7 @@ mod node_key;
 mod nodes;
 mod plain_http;
 mod request;
+mod requests;
 mod runs;
 mod schedules;
 mod sse;

@@ -1,0 +1,89 @@
+//! Submitted work: submit, list, read, answer, override, cancel.
+
+use axum::Json;
+use axum::extract::State;
+use cynode_domain::ids::TaskId;
+use cynode_domain::name_or_id::NameOrId;
+use cynode_requests::RequestService;
+use cynode_wire::page::Page;
+use cynode_wire::problem::Problem;
+use cynode_wire::requests::{
+    AnswerRequest, OverrideRequest, RequestQuery, RequestView, SubmitRequest,
+};
+use http::StatusCode;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::error::ApiError;
+use crate::extract::{JsonBody, PathSegment, QueryParams};
+use crate::identity::AuthenticatedUser;
+
+pub(crate) fn routes(requests: RequestService) -> OpenApiRouter {
+    OpenApiRouter::new()
+        .routes(routes!(submit, list))
+        .routes(routes!(get))
+        .routes(routes!(answer))
+        .routes(routes!(override_decisions))
+        .with_state(requests)
+}
+
+/// Submits work: it is classified, scoped, planned and carried out by agents, and ends in a branch. 409: a request with the same
+/// text is open.
+#[utoipa::path(post, path = "/v1/requests", tag = "requests", request_body = SubmitRequest,
+    responses((status = 201, body = RequestView), (status = "4XX", body = Problem)))]
+async fn submit(
+    State(requests): State<RequestService>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    JsonBody(body): JsonBody<SubmitRequest>,
+) -> Result<(StatusCode, Json<RequestView>), ApiError> {
+    Ok((StatusCode::CREATED, Json(requests.submit(&caller, body).await?)))
+}
+
+/// Lists requests, newest first; administrators see those of all users.
+#[utoipa::path(get, path = "/v1/requests", tag = "requests", params(RequestQuery),
+    responses((status = 200, body = Page<RequestView>), (status = "4XX", body = Problem)))]
+async fn list(
+    State(requests): State<RequestService>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    QueryParams(query): QueryParams<RequestQuery>,
+) -> Result<Json<Page<RequestView>>, ApiError> {
+    Ok(Json(requests.list(&caller, query).await?))
+}
+
+/// Returns a request with its decisions, units, attempts, cost and delivery.
+#[utoipa::path(get, path = "/v1/requests/{request}", tag = "requests",
+    params(("request" = String, Path, description = "id or name")),
+    responses((status = 200, body = RequestView), (status = "4XX", body = Problem)))]
+async fn get(
+    State(requests): State<RequestService>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(request): PathSegment<NameOrId<TaskId>>,
+) -> Result<Json<RequestView>, ApiError> {
+    Ok(Json(requests.get(&caller, &request).await?))
+}
+
+/// Answers the open question of a request, which goes on or ends.
+#[utoipa::path(post, path = "/v1/requests/{request}/answer", tag = "requests", request_body = AnswerRequest,
+    params(("request" = String, Path, description = "id or name")),
+    responses((status = 200, body = RequestView), (status = "4XX", body = Problem)))]
+async fn answer(
+    State(requests): State<RequestService>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(request): PathSegment<NameOrId<TaskId>>,
+    JsonBody(body): JsonBody<AnswerRequest>,
+) -> Result<Json<RequestView>, ApiError> {
+    Ok(Json(requests.answer(&caller, &request, body).await?))
+}
+
+/// Sets the kind or the scope of a request, until it is planned.
+#[utoipa::path(post, path = "/v1/requests/{request}/override", tag = "requests", request_body = OverrideRequest,
+    params(("request" = String, Path, description = "id or name")),
+    responses((status = 200, body = RequestView), (status = "4XX", body = Problem)))]
+async fn override_decisions(
+    State(requests): State<RequestService>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(request): PathSegment<NameOrId<TaskId>>,
+    JsonBody(body): JsonBody<OverrideRequest>,
+) -> Result<Json<RequestView>, ApiError> {
+    Ok(Json(requests.override_decisions(&caller, &request, body).await?))
+}
