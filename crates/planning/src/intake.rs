@@ -2,6 +2,8 @@
 
 mod classify;
 mod inspect;
+mod phrases;
+mod reading;
 mod scope;
 
 pub use classify::classify;

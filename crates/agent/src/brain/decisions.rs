@@ -136,16 +136,5 @@ fn enum_schema(about: &str, words: &[&str]) -> Value {
     json!({ "enum": words, "description": about })
 }
 
-/// Whether a text contains one of the phrases as whole words, ignoring case.
-fn contains_phrase(text: &str, phrases: &[&str]) -> bool {
-    let words: Vec<String> = text
-        .split(|c: char| !(c.is_alphanumeric() || c == '\''))
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect();
-    let padded = format!(" {} ", words.join(" "));
-    phrases.iter().any(|phrase| padded.contains(&format!(" {phrase} ")))
-}
-
 #[cfg(test)]
 mod tests;

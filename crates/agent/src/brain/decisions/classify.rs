@@ -72,6 +72,13 @@ impl BrainDecision for ClassifyRequest {
         RequestClassification::rule_answer(ruling.value, &ruling.reason)
     }
 
+    fn find_objection(&self, answer: &RequestClassification) -> Option<String> {
+        let ruling = self.ruling();
+        (ruling.is_certain && ruling.value != answer.kind).then(|| {
+            format!("{} does not fit: {}, so it is {}", answer.kind, ruling.reason, ruling.value)
+        })
+    }
+
     fn summarize(answer: &RequestClassification) -> String {
         format!("{}: {}", answer.kind.as_str(), answer.reason)
     }

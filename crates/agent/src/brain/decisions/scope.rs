@@ -94,10 +94,12 @@ impl BrainDecision for AssessScope {
     fn find_objection(&self, answer: &ScopeAssessment) -> Option<String> {
         let is_little = answer.scope <= WorkScope::Small;
         if is_little && (answer.estimated_files > 3 || answer.components_affected.len() > 1) {
-            let scope = answer.scope.as_str();
-            return Some(format!("{scope} does not fit more than one file or component"));
+            return Some(format!("{} does not fit more than one file or component", answer.scope));
         }
-        None
+        let ruling = self.ruling();
+        (ruling.is_certain && ruling.value != answer.scope).then(|| {
+            format!("{} does not fit: {}, so it is {}", answer.scope, ruling.reason, ruling.value)
+        })
     }
 
     fn summarize(answer: &ScopeAssessment) -> String {

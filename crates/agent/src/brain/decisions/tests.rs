@@ -90,12 +90,12 @@ fn scope(request: &str, kind: WorkKind) -> AssessScope {
 }
 
 #[test]
-fn scope_is_ruled_for_new_projects_and_typos_and_falls_back_to_medium() {
+fn scope_is_ruled_for_new_projects_and_typos_and_otherwise_guessed() {
     let ruled = |question: AssessScope| question.decide_by_rule().map(|ruling| ruling.answer.scope);
 
     assert_eq!(ruled(scope("a shop", WorkKind::NewProject)), Some(WorkScope::Large));
     assert_eq!(ruled(scope("fix a typo", WorkKind::QuickFix)), Some(WorkScope::Trivial));
-    let open = scope("a toggle", WorkKind::FeatureRequest);
+    let open = scope("a wiki", WorkKind::FeatureRequest);
     assert_eq!(ruled(open.clone()), None);
     assert_eq!(open.fallback().answer.scope, WorkScope::Medium);
     assert_eq!(scope("a crash", WorkKind::QuickFix).fallback().answer.scope, WorkScope::Small);
@@ -103,13 +103,33 @@ fn scope_is_ruled_for_new_projects_and_typos_and_falls_back_to_medium() {
 
 #[test]
 fn a_scope_that_contradicts_its_own_figures_is_refused() {
-    let question = scope("a toggle", WorkKind::FeatureRequest);
+    let question = scope("a wiki", WorkKind::FeatureRequest);
     let mut answer = question.fallback().answer;
     assert_eq!(question.find_objection(&answer), None);
 
     answer.scope = WorkScope::Trivial;
 
     assert!(question.find_objection(&answer).unwrap().contains("does not fit"));
+}
+
+#[test]
+fn an_answer_that_contradicts_a_certain_rule_is_refused() {
+    let brief = classify("Fix the crash", true);
+    let fix = RequestClassification { kind: WorkKind::QuickFix, reason: "it says so".to_owned() };
+    assert_eq!(
+        brief.find_objection(&fix).unwrap(),
+        "quick_fix does not fit: there is a project brief, so it is new_project"
+    );
+    assert_eq!(brief.find_objection(&brief.fallback().answer), None);
+
+    let typo = scope("fix a typo", WorkKind::QuickFix);
+    let large = ScopeAssessment::decided_by_person(WorkScope::Large);
+    assert!(
+        typo.find_objection(&large).unwrap().starts_with("large does not fit: it has the words")
+    );
+
+    let unclear = classify("Make prefixes debuggable", false);
+    assert_eq!(unclear.find_objection(&fix), None, "a guess rejects no answer of a model");
 }
 
 #[test]

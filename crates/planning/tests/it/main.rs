@@ -1,0 +1,5 @@
+//! Rules measured on the corpora, and against hostile texts.
+
+mod accuracy;
+mod corpus;
+mod hostile;
