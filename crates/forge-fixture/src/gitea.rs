@@ -80,7 +80,9 @@ fn route(
         }
         ("GET", ["issues", index, "comments"]) => {
             let index: u64 = index.parse().ok()?;
-            render::issue(world, row, index)?;
+            if render::issue(world, row, index).is_none() {
+                return Some(ForgeAnswer::message(500, ""));
+            }
             // All of them, whatever page is requested.
             let comments = row.issue_comments.get(&index).or(row.pull_comments.get(&index));
             let comments = comments.into_iter().flatten();

@@ -23,7 +23,10 @@ mod pull_request;
 mod text;
 pub mod webhook;
 
-pub use address::{ForgeInstance, ForgeKind, ItemAddress, ItemKind, RepositoryPath};
+pub use address::{
+    AddressError, ForgeInstance, ForgeKind, ItemAddress, ItemKind, RepositoryAddress,
+    RepositoryPath,
+};
 pub use ci::{CiCheck, CiReport, CiState};
 pub use error::ForgeError;
 pub use forge::Forge;

@@ -86,7 +86,16 @@ impl Gitea {
             format!("comments of {number}"),
             ["repos", repository.owner(), repository.name(), "issues", &id, "comments"],
         );
-        let entries: Vec<CommentRecord> = self.http.json(&request).await?;
+        let entries: Vec<CommentRecord> = match self.http.json(&request).await {
+            // Gitea answers with 500 if there is no such issue.
+            Err(error @ ForgeError::Unavailable { .. }) => {
+                return match self.issue(repository, number).await {
+                    Err(missing @ ForgeError::NotFound { .. }) => Err(missing),
+                    Ok(_) | Err(_) => Err(error),
+                };
+            }
+            entries => entries?,
+        };
         let list = BoundedList { entries, is_truncated: false };
         Ok(list.map(|record| Comment {
             id: record.id,

@@ -123,7 +123,9 @@ impl Gitea {
                 self.http.list_until(&request, pages, |record| record.is_of_branch(head)).await?;
             let is_truncated = list.is_truncated;
             for record in list.entries {
-                if record.is_of_branch(head) {
+                // Closed pull requests may have lost their commits with their branch.
+                let is_usable = record.state == "open" || !record.head.sha.is_empty();
+                if record.is_of_branch(head) && is_usable {
                     found.entries.push(record.convert()?);
                 }
             }

@@ -51,6 +51,11 @@ pub(super) struct PipelineRecord {
 }
 
 impl MergeRequestRecord {
+    /// A merge request is locked while it is being merged.
+    fn is_open(&self) -> bool {
+        matches!(self.state.as_str(), "opened" | "locked")
+    }
+
     fn convert(self) -> Result<PullRequest, ForgeError> {
         let (title, by_title) = DRAFT.split(&self.title);
         let readiness = match self.draft {
@@ -67,8 +72,7 @@ impl MergeRequestRecord {
             author: author(self.author.as_ref()).login,
             state: match self.state.as_str() {
                 "merged" => PullRequestState::Merged,
-                // A merge request is locked while it is being merged.
-                "opened" | "locked" => PullRequestState::Open,
+                _ if self.is_open() => PullRequestState::Open,
                 _ => PullRequestState::Closed,
             },
             readiness,
@@ -136,8 +140,11 @@ impl Gitlab {
         .query("source_branch", head.as_str())
         .query("state", state);
         let list = self.http.list::<MergeRequestRecord>(&request).await?;
+        // Closed merge requests may have lost their commits with their fork.
+        let is_usable = |record: &MergeRequestRecord| record.sha.is_some() || record.is_open();
+        let records = list.entries.into_iter().filter(is_usable);
         let entries: Result<Vec<PullRequest>, ForgeError> =
-            list.entries.into_iter().map(MergeRequestRecord::convert).collect();
+            records.map(MergeRequestRecord::convert).collect();
         Ok(BoundedList { entries: entries?, is_truncated: list.is_truncated })
     }
 

@@ -11,7 +11,7 @@ use crate::item::BoundedList;
 use crate::pull_request::{Review, ReviewComment, ReviewState};
 use crate::text::{MAX_PATH_BYTES, clean_body, clean_line};
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 struct Approvals {
     #[serde(default)]
     approved_by: Vec<ApprovalRecord>,
@@ -67,15 +67,19 @@ impl Gitlab {
             format!("approvals of merge request {number}"),
             [&path[..], &["approvals"]].concat(),
         );
-        let approvals: Approvals = self.http.json(&request).await?;
+        let approvals: Result<Approvals, ForgeError> = self.http.json(&request).await;
         let request = ForgeRequest::get(
             format!("reviewers of merge request {number}"),
             [&path[..], &["reviewers"]].concat(),
         );
-        let reviewers = match self.http.list::<ReviewerRecord>(&request).await {
-            // The merge request exists, so this GitLab is older than 15.3.
-            Err(ForgeError::NotFound { .. }) => BoundedList::default(),
-            reviewers => reviewers?,
+        let reviewers = self.http.list::<ReviewerRecord>(&request).await;
+        // Old versions have no states of reviewers, and free ones had no approvals.
+        let (approvals, reviewers) = match (approvals, reviewers) {
+            (Err(ForgeError::NotFound { .. }), Ok(reviewers)) => (Approvals::default(), reviewers),
+            (Ok(approvals), Err(ForgeError::NotFound { .. })) => {
+                (approvals, BoundedList::default())
+            }
+            (approvals, reviewers) => (approvals?, reviewers?),
         };
         let review = |user: &Account, state, submitted_at| Review {
             id: user.id,
@@ -95,9 +99,10 @@ impl Gitlab {
         }
         for reviewer in &reviewers.entries {
             let state = match reviewer.state.as_deref() {
+                Some("approved") => ReviewState::Approved,
                 Some("requested_changes") => ReviewState::ChangesRequested,
                 Some("reviewed") => ReviewState::Commented,
-                // Not reviewed yet, withdrawn, or among the approvals.
+                // Not reviewed yet, or withdrawn.
                 _ => continue,
             };
             if !reviews.entries.iter().any(|review| review.id == reviewer.user.id) {

@@ -12,6 +12,7 @@ on_each_forge!(
     comments_with_other_markers_are_independent,
     a_comment_is_not_written_if_earlier_ones_cannot_be_seen,
     a_long_comment_is_cut_and_keeps_its_marker,
+    a_comment_on_nothing_is_not_found,
 );
 
 fn marker() -> CommentMarker {
@@ -117,5 +118,12 @@ async fn a_long_comment_is_cut_and_keeps_its_marker(it: Setting) {
             .await
             .unwrap();
         assert_eq!(outcome.is_new, is_new);
+    }
+}
+
+async fn a_comment_on_nothing_is_not_found(it: Setting) {
+    for kind in [ItemKind::Issue, ItemKind::PullRequest] {
+        let outcome = it.forge.ensure_comment(&it.repository(), kind, 99, &marker(), "Hi").await;
+        assert!(matches!(outcome, Err(ForgeError::NotFound { .. })), "{outcome:?}");
     }
 }

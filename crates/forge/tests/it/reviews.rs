@@ -1,7 +1,7 @@
 //! Reviews and review comments.
 
 use cynode_forge::{ForgeKind, ReviewState, WriteAccess};
-use cynode_forge_fixture::{ScriptedItem, ScriptedReviewState};
+use cynode_forge_fixture::{FaultKind, ScriptedFault, ScriptedItem, ScriptedReviewState};
 
 use crate::on_each_forge;
 use crate::setting::{Setting, TOKEN, small_pages};
@@ -108,4 +108,22 @@ async fn many_reviews_are_read_page_by_page(it: Setting) {
         let comments = forge.list_review_comments(&it.repository(), number).await.unwrap();
         assert_eq!((comments.entries.len(), comments.is_truncated), (expected, is_truncated));
     }
+}
+
+#[tokio::test]
+async fn a_gitlab_without_approvals_or_without_states_of_reviewers_still_lists_reviews() {
+    for missing in ["/approvals", "/reviewers"] {
+        let it = Setting::new(ForgeKind::Gitlab);
+        let number = it.open_draft().await.number;
+        it.server.add_review(it.path, number, "bob", ScriptedReviewState::Approved, &[]);
+        it.server.fail(ScriptedFault::always("GET", missing, FaultKind::Status(404)));
+
+        let reviews = it.forge.list_reviews(&it.repository(), number).await.unwrap();
+
+        let states: Vec<_> = reviews.entries.iter().map(|review| review.state).collect();
+        assert_eq!(states, [ReviewState::Approved], "{missing}");
+    }
+    let it = Setting::new(ForgeKind::Gitlab);
+    let reviews = it.forge.list_reviews(&it.repository(), 99).await;
+    assert!(matches!(reviews, Err(cynode_forge::ForgeError::NotFound { .. })), "{reviews:?}");
 }
