@@ -11,8 +11,8 @@ use crate::resolved_settings::{CliSettings, LocalInstance};
 use crate::session::ApiSession;
 use crate::{
     agent, agent_token, audit, auth, brain, chat, completion, creds, groups, inbox, leases, nodes,
-    prefs, project, providers, rules, runs, schedule, servers, settings_command, skills, status,
-    task, token, tools, users,
+    pm, prefs, project, providers, rules, runs, schedule, servers, settings_command, skills,
+    status, task, token, tools, users,
 };
 
 /// State that every command uses.
@@ -51,6 +51,7 @@ async fn dispatch(cli: Cli, out: CommandOutput) -> Result<(), CliFailure> {
         CynorkCommand::Chat(args) => chat::run(args, &mut app).await,
         CynorkCommand::Task(command) => task::run(command, &mut app).await,
         CynorkCommand::Run(command) => runs::run(command, &mut app).await,
+        CynorkCommand::Pm(command) => pm::run(command, &mut app).await,
         CynorkCommand::Inbox(command) => inbox::run(command, &mut app).await,
         CynorkCommand::Schedule(command) => schedule::run(command, &mut app).await,
         CynorkCommand::Project(command) => project::run(command, &mut app).await,

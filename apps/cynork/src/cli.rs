@@ -17,6 +17,7 @@ use crate::groups::GroupsCommand;
 use crate::inbox::InboxCommand;
 use crate::leases::LeaseCommand;
 use crate::nodes::NodesCommand;
+use crate::pm::PmCommand;
 use crate::prefs::PrefsCommand;
 use crate::project::ProjectCommand;
 use crate::providers::ModelsCommand;
@@ -33,6 +34,7 @@ use crate::users::UsersCommand;
 
 const EXAMPLES: &str = "\
 Examples:
+  cynork pm submit 'Add a dark mode toggle' --repo . --wait
   cynork task create --command 'echo hello' --wait   run a command and see its output
   cynork task create --script build.sh --attach src.tar
   cynork task watch                                  see everything that happens, live
@@ -114,6 +116,9 @@ pub enum CynorkCommand {
     /// Inspect runs; pause, resume, answer, retry and fork them.
     #[command(subcommand, visible_alias = "runs")]
     Run(RunCommand),
+    /// Submit work in your own words; follow it to a branch.
+    #[command(subcommand)]
+    Pm(PmCommand),
     /// List questions and messages that need your answer, and answer them.
     #[command(subcommand)]
     Inbox(InboxCommand),

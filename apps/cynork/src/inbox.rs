@@ -5,15 +5,16 @@ use cynode_domain::agent::InstructionKind;
 use cynode_domain::ids::MessageId;
 use cynode_wire::inbox::{AnswerMessage, InboxItem, InboxQuery};
 use cynode_wire::page::MAX_LIMIT;
+use cynode_wire::requests::RequestView;
 use cynode_wire::runs::{RunQuery, RunView};
 use serde::Serialize;
 
 use crate::app::CliContext;
 use crate::failure::CliFailure;
 use crate::out::RenderContext;
-use crate::{relative_time, table};
+use crate::{pm, relative_time, table};
 
-/// List messages of agents and questions of runs, and answer them.
+/// List messages of agents, questions of runs and decisions of requests, and answer them.
 #[derive(Debug, Subcommand)]
 pub enum InboxCommand {
     /// List open messages and questions, oldest first.
@@ -45,14 +46,19 @@ pub struct AnswerArgs {
 struct Waiting {
     messages: Vec<InboxItem>,
     runs: Vec<RunView>,
+    requests: Vec<RequestView>,
 }
 
 pub(crate) async fn run(command: InboxCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     match command {
         InboxCommand::List { task } => {
             let messages = messages(app, task.clone()).await?;
-            let runs = asking_runs(app, task).await?;
-            app.out.show(&Waiting { messages, runs }, render)
+            let runs = asking_runs(app, task.clone()).await?;
+            let mut requests = pm::waiting_requests(app).await?;
+            if let Some(task) = task {
+                requests.retain(|request| request.name == task || request.id.to_string() == task);
+            }
+            app.out.show(&Waiting { messages, runs, requests }, render)
         }
         InboxCommand::Answer(AnswerArgs { message, text, kind }) => {
             let body = AnswerMessage { text, instruction: Some(kind) };
@@ -99,7 +105,7 @@ async fn asking_runs(
 }
 
 fn render(waiting: &Waiting, ctx: RenderContext) -> String {
-    if waiting.messages.is_empty() && waiting.runs.is_empty() {
+    if waiting.messages.is_empty() && waiting.runs.is_empty() && waiting.requests.is_empty() {
         return "nothing is waiting for you".to_owned();
     }
     let message = |item: &InboxItem| {
@@ -124,7 +130,9 @@ fn render(waiting: &Waiting, ctx: RenderContext) -> String {
             format!("cynork run show {0}; cynork run answer {0}", run.task_name),
         ]
     };
+    let request = |request: &RequestView| pm::render_waiting_row(request, ctx);
     let rows = waiting.messages.iter().map(message).chain(waiting.runs.iter().map(run));
+    let rows = rows.chain(waiting.requests.iter().map(request));
     table::render_table(&["TASK", "FROM", "QUESTION", "REASON", "SINCE", "ANSWER WITH"], rows, ctx)
 }
 
@@ -148,7 +156,7 @@ mod tests {
         });
         let messages = vec![serde_json::from_value(item).unwrap()];
 
-        let shown = render(&Waiting { messages, runs: vec![] }, ctx);
+        let shown = render(&Waiting { messages, runs: vec![], requests: vec![] }, ctx);
 
         for part in [
             "wash",
@@ -159,7 +167,7 @@ mod tests {
         ] {
             assert!(shown.contains(part), "{part}: {shown}");
         }
-        let nothing = render(&Waiting { messages: vec![], runs: vec![] }, ctx);
+        let nothing = render(&Waiting { messages: vec![], runs: vec![], requests: vec![] }, ctx);
         assert_eq!(nothing, "nothing is waiting for you");
     }
 }

@@ -26,6 +26,7 @@ mod known_keys;
 mod leases;
 mod nodes;
 mod out;
+mod pm;
 mod prefs;
 mod progress;
 mod project;

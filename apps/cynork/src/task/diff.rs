@@ -36,6 +36,13 @@ pub struct TaskDiffArgs {
     all: bool,
 }
 
+impl TaskDiffArgs {
+    /// All changes of a task, as a patch.
+    pub(crate) fn all_of(task: String) -> Self {
+        Self { task, stat: false, all: true }
+    }
+}
+
 pub(crate) async fn run(args: TaskDiffArgs, app: &mut CliContext) -> Result<(), CliFailure> {
     let TaskDiffArgs { task, stat, all } = args;
     let read = async |client: &Client| {

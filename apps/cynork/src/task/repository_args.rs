@@ -32,10 +32,19 @@ pub(crate) struct TaskRepositoryArgs {
 impl TaskRepositoryArgs {
     pub(super) fn into_repository(self) -> Result<Option<TaskRepository>, CliFailure> {
         let Some(address) = self.repo else { return Ok(None) };
-        let url = RepositoryUrl::try_from(absolute_address(address)?)
-            .map_err(|error| CliFailure::Invalid(format!("--repo: {error}")))?;
-        Ok(Some(TaskRepository { url, base_branch: self.base, branch: self.branch }))
+        resolve_repository(address, self.base, self.branch).map(Some)
     }
+}
+
+/// The repository at an address of the command line.
+pub(crate) fn resolve_repository(
+    address: String,
+    base_branch: Option<BranchName>,
+    branch: Option<BranchName>,
+) -> Result<TaskRepository, CliFailure> {
+    let url = RepositoryUrl::try_from(absolute_address(address)?)
+        .map_err(|error| CliFailure::Invalid(format!("--repo: {error}")))?;
+    Ok(TaskRepository { url, base_branch, branch })
 }
 
 /// Makes a relative path absolute. The worker node has another working directory.

@@ -196,6 +196,8 @@ mod tests {
             blocked_reason: None,
             repository: None,
             builds_on: vec![],
+            parent_task_id: None,
+            work_unit_id: None,
             node: None,
             image: None,
             agent: None,
