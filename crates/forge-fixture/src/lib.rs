@@ -6,7 +6,7 @@
 //! change was applied. It shares no code with the client.
 //!
 //! ```no_run
-//! use cynode_forge_fixture::{ScriptedForge, ScriptedForgeApi, ScriptedPermission};
+//! use cynode_forge_fixture::{ScriptedForge, ScriptedForgeApi};
 //!
 //! let forge = ScriptedForge::start(ScriptedForgeApi::Gitlab);
 //! forge.add_user("ada", "ada-token");
