@@ -8,9 +8,8 @@
 //! Symbolic links are checked out as links by default. A job can create any link itself, so that a program
 //! that reads a workspace outside the sandbox must never follow links in it anyway.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, lchown};
 use std::path::{Path, PathBuf};
 
 use cynode_domain::git::{BranchName, CommitId, TaskKey};
@@ -18,12 +17,14 @@ use cynode_runtime::durable_file;
 use serde::{Deserialize, Serialize};
 
 use crate::broker::{GitBroker, create_private_dir, remove_tree};
+use crate::checkout_error::CheckoutError;
 use crate::checkout_record::{CheckoutFiles, CheckoutRecord, DirectoryIdentity};
 use crate::command::GitCommand;
 use crate::error::GitError;
 use crate::lock::{LockMode, MirrorLock};
 use crate::mirror::{HistoryDepth, Mirror};
 use crate::remote::local_service;
+use crate::staging::{finish_staging, sync_file_system};
 use crate::start_commit::{ConflictMode, MergeSource};
 use crate::submodule::Submodule;
 use crate::tree::EntryKind;
@@ -33,36 +34,6 @@ use crate::tree_path::{display_path, path_fault};
 const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1";
 /// The specification of LFS limits a pointer to this size.
 const MAX_POINTER_BYTES: u64 = 1024;
-/// Mode of a workspace that did not exist before.
-const WORKSPACE_MODE: u32 = 0o755;
-
-/// A checkout that was not created.
-#[derive(Debug, thiserror::Error)]
-pub enum CheckoutError {
-    #[error(transparent)]
-    Git(#[from] GitError),
-    #[error("{url} names no default branch: name the branch to start from")]
-    NoDefaultBranch { url: String },
-    #[error("{url} has no {revision}: update the mirror, or name another revision")]
-    UnknownRevision { url: String, revision: String },
-    #[error("the workspace {} is not empty and has no checkout of this broker: use an empty directory", path.display())]
-    NotEmpty { path: PathBuf },
-    #[error("the workspace {} has a checkout of {found}: use another workspace", path.display())]
-    OtherCheckout { path: PathBuf, found: String },
-    #[error("the repository has the path {path}, which {reason}: it cannot be checked out")]
-    UnsafePath { path: String, reason: &'static str },
-    #[error(
-        "merge conflict: {theirs} conflicts with {ours} in {paths}: build on one of them and repeat the other's work, or \
-         resolve the conflict in a task with --mark-conflicts"
-    )]
-    MergeConflict { ours: String, theirs: BranchName, paths: String },
-    #[error("{theirs} has no common history with {ours}: it cannot be merged")]
-    NoCommonHistory { ours: String, theirs: BranchName },
-    #[error(
-        "the history of {theirs} and {ours} is not complete on this node: update the mirror with all of it"
-    )]
-    MissingHistory { ours: String, theirs: BranchName },
-}
 
 /// Where the branch of a task starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -383,49 +354,6 @@ fn reject_used_workspace(workspace: &Path) -> Result<(), CheckoutError> {
         None => Ok(()),
         Some(_) => Err(CheckoutError::NotEmpty { path: workspace.to_owned() }),
     }
-}
-
-/// Gives the files to their owner, and the directory the mode of the workspace that it replaces.
-async fn finish_staging(staging: &Path, request: &CheckoutRequest) -> Result<(), GitError> {
-    let replaced = fs::symlink_metadata(&request.workspace).ok();
-    let mode = replaced.as_ref().map_or(WORKSPACE_MODE, |replaced| replaced.mode() & 0o7777);
-    let owner = request.owner;
-    let root = staging.to_owned();
-    let finished = tokio::task::spawn_blocking(move || {
-        if let Some(owner) = owner {
-            change_owner(&root, owner)?;
-        } else if let Some(replaced) = replaced {
-            lchown(&root, Some(replaced.uid()), Some(replaced.gid()))?;
-        }
-        fs::set_permissions(&root, Permissions::from_mode(mode))
-    });
-    let finished = finished.await.unwrap_or_else(|error| Err(io::Error::other(error)));
-    finished.map_err(GitError::io("change the owner of", staging))
-}
-
-/// Writes the files of the checkout to disk: the record that follows says that it is complete.
-async fn sync_file_system(staging: &Path) -> Result<(), GitError> {
-    let path = staging.to_owned();
-    let synced = tokio::task::spawn_blocking(move || {
-        let directory = fs::File::open(path)?;
-        nix::unistd::syncfs(&directory).map_err(io::Error::from)
-    });
-    let synced = synced.await.unwrap_or_else(|error| Err(io::Error::other(error)));
-    synced.map_err(GitError::io("sync", staging))
-}
-
-/// Links are changed, not followed.
-fn change_owner(root: &Path, owner: Owner) -> io::Result<()> {
-    let mut pending = vec![root.to_owned()];
-    while let Some(path) = pending.pop() {
-        lchown(&path, Some(owner.uid), Some(owner.gid))?;
-        if fs::symlink_metadata(&path)?.is_dir() {
-            for entry in fs::read_dir(&path)? {
-                pending.push(entry?.path());
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Renames the staging directory over the workspace, which is empty or missing.

@@ -18,6 +18,7 @@ mod broker;
 mod bundle;
 mod changes;
 mod checkout;
+mod checkout_error;
 mod checkout_record;
 mod collect_script;
 mod command;
@@ -42,6 +43,7 @@ mod push;
 mod quarantine;
 mod redaction;
 mod remote;
+mod staging;
 mod start_commit;
 mod submodule;
 mod tree;
@@ -50,7 +52,8 @@ mod tree_path;
 pub use broker::{BrokerLimits, BrokerOptions, GitBroker, GitVersion, NetworkOptions};
 pub use bundle::BundleError;
 pub use changes::{ChangeKind, ChangedFile, CommitSummary};
-pub use checkout::{BaseRevision, Checkout, CheckoutError, CheckoutRequest, LinkCheckout, Owner};
+pub use checkout::{BaseRevision, Checkout, CheckoutRequest, LinkCheckout, Owner};
+pub use checkout_error::CheckoutError;
 pub use collect_script::{
     BUNDLE_FILE, CollectRequest, CollectResult, CollectStatus, STATUS_FILE, StatusError,
     collect_script,

@@ -9,7 +9,8 @@ use std::fmt::Write as _;
 use cynode_domain::git::{BranchName, CommitId};
 
 use crate::broker::GitBroker;
-use crate::checkout::{BaseRevision, CheckoutError, CheckoutRequest};
+use crate::checkout::{BaseRevision, CheckoutRequest};
+use crate::checkout_error::CheckoutError;
 use crate::command::ChildInput;
 use crate::error::GitError;
 use crate::merge_tree::MergeConflicts;

@@ -37,7 +37,7 @@ async fn a_task_that_builds_on_two_others_is_pushed_with_their_commits() {
     let all = system.cynork(&["task", "diff", "three", "--all"]).expect_success().stdout;
     assert!(own.contains("three.txt") && !own.contains("one.txt"), "{own}");
     for file in ["one.txt", "two.txt", "three.txt"] {
-        assert!(all.contains(&format!("+{}", file)), "{all}");
+        assert!(all.contains(&format!("+{file}")), "{all}");
     }
     let shown = system.cynork(&["task", "get", "three"]).expect_success().stdout;
     assert!(shown.contains("cynode/one") && shown.contains("cynode/two"), "{shown}");

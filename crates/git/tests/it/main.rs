@@ -29,4 +29,6 @@ mod policies;
 #[cfg(test)]
 mod pushes;
 #[cfg(test)]
+mod source_faults;
+#[cfg(test)]
 mod sources;

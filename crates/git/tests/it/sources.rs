@@ -1,30 +1,25 @@
 //! Checkouts that build on the commits of other tasks.
 
 use std::fs;
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use cynode_git::{
     BaseRevision, Checkout, CheckoutError, CheckoutRequest, CollectedCommits, CommitId,
-    ConflictMode, HistoryDepth, ImportError, ImportPolicy, ImportRequest, ImportTarget,
-    MergeSource, Mirror, PolicyRule, Severity,
+    ConflictMode, ImportError, ImportPolicy, ImportRequest, ImportTarget, MergeSource, Mirror,
+    PolicyRule, Severity,
 };
 
-use crate::fixture::{
-    Fixture, branch, commit_all, commit_entry, commit_file, git, git_output, head_of, store_blob,
-    task,
-};
-use crate::interruptions::trapped_broker;
+use crate::fixture::{Fixture, branch, commit_all, commit_file, git, git_output, head_of, task};
 
 /// The commits of another task, as a bundle.
-struct OtherTask {
-    base: CommitId,
-    source: MergeSource,
-    bundle: PathBuf,
+pub(crate) struct OtherTask {
+    pub(crate) base: CommitId,
+    pub(crate) source: MergeSource,
+    pub(crate) bundle: PathBuf,
 }
 
 /// Runs `work` in a clone of the source repository, on a branch, and bundles what it committed.
-fn other_task(fixture: &Fixture, name: &str, work: impl FnOnce(&Path)) -> OtherTask {
+pub(crate) fn other_task(fixture: &Fixture, name: &str, work: impl FnOnce(&Path)) -> OtherTask {
     let clone = fixture.path(name);
     let source = fixture.source();
     git(fixture.directory.path(), &["clone", "-q", source.to_str().unwrap(), name]);
@@ -39,7 +34,7 @@ fn other_task(fixture: &Fixture, name: &str, work: impl FnOnce(&Path)) -> OtherT
     OtherTask { base, source: MergeSource { head: head_of(&clone), branch }, bundle }
 }
 
-async fn import(
+pub(crate) async fn import(
     fixture: &Fixture,
     mirror: &Mirror,
     index: usize,
@@ -58,7 +53,7 @@ async fn import(
 }
 
 /// Imports the commits of the tasks, and checks out a task that builds on them.
-async fn build_on(
+pub(crate) async fn build_on(
     fixture: &Fixture,
     others: &[&OtherTask],
     conflicts: ConflictMode,
@@ -71,12 +66,16 @@ async fn build_on(
     fixture.broker.create_checkout(&mirror, &request).await
 }
 
-fn request(fixture: &Fixture, others: &[&OtherTask], conflicts: ConflictMode) -> CheckoutRequest {
+pub(crate) fn request(
+    fixture: &Fixture,
+    others: &[&OtherTask],
+    conflicts: ConflictMode,
+) -> CheckoutRequest {
     let sources = others.iter().map(|other| other.source.clone()).collect();
     CheckoutRequest { sources, conflicts, ..fixture.checkout_request() }
 }
 
-fn read(fixture: &Fixture, path: &str) -> String {
+pub(crate) fn read(fixture: &Fixture, path: &str) -> String {
     fs::read_to_string(fixture.workspace().join(path)).unwrap()
 }
 
@@ -286,108 +285,6 @@ async fn refs_of_sources_are_removed_with_those_of_the_task() {
     fixture.broker.remove_leftover_refs(&task()).await.unwrap();
 
     assert_eq!(refs(), "");
-}
-
-#[tokio::test]
-async fn a_hostile_bundle_is_no_source() {
-    let fixture = Fixture::new().await;
-    let mirror = fixture.mirror().await;
-    let hidden = other_task(&fixture, "hidden", |clone| {
-        let object = store_blob(clone, b"x");
-        commit_entry(clone, "100644", &object, &[".git", "config"]);
-    });
-    let rejected = import(&fixture, &mirror, 0, &hidden).await.unwrap_err();
-    assert!(matches!(rejected, ImportError::Rejected { .. }), "{rejected}");
-    let secret = other_task(&fixture, "secret", |clone| drop(commit_file(clone, "a", "SECRET\n")));
-    let imported = import(&fixture, &mirror, 0, &secret).await.unwrap();
-    assert_eq!(imported.severity(), Some(Severity::Block));
-    let mut damaged = other_task(&fixture, "damaged", |clone| drop(commit_file(clone, "a", "1")));
-    let content = fs::read(&damaged.bundle).unwrap();
-    fs::write(&damaged.bundle, &content[..content.len() - 5]).unwrap();
-    assert!(import(&fixture, &mirror, 0, &damaged).await.is_err());
-    // A commit that no bundle brought.
-    damaged.source.head = "0123456789abcdef0123456789abcdef01234567".parse().unwrap();
-    let request = request(&fixture, &[&damaged], ConflictMode::Fail);
-    let missing = fixture.broker.create_checkout(&mirror, &request).await.unwrap_err();
-    assert!(matches!(missing, CheckoutError::UnknownRevision { .. }), "{missing}");
-    // Attributes that choose a program to merge with choose nothing.
-    let merged = |name: &str, line: &str| {
-        let text = format!("{line}\n");
-        let attributes = "* merge=canary filter=canary\n";
-        other_task(&fixture, name, move |clone| {
-            fs::write(clone.join(".gitattributes"), attributes).unwrap();
-            fs::write(clone.join("text"), text).unwrap();
-            commit_all(clone, "change");
-        })
-    };
-    let (one, two) = (merged("m-one", "1"), merged("m-two", "2"));
-    let conflict = build_on(&fixture, &[&one, &two], ConflictMode::Fail).await.unwrap_err();
-    assert!(matches!(conflict, CheckoutError::MergeConflict { .. }), "{conflict}");
-    fixture.assert_no_canary();
-}
-
-#[tokio::test]
-async fn commits_of_another_repository_are_no_source() {
-    let (fixture, other) = (Fixture::new().await, Fixture::new().await);
-    other.commit_file("other", "base\n");
-    let foreign = other_task(&other, "foreign", |clone| drop(commit_file(clone, "a", "1\n")));
-    let mirror = fixture.mirror().await;
-
-    let rejected = import(&fixture, &mirror, 0, &foreign).await.unwrap_err();
-    assert!(matches!(rejected, ImportError::UnknownBase(_)), "{rejected}");
-
-    // History that begins anew, in the same repository.
-    let unrelated = other_task(&fixture, "unrelated", |clone| {
-        git(clone, &["checkout", "-q", "--orphan", "new"]);
-        commit_file(clone, "a", "1\n");
-        git(clone, &["branch", "-q", "-f", "cynode/unrelated", "HEAD"]);
-    });
-    let failed = build_on(&fixture, &[&unrelated], ConflictMode::Mark).await.unwrap_err();
-    assert!(matches!(failed, CheckoutError::NoCommonHistory { .. }), "{failed}");
-    assert!(!fixture.workspace().exists());
-}
-
-#[tokio::test]
-async fn a_merge_without_the_history_that_it_needs_says_so() {
-    let fixture = Fixture::new().await;
-    let early = other_task(&fixture, "early", |clone| drop(commit_file(clone, "a", "1\n")));
-    git(&fixture.source(), &["branch", "-q", "old"]);
-    fixture.commit_file("later", "2\n");
-    let depth = HistoryDepth::Commits(NonZeroU32::MIN);
-    // The mirror has both commits, and not that one follows the other.
-    let mirror = fixture.broker.update_mirror(&fixture.url(), None, depth).await.unwrap();
-    import(&fixture, &mirror, 0, &early).await.unwrap();
-    let request = request(&fixture, &[&early], ConflictMode::Fail);
-
-    let failed = fixture.broker.create_checkout(&mirror, &request).await.unwrap_err();
-    assert!(matches!(failed, CheckoutError::MissingHistory { .. }), "{failed}");
-
-    let mirror = fixture.mirror().await;
-    fixture.broker.create_checkout(&mirror, &request).await.unwrap();
-    assert_eq!(read(&fixture, "a"), "1\n");
-}
-
-#[tokio::test]
-async fn a_merge_that_is_killed_at_any_command_is_repeated() {
-    for pattern in ["merge-base", "merge-tree", "commit-tree", "pack-objects", "update-ref"] {
-        let fixture = Fixture::new().await;
-        let one = other_task(&fixture, "one", |clone| drop(commit_file(clone, "a", "1\n")));
-        let two = other_task(&fixture, "two", |clone| drop(commit_file(clone, "b", "2\n")));
-        let mirror = fixture.mirror().await;
-        for (index, other) in [&one, &two].into_iter().enumerate() {
-            import(&fixture, &mirror, index, other).await.unwrap();
-        }
-        let request = request(&fixture, &[&one, &two], ConflictMode::Fail);
-        let broker = trapped_broker(&fixture, pattern, "kill -9 $$").await;
-        broker.create_checkout(&mirror, &request).await.unwrap_err();
-        assert!(!fixture.workspace().exists(), "{pattern}");
-
-        let checkout = broker.create_checkout(&mirror, &request).await.unwrap();
-
-        assert_eq!(Some(head_of(&fixture.workspace())), checkout.start_commit, "{pattern}");
-        assert_eq!(fs::read_dir(fixture.path("state/imports")).unwrap().count(), 0);
-        git(mirror.path(), &["fsck", "--strict"]);
-    }
 }
 
 #[tokio::test]
