@@ -316,6 +316,26 @@ mod tests {
     }
 
     #[test]
+    fn a_task_names_the_tasks_that_it_builds_on_and_how_conflicts_are_treated() {
+        let of = |options: &[&str]| {
+            let args = [&["--command", "x", "--repo", "/srv/app"], options].concat();
+            let body = build_request(parse_args(&args).unwrap()).unwrap();
+            (body.builds_on, body.mark_conflicts)
+        };
+
+        assert_eq!(of(&[]), (vec![], false));
+        let both = vec!["one".to_owned(), "two".to_owned()];
+        assert_eq!(of(&["--on", "one", "--on", "two"]), (both, false));
+        assert_eq!(of(&["--on", "one", "--mark-conflicts"]), (vec!["one".to_owned()], true));
+        for line in [
+            &["--command", "x", "--on", "one"][..],
+            &["--command", "x", "--repo", "/srv/app", "--mark-conflicts"],
+        ] {
+            assert_eq!(parse_args(line).unwrap_err().exit_code(), 2, "{line:?}");
+        }
+    }
+
+    #[test]
     fn branches_need_a_repository_and_a_name_that_git_accepts() {
         for line in [
             &["--command", "x", "--branch", "b"][..],
