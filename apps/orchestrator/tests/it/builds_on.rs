@@ -175,6 +175,29 @@ pub(crate) async fn repeated_requests_retries_and_forks_keep_what_a_task_builds_
     refused(admin.task_create(&on_repository(other)).await, 409);
 }
 
+pub(crate) async fn a_task_on_a_path_runs_where_the_tasks_that_it_builds_on_ran(
+    harness: OrchestratorHarness,
+) {
+    let admin = harness.admin();
+    let path = json!({ "url": "/srv/app" });
+    let at = RepositoryJob::take(&harness, &admin, json!({ "repository": path })).await;
+    upload(&at, at.job, json!({ "url": "/srv/app" })).await;
+    crate::repositories::able_node(&harness, "other").await;
+    let create = async |name: &str, node: Option<&str>| {
+        let fields = json!({
+            "task_name": name, "repository": path, "builds_on": ["fix"], "node": node,
+            "idempotency_key": name,
+        });
+        admin.task_create(&on_repository(fields)).await.unwrap()
+    };
+
+    let next = create("next", None).await;
+
+    assert_eq!(next.node.as_deref(), Some("anvil"));
+    assert_eq!(create("next", None).await.id, next.id);
+    assert_eq!(create("elsewhere", Some("other")).await.node.as_deref(), Some("other"));
+}
+
 pub(crate) async fn a_task_that_builds_on_others_waits_for_a_node_that_merges_them(
     harness: OrchestratorHarness,
 ) {

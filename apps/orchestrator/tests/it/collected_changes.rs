@@ -83,7 +83,8 @@ pub(crate) async fn changes_are_accepted_from_the_process_that_holds_the_open_jo
     for file in ["x", "changes.json.x", "../changes.json", "a/changes.json", "CHANGES.JSON"] {
         let sent = at.node.client.node_put_changes(at.job, file, "x".into()).await;
         let problem = refused(sent, 400);
-        assert!(problem.detail.ends_with("changes.json, changes.patch, changes.bundle"), "{file}");
+        let files = "changes.json, changes.patch, changes.bundle, all.json, all.patch";
+        assert!(problem.detail.ends_with(files), "{file}");
     }
     for text in ["", "{}", "[]", "no json"] {
         let sent = at.node.client.node_put_changes(at.job, CHANGES_FILE, text.into()).await;

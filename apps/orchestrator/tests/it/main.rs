@@ -450,6 +450,7 @@ on_both_engines! {
         a_task_builds_on_the_newest_changes_and_its_node_gets_those_commits_only,
         changes_that_a_task_cannot_build_on_are_refused_with_a_reason,
         repeated_requests_retries_and_forks_keep_what_a_task_builds_on,
+        a_task_on_a_path_runs_where_the_tasks_that_it_builds_on_ran,
         a_task_that_builds_on_others_waits_for_a_node_that_merges_them,
         the_diff_has_the_changes_of_the_task_or_all_of_them,
     }
