@@ -162,6 +162,7 @@ fn assignment() -> Assignment {
         push: None,
         agent: None,
         image: None,
+        cache: None,
         incarnation: None,
         needs_workspace: false,
     }

@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use crate::image_name::{ALLOWED_IMAGES_KEY, check_image_name};
+use crate::job_cache::{CACHE_ENABLED_KEY, CACHE_QUOTA_KEY};
 use crate::policy::network::{AllowedNetworks, HostPattern};
 use crate::run_policy;
 use crate::skill::Category;
@@ -183,6 +184,11 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "the images that tasks and sandboxes may use; without it host and those of worker nodes",
     ),
     setting(
+        CACHE_QUOTA_KEY,
+        ValueKind::Integer(0, 1_048_576),
+        "MiB that the caches of one project may fill on each worker node; 0 switches caches off",
+    ),
+    setting(
         "skills.scan.phrases",
         ValueKind::Phrases,
         "additional phrases that no skill may contain",
@@ -260,6 +266,11 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
     preference("model_routing.allowed_external_providers", ValueKind::TextList, EXTERNAL),
     preference("model_routing.fallback_provider_order", ValueKind::TextList, ORDER),
     preference("model_routing.prefer_local", ValueKind::Boolean, PREFER_LOCAL),
+    preference(
+        CACHE_ENABLED_KEY,
+        ValueKind::Boolean,
+        "jobs have a cache directory that survives them",
+    ),
     preference(
         ACCEPT_UNVERIFIED_KEY,
         ValueKind::Boolean,

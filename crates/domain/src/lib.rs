@@ -25,6 +25,7 @@ pub mod git;
 pub mod ids;
 pub mod image_name;
 pub mod job;
+pub mod job_cache;
 pub mod lease;
 pub mod model;
 pub mod name;

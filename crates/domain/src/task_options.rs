@@ -10,6 +10,7 @@ use crate::ids::NodeId;
 use crate::job::Limits;
 use crate::node_labels::NodeLabels;
 use crate::plan::StepCriterion;
+use crate::start::Trigger;
 
 /// The execution options of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,4 +57,7 @@ pub struct TaskOptions {
     /// The agent profile that works on it; the built-in agent if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentSelection>,
+    /// What started it; absent for a copy of another task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Trigger>,
 }

@@ -26,6 +26,7 @@ use cynode_runtime::clock::SharedClock;
 use cynode_store::Store;
 use cynode_wire::agent_profiles::AgentAssignment;
 use cynode_wire::git::RepositoryAssignment;
+use cynode_wire::nodes::CacheAssignment;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use admission::{AgentAdmissions, assign_agent, describe_deleted_profile};
@@ -152,6 +153,9 @@ pub struct JobPayload {
     /// The image that the job runs in; `host` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
+    /// The cache that survives the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CacheAssignment>,
 }
 
 /// The work unit of a job, and the role of its agent.

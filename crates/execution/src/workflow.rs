@@ -11,6 +11,7 @@ mod continuation;
 mod dispatch;
 mod evidence;
 mod inflight;
+mod job_cache;
 pub mod job_creation;
 mod leases;
 mod plan;

@@ -201,6 +201,13 @@ impl JobDir {
         self.path.join("artifacts")
     }
 
+    /// Creates a cache that is removed with the job.
+    pub(crate) fn create_own_cache(&self) -> io::Result<PathBuf> {
+        let path = self.path.join("cache");
+        DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(path)
+    }
+
     /// Empty directory that the sandbox's root is mounted on.
     pub(crate) fn root_dir(&self) -> PathBuf {
         self.path.join("root")
@@ -232,7 +239,7 @@ impl JobDir {
     }
 
     /// Whether PID 1 of the sandbox may be alive. An unreadable record (e.g. out of descriptors) counts as alive.
-    fn has_live_sandbox(&self) -> bool {
+    pub(crate) fn has_live_sandbox(&self) -> bool {
         match read_json::<SandboxProcess>(&self.path.join("process.json")) {
             Ok(process) => !process.has_ended(),
             // PID 1 was not started, or a power failure ended it and truncated its record.
@@ -301,6 +308,7 @@ mod tests {
                 push: None,
                 agent: None,
                 image: None,
+                cache: None,
                 needs_workspace: false,
             },
             workspace: PathBuf::from("/nowhere"),
@@ -309,6 +317,7 @@ mod tests {
             agent_program: None,
             interactive: None,
             protects_repository: false,
+            cache: None,
             cgroup: None,
         }
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use crate::agent_job::agent_job_document;
+use crate::cache::{SANDBOX_CACHE, cache_variables};
 use crate::job_dir::JobDir;
 use crate::request::{
     BackendOptions, NamespaceOptions, RootFilesystem, SANDBOX_ARTIFACTS, SANDBOX_WORKSPACE,
@@ -28,7 +29,7 @@ pub(crate) fn build_request(dir: &JobDir) -> Result<SandboxRequest, String> {
         build_files(&spec).map_err(|error| format!("the filesystem cannot be built: {error}"))?;
     let job = &spec.assignment;
     let program = spec.interactive.as_ref();
-    let env = base_variables(image.as_ref())
+    let env = base_variables(&spec, image.as_ref())
         .into_iter()
         .chain(own_variables(&spec).into_iter().map(|(name, value)| (name.to_owned(), value)));
     Ok(SandboxRequest {
@@ -50,6 +51,7 @@ pub(crate) fn build_request(dir: &JobDir) -> Result<SandboxRequest, String> {
         files,
         programs,
         protected: protected_paths(&spec),
+        cache: spec.cache.clone(),
         network: if spec.has_egress() {
             SandboxNetwork::Egress { port: EGRESS_PORT }
         } else {
@@ -118,6 +120,9 @@ fn own_variables(spec: &JobSpec) -> Vec<(&'static str, String)> {
             ("CYNODE_ARTIFACTS_DIR", SANDBOX_ARTIFACTS.to_owned()),
         ]);
     }
+    if spec.cache.is_some() {
+        env.push(("CYNODE_CACHE_DIR", SANDBOX_CACHE.to_owned()));
+    }
     let program = spec.interactive.as_ref();
     // The listener of an agent without hosts is no proxy: it refuses every connection.
     if spec.has_hosts() || program.is_some_and(|program| program.has_proxy) {
@@ -132,12 +137,14 @@ fn own_variables(spec: &JobSpec) -> Vec<(&'static str, String)> {
 /// The variables that a job may rely on, unless its image declares others.
 ///
 /// The sandbox's own variables come after them: of two values, the later one is used.
-fn base_variables(image: Option<&JobImage>) -> BTreeMap<String, String> {
+fn base_variables(spec: &JobSpec, image: Option<&JobImage>) -> BTreeMap<String, String> {
     let path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
     let defaults = [("PATH", path), ("LANG", "C.UTF-8")];
     let defaults = defaults.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let caches = spec.cache.iter().flat_map(|_| cache_variables());
+    let caches = caches.map(|(name, value)| (name.to_owned(), value));
     let declared = image.map(|image| image.env.clone()).unwrap_or_default();
-    defaults.into_iter().chain(declared).collect()
+    defaults.into_iter().chain(caches).chain(declared).collect()
 }
 
 /// Tells programs to use the proxy. Some read only the lower-case names, some only the others.

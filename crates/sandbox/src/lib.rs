@@ -18,6 +18,7 @@
 
 mod agent_job;
 mod backend;
+pub mod cache;
 mod cgroup;
 mod confine;
 mod descriptor_passing;

@@ -130,7 +130,8 @@ fn with_context<E: Display>(what: &'static str) -> impl FnOnce(E) -> String {
 /// Gives the job ownership of its writable directories.
 fn chown_directories(request: &SandboxRequest, options: &NamespaceOptions) -> nix::Result<()> {
     let Some(uid) = options.uid else { return Ok(()) };
-    for path in [&request.workspace, &request.artifacts] {
+    let cache = request.cache.as_ref().and_then(|cache| cache.directory.as_ref());
+    for path in [&request.workspace, &request.artifacts].into_iter().chain(cache) {
         chown(path, Some(Uid::from_raw(uid)), Some(Gid::from_raw(uid)))?;
     }
     Ok(())

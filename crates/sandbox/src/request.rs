@@ -33,6 +33,9 @@ pub struct SandboxRequest {
     pub programs: Vec<SandboxProgram>,
     /// Paths inside the sandbox that are read-only although they are below a writable one, if they exist.
     pub protected: Vec<String>,
+    /// A directory that survives the job, writable at [`SANDBOX_CACHE`](crate::cache::SANDBOX_CACHE).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<SandboxCache>,
     pub network: SandboxNetwork,
     pub limits: Limits,
     pub backend: BackendOptions,
@@ -66,6 +69,17 @@ pub struct SandboxFile {
     pub path: String,
     pub content: String,
     pub is_executable: bool,
+}
+
+/// The cache of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SandboxCache {
+    /// The directory of the slots that the job may use.
+    pub pool: PathBuf,
+    pub quota_mib: u32,
+    /// The directory that the job sees, once its supervisor has taken one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<PathBuf>,
 }
 
 /// A program of the host inside the sandbox.

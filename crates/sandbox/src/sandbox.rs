@@ -25,10 +25,11 @@ use cynode_wire::jobs::Truncated;
 use cynode_wire::nodes::{Assignment, SandboxLevel};
 use tokio::sync::oneshot;
 
+use crate::cache::{evict_caches, pool_path};
 use crate::cgroup::JobSubtree;
 use crate::job_dir::{JobDir, JobDirError, StopRequest};
 use crate::job_request::build_request;
-use crate::request::SandboxRequest;
+use crate::request::{SandboxCache, SandboxRequest};
 use crate::spec::{AgentProgram, Isolation, JobSpec, SandboxJobOutcome};
 use crate::stage_entry;
 
@@ -113,6 +114,15 @@ impl Sandbox {
         self.options.state_dir.join("trash")
     }
 
+    pub fn caches_dir(&self) -> PathBuf {
+        self.options.state_dir.join("caches")
+    }
+
+    /// Evicts caches that exceed the quota of their project. Blocks.
+    pub fn evict_caches(&self) -> io::Result<()> {
+        evict_caches(&self.caches_dir())
+    }
+
     /// The directory shared by jobs of `task`.
     pub fn workspace(&self, task: TaskId) -> PathBuf {
         self.workspaces_dir().join(task.to_string())
@@ -152,6 +162,10 @@ impl Sandbox {
 
     fn job_spec(&self, assignment: Assignment, workspace: PathBuf) -> JobSpec {
         let cgroup = self.cgroups.as_ref().map(|cgroups| cgroups.job(assignment.job_id));
+        let cache = assignment.cache.as_ref().and_then(|cache| {
+            let pool = pool_path(&self.caches_dir(), cache)?;
+            Some(SandboxCache { pool, quota_mib: cache.quota_mib, directory: None })
+        });
         JobSpec {
             assignment,
             workspace,
@@ -160,6 +174,7 @@ impl Sandbox {
             agent_program: self.options.agent_program.clone(),
             interactive: None,
             protects_repository: false,
+            cache,
             cgroup,
         }
     }

@@ -4,12 +4,13 @@
 //! survives the node. It never has a second thread: the sandbox is created with `unshare`, which a
 //! multi-threaded process may not call.
 
-mod disk;
+pub(crate) mod disk;
 mod output;
 pub(crate) mod program_shim;
 mod supervise;
 mod sync;
 
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -23,9 +24,10 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::stat::{Mode, umask};
 
 use crate::backend::{OutputStreams, SandboxBackend};
+use crate::cache::CacheSlot;
 use crate::job_dir::JobDir;
 use crate::namespaces::NamespaceSandbox;
-use crate::request::{BackendOptions, RootFilesystem, SandboxRequest};
+use crate::request::{BackendOptions, NamespaceOptions, RootFilesystem, SandboxRequest};
 use crate::spec::SandboxJobOutcome;
 use supervise::JobSupervisor;
 
@@ -40,7 +42,7 @@ pub(crate) fn main(path: &Path) -> ExitCode {
     }
     let begun = sync::JobStartTime::now();
     let outcome = match dir.request() {
-        Ok(request) => run_and_sync(&dir, &request, &begun),
+        Ok(request) => run_and_sync(&dir, request, &begun),
         Err(error) => {
             let reason = format!("the request cannot be read: {error}");
             outcome_since(SystemClock.now(), not_started(reason))
@@ -54,18 +56,19 @@ pub(crate) fn main(path: &Path) -> ExitCode {
 
 fn run_and_sync(
     dir: &JobDir,
-    request: &SandboxRequest,
+    mut request: SandboxRequest,
     begun: &sync::JobStartTime,
 ) -> SandboxJobOutcome {
     let started_at = SystemClock.now();
-    let supervised = match &request.backend {
-        BackendOptions::Namespaces(_) => run_job::<NamespaceSandbox>(dir, request),
-    };
+    let cache = acquire_cache(dir, &mut request);
+    let supervised = cache.and_then(|_slot| match &request.backend {
+        BackendOptions::Namespaces(_) => run_job::<NamespaceSandbox>(dir, &request),
+    });
     let mut outcome = outcome_since(started_at, supervised.unwrap_or_else(not_started));
     dir.remove_cgroup();
     // The outcome is written afterwards, because the next step relies on both.
     if dir.is_started()
-        && let Err(error) = sync::sync_job_files(dir, request, begun)
+        && let Err(error) = sync::sync_job_files(dir, &request, begun)
     {
         let reason = format!("its files could not be synced to disk: {error}");
         outcome.ending = Ending::Interrupted { reason };
@@ -83,6 +86,22 @@ fn run_job<B: SandboxBackend>(
     let supervisor = JobSupervisor::new(dir, request, sandbox, signals)
         .map_err(|error| format!("the output cannot be stored: {error}"))?;
     Ok(supervisor.run())
+}
+
+/// Takes a cache for the job and records it in the request, for PID 1. A job that finds all of them in use has one of its own, which is
+/// removed with its directory.
+fn acquire_cache(dir: &JobDir, request: &mut SandboxRequest) -> Result<Option<CacheSlot>, String> {
+    let BackendOptions::Namespaces(NamespaceOptions { uid, .. }) = &request.backend;
+    let Some(cache) = &mut request.cache else { return Ok(None) };
+    let with_context = |error: io::Error| format!("the cache cannot be used: {error}");
+    let slot = CacheSlot::acquire(cache, dir, *uid).map_err(with_context)?;
+    let path = match &slot {
+        Some(slot) => slot.data(),
+        None => dir.create_own_cache().map_err(with_context)?,
+    };
+    cache.directory = Some(path);
+    dir.set_request(request).map_err(with_context)?;
+    Ok(slot)
 }
 
 /// Keeps the node from evicting the job's image while this process lives.

@@ -12,6 +12,7 @@ use cynode_wire::nodes::Assignment;
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::JobCgroup;
+use crate::request::SandboxCache;
 
 /// First uid of the range reserved for jobs when the node is root.
 const FIRST_UID: u32 = 2_000_000;
@@ -36,6 +37,9 @@ pub struct JobSpec {
     /// orchestrator.
     #[serde(default)]
     pub protects_repository: bool,
+    /// The cache that survives the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<SandboxCache>,
     /// The cgroup that limits the job, where the node has one for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cgroup: Option<JobCgroup>,

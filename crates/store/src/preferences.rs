@@ -106,6 +106,12 @@ impl Tx {
         self.list(&tables::PREFERENCES, &sql, &params, preference).await
     }
 
+    /// Whether any scope has a preference with this key.
+    pub async fn preference_is_set(&mut self, key: &str) -> Result<bool, Error> {
+        let sql = "SELECT 1 AS one FROM preference_entries WHERE key = $1 LIMIT 1";
+        Ok(self.row(sql, params![key]).await?.is_some())
+    }
+
     /// Counts the preferences of a scope.
     pub async fn preference_count(&mut self, scope: Scope) -> Result<i64, Error> {
         let sql = "SELECT count(*) AS entries FROM preference_entries WHERE scope_type = $1

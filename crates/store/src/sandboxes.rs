@@ -91,6 +91,21 @@ impl Tx {
         rows.iter().map(|row| row.id("job_id")).collect()
     }
 
+    /// Whether something besides the steps of a run could have changed its workspace: a job at or above `exec_step`, an attempt at
+    /// or above `first_check`, or a handle to the workspace of its task.
+    pub async fn run_has_other_commands(
+        &mut self,
+        (run, task): (RunId, TaskId),
+        exec_step: u32,
+        first_check: u32,
+    ) -> Result<bool, Error> {
+        let sql = "SELECT (SELECT count(*) FROM jobs
+                           WHERE run_id = $1 AND (step_index >= $2 OR attempt >= $3))
+                   + (SELECT count(*) FROM sandboxes WHERE task_id = $4) AS others";
+        let row = self.row(sql, params![run, exec_step, first_check, task]).await?;
+        Ok(row.map(|row| row.count("others")).transpose()?.is_some_and(|others| others > 0))
+    }
+
     /// Counts the jobs of a run at the step that is reserved for commands.
     pub async fn exec_counts(&mut self, run: RunId, step_index: u32) -> Result<ExecCounts, Error> {
         let sql = "SELECT coalesce(max(attempt), 0) AS highest,

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::git::PushOrder;
-use cynode_domain::ids::{IncarnationId, JobId, NodeId, RunId, TaskId, TokenId};
+use cynode_domain::ids::{IncarnationId, JobId, NodeId, ProjectId, RunId, TaskId, TokenId};
 use cynode_domain::job::{Action, Limits};
 use cynode_domain::node_labels::NodeLabels;
 use cynode_domain::status::NodeStatus;
@@ -249,12 +249,26 @@ pub struct Assignment {
     /// The image that the job runs in; `host` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
+    /// The cache that the job may use, which survives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CacheAssignment>,
     /// Incarnation that the job is assigned to; no other one starts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<IncarnationId>,
     /// Whether the job needs the existing workspace of the task: without it, the job must not start.
     #[serde(default)]
     pub needs_workspace: bool,
+}
+
+/// The cache of a job. Jobs with the same key may share files.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct CacheAssignment {
+    /// The caches of a project share its quota.
+    pub project: ProjectId,
+    /// 64 hexadecimal digits.
+    pub key: String,
+    /// MiB that the caches of the project may fill on this node.
+    pub quota_mib: u32,
 }
 
 /// Response to `POST /v1/node/jobs/{job}/agent-token`: the token with which the node calls models and tools for the agent

@@ -9,6 +9,8 @@ mod agent_programs;
 #[cfg(test)]
 mod builds_on;
 #[cfg(test)]
+mod caches;
+#[cfg(test)]
 mod canary;
 #[cfg(test)]
 mod durability;

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use cynode_domain::ids::JobId;
+use cynode_runtime::failpoint;
 use cynode_wire::nodes::Assignment;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -86,6 +87,7 @@ impl NodeTestbed {
             .arg("--repository-path")
             .arg(self.state.path().join(REPOSITORIES))
             .args(options)
+            .env(failpoint::DIRECTORY_VAR, self.state.path().join("failpoints"))
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

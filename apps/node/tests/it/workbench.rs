@@ -105,6 +105,7 @@ pub(crate) fn command(line: &str) -> Assignment {
         push: None,
         agent: None,
         image: None,
+        cache: None,
         needs_workspace: false,
     }
 }

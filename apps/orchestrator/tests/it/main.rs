@@ -17,6 +17,7 @@ mod blob_collection;
 mod brain;
 mod branching;
 mod builds_on;
+mod caches;
 mod canaries;
 mod cancel;
 mod capability_leases;
@@ -403,6 +404,12 @@ on_both_engines! {
         changes_count_as_files_and_are_deleted_with_them,
         changes_beyond_a_storage_limit_are_rejected,
         agents_create_tasks_on_repositories_and_read_their_changes,
+    }
+    caches {
+        a_job_has_a_cache_only_if_a_preference_allows_it_and_the_quota_is_not_zero,
+        jobs_share_a_cache_only_if_equally_trusted_authors_wrote_their_commands,
+        a_step_after_a_handle_to_its_workspace_has_the_cache_of_agents,
+        the_caches_of_projects_and_users_are_apart,
     }
     images {
         a_task_in_an_image_runs_on_a_node_that_has_it,

@@ -52,6 +52,7 @@ fn run_true(sandbox: &Sandbox) -> Ending {
         push: None,
         agent: None,
         image: None,
+        cache: None,
         needs_workspace: false,
     };
     let dir = sandbox.accept(assignment).unwrap();

@@ -244,6 +244,7 @@ async fn assign_to_process(
         push: payload.push,
         agent: payload.agent,
         image: payload.image,
+        cache: payload.cache,
         incarnation: Some(process),
         needs_workspace: needs_workspace(tx, job).await?,
     })

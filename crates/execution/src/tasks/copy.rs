@@ -50,6 +50,8 @@ pub async fn copy_task(
         created_at: copied.now,
         ..of.spec.clone()
     };
+    // The fork starts with files that the first run left.
+    task.options.trigger = None;
     let request = format!("copy of {} as {:?}", of.spec.id, copied.name);
     let hash = hex::encode(Sha256::digest(request));
     for _ in 0..NAME_TRIES {

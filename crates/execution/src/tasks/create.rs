@@ -352,6 +352,7 @@ impl TaskCreation {
                 mark_conflicts: request.mark_conflicts,
                 push: self.push.clone(),
                 agent: select_agent(tx, request, self.is_canary).await?,
+                trigger: Some(self.trigger),
             },
             idempotency_key: request.idempotency_key.clone(),
             created_at: self.now,

@@ -9,6 +9,7 @@ use cynode_wire::git::RepositoryAssignment;
 use serde_json::{Value, json};
 
 use super::check::split_attempt;
+use super::job_cache;
 use crate::artifacts::ATTACHMENT;
 use crate::tasks::task_event;
 use crate::{nodes::AssignmentPass, nodes::JobPayload};
@@ -53,6 +54,7 @@ pub async fn create_job(
     spec: NewJobSpec,
     placing: AssignmentPass,
 ) -> Result<CreatedJob, cynode_store::Error> {
+    let cache = job_cache::assign_cache(tx, task, &spec).await?;
     let attachments = tx.artifact_list(task.spec.id).await?;
     let is_step = is_attempt(spec.step_index, spec.attempt);
     let payload = JobPayload {
@@ -69,6 +71,7 @@ pub async fn create_job(
         work_unit: None,
         node_labels: task.spec.options.node_labels.clone(),
         image: spec.image.or_else(|| task.spec.options.image.clone()),
+        cache,
     };
     // Jobs of one task share a workspace, so they stay on the node of the first job.
     let is_at = tx.task_node(task.spec.id).await?;
@@ -117,7 +120,7 @@ pub(crate) fn is_step_attempt(job: &NewJob) -> bool {
     is_attempt(job.step_index, job.attempt)
 }
 
-fn is_attempt(step_index: u32, attempt: u32) -> bool {
+pub(super) fn is_attempt(step_index: u32, attempt: u32) -> bool {
     step_index < EXEC_STEP && split_attempt(attempt).1.is_none()
 }
 

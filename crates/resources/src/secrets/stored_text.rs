@@ -63,7 +63,9 @@ impl RedactSecrets for CreateTask {
     /// Redacts prose only: commands and scripts must stay executable.
     fn redact_secrets(self) -> Self {
         let prompt = match self.input_mode {
-            InputMode::Prompt | InputMode::Agent | InputMode::Request => self.prompt.redact_secrets(),
+            InputMode::Prompt | InputMode::Agent | InputMode::Request => {
+                self.prompt.redact_secrets()
+            }
             InputMode::Commands | InputMode::Script => self.prompt,
         };
         Self {

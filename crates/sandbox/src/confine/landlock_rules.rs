@@ -7,7 +7,8 @@ use landlock::{
 
 /// The newest supported ABI; an older kernel enforces the subset it has.
 const RULES: ABI = ABI::V6;
-const WRITABLE: [&str; 4] = ["/workspace", "/job/artifacts", "/tmp", "/dev/shm"];
+/// Those that do not exist are skipped.
+const WRITABLE: [&str; 5] = ["/workspace", "/job/artifacts", "/job/cache", "/tmp", "/dev/shm"];
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// Allows reading everywhere and writing to the job's own directories. Returns whether it is enforced.

@@ -13,6 +13,7 @@ use nix::unistd::{chdir, pivot_root};
 
 use cynode_image::ImageUse;
 
+use crate::cache::SANDBOX_CACHE;
 use crate::job_dir::JobDir;
 use crate::mount_table::parse_mounts;
 use crate::request::{
@@ -225,9 +226,11 @@ impl SandboxRoot {
             let options = format!("size={size_mib}m,nr_inodes={MAX_INODES},mode=1777");
             mount_tmpfs(&self.host_path(name), &options)?;
         }
-        for (host, inside) in
-            [(&request.workspace, SANDBOX_WORKSPACE), (&request.artifacts, SANDBOX_ARTIFACTS)]
-        {
+        let cache = request.cache.as_ref().and_then(|cache| cache.directory.as_ref());
+        let cache = cache.map(|directory| (directory, SANDBOX_CACHE));
+        let own =
+            [(&request.workspace, SANDBOX_WORKSPACE), (&request.artifacts, SANDBOX_ARTIFACTS)];
+        for (host, inside) in own.into_iter().chain(cache) {
             let path = self.host_path(inside);
             fs::create_dir_all(&path)?;
             bind_mount(host, &path)?;

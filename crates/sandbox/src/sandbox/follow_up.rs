@@ -37,6 +37,7 @@ impl Sandbox {
             attachments: vec![],
             // The script and its programs are the node's.
             image: None,
+            cache: None,
             ..spec.assignment
         };
         let follow_up = JobDir::create(&home, &self.job_spec(assignment, spec.workspace))?;

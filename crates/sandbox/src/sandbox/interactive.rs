@@ -87,6 +87,7 @@ impl Sandbox {
             push: None,
             agent: None,
             image: None,
+            cache: None,
             needs_workspace: false,
         };
         let interactive =

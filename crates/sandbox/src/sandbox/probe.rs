@@ -101,6 +101,7 @@ fn run_probe_job(
         push: None,
         agent: None,
         image: None,
+        cache: None,
         needs_workspace: false,
     };
     let dir = JobDir::create(home, &sandbox.job_spec(assignment, workspace))?;

@@ -21,17 +21,22 @@ pub(super) struct DiskWatch {
     workspace: PathBuf,
     artifacts: PathBuf,
     limit_mib: u32,
+    /// The cache of the job, and the MiB that it may fill.
+    cache: Option<(PathBuf, u32)>,
     next: Instant,
 }
 
 impl DiskWatch {
     pub(super) fn for_request(request: &SandboxRequest) -> Self {
         let (workspace, artifacts) = (request.workspace.clone(), request.artifacts.clone());
-        Self::new(workspace, artifacts, request.limits.disk_mib)
+        let cache = request.cache.as_ref();
+        let cache = cache.and_then(|cache| Some((cache.directory.clone()?, cache.quota_mib)));
+        Self { cache, ..Self::new(workspace, artifacts, request.limits.disk_mib) }
     }
 
     fn new(workspace: PathBuf, artifacts: PathBuf, limit_mib: u32) -> Self {
-        Self { workspace, artifacts, limit_mib, next: Instant::now() + MIN_SCAN_INTERVAL }
+        let next = Instant::now() + MIN_SCAN_INTERVAL;
+        Self { workspace, artifacts, limit_mib, cache: None, next }
     }
 
     /// Scans if a scan is due; returns the exceeded limit.
@@ -47,6 +52,22 @@ impl DiskWatch {
 
     /// Scans now; returns the exceeded limit.
     pub(super) fn find_excess(&self) -> Option<String> {
+        self.find_workspace_excess().or_else(|| self.find_cache_excess())
+    }
+
+    fn find_cache_excess(&self) -> Option<String> {
+        let (path, quota_mib) = self.cache.as_ref()?;
+        let mut usage = DiskUsage { bytes: 0, entries: 0, limit: u64::from(*quota_mib) << 20 };
+        usage.add(path, allocated_bytes).err().map(|excess| match excess {
+            DiskExcess::Bytes => format!("its cache filled {quota_mib} MiB of disk"),
+            DiskExcess::Entries => format!("its cache holds {MAX_ENTRIES} files"),
+            DiskExcess::Depth => {
+                "directories of its cache are nested too deep to be measured".to_owned()
+            }
+        })
+    }
+
+    fn find_workspace_excess(&self) -> Option<String> {
         let mut usage = DiskUsage { bytes: 0, entries: 0, limit: u64::from(self.limit_mib) << 20 };
         let added = usage.add(&self.workspace, allocated_bytes);
         let added = added.and_then(|()| usage.add(&self.artifacts, stored_bytes));
@@ -108,6 +129,12 @@ impl DiskUsage {
             () => Ok(()),
         }
     }
+}
+
+/// The disk that a directory occupies. One that is too deep or large to be measured counts as infinite.
+pub(crate) fn measure_bytes(path: &Path) -> u64 {
+    let mut usage = DiskUsage { bytes: 0, entries: 0, limit: u64::MAX };
+    usage.add(path, allocated_bytes).map_or(u64::MAX, |()| usage.bytes)
 }
 
 /// The unit of `st_blocks`.

@@ -93,6 +93,7 @@ impl World {
                 builds_on: vec![],
                 mark_conflicts: false,
                 push: None,
+                trigger: Some(cynode_domain::start::Trigger::Api),
                 agent: Some(AgentSelection {
                     profile: "opencode".parse().unwrap(),
                     is_canary: true,

@@ -322,7 +322,8 @@ async fn send_result(context: &DaemonContext, job: JobId, result: &JobResult) {
 
 /// Renames the directory to the trash at once and removes its content in the background.
 async fn discard_job_dir(context: &Arc<DaemonContext>, job: JobId, dir: &JobDir) {
-    if let Ok(spec) = dir.spec() {
+    let spec = dir.spec();
+    if let Ok(spec) = &spec {
         repository::remove_push(context, &spec.assignment).await;
     }
     let trash = context.sandbox.trash_dir().join(job.to_string());
@@ -344,7 +345,12 @@ async fn discard_job_dir(context: &Arc<DaemonContext>, job: JobId, dir: &JobDir)
             );
         }
     }
+    let (sandbox, has_cache) =
+        (context.sandbox.clone(), spec.is_ok_and(|spec| spec.cache.is_some()));
     context.tasks.spawn("discard", async move {
+        if has_cache && let Ok(Err(error)) = run_blocking(move || sandbox.evict_caches()).await {
+            tracing::warn!(error = &error as &dyn std::error::Error, "caches not evicted");
+        }
         let removed = run_blocking(move || remove_tree(&trash)).await;
         if let Ok(Err(error)) = removed {
             tracing::warn!(

@@ -46,7 +46,11 @@ pub(super) async fn run_sweeps(context: Arc<DaemonContext>, shutdown: Shutdown) 
 
 async fn sweep_once(context: &Arc<DaemonContext>) -> Result<(), OrchestratorCallError> {
     let (trash, workspaces) = (context.sandbox.trash_dir(), context.sandbox.workspaces_dir());
+    let sandbox = context.sandbox.clone();
     let emptied = run_blocking(move || {
+        if let Err(error) = sandbox.evict_caches() {
+            tracing::warn!(error = &error as &dyn std::error::Error, "caches not evicted");
+        }
         for entry in fs::read_dir(trash).into_iter().flatten().flatten() {
             let _ = remove_tree(&entry.path());
         }

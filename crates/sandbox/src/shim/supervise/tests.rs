@@ -90,6 +90,7 @@ fn supervise(home: &Path, sandbox: ScriptedSandbox) -> SupervisedOutcome {
         files: vec![],
         programs: vec![],
         protected: vec![],
+        cache: None,
         network: SandboxNetwork::Isolated,
         limits: Limits::default(),
         backend: BackendOptions::Namespaces(NamespaceOptions { uid: None, cgroup: None }),
@@ -135,10 +136,10 @@ fn a_sandbox_that_ignores_the_request_is_killed() {
 #[test]
 fn a_limit_that_the_backend_enforces_ends_the_job() {
     let home = tempfile::tempdir().unwrap();
-    let limit = Some("it had more than 3 processes".to_owned());
-    let full = ScriptedSandbox { limit: limit.clone(), ..ScriptedSandbox::new("") };
+    let limit = "it had more than 3 processes".to_owned();
+    let full = ScriptedSandbox { limit: Some(limit.clone()), ..ScriptedSandbox::new("") };
 
     let outcome = supervise(home.path(), full);
 
-    assert_eq!(outcome.ending, Ending::LimitReached { limit: limit.unwrap() });
+    assert_eq!(outcome.ending, Ending::LimitReached { limit });
 }

@@ -242,6 +242,7 @@ impl EdgeCommands {
             push: None,
             agent: None,
             image: command.image,
+            cache: None,
             incarnation: None,
             needs_workspace: true,
         };
