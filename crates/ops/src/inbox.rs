@@ -28,6 +28,7 @@ use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_store::{AttemptStarted, ClaimedReport, ReportClaim, Store, Tx};
 use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use serde_json::json;
 use tokio::time::Instant;
@@ -72,6 +73,12 @@ pub struct Inbox {
     options: InboxOptions,
 }
 
+/// What the inbox waits for.
+enum InboxEvent {
+    Claimed(Box<Result<Option<ClaimedReport>, cynode_store::Error>>),
+    Processed(TaskId, Result<(), HandoffError>),
+}
+
 impl Inbox {
     /// Creates the inbox of the project manager behind `handoffs`.
     pub fn new(
@@ -90,39 +97,66 @@ impl Inbox {
     }
 
     /// Processes messages until shutdown.
+    ///
+    /// Claims are polled together with the messages in hand: one of those may be the next to write, and a claim that was
+    /// awaited alone would wait for it for ever.
     pub async fn run(self, shutdown: Shutdown) {
         let mut listener = self.signals.subscribe(Topic::Messages);
-        let mut in_hand = FuturesUnordered::new();
+        let mut in_hand: FuturesUnordered<BoxFuture<'_, InboxEvent>> = FuturesUnordered::new();
         let mut tasks = Vec::new();
-        let mut may_claim = true;
+        let (mut may_claim, mut is_claiming) = (true, false);
         while !shutdown.is_triggered() {
-            while may_claim && in_hand.len() < self.options.at_once.max(1) {
-                match self.claim_next(&tasks).await {
-                    Ok(Some(report)) => {
-                        tasks.push(report.message.sent.task);
-                        in_hand.push(self.process_catching_panics(report, &shutdown));
-                    }
-                    Ok(None) => may_claim = false,
-                    Err(error) => {
-                        may_claim = false;
-                        log_suspended(&error.into());
-                    }
-                }
+            if may_claim && !is_claiming && tasks.len() < self.options.at_once.max(1) {
+                is_claiming = true;
+                let (inbox, busy) = (&self, tasks.clone());
+                in_hand.push(Box::pin(async move {
+                    InboxEvent::Claimed(Box::new(inbox.claim_next(&busy).await))
+                }));
             }
             tokio::select! {
                 () = shutdown.triggered() => {}
-                Some((task, dealt)) = in_hand.next(), if !in_hand.is_empty() => {
-                    tasks.retain(|other| *other != task);
-                    may_claim = dealt.is_ok();
-                    dealt.unwrap_or_else(|error| log_suspended(&error));
-                }
+                Some(event) = in_hand.next(), if !in_hand.is_empty() => match event {
+                    InboxEvent::Processed(task, dealt) => {
+                        tasks.retain(|other| *other != task);
+                        may_claim = dealt.is_ok();
+                        dealt.unwrap_or_else(|error| log_suspended(&error));
+                    }
+                    InboxEvent::Claimed(claimed) => {
+                        is_claiming = false;
+                        match *claimed {
+                            Ok(Some(report)) => {
+                                tasks.push(report.message.sent.task);
+                                in_hand.push(Box::pin(self.process_in_hand(report, &shutdown)));
+                            }
+                            Ok(None) => may_claim = false,
+                            Err(error) => {
+                                may_claim = false;
+                                log_suspended(&error.into());
+                            }
+                        }
+                    }
+                },
                 _ = listener.wait(Instant::now() + POLL_INTERVAL) => may_claim = true,
             }
         }
         // Each sees the shutdown and releases its claim.
-        while let Some((_, dealt)) = in_hand.next().await {
-            dealt.unwrap_or_else(|error| log_suspended(&error));
+        while let Some(event) = in_hand.next().await {
+            let released = match event {
+                InboxEvent::Processed(_, dealt) => dealt,
+                InboxEvent::Claimed(claimed) => match *claimed {
+                    Ok(Some(report)) => {
+                        self.release_claim(report.claim, Duration::ZERO, AttemptStarted::No).await
+                    }
+                    Ok(None) | Err(_) => Ok(()),
+                },
+            };
+            released.unwrap_or_else(|error| log_suspended(&error));
         }
+    }
+
+    async fn process_in_hand(&self, report: ClaimedReport, stop: &Shutdown) -> InboxEvent {
+        let (task, dealt) = self.process_catching_panics(report, stop).await;
+        InboxEvent::Processed(task, dealt)
     }
 
     /// Processes all waiting messages; returns once none can be claimed.

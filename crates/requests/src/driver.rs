@@ -10,6 +10,7 @@ use cynode_domain::request::{QuestionSubject, RequestQuestion};
 use cynode_resources::signals::Topic;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_store::RequestClaim;
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::time::Instant;
@@ -45,6 +46,12 @@ impl Default for DriverOptions {
     }
 }
 
+/// What a driver waits for.
+enum DriverEvent {
+    Claimed(Result<Option<RequestClaim>, RequestError>),
+    Advanced,
+}
+
 /// Advances requests until shutdown.
 #[derive(Clone)]
 pub struct RequestDriver {
@@ -64,31 +71,50 @@ impl RequestDriver {
     }
 
     /// Advances requests until shutdown; what is in hand then is released.
+    ///
+    /// Claims are polled together with the requests in hand: one of those may be the next to write, and a claim that was
+    /// awaited alone would wait for it for ever.
     pub async fn run(self, shutdown: Shutdown) {
         let mut events = self.service.signals.subscribe(Topic::Events);
-        let mut in_hand = FuturesUnordered::new();
-        let mut may_claim = true;
+        let mut in_hand: FuturesUnordered<BoxFuture<'_, DriverEvent>> = FuturesUnordered::new();
+        let (mut may_claim, mut is_claiming) = (true, false);
         while !shutdown.is_triggered() {
-            while may_claim && in_hand.len() < self.options.max_concurrent.max(1) {
-                match self.claim().await {
-                    Ok(Some(claim)) => in_hand.push(self.advance_catching_panics(claim, &shutdown)),
-                    Ok(None) => may_claim = false,
-                    Err(error) => {
-                        may_claim = false;
-                        log_failure(None, &error);
-                    }
-                }
+            if may_claim && !is_claiming && in_hand.len() < self.options.max_concurrent.max(1) {
+                is_claiming = true;
+                in_hand.push(Box::pin(async { DriverEvent::Claimed(self.claim().await) }));
             }
             tokio::select! {
                 () = shutdown.triggered() => {}
-                Some(()) = in_hand.next(), if !in_hand.is_empty() => may_claim = true,
+                Some(event) = in_hand.next(), if !in_hand.is_empty() => match event {
+                    DriverEvent::Advanced => may_claim = true,
+                    DriverEvent::Claimed(claimed) => {
+                        is_claiming = false;
+                        match claimed {
+                            Ok(Some(claim)) => in_hand.push(Box::pin(self.advance_in_hand(claim, &shutdown))),
+                            Ok(None) => may_claim = false,
+                            Err(error) => {
+                                may_claim = false;
+                                log_failure(None, &error);
+                            }
+                        }
+                    }
+                },
                 () = async {
                     tokio::time::sleep(MIN_INTERVAL).await;
                     events.wait(Instant::now() + POLL_INTERVAL).await;
                 } => may_claim = true,
             }
         }
-        while in_hand.next().await.is_some() {}
+        while let Some(event) = in_hand.next().await {
+            if let DriverEvent::Claimed(Ok(Some(claim))) = event {
+                let _ = self.release(claim, Some(0)).await;
+            }
+        }
+    }
+
+    async fn advance_in_hand(&self, claim: RequestClaim, shutdown: &Shutdown) -> DriverEvent {
+        self.advance_catching_panics(claim, shutdown).await;
+        DriverEvent::Advanced
     }
 
     /// Advances every request until all of them wait. For tests and tools without a background.

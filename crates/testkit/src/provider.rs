@@ -83,6 +83,8 @@ struct ScriptedProviderState {
 struct ProviderScript {
     script: VecDeque<Answer>,
     rules: Vec<(String, Answer)>,
+    /// Answers in turn to requests that contain a text.
+    turns: Vec<(String, VecDeque<Answer>)>,
     fallback: Option<Answer>,
     models: Vec<String>,
     requests: Vec<ScriptedProviderRequest>,
@@ -133,6 +135,13 @@ impl ProviderScript {
         if let Some((_, answer)) = self.rules.iter().find(|(text, _)| body.contains(text)) {
             return answer.clone();
         }
+        let turn = self
+            .turns
+            .iter_mut()
+            .find(|(text, left)| body.contains(text.as_str()) && !left.is_empty());
+        if let Some(answer) = turn.and_then(|(_, left)| left.pop_front()) {
+            return answer;
+        }
         let next = self.script.pop_front().or_else(|| self.fallback.clone());
         next.unwrap_or_else(|| Answer::status(400, "the script of this provider has ended"))
     }
@@ -172,6 +181,11 @@ impl ScriptedProvider {
     /// The answer to every request whose body contains `text`, before the script.
     pub fn when(&self, text: &str, answer: Answer) {
         self.state.lock().rules.push((text.to_owned(), answer));
+    }
+
+    /// Answers in turn to the requests whose body contains `text`, before the script.
+    pub fn when_in_turn(&self, text: &str, answers: impl IntoIterator<Item = Answer>) {
+        self.state.lock().turns.push((text.to_owned(), answers.into_iter().collect()));
     }
 
     /// The answer to every request after the script.

@@ -69,6 +69,8 @@ mod project_manager;
 #[cfg(test)]
 mod repositories;
 #[cfg(test)]
+mod requests;
+#[cfg(test)]
 mod schedules;
 mod secrets;
 #[cfg(test)]

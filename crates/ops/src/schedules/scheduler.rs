@@ -1,6 +1,7 @@
 //! The reconciler of schedules: sleeps until a run is due, and processes it.
 
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::time::Duration;
 
 use cynode_runtime::shutdown::Shutdown;
@@ -76,7 +77,17 @@ impl Scheduler {
             // Subscribe before reading, so that no change is missed.
             let mut listener = self.signals.subscribe(Topic::Schedules);
             let room = MAX_CONCURRENT_RUNS.saturating_sub(working.len());
-            let wait = match self.claim_due(room).await {
+            let claimed = {
+                let mut claiming = pin!(self.claim_due(room));
+                loop {
+                    // A run in progress may be the next to write: claims wait together with it, never for it alone.
+                    tokio::select! {
+                        claimed = &mut claiming => break claimed,
+                        Some(()) = working.next(), if !working.is_empty() => {}
+                    }
+                }
+            };
+            let wait = match claimed {
                 Ok((runs, wait)) => {
                     working.extend(
                         runs.into_iter().map(|run| self.process_catching_panics(run, &shutdown)),

@@ -1,0 +1,441 @@
+//! Submitted work from a sentence to a branch, with real processes, sandboxes and git, and a scripted model.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use cynode_domain::question::Reply;
+use cynode_domain::status::ShownTaskStatus;
+use cynode_testkit::provider::{Answer, ScriptedProvider};
+use cynode_wire::events::EventQuery;
+use cynode_wire::requests::{AnswerRequest, RequestView, SubmitRequest};
+use nix::sys::signal::Signal;
+use serde_json::json;
+
+use crate::processes::send_signal;
+use crate::repositories::git;
+use crate::system::{PATIENCE, System, SystemDatabase};
+
+const DARK_MODE: &str = "Add dark mode toggle to settings page";
+/// Prompts of decisions.
+const KIND: &str = "What kind of work is this request";
+const SCOPE: &str = "Assess this work's scope";
+const COMPONENTS: &str = "Split this work";
+
+/// A small web project with a test.
+fn create_project(home: &Path) -> PathBuf {
+    let remote = home.canonicalize().unwrap().join("site");
+    fs::create_dir_all(remote.join("tests")).unwrap();
+    git(&remote, &["init", "--quiet", "--initial-branch=main"]);
+    let guide = "# Site\n\n## Architecture\n\nStatic pages, one file each.\n\n## Test\n\n```\nsh tests/run.sh all\n```\n";
+    for (path, text) in [
+        ("AGENTS.md", guide),
+        ("settings.html", "<h1>Settings</h1>\n"),
+        ("preferences.html", "<input type=checkbox id=compact>\n"),
+        ("tests/run.sh", "grep -q '<h1>Settings</h1>' settings.html\n"),
+    ] {
+        fs::write(remote.join(path), text).unwrap();
+    }
+    git(&remote, &["add", "."]);
+    git(&remote, &["commit", "--quiet", "-m", "first"]);
+    remote
+}
+
+/// A system with a scripted model whose node allows the project.
+async fn system_with_project(provider: &ScriptedProvider) -> (System, tempfile::TempDir, PathBuf) {
+    provider.otherwise(Answer::status(400, "not today"));
+    let home = tempfile::tempdir().unwrap();
+    let remote = create_project(home.path());
+    let config = format!("[node]\nrepository_paths = [{:?}]\n", remote.parent().unwrap());
+    let system = System::with(SystemDatabase::Embedded, &config).await;
+    let body = json!({
+        "kind": "openai", "base_url": provider.openai_url(), "allow": "everyone",
+        "models": ["scripted-model", "strong-model"],
+    });
+    let body = serde_json::from_value(body).unwrap();
+    system.client.provider_put("scripted", &body).await.unwrap();
+    (system, home, remote)
+}
+
+fn submission(text: &str, remote: &Path) -> SubmitRequest {
+    serde_json::from_value(json!({ "text": text, "repository": { "url": remote } })).unwrap()
+}
+
+fn run(command: &str) -> Answer {
+    Answer::tool_call("run_command", json!({ "command": command }))
+}
+
+fn finish(summary: &str) -> Answer {
+    Answer::tool_call("finish", json!({ "summary": summary, "evidence": [] }))
+}
+
+fn decide(answer: serde_json::Value) -> Answer {
+    Answer::tool_call("respond", answer)
+}
+
+/// The turns of a reviewer that leaves this report.
+fn review(report: &serde_json::Value) -> [Answer; 2] {
+    let write = format!("cat > \"$CYNODE_ARTIFACTS_DIR/review.json\" <<'EOF'\n{report}\nEOF");
+    [run(&write), finish("reviewed")]
+}
+
+fn approved() -> serde_json::Value {
+    json!({
+        "verdict": "approved", "summary": "it works",
+        "criteria": [{ "number": 1, "isMet": true, "evidence": "settings.html:2" }],
+        "minorIssues": [{ "description": "consider a transition", "fileLocation": "settings.html:2", "howToFix": "add one" }],
+    })
+}
+
+fn rejected() -> serde_json::Value {
+    json!({
+        "verdict": "changes_requested", "summary": "the choice is lost",
+        "criteria": [{ "number": 1, "isMet": true, "evidence": "settings.html:2" }],
+        "criticalIssues": [{ "description": "the choice is lost on reload", "fileLocation": "settings.html:2", "howToFix": "use localStorage" }],
+    })
+}
+
+/// Scripts the decisions about a small feature.
+fn script_decisions(provider: &ScriptedProvider) {
+    provider
+        .when(KIND, decide(json!({ "kind": "feature_request", "reason": "a specific addition" })));
+    let scope = json!({
+        "scope": "small", "estimated_files": 1, "components_affected": ["settings"], "reasoning": "one page",
+    });
+    provider.when(SCOPE, decide(scope));
+}
+
+async fn wait_for(
+    system: &System,
+    name: &str,
+    is_reached: impl Fn(&RequestView) -> bool,
+) -> RequestView {
+    let begun = Instant::now();
+    loop {
+        if let Ok(view) = system.client.request_get(name).await {
+            if is_reached(&view) {
+                return view;
+            }
+            assert!(view.ended_at.is_none() && view.question.is_none(), "{view:#?}");
+        }
+        assert!(begun.elapsed() < PATIENCE * 2, "too long");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+async fn wait_until_ended(system: &System, name: &str) -> RequestView {
+    wait_for(system, name, |view| view.ended_at.is_some()).await
+}
+
+/// The events of a request: kind and what they are about, in order.
+async fn trace(system: &System, view: &RequestView) -> Vec<String> {
+    let query = EventQuery { task: Some(view.id.to_string()), after: Some("0".to_owned()) };
+    let mut stream = system.client.events(&query, None).await.unwrap();
+    let mut lines = vec![];
+    while let Ok(Ok(Some(event))) =
+        tokio::time::timeout(Duration::from_secs(5), stream.next()).await
+    {
+        let data = &event.data;
+        let mut line = event.kind.clone();
+        for key in ["kind", "scope", "unit", "work_unit_id", "status", "phase"] {
+            if let Some(text) = data[key].as_str() {
+                line = format!("{line} {text}");
+            }
+        }
+        if let Some(result) =
+            data["outcome"]["verdict"].as_str().or(data["outcome"]["result"].as_str())
+        {
+            line = format!("{line} {result}");
+        }
+        let is_end = event.kind == "request.completed";
+        lines.push(line);
+        if is_end {
+            break;
+        }
+    }
+    lines
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dark_mode_toggle_goes_from_a_sentence_to_a_branch() {
+    let provider = ScriptedProvider::start();
+    let (system, _home, remote) = system_with_project(&provider).await;
+    script_decisions(&provider);
+    provider.when_in_turn(
+        "# Implement main",
+        [run("echo '<input type=checkbox id=dark>' >> settings.html"), finish("added the toggle")],
+    );
+    provider.when_in_turn("# Review main", review(&approved()));
+
+    let submitted = system.client.request_submit(&submission(DARK_MODE, &remote)).await.unwrap();
+    let view = wait_until_ended(&system, &submitted.name).await;
+
+    assert_eq!(view.status, ShownTaskStatus::Completed, "{view:#?}");
+    let delivery = view.delivery.clone().unwrap();
+    assert!(delivery.is_pushed, "{delivery:?}");
+    let page = git(&remote, &["show", &format!("{}:settings.html", delivery.branch)]);
+    assert!(page.contains("id=dark"), "{page}");
+    assert_eq!(json!(view.verification), "verified");
+    assert_eq!(view.notes, ["settings.html:2: consider a transition"]);
+    // The agent was given the files, the example and the command that must pass.
+    for text in ["preferences.html", "sh tests/run.sh all", "Static pages, one file each."] {
+        assert!(provider.has_received(text), "{text}");
+    }
+    assert_eq!(
+        trace(&system, &view).await,
+        [
+            "request.submitted",
+            "request.classified feature_request",
+            "request.attempt_started context",
+            "request.attempt_ended context done",
+            "request.context_read",
+            "work_unit.changed impl:main assigned",
+            "request.planned small",
+            "work_unit.changed impl:main in_progress",
+            "request.attempt_started impl:main",
+            "work_unit.changed impl:main routed",
+            "work_unit.changed review:main assigned",
+            "request.attempt_ended impl:main done",
+            "work_unit.changed review:main in_progress",
+            "request.attempt_started review:main",
+            "work_unit.changed impl:main completed",
+            "work_unit.changed review:main completed",
+            "work_plan.completed",
+            "request.attempt_ended review:main approved",
+            "request.phase_changed delivering",
+            "request.attempt_started integrate",
+            "request.attempt_ended integrate done",
+            "request.attempt_started push",
+            "request.attempt_ended push done",
+            "task.closed completed",
+            "request.completed",
+        ]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rejected_change_is_revised_and_reviewed_again() {
+    let provider = ScriptedProvider::start();
+    let (system, _home, remote) = system_with_project(&provider).await;
+    script_decisions(&provider);
+    provider.when_in_turn(
+        "# Implement main",
+        [
+            // The first attempt breaks the test of the project.
+            run("echo '<input type=checkbox id=dark>' > settings.html"),
+            finish("added the toggle"),
+            run("printf '<h1>Settings</h1>\\n<input type=checkbox id=dark>\\n' > settings.html"),
+            finish("kept the heading"),
+            run("echo '<script>localStorage</script>' >> settings.html"),
+            finish("stored the choice"),
+        ],
+    );
+    provider
+        .when_in_turn("# Review main", review(&rejected()).into_iter().chain(review(&approved())));
+
+    let submitted = system.client.request_submit(&submission(DARK_MODE, &remote)).await.unwrap();
+    let view = wait_until_ended(&system, &submitted.name).await;
+
+    assert_eq!(view.status, ShownTaskStatus::Completed, "{view:#?}");
+    let page = git(
+        &remote,
+        &["show", &format!("{}:settings.html", view.delivery.clone().unwrap().branch)],
+    );
+    assert_eq!(
+        page,
+        "<h1>Settings</h1>\n<input type=checkbox id=dark>\n<script>localStorage</script>"
+    );
+    let unit = view.units.iter().find(|unit| unit.id == "impl:main").unwrap();
+    assert_eq!((unit.revision_count, unit.attempts.len()), (1, 3), "{unit:#?}");
+    assert!(provider.has_received("the choice is lost on reload"), "the issue reaches the doer");
+    assert!(provider.has_received("use localStorage"), "and how to fix it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_manipulated_test_is_left_to_a_person() {
+    let provider = ScriptedProvider::start();
+    let (system, _home, remote) = system_with_project(&provider).await;
+    script_decisions(&provider);
+    provider.when_in_turn("# Implement main", [run("git rm -q tests/run.sh; mkdir -p tests; echo true > tests/run.sh; rm tests/run.sh; printf 'exit 0\\n' > tests/run.sh; git rm -q --cached tests/run.sh || true; rm -rf tests; mkdir tests; echo 'exit 0' > tests/other.sh; sed -i 's|sh tests/run.sh all|true  all|' AGENTS.md"), finish("all tests pass")]);
+
+    let mut body = submission(DARK_MODE, &remote);
+    // The check of the project cannot catch it.
+    body.settings.require_tests_pass = false;
+    let submitted = system.client.request_submit(&body).await.unwrap();
+    let view = wait_for(&system, &submitted.name, |view| view.question.is_some()).await;
+
+    assert_eq!(view.status, ShownTaskStatus::Waiting, "{view:#?}");
+    let question = view.question.unwrap().question;
+    assert!(question.text.contains("may weaken the checks"), "{question:?}");
+    assert!(
+        question.about.iter().any(|line| line.contains("a file of tests is deleted")),
+        "{question:?}"
+    );
+    let no = AnswerRequest { reply: Reply::No {}, comment: None };
+    let view = system.client.request_answer(&submitted.name, &no).await.unwrap();
+    assert_eq!(view.status, ShownTaskStatus::Failed);
+    assert_eq!(git(&remote, &["for-each-ref", "--format=%(refname:short)", "refs/heads"]), "main");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_keeps_failing_is_escalated_and_a_hint_helps_it() {
+    let provider = ScriptedProvider::start();
+    let (system, _home, remote) = system_with_project(&provider).await;
+    script_decisions(&provider);
+    let broken = || [run("echo broken > settings.html"), finish("done")];
+    let repaired =
+        [run("printf '<h1>Settings</h1>\\n<input id=dark>\\n' > settings.html"), finish("done")];
+    let turns = broken().into_iter().chain(broken()).chain(broken()).chain(repaired);
+    provider.when_in_turn("# Implement main", turns);
+    provider.when_in_turn("# Review main", review(&approved()));
+
+    let submitted = system.client.request_submit(&submission(DARK_MODE, &remote)).await.unwrap();
+    let view = wait_for(&system, &submitted.name, |view| view.question.is_some()).await;
+    let unit = view.units.iter().find(|unit| unit.id == "impl:main").unwrap();
+    assert_eq!(unit.attempts.len(), 3, "{unit:#?}");
+    assert!(provider.has_received("Reduce the scope"), "the third attempt has less to do");
+    let inbox = system.cynork(&["inbox", "list"]).expect_success().stdout;
+    assert!(inbox.contains(&format!("cynork pm answer {}", submitted.name)), "{inbox}");
+    system
+        .cynork(&["pm", "answer", &submitted.name, "--text", "Keep the heading line"])
+        .expect_success();
+
+    let view = wait_until_ended(&system, &submitted.name).await;
+    assert_eq!(view.status, ShownTaskStatus::Completed, "{view:#?}");
+    assert!(provider.has_received("Keep the heading line"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn components_are_built_in_parallel_and_merged_in_order() {
+    let provider = ScriptedProvider::start();
+    let (system, _home, remote) = system_with_project(&provider).await;
+    provider.when(KIND, decide(json!({ "kind": "new_project", "reason": "a brief" })));
+    let component = |name: &str, dependencies: &[&str]| {
+        json!({
+            "name": name, "description": format!("The {name}"), "priority": 0, "dependencies": dependencies,
+            "skipDesign": true, "skipReview": false,
+        })
+    };
+    let components =
+        [component("store", &[]), component("api", &["store"]), component("pages", &[])];
+    provider.when(COMPONENTS, decide(json!({ "components": components })));
+    for name in ["store", "api", "pages"] {
+        let spec =
+            format!("mkdir -p docs/specs/components; echo spec > docs/specs/components/{name}.md");
+        provider.when_in_turn(&format!("# Specify {name}"), [run(&spec), finish("specified")]);
+        // Each changes a file of its own and a line of a shared one.
+        let work = format!("test -s docs/specs/components/{name}.md && echo {name} > {name}.txt");
+        provider.when_in_turn(&format!("# Implement {name}"), [run(&work), finish("implemented")]);
+        provider.when_in_turn(&format!("# Review {name}"), review(&approved()));
+    }
+    let brief = "# Shop\n\nA shop with a store, an api and pages.";
+    let mut body = submission(brief, &remote);
+    body.is_brief = true;
+
+    let submitted = system.client.request_submit(&body).await.unwrap();
+    let view = wait_until_ended(&system, &submitted.name).await;
+
+    assert_eq!(view.status, ShownTaskStatus::Completed, "{view:#?}");
+    assert_eq!(view.units.len(), 12, "three components of four units: {view:#?}");
+    let branch = view.delivery.clone().unwrap().branch;
+    let files = git(&remote, &["ls-tree", "-r", "--name-only", branch.as_str()]);
+    for name in ["store", "api", "pages"] {
+        assert!(files.contains(&format!("{name}.txt")), "{files}");
+    }
+    // The api began after the store was complete; the pages did not wait for it.
+    let begun =
+        |unit: &str| view.units.iter().find(|row| row.id == unit).unwrap().attempts[0].task_id;
+    assert!(begun("spec:api") > begun("review:store"), "{view:#?}");
+    assert!(begun("spec:pages") < begun("review:store"), "{view:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_processes_change_nothing_about_the_result() {
+    let provider = ScriptedProvider::start();
+    let (system, _home, remote) = system_with_project(&provider).await;
+    script_decisions(&provider);
+    provider.when_in_turn(
+        "# Implement main",
+        [
+            run("sleep 1; echo '<input type=checkbox id=dark>' >> settings.html"),
+            run("sleep 1; grep -c dark settings.html"),
+            finish("added the toggle"),
+        ],
+    );
+    provider.when_in_turn("# Review main", review(&approved()));
+    let submitted = system.client.request_submit(&submission(DARK_MODE, &remote)).await.unwrap();
+
+    for role in ["orchestrator", "runner", "pma", "node", "orchestrator"] {
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        send_signal(system.wait_for_role(role).await, Signal::SIGKILL);
+        system.wait_until_ready().await;
+    }
+
+    let view = wait_until_ended(&system, &submitted.name).await;
+    assert_eq!(view.status, ShownTaskStatus::Completed, "{view:#?}");
+    let page = git(
+        &remote,
+        &["show", &format!("{}:settings.html", view.delivery.clone().unwrap().branch)],
+    );
+    assert_eq!(page.matches("id=dark").count(), 1, "{page}");
+    let log =
+        git(&remote, &["rev-list", "--count", &format!("main..{}", view.delivery.unwrap().branch)]);
+    assert_eq!(log, "1", "one commit");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_request_gets_a_clear_answer() {
+    let provider = ScriptedProvider::start();
+    let (system, _home, remote) = system_with_project(&provider).await;
+    let repo = remote.to_str().unwrap();
+    for (text, expected) in [
+        (" \n", "the request is empty"),
+        ("How does the settings page store its values?", "this is a question, not work"),
+    ] {
+        let refused = system.cynork(&["pm", "submit", text, "--repo", repo]);
+        assert_eq!(refused.code, 6, "{refused:?}");
+        assert!(refused.stderr.contains(expected), "{refused:?}");
+    }
+    let first = system
+        .cynork(&["pm", "submit", "Fix the typo in settings.html", "--repo", repo])
+        .expect_success();
+    assert!(first.stdout.contains("cynork pm watch"), "{first:?}");
+    let again = system.cynork(&["pm", "submit", "fix the  typo in settings.html", "--repo", repo]);
+    assert_eq!(again.code, 5, "{again:?}");
+    assert!(again.stderr.contains("with the same text is open"), "{again:?}");
+    let listed = system
+        .client
+        .request_list(&serde_json::from_value(json!({ "open": true })).unwrap())
+        .await
+        .unwrap();
+    assert_eq!(listed.items.len(), 1, "{listed:?}");
+    system.client.task_cancel(&listed.items[0].id.to_string()).await.unwrap();
+    let view = system.client.request_get(&listed.items[0].name).await.unwrap();
+    assert_eq!(view.status, ShownTaskStatus::Canceled);
+    // Another user sees nothing of it.
+    let other = system.client.task_get(&view.id.to_string()).await.unwrap();
+    assert!(other.closed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_prints_the_plan_and_changes_nothing() {
+    let provider = ScriptedProvider::start();
+    let (system, _home, remote) = system_with_project(&provider).await;
+    script_decisions(&provider);
+
+    let planned = system
+        .cynork(&["pm", "submit", DARK_MODE, "--repo", remote.to_str().unwrap(), "--dry-run"])
+        .expect_success();
+
+    for text in [
+        "feature_request",
+        "small",
+        "implementation, review",
+        "impl:main",
+        "review:main",
+        "dry run: nothing was changed",
+    ] {
+        assert!(planned.stdout.contains(text), "{text}: {planned:?}");
+    }
+    assert_eq!(git(&remote, &["for-each-ref", "--format=%(refname:short)", "refs/heads"]), "main");
+}
