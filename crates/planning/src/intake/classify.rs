@@ -12,7 +12,7 @@ use cynode_domain::work_kind::WorkKind;
 use super::reading::{Reading, Section};
 use super::{Ruling, Submission};
 use clauses::weigh_clauses;
-pub(super) use clauses::{has_request, has_strong_defect};
+pub(super) use clauses::{has_request, has_strong_defect, is_request};
 
 /// The most that the sentences after the title add to one kind.
 const MAX_BODY_WEIGHT: i32 = 30;
@@ -35,9 +35,8 @@ pub fn classify(submission: &Submission<'_>) -> Ruling<WorkKind> {
     build::weigh_new_project(&reading, &mut scores);
     let mut body = KindScores::default();
     for sentence in reading.body() {
-        match sentence.section {
-            Section::Plain | Section::Symptom | Section::Wish => weigh_clauses(sentence, &mut body),
-            _ => {}
+        if matches!(sentence.section, Section::Plain | Section::Symptom | Section::Wish) {
+            weigh_clauses(sentence, &mut body);
         }
     }
     scores.add_body(body);

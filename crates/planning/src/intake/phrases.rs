@@ -71,6 +71,15 @@ pub(super) fn match_start(words: &[String], table: &str) -> Option<usize> {
 }
 
 fn starts_with_phrase(words: &[String], phrase: &str) -> bool {
+    let [Some(start), Some(first)] =
+        [phrase.as_bytes().first(), words.first().and_then(|word| word.as_bytes().first())]
+    else {
+        return false;
+    };
+    // Most phrases differ in their first byte.
+    if start != first && !matches!(start, b'#' | b'_') {
+        return false;
+    }
     let mut rest = words.iter();
     phrase.split(' ').all(|pattern| rest.next().is_some_and(|word| matches_word(pattern, word)))
 }

@@ -11,7 +11,7 @@ use super::phrases::split_words;
 pub(super) use sections::Section;
 
 /// What a long text asks for is in its beginning; the limits bound the work.
-const MAX_SENTENCES: usize = 300;
+const MAX_WORDS: usize = 3_000;
 const MAX_SENTENCE_WORDS: usize = 200;
 
 /// A text in the parts that rules distinguish.
@@ -33,6 +33,8 @@ pub(super) struct Reading {
     pub(super) has_meta: bool,
     /// Whether a horizontal rule separates parts.
     pub(super) has_rule: bool,
+    /// The words that were read.
+    word_count: usize,
 }
 
 #[derive(Debug)]
@@ -81,7 +83,7 @@ impl Reading {
         let mut reading = Self::default();
         let mut section = Section::Plain;
         for (number, line) in prose.lines().enumerate() {
-            if reading.sentences.len() >= MAX_SENTENCES {
+            if reading.word_count >= MAX_WORDS {
                 break;
             }
             if lines::is_trace_frame(line) {
@@ -121,9 +123,13 @@ impl Reading {
         }
         self.has_trace |= lines::is_error_line(rest);
         for text in lines::split_sentences(rest) {
+            if self.word_count >= MAX_WORDS {
+                return;
+            }
             let text = lines::without_groups(text, meta::is_meta);
             let mut words = split_words(&clean::replace_names(&text));
             words.truncate(MAX_SENTENCE_WORDS);
+            self.word_count += words.len();
             let is_meta = meta::is_meta(&text);
             self.has_meta |= is_meta;
             if is_meta || words.is_empty() {

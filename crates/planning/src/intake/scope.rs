@@ -1,7 +1,8 @@
 //! The scope of a submission.
 //!
 //! Cues add to the score of a scope: how far the change reaches ([`extent`]), whether it changes one value ([`value`]), what its
-//! object is ([`objects`]), and how much is listed. The scope with the highest score wins; the size of the project bounds it.
+//! object is ([`objects`]), and how much is listed. Enough cues of a far reach make it large, enough cues of one value make it
+//! trivial; otherwise the higher score of small and medium wins. The size of the project bounds the result.
 
 mod extent;
 mod objects;
@@ -16,7 +17,12 @@ use super::{Ruling, Submission};
 
 /// A project with fewer files has one component.
 const ONE_COMPONENT_FILES: u32 = 12;
-/// The lead over the other scopes that makes a ruling certain.
+/// The score that makes a submission large or trivial, and the one that makes this certain.
+const FAR_REACH: i32 = 50;
+const CERTAIN_REACH: i32 = 85;
+const ONE_VALUE: i32 = 45;
+const CERTAIN_VALUE: i32 = 70;
+/// The lead of small over medium, or of medium over small, that makes a ruling certain.
 const CERTAIN_LEAD: i32 = 40;
 /// New software that is one file.
 const ONE_FILE: &str = "script | single file | one file | one page | html file | one liner | snippet | gist | awk | \
@@ -33,13 +39,7 @@ pub fn assess_scope(
         return assess_new_project(&reading, submission.is_brief);
     }
     let mut scores = ScopeScores::default();
-    match kind {
-        WorkKind::QuickFix => scores.add(WorkScope::Small, 30, "the size of most defects"),
-        WorkKind::NewProject | WorkKind::FeatureRequest => {
-            scores.add(WorkScope::Small, 12, "the size of many changes");
-            scores.add(WorkScope::Medium, 15, "the size of many features");
-        }
-    }
+    objects::weigh_form(&reading, kind, &mut scores);
     weigh_labels(submission.labels, &mut scores);
     extent::weigh_extent(&reading, kind, &mut scores);
     value::weigh_value(&reading, kind, &mut scores);
@@ -53,16 +53,12 @@ fn assess_new_project(reading: &Reading, is_brief: bool) -> Ruling<WorkScope> {
         let (start, len) = find_any(&title.words, ONE_FILE)?;
         Some(title.words[start..start + len].join(" "))
     });
-    match one_file.filter(|_| !is_brief && reading.requirements().count() < 3) {
-        Some(cue) => {
-            let reason = format!("it has the words \"{cue}\", which are one file");
-            Ruling { value: WorkScope::Small, is_certain: false, reason }
-        }
-        None => {
-            let reason = "a new project needs every part".to_owned();
-            Ruling { value: WorkScope::Large, is_certain: true, reason }
-        }
+    if let Some(cue) = one_file.filter(|_| !is_brief && reading.requirements().count() < 3) {
+        let reason = format!("it has the words \"{cue}\", which are one file");
+        return Ruling { value: WorkScope::Small, is_certain: false, reason };
     }
+    let reason = "a new project needs every part".to_owned();
+    Ruling { value: WorkScope::Large, is_certain: true, reason }
 }
 
 fn weigh_labels(labels: &[String], scores: &mut ScopeScores) {
@@ -118,16 +114,23 @@ impl ScopeScores {
     }
 
     fn decide(&self) -> Ruling<WorkScope> {
-        // The order decides ties.
-        let mut order = [WorkScope::Medium, WorkScope::Small, WorkScope::Large, WorkScope::Trivial];
-        order.sort_by_key(|scope| -self.total(*scope));
-        let [value, second, ..] = order;
-        let lead = self.total(value) - self.total(second);
+        let [trivial, small, medium, large] =
+            [WorkScope::Trivial, WorkScope::Small, WorkScope::Medium, WorkScope::Large]
+                .map(|scope| self.total(scope));
+        let (value, is_certain) = if large >= FAR_REACH && large > trivial {
+            (WorkScope::Large, large >= CERTAIN_REACH && trivial == 0)
+        } else if trivial >= ONE_VALUE {
+            (WorkScope::Trivial, trivial >= CERTAIN_VALUE && medium < CERTAIN_LEAD)
+        } else if small > medium {
+            (WorkScope::Small, small - medium >= CERTAIN_LEAD && trivial + large == 0)
+        } else {
+            (WorkScope::Medium, medium - small >= CERTAIN_LEAD && trivial + large == 0)
+        };
         let mut reasons: Vec<_> = self.cues.iter().filter(|(scope, ..)| *scope == value).collect();
         reasons.sort_by_key(|(_, weight, _)| -weight);
         let named: Vec<&str> = reasons.iter().take(3).map(|(.., cue)| cue.as_str()).collect();
         let reason = format!("it has {}", named.join(", "));
-        Ruling { value, is_certain: lead >= CERTAIN_LEAD, reason }
+        Ruling { value, is_certain, reason }
     }
 }
 

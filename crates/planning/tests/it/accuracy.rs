@@ -29,16 +29,16 @@ fn measure(name: &str) -> Figures {
         // The scope is assessed for the kind that the rules found, as in use.
         let scope = assess_scope(&input.submission(), kind.value, input.project().as_ref());
         figures.inputs += 1;
-        figures.kinds.count(input.kind, kind.value);
-        figures.scopes.count(input.scope, scope.value);
+        figures.kinds.count(input.kind.as_str(), kind.value.as_str());
+        figures.scopes.count(input.scope.as_str(), scope.value.as_str());
         figures.within_one_level += usize::from(distance(input.scope, scope.value) <= 1);
         if kind.is_certain {
             figures.certain[0] += 1;
-            figures.certain_kinds.count(input.kind, kind.value);
+            figures.certain_kinds.count(input.kind.as_str(), kind.value.as_str());
         }
         if scope.is_certain {
             figures.certain[1] += 1;
-            figures.certain_scopes.count(input.scope, scope.value);
+            figures.certain_scopes.count(input.scope.as_str(), scope.value.as_str());
         }
         if (kind.value, scope.value) != (input.kind, input.scope) {
             figures.errors.push(format!(
@@ -60,36 +60,44 @@ fn distance(a: WorkScope, b: WorkScope) -> u8 {
     (a as u8).abs_diff(b as u8)
 }
 
-fn print(name: &str, figures: &Figures) {
-    println!("{name}: {} inputs", figures.inputs);
-    println!("kind {:.3}\n{}", figures.kinds.accuracy(), figures.kinds.render(&KINDS));
-    println!("scope {:.3}\n{}", figures.scopes.accuracy(), figures.scopes.render(&SCOPES));
-    println!("scope within one level {:.3}", ratio(figures.within_one_level, figures.inputs));
+fn render(name: &str, figures: &Figures) -> String {
     let [kinds, scopes] = figures.certain;
-    println!("certain kinds {kinds}, right {:.3}", figures.certain_kinds.accuracy());
-    println!("certain scopes {scopes}, right {:.3}", figures.certain_scopes.accuracy());
+    format!(
+        "{name}: {} inputs\nkind {:.3}\n{}\nscope {:.3}, within one level {:.3}\n{}\n\
+         certain kinds {kinds}, right {:.3}; certain scopes {scopes}, right {:.3}",
+        figures.inputs,
+        figures.kinds.accuracy(),
+        figures.kinds.render(&KINDS),
+        figures.scopes.accuracy(),
+        ratio(figures.within_one_level, figures.inputs),
+        figures.scopes.render(&SCOPES),
+        figures.certain_kinds.accuracy(),
+        figures.certain_scopes.accuracy(),
+    )
 }
 
 #[test]
 fn kind_and_scope_reach_their_floors_on_inputs_that_no_rule_was_tuned_on() {
-    let figures = measure("measure.jsonl");
-    print("measure", &figures);
+    for name in ["measure.jsonl", "late.jsonl"] {
+        let figures = measure(name);
+        println!("{}", render(name, &figures));
 
-    assert!(figures.kinds.accuracy() >= 0.88);
-    assert!(figures.scopes.accuracy() >= 0.88);
-    assert!(ratio(figures.within_one_level, figures.inputs) >= 0.97);
+        assert!(figures.kinds.accuracy() >= 0.88, "{name}");
+        assert!(figures.scopes.accuracy() >= 0.88, "{name}");
+        assert!(ratio(figures.within_one_level, figures.inputs) >= 0.97, "{name}");
+    }
 }
 
 #[test]
 fn certain_rulings_are_right() {
     let figures = measure("tune.jsonl");
-    print("tune", &figures);
-    println!("{}", figures.errors.join("\n\n"));
+    println!("{}\n{}", render("tune.jsonl", &figures), figures.errors.join("\n\n"));
 
     assert!(figures.certain_kinds.accuracy() >= 0.97);
     assert!(figures.certain_scopes.accuracy() >= 0.97);
-    assert!(figures.certain[0] >= 60, "certainty that is never given saves no call of a model");
-    assert!(figures.certain[1] >= 40, "certainty that is never given saves no call of a model");
+    let [kinds, scopes] = figures.certain;
+    assert!(kinds >= 250, "certainty that is never given saves no call of a model");
+    assert!(scopes >= 150, "certainty that is never given saves no call of a model");
 }
 
 fn fault_name(fault: Option<&SubmissionFault>) -> &'static str {
@@ -102,55 +110,49 @@ fn fault_name(fault: Option<&SubmissionFault>) -> &'static str {
     }
 }
 
-/// Inspects the faults of one half and the submissions of the other corpus, which are all single requests.
-fn measure_faults(faults: &str, submissions: &str) -> (Confusion, usize) {
+/// Inspects the faults of one half and the submissions of a corpus, which are all single requests; returns the blocked ones.
+fn measure_faults(faults: &str, submissions: &[&str]) -> (Confusion, Vec<String>) {
     let mut confusion = Confusion::default();
     for input in load::<LabelledFault>(faults) {
-        let fault = inspect(&input.text);
-        let name = fault_name(fault.as_ref());
-        if name != input.fault && faults == "inspect_tune.jsonl" {
-            println!("{} != {name} {fault:?}: {}\n", input.fault, input.text);
-        }
-        confusion.count(input.fault, name);
+        confusion.count(&input.fault, fault_name(inspect(&input.text).as_ref()));
     }
-    let mut blocked = 0;
-    for input in load::<LabelledSubmission>(submissions) {
-        let fault = inspect(&input.text);
-        blocked += usize::from(fault.is_some());
-        if fault.is_some() && submissions == "tune.jsonl" {
-            println!("none != {fault:?}: {}\n", input.text);
-        }
-    }
-    (confusion, blocked)
+    let requests = submissions.iter().flat_map(|name| load::<LabelledSubmission>(name));
+    let blocked = requests.filter(|input| inspect(&input.text).is_some());
+    (confusion, blocked.map(|input| input.text).collect())
 }
 
-fn print_faults(name: &str, confusion: &Confusion, blocked: usize) {
-    println!("{name}: inspect {:.3}\n{}", confusion.accuracy(), confusion.render(&FAULTS));
-    for fault in FAULTS {
+fn render_faults(name: &str, confusion: &Confusion, blocked: &[String]) -> String {
+    let rates = FAULTS.map(|fault| {
         let (precision, recall) = (confusion.precision(fault), confusion.recall(fault));
-        println!("{fault}: precision {precision:.3}, recall {recall:.3}");
-    }
-    println!("blocked single requests: {blocked}");
+        format!("{fault}: precision {precision:.3}, recall {recall:.3}")
+    });
+    let (matrix, rates) = (confusion.render(&FAULTS), rates.join("\n"));
+    format!("{name}: {:.3}\n{matrix}\n{rates}\n{} blocked", confusion.accuracy(), blocked.len())
 }
 
 #[test]
 fn faults_are_found_and_single_requests_are_not_blocked() {
-    let (tuned, blocked) = measure_faults("inspect_tune.jsonl", "tune.jsonl");
-    print_faults("tune", &tuned, blocked);
-    let (confusion, blocked) = measure_faults("inspect_measure.jsonl", "measure.jsonl");
-    print_faults("measure", &confusion, blocked);
+    let (tuned, blocked) = measure_faults("inspect_tune.jsonl", &["tune.jsonl"]);
+    println!("{}", render_faults("inspect_tune.jsonl", &tuned, &blocked));
+    assert!(blocked.len() <= 2, "{blocked:?}");
 
-    assert!(blocked <= 2, "{blocked} single requests are blocked");
+    let (confusion, blocked) =
+        measure_faults("inspect_measure.jsonl", &["measure.jsonl", "late.jsonl"]);
+    println!("{}", render_faults("inspect_measure.jsonl", &confusion, &blocked));
+
+    assert!(blocked.len() <= 2, "{} single requests are blocked", blocked.len());
     for fault in ["blank", "question", "several"] {
-        assert!(confusion.precision(fault) >= 0.85, "{fault}");
-        assert!(confusion.recall(fault) >= 0.75, "{fault}");
+        assert!(confusion.precision(fault) >= 0.9, "{fault}");
     }
+    assert!(confusion.recall("blank") >= 0.9);
+    assert!(confusion.recall("question") >= 0.9);
+    assert!(confusion.recall("several") >= 0.7);
 }
 
 #[test]
 fn a_scope_is_assessed_for_every_kind() {
+    let input = load::<LabelledSubmission>("tune.jsonl").remove(0);
     for kind in WorkKind::ALL {
-        let input = load::<LabelledSubmission>("tune.jsonl").remove(0);
         assert!(!assess_scope(&input.submission(), *kind, None).reason.is_empty());
     }
 }

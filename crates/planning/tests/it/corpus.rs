@@ -69,8 +69,10 @@ pub(crate) struct HostilePair {
 /// Loads a corpus file.
 pub(crate) fn load<T: DeserializeOwned>(name: &str) -> Vec<T> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(name);
-    let text = std::fs::read_to_string(path).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|fault| panic!("{}: {fault}", path.display()));
+    let parse = |line| serde_json::from_str(line).unwrap_or_else(|fault| panic!("{fault}: {line}"));
+    text.lines().map(parse).collect()
 }
 
 /// How often each answer was given for each label.
@@ -80,8 +82,8 @@ pub(crate) struct Confusion {
 }
 
 impl Confusion {
-    pub(crate) fn count(&mut self, label: impl ToString, answer: impl ToString) {
-        *self.counts.entry((label.to_string(), answer.to_string())).or_default() += 1;
+    pub(crate) fn count(&mut self, label: &str, answer: &str) {
+        *self.counts.entry((label.to_owned(), answer.to_owned())).or_default() += 1;
     }
 
     fn sum(&self, counted: impl Fn(&str, &str) -> bool) -> usize {
@@ -128,8 +130,6 @@ impl Confusion {
 
 /// The quotient of two counts; 1 if there is nothing to count.
 pub(crate) fn ratio(part: usize, whole: usize) -> f64 {
-    if whole == 0 {
-        return 1.0;
-    }
-    f64::from(u32::try_from(part).unwrap()) / f64::from(u32::try_from(whole).unwrap())
+    let float = |count| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+    if whole == 0 { 1.0 } else { float(part) / float(whole) }
 }

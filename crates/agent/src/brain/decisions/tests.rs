@@ -98,6 +98,7 @@ fn scope_is_ruled_for_new_projects_and_typos_and_otherwise_guessed() {
     let open = scope("a wiki", WorkKind::FeatureRequest);
     assert_eq!(ruled(open.clone()), None);
     assert_eq!(open.fallback().answer.scope, WorkScope::Medium);
+    assert_eq!(ruled(scope("Add a dark mode to every page", WorkKind::FeatureRequest)), None);
     assert_eq!(scope("a crash", WorkKind::QuickFix).fallback().answer.scope, WorkScope::Small);
 }
 

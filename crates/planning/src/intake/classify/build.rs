@@ -11,7 +11,7 @@ use crate::intake::reading::Reading;
 const FROM_NOTHING: &[(i32, &str)] = &[
     (
         70,
-        "from scratch | greenfield | green field | from the ground up | start at zero | starting from zero | \
+        "from scratch | from nothing | nothing there yet | entwickeln lassen | programmieren lassen | greenfield | green field | from the ground up | start at zero | starting from zero | \
          start from zero | start from nothing | begin with nothing | nothing exists | empty repo | \
          empty repository | no existing software | no existing code | new code base | new codebase | \
          its own repository | own repository | new repository | fresh repository | new repo | \
@@ -21,9 +21,9 @@ const FROM_NOTHING: &[(i32, &str)] = &[
     (
         45,
         "new project | new application | new app | new web application | new web app | new website | \
-          new library | new saas | new service | new game | new tool | mvp | prototype | boilerplate | \
+          new product | first version | idea for a startup | idea for an app | new startup | new library | new saas | new service | new game | new tool | mvp | prototype | boilerplate | \
           scaffold | bootstrap | neue app | neue webanwendung | neue anwendung | aplicación web nueva | \
-          fresh _ project | new _ project | nouvelle application | nueva aplicación",
+          fresh _ project | new _ project | new _ module | new _ library | new _ package | new _ app | new _ service | nouvelle application | nueva aplicación",
     ),
 ];
 /// Words after "new project" that make it a part of an existing one.
@@ -34,10 +34,11 @@ const EXISTING: &str = "rewrite | rewriting | redesign | rework | migrate | our 
     convert | switch | port the | replace | the frontend | the backend";
 
 pub(super) const BUILD_VERBS: &str = "build | create | write | make | develop | start | scaffold | bootstrap | \
-    generate | code | implement | design and build | set up | kick off | build me | write me | \
+    generate | code | design and build | set up | kick off | build me | write me | \
     make me | create me | program | prototype | erstelle | entwickle | programmiere | baue | schreibe | \
     créer | crée | développer | développe | crea | crear | desarrolla | desarrollar | \
-    i need | we need | i'd like | i want | have | i want you to code | quiero crear";
+    looking for someone to build | i'm looking for someone to build | someone to build | someone to develop | \
+    we want | we'd like | we would like | i would like | i need | we need | i'd like | i want | have | i want you to code | quiero crear";
 const ARTICLES: &str = "a | an | me a | me an | us a | new | simple | eine | ein | einen | une | un | una | \
     the new | some | another | our own | my own | desde cero una | desde cero un";
 /// Software with its own code base.
@@ -47,7 +48,7 @@ const SOFTWARE: &str = "app | apps | application | website | web site | webapp |
     webanwendung | anwendung | aplicación | tienda | framework | workspace | monorepo | software | \
     marketplace | operating system | package | crate | server | command line tool | extension | \
     system | tracker | client | script | html file | converter | calculator | kommandozeilenprogramm | \
-    site web | página web | prototype | mobile app | warehouse";
+    operator | daemon | tracer | driver | firmware | sdk | plugin for | app for | site web | página web | prototype | mobile app | warehouse";
 /// Software that may be a part of another one.
 const PARTIAL_SOFTWARE: &str =
     "api | rest api | service | editor | engine | manager | parser | dashboard | planner";
@@ -91,19 +92,54 @@ pub(super) fn weigh_new_project(reading: &Reading, scores: &mut KindScores) {
     weigh_name(&title.words, scores);
 }
 
+/// Languages after "in": what is written in one has its own code base.
+const LANGUAGES: &str = "in rust | in go | in golang | in python | in java | in kotlin | in swift | in zig | in c | in typescript | \
+    in javascript | in elixir | in haskell | in ruby | in php | in dart | in flutter | in ocaml | in scala | in lua | in nim";
+
 /// Finds the software that a clause asks to build, with its weight.
 fn find_software(clause: &[String]) -> Option<(String, i32)> {
-    let clause = [clause, skip_openings(clause)]
-        .into_iter()
-        .find(|clause| match_start(clause, BUILD_VERBS).is_some())?;
+    [clause, skip_openings(clause)].into_iter().find_map(find_object)
+}
+
+fn find_object(clause: &[String]) -> Option<(String, i32)> {
     let object = &clause[match_start(clause, BUILD_VERBS)?..];
     match_start(object, ARTICLES)?;
-    let (software, weight) = find_head(object)?;
-    Some((software, if weight { 75 } else { 40 }))
+    if match_start(clause, "programmiere | entwickle | programmer | développe | desarrolla")
+        .is_some()
+    {
+        return Some((object.join(" "), 65));
+    }
+    if let Some((start, len)) = find_any(object, LANGUAGES) {
+        return Some((object[start..start + len].join(" "), 65));
+    }
+    if let Some((software, is_whole)) = find_head(object) {
+        return Some((software, if is_whole { 75 } else { 40 }));
+    }
+    let tool =
+        find_tool(object).filter(|_| match_start(clause, "build | make | program").is_some())?;
+    Some((tool, 60))
+}
+
+/// Words that end like the name of a tool, but are parts of software.
+const NO_TOOLS: &str = "folder | header | footer | banner | filter | helper | handler | wrapper | adapter | reminder | trigger | user | order | \
+    number | newsletter | layer | controller | router | provider | loader | selector | indicator | customer | container | placeholder | \
+    counter | slider | picker | timer | cursor | color | validator | iterator | renderer | divider | spinner | worker | pointer";
+
+/// Finds a tool by the form of its name, as in "a URL shortener with …".
+fn find_tool(object: &[String]) -> Option<String> {
+    let end = find_any(object, "with | in | using | that | for | which")
+        .map_or(object.len(), |(start, _)| start);
+    let name = object[..end].last()?;
+    let is_tool = (name.ends_with("er") || name.ends_with("or")) && name.len() > 5;
+    (is_tool && find_any(std::slice::from_ref(name), NO_TOOLS).is_none()).then(|| name.clone())
 }
 
 /// Weighs a title that is only the name of software, as in "A static site generator in Go".
 fn weigh_name(words: &[String], scores: &mut KindScores) {
+    const SCRIPTS: &str = "script that | script to | script which | tool that | tool to | bot that | bot which | app that";
+    if find_any(words, SCRIPTS).is_some_and(|(start, _)| start <= 2) {
+        scores.add(WorkKind::NewProject, 45, "the name of a script");
+    }
     if match_start(words, "a | an | simple | small | tiny | ein | eine | une | un | una").is_some()
         && let Some((software, is_whole)) = find_head(words)
     {

@@ -59,13 +59,15 @@ pub(super) fn weigh_clauses(sentence: &Sentence, scores: &mut KindScores) {
 /// Whether a sentence asks for a change: a clause opens with a verb, or it has a wish.
 pub(in crate::intake) fn has_request(sentence: &Sentence) -> bool {
     let words = mask_neutral(&sentence.words);
-    words.split(|word| word == CLAUSE_MARK).any(|clause| {
-        let opening = find_opening(skip_openings(clause)).0;
-        let clause = skip_openings(clause);
-        opening != Opening::None
-            || match_start(clause, super::build::BUILD_VERBS).is_some()
-            || cues::WISHES.iter().take(2).any(|(_, table)| contains_any(clause, table))
-    })
+    words.split(|word| word == CLAUSE_MARK).any(is_request)
+}
+
+/// Whether a clause opens with a verb that asks for a change, or has a wish.
+pub(in crate::intake) fn is_request(clause: &[String]) -> bool {
+    let rest = skip_openings(clause);
+    find_opening(rest).0 != Opening::None
+        || match_start(rest, super::build::BUILD_VERBS).is_some()
+        || cues::WISHES.iter().take(2).any(|(_, table)| contains_any(clause, table))
 }
 
 /// Whether words say that something is wrong.
@@ -118,7 +120,9 @@ fn find_opening(clause: &[String]) -> (Opening, String) {
 /// Returns the length of the verb at the start of a clause, in the imperative or the past: "add", "added".
 fn match_verb(clause: &[String], verbs: &str) -> Option<usize> {
     match_start(clause, verbs).or_else(|| {
-        let stem = clause.first()?.strip_suffix("ed")?;
+        // "Deleted photos reappear" states a fact.
+        let stem =
+            clause.first()?.strip_suffix("ed").filter(|_| !has_strong_defect(&clause[1..]))?;
         let forms = [stem.to_owned(), format!("{stem}e")];
         forms.iter().find_map(|form| match_start(std::slice::from_ref(form), verbs))
     })
@@ -126,11 +130,18 @@ fn match_verb(clause: &[String], verbs: &str) -> Option<usize> {
 
 /// Whether the word before these is a noun, because a verb of a statement follows.
 fn is_noun_here(rest: &[String]) -> bool {
+    const FINITE: &str = "is | are | was | were | has | does | doesn't | isn't | aren't | gets | returns | shows | fails | \
+        takes | stops | keeps | loses | can't | cannot | won't | never | not";
     const NOUN_FOLLOWERS: &str = "is | are | was | does | doesn't | isn't | fails | crashes | shows | \
-        returns | takes | keeps | has | never | button | dialog | form | page | mode | of | job | stopped | \
+        returns | takes | keeps | has | never | breaks | deletes | gives | causes | drifts | gets | goes | \
+        results | opens | stops | loses | jumps | ignores | triggers | doesn't | does not | can't | cannot | won't | button | dialog | form | page | mode | of | job | stopped | \
         closes | ticket | toggle | gets | and _ fail";
+    let has_article = match_start(rest, "a | an | the | namex | my | our | support").is_some();
+    let near = &rest[..rest.len().min(4)];
     match_start(rest, NOUN_FOLLOWERS).is_some()
-        || (rest.len() > 2
+        || (!has_article && contains_any(near, FINITE))
+        || (!has_article
+            && rest.len() > 2
             && contains_any(&rest[..3], "dialog | form crashes | ticket form | button"))
 }
 
@@ -147,8 +158,14 @@ fn weigh_wishes(clause: &[String], scores: &mut KindScores) {
     }
 }
 
+/// The weight of a sentence that starts with "no": "No sound on Windows".
+const ABSENCE: i32 = 30;
+
 /// Adds the words of defects, each with its weight divided by `divisor`.
 fn weigh_defects(clause: &[String], divisor: i32, scores: &mut KindScores) {
+    if match_start(clause, "no").is_some() && match_start(clause, "no more | no longer").is_none() {
+        scores.add(WorkKind::QuickFix, ABSENCE / divisor, "something that is absent");
+    }
     for (weight, table) in cues::DEFECTS {
         let defect = phrases(table).find_map(|phrase| {
             let start = find_phrase(clause, phrase)?;
@@ -175,15 +192,33 @@ fn is_negated(before: &[String]) -> bool {
 
 /// Weighs the form of a sentence without a request: statements report, names wish.
 fn weigh_form(words: &[String], scores: &mut KindScores) {
-    let first = &words[..words.len().min(12)];
+    const BEFORE_NOUNS: &str =
+        "for | of | the | to | all | new | and | with | in | a | an | on | by";
+    const DEFINITE: &str =
+        "the | my | our | der | die | das | le | la | les | el | los | mein | meine | mon | mi";
+    const SUBORDINATORS: &str = "after | when | if | while | once | before | until | that | which | so | because | where | as";
+    // A verb in a subordinate clause states no fact, unless the sentence begins with that clause.
+    let end = find_any(words, SUBORDINATORS).map_or(words.len(), |(start, _)| start);
+    let first = if end < 2 { words } else { &words[..end] };
+    let first = &first[..first.len().min(12)];
     let starts_with_article = match_start(words, "a | an | ein | eine | une | un | una").is_some();
-    let statement = find_any(first, cues::STATEMENTS).filter(|(start, _)| *start > 0);
+    // After a preposition or an article, "changes" and its like are nouns.
+    let statement = (1..first.len())
+        .find_map(|start| Some((start, match_start(&first[start..], cues::STATEMENTS)?)))
+        .filter(|(start, _)| match_start(&first[start - 1..], BEFORE_NOUNS).is_none());
     match statement {
+        None if match_start(words, DEFINITE).is_some()
+            && words.len() > 3
+            && scores.total(WorkKind::FeatureRequest) == 0 =>
+        {
+            scores.add(WorkKind::QuickFix, 20, "a statement");
+        }
         Some(_) if starts_with_article => {}
         Some((start, len)) => {
             let verb = first[start..start + len].join(" ");
             scores.add(WorkKind::QuickFix, 20, format!("the statement \"{verb}\""));
         }
+        None if scores.total(WorkKind::QuickFix) > 0 => {}
         None => scores.add(WorkKind::FeatureRequest, 15, "the name of a thing"),
     }
 }

@@ -56,7 +56,9 @@ pub(super) const ADD_VERBS: &str = "add | implement | support | allow | let | en
     adopt | unify | put | wrap | cache | batch | cover | keep | render | pin | sign | import | export | \
     füge | fügt | baut | baue | ergänze | ergänzt | erlaube | zeige | ajoute | ajouter | ajoutez | \
     permettre | añade | añadir | agrega | agregar | permite | permitir | implementar | \
-    hinzufügen | internationali* | generate | link | track | record | schedule | collect";
+    hinzufügen | internationali* | generate | link | track | record | schedule | collect | report | locali* | translate | detect | measure | \
+    prompt | ask | suggest | autocomplete | auto | play | open | preserve | persist | store | save | load | filter | \
+    search | mirror | sync | quisiera";
 
 /// Verbs at the start of a clause that ask for a change; a defect in the same clause may be its cause.
 pub(super) const CHANGE_VERBS: &str = "change | rename | remove | delete | replace | use | set | increase | \
@@ -64,6 +66,9 @@ pub(super) const CHANGE_VERBS: &str = "change | rename | remove | delete | repla
     refactor | extract | rewrite | redesign | rework | restructure | reorganise | reorganize | port | \
     switch | turn | turn on | turn off | disable | deprecate | drop | default | swap | hide | \
     simplify | clean up | cleanup | speed up | optimise | optimize | format | ignore | skip | don't | do not | stop | \
+    tag | exclude | include | pull out | modulari* | group | reorder | align | center | prefer | respect | \
+    treat | compress | encrypt | bundle | rotate | retry | throttle | debounce | lazy load | preload | \
+    break up | break down | break apart | roll out | deduplicate | dedupe | normalise | normalize | consolidate | decouple | isolate | separate | trim | round | \
     make | avoid | limit | restrict | merge | inline | bring | setze | ändere | \
     ersetze | changez | remplace | remplacer | supprime | cambia | cambiar | migrar | reemplaza | \
     elimina | no more | rewrite | reuse | pass | run | start | call | get rid";
@@ -79,15 +84,15 @@ pub(super) const NO_FIX: &str =
 pub(super) const WISHES: &[(i32, &str)] = &[
     (
         45,
-        "would be nice | would be great | would be cool | would be helpful | would be useful | \
+        "it'd be | would be nice | would be great | would be cool | would be helpful | would be useful | \
          would be practical | would be really | would be awesome | would be good | i'd love | \
          i would love | we'd love | would love | let me | let us | let users | let people | \
          ability to | option to | support for | possible to | possibility to | be able to | a way to | \
          feature request | as a _ i want | as an _ i want | i want to | could we | can we have | \
          can we get | can i have | may we | what about | how about | wäre schön | wäre toll | \
          wäre praktisch | wäre gut | wäre hilfreich | il faudrait | on aimerait | j'aimerais | \
-         estaría bien | sería | me gustaría | nos gustaría | i wish | wishlist item | so that i | \
-         hinzufügen | einbauen | ergänzen | bauen | erstellen | entwickeln | anlegen | add support | new feature | add an option | no way to",
+         estaría bien | sería | me gustaría | nos gustaría | quisiera | wenn man | s'il vous plaît | i wish | wishlist item | so that i | \
+         hinzufügen | einbauen | ergänzen | bauen | erstellen | entwickeln | anlegen | add support | new feature | add an option",
     ),
     (
         25,
@@ -95,7 +100,7 @@ pub(super) const WISHES: &[(i32, &str)] = &[
          wish | need | want | wants | soll | sollen | sollte | sollten | möchte | möchten | \
          devrait | doit | debería | necesitamos | necesito | queremos | thinking | \
          we're moving | we are moving | allow* | proposal | must | shall | it should | \
-         should have | should also | should not | should show | should remember | should go | \
+         no way to | should have | should also | should not | should show | should remember | should go | \
          should support | should get | should use | should become | should work | feature",
     ),
     (15, "should | instead of failing | configurable | from now on | optional* | more than one"),
@@ -114,8 +119,8 @@ pub(super) const DEFECTS: &[(i32, &str)] = &[
          off by one | rounding error | flaky | stack overflow | out of bounds | \
          funktioniert nicht | funktionieren nicht | geht nicht | stürzt | absturz | fehlermeldung | \
          tippfehler | kaputt | fehler | beheben | reparieren | plante | ne fonctionne pas | ne marche pas | faute de frappe | no funciona | \
-         se cierra | errata | freezes | freeze | frozen | hangs | hotfix | dead link | link is dead | is dead | \
-         undefined reference | unhandled exception | uncaught | typeerror | misspelt | s _ _ in | \
+         no carga | no abre | no aparece | no se | no puedo | no llega | n'apparaît pas | ne s'affiche pas | se cierra | errata | freezes | freeze | frozen | hangs | hotfix | dead link | link is dead | is dead | \
+         namex → namex | is spelled | is misspelled | undefined reference | unhandled exception | uncaught | typeerror | misspelt | s _ _ in | \
          da un error | da error | erreur | fehlt | exception | undefined",
     ),
     (
@@ -129,9 +134,10 @@ pub(super) const DEFECTS: &[(i32, &str)] = &[
          invalid | error # | http # | a # error | error when | an error | throws | corrupt* | \
          stray | duplicated | no effect | goes black | falsch | falsche | nicht mehr | error | errors | \
          bypass* | injection | plain text | security hole | insecure | without bound | race | loops | refuses | \
-         complains | is red | breaks | broke | wait forever | forever | no results | no such | nothing shows | \
+         complains | is red | breaks | break the | break | broke | is gone | are gone | garbage | orphaned | wait forever | forever | no results | no such | nothing shows | \
          gets # | get a # | a 404 | a 500 | a 403 | 500 on | 403 for | 404 on | swapped | leaves | \
-         not responsive | unresponsive | unusable | malformed | misleading | confusing | inconsistent* | inaccessible | not | nothing | annoying | alphabetical | keeps asking | jumps | flicker*",
+         not responsive | glitch* | reappear* | failure | failures | intermittent* | overshoots | exhausted | backwards | climbs | steadily | getting a | getting an | getting the | keine | kein | hidden behind | verloren | nicht | ne _ plus | ne _ pas | unresponsive | unusable | malformed | misleading | confusing | inconsistent* | inaccessible | not | nothing | annoying | alphabetical | keeps asking | jumps | flicker* | drifts | mangled | garbled | falls through | upside | deletes the | \
+         leer | inversé | vacío | doppelt | lent | langsam | lento | signed out | logged out | different results | mislead* | skew",
     ),
     (
         15,
@@ -139,7 +145,7 @@ pub(super) const DEFECTS: &[(i32, &str)] = &[
          after upgrading | after the update | after merge | after updating | it worked | worked before | \
          used to work | instead of | although | even though | even if | happens every | every time | \
          expected | expect | says | still | only | out of date | problem | issue | why does | why is | \
-         why do | why are | warum | pourquoi | too | should be | should point | late | seulement | statt",
+         why do | why are | warum | pourquoi | too | should be | should point | should read | should say | late | by accident | keep getting | keeps getting | differently | on certain | seulement | statt",
     ),
 ];
 
@@ -161,10 +167,22 @@ pub(super) const NEGATIONS: &str = "without | no | not a | not an | isn't a | in
     never | rather than";
 
 /// Verbs in the third person: a sentence with one states a fact, as reports of defects do.
-pub(super) const STATEMENTS: &str = "is | are | was | were | gets | get | shows | returns | appears | keeps | \
+pub(super) const STATEMENTS: &str = "is | are | was | were | am | gets | get | got | shows | returns | appears | keeps | keep | \
     takes | goes | comes | arrives | arrive | closes | opens | prints | writes | reads | reports | says | \
     suggests | counts | exits | runs | covers | drops | displays | jumps | skips | adds | uses | \
-    has | have been | leads | logs | creates | deletes | overwrites | sends | uploads | becomes | \
-    stays | starts | ends | causes | results | renders | moves | works | worked | happens | happened | \
+    has | had | have been | leads | logs | creates | deletes | overwrites | sends | uploads | becomes | \
+    stays | starts | ends | causes | cause | results in | renders | moves | works | worked | happens | happened | \
     contains | includes | grows | process | reloads | plays | playing | clears | resets | stops | \
-    removes | assumes | claims | depends | ist | sind | wird | werden | kommt | est | sont | es | está";
+    removes | assumes | claims | depends | falls | drifts | triggers | points | mentions | makes | gives | \
+    breaks | turns | hides | lets | accepts | allows | asks | blocks | calls | changes | chooses | converts | \
+    copies | cuts | detects | disables | doubles | downloads | eats | enters | escapes | exceeds | exports | \
+    expires | fetches | fills | finds | fires | flashes | follows | forgets | generates | grabs | guesses | \
+    hits | imports | inserts | interprets | invalidates | kills | lands | launches | leaks | lies | lists | \
+    loads | locks | looks | mangles | marks | matches | merges | misses | needs two | occurs | omits | overflows | \
+    parses | passes | pauses | picks | produces | pushes | puts | raises | reappears | receives | redirects | \
+    registers | rejects | remains | repeats | replaces | requests | requires two | restarts | rotates | rounds | \
+    saves | scrolls | selects | sets | shifts | shrinks | sorts | spins | splits | starves | steals | stores | \
+    strips | submits | swallows | swaps | switches | syncs | tells | throws | treats | tries | trims | truncates | \
+    undoes | unlocks | updates | vanishes | waits | wipes | wraps | yields | went | came | \
+    answers | ist | sind | wird | gehen | werden | kommt | druckt | zeigt | öffnet | bleibt | lädt | springt | verschwindet | \
+    est | sont | affiche | reste | es | está | muestra | sale | aparece | tarda | pierde";

@@ -34,6 +34,10 @@ const REQUESTS: &str = "what if | how about | what about | would it | could it |
     would be | be fixed | a bug | how to reproduce | any chance | can someone | could someone | can it | could there | can there | \
     wäre es | können wir | kannst du | könnt ihr | pourriez | peux tu | pouvez | serait il | podrías | podemos | is this intended | \
     be added | be possible | to make | to add | to have | to support | will you add | are there any plans | any plans";
+/// Words of reports in the form of a question: "why do I get this although …".
+const COMPLAINTS: &str = "although | even though | why do i | why is my | why are my | why does my | why does it | why does the app | why is it | \
+    why can i | warum kann ich | warum wird mein* | i get | yesterday | since";
+
 /// Words of documents: an explanation that is to be written, not given.
 const DOCUMENTS: &str = "docs | documentation | readme | guide | faq | tutorial | help page | changelog | wiki | in namex | manual";
 
@@ -55,7 +59,9 @@ pub(super) fn is_question(reading: &Reading) -> bool {
     for sentence in &reading.sentences {
         let is_asking = asks_for_information(sentence);
         asks |= is_asking;
-        if has_strong_defect(&sentence.words) || (!is_asking && has_request(sentence)) {
+        let complains = contains_any(&sentence.words, COMPLAINTS);
+        if complains || has_strong_defect(&sentence.words) || (!is_asking && has_request(sentence))
+        {
             return false;
         }
     }

@@ -94,12 +94,12 @@ fn remove_tags(text: &str) -> String {
         kept.push_str(&rest[..start]);
         let tag = &rest[start + 1..];
         let is_tag = tag.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '/' | '|'));
-        match tag.find(['>', '\n', '<']).filter(|&end| is_tag && tag[end..].starts_with('>')) {
-            Some(end) => rest = &tag[end + 1..],
-            None => {
-                kept.push('<');
-                rest = tag;
-            }
+        let end = tag.find(['>', '\n', '<']).filter(|&end| tag[end..].starts_with('>'));
+        if let Some(end) = end.filter(|_| is_tag) {
+            rest = &tag[end + 1..];
+        } else {
+            kept.push('<');
+            rest = tag;
         }
     }
     kept.push_str(rest);

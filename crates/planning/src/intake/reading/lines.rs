@@ -104,7 +104,7 @@ fn has_line_number(text: &str) -> bool {
 pub(super) fn is_error_line(line: &str) -> bool {
     let head = line.split([':', ' ']).next().unwrap_or_default();
     let is_type = head.len() > 6 && (head.ends_with("Error") || head.ends_with("Exception"));
-    (is_type && line[head.len()..].starts_with(':'))
+    (is_type && line[head.len()..].starts_with([':', ' ']))
         || line.starts_with("panic: ")
         || (line.starts_with("thread '") && line.contains("panicked"))
 }

@@ -17,29 +17,33 @@ const ONE_LINE: &[(i32, &str)] = &[
     ),
     (
         60,
-        "one line | copyright year | off by one | semicolon | line # | gitignore | authors | alias | an alias | stray | \
+        "one line | copyright year | off by one in | off by one error | semicolon | is spelled | double slash | dockerignore | namex → namex | line # | gitignore | authors | alias | an alias | stray | \
          statt namex | digits swapped | where it should be | known vulnerability | trailing namex",
     ),
 ];
 /// Verbs that replace a value.
 const VALUE_VERBS: &str = "change | set | increase | raise | lower | reduce | decrease | bump | upgrade | update | rename | use | \
     default | make the | turn on | disable | enable | pin | swap | setzen | setze | ändere | cambia | change le | replace | remove | \
-    move the version | chore | correct | add the | add namex | add my";
+    turn off | call | shorten | lengthen | shrink | halve | double | readme says | help text | imprint | move the version | correct | add the | add namex | add my";
 /// Nouns that have one value.
 const VALUE_NOUNS: &str = "label | text | texte | texto | wording | title | placeholder | colour | color | background | font | limit | \
-    timeout | default | standardwert | version | level | constant | port | link | url | path | year | \
+    timeout | default | standardwert | version | level | constant | port # | default port | link | url | path | year | \
     env variable | unit | width | max width | height | delay | header namex | column header | phone number | number of retries | \
     page size | pool size | image in | banner | button namex | namex button | bouton namex | attribute | log level | \
-    minutes | seconds | ms | mb | px | footer | file name | message | password length | list of allowed | quantity | logo file";
+    minutes | seconds | ms | mb | px | footer | file name | password length | list of allowed | quantity | logo file | help text | readme | imprint | grammar | e mail in | menu entry | memory limit | source maps | minimum | \
+    logo | by default | holder | sdk | threshold | opacity | margin | padding | border | volume | interval | caption | heading | footnote | slogan | debounce | rate limit | greeting | tooltip | image tag | favicon | spaces | tabs | editorconfig | button should";
 /// Replacements that name the new value, or the old and the new one.
 const TARGETS: &str = "from # to # | from # # to | from v# to | to # | to v# | to namex | should be # | should be namex | \
     should point | must be | instead of namex | instead of # | instead of black | says # | says namex | not # | \
-    to 2 | auf namex | en namex | a verde | to debug | to dark | is namex | from _ to _ | from # # # to # # # | to main";
+    to 2 | auf namex | en namex | a verde | to debug | to dark | is namex | from # # # to # # # | to main | should be green | should be red | should be blue | be green | be blue | be red | be black | be white | be grey | be gray | \
+    be orange | be yellow | a rojo | a azul | auf rot | auf grün | auf blau | new address | to the gitignore | to _ ms | bigger | wider | darker | lighter | bold | italic | should read | should say | rather than namex | wrong year | wrong unit | wrong link | wrong url | wrong label | wrong colour | wrong color | \
+    wrong version | wrong port | wrong e mail | wrong address | wrong title | \
+    on by default | off by default | off in | on in | default of # | it's # | to _ namex | in production | to namex namex";
 /// Files that are changed by one line.
 const VERSION_BUMPS: &str = "bump | bumps | update actions | upgrade the _ image";
 /// Words that say that more than one value changes.
-const MORE: &str = "everywhere | across | all | every | adapt | configuration and | configurable | per key | test coverage | coverage | \
-    tests | validate | enforce | minimum | migrate | refactor | router | django | spring | webpack | react";
+const MORE: &str = "api changed | deprecated | and fix | breaking | everywhere | across | all | every | adapt | configuration and | configurable | per key | test coverage | coverage | \
+    tests | validate | enforce | migrate | port the | refactor | router | django | spring | webpack | react";
 
 /// Weighs the cues of a change of one value.
 pub(super) fn weigh_value(reading: &Reading, kind: WorkKind, scores: &mut ScopeScores) {
@@ -52,7 +56,9 @@ pub(super) fn weigh_value(reading: &Reading, kind: WorkKind, scores: &mut ScopeS
     for sentence in main() {
         weigh_sentence(sentence, kind, &mut found);
     }
-    let has_more = main().any(|sentence| contains_any(&sentence.words, MORE));
+    let has_more = main().any(|sentence| {
+        contains_any(&sentence.words, MORE) && match_start(&sentence.words, VERSION_BUMPS).is_none()
+    });
     for (weight, cue) in found {
         scores.add(WorkScope::Trivial, if has_more { weight / 3 } else { weight }, cue);
     }
@@ -65,11 +71,17 @@ fn weigh_sentence(sentence: &Sentence, kind: WorkKind, found: &mut Vec<(i32, Str
             found.push((*weight, format!("the words \"{}\"", words[start..start + len].join(" "))));
         }
     }
+    // A flag is more than a value.
+    if sentence.text.contains("--") {
+        return;
+    }
     if match_start(words, VERSION_BUMPS).is_some() {
         found.push((45, "a new version".to_owned()));
     }
     let names_value = find_any(words, VALUE_NOUNS);
-    let names_target = find_any(words, TARGETS);
+    let corrects = kind == WorkKind::QuickFix && names_value.is_some();
+    let names_target =
+        find_any(words, TARGETS).or_else(|| find_any(words, "should be").filter(|_| corrects));
     let replaces = find_any(words, VALUE_VERBS).filter(|(start, _)| *start < 4);
     let text = |(start, len): (usize, usize)| words[start..start + len].join(" ");
     // A value without its replacement, or a verb alone, says little.
