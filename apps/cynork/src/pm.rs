@@ -59,32 +59,38 @@ pub enum PmCommand {
 
 /// Arguments of `pm answer`.
 #[derive(Debug, Args)]
-#[group(required = true, multiple = false, id = "reply")]
 pub struct PmAnswerArgs {
     /// The request, by name or id.
     request: String,
+    #[command(flatten)]
+    reply: PmReplyArgs,
+}
+
+/// One way to answer.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct PmReplyArgs {
     /// Approve.
-    #[arg(long, group = "reply")]
+    #[arg(long)]
     yes: bool,
     /// Decline: the request ends.
-    #[arg(long, group = "reply")]
+    #[arg(long)]
     no: bool,
     /// Try again.
-    #[arg(long, group = "reply")]
+    #[arg(long)]
     retry: bool,
     /// Say what to do or to change.
-    #[arg(long, group = "reply", value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT")]
     text: Option<String>,
 }
 
 /// Arguments of `pm override`.
 #[derive(Debug, Args)]
-#[group(required = true, multiple = true)]
 pub struct PmOverrideArgs {
     /// The request, by name or id.
     request: String,
     /// `new_project`, `feature_request` or `quick_fix`.
-    #[arg(long)]
+    #[arg(long, required_unless_present = "scope")]
     kind: Option<WorkKind>,
     /// `trivial`, `small`, `medium` or `large`.
     #[arg(long)]
@@ -107,7 +113,8 @@ pub(crate) async fn run(command: PmCommand, app: &mut CliContext) -> Result<(), 
             follow::follow(app, view).await
         }
         PmCommand::Answer(args) => {
-            let (request, body) = (args.request.clone(), answer_body(args));
+            let PmAnswerArgs { request, reply } = args;
+            let body = AnswerRequest { reply: reply.into_reply(), comment: None };
             let call =
                 async |client: &cynode_client::Client| client.request_answer(&request, &body).await;
             let view = app.session.call(call).await?;
@@ -138,14 +145,15 @@ pub(crate) async fn run(command: PmCommand, app: &mut CliContext) -> Result<(), 
     }
 }
 
-fn answer_body(args: PmAnswerArgs) -> AnswerRequest {
-    let reply = match args {
-        PmAnswerArgs { text: Some(text), .. } => Reply::Text { text },
-        PmAnswerArgs { yes: true, .. } => Reply::Yes {},
-        PmAnswerArgs { retry: true, .. } => Reply::Retry {},
-        PmAnswerArgs { .. } => Reply::No {},
-    };
-    AnswerRequest { reply, comment: None }
+impl PmReplyArgs {
+    fn into_reply(self) -> Reply {
+        match self {
+            Self { text: Some(text), .. } => Reply::Text { text },
+            Self { yes: true, .. } => Reply::Yes {},
+            Self { retry: true, .. } => Reply::Retry {},
+            Self { .. } => Reply::No {},
+        }
+    }
 }
 
 async fn get(app: &mut CliContext, request: &str) -> Result<RequestView, CliFailure> {

@@ -10,6 +10,7 @@ use crate::work_kind::ProjectKind;
 /// The facts about a project that plans and prompts are built from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ProjectContext {
     pub kind: ProjectKind,
     /// The text of its `CLAUDE.md` or `AGENTS.md`.

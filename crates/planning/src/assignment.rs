@@ -123,7 +123,16 @@ impl AgentRoster {
 fn default_assignment(unit: UnitKind, scope: WorkScope, project: ProjectKind) -> AgentAssignment {
     let language = match project {
         ProjectKind::Unknown | ProjectKind::Make => "general",
-        known => known.as_str(),
+        ProjectKind::Rust
+        | ProjectKind::Node
+        | ProjectKind::Python
+        | ProjectKind::Go
+        | ProjectKind::Dotnet
+        | ProjectKind::Java
+        | ProjectKind::Cpp
+        | ProjectKind::Ruby
+        | ProjectKind::Php
+        | ProjectKind::Web => project.as_str(),
     };
     let is_little = scope <= WorkScope::Small;
     let (specialist, hint) = match unit {

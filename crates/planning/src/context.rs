@@ -124,6 +124,7 @@ pub fn find_gap(context: &ProjectContext) -> Option<ContextGap> {
 }
 
 /// Whether a path belongs to the tests of a project, in any language.
+#[expect(clippy::case_sensitive_file_extension_comparisons, reason = "the path is in lower case")]
 pub fn is_test_path(path: &str) -> bool {
     let lower = path.to_ascii_lowercase();
     let (directories, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
@@ -176,12 +177,12 @@ fn key_paths(files: &ProjectFiles) -> BTreeMap<String, String> {
             &[".github/workflows/", ".gitlab-ci.yml", ".forgejo/workflows/"],
         ),
     ];
-    let found = |paths: &&[&str]| {
+    let found = |paths: &[&str]| {
         paths.iter().find(|path| files.has_below(path)).map(|path| (*path).to_owned())
     };
     TOPICS
         .iter()
-        .filter_map(|(topic, paths)| found(&paths).map(|path| ((*topic).to_owned(), path)))
+        .filter_map(|(topic, paths)| found(paths).map(|path| ((*topic).to_owned(), path)))
         .collect()
 }
 

@@ -160,11 +160,11 @@ fn shorten(line: &str) -> String {
 }
 
 /// The changed lines of a diff by path.
-fn parse_patch(patch: &str) -> BTreeMap<&str, FileChange<'_>> {
+fn parse_patch(diff: &str) -> BTreeMap<&str, FileChange<'_>> {
     let mut files: BTreeMap<&str, FileChange<'_>> = BTreeMap::new();
     let mut path = "";
     let mut is_body = false;
-    for line in patch.lines() {
+    for line in diff.lines() {
         if let Some(names) = line.strip_prefix("diff --git ") {
             // `a/PATH b/PATH`: both halves are equally long unless the file is renamed.
             path =

@@ -62,14 +62,12 @@ impl RequestService {
 }
 
 fn validate(body: AnswerRequest) -> Result<AnswerRequest, RequestError> {
-    let reply = match body.reply {
-        Reply::Text { text } => Reply::Text { text: text.redact_secrets() },
-        reply => reply,
-    };
-    let length = match &reply {
-        Reply::Text { text } => text.len(),
-        _ => 0,
-    };
+    let mut reply = body.reply;
+    let mut length = 0;
+    if let Reply::Text { text } = &mut reply {
+        *text = std::mem::take(text).redact_secrets();
+        length = text.len();
+    }
     let length = length.max(body.comment.as_ref().map_or(0, String::len));
     if length > MAX_TEXT_BYTES {
         let fault = format!("the answer is longer than {MAX_TEXT_BYTES} bytes");

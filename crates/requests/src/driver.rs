@@ -113,7 +113,7 @@ impl RequestDriver {
     }
 
     async fn advance_in_hand(&self, claim: RequestClaim, shutdown: &Shutdown) -> DriverEvent {
-        self.advance_catching_panics(claim, shutdown).await;
+        Box::pin(self.advance_catching_panics(claim, shutdown)).await;
         DriverEvent::Advanced
     }
 
@@ -121,7 +121,7 @@ impl RequestDriver {
     pub async fn run_until_idle(&self) -> Result<(), RequestError> {
         let stop = Shutdown::new();
         while let Some(claim) = self.claim().await? {
-            self.advance_catching_panics(claim, &stop).await;
+            Box::pin(self.advance_catching_panics(claim, &stop)).await;
         }
         Ok(())
     }
@@ -145,13 +145,10 @@ impl RequestDriver {
     async fn advance_catching_panics(&self, claim: RequestClaim, shutdown: &Shutdown) {
         let advanced =
             AssertUnwindSafe(self.advance_with_lease(claim, shutdown)).catch_unwind().await;
-        let outcome = match advanced {
-            Ok(outcome) => outcome,
-            Err(_) => {
-                tracing::error!(task.id = %claim.task, "advancing a request panicked");
-                Err(RequestError::Invalid(vec!["an internal error".to_owned()]))
-            }
-        };
+        let outcome = advanced.unwrap_or_else(|_| {
+            tracing::error!(task.id = %claim.task, "advancing a request panicked");
+            Err(RequestError::Invalid(vec!["an internal error".to_owned()]))
+        });
         let released = match outcome {
             Ok(()) => self.release(claim, None).await,
             Err(RequestError::ClaimLost) => Ok(()),
@@ -192,7 +189,7 @@ impl RequestDriver {
             }
             tracing::debug!(task.id = %claim.task, ?action, "request advances");
             let step = Step { service: &self.service, claim, snapshot };
-            step.carry_out(action).await?;
+            Box::pin(step.carry_out(action)).await?;
             self.service.signals.send(Topic::Events);
         }
         Err(RequestError::Invalid(vec!["the request makes no progress".to_owned()]))

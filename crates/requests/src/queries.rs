@@ -1,12 +1,14 @@
 //! Reads requests.
 
+use std::collections::BTreeMap;
+
 use cynode_domain::ids::TaskId;
 use cynode_domain::name_or_id::NameOrId;
 use cynode_execution::tasks;
 use cynode_execution::tasks::TaskError;
 use cynode_resources::paging::PageRequest;
 use cynode_resources::{Caller, projects};
-use cynode_store::{RequestFilter, Task, Tx, WorkRequest};
+use cynode_store::{RequestFilter, RequestOverview, Task, Tx, WorkRequest};
 use cynode_wire::page::Page;
 use cynode_wire::requests::{RequestQuery, RequestView};
 
@@ -62,24 +64,24 @@ impl RequestService {
                         before: page.before,
                         limit: page.fetch,
                     };
-                    let mut views = vec![];
-                    for request in tx.request_list(&filter).await? {
-                        if let Some(view) = list_view(tx, request).await? {
-                            views.push(view);
-                        }
-                    }
+                    let requests = tx.request_list(&filter).await?;
+                    let ids: Vec<TaskId> = requests.iter().map(|request| request.task).collect();
+                    let mut overviews: BTreeMap<TaskId, RequestOverview> = tx
+                        .request_overviews(&ids)
+                        .await?
+                        .into_iter()
+                        .map(|overview| (overview.task.spec.id, overview))
+                        .collect();
+                    let view = |request: WorkRequest| {
+                        let overview = overviews.remove(&request.task)?;
+                        Some(brief_view(request, overview))
+                    };
+                    let views: Vec<RequestView> = requests.into_iter().filter_map(view).collect();
                     Ok(page.page(views, |view: &RequestView| view.id.to_string(), |view| view))
                 })
             })
             .await
     }
-}
-
-async fn list_view(tx: &mut Tx, request: WorkRequest) -> Result<Option<RequestView>, RequestError> {
-    let Some(task) = tx.task_get(request.task).await? else { return Ok(None) };
-    let owner = tx.user_get(task.spec.created_by).await?.map(|user| user.handle);
-    let units = tx.work_unit_list(request.task).await?;
-    Ok(Some(brief_view(request, task, owner.unwrap_or_default(), &units)))
 }
 
 /// Finds the task of a request that the caller may see.

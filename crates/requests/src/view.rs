@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use cynode_domain::ids::TaskId;
 use cynode_domain::status::{RequestPhase, ShownTaskStatus, WorkUnitStatus};
-use cynode_store::{AttemptStatus, InferenceFilter, Task, Tx, WorkRequest, WorkUnit};
+use cynode_ops::work::WorkBoard;
+use cynode_store::{AttemptStatus, RequestOverview, Task, Tx, WorkRequest, WorkUnit};
 use cynode_wire::requests::{AttemptView, PendingQuestion, RequestUnitView, RequestView};
 
 use crate::RequestError;
@@ -27,25 +29,15 @@ impl ViewFacts {
     ) -> Result<Self, RequestError> {
         let owner = tx.user_get(task.spec.created_by).await?.map(|user| user.handle);
         let children = attempts.iter().map(|attempt| attempt.attempt.child);
-        let (mut model_calls, mut cost_micro_usd) = (0, 0);
-        for id in std::iter::once(task.spec.id).chain(children) {
-            let filter = InferenceFilter { task: Some(id), ..InferenceFilter::default() };
-            let sums = tx.inference_sums(&filter).await?;
-            model_calls += sums.calls;
-            cost_micro_usd += sums.cost_micro_usd;
-        }
+        let all: Vec<TaskId> = std::iter::once(task.spec.id).chain(children).collect();
+        let (model_calls, cost_micro_usd) = tx.inference_sums_of(&all).await?;
         Ok(Self { owner: owner.unwrap_or_default(), model_calls, cost_micro_usd })
     }
 }
 
 /// The view in lists.
-pub(crate) fn brief_view(
-    request: WorkRequest,
-    task: Task,
-    owner: String,
-    units: &[WorkUnit],
-) -> RequestView {
-    let done = units.iter().filter(|unit| unit.status == WorkUnitStatus::Completed).count();
+pub(crate) fn brief_view(request: WorkRequest, overview: RequestOverview) -> RequestView {
+    let RequestOverview { task, owner, unit_count, completed_count } = overview;
     let text: String = task.spec.prompt.chars().take(LIST_TEXT_CHARS).collect();
     let status = match (&request.question, task.status.is_terminal()) {
         (Some(_), false) => ShownTaskStatus::Waiting,
@@ -79,8 +71,7 @@ pub(crate) fn brief_view(
         answers: vec![],
         units: vec![],
         steps: vec![],
-        progress_percent: u32::try_from((done * 100).checked_div(units.len()).unwrap_or(0))
-            .unwrap_or(100),
+        progress_percent: (completed_count * 100).checked_div(unit_count).unwrap_or(0),
         notes: state.notes,
         delivery: state.delivery,
         cost_micro_usd: None,
@@ -97,12 +88,20 @@ pub(crate) fn brief_view(
 pub(crate) fn full_view(snapshot: RequestSnapshot, facts: ViewFacts) -> RequestView {
     let RequestSnapshot { request, task, board, attempts } = snapshot;
     let (text, answers) = (task.spec.prompt.clone(), request.state.answers.clone());
-    let rows = board.as_ref().map(|board| board.units()).unwrap_or_default();
+    let rows = board.as_ref().map(WorkBoard::units).unwrap_or_default();
     let mut by_unit: BTreeMap<String, Vec<AttemptView>> = BTreeMap::new();
     for attempt in attempts {
         let view = attempt_view(attempt);
         by_unit.entry(view.unit.clone()).or_default().push(view);
     }
+    let is_completed = |unit: &&WorkUnit| unit.status == WorkUnitStatus::Completed;
+    let count = |units: usize| u32::try_from(units).unwrap_or(u32::MAX);
+    let overview = RequestOverview {
+        task,
+        owner: facts.owner,
+        unit_count: count(rows.len()),
+        completed_count: count(rows.iter().filter(is_completed).count()),
+    };
     let units = rows.iter().map(|unit| RequestUnitView {
         id: unit.id.clone(),
         component: unit.component.clone(),
@@ -124,7 +123,7 @@ pub(crate) fn full_view(snapshot: RequestSnapshot, facts: ViewFacts) -> RequestV
         steps,
         cost_micro_usd: Some(facts.cost_micro_usd),
         model_calls: Some(facts.model_calls),
-        ..brief_view(request, task, facts.owner, rows)
+        ..brief_view(request, overview)
     }
 }
 

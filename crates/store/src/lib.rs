@@ -135,7 +135,9 @@ pub use tasks::{NewTask, Task, TaskFilter, TaskParent, TaskScope};
 pub use tx::Tx;
 pub use users::{AuthEvent, User};
 pub use verdicts::{StepJob, StepVerdict};
-pub use work_requests::{AttemptStatus, RequestClaim, RequestFilter, UnitAttempt, WorkRequest};
+pub use work_requests::{
+    AttemptStatus, RequestClaim, RequestFilter, RequestOverview, UnitAttempt, WorkRequest,
+};
 pub use work_units::{WorkPlan, WorkUnit};
 pub use workflow::{
     Checkpoint, Effect, EffectWrite, EventPayload, GrantedRun, GraphVersionRange, LeaseToken, Run,

@@ -3,6 +3,8 @@
 //! Invariants: only the newest claim of a request can write to it ([`RequestClaim`]). A request with an open question, or
 //! whose task is closed, is not claimed. All times of claims are those of the database.
 
+use std::fmt::Write as _;
+
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ProjectId, TaskId, UserId};
 use cynode_domain::request::{RequestQuestion, RequestSettings, RequestSource, RequestState};
@@ -13,7 +15,8 @@ use serde_json::{Value, json};
 
 use crate::lookups::in_list;
 use crate::quarantine::{not_quarantined, tables};
-use crate::{Error, Tx};
+use crate::tasks::task;
+use crate::{Error, Task, Tx};
 use cynode_sql::Row;
 use cynode_sql::{Param, params};
 
@@ -68,6 +71,16 @@ pub struct AttemptStatus {
     pub status: TaskStatus,
     /// The summary of the child task, once it is closed.
     pub summary: Option<String>,
+}
+
+/// What a list shows of a request beside its own row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequestOverview {
+    pub task: Task,
+    /// The handle of the user who submitted it.
+    pub owner: String,
+    pub unit_count: u32,
+    pub completed_count: u32,
 }
 
 /// Selects requests of a list.
@@ -166,8 +179,36 @@ impl Tx {
             sql.push_str(" AND r.question IS NOT NULL AND NOT t.closed");
         }
         params.push(filter.limit.into());
-        sql.push_str(&format!(" ORDER BY r.task_id DESC LIMIT ${}", params.len()));
+        let _ = write!(sql, " ORDER BY r.task_id DESC LIMIT ${}", params.len());
         self.page(&tables::WORK_REQUESTS, &sql, &params, request).await
+    }
+
+    /// Returns the tasks, owners and progress of requests. The number of statements does not depend on their number.
+    pub async fn request_overviews(
+        &mut self,
+        requests: &[TaskId],
+    ) -> Result<Vec<RequestOverview>, Error> {
+        let Some((ids, params)) = in_list(requests) else { return Ok(vec![]) };
+        let sql = format!(
+            "SELECT t.*, u.handle AS owner_handle,
+             (SELECT count(*) FROM work_units w WHERE w.task_id = t.id) AS unit_count,
+             (SELECT count(*) FROM work_units w WHERE w.task_id = t.id AND w.status = 'completed')
+                 AS completed_count
+             FROM tasks t JOIN users u ON u.id = t.created_by WHERE t.id IN {ids}"
+        );
+        self.list(&tables::TASKS, &sql, &params, overview).await
+    }
+
+    /// Sums the model calls of these tasks.
+    pub async fn inference_sums_of(&mut self, tasks: &[TaskId]) -> Result<(i64, i64), Error> {
+        let Some((ids, params)) = in_list(tasks) else { return Ok((0, 0)) };
+        let sql = format!(
+            "SELECT count(*) AS calls,
+             CAST(coalesce(sum(cost_micro_usd), 0) AS bigint) AS cost_micro_usd
+             FROM brain_calls WHERE task_id IN {ids}"
+        );
+        let row = self.row(&sql, &params).await?;
+        row.map_or(Ok((0, 0)), |row| Ok((row.get("calls")?, row.get("cost_micro_usd")?)))
     }
 
     /// Claims the request that has waited longest and can be advanced, for `lease_ms` milliseconds: it is due, or a child
@@ -345,6 +386,15 @@ pub(crate) fn request(row: &Row) -> Result<WorkRequest, Error> {
         failures: row.count("failures")?,
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
+    })
+}
+
+fn overview(row: &Row) -> Result<RequestOverview, Error> {
+    Ok(RequestOverview {
+        task: task(row)?,
+        owner: row.get("owner_handle")?,
+        unit_count: row.count("unit_count")?,
+        completed_count: row.count("completed_count")?,
     })
 }
 

@@ -57,13 +57,13 @@ pub(super) fn render_request(view: &RequestView, _: RenderContext) -> String {
     line("status", &format!("{} ({})", view.status, view.phase));
     line("text", view.text.lines().next().unwrap_or_default());
     if let Some(kind) = &view.kind {
-        line("kind", &decision(kind, |kind| kind.to_string()));
+        line("kind", &decision(kind, ToString::to_string));
     }
     if let Some(kind) = view.project_kind {
         line("project", &format!("{kind}: {}", view.architecture.as_deref().unwrap_or_default()));
     }
     if let Some(scope) = &view.scope {
-        line("scope", &decision(scope, |scope| scope.to_string()));
+        line("scope", &decision(scope, ToString::to_string));
     }
     if let Some(workflow) = &view.workflow {
         let units = |units: &Vec<_>| {

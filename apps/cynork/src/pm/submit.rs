@@ -30,6 +30,7 @@ Examples:
 
 /// Arguments of `pm submit`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct SubmitArgs {
     /// What should be done, in your words; `-` reads standard input.
     #[arg(required_unless_present = "file", conflicts_with = "file")]
@@ -164,10 +165,10 @@ mod tests {
         let line = ["cynork", "pm", "submit"].iter().chain(args);
         let cli =
             Cli::try_parse_from(line).map_err(|error| CliFailure::Usage(error.to_string()))?;
-        match cli.command {
-            CynorkCommand::Pm(PmCommand::Submit(args)) => build_request(*args),
-            _ => unreachable!("the line says pm submit"),
-        }
+        let CynorkCommand::Pm(PmCommand::Submit(args)) = cli.command else {
+            unreachable!("the line says pm submit")
+        };
+        build_request(*args)
     }
 
     #[test]

@@ -38,18 +38,18 @@ pub(crate) async fn plan_work(
         let question = AnalyseCodebase { files: body.context.files.clone(), guide: None };
         project = work.decide(&question).await?.architecture;
     }
-    let ScopeAssessment { scope, reasoning: reason, .. } = match body.scope {
-        Some(scope) => ScopeAssessment::decided_by_person(scope),
-        None => {
-            let question = AssessScope {
-                request: body.request.clone(),
-                kind: body.kind,
-                labels: body.labels.clone(),
-                project,
-            };
-            work.decide(&question).await?
-        }
+    let assessed = if let Some(scope) = body.scope {
+        ScopeAssessment::decided_by_person(scope)
+    } else {
+        let question = AssessScope {
+            request: body.request.clone(),
+            kind: body.kind,
+            labels: body.labels.clone(),
+            project,
+        };
+        work.decide(&question).await?
     };
+    let ScopeAssessment { scope, reasoning: reason, .. } = assessed;
     let question = IdentifyComponents { request: body.request.clone(), kind: body.kind, scope };
     let workflow = select_workflow(body.kind, scope, body.context.has_ui);
     let components = if workflow.is_split {

@@ -116,12 +116,12 @@ fn from_package_json(files: &ProjectFiles) -> BuildFacts {
     }
     // The placeholder that `npm init` writes always fails.
     let is_placeholder = |text: &str| text.contains("no test specified");
-    let test = package["scripts"]["test"].as_str().filter(|text| !is_placeholder(text));
+    let declared = package["scripts"]["test"].as_str().filter(|script| !is_placeholder(script));
     BuildFacts {
         kind: ProjectKind::Node,
         build_commands,
-        test_commands: test.map(|_| format!("{runner} test")).into_iter().collect(),
-        declares_tests: test.is_some(),
+        test_commands: declared.map(|_| format!("{runner} test")).into_iter().collect(),
+        declares_tests: declared.is_some(),
     }
 }
 

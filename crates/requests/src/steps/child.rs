@@ -134,10 +134,7 @@ impl Step<'_> {
 
 /// A claim that is lost during a creation arrives as a conflict.
 pub(super) fn lost_claim(error: TaskError) -> RequestError {
-    match error {
-        TaskError::Conflict => RequestError::ClaimLost,
-        error => error.into(),
-    }
+    if matches!(error, TaskError::Conflict) { RequestError::ClaimLost } else { error.into() }
 }
 
 /// Writes an attempt, and the request with its units, together with the child task.
@@ -188,6 +185,15 @@ fn to_task_error(error: WorkError) -> TaskError {
     match error {
         WorkError::Task(error) => error,
         WorkError::Store(error) => error.into(),
-        other => TaskError::Invalid(vec![other.to_string()]),
+        WorkError::NoPlan
+        | WorkError::NotFound(_)
+        | WorkError::PlanExists
+        | WorkError::Invalid(_)
+        | WorkError::OtherRole { .. }
+        | WorkError::HeldByOtherAgent(_)
+        | WorkError::TooManyRevisions(_)
+        | WorkError::IllegalMove(_)
+        | WorkError::Message(_)
+        | WorkError::Page(_) => TaskError::Invalid(vec![error.to_string()]),
     }
 }

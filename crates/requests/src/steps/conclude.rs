@@ -26,8 +26,9 @@ impl Step<'_> {
         };
         let unit = attempt.attempt.unit.clone();
         match (unit.as_str(), attempt.status == TaskStatus::Completed) {
-            (CONTEXT, true) => self.finish_attempt(&attempt, json!({ "result": "done" })).await,
-            (MERGE, true) => self.finish_attempt(&attempt, json!({ "result": "done" })).await,
+            (CONTEXT | MERGE, true) => {
+                self.finish_attempt(&attempt, json!({ "result": "done" })).await
+            }
             (INTEGRATE, true) => self.conclude_integration(&attempt).await,
             (PUSH, true) => self.conclude_push(&attempt).await,
             (INTEGRATE, false) if is_conflict(&attempt) && !self.has_merged_before() => {
@@ -35,7 +36,7 @@ impl Step<'_> {
                 self.finish_attempt(&attempt, outcome).await
             }
             (CONTEXT | INTEGRATE | MERGE | PUSH, false) => self.fail_step(&attempt).await,
-            (_, true) => self.conclude_unit(&attempt).await,
+            (_, true) => Box::pin(self.conclude_unit(&attempt)).await,
             (_, false) => self.fail_unit(&attempt).await,
         }
     }
@@ -51,7 +52,7 @@ impl Step<'_> {
         self.snapshot.request.state.unit_failures.remove(&unit);
         let index = self.board()?.find_unit(&unit)?;
         match self.board()?.unit(index).kind {
-            UnitKind::Review => self.conclude_review(attempt, index).await,
+            UnitKind::Review => Box::pin(self.conclude_review(attempt, index)).await,
             UnitKind::Spec | UnitKind::Design | UnitKind::Implementation | UnitKind::Test => {
                 let owner = self.owner().await?;
                 let diff = self.read_changes(&owner, attempt.attempt.child, DiffScope::Own).await?;
@@ -59,7 +60,7 @@ impl Step<'_> {
                 let signs = find_tampering(&patch);
                 let board = self.board_mut()?;
                 board.transition(index, Status::Submitted)?;
-                board.edit_unit(index).summary = attempt.summary.clone();
+                board.edit_unit(index).summary.clone_from(&attempt.summary);
                 if !signs.is_empty() {
                     let about =
                         signs.iter().map(|sign| format!("{}: {}", sign.path, sign.what)).collect();

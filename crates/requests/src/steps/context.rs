@@ -1,6 +1,7 @@
 //! Reads the project: a job lists its files and the texts that say how it is built.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use cynode_domain::ids::TaskId;
 use cynode_domain::plan::InputMode;
@@ -27,9 +28,10 @@ impl Step<'_> {
              mkdir -p \"$CYNODE_ARTIFACTS_DIR/files\"\n"
         );
         for name in READ_FILES {
-            script.push_str(&format!(
-                "if [ -f {name} ] && [ ! -L {name} ]; then head -c {MAX_READ_BYTES} {name} > \"$CYNODE_ARTIFACTS_DIR/files/{name}\"; fi\n"
-            ));
+            let _ = writeln!(
+                script,
+                "if [ -f {name} ] && [ ! -L {name} ]; then head -c {MAX_READ_BYTES} {name} > \"$CYNODE_ARTIFACTS_DIR/files/{name}\"; fi"
+            );
         }
         CreateTask {
             input_mode: InputMode::Script,

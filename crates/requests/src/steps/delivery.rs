@@ -8,6 +8,7 @@ use cynode_domain::ids::TaskId;
 use cynode_domain::plan::InputMode;
 use cynode_domain::request::Delivery;
 use cynode_execution::artifacts::{ArtifactError, DiffScope};
+use cynode_ops::work::WorkBoard;
 use cynode_store::AttemptStatus;
 use cynode_wire::git::PushTask;
 use cynode_wire::tasks::CreateTask;
@@ -69,7 +70,7 @@ impl Step<'_> {
 
     /// The accepted attempts, in the order of the plan.
     fn results(&self) -> Vec<TaskId> {
-        let units = self.snapshot.board.as_ref().map(|board| board.units()).unwrap_or_default();
+        let units = self.snapshot.board.as_ref().map(WorkBoard::units).unwrap_or_default();
         units
             .iter()
             .filter_map(|unit| self.snapshot.accepted_attempt(&unit.id))

@@ -41,8 +41,8 @@ impl Step<'_> {
     fn summarize(&self) -> String {
         let (request, state) = (&self.snapshot.request, &self.snapshot.request.state);
         let mut lines = vec![self.result_line()];
-        lines.extend(decision_line("kind", state.kind.as_ref(), |kind| kind.to_string()));
-        lines.extend(decision_line("scope", state.scope.as_ref(), |scope| scope.to_string()));
+        lines.extend(decision_line("kind", state.kind.as_ref(), ToString::to_string));
+        lines.extend(decision_line("scope", state.scope.as_ref(), ToString::to_string));
         lines.extend(decision_line("workflow", state.workflow.as_ref(), |units| names(units)));
         if let Some(board) = &self.snapshot.board {
             for unit in board.units() {

@@ -13,6 +13,7 @@ use cynode_domain::status::WorkUnitStatus as Status;
 use cynode_domain::work::UnitKind;
 use cynode_domain::work_kind::WorkScope;
 use cynode_execution::artifacts::DiffScope;
+use cynode_ops::work::WorkBoard;
 use cynode_planning::assignment::{AgentAssignment, AgentRoster, BUILT_IN_AGENT};
 use cynode_planning::prompt::render_prompt;
 use cynode_planning::review::REVIEW_FILE;
@@ -244,7 +245,7 @@ impl Step<'_> {
 
     fn structured_context(&self, unit: &WorkUnit, context: &ProjectContext) -> StructuredContext {
         let components =
-            self.snapshot.board.as_ref().map(|board| board.components()).unwrap_or_default();
+            self.snapshot.board.as_ref().map(WorkBoard::components).unwrap_or_default();
         let component = components.iter().find(|part| part.name == unit.component);
         let (description, present) =
             component.map(|part| (part.description.clone(), part.kinds())).unwrap_or_default();

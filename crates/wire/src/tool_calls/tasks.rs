@@ -37,6 +37,7 @@ pub struct NewTask {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_name: Option<String>,
     /// `prompt` when absent.
+    #[schemars(with = "String", extend("enum" = ["prompt", "script", "commands", "agent"]))]
     #[serde(default)]
     pub input_mode: InputMode,
     /// The request in prose, or the text of the script.
