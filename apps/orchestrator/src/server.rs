@@ -228,7 +228,7 @@ async fn build_services(
     let (projects, steering) = (shared.projects.clone(), shared.steering.clone());
     let (artifacts, nodes) = (shared.artifacts.clone(), shared.nodes.clone());
     let assembled = gateway_assembly::build_gateway(shared, gateway_options).await?;
-    let (requests_tasks, requests_artifacts) = (tasks.clone(), artifacts.clone());
+    let requests = build_requests(store, clock, &signals, (&tasks, &artifacts), &agents);
     let services = ApiServices {
         accounts,
         projects,
@@ -239,14 +239,7 @@ async fn build_services(
         messages: AgentMessages::new(store.clone(), clock.clone(), signals.clone()),
         artifacts,
         nodes,
-        requests: RequestService::new(
-            store.clone(),
-            clock.clone(),
-            signals.clone(),
-            requests_tasks,
-            requests_artifacts,
-            agents.handoffs.clone(),
-        ),
+        requests,
         agent_profiles,
         edge: assembled.edge.clone(),
         workflow: WorkflowService::new(store.clone(), clock.clone(), signals.clone())
@@ -267,6 +260,23 @@ async fn build_services(
         skills: assembled.skills.clone(),
     };
     Ok((services, sweeper, assembled))
+}
+
+fn build_requests(
+    store: &Store,
+    clock: &SharedClock,
+    signals: &Signals,
+    (tasks, artifacts): (&TaskService, &ArtifactService),
+    agents: &crate::agent_services::AgentServices,
+) -> RequestService {
+    RequestService::new(
+        store.clone(),
+        clock.clone(),
+        signals.clone(),
+        tasks.clone(),
+        artifacts.clone(),
+        agents.handoffs.clone(),
+    )
 }
 
 fn build_chat(

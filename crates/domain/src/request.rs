@@ -101,7 +101,8 @@ pub struct RequestSettings {
     /// How many units run at once, 1 to 32.
     #[schemars(range(min = 1, max = MAX_PARALLEL_UNITS))]
     pub max_parallel_units: u32,
-    /// The most that its model calls may cost, in millionths of a dollar.
+    /// What its model calls may cost, in millionths of a dollar: once they have cost that much, no further attempt starts
+    /// and a person is asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_micros: Option<i64>,
     /// Whether it ends with its plan, before anything changes.
@@ -181,6 +182,8 @@ pub struct RequestQuestion {
 pub enum QuestionSubject {
     /// The submission itself: it is a question, or several requests.
     Intake {},
+    /// Its budget is spent.
+    Budget {},
     /// A phase of the request that failed.
     Phase {},
     /// A unit whose attempts failed.

@@ -17,7 +17,7 @@ use cynode_wire::requests::{AnswerRequest, RequestView};
 use serde_json::json;
 
 use crate::queries::find;
-use crate::snapshot::RequestSnapshot;
+use crate::snapshot::{RequestSnapshot, request_cost};
 use crate::steps::review::implementation_index;
 use crate::{RequestError, RequestService};
 
@@ -107,6 +107,13 @@ async fn apply_answer(
     }
     match subject {
         QuestionSubject::Intake {} | QuestionSubject::Phase {} => {}
+        // A person grants the same amount again, on top of what was spent.
+        QuestionSubject::Budget {} => {
+            let (_, spent) = request_cost(tx, snapshot).await?;
+            let settings = &mut snapshot.request.settings;
+            settings.budget_micros =
+                settings.budget_micros.map(|budget| spent.saturating_add(budget));
+        }
         QuestionSubject::UnitFailed { unit } => {
             request.state.unit_failures.remove(&unit);
         }

@@ -88,6 +88,16 @@ impl RequestSnapshot {
     }
 }
 
+/// The model calls of a request and its attempts, and their known cost.
+pub(crate) async fn request_cost(
+    tx: &mut Tx,
+    snapshot: &RequestSnapshot,
+) -> Result<(i64, i64), RequestError> {
+    let children = snapshot.attempts.iter().map(|attempt| attempt.attempt.child);
+    let all: Vec<TaskId> = std::iter::once(snapshot.task.spec.id).chain(children).collect();
+    Ok(tx.inference_sums_of(&all).await?)
+}
+
 /// Whether an attempt succeeded.
 pub(crate) fn is_done(attempt: &AttemptStatus) -> bool {
     attempt.attempt.outcome.as_ref().is_some_and(|outcome| outcome["result"] == "done")

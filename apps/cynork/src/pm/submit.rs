@@ -68,7 +68,7 @@ pub struct SubmitArgs {
     /// How often work is sent back for critical and major issues.
     #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_REVIEW_ROUNDS)]
     max_rounds: u32,
-    /// The most that its model calls may cost, in dollars.
+    /// What its model calls may cost, in dollars; then no further attempt starts, and you are asked.
     #[arg(long, value_name = "DOLLARS")]
     budget: Option<f64>,
     /// Accept results whose tests fail or were not run.

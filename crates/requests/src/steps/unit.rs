@@ -41,6 +41,9 @@ impl Step<'_> {
         if row.kind == UnitKind::Test && context.test_commands.is_empty() {
             return self.approve_without_work(index, "the project has no tests").await;
         }
+        if let Some(budget) = self.spent_budget().await? {
+            return self.ask_about_budget(unit, budget).await;
+        }
         let assignment = self.assign(&row, &context).await?;
         let needs_model = row.kind != UnitKind::Test && assignment.profile == BUILT_IN_AGENT;
         if needs_model && !self.has_model().await? {
@@ -96,6 +99,32 @@ impl Step<'_> {
             .store
             .read(|tx| Box::pin(async move { Ok::<_, RequestError>(tx.provider_list().await?) }));
         Ok(providers.await?.iter().any(|provider| provider.is_enabled))
+    }
+
+    /// The budget of the request, if it is spent.
+    async fn spent_budget(&self) -> Result<Option<i64>, RequestError> {
+        let Some(budget) = self.snapshot.request.settings.budget_micros else { return Ok(None) };
+        let children = self.snapshot.attempts.iter().map(|attempt| attempt.attempt.child);
+        let all: Vec<TaskId> =
+            std::iter::once(self.snapshot.task.spec.id).chain(children).collect();
+        let spent = self.service.store.read(move |tx| {
+            Box::pin(async move { Ok::<_, RequestError>(tx.inference_sums_of(&all).await?.1) })
+        });
+        Ok((spent.await? >= budget).then_some(budget))
+    }
+
+    async fn ask_about_budget(mut self, unit: &str, budget: i64) -> Result<(), RequestError> {
+        let dollars = format!("${}.{:02}", budget / 1_000_000, budget % 1_000_000 / 10_000);
+        let question = Question {
+            kind: QuestionKind::Approval,
+            text: format!(
+                "The budget of {dollars} is spent before {unit}. Grant the same amount again?"
+            ),
+            about: vec![],
+            accepts: vec![ReplyForm::Yes, ReplyForm::No],
+        };
+        self.set_question(QuestionSubject::Budget {}, question);
+        self.save_question().await
     }
 
     /// Without a model a person reviews, or provides one.
@@ -288,7 +317,8 @@ impl Step<'_> {
         let is_about = |subject: &QuestionSubject| match subject {
             QuestionSubject::UnitFailed { unit: about } => about == unit,
             QuestionSubject::Intake {} => true,
-            QuestionSubject::Phase {}
+            QuestionSubject::Budget {}
+            | QuestionSubject::Phase {}
             | QuestionSubject::Review { .. }
             | QuestionSubject::ReviewCap { .. } => false,
         };
