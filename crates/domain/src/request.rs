@@ -137,6 +137,9 @@ impl RequestSettings {
         if !(1..=MAX_PARALLEL_UNITS).contains(&self.max_parallel_units) {
             faults.push(format!("max_parallel_units must be between 1 and {MAX_PARALLEL_UNITS}"));
         }
+        if self.deliver == DeliveryMode::PullRequest {
+            faults.push("pull requests are not supported yet: deliver a branch".to_owned());
+        }
         if self.budget_micros.is_some_and(|budget| budget <= 0) {
             faults.push("the budget must be more than 0".to_owned());
         }
@@ -230,11 +233,12 @@ mod tests {
         let settings = RequestSettings {
             max_review_rounds: 11,
             max_parallel_units: 0,
+            deliver: DeliveryMode::PullRequest,
             budget_micros: Some(0),
             ..RequestSettings::default()
         };
 
-        assert_eq!(settings.validation_errors().len(), 3);
+        assert_eq!(settings.validation_errors().len(), 4);
         assert_eq!(RequestSettings::default().validation_errors(), Vec::<String>::new());
     }
 

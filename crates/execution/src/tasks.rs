@@ -32,7 +32,7 @@ use cynode_store::{NewEvent, NewTask, Store, Task, Tx};
 use cynode_wire::jobs::JobView;
 use serde_json::Value;
 
-pub use self::cancel::{CloseOutcome, close_task};
+pub use self::cancel::close_with_children;
 pub use self::copy::{TaskCopyRequest, copy_task};
 pub use self::create::find_required_node;
 pub use self::hook::CreationHook;

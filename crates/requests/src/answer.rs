@@ -5,9 +5,9 @@ use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::question::{Answer, Reply};
 use cynode_domain::report::{ReviewFeedback, ReviewIssue, Verdict};
 use cynode_domain::request::{AnsweredQuestion, QuestionSubject, RequestQuestion};
-use cynode_domain::status::TaskStatus;
+use cynode_domain::status::{TaskStatus, WorkUnitStatus as Status};
 use cynode_domain::work::UnitKind;
-use cynode_execution::tasks::{close_task, task_event};
+use cynode_execution::tasks::{close_with_children, task_event};
 use cynode_ops::work::persist_board;
 use cynode_resources::Caller;
 use cynode_resources::secrets::RedactSecrets as _;
@@ -37,6 +37,9 @@ impl RequestService {
             .write(move |tx| {
                 Box::pin(async move {
                     let task = find(tx, &who, &name).await?;
+                    // The task before the request, as everywhere.
+                    tx.task_lock(task.spec.id).await?;
+                    tx.request_lock(task.spec.id).await?;
                     let snapshot = RequestSnapshot::load(tx, task.spec.id, now).await?;
                     let mut snapshot =
                         snapshot.ok_or_else(|| RequestError::NotFound(name.excerpt()))?;
@@ -56,7 +59,9 @@ impl RequestService {
                 })
             })
             .await?;
-        self.signals.send(Topic::Messages);
+        for topic in [Topic::Messages, Topic::Jobs, Topic::Policy] {
+            self.signals.send(topic);
+        }
         self.get(caller, request).await
     }
 }
@@ -96,13 +101,25 @@ async fn apply_answer(
 ) -> Result<(), RequestError> {
     let (subject, refusal) = (asked.subject.clone(), answer.refusal());
     let reply = answer.reply.clone();
+    let by = answer.by.as_deref().unwrap_or("a person");
+    let about = asked.question.about.iter();
+    let accepted: Vec<String> = match &asked.subject {
+        QuestionSubject::ReviewCap { .. } => {
+            about.map(|issue| format!("{issue} (accepted by {by})")).collect()
+        }
+        QuestionSubject::Intake {}
+        | QuestionSubject::Budget {}
+        | QuestionSubject::Phase {}
+        | QuestionSubject::UnitFailed { .. }
+        | QuestionSubject::Review { .. } => vec![],
+    };
     let request = &mut snapshot.request;
     request.asked_at = None;
     request.failures = 0;
     request.state.answers.push(AnsweredQuestion { asked, answer });
     if let Some(refusal) = refusal {
         tx.request_update(request).await?;
-        close_task(tx, request.task, TaskStatus::Failed, &refusal).await?;
+        close_with_children(tx, request.task, TaskStatus::Failed, &refusal).await?;
         return Ok(());
     }
     match subject {
@@ -118,6 +135,9 @@ async fn apply_answer(
             request.state.unit_failures.remove(&unit);
         }
         QuestionSubject::Review { unit } | QuestionSubject::ReviewCap { unit } => {
+            if reply == Some(Reply::Yes {}) {
+                snapshot.request.state.notes.extend(accepted);
+            }
             apply_review(snapshot, &unit, reply)?;
         }
     }
@@ -139,8 +159,8 @@ fn apply_review(
     let index = board.find_unit(unit)?;
     match reply {
         Some(Reply::Yes {}) => {
-            if board.unit(index).status == cynode_domain::status::WorkUnitStatus::InProgress {
-                board.transition(index, cynode_domain::status::WorkUnitStatus::Submitted)?;
+            if board.unit(index).status == Status::InProgress {
+                board.transition(index, Status::Submitted)?;
             }
             board.approve(index)?;
         }
@@ -161,12 +181,17 @@ fn apply_review(
                 minor_issues: vec![],
                 summary: "a person requests changes".to_owned(),
             };
-            if board.unit(index).status == cynode_domain::status::WorkUnitStatus::InProgress {
-                board.transition(index, cynode_domain::status::WorkUnitStatus::Submitted)?;
+            if board.unit(index).status == Status::InProgress {
+                board.transition(index, Status::Submitted)?;
             }
             if let Some(target) = target {
                 // A person may ask for more revisions than the limit grants.
-                board.revise_for_person(target, json!(feedback))?;
+                let status = board.unit(target).status;
+                if matches!(status, Status::RevisionRequested | Status::InProgress) {
+                    board.edit_unit(target).revision_feedback = Some(json!(feedback));
+                } else {
+                    board.revise_for_person(target, json!(feedback))?;
+                }
             }
         }
         _ => {

@@ -7,12 +7,14 @@ use cynode_domain::backoff::Backoff;
 use cynode_domain::ids::TaskId;
 use cynode_domain::question::{Question, QuestionKind, ReplyForm};
 use cynode_domain::request::{QuestionSubject, RequestQuestion};
+use cynode_execution::tasks::task_event;
 use cynode_resources::signals::Topic;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_store::RequestClaim;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
+use serde_json::json;
 use tokio::time::Instant;
 
 use crate::next_action::{NextAction, next_action};
@@ -235,7 +237,7 @@ impl RequestDriver {
             .write(move |tx| {
                 Box::pin(async move {
                     if !tx.request_check_claim(claim).await? {
-                        return Ok(());
+                        return Ok::<_, RequestError>(());
                     }
                     let Some(mut request) = tx.request_get(claim.task).await? else {
                         return Ok(());
@@ -253,13 +255,20 @@ impl RequestDriver {
                             },
                         });
                         request.asked_at = Some(now);
+                        request.updated_at = now;
+                        if let Some(task) = tx.task_get(claim.task).await? {
+                            let data = json!({ "question": request.question });
+                            tx.event_append(&task_event(&task, "request.waiting", data)).await?;
+                        }
                     }
                     tx.request_update(&request).await?;
                     tx.request_release(claim, Some(millis(delay))).await?;
                     Ok(())
                 })
             })
-            .await
+            .await?;
+        self.service.signals.send(Topic::Events);
+        Ok(())
     }
 
     /// Renews the claim until it is lost.

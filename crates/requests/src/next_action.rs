@@ -65,9 +65,8 @@ fn next_unit(snapshot: &RequestSnapshot) -> NextAction {
     let is_startable = |index: usize| {
         let unit = board.unit(index);
         let may_start = match unit.status {
-            Status::Assigned | Status::InProgress => true,
             // What it builds on may be revised at the same time.
-            Status::RevisionRequested => {
+            Status::Assigned | Status::InProgress | Status::RevisionRequested => {
                 board.predecessors(index).all(|before| is_passed(board.unit(before).status))
             }
             Status::Pending

@@ -35,7 +35,7 @@ impl RequestSnapshot {
         id: TaskId,
         now: DateTime<Utc>,
     ) -> Result<Option<Self>, RequestError> {
-        let (Some(request), Some(task)) = (tx.request_lock(id).await?, tx.task_get(id).await?)
+        let (Some(request), Some(task)) = (tx.request_get(id).await?, tx.task_get(id).await?)
         else {
             return Ok(None);
         };
@@ -62,7 +62,7 @@ impl RequestSnapshot {
 
     /// Whether an attempt at a unit runs.
     pub(crate) fn is_running(&self, unit: &str) -> bool {
-        self.newest_attempt(unit).is_some_and(|newest| !newest.status.is_terminal())
+        self.newest_attempt(unit).is_some_and(is_open)
     }
 
     /// The attempt whose result a unit is.
@@ -79,7 +79,7 @@ impl RequestSnapshot {
 
     /// How many attempts run now.
     pub(crate) fn running_count(&self) -> usize {
-        self.attempts.iter().filter(|attempt| !attempt.status.is_terminal()).count()
+        self.attempts.iter().filter(|attempt| is_open(attempt)).count()
     }
 
     /// The number of the next attempt at a unit.
@@ -96,6 +96,11 @@ pub(crate) async fn request_cost(
     let children = snapshot.attempts.iter().map(|attempt| attempt.attempt.child);
     let all: Vec<TaskId> = std::iter::once(snapshot.task.spec.id).chain(children).collect();
     Ok(tx.inference_sums_of(&all).await?)
+}
+
+/// Whether an attempt runs. One that the request took note of stays ended, whatever becomes of its task.
+fn is_open(attempt: &AttemptStatus) -> bool {
+    !attempt.status.is_terminal() && attempt.attempt.concluded_at.is_none()
 }
 
 /// Whether an attempt succeeded.

@@ -53,8 +53,13 @@ impl Step<'_> {
         let user = self.snapshot.task.spec.created_by;
         let caller = self.service.store.read(move |tx| {
             Box::pin(async move {
-                let handle = tx.user_get(user).await?.map(|user| user.handle).unwrap_or_default();
-                Ok::<_, RequestError>(Caller::on_behalf_of(user, handle, false))
+                let owner = tx.user_get(user).await?.filter(|owner| owner.is_active);
+                let fault = || RequestError::Invalid(vec!["its owner is disabled".to_owned()]);
+                Ok::<_, RequestError>(Caller::on_behalf_of(
+                    user,
+                    owner.ok_or_else(fault)?.handle,
+                    false,
+                ))
             })
         });
         caller.await
@@ -126,6 +131,8 @@ impl Step<'_> {
             .store
             .write(move |tx| {
                 Box::pin(async move {
+                    // The task before the request, as everywhere.
+                    tx.task_lock(claim.task).await?;
                     if !tx.request_check_claim(claim).await? {
                         return Err(RequestError::ClaimLost);
                     }

@@ -10,6 +10,7 @@ use cynode_domain::request::{
 };
 use cynode_domain::status::{RequestPhase, TaskStatus};
 use cynode_execution::tasks::{CreationHook, TaskError, task_event};
+use cynode_planning::assignment::BUILT_IN_AGENT;
 use cynode_planning::intake::{MAX_SUBMISSION_BYTES, SubmissionFault, inspect};
 use cynode_resources::Caller;
 use cynode_resources::secrets::RedactSecrets as _;
@@ -37,6 +38,7 @@ impl RequestService {
         if !faults.is_empty() {
             return Err(RequestError::Invalid(faults));
         }
+        self.check_agent(submission.settings.agent.as_deref()).await?;
         let text = submission.text.clone().redact_secrets();
         let text_sha256 = text_hash(&text, submission.repository.url.as_str());
         if !submission.force && submission.idempotency_key.is_none() {
@@ -71,6 +73,21 @@ impl RequestService {
         let task = self.tasks.create_with_hook(caller, request, Arc::new(hook)).await?;
         self.signals.send(Topic::Messages);
         self.get(caller, &task.id.into()).await
+    }
+
+    /// Rejects an agent that does not exist.
+    async fn check_agent(&self, agent: Option<&str>) -> Result<(), RequestError> {
+        let Some(name) = agent.filter(|name| *name != BUILT_IN_AGENT) else { return Ok(()) };
+        let wanted = name.to_owned();
+        let found = self.store.read(move |tx| {
+            Box::pin(async move { Ok::<_, RequestError>(tx.agent_profile_get(&wanted).await?) })
+        });
+        if found.await?.is_some() {
+            return Ok(());
+        }
+        let name: String = name.chars().take(100).collect();
+        let fault = format!("there is no agent \"{name}\"; `cynork agent profiles` lists them");
+        Err(RequestError::Invalid(vec![fault]))
     }
 
     async fn reject_duplicate(&self, caller: &Caller, hash: &str) -> Result<(), RequestError> {

@@ -103,7 +103,7 @@ impl Tx {
         let sql = "INSERT INTO work_requests
                    (task_id, phase, source, settings, state, question, asked_at, text_sha256, failures, due_at,
                     created_at, updated_at)
-                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $9, $9)";
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, cynode_now(), $9, $9)";
         let params = params![
             request.task,
             request.phase.as_str(),
@@ -217,11 +217,11 @@ impl Tx {
         let readable = not_quarantined("work_requests", "r.task_id");
         let sql = format!(
             "UPDATE work_requests SET epoch = epoch + 1, claimed_until = cynode_after($1)
-             WHERE task_id IN (SELECT r.task_id FROM work_requests r JOIN tasks t ON t.id = r.task_id
+             WHERE task_id = (SELECT r.task_id FROM work_requests r JOIN tasks t ON t.id = r.task_id
                  WHERE {readable} AND r.phase <> 'ended' AND NOT t.closed AND r.question IS NULL
                  AND t.paused_at IS NULL
                  AND (r.claimed_until IS NULL OR r.claimed_until <= cynode_now())
-                 AND (r.due_at <= cynode_now() OR EXISTS (
+                 AND (r.due_at <= cynode_now() OR r.failures = 0 AND EXISTS (
                      SELECT 1 FROM unit_attempts a JOIN tasks c ON c.id = a.child_task_id
                      WHERE a.task_id = r.task_id AND a.concluded_at IS NULL AND c.closed))
                  ORDER BY r.updated_at LIMIT 1 /*pg FOR UPDATE OF r SKIP LOCKED */)
@@ -240,7 +240,7 @@ impl Tx {
              WHERE {readable} AND r.phase <> 'ended' AND NOT t.closed AND r.question IS NULL
              AND t.paused_at IS NULL
              AND (r.claimed_until IS NULL OR r.claimed_until <= cynode_now())
-             AND (r.due_at <= cynode_now() OR EXISTS (
+             AND (r.due_at <= cynode_now() OR r.failures = 0 AND EXISTS (
                  SELECT 1 FROM unit_attempts a JOIN tasks c ON c.id = a.child_task_id
                  WHERE a.task_id = r.task_id AND a.concluded_at IS NULL AND c.closed))
              LIMIT 1"
@@ -331,9 +331,9 @@ impl Tx {
         Ok(self.execute(sql, params).await? == 1)
     }
 
-    /// Lists the attempts of a request with the status of their child tasks, oldest first.
+    /// Lists the attempts of a request with the status of their child tasks, those at a unit oldest first.
     pub async fn attempt_list(&mut self, task: TaskId) -> Result<Vec<AttemptStatus>, Error> {
-        let sql = format!("{ATTEMPT} WHERE a.task_id = $1 ORDER BY a.child_task_id");
+        let sql = format!("{ATTEMPT} WHERE a.task_id = $1 ORDER BY a.unit_id, a.number");
         // All or none: an attempt that is left out would be made again.
         self.all(&tables::UNIT_ATTEMPTS, &sql, params![task], attempt).await
     }

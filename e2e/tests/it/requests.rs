@@ -43,11 +43,18 @@ fn create_project(home: &Path) -> PathBuf {
 
 /// A system with a scripted model whose node allows the project.
 async fn system_with_project(provider: &ScriptedProvider) -> (System, tempfile::TempDir, PathBuf) {
+    system_on(SystemDatabase::Embedded, provider).await
+}
+
+async fn system_on(
+    database: SystemDatabase,
+    provider: &ScriptedProvider,
+) -> (System, tempfile::TempDir, PathBuf) {
     provider.otherwise(Answer::status(400, "not today"));
     let home = tempfile::tempdir().unwrap();
     let remote = create_project(home.path());
     let config = format!("[node]\nrepository_paths = [{:?}]\n", remote.parent().unwrap());
-    let system = System::with(SystemDatabase::Embedded, &config).await;
+    let system = System::with(database, &config).await;
     let body = json!({
         "kind": "openai", "base_url": provider.openai_url(), "allow": "everyone",
         "models": ["scripted-model", "strong-model"],
@@ -216,7 +223,7 @@ async fn a_dark_mode_toggle_goes_from_a_sentence_to_a_branch() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rejected_change_is_revised_and_reviewed_again() {
     let provider = ScriptedProvider::start();
-    let (system, _home, remote) = system_with_project(&provider).await;
+    let (system, _home, remote) = system_on(SystemDatabase::Postgres, &provider).await;
     script_decisions(&provider);
     provider.when_in_turn(
         "# Implement main",
@@ -256,7 +263,11 @@ async fn a_manipulated_test_is_left_to_a_person() {
     let provider = ScriptedProvider::start();
     let (system, _home, remote) = system_with_project(&provider).await;
     script_decisions(&provider);
-    provider.when_in_turn("# Implement main", [run("git rm -q tests/run.sh; mkdir -p tests; echo true > tests/run.sh; rm tests/run.sh; printf 'exit 0\\n' > tests/run.sh; git rm -q --cached tests/run.sh || true; rm -rf tests; mkdir tests; echo 'exit 0' > tests/other.sh; sed -i 's|sh tests/run.sh all|true  all|' AGENTS.md"), finish("all tests pass")]);
+    // The attempt that deletes the tests fails; the next one builds on it and looks clean by itself.
+    let mut turns = vec![run("rm -r tests")];
+    turns.extend(vec![Answer::text("I am done."); 3]);
+    turns.extend([run("echo '<input id=dark>' >> settings.html"), finish("all tests pass")]);
+    provider.when_in_turn("# Implement main", turns);
 
     let mut body = submission(DARK_MODE, &remote);
     // The check of the project cannot catch it.
@@ -275,6 +286,30 @@ async fn a_manipulated_test_is_left_to_a_person() {
     let view = system.client.request_answer(&submitted.name, &no).await.unwrap();
     assert_eq!(view.status, ShownTaskStatus::Failed);
     assert_eq!(git(&remote, &["for-each-ref", "--format=%(refname:short)", "refs/heads"]), "main");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reviewer_that_changes_files_approves_nothing() {
+    let provider = ScriptedProvider::start();
+    let (system, _home, remote) = system_with_project(&provider).await;
+    script_decisions(&provider);
+    provider.when_in_turn(
+        "# Implement main",
+        [run("echo '<input id=dark>' >> settings.html"), finish("added the toggle")],
+    );
+    let [write, end] = review(&approved());
+    let hostile = || [run("echo '<script src=evil>' >> settings.html"), write.clone(), end.clone()];
+    provider.when_in_turn("# Review main", hostile().into_iter().chain(hostile()).chain(hostile()));
+
+    let submitted = system.client.request_submit(&submission(DARK_MODE, &remote)).await.unwrap();
+    let view = wait_for(&system, &submitted.name, |view| view.question.is_some()).await;
+
+    let question = view.question.unwrap().question;
+    assert!(question.about[0].contains("a reviewer changes nothing"), "{question:?}");
+    let no = AnswerRequest { reply: Reply::No {}, comment: None };
+    system.client.request_answer(&submitted.name, &no).await.unwrap();
+    let branches = git(&remote, &["for-each-ref", "--format=%(refname:short)", "refs/heads"]);
+    assert_eq!(branches, "main");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -62,7 +62,7 @@ pub struct SubmitArgs {
     /// The agent of every unit: `sba` or the name of an agent profile [default: as configured].
     #[arg(long)]
     agent: Option<String>,
-    /// What to deliver: `patch`, `branch` or `pull_request`.
+    /// What to deliver: `patch` or `branch`.
     #[arg(long, default_value = "branch")]
     deliver: DeliveryMode,
     /// How often work is sent back for critical and major issues.

@@ -78,8 +78,28 @@ async fn cancel_cascading(
     Ok(CanceledView { task_id, canceled: true, cascaded })
 }
 
+/// Closes a request as `status`, and cancels its open child tasks. Returns whether agent tokens were revoked.
+pub async fn close_with_children(
+    tx: &mut Tx,
+    id: TaskId,
+    status: TaskStatus,
+    reason: &str,
+) -> Result<bool, TaskError> {
+    let mut is_revoked = false;
+    for child in tx.task_open_children(id).await? {
+        let closed = close_task(tx, child, TaskStatus::Canceled, "its request has ended").await?;
+        is_revoked |= matches!(closed, CloseOutcome::Closed { is_revoked: true });
+    }
+    let closed = close_task(tx, id, status, reason).await?;
+    is_revoked |= matches!(closed, CloseOutcome::Closed { is_revoked: true });
+    if is_revoked {
+        tx.policy_bump_revision().await?;
+    }
+    Ok(is_revoked)
+}
+
 /// Result of an attempt to close a task.
-pub enum CloseOutcome {
+pub(super) enum CloseOutcome {
     /// The task was closed now; `is_revoked`: agent tokens were revoked with its jobs.
     Closed { is_revoked: bool },
     /// The task was already closed with this status.
@@ -87,7 +107,7 @@ pub enum CloseOutcome {
 }
 
 /// Closes one task as `status`, which must not be a status that only the workflow sets.
-pub async fn close_task(
+pub(super) async fn close_task(
     tx: &mut Tx,
     id: TaskId,
     status: TaskStatus,

@@ -7,6 +7,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use cynode_domain::agent::Role;
 use cynode_domain::ids::{AgentId, TaskId};
+use cynode_domain::plan::InputMode;
 use cynode_domain::status::AgentStatus;
 use cynode_store::{Task, TaskAgent, Tx};
 
@@ -138,6 +139,10 @@ pub(crate) async fn lock_open_task(
     let found = found.ok_or_else(|| TaskError::NotFound(task.to_string()))?;
     if found.status.is_terminal() {
         return Err(TaskError::Closed { status: found.status.to_shown() });
+    }
+    if found.spec.input_mode == InputMode::Request {
+        let fault = "the units of a request are planned and routed by the project manager service";
+        return Err(TaskError::Invalid(vec![fault.to_owned()]));
     }
     Ok(found)
 }

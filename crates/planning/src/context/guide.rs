@@ -107,12 +107,12 @@ fn code_lines(lines: &[&str]) -> Vec<String> {
         };
         let command = command.map(|command| command.split(" # ").next().unwrap_or(command).trim());
         let is_command = |command: &&str| {
+            let has_words =
+                command.contains(' ') || command.starts_with("make") || command.starts_with("./");
             !command.is_empty()
                 && !command.starts_with('#')
                 && command.len() <= MAX_COMMAND_BYTES
-                && command.contains(' ')
-                || command.starts_with("make")
-                || command.starts_with("./")
+                && has_words
         };
         found.extend(command.filter(is_command).map(str::to_owned));
     }

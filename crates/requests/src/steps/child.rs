@@ -91,7 +91,7 @@ impl Step<'_> {
         }
     }
 
-    /// Reads a file that a child task left; `None` if there is none, it is longer than `max_bytes` or not text.
+    /// Reads a file that a child task left; `None` if there is none, or it is longer than `max_bytes`.
     pub(super) async fn read_artifact(
         &self,
         owner: &Caller,
@@ -114,7 +114,7 @@ impl Step<'_> {
         }
         let chunks: Vec<Bytes> =
             content.try_collect().await.map_err(BlobError::from).map_err(ArtifactError::from)?;
-        Ok(String::from_utf8(chunks.concat()).ok())
+        Ok(Some(String::from_utf8_lossy(&chunks.concat()).into_owned()))
     }
 
     /// The changes of a child task; `None` if none were collected.
@@ -172,7 +172,8 @@ impl CreationHook for NewAttempt {
             concluded_at: None,
         };
         if !tx.attempt_insert(&attempt).await? {
-            return Err(TaskError::Conflict);
+            let fault = format!("attempt {} at {} exists already", self.number, self.unit);
+            return Err(TaskError::Invalid(vec![fault]));
         }
         let data =
             json!({ "unit": self.unit, "attempt": self.number, "child_task_id": child.spec.id });

@@ -1,19 +1,23 @@
 //! Takes note of an ended attempt.
 
 use cynode_domain::ids::TaskId;
-use cynode_domain::question::{Question, QuestionKind, ReplyForm};
+use cynode_domain::question::{Question, QuestionKind, Reply, ReplyForm};
+use cynode_domain::report::{ReviewFeedback, ReviewIssue, Verdict};
 use cynode_domain::request::{MAX_UNIT_FAILURES, QuestionSubject};
 use cynode_domain::status::{TaskStatus, WorkUnitStatus as Status};
 use cynode_domain::work::UnitKind;
 use cynode_execution::artifacts::DiffScope;
 use cynode_planning::tampering::find_tampering;
 use cynode_store::AttemptStatus;
+use cynode_wire::git::TaskDiffView;
 use serde_json::{Value, json};
 
 use super::Step;
+use super::review::implementation_index;
+use super::unit::blocking_finding;
 use crate::RequestError;
 use crate::next_action::failures;
-use crate::snapshot::{CONTEXT, INTEGRATE, MERGE, PUSH};
+use crate::snapshot::{CONTEXT, INTEGRATE, MERGE, PUSH, is_passed};
 
 /// The longest message that an attempt leaves.
 const MAX_MESSAGE_CHARS: usize = 2_000;
@@ -26,9 +30,8 @@ impl Step<'_> {
         };
         let unit = attempt.attempt.unit.clone();
         match (unit.as_str(), attempt.status == TaskStatus::Completed) {
-            (CONTEXT | MERGE, true) => {
-                self.finish_attempt(&attempt, json!({ "result": "done" })).await
-            }
+            (CONTEXT, true) => self.finish_attempt(&attempt, json!({ "result": "done" })).await,
+            (MERGE, true) => Box::pin(self.conclude_merge(&attempt)).await,
             (INTEGRATE, true) => self.conclude_integration(&attempt).await,
             (PUSH, true) => self.conclude_push(&attempt).await,
             (INTEGRATE, false) if is_conflict(&attempt) && !self.has_merged_before() => {
@@ -37,7 +40,7 @@ impl Step<'_> {
             }
             (CONTEXT | INTEGRATE | MERGE | PUSH, false) => self.fail_step(&attempt).await,
             (_, true) => Box::pin(self.conclude_unit(&attempt)).await,
-            (_, false) => self.fail_unit(&attempt).await,
+            (_, false) => Box::pin(self.conclude_failed_unit(&attempt)).await,
         }
     }
 
@@ -53,25 +56,132 @@ impl Step<'_> {
         let index = self.board()?.find_unit(&unit)?;
         match self.board()?.unit(index).kind {
             UnitKind::Review => Box::pin(self.conclude_review(attempt, index)).await,
-            UnitKind::Spec | UnitKind::Design | UnitKind::Implementation | UnitKind::Test => {
-                let owner = self.owner().await?;
-                let diff = self.read_changes(&owner, attempt.attempt.child, DiffScope::Own).await?;
-                let patch = diff.map(|diff| diff.patch).unwrap_or_default();
-                let signs = find_tampering(&patch);
+            UnitKind::Test if self.is_stale(attempt, index)? => self.discard(attempt, index).await,
+            UnitKind::Test => {
                 let board = self.board_mut()?;
                 board.transition(index, Status::Submitted)?;
                 board.edit_unit(index).summary.clone_from(&attempt.summary);
-                if !signs.is_empty() {
-                    let about =
-                        signs.iter().map(|sign| format!("{}: {}", sign.path, sign.what)).collect();
-                    return self
-                        .ask_about_unit(attempt, "its changes may weaken the checks", about)
-                        .await;
-                }
                 board.approve(index)?;
-                let data = json!({ "result": "done", "message": message(attempt) });
-                self.finish_attempt(attempt, data).await
+                let outcome = json!({ "result": "done", "message": message(attempt) });
+                self.finish_attempt(attempt, outcome).await
             }
+            UnitKind::Spec | UnitKind::Design | UnitKind::Implementation => {
+                Box::pin(self.conclude_work(attempt, index)).await
+            }
+        }
+    }
+
+    /// Changes of an agent: those that must not be used are a failure, and signs of manipulation are left to a person. All
+    /// changes are looked at, also those of attempts before.
+    async fn conclude_work(
+        mut self,
+        attempt: &AttemptStatus,
+        index: usize,
+    ) -> Result<(), RequestError> {
+        let owner = self.owner().await?;
+        let diff = self.read_changes(&owner, attempt.attempt.child, DiffScope::All).await?;
+        if let Some(finding) = diff.as_ref().and_then(blocking_finding) {
+            let summary = format!("its changes must not be used: {finding}");
+            return self
+                .fail_unit(&AttemptStatus { summary: Some(summary), ..attempt.clone() })
+                .await;
+        }
+        let signs = self.signs_of(diff.as_ref());
+        let board = self.board_mut()?;
+        board.transition(index, Status::Submitted)?;
+        board.edit_unit(index).summary.clone_from(&attempt.summary);
+        if !signs.is_empty() {
+            return self.ask_about_unit(attempt, "its changes may weaken the checks", signs).await;
+        }
+        board.approve(index)?;
+        self.finish_attempt(attempt, json!({ "result": "done", "message": message(attempt) })).await
+    }
+
+    /// Signs of manipulation that no person accepted. Changes that cannot be read are a sign.
+    fn signs_of(&self, diff: Option<&TaskDiffView>) -> Vec<String> {
+        let mut signs: Vec<String> = match diff {
+            None => vec!["its changes were not collected, so they were not checked".to_owned()],
+            Some(diff) if diff.is_truncated => {
+                vec!["its changes are too long to be checked".to_owned()]
+            }
+            Some(_) => vec![],
+        };
+        let patch = diff.map(|diff| diff.patch.as_str()).unwrap_or_default();
+        let found = find_tampering(patch).into_iter();
+        signs.extend(found.map(|sign| format!("{}: {}", sign.path, sign.what)));
+        let is_accepted = |sign: &String| {
+            self.snapshot.request.state.answers.iter().any(|answered| {
+                answered.answer.reply == Some(Reply::Yes {})
+                    && answered.asked.question.about.contains(sign)
+            })
+        };
+        signs.retain(|sign| !is_accepted(sign));
+        signs
+    }
+
+    /// Resolved conflicts: what the agent changed beside them is looked at like any work.
+    async fn conclude_merge(self, attempt: &AttemptStatus) -> Result<(), RequestError> {
+        let owner = self.owner().await?;
+        let diff = self.read_changes(&owner, attempt.attempt.child, DiffScope::All).await?;
+        let signs = self.signs_of(diff.as_ref());
+        if signs.is_empty() {
+            return self.finish_attempt(attempt, json!({ "result": "done" })).await;
+        }
+        let summary =
+            format!("resolving the conflicts may weaken the checks: {}", signs.join("; "));
+        self.fail_step(&AttemptStatus { summary: Some(summary), ..attempt.clone() }).await
+    }
+
+    /// Whether an attempt judged another state of the implementation than the present one.
+    pub(super) fn is_stale(
+        &self,
+        attempt: &AttemptStatus,
+        index: usize,
+    ) -> Result<bool, RequestError> {
+        let board = self.board()?;
+        let Some(work) = implementation_index(board, index) else { return Ok(false) };
+        let unit = board.unit(work);
+        let judged = attempt.attempt.created_at;
+        let accepted = self.snapshot.accepted_attempt(&unit.id);
+        let is_newer = accepted.is_some_and(|newest| newest.attempt.created_at > judged);
+        Ok(!is_passed(unit.status) || is_newer)
+    }
+
+    /// Repeats a review or a test whose subject has changed meanwhile.
+    pub(super) async fn discard(
+        mut self,
+        attempt: &AttemptStatus,
+        index: usize,
+    ) -> Result<(), RequestError> {
+        let board = self.board_mut()?;
+        board.transition(index, Status::Submitted)?;
+        board.transition(index, Status::RevisionRequested)?;
+        let outcome = json!({ "result": "stale", "message": "its subject has changed meanwhile" });
+        self.finish_attempt(attempt, outcome).await
+    }
+
+    /// A failed test sends the implementation back; every other unit is started again.
+    async fn conclude_failed_unit(mut self, attempt: &AttemptStatus) -> Result<(), RequestError> {
+        let index = self.board()?.find_unit(&attempt.attempt.unit)?;
+        let is_test = self.board()?.unit(index).kind == UnitKind::Test;
+        if !is_test || attempt.status != TaskStatus::Failed {
+            return self.fail_unit(attempt).await;
+        }
+        if self.is_stale(attempt, index)? {
+            return self.discard(attempt, index).await;
+        }
+        let limit = self.snapshot.request.settings.max_review_rounds;
+        let reason = message(attempt);
+        let board = self.board_mut()?;
+        board.transition(index, Status::Submitted)?;
+        let work = implementation_index(board, index);
+        match work.filter(|work| board.unit(*work).revision_count < limit) {
+            Some(work) => {
+                board.revise(work, json!(failed_test_feedback(&reason)))?;
+                let outcome = json!({ "result": "failed", "message": reason });
+                self.finish_attempt(attempt, outcome).await
+            }
+            None => self.ask_about_unit(attempt, "the tests fail", vec![reason]).await,
         }
     }
 
@@ -132,13 +242,14 @@ impl Step<'_> {
     }
 
     /// A step that is no unit failed: it is repeated, and then a person is asked.
-    async fn fail_step(mut self, attempt: &AttemptStatus) -> Result<(), RequestError> {
+    pub(super) async fn fail_step(mut self, attempt: &AttemptStatus) -> Result<(), RequestError> {
         let step = attempt.attempt.unit.clone();
         let failed = failures(&self.snapshot, &step) + 1;
         self.snapshot.request.state.unit_failures.insert(step.clone(), failed);
         let reason = message(attempt);
         // Commands that fail once fail again; a push may meet another one.
-        let limit = if step == PUSH { MAX_UNIT_FAILURES } else { 1 };
+        let is_repeated = step == PUSH && attempt.status == TaskStatus::Failed;
+        let limit = if is_repeated { MAX_UNIT_FAILURES } else { 1 };
         if failed >= limit {
             let question = Question {
                 kind: QuestionKind::Approval,
@@ -172,8 +283,27 @@ impl Step<'_> {
     }
 }
 
+/// What the agent is told about failed tests.
+fn failed_test_feedback(reason: &str) -> ReviewFeedback {
+    let issue = ReviewIssue {
+        description: format!("the tests of the project fail: {reason}"),
+        file_location: String::new(),
+        how_to_fix: "make them pass without changing what they check".to_owned(),
+    };
+    ReviewFeedback {
+        verdict: Verdict::ChangesRequested,
+        critical_issues: vec![issue],
+        major_issues: vec![],
+        minor_issues: vec![],
+        summary: "the tests fail".to_owned(),
+    }
+}
+
 fn is_conflict(attempt: &AttemptStatus) -> bool {
-    attempt.summary.as_deref().is_some_and(|summary| summary.contains("merge conflict:"))
+    attempt
+        .summary
+        .as_deref()
+        .is_some_and(|summary| summary.contains("could not start: merge conflict: "))
 }
 
 /// The summary of the child task, shortened.

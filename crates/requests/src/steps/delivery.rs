@@ -16,9 +16,13 @@ use serde_json::json;
 
 use super::Step;
 use super::child::lost_claim;
+use super::unit::is_source_kind;
 use crate::RequestError;
 use crate::snapshot::{INTEGRATE, MERGE, PUSH, is_done};
 
+/// Removes what the tests left in the checkout.
+const DISCARD_OUTPUT: &str =
+    "if command -v git > /dev/null; then git reset -q --hard && git clean -fdq; fi";
 /// The command of a project without tests.
 const NOTHING_TO_TEST: &str = "true";
 
@@ -38,6 +42,8 @@ impl Step<'_> {
         if commands.is_empty() || !is_tested {
             commands = vec![NOTHING_TO_TEST.to_owned()];
         }
+        // What the tests leave in the checkout is not delivered.
+        commands.push(DISCARD_OUTPUT.to_owned());
         let request = CreateTask {
             input_mode: InputMode::Commands,
             commands,
@@ -53,7 +59,7 @@ impl Step<'_> {
         let owner = self.owner().await?;
         let builds_on = self.with_changes(&owner, self.results()).await?;
         let prompt = "# Resolve merge conflicts\n\nThe changes of several work units were merged into the working directory. Files with conflicts contain markers (`<<<<<<<`, `=======`, `>>>>>>>`). Resolve every conflict so that both changes are kept, and leave no marker. Change nothing else.\n";
-        let no_markers = "! git grep -nE '^(<<<<<<<|>>>>>>>) ' -- . ':!*.md'";
+        let no_markers = "git grep --untracked -nE '^(<<<<<<<|>>>>>>>) '; test $? -eq 1";
         let request = CreateTask {
             input_mode: InputMode::Agent,
             prompt: prompt.to_owned(),
@@ -73,6 +79,7 @@ impl Step<'_> {
         let units = self.snapshot.board.as_ref().map(WorkBoard::units).unwrap_or_default();
         units
             .iter()
+            .filter(|unit| is_source_kind(unit.kind))
             .filter_map(|unit| self.snapshot.accepted_attempt(&unit.id))
             .map(|attempt| attempt.attempt.child)
             .collect()
@@ -84,7 +91,14 @@ impl Step<'_> {
         attempt: &AttemptStatus,
     ) -> Result<(), RequestError> {
         let owner = self.owner().await?;
-        let diff = self.read_changes(&owner, attempt.attempt.child, DiffScope::All).await?;
+        let child = attempt.attempt.child;
+        let own = self.read_changes(&owner, child, DiffScope::Own).await?;
+        if let Some(file) = own.as_ref().and_then(|own| own.changes.files.first()) {
+            let summary = format!("the tests changed {}, which no agent reviewed", file.path);
+            let failed = AttemptStatus { summary: Some(summary), ..attempt.clone() };
+            return self.fail_step(&failed).await;
+        }
+        let diff = self.read_changes(&owner, child, DiffScope::All).await?;
         let head = diff
             .filter(|diff| diff.changes.head != diff.changes.base)
             .map(|diff| diff.changes.head);

@@ -3,6 +3,7 @@
 use cynode_domain::report::ReviewFeedback;
 use cynode_domain::status::WorkUnitStatus as Status;
 use cynode_domain::work::UnitKind;
+use cynode_execution::artifacts::DiffScope;
 use cynode_ops::work::WorkBoard;
 use cynode_planning::requirements::list_requirements;
 use cynode_planning::review::{
@@ -22,8 +23,16 @@ impl Step<'_> {
         attempt: &AttemptStatus,
         index: usize,
     ) -> Result<(), RequestError> {
+        if self.is_stale(attempt, index)? {
+            return self.discard(attempt, index).await;
+        }
         let owner = self.owner().await?;
         let child = attempt.attempt.child;
+        let own = self.read_changes(&owner, child, DiffScope::Own).await?;
+        if let Some(file) = own.as_ref().and_then(|own| own.changes.files.first()) {
+            let fault = format!("it changed {}: a reviewer changes nothing", file.path);
+            return self.fail_review(attempt, fault).await;
+        }
         let text = self.read_artifact(&owner, child, REVIEW_FILE, MAX_REVIEW_BYTES).await?;
         let requirements = list_requirements(&self.snapshot.task.spec.prompt).len();
         let report = match text.ok_or_else(|| format!("there is no {REVIEW_FILE}")) {

@@ -1,14 +1,16 @@
 //! Ends a request: what was done, who decided what, what it was verified by, and what is left open.
 
-use cynode_domain::request::{Decided, RequestState};
+use cynode_domain::question::Reply;
+use cynode_domain::request::{Decided, QuestionSubject};
 use cynode_domain::status::{RequestPhase, TaskStatus};
 use cynode_domain::verification::VerificationStatus;
 use cynode_domain::work::UnitKind;
-use cynode_execution::tasks::close_task;
+use cynode_execution::tasks::close_with_children;
 use serde_json::json;
 
 use super::Step;
 use crate::RequestError;
+use crate::snapshot::{INTEGRATE, is_done};
 
 impl Step<'_> {
     pub(super) async fn complete(mut self) -> Result<(), RequestError> {
@@ -19,7 +21,7 @@ impl Step<'_> {
         let data = json!({ "summary": summary, "delivery": self.snapshot.request.state.delivery });
         self.save_with("request.completed", data, move |tx| {
             Box::pin(async move {
-                close_task(tx, task, TaskStatus::Completed, &summary).await?;
+                close_with_children(tx, task, TaskStatus::Completed, &summary).await?;
                 tx.task_set_verification(task, verification).await?;
                 Ok(())
             })
@@ -27,19 +29,36 @@ impl Step<'_> {
         .await
     }
 
-    /// A result is verified if the project's tests passed and nothing was left open.
+    /// A result is verified if the project's tests passed on it or a reviewer judged every requirement, and no person accepted
+    /// open issues.
     fn verification(&self) -> VerificationStatus {
-        let state = &self.snapshot.request.state;
-        let is_tested = self.snapshot.request.settings.require_tests_pass
-            && state.context.as_ref().is_some_and(|context| !context.test_commands.is_empty());
-        match (is_tested, state.notes.is_empty()) {
-            (true, _) => VerificationStatus::Verified,
-            (false, _) => VerificationStatus::NotChecked,
+        let is_reviewed =
+            self.snapshot.board.as_ref().is_some_and(|board| {
+                board.units().iter().any(|unit| unit.kind == UnitKind::Review)
+            });
+        let is_overridden = self.snapshot.request.state.answers.iter().any(|answered| {
+            matches!(answered.asked.subject, QuestionSubject::ReviewCap { .. })
+                && answered.answer.reply == Some(Reply::Yes {})
+        });
+        let is_judged = self.has_passed_tests() || is_reviewed;
+        match (self.snapshot.request.settings.dry_run, is_judged, is_overridden) {
+            (true, ..) | (false, false, false) => VerificationStatus::NotChecked,
+            (false, _, true) => VerificationStatus::Unverified,
+            (false, true, false) => VerificationStatus::Verified,
         }
     }
 
+    /// Whether the tests of the project ran on the merged result and passed.
+    fn has_passed_tests(&self) -> bool {
+        let request = &self.snapshot.request;
+        let has_tests =
+            request.state.context.as_ref().is_some_and(|context| !context.test_commands.is_empty());
+        let is_integrated = self.snapshot.newest_attempt(INTEGRATE).is_some_and(is_done);
+        request.settings.require_tests_pass && has_tests && is_integrated
+    }
+
     fn summarize(&self) -> String {
-        let (request, state) = (&self.snapshot.request, &self.snapshot.request.state);
+        let state = &self.snapshot.request.state;
         let mut lines = vec![self.result_line()];
         lines.extend(decision_line("kind", state.kind.as_ref(), ToString::to_string));
         lines.extend(decision_line("scope", state.scope.as_ref(), ToString::to_string));
@@ -56,9 +75,24 @@ impl Step<'_> {
                 lines.push(format!("unit {}: {}, {attempts} {noun}{rounds}", unit.id, unit.status));
             }
         }
-        lines.push(test_line(state, request.settings.require_tests_pass));
+        lines.push(self.test_line());
         lines.extend(state.notes.iter().map(|note| format!("open: {note}")));
         lines.join("\n")
+    }
+
+    fn test_line(&self) -> String {
+        let (request, context) = (&self.snapshot.request, &self.snapshot.request.state.context);
+        let commands =
+            context.as_ref().map(|context| context.test_commands.join(", ")).unwrap_or_default();
+        if !request.settings.require_tests_pass {
+            "tests: not required".to_owned()
+        } else if commands.is_empty() {
+            "tests: the project has none".to_owned()
+        } else if self.has_passed_tests() {
+            format!("tests: {commands} passed")
+        } else {
+            format!("tests: {commands}, not run")
+        }
     }
 
     fn result_line(&self) -> String {
@@ -87,14 +121,4 @@ fn decision_line<T>(
 
 fn names(units: &[UnitKind]) -> String {
     units.iter().map(|unit| unit.as_str()).collect::<Vec<_>>().join(", ")
-}
-
-fn test_line(state: &RequestState, require_tests: bool) -> String {
-    let commands =
-        state.context.as_ref().map(|context| context.test_commands.join(", ")).unwrap_or_default();
-    match (require_tests, commands.as_str()) {
-        (false, _) => "tests: not required".to_owned(),
-        (true, "") => "tests: the project has none".to_owned(),
-        (true, commands) => format!("tests: {commands} passed"),
-    }
 }

@@ -20,6 +20,7 @@ use cynode_planning::review::REVIEW_FILE;
 use cynode_planning::structured_context::{StructuredContext, UnitSubject, artifact_path};
 use cynode_resources::Caller;
 use cynode_store::WorkUnit;
+use cynode_wire::git::{GitSeverity, TaskDiffView};
 use cynode_wire::tasks::CreateTask;
 use serde_json::json;
 
@@ -40,6 +41,9 @@ impl Step<'_> {
         let context = self.context()?;
         if row.kind == UnitKind::Test && context.test_commands.is_empty() {
             return self.approve_without_work(index, "the project has no tests").await;
+        }
+        if row.kind == UnitKind::Test && !self.snapshot.request.settings.require_tests_pass {
+            return self.approve_without_work(index, "tests are not required").await;
         }
         if let Some(budget) = self.spent_budget().await? {
             return self.ask_about_budget(unit, budget).await;
@@ -175,7 +179,9 @@ impl Step<'_> {
     async fn approve_without_work(mut self, index: usize, why: &str) -> Result<(), RequestError> {
         let mut data = json!({});
         if let Some(board) = &mut self.snapshot.board {
-            board.transition(index, Status::InProgress)?;
+            if board.unit(index).status != Status::InProgress {
+                board.transition(index, Status::InProgress)?;
+            }
             board.transition(index, Status::Submitted)?;
             board.edit_unit(index).notes = Some(why.to_owned());
             data = json!({ "unit": board.unit(index).id, "reason": why });
@@ -195,8 +201,9 @@ impl Step<'_> {
         let needed: BTreeSet<&str> =
             component.into_iter().flat_map(|part| &part.dependencies).map(String::as_str).collect();
         let is_source = |other: &&WorkUnit| {
-            needed.contains(other.component.as_str())
-                || (other.component == unit.component && other.kind < unit.kind)
+            is_source_kind(other.kind)
+                && (needed.contains(other.component.as_str())
+                    || (other.component == unit.component && other.kind < unit.kind))
         };
         let mut children: Vec<TaskId> = board
             .units()
@@ -205,7 +212,9 @@ impl Step<'_> {
             .filter_map(|other| self.snapshot.accepted_attempt(&other.id))
             .map(|attempt| attempt.attempt.child)
             .collect();
-        children.extend(self.snapshot.newest_attempt(&unit.id).map(|own| own.attempt.child));
+        if is_source_kind(unit.kind) {
+            children.extend(self.snapshot.newest_attempt(&unit.id).map(|own| own.attempt.child));
+        }
         self.with_changes(owner, children).await
     }
 
@@ -218,7 +227,10 @@ impl Step<'_> {
         let mut found = vec![];
         for child in children {
             let diff = self.read_changes(owner, child, DiffScope::All).await?;
-            if diff.is_some_and(|diff| diff.changes.head != diff.changes.base) {
+            let is_usable = |diff: &TaskDiffView| {
+                diff.changes.head != diff.changes.base && blocking_finding(diff).is_none()
+            };
+            if diff.as_ref().is_some_and(is_usable) {
                 found.push(child.to_string());
             }
         }
@@ -330,4 +342,17 @@ impl Step<'_> {
             })
             .collect()
     }
+}
+
+/// Whether other units build on the changes of such a unit. Reviews and tests change nothing that is delivered.
+pub(super) const fn is_source_kind(kind: UnitKind) -> bool {
+    matches!(kind, UnitKind::Spec | UnitKind::Design | UnitKind::Implementation)
+}
+
+/// The finding that forbids to use changes.
+pub(super) fn blocking_finding(diff: &TaskDiffView) -> Option<String> {
+    let found =
+        diff.changes.findings.iter().find(|finding| finding.severity == GitSeverity::Block)?;
+    let path = found.path.as_deref().unwrap_or("the changes");
+    Some(format!("{path}: {}", found.message))
 }
