@@ -212,11 +212,12 @@ impl Tx {
     }
 
     /// Claims the request that has waited longest and can be advanced, for `lease_ms` milliseconds: it is due, or a child
-    /// task has ended that it took no note of.
+    /// task has ended that it took no note of. It stays due until it is released, also if this process dies.
     pub async fn request_claim(&mut self, lease_ms: i64) -> Result<Option<RequestClaim>, Error> {
         let readable = not_quarantined("work_requests", "r.task_id");
         let sql = format!(
-            "UPDATE work_requests SET epoch = epoch + 1, claimed_until = cynode_after($1)
+            "UPDATE work_requests SET epoch = epoch + 1, claimed_until = cynode_after($1),
+                 due_at = cynode_now()
              WHERE task_id = (SELECT r.task_id FROM work_requests r JOIN tasks t ON t.id = r.task_id
                  WHERE {readable} AND r.phase <> 'ended' AND NOT t.closed AND r.question IS NULL
                  AND t.paused_at IS NULL

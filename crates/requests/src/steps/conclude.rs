@@ -32,7 +32,7 @@ impl Step<'_> {
         match (unit.as_str(), attempt.status == TaskStatus::Completed) {
             (CONTEXT, true) => self.finish_attempt(&attempt, json!({ "result": "done" })).await,
             (MERGE, true) => Box::pin(self.conclude_merge(&attempt)).await,
-            (INTEGRATE, true) => self.conclude_integration(&attempt).await,
+            (INTEGRATE, true) => Box::pin(self.conclude_integration(&attempt)).await,
             (PUSH, true) => self.conclude_push(&attempt).await,
             (INTEGRATE, false) if is_conflict(&attempt) && !self.has_merged_before() => {
                 let outcome = json!({ "result": "conflict", "message": message(&attempt) });
@@ -52,7 +52,6 @@ impl Step<'_> {
     /// A unit whose child task completed: documents and code are checked for manipulation, reviews are read.
     async fn conclude_unit(mut self, attempt: &AttemptStatus) -> Result<(), RequestError> {
         let unit = attempt.attempt.unit.clone();
-        self.snapshot.request.state.unit_failures.remove(&unit);
         let index = self.board()?.find_unit(&unit)?;
         match self.board()?.unit(index).kind {
             UnitKind::Review => Box::pin(self.conclude_review(attempt, index)).await,
@@ -62,6 +61,7 @@ impl Step<'_> {
                 board.transition(index, Status::Submitted)?;
                 board.edit_unit(index).summary.clone_from(&attempt.summary);
                 board.approve(index)?;
+                self.snapshot.request.state.unit_failures.remove(&unit);
                 let outcome = json!({ "result": "done", "message": message(attempt) });
                 self.finish_attempt(attempt, outcome).await
             }
@@ -87,6 +87,7 @@ impl Step<'_> {
                 .await;
         }
         let signs = self.signs_of(diff.as_ref());
+        self.snapshot.request.state.unit_failures.remove(&attempt.attempt.unit);
         let board = self.board_mut()?;
         board.transition(index, Status::Submitted)?;
         board.edit_unit(index).summary.clone_from(&attempt.summary);
@@ -248,7 +249,15 @@ impl Step<'_> {
         self.snapshot.request.state.unit_failures.insert(step.clone(), failed);
         let reason = message(attempt);
         // Commands that fail once fail again; a push may meet another one.
-        let is_repeated = step == PUSH && attempt.status == TaskStatus::Failed;
+        let is_repeated = match attempt.status {
+            TaskStatus::Failed => step == PUSH,
+            // It ended well, but left nothing that can be used.
+            TaskStatus::Completed => step == INTEGRATE,
+            TaskStatus::Pending
+            | TaskStatus::Running
+            | TaskStatus::Canceled
+            | TaskStatus::Superseded => false,
+        };
         let limit = if is_repeated { MAX_UNIT_FAILURES } else { 1 };
         if failed >= limit {
             let question = Question {

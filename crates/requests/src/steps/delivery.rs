@@ -10,7 +10,7 @@ use cynode_domain::request::Delivery;
 use cynode_execution::artifacts::{ArtifactError, DiffScope};
 use cynode_ops::work::WorkBoard;
 use cynode_store::AttemptStatus;
-use cynode_wire::git::PushTask;
+use cynode_wire::git::{PushTask, TaskDiffView};
 use cynode_wire::tasks::CreateTask;
 use serde_json::json;
 
@@ -99,6 +99,13 @@ impl Step<'_> {
             return self.fail_step(&failed).await;
         }
         let diff = self.read_changes(&owner, child, DiffScope::All).await?;
+        let has_changed = |diff: &TaskDiffView| diff.changes.head != diff.changes.base;
+        let is_missing = !diff.as_ref().is_some_and(has_changed);
+        if is_missing && !self.with_changes(&owner, self.results()).await?.is_empty() {
+            let summary = "the merged changes were not collected".to_owned();
+            let failed = AttemptStatus { summary: Some(summary), ..attempt.clone() };
+            return self.fail_step(&failed).await;
+        }
         let head = diff
             .filter(|diff| diff.changes.head != diff.changes.base)
             .map(|diff| diff.changes.head);

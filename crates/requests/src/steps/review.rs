@@ -43,6 +43,7 @@ impl Step<'_> {
             Ok(report) => report,
             Err(fault) => return self.fail_review(attempt, fault).await,
         };
+        self.snapshot.request.state.unit_failures.remove(&attempt.attempt.unit);
         let settings = self.snapshot.request.settings.clone();
         let feedback = report.to_feedback();
         let board = self.board_mut()?;
