@@ -1,7 +1,7 @@
 //! Submitted work, from intake to delivery.
 //!
 //! A request is a task without a run. [`RequestService`] accepts, shows and answers requests; [`RequestDriver`] advances them:
-//! it claims one, loads a `RequestSnapshot`, decides the [`next action`](next_action) and carries it out, until the request waits for a
+//! it claims one, loads a `RequestSnapshot`, decides the next action (`next_action`) and carries it out, until the request waits for a
 //! child task or a person. Every step is one transaction under the claim, or an effect that a repetition finds done: a driver can
 //! be killed at any moment, and another one goes on.
 //!
