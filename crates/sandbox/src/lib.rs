@@ -1,7 +1,7 @@
 //! Sandboxes: runs the command of a job with the files, the network and the limits that it was given, and nothing else.
 //!
 //! Start reading at [`sandbox::Sandbox`], which accepts and starts jobs. The job's logic writes down what the sandbox must provide
-//! as a [`request::SandboxRequest`]; a [`backend::SandboxBackend`] provides it. There is one, [`namespaces`], whose
+//! as a [`request::SandboxRequest`]; a `backend::SandboxBackend` provides it. There is one, `namespaces`, whose
 //! sandbox involves three kinds of process:
 //!
 //! ```text

@@ -97,7 +97,7 @@ pub enum SandboxNetwork {
     /// Nothing.
     Isolated,
     /// A listener at this port of its loopback interface, which the backend hands out: see
-    /// [`SandboxEvent::EgressListening`](crate::backend::SandboxEvent).
+    /// `SandboxEvent::EgressListening`.
     Egress { port: u16 },
 }
 
