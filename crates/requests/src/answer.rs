@@ -17,7 +17,7 @@ use cynode_wire::requests::{AnswerRequest, RequestView};
 use serde_json::json;
 
 use crate::queries::find;
-use crate::snapshot::{RequestSnapshot, request_cost};
+use crate::snapshot::RequestSnapshot;
 use crate::steps::review::implementation_index;
 use crate::{RequestError, RequestService};
 
@@ -124,12 +124,13 @@ async fn apply_answer(
     }
     match subject {
         QuestionSubject::Intake {} | QuestionSubject::Phase {} => {}
-        // A person grants the same amount again, on top of what was spent.
+        // A person grants the same amount again, on top of what was spent; calls without a price cannot be limited.
         QuestionSubject::Budget {} => {
-            let (_, spent) = request_cost(tx, snapshot).await?;
+            let sums = tx.inference_sums_of(&snapshot.task_ids()).await?;
             let settings = &mut snapshot.request.settings;
+            let granted = settings.budget_micros.filter(|_| sums.unpriced == 0);
             settings.budget_micros =
-                settings.budget_micros.map(|budget| spent.saturating_add(budget));
+                granted.map(|budget| sums.cost_micro_usd.saturating_add(budget));
         }
         QuestionSubject::UnitFailed { unit } => {
             request.state.unit_failures.remove(&unit);

@@ -31,7 +31,7 @@ impl RequestService {
                     let snapshot = RequestSnapshot::load(tx, task.spec.id, now).await?;
                     let snapshot =
                         snapshot.ok_or_else(|| RequestError::NotFound(request.excerpt()))?;
-                    let facts = ViewFacts::load(tx, &snapshot.task, &snapshot.attempts).await?;
+                    let facts = ViewFacts::load(tx, &snapshot.task, &snapshot.task_ids()).await?;
                     Ok(full_view(snapshot, facts))
                 })
             })

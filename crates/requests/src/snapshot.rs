@@ -82,20 +82,16 @@ impl RequestSnapshot {
         self.attempts.iter().filter(|attempt| is_open(attempt)).count()
     }
 
+    /// The task of the request and its child tasks.
+    pub(crate) fn task_ids(&self) -> Vec<TaskId> {
+        let children = self.attempts.iter().map(|attempt| attempt.attempt.child);
+        std::iter::once(self.task.spec.id).chain(children).collect()
+    }
+
     /// The number of the next attempt at a unit.
     pub(crate) fn next_number(&self, unit: &str) -> u32 {
         self.newest_attempt(unit).map_or(1, |newest| newest.attempt.number + 1)
     }
-}
-
-/// The model calls of a request and its attempts, and their known cost.
-pub(crate) async fn request_cost(
-    tx: &mut Tx,
-    snapshot: &RequestSnapshot,
-) -> Result<(i64, i64), RequestError> {
-    let children = snapshot.attempts.iter().map(|attempt| attempt.attempt.child);
-    let all: Vec<TaskId> = std::iter::once(snapshot.task.spec.id).chain(children).collect();
-    Ok(tx.inference_sums_of(&all).await?)
 }
 
 /// Whether an attempt runs. One that the request took note of stays ended, whatever becomes of its task.

@@ -25,12 +25,11 @@ impl ViewFacts {
     pub(crate) async fn load(
         tx: &mut Tx,
         task: &Task,
-        attempts: &[AttemptStatus],
+        all: &[TaskId],
     ) -> Result<Self, RequestError> {
         let owner = tx.user_get(task.spec.created_by).await?.map(|user| user.handle);
-        let children = attempts.iter().map(|attempt| attempt.attempt.child);
-        let all: Vec<TaskId> = std::iter::once(task.spec.id).chain(children).collect();
-        let (model_calls, cost_micro_usd) = tx.inference_sums_of(&all).await?;
+        let sums = tx.inference_sums_of(all).await?;
+        let (model_calls, cost_micro_usd) = (sums.calls, sums.cost_micro_usd);
         Ok(Self { owner: owner.unwrap_or_default(), model_calls, cost_micro_usd })
     }
 }

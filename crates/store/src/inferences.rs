@@ -218,15 +218,7 @@ impl Tx {
             selected!()
         );
         let row = self.row(sql, &filter_params(filter)).await?;
-        row.map_or(Ok(InferenceSums::default()), |row| {
-            Ok(InferenceSums {
-                calls: row.get("calls")?,
-                input_tokens: row.get("input_tokens")?,
-                output_tokens: row.get("output_tokens")?,
-                cost_micro_usd: row.get("cost_micro_usd")?,
-                unpriced: row.get("unpriced")?,
-            })
-        })
+        row.map_or(Ok(InferenceSums::default()), |row| sums(&row))
     }
 
     pub async fn egress_decision_append(&mut self, decision: &EgressDecision) -> Result<(), Error> {
@@ -258,6 +250,16 @@ fn agent(row: &Row) -> Result<Option<Principal>, Error> {
     let parse = |word: String| word.parse();
     word.map(parse).transpose().map_err(|error: cynode_domain::policy::UnknownWord| {
         Error::unreadable("agent", error.to_string())
+    })
+}
+
+pub(crate) fn sums(row: &Row) -> Result<InferenceSums, Error> {
+    Ok(InferenceSums {
+        calls: row.get("calls")?,
+        input_tokens: row.get("input_tokens")?,
+        output_tokens: row.get("output_tokens")?,
+        cost_micro_usd: row.get("cost_micro_usd")?,
+        unpriced: row.get("unpriced")?,
     })
 }
 

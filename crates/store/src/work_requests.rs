@@ -13,6 +13,7 @@ use cynode_domain::verification::VerificationStatus;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::inferences::{InferenceSums, sums};
 use crate::lookups::in_list;
 use crate::quarantine::{not_quarantined, tables};
 use crate::tasks::task;
@@ -200,15 +201,20 @@ impl Tx {
     }
 
     /// Sums the model calls of these tasks.
-    pub async fn inference_sums_of(&mut self, tasks: &[TaskId]) -> Result<(i64, i64), Error> {
-        let Some((ids, params)) = in_list(tasks) else { return Ok((0, 0)) };
+    pub async fn inference_sums_of(&mut self, tasks: &[TaskId]) -> Result<InferenceSums, Error> {
+        let Some((ids, params)) = in_list(tasks) else { return Ok(InferenceSums::default()) };
         let sql = format!(
             "SELECT count(*) AS calls,
-             CAST(coalesce(sum(cost_micro_usd), 0) AS bigint) AS cost_micro_usd
+             CAST(coalesce(sum(input_tokens), 0) AS bigint) AS input_tokens,
+             CAST(coalesce(sum(output_tokens), 0) AS bigint) AS output_tokens,
+             CAST(coalesce(sum(cost_micro_usd), 0) AS bigint) AS cost_micro_usd,
+             CAST(coalesce(sum(CASE WHEN cost_micro_usd IS NULL
+                 AND outcome IN ('success', 'canceled') THEN 1 ELSE 0 END), 0) AS bigint)
+                 AS unpriced
              FROM brain_calls WHERE task_id IN {ids}"
         );
         let row = self.row(&sql, &params).await?;
-        row.map_or(Ok((0, 0)), |row| Ok((row.get("calls")?, row.get("cost_micro_usd")?)))
+        row.map_or(Ok(InferenceSums::default()), |row| sums(&row))
     }
 
     /// Claims the request that has waited longest and can be advanced, for `lease_ms` milliseconds: it is due, or a child

@@ -45,8 +45,8 @@ impl Step<'_> {
         if row.kind == UnitKind::Test && !self.snapshot.request.settings.require_tests_pass {
             return self.approve_without_work(index, "tests are not required").await;
         }
-        if let Some(budget) = self.spent_budget().await? {
-            return self.ask_about_budget(unit, budget).await;
+        if let Some(problem) = self.budget_problem().await? {
+            return self.ask_about_budget(unit, problem).await;
         }
         let assignment = self.assign(&row, &context).await?;
         let needs_model = row.kind != UnitKind::Test && assignment.profile == BUILT_IN_AGENT;
@@ -105,26 +105,32 @@ impl Step<'_> {
         Ok(providers.await?.iter().any(|provider| provider.is_enabled))
     }
 
-    /// The budget of the request, if it is spent.
-    async fn spent_budget(&self) -> Result<Option<i64>, RequestError> {
+    /// Why no further attempt may start; `None` if the budget covers it. Calls of unknown price count as not covered.
+    async fn budget_problem(&self) -> Result<Option<String>, RequestError> {
         let Some(budget) = self.snapshot.request.settings.budget_micros else { return Ok(None) };
-        let children = self.snapshot.attempts.iter().map(|attempt| attempt.attempt.child);
-        let all: Vec<TaskId> =
-            std::iter::once(self.snapshot.task.spec.id).chain(children).collect();
-        let spent = self.service.store.read(move |tx| {
-            Box::pin(async move { Ok::<_, RequestError>(tx.inference_sums_of(&all).await?.1) })
+        let all = self.snapshot.task_ids();
+        let sums = self.service.store.read(move |tx| {
+            Box::pin(async move { Ok::<_, RequestError>(tx.inference_sums_of(&all).await?) })
         });
-        Ok((spent.await? >= budget).then_some(budget))
+        let sums = sums.await?;
+        let dollars = format!("${}.{:02}", budget / 1_000_000, budget % 1_000_000 / 10_000);
+        Ok(if sums.unpriced > 0 {
+            Some(format!(
+                "{} model calls have no known price, so the budget of {dollars} cannot be kept. Go on without it?",
+                sums.unpriced
+            ))
+        } else if sums.cost_micro_usd >= budget {
+            Some(format!("The budget of {dollars} is spent. Grant the same amount again?"))
+        } else {
+            None
+        })
     }
 
-    async fn ask_about_budget(mut self, unit: &str, budget: i64) -> Result<(), RequestError> {
-        let dollars = format!("${}.{:02}", budget / 1_000_000, budget % 1_000_000 / 10_000);
+    async fn ask_about_budget(mut self, unit: &str, text: String) -> Result<(), RequestError> {
         let question = Question {
             kind: QuestionKind::Approval,
-            text: format!(
-                "The budget of {dollars} is spent before {unit}. Grant the same amount again?"
-            ),
-            about: vec![],
+            text,
+            about: vec![format!("next: {unit}")],
             accepts: vec![ReplyForm::Yes, ReplyForm::No],
         };
         self.set_question(QuestionSubject::Budget {}, question);
